@@ -1,0 +1,58 @@
+//! Values of a user's settings against their declared fields.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::{ConfigField, ConfigKind};
+
+/// Says why `value` does not fit `field`, or nothing when it does.
+pub fn mismatch(field: &ConfigField, value: &Value) -> Option<String> {
+    match (field.kind, value) {
+        (ConfigKind::String, Value::String(_))
+        | (ConfigKind::Number, Value::Number(_))
+        | (ConfigKind::Boolean, Value::Bool(_)) => None,
+        (ConfigKind::Select, Value::String(choice)) if field.options.contains(choice) => None,
+        (ConfigKind::Select, _) => Some(format!("must be one of: {}", field.options.join(", "))),
+        (ConfigKind::String, _) => Some("must be a string".to_owned()),
+        (ConfigKind::Number, _) => Some("must be a number".to_owned()),
+        (ConfigKind::Boolean, _) => Some("must be true or false".to_owned()),
+    }
+}
+
+/// Returns what a handler sees as `ctx.config`: the user's values over the declared defaults.
+/// Keys that are no longer declared, and values that no longer fit, are left out.
+pub fn effective(fields: &BTreeMap<String, ConfigField>, values: &Map<String, Value>) -> Map<String, Value> {
+    fields
+        .iter()
+        .filter_map(|(key, field)| {
+            let chosen = values.get(key).filter(|value| mismatch(field, value).is_none());
+            chosen.or(field.default.as_ref()).map(|value| (key.clone(), value.clone()))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn field(kind: ConfigKind, default: Option<Value>) -> ConfigField {
+        ConfigField { kind, default, label: "L".into(), ..ConfigField::default() }
+    }
+
+    #[test]
+    fn defaults_apply_where_the_user_set_nothing_that_fits() {
+        let fields = BTreeMap::from([
+            ("language".to_owned(), field(ConfigKind::String, Some(json!("en")))),
+            ("limit".to_owned(), field(ConfigKind::Number, Some(json!(5)))),
+            ("adult".to_owned(), field(ConfigKind::Boolean, None)),
+        ]);
+        let values = json!({ "language": "de", "limit": "many", "gone": 1 });
+
+        let config = effective(&fields, values.as_object().expect("an object"));
+
+        assert_eq!(Value::Object(config), json!({ "language": "de", "limit": 5 }));
+    }
+}

@@ -1,0 +1,162 @@
+//! The declaration: plain data, as the toolkit specification lists it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::ToolAnnotations;
+
+/// The scope that grants `ctx.svc.search` and `ctx.svc.getDocument`.
+pub const SCOPE_SEARCH: &str = "svc:search";
+/// The scope that grants `ctx.svc.ingest`.
+pub const SCOPE_INGEST: &str = "svc:ingest";
+
+/// A toolkit's whole declaration; as JSON, it is `manifest.json`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ToolkitDefinition {
+    /// Stable identifier, `^[a-z0-9-]+$`.
+    pub id: String,
+    /// Display name.
+    pub name: String,
+    /// One line.
+    pub description: String,
+    /// A single emoji or an HTTPS URL.
+    pub icon: String,
+    /// Semantic version.
+    pub version: String,
+    /// Attribution in the directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
+    /// At least one tool.
+    pub tools: Vec<ToolDefinition>,
+    /// Names of readable credentials.
+    #[serde(default)]
+    pub secrets: Vec<String>,
+    /// Reachable hosts, `host` or `host:port`.
+    #[serde(default)]
+    pub egress: Vec<String>,
+    /// Capability scopes.
+    #[serde(default)]
+    pub scopes: Vec<String>,
+    /// The user's settings, by key.
+    #[serde(default)]
+    pub config: BTreeMap<String, ConfigField>,
+    /// Who sees the toolkit.
+    #[serde(default)]
+    pub visibility: Visibility,
+    /// Declarative outbound sign-in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<OAuth2ClientCredentials>,
+}
+
+impl ToolkitDefinition {
+    /// Whether the declaration lists `scope`.
+    pub fn has_scope(&self, scope: &str) -> bool {
+        self.scopes.iter().any(|declared| declared == scope)
+    }
+
+    /// Returns the declaration with every default made explicit, as `manifest.json` shows it.
+    #[must_use]
+    pub fn resolved(mut self) -> Self {
+        let may_ingest = self.has_scope(SCOPE_INGEST);
+        for tool in &mut self.tools {
+            tool.annotations = tool.annotations.resolve(tool.mutating, may_ingest);
+        }
+        self
+    }
+}
+
+/// Who sees a deployed toolkit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Visibility {
+    /// Its owner alone.
+    #[default]
+    Private,
+    /// Every signed-in user.
+    Shared,
+}
+
+/// One tool of a toolkit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ToolDefinition {
+    /// Unique within the toolkit.
+    pub name: String,
+    /// Display name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What the model reads.
+    pub description: String,
+    /// JSON Schema of the arguments.
+    pub input_schema: Value,
+    /// JSON Schema of the structured result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// Hints set by the author, or all of them once resolved.
+    #[serde(default)]
+    pub annotations: ToolAnnotations,
+    /// The tool changes state.
+    #[serde(default)]
+    pub mutating: bool,
+    /// Listed ahead of the toolkit's other tools.
+    #[serde(default)]
+    pub always_on: bool,
+}
+
+/// One setting that a user fills in.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ConfigField {
+    /// What values it takes.
+    #[serde(rename = "type")]
+    pub kind: ConfigKind,
+    /// Label beside the field.
+    pub label: String,
+    /// Help text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Applies when the user set nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    /// The user must fill it in.
+    #[serde(default)]
+    pub required: bool,
+    /// The choices of a `select`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+}
+
+/// The type of a setting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ConfigKind {
+    /// Free text.
+    #[default]
+    String,
+    /// Any JSON number.
+    Number,
+    /// On or off.
+    Boolean,
+    /// One of `options`.
+    Select,
+}
+
+/// Client-credentials grant (RFC 6749, section 4.4) that the host carries out for the toolkit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "oauth2_client_credentials", rename_all = "camelCase")]
+pub struct OAuth2ClientCredentials {
+    /// Token endpoint; its host is listed in `egress`.
+    pub token_url: String,
+    /// Name of the secret that holds the client id.
+    pub client_id_secret: String,
+    /// Name of the secret that holds the client secret.
+    pub client_secret_secret: String,
+    /// Space-delimited scopes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// The one host that receives the token.
+    pub api_host: String,
+}

@@ -1,0 +1,106 @@
+//! JSON Schema (draft 2020-12) of arguments and structured results.
+
+use jsonschema::{Draft, PatternOptions, Validator};
+use serde_json::Value;
+
+/// How many problems of one value are reported; the rest would only repeat them.
+const MAX_REPORTED: usize = 10;
+
+/// How far a pattern may backtrack. Authors write the patterns, callers choose the values: without
+/// a bound the two together could hold a thread for ever.
+const BACKTRACK_LIMIT: usize = 100_000;
+
+/// A schema ready to check values.
+#[derive(Debug)]
+pub struct Schema(Validator);
+
+impl Schema {
+    /// Compiles a schema whose root describes an object, as MCP requires of both schemas of a tool.
+    ///
+    /// References to other documents are refused: nothing is ever fetched.
+    pub fn compile(schema: &Value) -> Result<Self, String> {
+        match schema {
+            Value::Object(root) if root.get("type") == Some(&Value::from("object")) => {}
+            Value::Object(_) => {
+                return Err("the root of the schema must have \"type\": \"object\"".to_owned());
+            }
+            _ => return Err("a JSON Schema object is expected".to_owned()),
+        }
+
+        jsonschema::options()
+            .with_draft(Draft::Draft202012)
+            .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
+            .offline()
+            .build(schema)
+            .map(Self)
+            .map_err(|error| format!("not a valid JSON Schema: {error}"))
+    }
+
+    /// Returns every violation as `path: what is wrong`, without the offending value itself.
+    /// The path is a JSON Pointer (RFC 6901); the root is `/`.
+    pub fn violations(&self, value: &Value) -> Vec<String> {
+        self.0
+            .iter_errors(value)
+            .take(MAX_REPORTED)
+            .map(|error| {
+                let path = error.instance_path().to_string();
+                let path = if path.is_empty() { "/" } else { &path };
+                format!("{path}: {}", error.masked())
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::Schema;
+
+    fn check(schema: &Value, value: &Value) -> Vec<String> {
+        Schema::compile(schema).expect("the schema is valid").violations(value)
+    }
+
+    #[test]
+    fn every_violation_is_reported_with_its_path_and_without_its_value() {
+        let schema = json!({
+            "type": "object",
+            "properties": { "count": { "type": "integer" }, "tags": { "type": "array", "items": { "type": "string" } } },
+            "required": ["name"],
+        });
+
+        let found = check(&schema, &json!({ "count": "canary", "tags": ["a", 1] }));
+
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found.iter().any(|line| line.starts_with("/count: ")));
+        assert!(found.iter().any(|line| line.starts_with("/tags/1: ")));
+        assert!(found.iter().any(|line| line.starts_with("/: ") && line.contains("name")));
+        assert!(!found.concat().contains("canary"));
+    }
+
+    #[test]
+    fn a_root_that_is_no_object_is_refused() {
+        assert!(Schema::compile(&json!({ "type": "string" })).is_err());
+        assert!(Schema::compile(&json!(true)).is_err());
+        assert!(Schema::compile(&json!({ "type": "object", "properties": 3 })).is_err());
+    }
+
+    #[test]
+    fn nothing_is_fetched_for_a_reference() {
+        let refused = Schema::compile(&json!({
+            "type": "object",
+            "properties": { "a": { "$ref": "https://evil.example/schema.json" } },
+        }));
+
+        assert!(refused.is_err());
+    }
+
+    #[test]
+    fn a_pattern_that_backtracks_without_end_gives_up() {
+        let schema = json!({ "type": "object", "properties": { "a": { "pattern": "^(a+)+(?!b)$" } } });
+
+        let found = check(&schema, &json!({ "a": format!("{}b", "a".repeat(4000)) }));
+
+        assert!(!found.is_empty());
+    }
+}

@@ -1,0 +1,155 @@
+//! What a handler may ask of its host.
+
+mod json;
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+#[cfg(not(target_family = "wasm"))]
+use crate::local::Platform;
+#[cfg(target_family = "wasm")]
+use crate::sandbox::Platform;
+use crate::{Failure, FetchError, Request, Response, Result, Svc, ToolError, log};
+
+/// The calling user, their settings, and the capabilities that the toolkit declares.
+///
+/// A clone is the same call: hand one to each part of the work that needs it.
+///
+/// Invariant: every method calls its platform directly, never through a table of functions. What a
+/// toolkit does not use is therefore not in its component, and an operator sees from the
+/// component's imports what it can do.
+#[derive(Clone)]
+pub struct Ctx(Rc<Inner>);
+
+struct Inner {
+    toolkit_id: String,
+    user_id: String,
+    config: String,
+    settings: OnceCell<Map<String, Value>>,
+    has_scopes: bool,
+    platform: Platform,
+}
+
+impl Ctx {
+    pub(crate) fn new(
+        toolkit: &crate::Toolkit,
+        user_id: String,
+        config: String,
+        platform: Platform,
+    ) -> Self {
+        Self(Rc::new(Inner {
+            toolkit_id: toolkit.id().to_owned(),
+            user_id,
+            config,
+            settings: OnceCell::new(),
+            has_scopes: toolkit.has_scopes(),
+            platform,
+        }))
+    }
+
+    /// Returns the calling user's opaque id: an identity, not a credential.
+    pub fn user_id(&self) -> &str {
+        &self.0.user_id
+    }
+
+    /// Returns the calling user's settings by their declared keys, defaults applied. A setting that
+    /// has neither a value nor a default is absent.
+    pub fn config(&self) -> &Map<String, Value> {
+        self.0
+            .settings
+            .get_or_init(|| serde_json::from_str(&self.0.config).expect("the host sends settings as an object"))
+    }
+
+    /// Reads all settings into a type of the toolkit's own.
+    ///
+    /// ```
+    /// # use kitbag_toolkit::prelude::*;
+    /// #[derive(Deserialize)]
+    /// struct Settings {
+    ///     units: String, // it has a default, so it is always there
+    ///     home: Option<String>,
+    /// }
+    ///
+    /// async fn show(_: NoArgs, ctx: Ctx) -> Result<String> {
+    ///     let settings: Settings = ctx.config_as()?;
+    ///     Ok(format!("{} at {}", settings.units, settings.home.as_deref().unwrap_or("nowhere")))
+    /// }
+    /// ```
+    pub fn config_as<T: DeserializeOwned>(&self) -> Result<T> {
+        T::deserialize(self.config()).map_err(|error| Failure::from(error).context("reading the settings"))
+    }
+
+    /// Reads one declared credential, or nothing when the user has set none.
+    /// A name that the toolkit does not declare is a [`Failure`].
+    pub async fn secret(&self, name: &str) -> Result<Option<String>> {
+        self.0.platform.secret(name).map_err(|error| error.explain(name))
+    }
+
+    /// Reads one declared credential that the tool cannot do without. When the user has set none,
+    /// the [`ToolError`] says how to.
+    pub async fn require_secret(&self, name: &str) -> Result<String> {
+        self.secret(name).await?.ok_or_else(|| {
+            let toolkit = &self.0.toolkit_id;
+            let message = format!(
+                "The credential {name} is not set. Set it with: kitbag secret set {toolkit} {name} --from-stdin"
+            );
+            ToolError::new(message).into()
+        })
+    }
+
+    /// Sends a request to a host that the toolkit declares in `egress`.
+    ///
+    /// Any status is a response; a host that is not declared is a network error. Redirects, the
+    /// `User-Agent` and a declared `auth` are the host's business.
+    pub async fn fetch(&self, request: impl Into<Request>) -> Result<Response, FetchError> {
+        let request = request.into();
+        request.check()?;
+        self.0.platform.fetch(request).await
+    }
+
+    /// Returns the calling user's knowledge base, where the toolkit declares a [`Scope`](crate::Scope).
+    pub fn svc(&self) -> Option<Svc> {
+        self.0.has_scopes.then(|| Svc::new(self.clone()))
+    }
+
+    /// Appends one value to the invocation's log; the macro [`log!`](crate::log!) takes several.
+    pub fn log(&self, value: impl Serialize) {
+        self.write_log(vec![log::argument(&value)]);
+    }
+
+    /// Appends an entry of several JSON texts.
+    #[doc(hidden)]
+    pub fn write_log(&self, arguments: Vec<String>) {
+        self.0.platform.log(arguments);
+    }
+
+    pub(crate) fn platform(&self) -> &Platform {
+        &self.0.platform
+    }
+}
+
+/// Why a credential cannot be read.
+pub(crate) enum SecretError {
+    /// The toolkit does not declare it.
+    Undeclared,
+    /// The vault cannot be read now; says why, in words a user may see.
+    #[cfg_attr(not(target_family = "wasm"), expect(dead_code, reason = "the vault of a test is always open"))]
+    Unavailable(String),
+}
+
+impl SecretError {
+    fn explain(self, name: &str) -> Failure {
+        match self {
+            Self::Undeclared => anyhow::anyhow!(
+                "the credential {name} is not declared: add .secret({name:?}) to the toolkit's definition"
+            ),
+            Self::Unavailable(why) => {
+                ToolError::new(format!("The credential {name} cannot be read now: {why}")).retryable().into()
+            }
+        }
+    }
+}

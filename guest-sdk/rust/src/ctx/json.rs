@@ -1,0 +1,78 @@
+//! JSON over HTTP, with the errors that a model can act on.
+
+use http::StatusCode;
+use http::response::Parts;
+use serde::de::DeserializeOwned;
+
+use crate::arguments::{Misfit, parse};
+use crate::{Ctx, FetchError, Request, ToolError};
+
+impl Ctx {
+    /// Calls a JSON API and reads its answer.
+    ///
+    /// | what happens | the error |
+    /// |---|---|
+    /// | status 4xx other than 429 | not retryable |
+    /// | status 429, 5xx, or no answer at all | retryable |
+    /// | the body is no JSON | retryable |
+    /// | the body is JSON that `T` cannot hold | not retryable; names the path |
+    /// | the request cannot be built | not retryable |
+    ///
+    /// A status below 400 counts as success: redirects are followed before it is seen.
+    pub async fn fetch_json<T: DeserializeOwned>(&self, request: impl Into<Request>) -> Result<T, ToolError> {
+        self.fetch_json_with(request, |_, _| None).await
+    }
+
+    /// As [`fetch_json`](Self::fetch_json), with the API's own way to say what is wrong.
+    ///
+    /// `error_map` sees the head and the text of each response whose status is an error. What it
+    /// returns is the error; where it returns nothing, the table above applies.
+    ///
+    /// ```
+    /// # use kitbag_toolkit::prelude::*;
+    /// # #[derive(Deserialize)] struct Book { title: String }
+    /// async fn find(_: NoArgs, ctx: Ctx) -> Result<String> {
+    ///     let book: Book = ctx
+    ///         .fetch_json_with("https://books.example/1", |head, _body| {
+    ///             (head.status == 404).then(|| ToolError::new("There is no such book."))
+    ///         })
+    ///         .await?;
+    ///     Ok(book.title)
+    /// }
+    /// ```
+    pub async fn fetch_json_with<T: DeserializeOwned>(
+        &self,
+        request: impl Into<Request>,
+        error_map: impl FnOnce(&Parts, &str) -> Option<ToolError>,
+    ) -> Result<T, ToolError> {
+        let request = request.into();
+        let host = request.host().to_owned();
+
+        let response = self.fetch(request).await.map_err(|error| from_fetch(&host, &error))?;
+        let (head, body) = response.into_text().await.map_err(|error| from_fetch(&host, &error))?;
+
+        if head.status.is_client_error() || head.status.is_server_error() {
+            return Err(error_map(&head, &body).unwrap_or_else(|| from_status(&host, head.status)));
+        }
+        parse(&body).map_err(|misfit| from_body(&host, misfit))
+    }
+}
+
+fn from_fetch(host: &str, error: &FetchError) -> ToolError {
+    match error {
+        FetchError::Network(_) => ToolError::new(format!("Request to {host} failed: {error}")).retryable(),
+        FetchError::InvalidRequest(_) => ToolError::new(format!("Request to {host} failed: {error}")),
+    }
+}
+
+fn from_status(host: &str, status: StatusCode) -> ToolError {
+    let error = ToolError::new(format!("{host} answered with HTTP status {status}"));
+    if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() { error.retryable() } else { error }
+}
+
+fn from_body(host: &str, misfit: Misfit) -> ToolError {
+    match misfit {
+        Misfit::Malformed(why) => ToolError::new(format!("{host} answered with malformed JSON: {why}")).retryable(),
+        Misfit::Shape(why) => ToolError::new(format!("{host} answered with unexpected JSON at {why}")),
+    }
+}

@@ -1,0 +1,172 @@
+//! Errors of handlers: those that the model reads, and all others.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// Any error, as `?` collects them. The model never reads it: it learns only that the tool failed.
+///
+/// A [`ToolError`] anywhere in its chain is what the model reads instead; so is an [`SvcError`].
+pub type Failure = anyhow::Error;
+
+/// What handlers usually return.
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// An error that the author means the model to read.
+///
+/// ```
+/// # use kitbag_toolkit::prelude::*;
+/// async fn find(_: NoArgs, _ctx: Ctx) -> Result<String> {
+///     Err(ToolError::new("The library is closed; try again tomorrow.").retryable().into())
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ToolError {
+    message: String,
+    retryable: bool,
+    data: Option<Value>,
+}
+
+impl ToolError {
+    /// An error that trying again does not mend.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), retryable: false, data: None }
+    }
+
+    /// Tells the model that trying again may help.
+    #[must_use]
+    pub fn retryable(mut self) -> Self {
+        self.retryable = true;
+        self
+    }
+
+    /// Attaches data for the log; the model does not see it. A value that JSON cannot hold is left out.
+    #[must_use]
+    pub fn data(mut self, data: impl Serialize) -> Self {
+        self.data = serde_json::to_value(data).ok();
+        self
+    }
+
+    /// What the model reads.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Whether trying again may help.
+    pub fn is_retryable(&self) -> bool {
+        self.retryable
+    }
+
+    /// Data for the log.
+    pub fn log_data(&self) -> Option<&Value> {
+        self.data.as_ref()
+    }
+
+    /// Finds what the model may read of a failure.
+    pub(crate) fn within(failure: &Failure) -> Option<Self> {
+        failure.chain().find_map(|error| {
+            let own = error.downcast_ref::<Self>().cloned();
+            own.or_else(|| error.downcast_ref::<SvcError>().map(Self::from))
+        })
+    }
+}
+
+/// A request without a response.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FetchError {
+    /// The host is not listed in `egress`, or did not answer.
+    #[error("network error: {0}")]
+    Network(String),
+    /// The request itself cannot be sent.
+    #[error("invalid request: {0}")]
+    InvalidRequest(String),
+}
+
+/// Why the knowledge base did not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SvcError {
+    /// No document of the calling user has this id.
+    #[error("There is no such document.")]
+    NotFound,
+    /// The request breaks a rule; says which, and where.
+    #[error("The knowledge base refused the request: {0}")]
+    Invalid(String),
+    /// The knowledge base cannot answer now; says why.
+    #[error("The knowledge base is not available: {0}")]
+    Unavailable(String),
+}
+
+impl From<&SvcError> for ToolError {
+    fn from(error: &SvcError) -> Self {
+        let shown = Self::new(error.to_string());
+        if matches!(error, SvcError::Unavailable(_)) { shown.retryable() } else { shown }
+    }
+}
+
+/// How a call went wrong, as the contract tells the kinds apart.
+#[derive(Debug)]
+pub(crate) enum CallError {
+    /// For the model.
+    Tool(ToolError),
+    /// The arguments fit the schema but not the handler's types.
+    InvalidParams(String),
+    /// For the log.
+    Failure(String),
+}
+
+impl From<Failure> for CallError {
+    fn from(failure: Failure) -> Self {
+        ToolError::within(&failure).map_or_else(|| Self::Failure(format!("{failure:#}")), Self::Tool)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context as _;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("outer")]
+    struct Outer(#[source] ToolError);
+
+    fn shown(failure: Failure) -> Option<ToolError> {
+        match CallError::from(failure) {
+            CallError::Tool(error) => Some(error),
+            CallError::InvalidParams(_) | CallError::Failure(_) => None,
+        }
+    }
+
+    #[test]
+    fn a_tool_error_is_found_wherever_it_is_in_the_chain() {
+        let error = ToolError::new("no such city").data(json!({ "asked": "Atlantis" }));
+
+        assert_eq!(shown(error.clone().into()), Some(error.clone()));
+        assert_eq!(shown(Failure::from(error.clone()).context("outer")), Some(error.clone()));
+        assert_eq!(shown(Err::<(), _>(error.clone()).context("a").context("b").unwrap_err()), Some(error.clone()));
+        assert_eq!(shown(Outer(error.clone()).into()), Some(error));
+    }
+
+    #[test]
+    fn any_other_error_is_for_the_log_with_its_causes() {
+        let error = std::io::Error::other("disk on fire");
+
+        let CallError::Failure(detail) = CallError::from(Failure::from(error).context("reading the list")) else {
+            panic!("it is no tool error");
+        };
+
+        assert_eq!(detail, "reading the list: disk on fire");
+    }
+
+    #[test]
+    fn only_an_unavailable_knowledge_base_is_worth_trying_again() {
+        let retryable = |error: SvcError| shown(error.into()).expect("the model reads it").is_retryable();
+
+        assert!(retryable(SvcError::Unavailable("busy".into())));
+        assert!(!retryable(SvcError::NotFound));
+        assert!(!retryable(SvcError::Invalid("documents[0].title: must not be empty".into())));
+    }
+}

@@ -1,0 +1,165 @@
+//! Write a Kitbag toolkit in Rust: a definition and typed async handlers, nothing else.
+//!
+//! A toolkit is a bundle of tools that an assistant calls. This crate turns a [`Toolkit`] into the
+//! sandboxed component that Kitbag runs; protocol, schemas, validation and error envelopes are not
+//! the author's business.
+//!
+//! ```
+//! use kitbag_toolkit::prelude::*;
+//!
+//! #[derive(Deserialize, JsonSchema)]
+//! struct CountArgs {
+//!     /// The text to count.
+//!     text: String,
+//! }
+//!
+//! #[derive(Serialize, JsonSchema)]
+//! struct Counts {
+//!     words: usize,
+//! }
+//!
+//! async fn count(args: CountArgs, _ctx: Ctx) -> Result<Structured<Counts>> {
+//!     let words = args.text.split_whitespace().count();
+//!     Ok(Structured::new(format!("{words} words"), Counts { words }))
+//! }
+//!
+//! fn toolkit() -> Toolkit {
+//!     Toolkit::new("text", "Text utilities")
+//!         .description("Counts words.")
+//!         .icon("✂️")
+//!         .version(env!("CARGO_PKG_VERSION"))
+//!         .tool(Tool::new("count", count).description("Counts the words of a text."))
+//! }
+//!
+//! kitbag_toolkit::export!(toolkit);
+//!
+//! # fn main() {
+//! // A test needs no sandbox: `dispatch` validates and calls as the host does.
+//! let outcome = dispatch(&toolkit(), Call::new("count").args(json!({ "text": "to be or not" })));
+//!
+//! assert_eq!(outcome.text(), "4 words");
+//! assert_eq!(outcome.structured(), &json!({ "words": 4 }));
+//! # }
+//! ```
+//!
+//! # What a handler is
+//! An async function of its arguments and a [`Ctx`]. The arguments are any type that can be
+//! deserialized and has a JSON Schema; doc comments on its fields are what the model reads. A tool
+//! without arguments takes [`NoArgs`]. It returns anything that is [`IntoToolResult`]: a string, a
+//! [`ToolResult`], a [`Structured`] value (which declares the tool's `output`), or a [`Result`] of these.
+//!
+//! # Errors
+//! [`ToolError`] is an error that the model is meant to read. Every other error, by `?`, becomes a
+//! [`Failure`]: its story goes to the log, and the model learns only that the tool failed.
+//!
+//! # What a toolkit may do
+//! Only what its definition grants: hosts by [`Toolkit::egress`], credentials by
+//! [`Toolkit::secret`], the user's knowledge base by [`Toolkit::scope`]. A component that uses
+//! more than it declares is refused at deploy, and [`dispatch`] refuses the same things in a test.
+//!
+//! # Several requests in flight
+//! Await them together, with [`future::join_all`] and its siblings:
+//!
+//! ```
+//! # use kitbag_toolkit::prelude::*;
+//! use kitbag_toolkit::future::try_join;
+//!
+//! async fn compare(_: NoArgs, ctx: Ctx) -> Result<String> {
+//!     let (left, right) =
+//!         try_join(ctx.fetch("https://a.example/"), ctx.fetch("https://b.example/")).await?;
+//!     Ok(format!("{} {}", left.status(), right.status()))
+//! }
+//! ```
+
+mod arguments;
+mod ctx;
+mod error;
+mod log;
+mod request;
+mod response;
+mod result;
+mod schema;
+mod setting;
+mod svc;
+mod tool;
+mod toolkit;
+
+#[cfg(not(target_family = "wasm"))]
+mod local;
+#[cfg(target_family = "wasm")]
+#[doc(hidden)]
+pub mod sandbox;
+
+pub use arguments::NoArgs;
+pub use ctx::Ctx;
+pub use error::{Failure, FetchError, Result, SvcError, ToolError};
+#[cfg(not(target_family = "wasm"))]
+pub use local::{Answer, Call, ErrorCode, Outcome, ToolFailure, dispatch};
+#[doc(hidden)]
+pub use log::argument as __log_argument;
+pub use request::Request;
+pub use response::Response;
+pub use result::{IntoToolResult, Structured, ToolResult};
+pub use setting::Setting;
+pub use svc::{
+    Document, DocumentSummary, IngestDocument, IngestFeed, SearchOptions, SearchResult, Svc,
+};
+pub use tool::Tool;
+pub use toolkit::{ClientCredentials, Scope, Toolkit};
+
+pub use http;
+pub use kitbag_manifest::Visibility;
+#[cfg(not(target_family = "wasm"))]
+pub use kitbag_manifest::{Problem, Problems};
+pub use schemars;
+pub use serde;
+pub use serde_json;
+
+/// Awaiting several things at once.
+pub mod future {
+    pub use futures_util::future::{join, join_all, join3, join4, try_join, try_join_all, try_join3, try_join4};
+}
+
+/// Everything that a toolkit usually needs: `use kitbag_toolkit::prelude::*;`
+pub mod prelude {
+    pub use anyhow::Context as _;
+    pub use schemars::JsonSchema;
+    pub use serde::{Deserialize, Serialize};
+    pub use serde_json::json;
+
+    #[cfg(not(target_family = "wasm"))]
+    pub use crate::{Answer, Call, ErrorCode, Outcome, dispatch};
+    pub use crate::{
+        ClientCredentials, Ctx, Document, DocumentSummary, Failure, FetchError, IngestDocument, IngestFeed,
+        IntoToolResult, NoArgs, Request, Response, Result, Scope, SearchOptions, SearchResult, Setting,
+        Structured, Svc, SvcError, Tool, ToolError, ToolResult, Toolkit, Visibility, log,
+    };
+}
+
+/// Makes the crate a toolkit component: `export!(toolkit)`, where `toolkit` is a function that
+/// returns the [`Toolkit`].
+///
+/// Inside the sandbox the function runs once per call, so it should do no work of its own.
+/// Outside it the macro only checks the function's type.
+#[macro_export]
+macro_rules! export {
+    ($toolkit:path) => {
+        #[cfg(target_family = "wasm")]
+        #[allow(unsafe_code, reason = "the component's entry points are raw exports")]
+        const _: () = {
+            struct Author;
+
+            impl $crate::sandbox::Author for Author {
+                fn toolkit() -> $crate::Toolkit {
+                    $toolkit()
+                }
+            }
+
+            type Component = $crate::sandbox::Component<Author>;
+            $crate::sandbox::bindings::export!(Component with_types_in $crate::sandbox::bindings);
+        };
+
+        #[cfg(not(target_family = "wasm"))]
+        const _: fn() -> $crate::Toolkit = $toolkit;
+    };
+}

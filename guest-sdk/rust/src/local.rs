@@ -1,0 +1,78 @@
+//! A call without a sandbox, for tests: the same validation, the same grants, the same envelope.
+
+mod call;
+mod knowledge;
+mod outcome;
+mod platform;
+
+use futures_executor::block_on;
+use kitbag_manifest::schema::Schema;
+use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
+use serde_json::Value;
+
+pub use self::call::{Answer, Call};
+pub use self::outcome::{ErrorCode, Outcome, ToolFailure};
+pub(crate) use self::platform::Platform;
+
+use self::outcome::Ending;
+use crate::error::CallError;
+use crate::{Ctx, ToolResult, Toolkit};
+
+/// Runs one call of one tool as the host would, in this process.
+///
+/// The whole declaration is validated first, then the arguments against the tool's `input`, and
+/// after the call a structured value against its `output`. What the declaration does not grant is
+/// refused as the sandbox would refuse it.
+///
+/// # Panics
+/// When the test itself is wrong: the declaration breaks a rule (all problems are listed), there is
+/// no such tool, or the call brings a credential or a setting that the toolkit does not declare.
+#[track_caller]
+pub fn dispatch(toolkit: &Toolkit, call: Call) -> Outcome {
+    let definition = match toolkit.validated() {
+        Ok(valid) => valid.into_inner(),
+        Err(problems) => panic!("the declaration of {:?} is not valid:\n{problems}", toolkit.id()),
+    };
+    let problems = call.problems(&definition);
+    assert!(problems.is_empty(), "the call does not fit {:?}:\n{}", definition.id, problems.join("\n"));
+    let (tool, declared) = toolkit
+        .find(call.tool())
+        .zip(definition.tools.iter().find(|tool| tool.name == call.tool()))
+        .unwrap_or_else(|| panic!("{:?} has no tool {:?}; it has {}", definition.id, call.tool(), names(&definition)));
+
+    let (input, output) = schemas(declared);
+    let violations = input.violations(call.arguments());
+    let (invocation, platform) = call.prepare(definition);
+    let ending = if violations.is_empty() {
+        let ctx = Ctx::new(toolkit, invocation.user_id, invocation.config, platform.clone());
+        let result = block_on(tool.call(&invocation.arguments, ctx));
+        Ending::of(result.and_then(|result| check_output(output.as_ref(), result)))
+    } else {
+        Ending::of(Err(CallError::InvalidParams(violations.join("\n"))))
+    };
+    platform.into_outcome(ending)
+}
+
+fn check_output(output: Option<&Schema>, result: ToolResult) -> Result<ToolResult, CallError> {
+    let violations = match (output, &result.structured) {
+        (Some(schema), Some(value)) => schema.violations(value),
+        _ => Vec::new(),
+    };
+    if violations.is_empty() {
+        return Ok(result);
+    }
+    let message = format!("The tool's structured result does not match its output schema:\n{}", violations.join("\n"));
+    Err(CallError::Tool(crate::ToolError::new(message)))
+}
+
+fn schemas(tool: &ToolDefinition) -> (Schema, Option<Schema>) {
+    let compile = |schema: &Value| Schema::compile(schema).expect("the declaration was validated");
+    (compile(&tool.input_schema), tool.output_schema.as_ref().map(compile))
+}
+
+fn names(definition: &ToolkitDefinition) -> String {
+    definition.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! One call in a test, and the small world around it.
+
+use std::collections::HashMap;
+
+use kitbag_manifest::{ToolkitDefinition, config};
+use serde_json::{Map, Value, json};
+
+use super::platform::{Platform, World};
+use crate::{Document, FetchError, Request, Response};
+
+type Upstream = Box<dyn Fn(&Request) -> Answer>;
+
+/// A call for [`dispatch`](crate::dispatch): the tool, its arguments, and what the call finds around it.
+///
+/// ```
+/// # use kitbag_toolkit::prelude::*;
+/// # async fn find(_: NoArgs, ctx: Ctx) -> Result<String> {
+/// #     let key = ctx.require_secret("API_KEY").await?;
+/// #     Ok(ctx.fetch(Request::get("https://books.example/").query("key", key)).await?.text().await?)
+/// # }
+/// # let toolkit = Toolkit::new("books", "Books").description("Finds books.").icon("📚").version("1.0.0")
+/// #     .secret("API_KEY").egress("books.example")
+/// #     .tool(Tool::new("find", find).description("Finds a book."));
+/// let call = Call::new("find")
+///     .user("ana")
+///     .secret("API_KEY", "k-1")
+///     .fetch(|request| {
+///         assert_eq!(request.query_value("key").as_deref(), Some("k-1"));
+///         Response::new(200, "Moby Dick")
+///     });
+///
+/// assert_eq!(dispatch(&toolkit, call).text(), "Moby Dick");
+/// ```
+pub struct Call {
+    tool: String,
+    arguments: Value,
+    user_id: String,
+    config: Map<String, Value>,
+    secrets: HashMap<String, String>,
+    upstream: Upstream,
+    documents: Vec<Document>,
+}
+
+/// What the handler's side of a call is made of.
+pub(super) struct Invocation {
+    pub(super) arguments: String,
+    pub(super) user_id: String,
+    pub(super) config: String,
+}
+
+impl Call {
+    /// A call of `tool` (its name without the toolkit's prefix) with no arguments.
+    pub fn new(tool: impl Into<String>) -> Self {
+        Self {
+            tool: tool.into(),
+            arguments: json!({}),
+            user_id: "test-user".to_owned(),
+            config: Map::new(),
+            secrets: HashMap::new(),
+            upstream: Box::new(|_| FetchError::Network("the test has no upstream; see Call::fetch".into()).into()),
+            documents: Vec::new(),
+        }
+    }
+
+    /// Sets the arguments.
+    #[must_use]
+    pub fn args(mut self, arguments: Value) -> Self {
+        self.arguments = arguments;
+        self
+    }
+
+    /// Sets the calling user's id.
+    #[must_use]
+    pub fn user(mut self, id: impl Into<String>) -> Self {
+        self.user_id = id.into();
+        self
+    }
+
+    /// Sets a setting as the user would.
+    #[must_use]
+    pub fn config(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.config.insert(key.into(), value.into());
+        self
+    }
+
+    /// Sets a credential as the user would.
+    #[must_use]
+    pub fn secret(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.secrets.insert(name.into(), value.into());
+        self
+    }
+
+    /// Answers the requests that the declaration lets through: with a [`Response`], a JSON
+    /// [`Value`], or a [`FetchError`].
+    #[must_use]
+    pub fn fetch<A: Into<Answer>>(mut self, upstream: impl Fn(&Request) -> A + 'static) -> Self {
+        self.upstream = Box::new(move |request| upstream(request).into());
+        self
+    }
+
+    /// Puts a document into the user's knowledge base. A search there finds the documents that hold
+    /// any word of the query.
+    #[must_use]
+    pub fn document(mut self, document: Document) -> Self {
+        self.documents.push(document);
+        self
+    }
+
+    pub(super) fn tool(&self) -> &str {
+        &self.tool
+    }
+
+    pub(super) fn arguments(&self) -> &Value {
+        &self.arguments
+    }
+
+    /// Says what the host would not have stored for this toolkit.
+    pub(super) fn problems(&self, definition: &ToolkitDefinition) -> Vec<String> {
+        let undeclared = self
+            .secrets
+            .keys()
+            .filter(|name| !definition.secrets.contains(name))
+            .map(|name| format!("secret {name}: not declared"));
+        let unfit = self.config.iter().filter_map(|(key, value)| match definition.config.get(key) {
+            None => Some(format!("config {key}: not declared")),
+            Some(field) => config::mismatch(field, value).map(|why| format!("config {key}: {why}")),
+        });
+        undeclared.chain(unfit).collect()
+    }
+
+    pub(super) fn prepare(self, definition: ToolkitDefinition) -> (Invocation, Platform) {
+        let config = config::effective(&definition.config, &self.config);
+        let invocation = Invocation {
+            arguments: self.arguments.to_string(),
+            user_id: self.user_id,
+            config: Value::Object(config).to_string(),
+        };
+        let world = World::new(definition, self.secrets, self.upstream, self.documents);
+        (invocation, Platform::new(world))
+    }
+}
+
+/// What an upstream of a test answers; made from a [`Response`], a JSON [`Value`], a [`FetchError`],
+/// or a [`Result`] of these.
+pub struct Answer(pub(super) Result<Response, FetchError>);
+
+impl From<Response> for Answer {
+    fn from(response: Response) -> Self {
+        Self(Ok(response))
+    }
+}
+
+impl From<Value> for Answer {
+    fn from(value: Value) -> Self {
+        Self(Ok(value.into()))
+    }
+}
+
+impl From<FetchError> for Answer {
+    fn from(error: FetchError) -> Self {
+        Self(Err(error))
+    }
+}
+
+impl<R: Into<Response>> From<Result<R, FetchError>> for Answer {
+    fn from(result: Result<R, FetchError>) -> Self {
+        Self(result.map(Into::into))
+    }
+}

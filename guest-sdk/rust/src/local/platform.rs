@@ -1,0 +1,121 @@
+//! The host of a test: it grants what the declaration grants, and nothing else.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+
+use kitbag_manifest::{ToolkitDefinition, egress};
+use serde_json::Value;
+use url::Url;
+
+use super::call::Answer;
+use super::outcome::{Ending, Outcome};
+use crate::ctx::SecretError;
+use crate::{Document, FetchError, IngestDocument, Request, Response};
+
+/// The host behind [`Ctx`](crate::Ctx).
+#[derive(Clone)]
+pub(crate) struct Platform(Rc<World>);
+
+/// What a call finds, and what it leaves behind.
+pub(super) struct World {
+    pub(super) definition: ToolkitDefinition,
+    secrets: HashMap<String, String>,
+    upstream: Box<dyn Fn(&Request) -> Answer>,
+    pub(super) documents: Vec<Document>,
+    log: RefCell<Vec<Vec<Value>>>,
+    requests: RefCell<Vec<Request>>,
+    in_flight: Cell<usize>,
+    most_in_flight: Cell<usize>,
+    pub(super) ingested: RefCell<Vec<IngestDocument>>,
+}
+
+impl World {
+    pub(super) fn new(
+        definition: ToolkitDefinition,
+        secrets: HashMap<String, String>,
+        upstream: Box<dyn Fn(&Request) -> Answer>,
+        documents: Vec<Document>,
+    ) -> Self {
+        Self {
+            definition,
+            secrets,
+            upstream,
+            documents,
+            log: RefCell::default(),
+            requests: RefCell::default(),
+            in_flight: Cell::default(),
+            most_in_flight: Cell::default(),
+            ingested: RefCell::default(),
+        }
+    }
+}
+
+impl Platform {
+    pub(super) fn new(world: World) -> Self {
+        Self(Rc::new(world))
+    }
+
+    pub(super) fn world(&self) -> &World {
+        &self.0
+    }
+
+    pub(crate) fn log(&self, arguments: Vec<String>) {
+        let entry = arguments
+            .into_iter()
+            .map(|text| serde_json::from_str(&text).unwrap_or(Value::String(text)))
+            .collect();
+        self.0.log.borrow_mut().push(entry);
+    }
+
+    pub(crate) fn secret(&self, name: &str) -> Result<Option<String>, SecretError> {
+        if !self.0.definition.secrets.iter().any(|declared| declared == name) {
+            return Err(SecretError::Undeclared);
+        }
+        Ok(self.0.secrets.get(name).cloned())
+    }
+
+    pub(crate) async fn fetch(&self, request: Request) -> Result<Response, FetchError> {
+        let url = Url::parse(request.url()).map_err(|error| FetchError::InvalidRequest(error.to_string()))?;
+        if !egress::allows(&self.0.definition.egress, &url) {
+            let host = egress::entry_for(&url);
+            return Err(FetchError::Network(format!(
+                "{host} is not listed in egress: add .egress({host:?}) to the toolkit's definition"
+            )));
+        }
+
+        self.0.requests.borrow_mut().push(request.clone());
+        self.0.in_flight.update(|now| now + 1);
+        self.0.most_in_flight.update(|most| most.max(self.0.in_flight.get()));
+        // As on a network, whatever else the handler has to send leaves before the answer is there.
+        yield_once().await;
+        let Answer(answer) = (self.0.upstream)(&request);
+        self.0.in_flight.update(|now| now - 1);
+        answer
+    }
+
+    pub(super) fn into_outcome(self, ending: Ending) -> Outcome {
+        Outcome {
+            ending,
+            log: self.0.log.take(),
+            requests: self.0.requests.take(),
+            most_in_flight: self.0.most_in_flight.get(),
+            ingested: self.0.ingested.take(),
+        }
+    }
+}
+
+async fn yield_once() {
+    let mut yielded = false;
+    poll_fn(|context| {
+        if yielded {
+            return Poll::Ready(());
+        }
+        yielded = true;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}

@@ -1,0 +1,277 @@
+//! An HTTP request, built piece by piece.
+
+use std::fmt;
+
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, Uri};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
+
+use crate::FetchError;
+
+/// What may stand unescaped in a path segment: RFC 3986's unreserved characters.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// A request for [`Ctx::fetch`](crate::Ctx::fetch); a plain URL is a `GET`.
+///
+/// What cannot be sent (a bad header, a URL without a host) is reported by `fetch`, not here, so
+/// that requests read as one chain:
+///
+/// ```
+/// # use kitbag_toolkit::Request;
+/// let request = Request::get("https://books.example/v1/books")
+///     .segment("Moby Dick / 2")
+///     .query("lang", "en")
+///     .header("accept", "application/json");
+///
+/// assert_eq!(request.url(), "https://books.example/v1/books/Moby%20Dick%20%2F%202?lang=en");
+/// ```
+#[derive(Clone)]
+pub struct Request {
+    method: Method,
+    url: String,
+    headers: HeaderMap,
+    body: Vec<u8>,
+    problem: Option<String>,
+}
+
+impl Request {
+    /// A request with the given method.
+    pub fn new(method: Method, url: impl Into<String>) -> Self {
+        Self { method, url: url.into(), headers: HeaderMap::new(), body: Vec::new(), problem: None }
+    }
+
+    /// `GET`.
+    pub fn get(url: impl Into<String>) -> Self {
+        Self::new(Method::GET, url)
+    }
+
+    /// `POST`.
+    pub fn post(url: impl Into<String>) -> Self {
+        Self::new(Method::POST, url)
+    }
+
+    /// `PUT`.
+    pub fn put(url: impl Into<String>) -> Self {
+        Self::new(Method::PUT, url)
+    }
+
+    /// `PATCH`.
+    pub fn patch(url: impl Into<String>) -> Self {
+        Self::new(Method::PATCH, url)
+    }
+
+    /// `DELETE`.
+    pub fn delete(url: impl Into<String>) -> Self {
+        Self::new(Method::DELETE, url)
+    }
+
+    /// Appends one segment to the URL's path, escaped: a value with a slash stays one segment.
+    #[must_use]
+    pub fn segment(mut self, segment: impl fmt::Display) -> Self {
+        let segment = segment.to_string();
+        if matches!(segment.as_str(), "" | "." | "..") {
+            self.problem(format!("{segment:?} cannot be a path segment"));
+            return self;
+        }
+        let end_of_path = self.url.find(['?', '#']).unwrap_or(self.url.len());
+        let separator = if self.url[..end_of_path].ends_with('/') { "" } else { "/" };
+        let escaped = format!("{separator}{}", utf8_percent_encode(&segment, SEGMENT));
+        self.url.insert_str(end_of_path, &escaped);
+        self
+    }
+
+    /// Appends one query parameter, escaped.
+    #[must_use]
+    pub fn query(mut self, name: &str, value: impl fmt::Display) -> Self {
+        let pair = form_urlencoded::Serializer::new(String::new()).append_pair(name, &value.to_string()).finish();
+        let end_of_query = self.url.find('#').unwrap_or(self.url.len());
+        let query = &self.url[..end_of_query];
+        let separator = match query.find('?') {
+            None => "?",
+            Some(_) if query.ends_with(['?', '&']) => "",
+            Some(_) => "&",
+        };
+        self.url.insert_str(end_of_query, &format!("{separator}{pair}"));
+        self
+    }
+
+    /// Sets a header.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: impl AsRef<str>) -> Self {
+        match (HeaderName::try_from(name), HeaderValue::try_from(value.as_ref())) {
+            (Ok(name), Ok(value)) => {
+                self.headers.insert(name, value);
+            }
+            (Err(_), _) => self.problem(format!("{name:?} is no header name")),
+            (_, Err(_)) => self.problem(format!("the value of header {name:?} has characters that no header may have")),
+        }
+        self
+    }
+
+    /// Sets `Authorization: Bearer …`.
+    #[must_use]
+    pub fn bearer(self, token: &str) -> Self {
+        self.header(AUTHORIZATION.as_str(), format!("Bearer {token}"))
+    }
+
+    /// Sets the body.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    /// Sets the body to the value's JSON, and the content type unless one is set.
+    #[must_use]
+    pub fn json(mut self, value: &impl Serialize) -> Self {
+        match serde_json::to_vec(value) {
+            Ok(body) => self.body = body,
+            Err(error) => self.problem(format!("the body is not representable as JSON: {error}")),
+        }
+        self.headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
+        self
+    }
+
+    /// Returns the method.
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// Returns the URL, query included.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Returns the URL's path, still escaped.
+    pub fn path(&self) -> &str {
+        let rest = &self.url[self.end_of_authority()..];
+        let path = rest.split(['?', '#']).next().unwrap_or_default();
+        if path.is_empty() { "/" } else { path }
+    }
+
+    /// Returns the first value of a query parameter, unescaped.
+    pub fn query_value(&self, name: &str) -> Option<String> {
+        let query = self.url.split('#').next()?.split_once('?')?.1;
+        form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+    }
+
+    /// Returns the headers that the handler set.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// Returns the body.
+    pub fn body_bytes(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Returns the URL's host, with its port where one is written.
+    pub(crate) fn host(&self) -> &str {
+        let authority = &self.url[self.start_of_authority()..self.end_of_authority()];
+        authority.rsplit('@').next().unwrap_or(authority)
+    }
+
+    /// Refuses what cannot be sent.
+    pub(crate) fn check(&self) -> Result<Uri, FetchError> {
+        if let Some(problem) = &self.problem {
+            return Err(FetchError::InvalidRequest(problem.clone()));
+        }
+        // The URL itself may carry a key in its query: the message names the rule only.
+        let uri: Uri = self.url.parse().map_err(|error| {
+            FetchError::InvalidRequest(format!("the URL is not valid ({error}); build it with segment and query"))
+        })?;
+        match uri.scheme_str() {
+            Some("http" | "https") if uri.host().is_some_and(|host| !host.is_empty()) => Ok(uri),
+            _ => Err(FetchError::InvalidRequest("the URL must start with https:// or http:// and a host".to_owned())),
+        }
+    }
+
+    #[cfg(target_family = "wasm")]
+    pub(crate) fn into_parts(self) -> (Method, HeaderMap, Vec<u8>) {
+        (self.method, self.headers, self.body)
+    }
+
+    fn start_of_authority(&self) -> usize {
+        self.url.find("://").map_or(0, |scheme| scheme + "://".len())
+    }
+
+    fn end_of_authority(&self) -> usize {
+        let start = self.start_of_authority();
+        self.url[start..].find(['/', '?', '#']).map_or(self.url.len(), |length| start + length)
+    }
+
+    /// Keeps the first problem; the later ones often follow from it.
+    fn problem(&mut self, problem: String) {
+        self.problem.get_or_insert(problem);
+    }
+}
+
+/// Shows neither query, values of headers nor body: any of them may be a credential.
+impl fmt::Debug for Request {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} {}{}", self.method, self.host(), self.path())
+    }
+}
+
+impl From<&str> for Request {
+    fn from(url: &str) -> Self {
+        Self::get(url)
+    }
+}
+
+impl From<String> for Request {
+    fn from(url: String) -> Self {
+        Self::get(url)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn segments_and_parameters_cannot_leave_their_place() {
+        let request = Request::get("https://api.example/v1/?a=1#top").segment("../b?c").query("q", "x&y=ü z");
+
+        assert_eq!(request.url(), "https://api.example/v1/..%2Fb%3Fc?a=1&q=x%26y%3D%C3%BC+z#top");
+        assert_eq!(request.query_value("q").as_deref(), Some("x&y=ü z"));
+        assert_eq!(request.path(), "/v1/..%2Fb%3Fc");
+        assert!(Request::get("https://api.example").segment("..").check().is_err());
+    }
+
+    #[test]
+    fn json_sets_its_content_type_and_leaves_one_that_is_there() {
+        let plain = Request::post("https://a.example").json(&json!({ "a": 1 }));
+        let own = Request::post("https://a.example").header("content-type", "application/ld+json").json(&json!(1));
+
+        assert_eq!(plain.headers()["content-type"], "application/json");
+        assert_eq!(plain.body_bytes(), br#"{"a":1}"#);
+        assert_eq!(own.headers()["content-type"], "application/ld+json");
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_an_invalid_request() {
+        for request in [
+            Request::get("api.example/x"),
+            Request::get("ftp://api.example/x"),
+            Request::get("https:///x"),
+            Request::get("https://api.example/a b"),
+            Request::get("https://api.example").header("bad name", "x"),
+            Request::get("https://api.example").header("x", "line\nbreak"),
+        ] {
+            assert!(matches!(request.check(), Err(FetchError::InvalidRequest(_))), "{request:?}");
+        }
+    }
+
+    #[test]
+    fn neither_debug_output_nor_an_error_shows_a_credential() {
+        let request = Request::get("https://u:canary@api.example/x y?key=canary").bearer("canary");
+
+        let shown = format!("{request:?} {}", request.check().unwrap_err());
+
+        assert!(!shown.contains("canary"), "{shown}");
+    }
+}

@@ -1,0 +1,103 @@
+//! What handlers return.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{Failure, schema};
+
+/// What a tool answers: text for the model, and perhaps a value for programs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolResult {
+    /// What the model reads.
+    pub text: String,
+    /// A JSON value. It reaches clients only where the tool declares `output`; see [`Structured`].
+    pub structured: Option<Value>,
+}
+
+impl ToolResult {
+    /// A result of text alone.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), structured: None }
+    }
+
+    /// Attaches a value without declaring its schema.
+    pub fn with_structured(mut self, value: impl Serialize) -> Result<Self, Failure> {
+        self.structured = Some(serde_json::to_value(value)?);
+        Ok(self)
+    }
+}
+
+/// Text for the model and a typed value for programs. The value's schema becomes the tool's `output`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Structured<T> {
+    /// What the model reads.
+    pub text: String,
+    /// The value; it serializes to a JSON object.
+    pub structured: T,
+}
+
+impl<T: Serialize + JsonSchema> Structured<T> {
+    /// A value and the text that says the same.
+    pub fn new(text: impl Into<String>, structured: T) -> Self {
+        Self { text: text.into(), structured }
+    }
+
+    /// A value whose JSON is the text too.
+    pub fn json(structured: T) -> Result<Self, Failure> {
+        Ok(Self { text: serde_json::to_string(&structured)?, structured })
+    }
+}
+
+/// Anything that a handler may return.
+#[diagnostic::on_unimplemented(
+    message = "a tool cannot answer with `{Self}`",
+    note = "return a string, `ToolResult`, `Structured<T>`, or a `Result` of one of these"
+)]
+pub trait IntoToolResult {
+    /// Returns the answer, or why there is none.
+    fn into_tool_result(self) -> Result<ToolResult, Failure>;
+
+    /// Returns the JSON Schema that the structured value keeps, where one is declared.
+    fn output_schema() -> Option<Value> {
+        None
+    }
+}
+
+impl IntoToolResult for ToolResult {
+    fn into_tool_result(self) -> Result<ToolResult, Failure> {
+        Ok(self)
+    }
+}
+
+impl IntoToolResult for String {
+    fn into_tool_result(self) -> Result<ToolResult, Failure> {
+        Ok(ToolResult::new(self))
+    }
+}
+
+impl IntoToolResult for &'static str {
+    fn into_tool_result(self) -> Result<ToolResult, Failure> {
+        Ok(ToolResult::new(self))
+    }
+}
+
+impl<T: Serialize + JsonSchema> IntoToolResult for Structured<T> {
+    fn into_tool_result(self) -> Result<ToolResult, Failure> {
+        ToolResult::new(self.text).with_structured(self.structured)
+    }
+
+    fn output_schema() -> Option<Value> {
+        Some(schema::output::<T>())
+    }
+}
+
+impl<R: IntoToolResult, E: Into<Failure>> IntoToolResult for Result<R, E> {
+    fn into_tool_result(self) -> Result<ToolResult, Failure> {
+        self.map_err(Into::into)?.into_tool_result()
+    }
+
+    fn output_schema() -> Option<Value> {
+        R::output_schema()
+    }
+}

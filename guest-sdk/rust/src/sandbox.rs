@@ -1,0 +1,88 @@
+//! The component's side of the contract: what the host calls, and what it is asked for.
+
+#[allow(unsafe_code, missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
+#[doc(hidden)]
+pub mod bindings {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        world: "toolkit",
+        pub_export_macro: true,
+    });
+}
+mod definition;
+mod fetch;
+mod svc;
+
+use std::marker::PhantomData;
+
+#[doc(hidden)]
+pub use ::wit_bindgen;
+
+use self::bindings::exports::kitbag::toolkit::tools;
+use self::bindings::kitbag::toolkit::{definition as wit, log, secrets};
+use crate::ctx::SecretError;
+use crate::error::CallError;
+use crate::{Ctx, Toolkit};
+
+pub(crate) use self::fetch::network_error;
+
+/// What `export!` knows of the author's crate.
+pub trait Author {
+    /// Makes the toolkit.
+    fn toolkit() -> Toolkit;
+}
+
+/// The component's exports.
+pub struct Component<A>(PhantomData<A>);
+
+impl<A: Author> tools::Guest for Component<A> {
+    fn describe() -> wit::ToolkitDefinition {
+        A::toolkit().definition().into()
+    }
+
+    fn call(invocation: tools::Invocation) -> Result<tools::ToolResult, tools::CallError> {
+        let tools::Invocation { tool, arguments, user_id, config } = invocation;
+        let toolkit = A::toolkit();
+        let Some(tool) = toolkit.find(&tool) else {
+            return Err(tools::CallError::Failure(format!("the toolkit has no tool {tool:?}")));
+        };
+        let ctx = Ctx::new(&toolkit, user_id, config, Platform);
+
+        let result = wstd::runtime::block_on(tool.call(&arguments, ctx))?;
+        Ok(tools::ToolResult {
+            text: result.text,
+            structured: result.structured.map(|value| value.to_string()),
+        })
+    }
+}
+
+/// The host behind [`Ctx`], one import a method.
+#[derive(Clone, Copy)]
+pub(crate) struct Platform;
+
+impl Platform {
+    pub(crate) fn log(&self, arguments: Vec<String>) {
+        log::write(&arguments);
+    }
+
+    pub(crate) fn secret(&self, name: &str) -> Result<Option<String>, SecretError> {
+        secrets::get(name).map_err(|error| match error {
+            secrets::SecretError::Undeclared => SecretError::Undeclared,
+            secrets::SecretError::Unavailable(why) => SecretError::Unavailable(why),
+        })
+    }
+}
+
+impl From<CallError> for tools::CallError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Tool(error) => Self::ToolError(tools::ToolError {
+                message: error.message().to_owned(),
+                retryable: error.is_retryable(),
+                data: error.log_data().map(ToString::to_string),
+            }),
+            CallError::InvalidParams(why) => Self::InvalidParams(why),
+            CallError::Failure(detail) => Self::Failure(detail),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! JSON Schemas (draft 2020-12) of arguments and structured results, made when they are asked for.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RestrictFormats;
+use serde_json::Value;
+
+/// The schema of what `T` is read from.
+pub(crate) fn input<T: JsonSchema>() -> Value {
+    generate::<T>(SchemaSettings::draft2020_12().for_deserialize())
+}
+
+/// The schema of what `T` is written as.
+pub(crate) fn output<T: JsonSchema>() -> Value {
+    generate::<T>(SchemaSettings::draft2020_12().for_serialize())
+}
+
+fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    // Rust's number formats ("uint32") mean nothing to a reader of the standard.
+    let settings = settings.with_transform(RestrictFormats::default());
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+
+    // Tokens that tell a model nothing: the draft, which the protocol fixes, and the type's Rust name.
+    schema.remove("$schema");
+    if schema.get("title").and_then(Value::as_str) == Some(&T::schema_name()) {
+        schema.remove("title");
+    }
+    schema.to_value()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::{Deserialize, Serialize};
+    use serde_json::json;
+
+    use super::*;
+    use crate::NoArgs;
+
+    /// Where to look.
+    #[derive(Deserialize, Serialize, JsonSchema)]
+    struct Query {
+        /// Words to find.
+        text: String,
+        #[serde(default = "ten")]
+        limit: u32,
+        since: Option<String>,
+    }
+
+    fn ten() -> u32 {
+        10
+    }
+
+    #[test]
+    fn arguments_show_what_a_model_reads_and_nothing_else() {
+        assert_eq!(
+            input::<Query>(),
+            json!({
+                "type": "object",
+                "description": "Where to look.",
+                "properties": {
+                    "text": { "type": "string", "description": "Words to find." },
+                    "limit": { "type": "integer", "minimum": 0, "default": 10 },
+                    "since": { "type": ["string", "null"] },
+                },
+                "required": ["text"],
+            })
+        );
+    }
+
+    #[test]
+    fn a_result_always_has_the_fields_that_are_always_written() {
+        assert_eq!(output::<Query>()["required"], json!(["text", "limit", "since"]));
+    }
+
+    #[test]
+    fn a_tool_without_arguments_takes_an_object() {
+        assert_eq!(input::<NoArgs>()["type"], "object");
+    }
+}

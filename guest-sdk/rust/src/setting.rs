@@ -1,0 +1,68 @@
+//! Settings that a user fills in on the toolkit's page.
+
+use kitbag_manifest::{ConfigField, ConfigKind};
+use serde_json::Value;
+
+/// One setting: its type, label, help text and default.
+///
+/// ```
+/// # use kitbag_toolkit::prelude::*;
+/// Toolkit::new("weather", "Weather")
+///     .config("units", Setting::select("Units", ["metric", "imperial"]).default("metric"))
+///     .config("days", Setting::number("Days ahead").description("1 to 16").default(3));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Setting(ConfigField);
+
+impl Setting {
+    /// Free text.
+    pub fn string(label: impl Into<String>) -> Self {
+        Self::of(ConfigKind::String, label.into())
+    }
+
+    /// Any JSON number.
+    pub fn number(label: impl Into<String>) -> Self {
+        Self::of(ConfigKind::Number, label.into())
+    }
+
+    /// On or off.
+    pub fn boolean(label: impl Into<String>) -> Self {
+        Self::of(ConfigKind::Boolean, label.into())
+    }
+
+    /// One of `options`.
+    pub fn select<O: Into<String>>(label: impl Into<String>, options: impl IntoIterator<Item = O>) -> Self {
+        let mut setting = Self::of(ConfigKind::Select, label.into());
+        setting.0.options = options.into_iter().map(Into::into).collect();
+        setting
+    }
+
+    /// Help text.
+    #[must_use]
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.0.description = Some(text.into());
+        self
+    }
+
+    /// The value that applies when the user set none.
+    #[must_use]
+    pub fn default(mut self, value: impl Into<Value>) -> Self {
+        self.0.default = Some(value.into());
+        self
+    }
+
+    /// The user must fill it in.
+    #[must_use]
+    pub fn required(mut self) -> Self {
+        self.0.required = true;
+        self
+    }
+
+    pub(crate) fn into_field(self) -> ConfigField {
+        self.0
+    }
+
+    fn of(kind: ConfigKind, label: String) -> Self {
+        Self(ConfigField { kind, label, ..ConfigField::default() })
+    }
+}

@@ -1,0 +1,232 @@
+//! The toolkit: what it declares, and its tools.
+
+use std::borrow::Cow;
+
+use kitbag_manifest::{OAuth2ClientCredentials, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition, Visibility};
+
+use crate::{Setting, Tool};
+
+type Text = Cow<'static, str>;
+
+/// A bundle of tools that share an id, credentials and grants.
+pub struct Toolkit {
+    id: Text,
+    name: Text,
+    description: Text,
+    icon: Text,
+    version: Text,
+    author: Option<Text>,
+    tools: Vec<Tool>,
+    secrets: Vec<Text>,
+    egress: Vec<Text>,
+    scopes: Vec<Scope>,
+    config: Vec<(Text, Setting)>,
+    visibility: Visibility,
+    auth: Option<ClientCredentials>,
+}
+
+/// A part of the calling user's knowledge base that a toolkit may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// `svc:search`: searching and reading documents.
+    Search,
+    /// `svc:ingest`: writing documents.
+    Ingest,
+}
+
+/// An OAuth 2.0 client-credentials grant (RFC 6749, section 4.4) that the host carries out.
+///
+/// The host mints the token, keeps it and attaches it to requests to `api_host`; the toolkit never
+/// sees it. An `Authorization` header that a handler sets stays as it is.
+#[derive(Clone, Debug)]
+pub struct ClientCredentials {
+    /// Token endpoint; its host is listed in `egress`.
+    pub token_url: &'static str,
+    /// Name of the declared secret that holds the client id.
+    pub client_id_secret: &'static str,
+    /// Name of the declared secret that holds the client secret.
+    pub client_secret_secret: &'static str,
+    /// Space-delimited scopes sent with the grant.
+    pub scope: Option<&'static str>,
+    /// The one host that receives the token; listed in `egress`.
+    pub api_host: &'static str,
+}
+
+impl Toolkit {
+    /// A toolkit with a stable `id` (`^[a-z0-9-]+$`) and a display name. It also needs a
+    /// description, an icon, a version and a tool.
+    pub fn new(id: impl Into<Text>, name: impl Into<Text>) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            description: Text::default(),
+            icon: Text::default(),
+            version: Text::default(),
+            author: None,
+            tools: Vec::new(),
+            secrets: Vec::new(),
+            egress: Vec::new(),
+            scopes: Vec::new(),
+            config: Vec::new(),
+            visibility: Visibility::Private,
+            auth: None,
+        }
+    }
+
+    /// One line that describes the toolkit.
+    #[must_use]
+    pub fn description(mut self, line: impl Into<Text>) -> Self {
+        self.description = line.into();
+        self
+    }
+
+    /// A single emoji, or an HTTPS URL of a square picture.
+    #[must_use]
+    pub fn icon(mut self, icon: impl Into<Text>) -> Self {
+        self.icon = icon.into();
+        self
+    }
+
+    /// Semantic version, usually `env!("CARGO_PKG_VERSION")`.
+    #[must_use]
+    pub fn version(mut self, version: impl Into<Text>) -> Self {
+        self.version = version.into();
+        self
+    }
+
+    /// Attribution in the directory.
+    #[must_use]
+    pub fn author(mut self, author: impl Into<Text>) -> Self {
+        self.author = Some(author.into());
+        self
+    }
+
+    /// Who sees the toolkit; by default its owner alone.
+    #[must_use]
+    pub fn visibility(mut self, visibility: Visibility) -> Self {
+        self.visibility = visibility;
+        self
+    }
+
+    /// Declares a credential in `UPPER_SNAKE_CASE` that handlers may read.
+    #[must_use]
+    pub fn secret(mut self, name: impl Into<Text>) -> Self {
+        self.secrets.push(name.into());
+        self
+    }
+
+    /// Declares a host that handlers may reach: `api.example.com`, or `api.example.com:8443` for a
+    /// port that is not the scheme's default.
+    #[must_use]
+    pub fn egress(mut self, host: impl Into<Text>) -> Self {
+        self.egress.push(host.into());
+        self
+    }
+
+    /// Declares use of the calling user's knowledge base.
+    #[must_use]
+    pub fn scope(mut self, scope: Scope) -> Self {
+        self.scopes.push(scope);
+        self
+    }
+
+    /// Declares a setting that users fill in; handlers find it by `key`.
+    #[must_use]
+    pub fn config(mut self, key: impl Into<Text>, setting: Setting) -> Self {
+        self.config.push((key.into(), setting));
+        self
+    }
+
+    /// Declares the sign-in that the host carries out for requests to one host.
+    #[must_use]
+    pub fn auth(mut self, auth: ClientCredentials) -> Self {
+        self.auth = Some(auth);
+        self
+    }
+
+    /// Adds a tool.
+    #[must_use]
+    pub fn tool(mut self, tool: Tool) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// Checks the declaration against every rule that applies at deploy; reports all problems at once.
+    #[cfg(not(target_family = "wasm"))]
+    pub fn check(&self) -> Result<(), kitbag_manifest::Problems> {
+        self.validated().map(drop)
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(crate) fn has_scopes(&self) -> bool {
+        !self.scopes.is_empty()
+    }
+
+    pub(crate) fn find(&self, tool: &str) -> Option<&Tool> {
+        self.tools.iter().find(|candidate| candidate.name() == tool)
+    }
+
+    pub(crate) fn definition(&self) -> ToolkitDefinition {
+        let texts = |list: &[Text]| list.iter().map(ToString::to_string).collect();
+        ToolkitDefinition {
+            id: self.id.to_string(),
+            name: self.name.to_string(),
+            description: self.description.to_string(),
+            icon: self.icon.to_string(),
+            version: self.version.to_string(),
+            author: self.author.as_deref().map(str::to_owned),
+            tools: self.tools.iter().map(Tool::definition).collect(),
+            secrets: texts(&self.secrets),
+            egress: texts(&self.egress),
+            scopes: self.scopes.iter().map(|scope| scope.name().to_owned()).collect(),
+            config: self
+                .config
+                .iter()
+                .map(|(key, setting)| (key.to_string(), setting.clone().into_field()))
+                .collect(),
+            visibility: self.visibility,
+            auth: self.auth.as_ref().map(ClientCredentials::definition),
+        }
+    }
+
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) fn validated(&self) -> Result<kitbag_manifest::ValidDefinition, kitbag_manifest::Problems> {
+        let checked = kitbag_manifest::validate(self.definition());
+
+        // The definition holds settings by key, where the second of a pair would silently win.
+        let mut seen = std::collections::HashSet::new();
+        let repeated: Vec<_> = self.config.iter().filter(|(key, _)| !seen.insert(key)).collect();
+        if repeated.is_empty() {
+            return checked;
+        }
+        let mut problems = checked.err().unwrap_or_default();
+        for (key, _) in repeated {
+            problems.add(format!("config.{key}"), "the key is declared twice");
+        }
+        Err(problems)
+    }
+}
+
+impl Scope {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Search => SCOPE_SEARCH,
+            Self::Ingest => SCOPE_INGEST,
+        }
+    }
+}
+
+impl ClientCredentials {
+    fn definition(&self) -> OAuth2ClientCredentials {
+        OAuth2ClientCredentials {
+            token_url: self.token_url.to_owned(),
+            client_id_secret: self.client_id_secret.to_owned(),
+            client_secret_secret: self.client_secret_secret.to_owned(),
+            scope: self.scope.map(str::to_owned),
+            api_host: self.api_host.to_owned(),
+        }
+    }
+}

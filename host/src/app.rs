@@ -1,0 +1,215 @@
+//! The composition root: builds every part of a server, and owns them.
+
+use std::collections::HashSet;
+use std::fs::{self, File, TryLockError};
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tracing::{info, warn};
+use url::Url;
+
+use crate::capabilities::fetch::FetchLimits;
+use crate::database::Database;
+use crate::dispatch::{AdmissionLimits, Dispatch};
+use crate::egress::{Egress, EgressSettings};
+use crate::identity::{
+    Algorithms, Identity, IdentitySettings, InvalidSettings, LocalIssuer, LocalIssuerError, SessionAudience,
+};
+use crate::local_mode;
+use crate::sandbox::{Limits, Sandbox};
+use crate::settings::{Issuer, Settings};
+use crate::toolkits::{ToolkitError, Toolkits};
+use crate::web::{self, Shared};
+
+/// How long calls under way may take to end once the server was asked to stop.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// A server that is ready to serve.
+pub struct App {
+    listener: TcpListener,
+    router: Router,
+    base_url: Url,
+    database: Database,
+    /// Held as long as the server lives: two servers must not share a data directory.
+    _lock: File,
+}
+
+/// Why a server did not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The data directory cannot be used.
+    #[error("cannot use the data directory {path}: {cause}")]
+    Data {
+        /// The directory.
+        path: PathBuf,
+        /// What happened.
+        cause: io::Error,
+    },
+    /// Another server has the data directory.
+    #[error("another server is running on the data directory {0}")]
+    InUse(PathBuf),
+    /// The address is taken, or not ours.
+    #[error("cannot listen on {address}: {cause}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What happened.
+        cause: io::Error,
+    },
+    /// The database cannot be opened.
+    #[error("cannot open the database: {0}")]
+    Database(#[from] sqlx::Error),
+    /// The engine did not start.
+    #[error("cannot start the sandbox: {0:#}")]
+    Sandbox(wasmtime::Error),
+    /// Sign-in cannot be set up.
+    #[error("cannot set up sign-in: {0}")]
+    Identity(#[from] InvalidSettings),
+    /// The local issuer's key cannot be read or made.
+    #[error("cannot set up local sign-in: {0}")]
+    LocalIssuer(#[from] LocalIssuerError),
+    /// What is deployed cannot be read.
+    #[error("cannot read the deployed toolkits: {0}")]
+    Toolkits(#[from] ToolkitError),
+}
+
+impl App {
+    /// Opens the data directory, listens, and builds every part; serves nothing yet.
+    pub async fn start(settings: &Settings) -> Result<Self, StartError> {
+        let lock = claim(&settings.data)?;
+        let address = settings.listen;
+        let listen = |cause| StartError::Listen { address, cause };
+        let listener = TcpListener::bind(address).await.map_err(listen)?;
+        let base_url = settings.base_url(listener.local_addr().map_err(listen)?);
+
+        let database = Database::open(&settings.data.join("kitbag.sqlite")).await?;
+        let egress = Egress::new(EgressSettings {
+            allowed_ranges: settings.allow_private_ranges.to_vec(),
+            ..EgressSettings::default()
+        });
+        let sandbox = Sandbox::new(limits(settings), egress.clone()).map_err(StartError::Sandbox)?;
+        let toolkits = Arc::new(Toolkits::open(&settings.data, database.clone(), sandbox).await?);
+        let dispatch = Arc::new(Dispatch::new(toolkits.clone(), admission(settings)));
+
+        let mut operators: HashSet<_> = settings.operators.iter().cloned().collect();
+        let (identity, local_issuer) = match &settings.issuer {
+            Issuer::External(issuer) => {
+                (Identity::with_provider(identity_settings(settings, &base_url), issuer, egress)?, None)
+            }
+            Issuer::Local => {
+                let local = Arc::new(LocalIssuer::open(&settings.data, base_url.as_str())?);
+                operators.insert(local_mode::USER.to_owned());
+                local_mode::announce(&settings.data, &base_url)
+                    .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
+                let identity = Identity::with_local_issuer(identity_settings(settings, &base_url), local.clone())?;
+                (identity, Some(local))
+            }
+        };
+        let router = web::router(Shared {
+            identity: Arc::new(identity),
+            local_issuer,
+            toolkits,
+            dispatch,
+            base_url: base_url.clone(),
+            operators: Arc::new(operators),
+            allowed_origins: settings.allowed_origins.as_slice().into(),
+            component_size: settings.component_size.bytes() as u64,
+        });
+        Ok(Self { listener, router, base_url, database, _lock: lock })
+    }
+
+    /// The public URL, without a path.
+    pub fn base_url(&self) -> &Url {
+        &self.base_url
+    }
+
+    /// Serves until `stop` resolves, then lets calls under way end, for half a minute at most.
+    pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+        info!(url = %self.base_url, "serving");
+        let (stopping, mut stopped) = tokio::sync::watch::channel(());
+        let stop = async move {
+            stop.await;
+            info!("stopping: waiting for calls under way");
+            drop(stopping);
+        };
+        let served = axum::serve(self.listener, self.router).with_graceful_shutdown(stop);
+        let overdue = async move {
+            let _ = stopped.changed().await;
+            tokio::time::sleep(DRAIN).await;
+        };
+        tokio::select! {
+            result = served => result?,
+            () = overdue => warn!("some calls did not end in time and were cut off"),
+        }
+        self.database.close().await;
+        Ok(())
+    }
+}
+
+/// Makes the data directory, for its owner alone, and locks it.
+fn claim(data: &Path) -> Result<File, StartError> {
+    let failed = |cause| StartError::Data { path: data.to_owned(), cause };
+    fs::create_dir_all(data).map_err(failed)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(data, fs::Permissions::from_mode(0o700)).map_err(failed)?;
+    }
+    let lock = File::create(data.join("lock")).map_err(failed)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(StartError::InUse(data.to_owned())),
+        Err(TryLockError::Error(cause)) => Err(failed(cause)),
+    }
+}
+
+/// The sandbox's limits as set.
+pub fn limits(settings: &Settings) -> Limits {
+    Limits {
+        call_time: settings.call_time.get(),
+        memory: settings.call_memory.bytes(),
+        table_elements: settings.call_table_elements,
+        resources: settings.call_resources,
+        result: settings.call_result.bytes(),
+        log: settings.call_log.bytes(),
+        concurrent_calls: settings.concurrent_calls,
+        fetch: FetchLimits {
+            in_flight: settings.call_requests_in_flight,
+            requests: settings.call_requests,
+            request_body: settings.call_request_body.bytes(),
+            response_body: settings.call_response_body.bytes(),
+        },
+    }
+}
+
+fn identity_settings(settings: &Settings, base_url: &Url) -> IdentitySettings {
+    IdentitySettings {
+        base_url: base_url.to_string(),
+        algorithms: Algorithms::default(),
+        allowed_origins: settings.allowed_origins.to_vec(),
+        session_audience: if settings.accept_missing_audience {
+            SessionAudience::Optional
+        } else {
+            SessionAudience::Required
+        },
+    }
+}
+
+fn admission(settings: &Settings) -> AdmissionLimits {
+    AdmissionLimits {
+        per_user: settings.concurrent_calls_per_user,
+        per_toolkit: settings.concurrent_calls_per_toolkit,
+        // A deploy asks its component for the declaration in a slot of the same pool.
+        in_all: settings.concurrent_calls.saturating_sub(DESCRIBE_SLOTS) as usize,
+    }
+}
+
+/// Slots of the sandbox's pool that calls leave to deploys.
+const DESCRIBE_SLOTS: u32 = 8;

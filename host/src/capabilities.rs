@@ -1,0 +1,19 @@
+//! What a toolkit may do: one capability a file, each with its state, its host functions and its
+//! `add_to_linker`.
+//!
+//! Invariant: a capability is linked only when [`Grants`] has it, and checks its own grant again
+//! beside its effect.
+
+pub mod fetch;
+pub mod grants;
+pub mod ingest;
+pub mod log;
+pub mod search;
+pub mod secrets;
+
+pub use grants::Grants;
+
+/// Why a capability that is granted cannot answer yet; a guest sees it as `unavailable`.
+pub(crate) const NO_KNOWLEDGE_BASE: &str = "this server has no knowledge base yet";
+/// See [`NO_KNOWLEDGE_BASE`].
+pub(crate) const NO_VAULT: &str = "this server has no vault for secrets yet";

@@ -1,0 +1,87 @@
+//! Commands: one a file. Each prints what a person wants to know, or JSON for a script.
+
+mod client;
+mod demo;
+mod serve;
+mod token;
+mod toolkit;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use thiserror::Error;
+
+/// A knowledge base whose toolkits are sandboxed WebAssembly components.
+#[derive(Debug, Parser)]
+#[command(
+    name = "kitbag",
+    version,
+    after_help = "Start with `kitbag demo`: it builds the example toolkits, serves them, calls one, and shows how to connect a client."
+)]
+pub struct Command {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run a server.
+    Serve(serve::Serve),
+    /// Build the example toolkits, serve them, call one, and keep serving.
+    Demo(demo::Demo),
+    /// Print an access token of a server in local mode, for scripts and curl.
+    Token(token::Token),
+    /// Write, build, check, deploy and manage toolkits.
+    #[command(subcommand)]
+    Toolkit(toolkit::Toolkit),
+}
+
+/// Why a command failed: what happened, and what to do next.
+#[derive(Debug, Error)]
+#[error("{message}")]
+pub(crate) struct CliError {
+    message: String,
+    hint: Option<String>,
+}
+
+impl CliError {
+    fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None }
+    }
+
+    fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+/// Runs a command to its end. 0: done; 1: failed (2, from the parser: called wrongly).
+pub async fn run(command: Command) -> ExitCode {
+    let outcome = match command.verb {
+        Verb::Serve(command) => command.run().await,
+        Verb::Demo(command) => command.run().await,
+        Verb::Token(command) => command.run(),
+        Verb::Toolkit(command) => command.run().await,
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(CliError { message, hint }) => {
+            eprintln!("error: {message}");
+            if let Some(hint) = hint {
+                eprintln!("hint: {hint}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::Command;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Command::command().debug_assert();
+    }
+}

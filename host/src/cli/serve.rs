@@ -1,0 +1,47 @@
+//! `kitbag serve`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::CliError;
+use crate::app::App;
+use crate::settings::{Settings, Sources};
+use crate::telemetry;
+
+/// Run a server.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Every flag is also a key of kitbag.toml (`call-time = \"30s\"`) and the variable shown.\n\
+                  Without --issuer the server signs people in itself, on loopback only: `kitbag token` gives a token."
+)]
+pub(super) struct Serve {
+    /// File to read settings from; by default kitbag.toml, where it exists.
+    #[arg(long, env = "KITBAG_CONFIG")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    sources: Sources,
+}
+
+impl Serve {
+    pub(super) async fn run(self) -> Result<(), CliError> {
+        telemetry::start();
+        let settings = Settings::load(self.sources, self.config.as_deref()).map_err(|error| CliError::new(error.to_string()))?;
+        let app = App::start(&settings).await.map_err(|error| CliError::new(error.to_string()))?;
+        println!("Kitbag serves {}", app.base_url());
+        app.serve(stop_signal()?).await.map_err(|error| CliError::new(format!("serving failed: {error}")))
+    }
+}
+
+/// Resolves when the process is asked to stop: SIGTERM, or Ctrl-C at a terminal.
+pub(super) fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, CliError> {
+    let listen = |kind| signal(kind).map_err(|error| CliError::new(format!("cannot listen for signals: {error}")));
+    let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}

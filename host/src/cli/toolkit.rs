@@ -1,0 +1,79 @@
+//! `kitbag toolkit …`
+
+mod build;
+mod check;
+mod deploy;
+mod manage;
+mod new;
+
+use std::path::Path;
+
+use clap::Subcommand;
+
+use super::CliError;
+use crate::app;
+use crate::egress::{Egress, EgressSettings};
+use crate::sandbox::Sandbox;
+use crate::settings::{Settings, Sources};
+use crate::toolkits::{Inspected, ToolkitError, inspect};
+
+/// Write, build, check, deploy and manage toolkits.
+#[derive(Debug, Subcommand)]
+pub(super) enum Toolkit {
+    /// Start a new toolkit in Rust.
+    New(new::New),
+    /// Print what a component declares and imports, and everything that is wrong with it.
+    Check(check::Check),
+    /// Turn a crate into a component, and write manifest.json beside it.
+    Build(build::Build),
+    /// Upload a component (or build a crate first) and make it live.
+    Deploy(deploy::Deploy),
+    /// List the deployed toolkits.
+    List(manage::List),
+    /// Show one toolkit, its versions and what each changed.
+    Show(manage::Show),
+    /// Make an earlier version live again.
+    Rollback(manage::Rollback),
+    /// Remove a toolkit with all its versions.
+    Remove(manage::Remove),
+}
+
+impl Toolkit {
+    pub(super) async fn run(self) -> Result<(), CliError> {
+        match self {
+            Self::New(command) => command.run(),
+            Self::Check(command) => command.run().await,
+            Self::Build(command) => command.run().await,
+            Self::Deploy(command) => command.run().await,
+            Self::List(command) => command.run().await,
+            Self::Show(command) => command.run().await,
+            Self::Rollback(command) => command.run().await,
+            Self::Remove(command) => command.run().await,
+        }
+    }
+}
+
+/// Inspects a component just as a deploy does.
+async fn inspect_locally(component: &[u8]) -> Result<Inspected, CliError> {
+    let settings = Settings::load(Sources::default(), None).map_err(|error| CliError::new(error.to_string()))?;
+    let sandbox = Sandbox::new(app::limits(&settings), Egress::new(EgressSettings::default()))
+        .map_err(|error| CliError::new(format!("cannot start the sandbox: {error:#}")))?;
+    inspect(&sandbox, component, &std::env::temp_dir()).await.map_err(|error| match error {
+        ToolkitError::Refused(problems) => {
+            let lines: String = problems.0.iter().map(|problem| format!("\n  {problem}")).collect();
+            CliError::new(format!("a deploy would refuse this toolkit:{lines}"))
+        }
+        other => CliError::new(other.to_string()),
+    })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, CliError> {
+    std::fs::read(path).map_err(|error| CliError::new(format!("cannot read {}: {error}", path.display())))
+}
+
+/// Prints a value as JSON for a script.
+fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
+    let json = serde_json::to_string_pretty(value).map_err(|error| CliError::new(error.to_string()))?;
+    println!("{json}");
+    Ok(())
+}

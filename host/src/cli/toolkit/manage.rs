@@ -1,0 +1,116 @@
+//! `kitbag toolkit list | show | rollback | remove`
+
+use clap::Args;
+use http::Method;
+use serde_json::{Value, json};
+
+use super::print_json;
+use crate::cli::CliError;
+use crate::cli::client::Connection;
+
+/// List the deployed toolkits.
+#[derive(Args, Debug)]
+pub(in crate::cli) struct List {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Show one toolkit, its versions and what each changed.
+#[derive(Args, Debug)]
+pub(in crate::cli) struct Show {
+    /// The toolkit's id.
+    id: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Make an earlier version live again.
+#[derive(Args, Debug)]
+pub(in crate::cli) struct Rollback {
+    /// The toolkit's id.
+    id: String,
+    /// The version to go back to; by default the one that was live before.
+    #[arg(long)]
+    to: Option<String>,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Remove a toolkit with all its versions.
+#[derive(Args, Debug)]
+pub(in crate::cli) struct Remove {
+    /// The toolkit's id.
+    id: String,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+impl List {
+    pub(super) async fn run(self) -> Result<(), CliError> {
+        let toolkits: Vec<Value> = get(self.connection, "/toolkits").await?;
+        if self.json {
+            return print_json(&toolkits);
+        }
+        if toolkits.is_empty() {
+            println!("No toolkit is deployed. `kitbag toolkit deploy FILE` deploys one.");
+        }
+        for it in &toolkits {
+            let tools = it["tools"].as_array().map_or(0, Vec::len);
+            println!("{:<24} {:<12} {:<8} {tools} tools  {}", text(&it["id"]), text(&it["version"]), text(&it["visibility"]), text(&it["description"]));
+        }
+        Ok(())
+    }
+}
+
+impl Show {
+    pub(super) async fn run(self) -> Result<(), CliError> {
+        let record: Value = get(self.connection, &format!("/toolkits/{}", self.id)).await?;
+        if self.json {
+            return print_json(&record);
+        }
+        println!("{}, owned by {}", text(&record["id"]), text(&record["owner"]));
+        for version in record["versions"].as_array().into_iter().flatten() {
+            let live = if version["version"] == record["liveVersion"] { "live" } else { "" };
+            println!("  {:<12} {live:<5} {} by {}", text(&version["version"]), text(&version["deployedAt"]), text(&version["deployedBy"]));
+            for (sign, list) in [('+', "added"), ('-', "removed")] {
+                for capability in version["changes"][list].as_array().into_iter().flatten() {
+                    println!("    {sign} {}", text(capability));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Rollback {
+    pub(super) async fn run(self) -> Result<(), CliError> {
+        let wanted = self.to.map_or_else(|| json!({}), |version| json!({ "version": version }));
+        let path = format!("/toolkits/{}/rollback", self.id);
+        let live: Value =
+            self.connection.open()?.send(Method::POST, &path, "application/json", wanted.to_string()).await?;
+        println!("{} {} is live.", self.id, text(&live["version"]));
+        Ok(())
+    }
+}
+
+impl Remove {
+    pub(super) async fn run(self) -> Result<(), CliError> {
+        self.connection.open()?.delete(&format!("/toolkits/{}", self.id)).await?;
+        println!("{} is removed, with all its versions.", self.id);
+        Ok(())
+    }
+}
+
+async fn get<T: serde::de::DeserializeOwned>(connection: Connection, path: &str) -> Result<T, CliError> {
+    connection.open()?.send(Method::GET, path, "application/json", "").await
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}

@@ -1,0 +1,172 @@
+//! What a tool call comes to: the result, or the error envelope of the specification.
+
+use kitbag_manifest::schema::Schema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::sandbox::{CallError, Ended, Fault, ToolResult};
+
+/// What the model is told when a handler fails in any way but a `ToolError`.
+const GENERIC: &str = "The tool failed.";
+
+/// The answer to a tool call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// The handler's result.
+    Success(Success),
+    /// The error envelope.
+    Failure(Failure),
+}
+
+/// A handler's result, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Success {
+    /// What the model reads.
+    pub text: String,
+    /// Present only where the tool declares `output`.
+    pub structured: Option<Value>,
+}
+
+/// `{ ok: false, code, error, retryable }`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    ok: bool,
+    /// What kind of failure.
+    pub code: ErrorCode,
+    /// What the model reads.
+    pub error: String,
+    /// Whether the model should consider trying again.
+    pub retryable: bool,
+}
+
+/// The kinds of failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ErrorCode {
+    /// The handler failed, or was stopped.
+    ToolError,
+    /// The arguments do not fit the tool's input.
+    InvalidParams,
+}
+
+impl Failure {
+    fn new(code: ErrorCode, error: impl Into<String>) -> Self {
+        Self { ok: false, code, error: error.into(), retryable: false }
+    }
+
+    pub(super) fn busy() -> Self {
+        let error = "Too many calls are running at the moment. Try again in a moment.";
+        Self { retryable: true, ..Self::new(ErrorCode::ToolError, error) }
+    }
+
+    pub(super) fn invalid_params(violations: &[String]) -> Self {
+        Self::new(ErrorCode::InvalidParams, format!("Invalid arguments: {}", violations.join("; ")))
+    }
+}
+
+/// Turns the way a call ended into what the caller sees; `output` is the declared schema.
+pub(super) fn from(ended: &Ended, output: Option<&Schema>) -> Reply {
+    match ended {
+        Ended::Returned(result) => returned(result, output),
+        Ended::Refused(CallError::Tool(error)) => Reply::Failure(Failure {
+            retryable: error.retryable,
+            ..Failure::new(ErrorCode::ToolError, error.message.clone())
+        }),
+        Ended::Refused(CallError::InvalidParams(message)) => {
+            Reply::Failure(Failure::invalid_params(std::slice::from_ref(message)))
+        }
+        Ended::Refused(CallError::Failure(_)) => Reply::Failure(Failure::new(ErrorCode::ToolError, GENERIC)),
+        Ended::Faulted(fault) => Reply::Failure(Failure::new(ErrorCode::ToolError, stopped(fault))),
+    }
+}
+
+/// Without `output`, a structured value is the handler's own affair and goes no further.
+fn returned(result: &ToolResult, output: Option<&Schema>) -> Reply {
+    let text = result.text.clone();
+    let (Some(json), Some(schema)) = (&result.structured, output) else {
+        return Reply::Success(Success { text, structured: None });
+    };
+    let mismatch = |detail: &str| {
+        let error = format!("The tool's structured result does not match its output schema: {detail}");
+        Reply::Failure(Failure::new(ErrorCode::ToolError, error))
+    };
+    match serde_json::from_str::<Value>(json) {
+        Err(_) => mismatch("/: not valid JSON"),
+        Ok(structured) => match schema.violations(&structured).as_slice() {
+            [] => Reply::Success(Success { text, structured: Some(structured) }),
+            violations => mismatch(&violations.join("; ")),
+        },
+    }
+}
+
+/// Limits are no secret, and knowing them helps the model to ask for less.
+fn stopped(fault: &Fault) -> String {
+    match fault {
+        Fault::Deadline(limit) => format!("The tool ran longer than {} s and was stopped.", limit.as_secs_f64()),
+        Fault::Limit(limit) => format!("The tool reached its {limit} and was stopped."),
+        Fault::ResultTooLarge => "The tool's result is too large.".to_owned(),
+        Fault::Trap(_) => GENERIC.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::sandbox::ToolError;
+
+    fn schema() -> Schema {
+        let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
+        Schema::compile(&schema).expect("the schema is valid")
+    }
+
+    fn result(structured: Option<&str>) -> Ended {
+        Ended::Returned(ToolResult { text: "t".into(), structured: structured.map(str::to_owned) })
+    }
+
+    fn failure(ended: &Ended) -> Failure {
+        match from(ended, Some(&schema())) {
+            Reply::Failure(failure) => failure,
+            Reply::Success(success) => panic!("expected a failure, not {success:?}"),
+        }
+    }
+
+    #[test]
+    fn structured_values_surface_only_where_output_is_declared() {
+        let ended = result(Some(r#"{"n":1}"#));
+        let structured = |reply| match reply {
+            Reply::Success(success) => success.structured,
+            Reply::Failure(failure) => panic!("{failure:?}"),
+        };
+
+        assert_eq!(structured(from(&ended, Some(&schema()))), Some(json!({ "n": 1 })));
+        assert_eq!(structured(from(&ended, None)), None);
+        assert_eq!(structured(from(&result(None), Some(&schema()))), None);
+    }
+
+    #[test]
+    fn a_structured_value_that_breaks_its_schema_is_a_tool_error_naming_the_path() {
+        let broken = failure(&result(Some(r#"{"n":"x"}"#)));
+        assert!(broken.error.contains("/n"), "{broken:?}");
+        assert!(!broken.retryable);
+
+        assert!(failure(&result(Some("{"))).error.contains("not valid JSON"));
+    }
+
+    #[test]
+    fn only_a_tool_error_speaks_to_the_model() {
+        let error = ToolError { message: "No book.".into(), retryable: true, data: Some("\"hidden\"".into()) };
+        assert_eq!(
+            serde_json::to_value(failure(&Ended::Refused(CallError::Tool(error)))).expect("it serialises"),
+            json!({ "ok": false, "code": "TOOL_ERROR", "error": "No book.", "retryable": true })
+        );
+
+        for hidden in [
+            Ended::Refused(CallError::Failure("at /src/lib.rs".into())),
+            Ended::Faulted(Fault::Trap("wasm backtrace".into())),
+        ] {
+            assert_eq!(failure(&hidden).error, GENERIC);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The hosts that a toolkit declared.
+
+use std::collections::HashSet;
+
+use http::Uri;
+use url::Host;
+
+use super::target::Target;
+
+/// The parsed `egress` list of one toolkit; the empty list allows nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Allowlist {
+    entries: HashSet<Entry>,
+}
+
+/// A line of `egress` that names no host.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{entry:?} is no bare host name with an optional :port")]
+pub struct InvalidEntry {
+    /// The line as declared.
+    pub entry: String,
+}
+
+impl Allowlist {
+    /// Parses declared lines: `host` (the scheme's default port) or `host:port` (that port only).
+    ///
+    /// Names are compared after IDNA and lower-casing. An address counts only in its usual spelling,
+    /// so that whoever reviews the list recognises it. There are no wildcards.
+    pub fn parse<I>(declared: I) -> Result<Self, InvalidEntry>
+    where
+        I: IntoIterator,
+        I::Item: AsRef<str>,
+    {
+        let entries = declared.into_iter().map(|line| {
+            let line = line.as_ref();
+            Entry::parse(line).ok_or_else(|| InvalidEntry { entry: line.to_owned() })
+        });
+        Ok(Self { entries: entries.collect::<Result<_, _>>()? })
+    }
+
+    /// Whether a request to `uri` may leave; never for a URI that could not be sent.
+    pub fn allows(&self, uri: &Uri) -> bool {
+        Target::of(uri).is_ok_and(|target| self.permits(&target))
+    }
+
+    pub(super) fn permits(&self, target: &Target) -> bool {
+        let host = target.host().clone();
+        let exact = Entry { host: host.clone(), port: Some(target.port()) };
+        self.entries.contains(&exact)
+            || (target.has_default_port() && self.entries.contains(&Entry { host, port: None }))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Entry {
+    host: Host,
+    /// Without a port, the scheme's default.
+    port: Option<u16>,
+}
+
+impl Entry {
+    fn parse(line: &str) -> Option<Self> {
+        // The host parser decodes `%`, so a line could read differently from what it allows.
+        if line.contains(['/', '\\', '@', '?', '#', '%', '*']) || line.contains(char::is_whitespace) {
+            return None;
+        }
+        let (host, port) = split_port(line)?;
+        let parsed = Host::parse(host).ok()?;
+        match parsed {
+            Host::Domain(name) => {
+                let name = name.strip_suffix('.').unwrap_or(&name);
+                let complete = !name.is_empty() && !name.split('.').any(str::is_empty);
+                complete.then(|| Self { host: Host::Domain(name.to_owned()), port })
+            }
+            address => (address.to_string() == host).then_some(Self { host: address, port }),
+        }
+    }
+}
+
+/// Splits `host[:port]`, where an IPv6 host stands in brackets; nothing when the port is no port.
+fn split_port(line: &str) -> Option<(&str, Option<u16>)> {
+    let end_of_host = match line.strip_prefix('[') {
+        Some(_) => line.find(']')? + 1,
+        None => line.find(':').unwrap_or(line.len()),
+    };
+    let (host, rest) = line.split_at(end_of_host);
+    match rest.strip_prefix(':') {
+        None => rest.is_empty().then_some((host, None)),
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            digits.parse().ok().filter(|port| *port != 0).map(|port| (host, Some(port)))
+        }
+        Some(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowlist() -> Allowlist {
+        Allowlist::parse([
+            "api.example.com",
+            "db.example.com:8443",
+            "Bücher.example",
+            "localhost",
+            "192.0.2.7",
+            "[2001:db8::7]:8080",
+        ])
+        .unwrap()
+    }
+
+    #[track_caller]
+    fn check(uri: &str, expected: bool) {
+        // What cannot even be written as a URI cannot be sent either.
+        let allowed = uri.parse::<Uri>().is_ok_and(|uri| allowlist().allows(&uri));
+        assert_eq!(allowed, expected, "{uri}");
+    }
+
+    #[test]
+    fn declared_hosts_are_allowed_in_every_spelling_of_the_same_name() {
+        for uri in [
+            "https://api.example.com/v1?q=1",
+            "http://api.example.com/",
+            "https://api.example.com:443/",
+            "http://api.example.com:80/",
+            "https://API.Example.COM/",
+            "https://api.example.com./",
+            "https://db.example.com:8443/",
+            "http://db.example.com:8443/",
+            "https://xn--bcher-kva.example/",
+            "https://XN--BCHER-KVA.example/",
+            "http://localhost/",
+            "http://192.0.2.7/",
+            "http://[2001:db8::7]:8080/",
+            "http://[2001:0DB8:0:0::7]:8080/",
+        ] {
+            check(uri, true);
+        }
+    }
+
+    #[test]
+    fn everything_else_is_refused() {
+        for uri in [
+            // Other hosts, and hosts that only look alike.
+            "https://example.com/",
+            "https://evil.api.example.com/",
+            "https://api.example.com.evil.example/",
+            "https://apiXexample.com/",
+            "https://evilapi.example.com/",
+            "https://api.example.com../",
+            "https://.api.example.com/",
+            "https://api..example.com/",
+            "https://xn--pi-7kc.example.com/",
+            "https://api.exa%6Dple.com/",
+            // Ports: the bare host is the scheme's own port only, and a listed port is that port only.
+            "https://api.example.com:80/",
+            "http://api.example.com:443/",
+            "https://api.example.com:8443/",
+            "https://api.example.com:0/",
+            "https://api.example.com:65979/",
+            "https://api.example.com:x/",
+            "https://db.example.com/",
+            "https://db.example.com:443/",
+            "http://localhost:8787/",
+            // User information that makes a listed host look like the target, or the other way round.
+            "https://api.example.com@evil.example/",
+            "https://user:pass@api.example.com/",
+            "https://@api.example.com/",
+            "https://api.example.com:443@evil.example/",
+            "https://evil.example\\@api.example.com/",
+            "https://evil.example/@api.example.com/",
+            "https://evil.example#@api.example.com/",
+            "https://evil.example%2F@api.example.com/",
+            "https://evil.example%00.api.example.com/",
+            // Addresses that nobody listed as such, `localhost` in particular is a name.
+            "http://127.0.0.1/",
+            "http://127.1/",
+            "http://0x7f.1/",
+            "http://2130706433/",
+            "http://017700000001/",
+            "http://127.0.0.1./",
+            "http://[::1]/",
+            "http://[::ffff:127.0.0.1]/",
+            "http://[::ffff:192.0.2.7]/",
+            "http://169.254.169.254/latest/meta-data/",
+            "http://192.0.2.7:8080/",
+            "http://[2001:db8::7]/",
+            // Schemes, and what is no absolute URI.
+            "ftp://api.example.com/",
+            "wss://api.example.com/",
+            "file:///etc/passwd",
+            "//api.example.com/",
+            "/v1",
+            "api.example.com:443",
+        ] {
+            check(uri, false);
+        }
+    }
+
+    #[test]
+    fn a_listed_address_is_matched_by_value() {
+        check("http://0xC0.0.2.7/", true);
+        check("http://192.0.519/", true);
+        check("http://192.0.2.8/", false);
+    }
+
+    #[test]
+    fn an_empty_list_allows_nothing() {
+        let uri = Uri::from_static("https://api.example.com/");
+
+        assert!(!Allowlist::default().allows(&uri));
+    }
+
+    #[test]
+    fn lines_that_name_no_host_are_refused() {
+        for line in [
+            "",
+            ".",
+            "..",
+            "*",
+            "*.example.com",
+            "https://example.com",
+            "example.com/path",
+            "user@example.com",
+            "example.com:",
+            "example.com:0",
+            "example.com:65536",
+            "example.com:+80",
+            "example.com:80:80",
+            "exam ple.com",
+            "ex%61mple.com",
+            "a..example.com",
+            "::1",
+            "[::1",
+            "[::1]x",
+            "127.1",
+            "0x7f.0.0.1",
+            "2130706433",
+            "[0:0::1]",
+        ] {
+            let parsed = Allowlist::parse([line]);
+
+            assert!(parsed.is_err(), "{line:?} was accepted");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Opens connections: resolve, guard, connect, TLS.
+
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use http::Uri;
+use http::uri::Scheme;
+use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::crypto::aws_lc_rs;
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::{sleep, timeout};
+use tower::Service;
+
+use super::guard::AddressGuard;
+use super::{BoxError, EgressError};
+
+/// How long one address may take before the next is tried beside it (RFC 8305, section 5).
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
+/// How many addresses of one name are tried: a hostile answer must not open sockets by the hundred.
+const MAX_ADDRESSES: usize = 8;
+
+/// The client's connector: TLS over [`GuardedTcp`], under one deadline.
+#[derive(Clone, Debug)]
+pub(super) struct Connector {
+    transport: HttpsConnector<GuardedTcp>,
+    connect_timeout: Duration,
+}
+
+impl Connector {
+    pub(super) fn new(guard: AddressGuard, connect_timeout: Duration) -> Self {
+        let transport = HttpsConnectorBuilder::new()
+            .with_tls_config(tls_config())
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(GuardedTcp { guard });
+        Self { transport, connect_timeout }
+    }
+}
+
+type Connecting<T> = Pin<Box<dyn Future<Output = Result<T, EgressError>> + Send>>;
+
+impl Service<Uri> for Connector {
+    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Error = EgressError;
+    type Future = Connecting<Self::Response>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
+        let connecting = timeout(self.connect_timeout, self.transport.call(uri));
+        Box::pin(async move {
+            match connecting.await {
+                Ok(Ok(stream)) => Ok(stream),
+                Ok(Err(error)) => Err(own_or_tls(error, authority)),
+                Err(_) => Err(EgressError::Timeout { authority }),
+            }
+        })
+    }
+}
+
+/// Plain TCP to an address that the guard permits.
+#[derive(Clone, Debug)]
+struct GuardedTcp {
+    guard: AddressGuard,
+}
+
+impl Service<Uri> for GuardedTcp {
+    type Response = TokioIo<TcpStream>;
+    type Error = EgressError;
+    type Future = Connecting<Self::Response>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let guard = self.guard.clone();
+        Box::pin(async move { open(&uri, &guard).await.map(TokioIo::new) })
+    }
+}
+
+async fn open(uri: &Uri, guard: &AddressGuard) -> Result<TcpStream, EgressError> {
+    let host = uri.host().unwrap_or_default();
+    let default_port = if uri.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
+    let mut addresses = resolve(host, uri.port_u16().unwrap_or(default_port)).await?;
+    addresses.retain(|address| guard.permits(address.ip()));
+    addresses.truncate(MAX_ADDRESSES);
+    if addresses.is_empty() {
+        return Err(EgressError::ForbiddenAddress { host: host.to_owned() });
+    }
+    let stream = connect_to_first(&addresses).await.map_err(|source| EgressError::Connect {
+        authority: uri.authority().map(ToString::to_string).unwrap_or_default(),
+        source: Arc::new(source),
+    })?;
+    // Requests are written whole; waiting for more to send only delays them. Failing to say so is harmless.
+    stream.set_nodelay(true).ok();
+    Ok(stream)
+}
+
+/// Turns a host into addresses; a literal is its own address and goes through the same guard.
+async fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, EgressError> {
+    let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    if let Ok(address) = bare.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(address, port)]);
+    }
+    match lookup_host((host, port)).await {
+        Ok(addresses) => Ok(addresses.collect()),
+        Err(source) => Err(EgressError::Resolve { host: host.to_owned(), source: Arc::new(source) }),
+    }
+}
+
+/// Connects to whichever address answers first; each next one starts when its predecessor failed or is slow.
+async fn connect_to_first(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+    let mut waiting = addresses.iter();
+    let mut attempts = FuturesUnordered::new();
+    let mut last_error = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    loop {
+        match waiting.next() {
+            Some(address) => attempts.push(TcpStream::connect(*address)),
+            None if attempts.is_empty() => return Err(last_error),
+            None => {}
+        }
+        let delay = if waiting.len() == 0 { Duration::MAX } else { ATTEMPT_DELAY };
+        tokio::select! {
+            Some(attempt) = attempts.next() => match attempt {
+                Ok(stream) => return Ok(stream),
+                Err(error) => last_error = error,
+            },
+            () = sleep(delay) => {}
+        }
+    }
+}
+
+/// The guarded transport's own errors arrive boxed; any other error comes from the TLS layer around it.
+fn own_or_tls(error: BoxError, authority: String) -> EgressError {
+    match error.downcast::<EgressError>() {
+        Ok(own) => *own,
+        Err(error) => EgressError::Tls { authority, source: error.into() },
+    }
+}
+
+/// TLS 1.2 and 1.3 with Mozilla's roots. The provider is named: the default one is a guess that
+/// panics as soon as another dependency brings a second.
+fn tls_config() -> ClientConfig {
+    ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("the provider supports the default protocol versions")
+        .with_webpki_roots()
+        .with_no_client_auth()
+}

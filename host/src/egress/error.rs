@@ -1,0 +1,104 @@
+//! Why a request did not leave, or did not come back.
+
+use std::error::Error as StdError;
+use std::io;
+use std::sync::Arc;
+
+use http::StatusCode;
+
+use super::target::Target;
+
+/// A failed outbound request.
+///
+/// The text is for the author's log: it names the host and, where one line would help, that line.
+/// It holds no resolved address, no path, no query and no header; what the network said is the
+/// `source`, for the operator's log.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum EgressError {
+    /// The toolkit did not declare the host (or not with this port).
+    #[error("{authority} is not in the toolkit's egress list: to allow it, add {authority:?} to `egress`")]
+    NotListed {
+        /// Host, with its port unless the scheme implies it: the line to add.
+        authority: String,
+    },
+    /// The name stands for no public address, or the URL holds an address that is not public.
+    #[error("{host} is at no public address, and requests to private addresses are refused")]
+    ForbiddenAddress {
+        /// The host as requested, after normalisation.
+        host: String,
+    },
+    /// The URL or the method cannot be sent at all.
+    #[error("the request cannot be sent: {reason}")]
+    InvalidUrl {
+        /// The part that is wrong, without quoting it.
+        reason: &'static str,
+    },
+    /// The name could not be resolved.
+    #[error("{host} could not be resolved")]
+    Resolve {
+        /// The host as requested, after normalisation.
+        host: String,
+        /// The resolver's answer.
+        source: Arc<io::Error>,
+    },
+    /// No connection came about.
+    #[error("{authority} could not be connected to")]
+    Connect {
+        /// Host, with its port unless the scheme implies it.
+        authority: String,
+        /// The failure of the last address tried.
+        source: Arc<io::Error>,
+    },
+    /// The TLS handshake failed.
+    #[error("{authority} did not offer a trustworthy TLS connection")]
+    Tls {
+        /// Host, with its port unless the scheme implies it.
+        authority: String,
+        /// The handshake's failure.
+        source: Arc<dyn StdError + Send + Sync>,
+    },
+    /// Connecting, or waiting for the answer, took too long.
+    #[error("{authority} did not answer in time")]
+    Timeout {
+        /// Host, with its port unless the scheme implies it.
+        authority: String,
+    },
+    /// The document has more bytes than its reader accepts.
+    #[error("{authority} sent more than {limit} bytes")]
+    TooLarge {
+        /// Host, with its port unless the scheme implies it.
+        authority: String,
+        /// The most that would have been accepted, in bytes.
+        limit: usize,
+    },
+    /// A document was asked for, and the answer was something else.
+    #[error("{authority} answered {status}")]
+    Status {
+        /// Host, with its port unless the scheme implies it.
+        authority: String,
+        /// The answer's status.
+        status: StatusCode,
+    },
+    /// The connection broke, or what came over it was no HTTP, or the request's own body failed.
+    #[error("the exchange with {authority} failed")]
+    Protocol {
+        /// Host, with its port unless the scheme implies it.
+        authority: String,
+        /// The HTTP client's failure.
+        source: Arc<dyn StdError + Send + Sync>,
+    },
+}
+
+impl EgressError {
+    /// Recovers the connector's own error from inside the client's, or keeps the client's as it is.
+    pub(super) fn from_client(error: hyper_util::client::legacy::Error, target: &Target) -> Self {
+        let mut cause: Option<&(dyn StdError + 'static)> = Some(&error);
+        while let Some(current) = cause {
+            if let Some(own) = current.downcast_ref::<Self>() {
+                return own.clone();
+            }
+            cause = current.source();
+        }
+        Self::Protocol { authority: target.authority(), source: Arc::new(error) }
+    }
+}

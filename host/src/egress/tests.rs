@@ -1,0 +1,188 @@
+//! What only a real socket can show.
+
+use http_body_util::Full;
+
+use super::test_server::TestServer;
+use super::*;
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+async fn upstream() -> TestServer {
+    TestServer::start(|_| Response::new(Full::from("hello"))).await
+}
+
+fn egress(allowed_ranges: &[&str]) -> Egress {
+    let allowed_ranges = allowed_ranges.iter().map(|range| range.parse().unwrap()).collect();
+    Egress::new(EgressSettings { allowed_ranges, connect_timeout: PATIENCE, response_timeout: PATIENCE })
+}
+
+fn listing(entries: &[String]) -> Policy {
+    Policy::Allowlist(Arc::new(Allowlist::parse(entries).unwrap()))
+}
+
+fn get(uri: &str) -> Request<Empty<Bytes>> {
+    Request::get(uri).body(Empty::new()).unwrap()
+}
+
+async fn fetch(egress: &Egress, uri: &str, policy: &Policy) -> Result<Bytes, EgressError> {
+    egress.get_bytes(&uri.parse().unwrap(), policy, 1024, PATIENCE).await
+}
+
+#[tokio::test]
+async fn loopback_is_refused_by_default_whatever_names_it() {
+    let upstream = upstream().await;
+    let port = upstream.port();
+    let listed = listing(&[
+        format!("localhost:{port}"),
+        format!("127.0.0.1:{port}"),
+        format!("[::ffff:7f00:1]:{port}"),
+    ]);
+
+    for policy in [&listed, &Policy::PublicInternet] {
+        for host in
+            ["localhost", "LOCALHOST.", "127.0.0.1", "127.1", "0x7f.1", "2130706433", "[::ffff:127.0.0.1]"]
+        {
+            let error = egress(&[]).send(get(&format!("http://{host}:{port}/")), policy).await.unwrap_err();
+
+            assert!(matches!(error, EgressError::ForbiddenAddress { .. }), "{host}: {error}");
+        }
+    }
+    assert!(upstream.requests().is_empty());
+}
+
+#[tokio::test]
+async fn loopback_is_reachable_where_the_operator_allows_the_range() {
+    let upstream = upstream().await;
+    let egress = egress(&["127.0.0.0/8"]);
+    let listed = listing(&[format!("localhost:{}", upstream.port())]);
+
+    let body = fetch(&egress, &format!("http://localhost:{}/", upstream.port()), &listed).await.unwrap();
+
+    assert_eq!(body, "hello");
+}
+
+#[tokio::test]
+async fn an_allowed_range_does_not_widen_the_allowlist() {
+    let upstream = upstream().await;
+    let uri = format!("http://127.0.0.1:{}/", upstream.port());
+    let listed = listing(&["api.example.com".to_owned()]);
+
+    let error = egress(&["127.0.0.0/8"]).send(get(&uri), &listed).await.unwrap_err();
+
+    let line = format!("\"127.0.0.1:{}\"", upstream.port());
+    assert!(matches!(error, EgressError::NotListed { .. }));
+    assert!(error.to_string().contains(&line), "{error} does not say {line}");
+    assert!(upstream.requests().is_empty());
+}
+
+#[tokio::test]
+async fn the_operator_reaches_loopback_and_its_connection_serves_nobody_else() {
+    let upstream = upstream().await;
+    let egress = egress(&[]);
+
+    fetch(&egress, &upstream.origin(), &Policy::Operator).await.unwrap();
+    let error = fetch(&egress, &upstream.origin(), &Policy::PublicInternet).await.unwrap_err();
+
+    assert!(matches!(error, EgressError::ForbiddenAddress { .. }), "{error}");
+    assert_eq!(upstream.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn the_host_header_is_the_checked_host() {
+    let upstream = upstream().await;
+    let mut request = get(&format!("{}/a%2Fb?c=%20d", upstream.origin()));
+    request.headers_mut().insert(HOST, "internal.example".parse().unwrap());
+    request.headers_mut().append(HOST, "second.example".parse().unwrap());
+
+    egress(&["127.0.0.0/8"]).send(request, &Policy::PublicInternet).await.unwrap();
+
+    let seen = upstream.requests().remove(0);
+    let hosts: Vec<_> = seen.headers.get_all(HOST).iter().collect();
+    assert_eq!(hosts, [&format!("127.0.0.1:{}", upstream.port())]);
+    assert_eq!(seen.uri, "/a%2Fb?c=%20d");
+}
+
+#[tokio::test]
+async fn a_tunnel_and_a_relative_uri_are_refused() {
+    let egress = egress(&[]);
+    let mut tunnel = get("https://api.example.com/");
+    *tunnel.method_mut() = Method::CONNECT;
+
+    for request in [tunnel, get("/v1"), get("api.example.com:443"), get("ftp://api.example.com/")] {
+        let error = egress.send(request, &Policy::Operator).await.unwrap_err();
+
+        assert!(matches!(error, EgressError::InvalidUrl { .. }), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_an_answer_and_not_followed() {
+    let upstream = TestServer::start(|_| {
+        Response::builder().status(302).header("location", "/elsewhere").body(Full::default()).unwrap()
+    })
+    .await;
+    let egress = egress(&["127.0.0.0/8"]);
+
+    let response = egress.send(get(&upstream.origin()), &Policy::PublicInternet).await.unwrap();
+    let document = fetch(&egress, &upstream.origin(), &Policy::PublicInternet).await;
+
+    assert_eq!(response.status(), 302);
+    assert!(matches!(document, Err(EgressError::Status { status, .. }) if status == 302));
+    assert_eq!(upstream.hits("/elsewhere"), 0);
+}
+
+#[tokio::test]
+async fn a_document_over_its_limit_is_refused() {
+    let upstream = TestServer::start(|_| Response::new(Full::from(vec![b'x'; 1025]))).await;
+
+    let error = fetch(&egress(&[]), &upstream.origin(), &Policy::Operator).await.unwrap_err();
+
+    assert!(matches!(error, EgressError::TooLarge { limit: 1024, .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_silent_server_times_out() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let uri = format!("http://{}/", listener.local_addr().unwrap());
+    let mut egress = egress(&[]);
+    egress.response_timeout = Duration::from_millis(50);
+
+    let error = egress.send(get(&uri), &Policy::Operator).await.unwrap_err();
+
+    assert!(matches!(error, EgressError::Timeout { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_closed_port_and_a_server_without_tls_have_errors_of_their_own() {
+    let upstream = upstream().await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let closed = format!("http://{}/", listener.local_addr().unwrap());
+    drop(listener);
+    let without_tls = format!("https://localhost:{}/", upstream.port());
+    let egress = egress(&[]);
+
+    let connect = egress.send(get(&closed), &Policy::Operator).await.unwrap_err();
+    let tls = egress.send(get(&without_tls), &Policy::Operator).await.unwrap_err();
+
+    assert!(matches!(connect, EgressError::Connect { .. }), "{connect:?}");
+    assert!(matches!(tls, EgressError::Tls { .. }), "{tls:?}");
+}
+
+#[tokio::test]
+async fn a_name_that_does_not_exist_is_a_resolution_error() {
+    let error = egress(&[]).send(get("http://kitbag.invalid/"), &Policy::PublicInternet).await.unwrap_err();
+
+    assert!(matches!(error, EgressError::Resolve { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn connections_are_reused() {
+    let upstream = upstream().await;
+    let egress = egress(&[]);
+
+    for _ in 0..3 {
+        fetch(&egress, &upstream.origin(), &Policy::Operator).await.unwrap();
+    }
+
+    assert_eq!(upstream.connections(), 1);
+}

@@ -1,0 +1,215 @@
+//! Turns a request's headers into a [`Caller`]; nothing below this module sees a token.
+//!
+//! A request goes `headers → one credential → memory of verified tokens, or (JWS header →
+//! key → signature → claims) → how it was presented → Caller`.
+//!
+//! Invariants:
+//! - no claim is read before the signature over it was verified;
+//! - the rules that depend on the request (cookie, `Origin`) are checked for every request, also
+//!   when the token itself is remembered;
+//! - an error never holds any part of a token: its reasons are fixed texts.
+
+mod algorithms;
+mod claims;
+mod credential;
+mod error;
+mod jwks;
+mod keys;
+mod local;
+mod memory;
+mod origins;
+#[cfg(test)]
+mod tests;
+mod token;
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use http::HeaderMap;
+
+use crate::egress::Egress;
+
+pub use self::algorithms::Algorithms;
+pub use self::error::{AuthError, InvalidSettings};
+pub use self::local::{AccessGrant, LocalIssuer, LocalIssuerError, paths};
+
+use self::claims::{Rules, Verified};
+use self::credential::{Credential, Source};
+use self::error::invalid;
+use self::jwks::Provider;
+use self::keys::KeySet;
+use self::memory::Memory;
+use self::origins::Origins;
+use self::token::Token;
+
+/// Who makes a request, and what their token allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The provider's `sub`, opaque and never empty.
+    pub user_id: String,
+    /// Which of the two kinds of token was presented.
+    pub profile: TokenProfile,
+    /// The OAuth client; always there for access tokens.
+    pub client_id: Option<String>,
+    /// Granted OAuth scopes, as listed in the token.
+    pub scopes: Vec<String>,
+}
+
+/// The two kinds of token that are accepted, told apart by the JWS header `typ`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenProfile {
+    /// `JWT`: a session token of the provider's front end.
+    Session,
+    /// `at+jwt` or `application/at+jwt`: an OAuth access token (RFC 9068).
+    Access,
+}
+
+/// What the operator decides about tokens.
+#[derive(Clone, Debug)]
+pub struct IdentitySettings {
+    /// The public base URL as it is published, with or without a trailing slash.
+    pub base_url: String,
+    /// Signature algorithms that are accepted.
+    pub algorithms: Algorithms,
+    /// Origins whose pages may use the session cookie, such as `https://app.example.com`.
+    /// The origin of `base_url` is always one of them.
+    pub allowed_origins: Vec<String>,
+    /// What becomes of session tokens that name no audience.
+    pub session_audience: SessionAudience,
+}
+
+/// Whether a session token must say that it is meant for this service.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SessionAudience {
+    /// A token without `aud` is refused.
+    #[default]
+    Required,
+    /// A token without `aud` passes, for providers that send none. An `aud` that is there must still
+    /// be right, and an `azp` that is an origin must then be an allowed one: it stands in for `aud`.
+    Optional,
+}
+
+/// Verifies tokens of one issuer.
+#[derive(Debug)]
+pub struct Identity {
+    issuer: Issuer,
+    algorithms: Algorithms,
+    origins: Origins,
+    rules: Rules,
+    memory: Memory,
+}
+
+#[derive(Debug)]
+enum Issuer {
+    Provider(Provider),
+    Local { issuer: Arc<LocalIssuer>, keys: Arc<KeySet> },
+}
+
+impl Identity {
+    /// Trusts the external provider whose issuer identifier is `issuer`, spelled as it spells itself.
+    ///
+    /// Nothing is fetched before the first request.
+    pub fn with_provider(
+        settings: IdentitySettings,
+        issuer: &str,
+        egress: Egress,
+    ) -> Result<Self, InvalidSettings> {
+        let provider = Provider::new(issuer, egress)?;
+        Self::new(settings, issuer, Issuer::Provider(provider))
+    }
+
+    /// Trusts the local issuer and nobody else; its key is at hand, so nothing is ever fetched.
+    pub fn with_local_issuer(
+        settings: IdentitySettings,
+        local: Arc<LocalIssuer>,
+    ) -> Result<Self, InvalidSettings> {
+        let keys = Arc::new(local.key_set());
+        let issuer = local.issuer().to_owned();
+        Self::new(settings, &issuer, Issuer::Local { issuer: local, keys })
+    }
+
+    fn new(settings: IdentitySettings, issuer_name: &str, issuer: Issuer) -> Result<Self, InvalidSettings> {
+        let origins = Origins::new(&settings.base_url, &settings.allowed_origins)?;
+        let rules = Rules::new(issuer_name, &settings.base_url, settings.session_audience);
+        Ok(Self { issuer, algorithms: settings.algorithms, origins, rules, memory: Memory::default() })
+    }
+
+    /// Establishes who makes the request with these headers.
+    ///
+    /// A token that was verified before costs one hash and one look-up.
+    pub async fn authenticate(&self, headers: &HeaderMap) -> Result<Caller, AuthError> {
+        let credential = Credential::from_headers(headers, &self.origins)?;
+        let keys = self.keys().await?;
+        let digest = memory::digest(credential.token);
+        let verified = match self.memory.recall(&digest, keys.generation(), now()) {
+            Some(verified) => verified,
+            None => self.verify(credential.token, digest, keys).await?,
+        };
+        self.check_presentation(&credential.source, &verified)?;
+        Ok(verified.caller.clone())
+    }
+
+    /// The issuer identifier, exactly as it appears in `iss`.
+    pub fn issuer(&self) -> &str {
+        self.rules.issuer()
+    }
+
+    /// The authorization server's metadata (RFC 8414): JSON, at most ten minutes old while the provider is up.
+    pub async fn authorization_server_metadata(&self) -> Result<Bytes, AuthError> {
+        match &self.issuer {
+            Issuer::Provider(provider) => provider.metadata().await,
+            Issuer::Local { issuer, .. } => Ok(issuer.metadata().to_string().into()),
+        }
+    }
+
+    async fn keys(&self) -> Result<Arc<KeySet>, AuthError> {
+        match &self.issuer {
+            Issuer::Provider(provider) => provider.keys().await,
+            Issuer::Local { keys, .. } => Ok(Arc::clone(keys)),
+        }
+    }
+
+    async fn verify(
+        &self,
+        presented: &str,
+        digest: memory::Digest,
+        mut keys: Arc<KeySet>,
+    ) -> Result<Arc<Verified>, AuthError> {
+        let token = Token::parse(presented, &self.algorithms)?;
+        if !keys.suits(&token)
+            && let Issuer::Provider(provider) = &self.issuer
+        {
+            // The provider may have a new key since.
+            keys = provider.keys_after_unknown(&keys).await;
+        }
+        keys.verify(&token)?;
+        let verified = Arc::new(self.rules.accept(token.profile, token.payload()?, &self.origins, now())?);
+        self.memory.remember(digest, keys.generation(), Arc::clone(&verified));
+        Ok(verified)
+    }
+
+    /// Checks what the token alone cannot say: whether it may be presented in this way.
+    fn check_presentation(&self, source: &Source<'_>, verified: &Verified) -> Result<(), AuthError> {
+        let Source::Cookie { origin } = source else { return Ok(()) };
+        if verified.caller.profile != TokenProfile::Session {
+            return Err(invalid("an access token in a cookie"));
+        }
+        match (origin, verified.authorized_party.as_deref()) {
+            (None, None) => Err(invalid("a cookie with neither Origin nor azp")),
+            (None, Some(party)) if !self.origins.contains(party) => {
+                Err(invalid("a cookie without Origin and with an azp that is not allowed"))
+            }
+            // A sibling application on the same domain and provider sets the same cookie.
+            (Some(_), Some(party)) if origins::is_origin(party) && !self.origins.contains(party) => {
+                Err(invalid("a cookie with an azp that is not allowed"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Seconds since 1970. A clock before that is a machine without a clock: it makes `nbf` and `iat` fail.
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |elapsed| elapsed.as_secs_f64())
+}

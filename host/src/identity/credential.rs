@@ -1,0 +1,100 @@
+//! The one credential of a request.
+
+use http::header::{AUTHORIZATION, COOKIE, ORIGIN};
+use http::{HeaderMap, HeaderName};
+
+use super::AuthError;
+use super::error::invalid;
+use super::origins::Origins;
+
+/// More than any provider sends, and little enough to read without thinking.
+const MAX_TOKEN_BYTES: usize = 16 * 1024;
+const SESSION_COOKIE: &str = "__session";
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// A token that nobody has looked into yet, borrowed from the request so that no copy outlives it.
+pub(super) struct Credential<'a> {
+    pub(super) token: &'a str,
+    pub(super) source: Source<'a>,
+}
+
+/// How the token came.
+pub(super) enum Source<'a> {
+    /// `Authorization: Bearer …`, which no browser adds on its own.
+    Header,
+    /// The session cookie, which a browser adds to requests of any page.
+    Cookie {
+        /// The request's `Origin`, already found to be allowed.
+        origin: Option<&'a str>,
+    },
+}
+
+impl<'a> Credential<'a> {
+    /// Finds the credential; the header decides alone where there is one, even a bad one.
+    pub(super) fn from_headers(headers: &'a HeaderMap, origins: &Origins) -> Result<Self, AuthError> {
+        let credential = match single(headers, &AUTHORIZATION, "more than one Authorization header")? {
+            Some(value) => Self { token: bearer(value)?, source: Source::Header },
+            None => Self::from_cookie(headers, origins)?,
+        };
+        if credential.token.len() > MAX_TOKEN_BYTES {
+            return Err(invalid("a token of more than 16 KiB"));
+        }
+        Ok(credential)
+    }
+
+    fn from_cookie(headers: &'a HeaderMap, origins: &Origins) -> Result<Self, AuthError> {
+        let token = session_cookie(headers)?.ok_or(AuthError::Missing)?;
+        let sites = headers.get_all(SEC_FETCH_SITE);
+        if sites.iter().any(|site| site.as_bytes().eq_ignore_ascii_case(b"cross-site")) {
+            return Err(invalid("a cookie in a cross-site request"));
+        }
+        let origin = single(headers, &ORIGIN, "more than one Origin header")?;
+        if origin.is_some_and(|origin| !origins.contains(origin)) {
+            return Err(invalid("a cookie with an Origin that is not allowed"));
+        }
+        Ok(Self { token, source: Source::Cookie { origin } })
+    }
+}
+
+/// The header's value as text; two of them are an attempt to make two readers disagree.
+fn single<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+    repeated: &'static str,
+) -> Result<Option<&'a str>, AuthError> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    if values.next().is_some() {
+        return Err(invalid(repeated));
+    }
+    first.map(|value| value.to_str().map_err(|_| invalid("a header that is not ASCII"))).transpose()
+}
+
+fn bearer(value: &str) -> Result<&str, AuthError> {
+    let (scheme, token) = value.split_once(' ').ok_or(invalid("an Authorization header without a token"))?;
+    if !scheme.eq_ignore_ascii_case("Bearer") {
+        return Err(invalid("an Authorization scheme other than Bearer"));
+    }
+    Ok(token.trim_matches(' '))
+}
+
+/// The session cookie's value. Two of them mean that another site of the same domain may have set one.
+fn session_cookie(headers: &HeaderMap) -> Result<Option<&str>, AuthError> {
+    let mut found = None;
+    for line in headers.get_all(COOKIE) {
+        // One odd cookie of somebody else must not lock the user out, so bytes are split before
+        // text is asked for.
+        for pair in line.as_bytes().split(|byte| *byte == b';') {
+            let Some(value) = pair.trim_ascii_start().strip_prefix(SESSION_COOKIE.as_bytes()) else {
+                continue;
+            };
+            let Some(value) = value.strip_prefix(b"=") else { continue };
+            let value = std::str::from_utf8(value.trim_ascii_end())
+                .map_err(|_| invalid("a cookie that is not text"))?;
+            if found.replace(value).is_some() {
+                return Err(invalid("more than one session cookie"));
+            }
+        }
+    }
+    Ok(found)
+}

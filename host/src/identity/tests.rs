@@ -1,0 +1,285 @@
+//! Tokens as an attacker would send them, against a real provider on loopback and real signatures.
+
+mod presentation;
+mod provider;
+mod rotation;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::header::AUTHORIZATION;
+use jsonwebtoken::{Algorithm, EncodingKey, crypto};
+use serde_json::{Value, json};
+
+use self::provider::{TestKey, TestProvider};
+use super::*;
+
+const BASE_URL: &str = "https://kb.example";
+
+fn settings() -> IdentitySettings {
+    IdentitySettings {
+        base_url: format!("{BASE_URL}/"),
+        algorithms: Algorithms::default(),
+        allowed_origins: vec!["https://app.example".to_owned()],
+        session_audience: SessionAudience::Required,
+    }
+}
+
+fn in_seconds(offset: i64) -> i64 {
+    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()).unwrap() + offset
+}
+
+fn access_claims(issuer: &str) -> Value {
+    json!({
+        "iss": issuer, "aud": "https://kb.example/mcp", "sub": "ana", "client_id": "assistant",
+        "scope": "profile email", "iat": in_seconds(0), "exp": in_seconds(300), "jti": "1",
+    })
+}
+
+fn session_claims(issuer: &str) -> Value {
+    json!({ "iss": issuer, "aud": BASE_URL, "sub": "ana", "exp": in_seconds(60) })
+}
+
+/// The object with some members set; `null` removes one.
+fn with(mut object: Value, changes: Value) -> Value {
+    let members = object.as_object_mut().unwrap();
+    let Value::Object(changes) = changes else { panic!("changes are an object") };
+    for (name, value) in changes {
+        if value.is_null() {
+            members.remove(&name);
+        } else {
+            members.insert(name, value);
+        }
+    }
+    object
+}
+
+fn encode(json: &Value) -> String {
+    URL_SAFE_NO_PAD.encode(json.to_string())
+}
+
+fn bearer(token: &str) -> HeaderMap {
+    HeaderMap::from_iter([(AUTHORIZATION, format!("Bearer {token}").parse().unwrap())])
+}
+
+#[track_caller]
+fn assert_refused(outcome: &Result<Caller, AuthError>, reason: &str, case: impl std::fmt::Display) {
+    let Err(AuthError::Invalid(found)) = outcome else { panic!("{case}: {outcome:?}") };
+    assert!(found.contains(reason), "{case}: refused for {found:?} and not for {reason:?}");
+}
+
+#[tokio::test]
+async fn an_access_token_names_its_caller() {
+    for algorithm in [Algorithm::ES256, Algorithm::EdDSA, Algorithm::RS256] {
+        let provider = TestProvider::with_key(TestKey::generate("k1", algorithm)).await;
+        let token = provider.token("at+jwt", &access_claims(&provider.issuer()));
+
+        let caller = provider.identity(settings()).authenticate(&bearer(&token)).await.unwrap();
+
+        let expected = Caller {
+            user_id: "ana".to_owned(),
+            profile: TokenProfile::Access,
+            client_id: Some("assistant".to_owned()),
+            scopes: vec!["profile".to_owned(), "email".to_owned()],
+        };
+        assert_eq!(caller, expected, "{algorithm:?}");
+    }
+}
+
+#[tokio::test]
+async fn typ_chooses_the_profile_in_any_case() {
+    let provider = TestProvider::start().await;
+    let identity = provider.identity(settings());
+    let (access, session) = (access_claims(&provider.issuer()), session_claims(&provider.issuer()));
+
+    for typ in ["at+jwt", "AT+JWT", "application/at+jwt", "Application/AT+jwt"] {
+        let caller = identity.authenticate(&bearer(&provider.token(typ, &access))).await.unwrap();
+        assert_eq!(caller.profile, TokenProfile::Access, "{typ}");
+    }
+    for typ in ["JWT", "jwt"] {
+        let caller = identity.authenticate(&bearer(&provider.token(typ, &session))).await.unwrap();
+        assert_eq!(caller.profile, TokenProfile::Session, "{typ}");
+    }
+    for typ in
+        ["", "at", "jose", "dpop+jwt", "logout+jwt", "application/jwt", "application/application/at+jwt"]
+    {
+        let outcome = identity.authenticate(&bearer(&provider.token(typ, &access))).await;
+        assert_refused(&outcome, "a typ that is neither", typ);
+    }
+}
+
+#[tokio::test]
+async fn headers_that_an_attacker_would_write_are_refused() {
+    let provider = TestProvider::start().await;
+    let identity = provider.identity(settings());
+    let claims = access_claims(&provider.issuer());
+    let attacker = TestKey::generate("k1", Algorithm::ES256);
+    let good = json!({ "typ": "at+jwt", "alg": "ES256", "kid": "k1" });
+    let unknown_kid = with(good.clone(), json!({ "kid": "k2" }));
+
+    let cases = [
+        // Signed by somebody else, who brings the key along.
+        (&attacker, good.clone(), "a wrong signature"),
+        (&attacker, with(good.clone(), json!({ "jwk": attacker.jwk })), "a wrong signature"),
+        (&attacker, with(good.clone(), json!({ "jku": "https://evil.example/jwks" })), "a wrong signature"),
+        (
+            &attacker,
+            with(good.clone(), json!({ "x5c": ["MIIB"], "x5u": "https://evil.example" })),
+            "a wrong signature",
+        ),
+        (&attacker, with(unknown_kid, json!({ "jwk": attacker.jwk })), "no key of this kid"),
+        (&attacker, with(good.clone(), json!({ "kid": null })), "a wrong signature"),
+        // Signed rightly, with a header that must not pass.
+        (provider.key(), with(good.clone(), json!({ "crit": ["exp"] })), "a crit header"),
+        (provider.key(), with(good.clone(), json!({ "crit": [] })), "a crit header"),
+        (provider.key(), with(good.clone(), json!({ "crit": ["b64"], "b64": false })), "a crit header"),
+        (provider.key(), with(good.clone(), json!({ "alg": "none" })), "an algorithm that is not accepted"),
+        (provider.key(), with(good.clone(), json!({ "alg": "None" })), "an algorithm that is not accepted"),
+        (provider.key(), with(good.clone(), json!({ "alg": "es256" })), "an algorithm that is not accepted"),
+        (provider.key(), with(good.clone(), json!({ "alg": "ES512" })), "an algorithm that is not accepted"),
+        (provider.key(), with(good.clone(), json!({ "alg": "RS256" })), "no key of this kid and algorithm"),
+        (provider.key(), with(good.clone(), json!({ "alg": "ES384" })), "no key of this kid and algorithm"),
+        (provider.key(), with(good.clone(), json!({ "alg": null })), "malformed JSON"),
+        (provider.key(), with(good.clone(), json!({ "typ": null })), "no typ"),
+        (provider.key(), with(good.clone(), json!({ "typ": ["at+jwt"] })), "malformed JSON"),
+        (provider.key(), with(good.clone(), json!({ "kid": "../../etc/passwd" })), "no key of this kid"),
+    ];
+    for (key, header, reason) in cases {
+        let outcome = identity.authenticate(&bearer(&key.sign(&header, &claims))).await;
+        assert_refused(&outcome, reason, header);
+    }
+    assert!(identity.authenticate(&bearer(&provider.key().sign(&good, &claims))).await.is_ok());
+}
+
+#[tokio::test]
+async fn an_embedded_key_is_ignored_and_not_an_error() {
+    let provider = TestProvider::start().await;
+    let stranger = TestKey::generate("k1", Algorithm::ES256);
+    let header = json!({ "typ": "at+jwt", "alg": "ES256", "kid": "k1", "jwk": stranger.jwk, "jku": "https://evil.example" });
+    let token = provider.key().sign(&header, &access_claims(&provider.issuer()));
+
+    let outcome = provider.identity(settings()).authenticate(&bearer(&token)).await;
+
+    assert!(outcome.is_ok(), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn the_public_key_is_no_shared_secret() {
+    let provider = TestProvider::start().await;
+    let identity = provider.identity(settings());
+    let header = json!({ "typ": "at+jwt", "alg": "HS256", "kid": "k1" });
+    let signed = format!("{}.{}", encode(&header), encode(&access_claims(&provider.issuer())));
+
+    for secret in [provider.key().public_key.clone(), provider.key().jwk.to_string().into_bytes()] {
+        let key = EncodingKey::from_secret(&secret);
+        let signature = crypto::sign(signed.as_bytes(), &key, Algorithm::HS256).unwrap();
+        let outcome = identity.authenticate(&bearer(&format!("{signed}.{signature}"))).await;
+        assert_refused(&outcome, "an algorithm that is not accepted", "HS256");
+    }
+}
+
+#[tokio::test]
+async fn an_algorithm_that_the_operator_did_not_list_is_refused() {
+    let provider = TestProvider::start().await;
+    let settings = IdentitySettings { algorithms: Algorithms::parse(["RS256"]).unwrap(), ..settings() };
+    let token = provider.token("at+jwt", &access_claims(&provider.issuer()));
+
+    let outcome = provider.identity(settings).authenticate(&bearer(&token)).await;
+
+    assert_refused(&outcome, "an algorithm that is not accepted", "ES256");
+}
+
+#[tokio::test]
+async fn claims_of_access_tokens_are_checked_one_by_one() {
+    let provider = TestProvider::start().await;
+    let identity =
+        provider.identity(IdentitySettings { session_audience: SessionAudience::Optional, ..settings() });
+    let issuer = provider.issuer();
+
+    let refused = [
+        (json!({ "iss": null }), "malformed JSON"),
+        (json!({ "iss": format!("{issuer}/") }), "another issuer"),
+        (json!({ "iss": issuer.to_uppercase() }), "another issuer"),
+        (json!({ "exp": null }), "malformed JSON"),
+        (json!({ "exp": "9999999999" }), "malformed JSON"),
+        (json!({ "exp": in_seconds(0) }), "expired"),
+        (json!({ "exp": in_seconds(-3600) }), "expired"),
+        (json!({ "exp": -1 }), "expired"),
+        (json!({ "nbf": in_seconds(120) }), "not valid yet"),
+        (json!({ "iat": in_seconds(120) }), "issued in the future"),
+        (json!({ "iat": null }), "without iat"),
+        (json!({ "jti": null }), "without jti"),
+        (json!({ "jti": "" }), "without jti"),
+        (json!({ "client_id": null }), "without client_id"),
+        (json!({ "client_id": "" }), "without client_id"),
+        (json!({ "sub": null }), "malformed JSON"),
+        (json!({ "sub": "" }), "an empty or overlong sub"),
+        (json!({ "sub": "x".repeat(256) }), "an empty or overlong sub"),
+        (json!({ "sub": 7 }), "malformed JSON"),
+        (json!({ "aud": null }), "no aud"),
+        (json!({ "aud": "https://other.example/mcp" }), "another audience"),
+        (json!({ "aud": "https://kb.example/" }), "another audience"),
+        (json!({ "aud": "https://kb.example/mcp/" }), "another audience"),
+        (json!({ "aud": "https://kb.example/graphql" }), "another audience"),
+        (json!({ "aud": "https://KB.example/mcp" }), "another audience"),
+        (json!({ "aud": "" }), "another audience"),
+        (json!({ "aud": [] }), "another audience"),
+        (json!({ "aud": ["a", "b"] }), "another audience"),
+        (json!({ "aud": { "https://kb.example/mcp": true } }), "malformed JSON"),
+    ];
+    for (changes, reason) in refused {
+        let token = provider.token("at+jwt", &with(access_claims(&issuer), changes.clone()));
+        assert_refused(&identity.authenticate(&bearer(&token)).await, reason, changes);
+    }
+
+    let accepted = [
+        json!({ "aud": BASE_URL }),
+        json!({ "aud": ["https://other.example", "https://kb.example/mcp"] }),
+        json!({ "nbf": in_seconds(30), "iat": in_seconds(30) }),
+        json!({ "exp": 4_102_444_800.5 }),
+        json!({ "scope": ["profile", "email"] }),
+        json!({ "nonce": "an access token may have one" }),
+    ];
+    for changes in accepted {
+        let token = provider.token("at+jwt", &with(access_claims(&issuer), changes.clone()));
+        let outcome = identity.authenticate(&bearer(&token)).await;
+        assert!(outcome.is_ok(), "{changes}: {outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_member_that_is_there_twice_or_null_is_refused() {
+    let provider = TestProvider::start().await;
+    let identity =
+        provider.identity(IdentitySettings { session_audience: SessionAudience::Optional, ..settings() });
+    let claims = session_claims(&provider.issuer()).to_string();
+    let twice = claims.replacen('{', r#"{"sub":"bob","#, 1);
+    let null = claims.replace(r#""aud":"https://kb.example""#, r#""aud":null"#);
+    assert_ne!(null, claims);
+
+    for payload in [twice, null] {
+        let token = provider.key().sign_text(r#"{"typ":"JWT","alg":"ES256","kid":"k1"}"#, &payload);
+        assert_refused(&identity.authenticate(&bearer(&token)).await, "malformed JSON", payload);
+    }
+    let header = r#"{"typ":"JWT","alg":"ES256","kid":"k1","crit":null}"#;
+    let token = provider.key().sign_text(header, &claims);
+    assert_refused(&identity.authenticate(&bearer(&token)).await, "a crit header", header);
+}
+
+#[tokio::test]
+async fn what_shares_the_session_tokens_typ_is_refused() {
+    let provider = TestProvider::start().await;
+    let identity = provider.identity(settings());
+
+    for (changes, reason) in [
+        (json!({ "aud": "client-1", "nonce": "n" }), "another audience"),
+        (json!({ "nonce": "n" }), "an ID token"),
+        (json!({ "at_hash": "h" }), "an ID token"),
+        (json!({ "c_hash": "h" }), "an ID token"),
+        (json!({ "s_hash": "h" }), "an ID token"),
+        (json!({ "token_use": "id" }), "an ID token"),
+        (json!({ "events": {} }), "a security event token"),
+    ] {
+        let token = provider.token("JWT", &with(session_claims(&provider.issuer()), changes.clone()));
+        assert_refused(&identity.authenticate(&bearer(&token)).await, reason, changes);
+    }
+}

@@ -1,0 +1,221 @@
+//! How a token is presented: header, cookie, and everything between.
+
+use http::header::{COOKIE, HeaderName, HeaderValue, ORIGIN};
+
+use super::*;
+
+fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {
+    let lines = lines.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
+    let mut headers = HeaderMap::new();
+    for (name, value) in lines {
+        headers.append(name, value);
+    }
+    headers
+}
+
+#[tokio::test]
+async fn without_a_credential_there_is_no_caller() {
+    let provider = TestProvider::start().await;
+    let identity = provider.identity(settings());
+
+    for lines in [
+        &[][..],
+        &[("cookie", "session=x; __sessionx=y; x__session=z")],
+        &[("origin", "https://app.example")],
+    ] {
+        assert_eq!(identity.authenticate(&headers(lines)).await, Err(AuthError::Missing), "{lines:?}");
+    }
+    assert_eq!(provider.hits(provider::JWKS), 0);
+}
+
+#[tokio::test]
+async fn malformed_credentials_are_refused() {
+    let provider = TestProvider::start().await;
+    let identity = provider.identity(settings());
+    let token = provider.token("at+jwt", &access_claims(&provider.issuer()));
+    let [header, payload, signature] = token.split('.').collect::<Vec<_>>()[..] else { panic!() };
+    let forged = encode(&with(access_claims(&provider.issuer()), json!({ "sub": "admin" })));
+    let long = format!("{header}.{}.{signature}", "A".repeat(16 * 1024));
+
+    let cases = [
+        ("Basic YTpi".to_owned(), "other than Bearer"),
+        (token.clone(), "without a token"),
+        ("Bearer".to_owned(), "without a token"),
+        ("Bearer ".to_owned(), "no JWS"),
+        ("Bearer x".to_owned(), "no JWS"),
+        ("Bearer ..".to_owned(), "malformed JSON"),
+        (format!("Bearer {header}.{payload}"), "no JWS"),
+        (format!("Bearer {header}.{payload}."), "a wrong signature"),
+        (format!("Bearer {header}..{signature}"), "a wrong signature"),
+        (format!("Bearer {token}.x"), "no JWS of three parts"),
+        (format!("Bearer {header}.{forged}.{signature}"), "a wrong signature"),
+        (format!("Bearer {header}.{payload}x.{signature}"), "a wrong signature"),
+        (format!("Bearer {header}=.{payload}.{signature}"), "malformed base64url"),
+        (format!("Bearer {header}.{payload}.{signature}="), "a wrong signature"),
+        (format!("Bearer {header}.{payload}.%%%"), "a wrong signature"),
+        (format!("Bearer {token}, Bearer {token}"), "no JWS of three parts"),
+        (format!("Bearer {token} {token}"), "no JWS of three parts"),
+        (format!("Bearer \"{token}\""), "malformed base64url"),
+        (format!("Bearer {long}"), "more than 16 KiB"),
+    ];
+    for (value, reason) in cases {
+        let outcome = identity.authenticate(&headers(&[("authorization", &value)])).await;
+        assert_refused(&outcome, reason, value);
+    }
+    assert!(identity.authenticate(&headers(&[("authorization", &format!("bEARER  {token}"))])).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_token_that_is_too_long_is_refused_before_anything_is_fetched() {
+    let provider = TestProvider::start().await;
+    let token = "A".repeat(16 * 1024 + 1);
+
+    let outcome = provider.identity(settings()).authenticate(&bearer(&token)).await;
+
+    assert_refused(&outcome, "more than 16 KiB", "long");
+    assert!(provider.hits(provider::OPENID) == 0 && provider.hits(provider::JWKS) == 0);
+}
+
+#[tokio::test]
+async fn two_authorization_headers_are_refused() {
+    let provider = TestProvider::start().await;
+    let value = format!("Bearer {}", provider.token("at+jwt", &access_claims(&provider.issuer())));
+
+    for second in [value.as_str(), "Bearer x", ""] {
+        let headers = headers(&[("authorization", &value), ("authorization", second)]);
+        let outcome = provider.identity(settings()).authenticate(&headers).await;
+        assert_refused(&outcome, "more than one Authorization header", second);
+    }
+}
+
+#[tokio::test]
+async fn a_bad_header_never_falls_back_to_the_cookie() {
+    let provider = TestProvider::start().await;
+    let cookie = format!("__session={}", provider.token("JWT", &session_claims(&provider.issuer())));
+
+    for value in ["Bearer x", "Basic YTpi", ""] {
+        let headers =
+            headers(&[("authorization", value), ("cookie", &cookie), ("origin", "https://app.example")]);
+        let outcome = provider.identity(settings()).authenticate(&headers).await;
+        assert!(matches!(outcome, Err(AuthError::Invalid(_))), "{value:?}: {outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_header_wins_over_the_cookie() {
+    let provider = TestProvider::start().await;
+    let mut headers = bearer(&provider.token("at+jwt", &access_claims(&provider.issuer())));
+    headers.insert(COOKIE, HeaderValue::from_static("__session=x"));
+    headers.insert(ORIGIN, HeaderValue::from_static("https://evil.example"));
+
+    assert!(provider.identity(settings()).authenticate(&headers).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_cookie_needs_an_allowed_origin() {
+    let provider = TestProvider::start().await;
+    let identity = provider.identity(settings());
+    let session = session_claims(&provider.issuer());
+    let own = json!("https://kb.example");
+    let app = json!("https://app.example");
+    let evil = json!("https://evil.example");
+    let client = json!("client-1");
+
+    for (origin, azp, site, refusal) in [
+        (Some("https://app.example"), json!(null), None, None),
+        (Some("https://kb.example"), json!(null), Some("same-origin"), None),
+        (Some("https://app.example"), client.clone(), Some("same-site"), None),
+        (Some("https://app.example"), app.clone(), None, None),
+        (None, app.clone(), None, None),
+        (None, own, Some("same-origin"), None),
+        (None, json!(null), None, Some("neither Origin nor azp")),
+        (None, json!(null), Some("same-origin"), Some("neither Origin nor azp")),
+        (None, evil.clone(), None, Some("an azp that is not allowed")),
+        (None, client, None, Some("an azp that is not allowed")),
+        (Some("https://app.example"), evil, None, Some("an azp that is not allowed")),
+        (Some("https://evil.example"), json!(null), None, Some("an Origin that is not allowed")),
+        (Some("https://evil.example"), app.clone(), None, Some("an Origin that is not allowed")),
+        (Some("null"), app.clone(), None, Some("an Origin that is not allowed")),
+        (Some(""), app.clone(), None, Some("an Origin that is not allowed")),
+        (Some("https://app.example.evil.example"), app.clone(), None, Some("an Origin that is not allowed")),
+        (Some("http://app.example"), app.clone(), None, Some("an Origin that is not allowed")),
+        (Some("https://app.example"), app.clone(), Some("cross-site"), Some("a cross-site request")),
+        (None, app, Some("Cross-Site"), Some("a cross-site request")),
+    ] {
+        let token = provider.token("JWT", &with(session.clone(), json!({ "azp": azp })));
+        let cookie = format!("theme=dark; __session={token}; lang=en");
+        let mut lines = vec![("cookie", cookie.as_str())];
+        lines.extend(origin.map(|origin| ("origin", origin)));
+        lines.extend(site.map(|site| ("sec-fetch-site", site)));
+        let headers = headers(&lines);
+
+        // Twice: the second time, the token is remembered.
+        for time in ["first", "second"] {
+            let outcome = identity.authenticate(&headers).await;
+            let case = format!("{time} time: Origin {origin:?}, azp {azp}, {site:?}");
+            match refusal {
+                Some(reason) => assert_refused(&outcome, reason, case),
+                None => assert!(outcome.is_ok(), "{case}: {outcome:?}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_access_token_in_a_cookie_is_refused_even_when_remembered() {
+    let provider = TestProvider::start().await;
+    let identity = provider.identity(settings());
+    let token = provider.token("at+jwt", &access_claims(&provider.issuer()));
+    let cookie = headers(&[("cookie", &format!("__session={token}")), ("origin", "https://app.example")]);
+
+    assert_refused(&identity.authenticate(&cookie).await, "an access token in a cookie", "new");
+    assert!(identity.authenticate(&bearer(&token)).await.is_ok());
+    assert_refused(&identity.authenticate(&cookie).await, "an access token in a cookie", "remembered");
+}
+
+#[tokio::test]
+async fn ambiguous_cookies_and_origins_are_refused() {
+    let provider = TestProvider::start().await;
+    let identity = provider.identity(settings());
+    let cookie = format!("__session={}", provider.token("JWT", &session_claims(&provider.issuer())));
+    let app = ("origin", "https://app.example");
+
+    let in_one_line = format!("{cookie}; __session=x");
+    for lines in
+        [vec![("cookie", in_one_line.as_str()), app], vec![("cookie", &cookie), ("cookie", &cookie), app]]
+    {
+        assert_refused(
+            &identity.authenticate(&headers(&lines)).await,
+            "more than one session cookie",
+            lines.len(),
+        );
+    }
+    let two_origins = [("cookie", cookie.as_str()), app, ("origin", "https://evil.example")];
+    assert_refused(
+        &identity.authenticate(&headers(&two_origins)).await,
+        "more than one Origin header",
+        "origins",
+    );
+    let beside_others = [("cookie", "a=b"), ("cookie", &cookie), app];
+    assert!(identity.authenticate(&headers(&beside_others)).await.is_ok());
+}
+
+#[tokio::test]
+async fn an_absent_audience_passes_only_where_the_operator_says_so() {
+    let provider = TestProvider::start().await;
+    let strict = provider.identity(settings());
+    let lenient =
+        provider.identity(IdentitySettings { session_audience: SessionAudience::Optional, ..settings() });
+    let session = |changes| provider.token("JWT", &with(session_claims(&provider.issuer()), changes));
+
+    let without = bearer(&session(json!({ "aud": null })));
+    assert_refused(&strict.authenticate(&without).await, "no aud", "strict");
+    assert!(lenient.authenticate(&without).await.is_ok());
+
+    let ours = bearer(&session(json!({ "aud": null, "azp": "https://app.example" })));
+    assert!(lenient.authenticate(&ours).await.is_ok());
+    let foreign = bearer(&session(json!({ "aud": null, "azp": "https://other.example" })));
+    assert_refused(&lenient.authenticate(&foreign).await, "an azp that is not allowed", "foreign azp");
+    let wrong = bearer(&session(json!({ "aud": "https://other.example" })));
+    assert_refused(&lenient.authenticate(&wrong).await, "another audience", "wrong aud");
+}

@@ -1,0 +1,19 @@
+//! Kitbag: a knowledge base whose toolkits are sandboxed WebAssembly components.
+//!
+//! `docs/architecture.md` has the map. Imports go one way only, in the order of these modules:
+//! `main → cli → app → web → dispatch → toolkits → sandbox → capabilities → identity, egress → database`.
+
+pub mod app;
+pub mod capabilities;
+pub mod cli;
+pub mod database;
+pub mod dispatch;
+pub mod egress;
+pub mod identity;
+pub mod local_mode;
+pub mod sandbox;
+pub mod settings;
+pub mod telemetry;
+pub mod toolchain;
+pub mod toolkits;
+pub mod web;

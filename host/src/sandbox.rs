@@ -1,0 +1,92 @@
+//! Runs toolkits: a fresh instance for each call, under limits, with nothing linked that the
+//! declaration does not grant.
+//!
+//! Invariant: no state survives a call. Isolation is never traded for speed.
+//! Invariant: compiled code is only ever loaded from files that this process, or an earlier run of
+//! it, has compiled itself.
+
+mod call;
+mod describe;
+mod engine;
+mod imports;
+mod limits;
+mod linker;
+mod state;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+use crate::capabilities::Grants;
+use crate::egress::Egress;
+pub use call::{CallError, Ended, Fault, Invocation, Report, ToolError, ToolResult};
+pub use describe::DescribeError;
+pub use imports::{ImportError, Imports};
+pub use limits::Limits;
+
+use call::Runner;
+
+/// The engine and everything that calls share.
+#[derive(Clone)]
+pub struct Sandbox {
+    engine: Engine,
+    limits: Arc<Limits>,
+    egress: Egress,
+}
+
+/// A toolkit's machine code, linked against exactly what it was granted and ready to be
+/// instantiated.
+#[derive(Clone)]
+pub struct Loaded {
+    runner: Runner,
+}
+
+impl Sandbox {
+    /// Starts the engine, and the clock that interrupts guests.
+    pub fn new(limits: Limits, egress: Egress) -> wasmtime::Result<Self> {
+        let engine = engine::start(&limits)?;
+        Ok(Self { engine, limits: Arc::new(limits), egress })
+    }
+
+    /// Compiles a component to machine code, as [`Sandbox::load`] takes it. Blocks for seconds.
+    pub fn compile(&self, component: &[u8]) -> wasmtime::Result<Vec<u8>> {
+        self.engine.precompile_component(component)
+    }
+
+    /// Names the machine code that this engine produces: another engine version or other settings
+    /// give another name.
+    pub fn code_version(&self) -> String {
+        engine::code_version(&self.engine)
+    }
+
+    /// Maps machine code from a file and links it against `grants`.
+    pub fn load(&self, code: &Path, grants: &Grants) -> wasmtime::Result<Loaded> {
+        let component = self.map(code)?;
+        let linker = linker::granted(&self.engine, grants)?;
+        let runner = Runner::new(self, &linker, &component, grants.clone())?;
+        Ok(Loaded { runner })
+    }
+
+    /// Asks a component for its declaration, with every capability trapping.
+    pub async fn describe(&self, code: &Path) -> Result<kitbag_manifest::ToolkitDefinition, DescribeError> {
+        let component = self.map(code).map_err(DescribeError::Load)?;
+        describe::describe(self, &component).await
+    }
+
+    /// Maps machine code into memory.
+    #[expect(unsafe_code, reason = "machine code cannot be checked; it is never accepted from outside")]
+    fn map(&self, code: &Path) -> wasmtime::Result<Component> {
+        // SAFETY: the file was written by `compile` of this very engine version, under the data
+        // directory that only the operator can write to. wasmtime checks version and settings.
+        unsafe { Component::deserialize_file(&self.engine, code) }
+    }
+}
+
+impl Loaded {
+    /// Runs one call to its end, and says how it ended. Dropping the future ends the guest.
+    pub async fn call(&self, invocation: Invocation) -> Report {
+        self.runner.run(invocation).await
+    }
+}

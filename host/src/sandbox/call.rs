@@ -1,0 +1,214 @@
+//! One call: a fresh instance, the limits, and how it ended.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::time::timeout;
+use wasmtime::component::{Component, Linker};
+use wasmtime::{Engine, Store, Trap};
+
+use super::Sandbox;
+use super::limits::Limits;
+use super::state::State;
+use crate::capabilities::Grants;
+use crate::capabilities::fetch::Fetch;
+use crate::capabilities::log::{Log, Transcript};
+use crate::capabilities::secrets::Secrets;
+use crate::egress::Egress;
+use bindings::ToolkitPre;
+use bindings::exports::kitbag::toolkit::tools;
+
+pub(super) mod bindings {
+    wasmtime::component::bindgen!({
+        path: "../wit",
+        inline: "package kitbag:host-tools; world toolkit { export kitbag:toolkit/tools@0.1.0; }",
+        world: "kitbag:host-tools/toolkit",
+        exports: { default: async },
+    });
+}
+
+/// What a call is: the tool's own name, its arguments and whose call it is.
+#[derive(Clone, Debug)]
+pub struct Invocation {
+    /// Without the toolkit's prefix.
+    pub tool: String,
+    /// JSON object.
+    pub arguments: String,
+    /// The calling user.
+    pub user_id: String,
+    /// JSON object of the user's settings.
+    pub config: String,
+}
+
+/// How a call went.
+#[derive(Debug)]
+pub struct Report {
+    /// What it came to.
+    pub ended: Ended,
+    /// What the guest wrote.
+    pub log: Transcript,
+    /// From the first instruction of instantiation to the end.
+    pub duration: Duration,
+}
+
+/// What a call came to.
+#[derive(Debug)]
+pub enum Ended {
+    /// The handler returned.
+    Returned(ToolResult),
+    /// The handler returned an error.
+    Refused(CallError),
+    /// The guest was stopped, or stopped itself.
+    Faulted(Fault),
+}
+
+/// A handler's result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolResult {
+    /// What the model reads.
+    pub text: String,
+    /// JSON text, unchecked.
+    pub structured: Option<String>,
+}
+
+/// A handler's error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallError {
+    /// One that the author means the model to read.
+    Tool(ToolError),
+    /// The arguments do not fit the handler's types.
+    InvalidParams(String),
+    /// Anything else, for the log alone.
+    Failure(String),
+}
+
+/// An error that the author means the model to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolError {
+    /// For the model.
+    pub message: String,
+    /// Whether trying again may help.
+    pub retryable: bool,
+    /// JSON text for the log.
+    pub data: Option<String>,
+}
+
+/// Why a guest was stopped. Every text is for the log alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It ran longer than it may.
+    Deadline(Duration),
+    /// It ran into the named limit and gave up.
+    Limit(&'static str),
+    /// Its result is larger than it may be.
+    ResultTooLarge,
+    /// It trapped, or broke the contract.
+    Trap(String),
+}
+
+/// A component that is linked and can be instantiated again and again.
+#[derive(Clone)]
+pub(super) struct Runner {
+    pre: ToolkitPre<State>,
+    limits: Arc<Limits>,
+    egress: Egress,
+    grants: Grants,
+}
+
+impl Runner {
+    pub(super) fn new(
+        sandbox: &Sandbox,
+        linker: &Linker<State>,
+        component: &Component,
+        grants: Grants,
+    ) -> wasmtime::Result<Self> {
+        let pre = ToolkitPre::new(linker.instantiate_pre(component)?)?;
+        Ok(Self { pre, limits: sandbox.limits.clone(), egress: sandbox.egress.clone(), grants })
+    }
+
+    pub(super) async fn run(&self, invocation: Invocation) -> Report {
+        let started = Instant::now();
+        let log = Log::new(self.limits.log);
+        let mut store = self.store(&log);
+
+        let deadline = self.limits.call_time;
+        let outcome = timeout(deadline, self.drive(&mut store, &invocation)).await;
+        let ended = match outcome {
+            Ok(Ok(ended)) => ended,
+            Ok(Err(error)) => Ended::Faulted(fault(&error, store.data())),
+            Err(_elapsed) => Ended::Faulted(Fault::Deadline(deadline)),
+        };
+
+        // The instance goes first: what it wrote without a line end reaches the log only then.
+        drop(store);
+        Report { ended, log: log.take(), duration: started.elapsed() }
+    }
+
+    async fn drive(&self, store: &mut Store<State>, invocation: &Invocation) -> wasmtime::Result<Ended> {
+        let toolkit = self.pre.instantiate_async(&mut *store).await?;
+        let wanted = tools::Invocation {
+            tool: invocation.tool.clone(),
+            arguments: invocation.arguments.clone(),
+            user_id: invocation.user_id.clone(),
+            config: invocation.config.clone(),
+        };
+        let returned = toolkit.kitbag_toolkit_tools().call_call(store, &wanted).await?;
+        Ok(match returned {
+            Ok(result) => self.returned(result),
+            Err(error) => Ended::Refused(error.into()),
+        })
+    }
+
+    fn returned(&self, result: tools::ToolResult) -> Ended {
+        let size = result.text.len() + result.structured.as_ref().map_or(0, String::len);
+        if size > self.limits.result {
+            return Ended::Faulted(Fault::ResultTooLarge);
+        }
+        Ended::Returned(ToolResult { text: result.text, structured: result.structured })
+    }
+
+    fn store(&self, log: &Log) -> Store<State> {
+        let fetch = Fetch::new(&self.egress, self.grants.egress.clone(), &self.limits.fetch, log.clone());
+        let secrets = Secrets::new(self.grants.secrets.clone());
+        new_store(self.pre.engine(), &self.limits, State::new(&self.limits, log.clone(), fetch, secrets))
+    }
+}
+
+/// Makes a store whose guest is interrupted at every tick of the clock and cannot pass the host
+/// more than a result may hold.
+pub(super) fn new_store(engine: &Engine, limits: &Limits, state: State) -> Store<State> {
+    /// Room for what surrounds a result of the largest size: the record, a short error.
+    const SLACK: usize = 64 * 1024;
+
+    let mut store = Store::new(engine, state);
+    store.limiter(|state| &mut state.meter);
+    store.set_hostcall_fuel(limits.result.saturating_add(SLACK));
+    // Yielding at every tick is what lets `timeout` end a guest that never waits, and keeps one
+    // busy guest from holding a thread that others need.
+    store.epoch_deadline_async_yield_and_update(1);
+    store.set_epoch_deadline(1);
+    store
+}
+
+/// Explains why the guest stopped, for the log.
+pub(super) fn fault(error: &wasmtime::Error, state: &State) -> Fault {
+    if let Some(limit) = state.meter.refused() {
+        return Fault::Limit(limit);
+    }
+    match error.downcast_ref::<Trap>() {
+        Some(Trap::StackOverflow) => Fault::Limit("stack limit"),
+        _ => Fault::Trap(format!("{error:?}")),
+    }
+}
+
+impl From<tools::CallError> for CallError {
+    fn from(error: tools::CallError) -> Self {
+        match error {
+            tools::CallError::ToolError(tools::ToolError { message, retryable, data }) => {
+                Self::Tool(ToolError { message, retryable, data })
+            }
+            tools::CallError::InvalidParams(message) => Self::InvalidParams(message),
+            tools::CallError::Failure(detail) => Self::Failure(detail),
+        }
+    }
+}

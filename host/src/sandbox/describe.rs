@@ -1,0 +1,152 @@
+//! Asks a component for its declaration.
+
+use std::collections::BTreeMap;
+
+use kitbag_manifest as manifest;
+use serde_json::Value;
+use thiserror::Error;
+use tokio::time::timeout;
+use wasmtime::component::Component;
+
+use super::Sandbox;
+use super::call::bindings::ToolkitPre;
+use super::call::bindings::exports::kitbag::toolkit::tools::ToolkitDefinition;
+use super::call::bindings::kitbag::toolkit::definition as wit;
+use super::call::{Fault, fault, new_store};
+use super::limits::DESCRIBE_TIME;
+use super::state::State;
+use crate::capabilities::fetch::Fetch;
+use crate::capabilities::log::Log;
+use crate::capabilities::secrets::Secrets;
+
+/// Why a component did not say what it is. Shown to whoever deploys it.
+#[derive(Debug, Error)]
+pub enum DescribeError {
+    /// The machine code cannot be used.
+    #[error("the component cannot be loaded: {0:#}")]
+    Load(wasmtime::Error),
+    /// An import has another shape than the contract gives it.
+    #[error("the component does not fit the contract kitbag:toolkit@0.1: {0:#}")]
+    Contract(wasmtime::Error),
+    /// `describe` took too long.
+    #[error("describe() did not answer within {} s", DESCRIBE_TIME.as_secs())]
+    Deadline,
+    /// `describe` stopped; it may not use any capability.
+    #[error("describe() failed; it must not use a capability ({0})")]
+    Failed(String),
+    /// A setting's key stands twice.
+    #[error("config.{0}: the key is declared twice")]
+    DuplicateKey(String),
+}
+
+/// Runs `describe` with every capability trapping.
+pub(super) async fn describe(
+    sandbox: &Sandbox,
+    component: &Component,
+) -> Result<manifest::ToolkitDefinition, DescribeError> {
+    let mut linker = super::linker::harmless(&sandbox.engine).map_err(DescribeError::Load)?;
+    linker.define_unknown_imports_as_traps(component).map_err(DescribeError::Contract)?;
+    let pre =
+        linker.instantiate_pre(component).and_then(ToolkitPre::new).map_err(DescribeError::Contract)?;
+
+    let limits = &sandbox.limits;
+    let log = Log::new(limits.log);
+    let fetch = Fetch::new(&sandbox.egress, None, &limits.fetch, log.clone());
+    let state = State::new(limits, log, fetch, Secrets::new([].into()));
+    let mut store = new_store(&sandbox.engine, limits, state);
+    let answer = timeout(DESCRIBE_TIME, async {
+        let toolkit = pre.instantiate_async(&mut store).await?;
+        toolkit.kitbag_toolkit_tools().call_describe(&mut store).await
+    });
+    match answer.await {
+        Ok(Ok(definition)) => convert(definition),
+        Ok(Err(error)) => Err(DescribeError::Failed(explain(&fault(&error, store.data())))),
+        Err(_elapsed) => Err(DescribeError::Deadline),
+    }
+}
+
+/// The first line says it to a person; the wasm backtrace below it is for nobody here.
+fn explain(fault: &Fault) -> String {
+    match fault {
+        Fault::Trap(detail) => {
+            detail.lines().filter(|line| !line.trim().is_empty()).next_back().unwrap_or_default().trim().to_owned()
+        }
+        Fault::Limit(limit) => format!("it ran into the {limit}"),
+        Fault::Deadline(_) | Fault::ResultTooLarge => "its answer is too large or too late".to_owned(),
+    }
+}
+
+fn convert(it: ToolkitDefinition) -> Result<manifest::ToolkitDefinition, DescribeError> {
+    let mut config = BTreeMap::new();
+    for field in it.config {
+        let (key, field) = config_field(field);
+        if config.insert(key.clone(), field).is_some() {
+            return Err(DescribeError::DuplicateKey(key));
+        }
+    }
+    Ok(manifest::ToolkitDefinition {
+        id: it.id,
+        name: it.name,
+        description: it.description,
+        icon: it.icon,
+        version: it.version,
+        author: it.author,
+        tools: it.tools.into_iter().map(tool).collect(),
+        secrets: it.secrets,
+        egress: it.egress,
+        scopes: it.scopes,
+        config,
+        visibility: match it.visibility {
+            wit::Visibility::Private => manifest::Visibility::Private,
+            wit::Visibility::Shared => manifest::Visibility::Shared,
+        },
+        auth: it.auth.map(|auth| manifest::OAuth2ClientCredentials {
+            token_url: auth.token_url,
+            client_id_secret: auth.client_id_secret,
+            client_secret_secret: auth.client_secret_secret,
+            scope: auth.scope,
+            api_host: auth.api_host,
+        }),
+    })
+}
+
+fn tool(it: wit::ToolDefinition) -> manifest::ToolDefinition {
+    manifest::ToolDefinition {
+        name: it.name,
+        title: it.title,
+        description: it.description,
+        input_schema: json(it.input_schema),
+        output_schema: it.output_schema.map(json),
+        annotations: manifest::ToolAnnotations {
+            read_only_hint: it.annotations.read_only_hint,
+            destructive_hint: it.annotations.destructive_hint,
+            idempotent_hint: it.annotations.idempotent_hint,
+            open_world_hint: it.annotations.open_world_hint,
+        },
+        mutating: it.mutating,
+        always_on: it.always_on,
+    }
+}
+
+fn config_field(it: wit::ConfigField) -> (String, manifest::ConfigField) {
+    let field = manifest::ConfigField {
+        kind: match it.kind {
+            wit::ConfigKind::String => manifest::ConfigKind::String,
+            wit::ConfigKind::Number => manifest::ConfigKind::Number,
+            wit::ConfigKind::Boolean => manifest::ConfigKind::Boolean,
+            wit::ConfigKind::Select => manifest::ConfigKind::Select,
+        },
+        label: it.label,
+        description: it.description,
+        default: it.default_value.map(json),
+        required: it.required,
+        options: it.options,
+    };
+    (it.key, field)
+}
+
+/// Text that is no JSON stays a string: the rules then refuse it where it stands, together with
+/// everything else that is wrong.
+fn json(text: String) -> Value {
+    serde_json::from_str(&text).unwrap_or(Value::String(text))
+}

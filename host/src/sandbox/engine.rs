@@ -1,0 +1,72 @@
+//! The wasmtime engine: how code is compiled, how instances get their memory, what interrupts them.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::thread;
+use std::time::Duration;
+
+use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+use super::limits::Limits;
+
+/// How often running guests are interrupted to let others run, and to look at their deadline.
+const TICK: Duration = Duration::from_millis(5);
+
+/// Memory of a finished call that stays mapped for the next one in the same slot: clearing it is
+/// cheaper than faulting it in again.
+const KEPT_RESIDENT: usize = 1 << 20;
+
+/// Core instances, memories and tables of one component. A toolkit has one memory; adapters and
+/// shims add instances and tables.
+const CORE_INSTANCES: u32 = 24;
+const MEMORIES: u32 = 4;
+const TABLES: u32 = 12;
+
+/// Makes the engine and starts its clock.
+pub(super) fn start(limits: &Limits) -> wasmtime::Result<Engine> {
+    let engine = Engine::new(&config(limits))?;
+    let weak = engine.weak();
+    thread::Builder::new().name("sandbox-clock".to_owned()).spawn(move || {
+        while let Some(engine) = weak.upgrade() {
+            engine.increment_epoch();
+            drop(engine);
+            thread::sleep(TICK);
+        }
+    })?;
+    Ok(engine)
+}
+
+/// A short name for the engine version and settings that machine code depends on.
+pub(super) fn code_version(engine: &Engine) -> String {
+    let mut hasher = DefaultHasher::new();
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+fn config(limits: &Limits) -> Config {
+    let mut config = Config::new();
+    config
+        .wasm_component_model(true)
+        .epoch_interruption(true)
+        .memory_init_cow(true)
+        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(32))
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits)));
+    config
+}
+
+fn pool(limits: &Limits) -> PoolingAllocationConfig {
+    let calls = limits.concurrent_calls;
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(calls)
+        .total_core_instances(calls.saturating_mul(CORE_INSTANCES))
+        .total_memories(calls.saturating_mul(2))
+        .total_tables(calls.saturating_mul(TABLES))
+        .total_stacks(calls)
+        .max_core_instances_per_component(CORE_INSTANCES)
+        .max_memories_per_component(MEMORIES)
+        .max_tables_per_component(TABLES)
+        .max_memory_size(limits.memory)
+        .table_elements(limits.table_elements)
+        .linear_memory_keep_resident(KEPT_RESIDENT)
+        .pagemap_scan(Enabled::Auto);
+    pool
+}

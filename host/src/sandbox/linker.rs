@@ -1,0 +1,68 @@
+//! What an instance can reach: one line a capability.
+
+use wasmtime::Engine;
+use wasmtime::component::{HasData, Linker, ResourceTable};
+use wasmtime_wasi::WasiView;
+use wasmtime_wasi::cli::{WasiCli, WasiCliView};
+use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView};
+use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView};
+use wasmtime_wasi::p2::bindings::{cli, clocks, filesystem, io, random};
+use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
+
+use super::state::State;
+use crate::capabilities::{Grants, fetch, ingest, log, search, secrets};
+
+/// Links what every toolkit gets and what `grants` adds.
+pub(super) fn granted(engine: &Engine, grants: &Grants) -> wasmtime::Result<Linker<State>> {
+    let mut linker = harmless(engine)?;
+    if grants.egress.is_some() {
+        fetch::add_to_linker(&mut linker, |state| state.fetch.view(&mut state.table))?;
+    }
+    if !grants.secrets.is_empty() {
+        secrets::add_to_linker(&mut linker, |state| &mut state.secrets)?;
+    }
+    if grants.search {
+        search::add_to_linker(&mut linker, |state| &mut state.search)?;
+    }
+    if grants.ingest {
+        ingest::add_to_linker(&mut linker, |state| &mut state.ingest)?;
+    }
+    Ok(linker)
+}
+
+/// Links what reaches nothing: the log, and what plain language runtimes need.
+///
+/// Invariant: `wasi:sockets` is never linked.
+pub(super) fn harmless(engine: &Engine) -> wasmtime::Result<Linker<State>> {
+    struct HasIo;
+    impl HasData for HasIo {
+        type Data<'a> = &'a mut ResourceTable;
+    }
+
+    let mut linker = Linker::new(engine);
+    let l = &mut linker;
+    log::add_to_linker(l, |state: &mut State| &mut state.log)?;
+    fetch::add_types_to_linker(l, |state: &mut State| state.fetch.view(&mut state.table))?;
+
+    io::error::add_to_linker::<State, HasIo>(l, |state| state.ctx().table)?;
+    io::poll::add_to_linker::<State, HasIo>(l, |state| state.ctx().table)?;
+    io::streams::add_to_linker::<State, HasIo>(l, |state| state.ctx().table)?;
+    clocks::wall_clock::add_to_linker::<State, WasiClocks>(l, State::clocks)?;
+    clocks::monotonic_clock::add_to_linker::<State, WasiClocks>(l, State::clocks)?;
+    random::random::add_to_linker::<State, WasiRandom>(l, State::random)?;
+    random::insecure::add_to_linker::<State, WasiRandom>(l, State::random)?;
+    random::insecure_seed::add_to_linker::<State, WasiRandom>(l, State::random)?;
+    cli::environment::add_to_linker::<State, WasiCli>(l, State::cli)?;
+    cli::exit::add_to_linker::<State, WasiCli>(l, State::cli)?;
+    cli::stdin::add_to_linker::<State, WasiCli>(l, State::cli)?;
+    cli::stdout::add_to_linker::<State, WasiCli>(l, State::cli)?;
+    cli::stderr::add_to_linker::<State, WasiCli>(l, State::cli)?;
+    cli::terminal_input::add_to_linker::<State, WasiCli>(l, State::cli)?;
+    cli::terminal_output::add_to_linker::<State, WasiCli>(l, State::cli)?;
+    cli::terminal_stdin::add_to_linker::<State, WasiCli>(l, State::cli)?;
+    cli::terminal_stdout::add_to_linker::<State, WasiCli>(l, State::cli)?;
+    cli::terminal_stderr::add_to_linker::<State, WasiCli>(l, State::cli)?;
+    filesystem::types::add_to_linker::<State, WasiFilesystem>(l, State::filesystem)?;
+    filesystem::preopens::add_to_linker::<State, WasiFilesystem>(l, State::filesystem)?;
+    Ok(linker)
+}

@@ -1,0 +1,202 @@
+//! The settings of a server: the only reader of flags, environment and file.
+//!
+//! A flag wins over its variable, the variable over the file, the file over the default. A key
+//! that does not exist is an error: a setting that is misspelled must not be a setting that is off.
+
+mod value;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use ipnet::IpNet;
+use serde::Deserialize;
+use thiserror::Error;
+use url::Url;
+
+pub use value::{Issuer, List, Size, Span};
+
+/// Every setting once: documentation, name, type and default.
+macro_rules! settings {
+    ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $default:expr, $variable:literal;)+) => {
+        /// What an operator decides about a server.
+        #[derive(Clone, Debug)]
+        pub struct Settings {
+            $($(#[doc = $doc])+ pub $name: $type,)+
+        }
+
+        /// Settings as flags, as variables and as keys of the file.
+        #[derive(Args, Clone, Debug, Default, Deserialize)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+        pub struct Sources {
+            $($(#[doc = $doc])+ #[arg(long, env = $variable)] $name: Option<$type>,)+
+        }
+
+        impl Settings {
+            fn from_sources(given: Sources, file: Sources) -> Self {
+                Self { $($name: given.$name.or(file.$name).unwrap_or_else(|| $default),)+ }
+            }
+        }
+
+        const VARIABLES: &[&str] = &[$($variable),+];
+    };
+}
+
+settings! {
+    /// Address to listen on.
+    listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8787)), "KITBAG_LISTEN";
+    /// Folder for the database, components, keys.
+    data: PathBuf = PathBuf::from("kitbag-data"), "KITBAG_DATA";
+    /// Public URL of this server, without a path; by default `http://` and the address it listens on.
+    base_url: value::BaseUrl = value::BaseUrl::default(), "KITBAG_BASE_URL";
+    /// Issuer URL of the OpenID provider that people sign in with, or `local` for Kitbag's own.
+    issuer: Issuer = Issuer::Local, "KITBAG_ISSUER";
+    /// User ids that may deploy toolkits.
+    operators: List<String> = List::default(), "KITBAG_OPERATORS";
+    /// Origins whose pages may use the session cookie, such as `https://app.example.com`.
+    allowed_origins: List<String> = List::default(), "KITBAG_ALLOWED_ORIGINS";
+    /// Accepts session tokens that name no audience (some providers send none); a wrong one is
+    /// always refused.
+    accept_missing_audience: bool = false, "KITBAG_ACCEPT_MISSING_AUDIENCE";
+    /// Private address ranges that toolkits may reach, such as `10.1.0.0/16`; by default none.
+    allow_private_ranges: List<IpNet> = List::default(), "KITBAG_ALLOW_PRIVATE_RANGES";
+    /// Largest component that may be uploaded.
+    component_size: Size = Size::mebibytes(64), "KITBAG_COMPONENT_SIZE";
+    /// Wall time of one call.
+    call_time: Span = Span::seconds(30), "KITBAG_CALL_TIME";
+    /// Memory of one call.
+    call_memory: Size = Size::mebibytes(128), "KITBAG_CALL_MEMORY";
+    /// Elements of each table of one call.
+    call_table_elements: usize = 100_000, "KITBAG_CALL_TABLE_ELEMENTS";
+    /// Handles to host resources that one call may hold at once.
+    call_resources: usize = 1_000, "KITBAG_CALL_RESOURCES";
+    /// Largest result of one call.
+    call_result: Size = Size::mebibytes(4), "KITBAG_CALL_RESULT";
+    /// What one call may write to its log.
+    call_log: Size = Size::kibibytes(256), "KITBAG_CALL_LOG";
+    /// Outbound requests that one call may have in flight.
+    call_requests_in_flight: usize = 16, "KITBAG_CALL_REQUESTS_IN_FLIGHT";
+    /// Outbound requests that one call may make.
+    call_requests: usize = 200, "KITBAG_CALL_REQUESTS";
+    /// Largest body of one outbound request.
+    call_request_body: Size = Size::mebibytes(8), "KITBAG_CALL_REQUEST_BODY";
+    /// Largest body of one response.
+    call_response_body: Size = Size::mebibytes(16), "KITBAG_CALL_RESPONSE_BODY";
+    /// Calls that run at the same time.
+    concurrent_calls: u32 = 256, "KITBAG_CONCURRENT_CALLS";
+    /// Calls of one user that run at the same time.
+    concurrent_calls_per_user: usize = 64, "KITBAG_CONCURRENT_CALLS_PER_USER";
+    /// Calls of one toolkit that run at the same time.
+    concurrent_calls_per_toolkit: usize = 128, "KITBAG_CONCURRENT_CALLS_PER_TOOLKIT";
+}
+
+/// Variables that are read elsewhere: by the client commands, for the log, for the file itself.
+const OTHER_VARIABLES: [&str; 4] = ["KITBAG_CONFIG", "KITBAG_LOG", "KITBAG_SERVER", "KITBAG_TOKEN"];
+
+/// The file that is read when none is named and it is there.
+const DEFAULT_FILE: &str = "kitbag.toml";
+
+/// Settings that cannot be used.
+#[derive(Debug, Error)]
+pub enum SettingsError {
+    /// The file cannot be read.
+    #[error("cannot read {path}: {cause}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What happened.
+        cause: std::io::Error,
+    },
+    /// The file has an unknown key or a bad value.
+    #[error("{path}: {cause}")]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        cause: toml::de::Error,
+    },
+    /// A variable is misspelled.
+    #[error("the environment variable {0} is no setting of Kitbag; `kitbag serve --help` lists them")]
+    Variable(String),
+    /// Local sign-in would be open to others.
+    #[error(
+        "without --issuer, anybody who reaches this server can sign in as anybody: it listens on loopback only, not on {0}"
+    )]
+    LocalIssuerInPublic(SocketAddr),
+}
+
+impl Settings {
+    /// Combines flags and variables with the file: `file`, or else `kitbag.toml` where it exists.
+    pub fn load(given: Sources, file: Option<&Path>) -> Result<Self, SettingsError> {
+        let misspelled = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).find(|name| {
+            name.starts_with("KITBAG_")
+                && !VARIABLES.contains(&name.as_str())
+                && !OTHER_VARIABLES.contains(&name.as_str())
+        });
+        if let Some(name) = misspelled {
+            return Err(SettingsError::Variable(name));
+        }
+        let settings = Self::from_sources(given, read(file)?);
+        if settings.issuer == Issuer::Local && !settings.listen.ip().is_loopback() {
+            return Err(SettingsError::LocalIssuerInPublic(settings.listen));
+        }
+        Ok(settings)
+    }
+
+    /// The public URL of this server, without a trailing slash; `bound` is the address it got.
+    pub fn base_url(&self, bound: SocketAddr) -> Url {
+        self.base_url.clone().into_inner().unwrap_or_else(|| {
+            Url::parse(&format!("http://{bound}")).expect("a socket address is a valid authority")
+        })
+    }
+}
+
+fn read(file: Option<&Path>) -> Result<Sources, SettingsError> {
+    let path = file.unwrap_or(Path::new(DEFAULT_FILE));
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if file.is_none() && error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(cause) => return Err(SettingsError::File { path: path.to_owned(), cause }),
+    };
+    toml::from_str(&text).map_err(|cause| SettingsError::Key { path: path.to_owned(), cause })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_takes_every_kind_of_value_and_refuses_unknown_keys() {
+        let file: Sources = toml::from_str(
+            r#"
+            listen = "127.0.0.1:1"
+            call-time = "1m 30s"
+            call-memory = "64MiB"
+            operators = ["ana", "ben"]
+            allow-private-ranges = ["10.0.0.0/8"]
+            concurrent-calls = 3
+            issuer = "https://id.example.com"
+            "#,
+        )
+        .expect("every key is known");
+
+        let settings = Settings::from_sources(Sources::default(), file);
+
+        assert_eq!(settings.call_time.get().as_secs(), 90);
+        assert_eq!(settings.call_memory.bytes(), 64 << 20);
+        assert_eq!(*settings.operators, ["ana", "ben"]);
+        assert_eq!(settings.concurrent_calls, 3);
+        assert!(toml::from_str::<Sources>("call-tiem = \"1s\"").is_err());
+        assert!(toml::from_str::<Sources>("call-time = \"soon\"").is_err());
+    }
+
+    #[test]
+    fn a_flag_wins_over_the_file() {
+        let flags = Sources { call_requests: Some(1), ..Sources::default() };
+        let file = Sources { call_requests: Some(2), concurrent_calls: Some(9), ..Sources::default() };
+
+        let settings = Settings::from_sources(flags, file);
+
+        assert_eq!((settings.call_requests, settings.concurrent_calls), (1, 9));
+    }
+}

@@ -1,0 +1,159 @@
+//! Types of settings, each read the same way from a flag, a variable and the file.
+
+use std::ops::Deref;
+use std::str::FromStr;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use serde::{Deserialize, Deserializer, de};
+use url::Url;
+
+/// A duration: `30s`, `1m 30s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span(Duration);
+
+impl Span {
+    pub(super) const fn seconds(seconds: u64) -> Self {
+        Self(Duration::from_secs(seconds))
+    }
+
+    /// The duration.
+    pub fn get(self) -> Duration {
+        self.0
+    }
+}
+
+impl FromStr for Span {
+    type Err = humantime::DurationError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        humantime::parse_duration(text).map(Self)
+    }
+}
+
+/// A size in bytes: `64MiB`, `100KB`, `512`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size(usize);
+
+impl Size {
+    pub(super) const fn mebibytes(count: usize) -> Self {
+        Self(count << 20)
+    }
+
+    pub(super) const fn kibibytes(count: usize) -> Self {
+        Self(count << 10)
+    }
+
+    /// The size in bytes.
+    pub fn bytes(self) -> usize {
+        self.0
+    }
+}
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let size: ByteSize = text.parse()?;
+        usize::try_from(size.as_u64()).map(Self).map_err(|error| error.to_string())
+    }
+}
+
+/// Who issues the tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Issuer {
+    /// Kitbag itself, on loopback.
+    Local,
+    /// An OpenID provider, spelled exactly as it spells itself.
+    External(String),
+}
+
+impl FromStr for Issuer {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "local" => Ok(Self::Local),
+            url if Url::parse(url).is_ok_and(|url| url.has_host()) => Ok(Self::External(url.to_owned())),
+            _ => Err("an issuer is a URL such as https://id.example.com, or the word local".to_owned()),
+        }
+    }
+}
+
+/// The public URL of the server; nothing stands for the address it listens on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BaseUrl(Option<Url>);
+
+impl BaseUrl {
+    pub(super) fn into_inner(self) -> Option<Url> {
+        self.0
+    }
+}
+
+impl FromStr for BaseUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match Url::parse(text) {
+            Ok(url)
+                if matches!(url.scheme(), "http" | "https")
+                    && url.path() == "/"
+                    && url.query().is_none()
+                    && url.username().is_empty() =>
+            {
+                Ok(Self(Some(url)))
+            }
+            _ => Err("a base URL is scheme and host alone, such as https://kitbag.example.com".to_owned()),
+        }
+    }
+}
+
+/// Several values: separated by commas in a flag, an array in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct List<T>(Vec<T>);
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> Deref for List<T> {
+    type Target = Vec<T>;
+
+    fn deref(&self) -> &Vec<T> {
+        &self.0
+    }
+}
+
+impl<T: FromStr> FromStr for List<T> {
+    type Err = T::Err;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(T::from_str).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl<'de, T> Deserialize<'de> for List<T>
+where
+    T: FromStr,
+    T::Err: std::fmt::Display,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let items = Vec::<String>::deserialize(deserializer)?;
+        items.iter().map(|item| item.parse().map_err(de::Error::custom)).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// In the file, these are strings, spelled as in a flag.
+macro_rules! deserialize_from_str {
+    ($($type:ty),+) => {$(
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+            }
+        }
+    )+};
+}
+
+deserialize_from_str!(Span, Size, Issuer, BaseUrl);

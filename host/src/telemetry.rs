@@ -1,0 +1,21 @@
+//! Where the log goes: one line an event on standard error.
+
+use std::io::IsTerminal;
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// What is shown when `KITBAG_LOG` says nothing: our own events, and only trouble from others.
+const DEFAULT_FILTER: &str = "warn,kitbag=info";
+
+/// Starts logging: text for a person at a terminal, JSON for everything else.
+/// `KITBAG_LOG` takes a filter such as `debug` or `kitbag=debug,rmcp=info`.
+pub fn start() {
+    let filter = EnvFilter::try_from_env("KITBAG_LOG").unwrap_or_else(|_| EnvFilter::new(DEFAULT_FILTER));
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_span_events(FmtSpan::NONE);
+    if std::io::stderr().is_terminal() { builder.finish().init() } else { builder.json().flatten_event(true).finish().init() }
+}

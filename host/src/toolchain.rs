@@ -1,0 +1,241 @@
+//! From a Rust crate to a component, with whatever compiler for WebAssembly the machine offers.
+//!
+//! Three ways are tried, in this order:
+//!
+//! 1. rustup's target `wasm32-wasip2`: cargo's output is the component;
+//! 2. rustup's target `wasm32-wasip1`: cargo's output is a core module, which becomes a component here;
+//! 3. Debian's compiler and its sources of the standard library (`rustc-web`, `cargo-web`,
+//!    `rust-web-src`, `wasi-libc`): as 2, and the standard library is compiled first, once.
+//!
+//! Compiler output goes to `target-guests` at the root of the crate's workspace unless
+//! [`BuildOptions`] says otherwise. It is kept apart from `target` because a build for
+//! WebAssembly would otherwise wait for every other cargo in that workspace, and because the
+//! standard library in it outlives a `cargo clean`. Components are written to its folder
+//! `components`, one a package: `target-guests/components/PACKAGE.wasm`.
+//!
+//! Invariant: nothing here judges whether a component is a toolkit. That is the deploy's job.
+
+mod cargo;
+mod component;
+mod debian;
+mod linker;
+mod package;
+mod recipe;
+pub mod scaffold;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::{fmt, io};
+
+use self::package::{Package, Workspace};
+use self::recipe::Recipe;
+
+/// Folder at a workspace's root that holds the compiler's output for WebAssembly.
+pub const TARGET_DIRECTORY: &str = "target-guests";
+
+/// How a build may differ from the default.
+#[derive(Clone, Debug, Default)]
+pub struct BuildOptions {
+    /// Where compiler output and components go; by default [`TARGET_DIRECTORY`] at the root of the
+    /// crate's workspace.
+    pub target_directory: Option<PathBuf>,
+}
+
+/// A component fresh from the compiler.
+#[derive(Clone, Debug)]
+pub struct BuiltComponent {
+    /// The cargo package that it was built from.
+    pub package: String,
+    /// Where it was written.
+    pub path: PathBuf,
+    /// The component itself.
+    pub bytes: Vec<u8>,
+}
+
+/// Builds the Rust crate in `directory`.
+///
+/// `progress` receives one line, without its end, for each thing that happens: cargo's own, the
+/// compiler's warnings, and a sign of life when there is nothing else to say for a while. The
+/// compiler's errors are in the error. Dropping the future ends the compiler.
+pub async fn build_rust(
+    directory: &Path,
+    options: &BuildOptions,
+    progress: impl Fn(&str),
+) -> Result<BuiltComponent, ToolchainError> {
+    let manifest = directory.join("Cargo.toml");
+    if !manifest.is_file() {
+        return Err(ToolchainError::NoManifest { directory: directory.to_owned() });
+    }
+    let recipe = recipe::find(directory).await?;
+    let workspace = package::read(directory, &recipe).await?;
+    let package = workspace.package_in(directory)?;
+
+    let mut built = build(&workspace, &[package], &recipe, options, &progress).await?;
+    Ok(built.pop().expect("build returns one component for each package"))
+}
+
+/// Builds several packages of the workspace in `root` with one run of cargo, and returns their
+/// components in the order of `packages`.
+///
+/// `progress` is that of [`build_rust`].
+pub async fn build_workspace(
+    root: &Path,
+    packages: &[&str],
+    options: &BuildOptions,
+    progress: impl Fn(&str),
+) -> Result<Vec<BuiltComponent>, ToolchainError> {
+    if !root.join("Cargo.toml").is_file() {
+        return Err(ToolchainError::NoManifest { directory: root.to_owned() });
+    }
+    let recipe = recipe::find(root).await?;
+    let workspace = package::read(root, &recipe).await?;
+    let packages: Vec<_> =
+        packages.iter().map(|name| workspace.package_named(name)).collect::<Result<_, _>>()?;
+
+    build(&workspace, &packages, &recipe, options, &progress).await
+}
+
+/// Why there is no component.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolchainError {
+    /// The directory is no crate at all.
+    #[error("{} is no Rust crate: it has no Cargo.toml", directory.display())]
+    NoManifest {
+        /// Where a crate was expected.
+        directory: PathBuf,
+    },
+    /// The manifest has only a `[workspace]`.
+    #[error("{} is a workspace without a crate of its own: name the directory of one of its crates", directory.display())]
+    NoPackage {
+        /// Where a crate was expected.
+        directory: PathBuf,
+    },
+    /// The workspace has no such package.
+    #[error("the workspace {} has no package {name:?}", root.display())]
+    UnknownPackage {
+        /// The workspace's root.
+        root: PathBuf,
+        /// The package that was asked for.
+        name: String,
+    },
+    /// The crate's library has no form that could become a component.
+    #[error("{package} does not build a component: add crate-type = [\"cdylib\"] to [lib] in {}", manifest.display())]
+    NotACdylib {
+        /// The package.
+        package: String,
+        /// Its manifest.
+        manifest: PathBuf,
+    },
+    /// The machine has none of the three ways; the text says what to install.
+    #[error("no compiler for WebAssembly was found: {install}")]
+    NoCompiler {
+        /// What to install, as commands.
+        install: String,
+    },
+    /// The compiler is there and what links its output is not.
+    #[error(
+        "no linker for WebAssembly was found: run apt-get install -y --no-install-recommends {package}, \
+         or install Rust with rustup, which brings one"
+    )]
+    NoLinker {
+        /// The Debian package to install.
+        package: &'static str,
+    },
+    /// A program could not be started or read.
+    #[error("{step} failed: could not run {}: {reason}", program.display())]
+    Run {
+        /// What was being done.
+        step: Step,
+        /// The program.
+        program: PathBuf,
+        /// The operating system's reason.
+        reason: io::Error,
+    },
+    /// Cargo ran and failed.
+    #[error("{step} failed ({status})\n{output}")]
+    Cargo {
+        /// What was being done.
+        step: Step,
+        /// How cargo ended.
+        status: ExitStatus,
+        /// All that cargo and the compiler said, but for lines that `progress` has received.
+        output: String,
+    },
+    /// Cargo's answer was not what its documentation promises.
+    #[error("{step} failed: {reason}")]
+    Unexpected {
+        /// What was being done.
+        step: Step,
+        /// What was missing.
+        reason: String,
+    },
+    /// The core module did not become a component.
+    #[error("{} failed for {package}: {reason}", Step::Component)]
+    Component {
+        /// The package.
+        package: String,
+        /// The encoder's reason, with its causes.
+        reason: String,
+    },
+    /// A file could not be read or written.
+    #[error("could not access {}: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's reason.
+        reason: io::Error,
+    },
+}
+
+/// The steps of a build, as errors name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Asking cargo what the workspace holds.
+    Manifest,
+    /// Compiling to WebAssembly.
+    Compile,
+    /// Making a component of a core module.
+    Component,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Manifest => "reading Cargo.toml",
+            Self::Compile => "compiling to WebAssembly",
+            Self::Component => "making a component of the compiled module",
+        })
+    }
+}
+
+async fn build(
+    workspace: &Workspace,
+    packages: &[&Package],
+    recipe: &Recipe,
+    options: &BuildOptions,
+    progress: &impl Fn(&str),
+) -> Result<Vec<BuiltComponent>, ToolchainError> {
+    for package in packages {
+        package.check_builds_a_component()?;
+    }
+    let target_directory =
+        options.target_directory.clone().unwrap_or_else(|| workspace.root.join(TARGET_DIRECTORY));
+
+    progress(&format!("Building with {}", recipe.summary));
+    let names: Vec<_> = packages.iter().map(|package| package.name.as_str()).collect();
+    let modules: HashMap<PathBuf, PathBuf> =
+        cargo::compile(&workspace.root, &names, recipe, &target_directory, progress).await?;
+
+    let mut built = Vec::with_capacity(packages.len());
+    for package in packages {
+        let module = modules.get(&package.manifest_path).ok_or_else(|| ToolchainError::Unexpected {
+            step: Step::Compile,
+            reason: format!("cargo named no WebAssembly file for {}", package.name),
+        })?;
+        let component = component::make(&package.name, module, &target_directory).await?;
+        progress(&format!("Built {} ({} KiB)", component.path.display(), component.bytes.len() / 1024));
+        built.push(component);
+    }
+    Ok(built)
+}

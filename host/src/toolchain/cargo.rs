@@ -1,0 +1,153 @@
+//! One run of cargo: its progress as it comes, its errors whole, and the files it made.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+
+use super::recipe::Recipe;
+use super::{Step, ToolchainError};
+
+/// How long cargo may be silent before a line says that it is still at work.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+
+/// Compiles the libraries of `packages`, and returns each one's WebAssembly file by the path of
+/// its package's manifest.
+pub(super) async fn compile(
+    root: &Path,
+    packages: &[&str],
+    recipe: &Recipe,
+    target_directory: &Path,
+    progress: &impl Fn(&str),
+) -> Result<HashMap<PathBuf, PathBuf>, ToolchainError> {
+    let failed_to_run =
+        |reason| ToolchainError::Run { step: Step::Compile, program: recipe.cargo.clone(), reason };
+
+    let mut command = recipe.cargo(root);
+    command
+        .args(["build", "--release", "--lib", "--color=never", "--message-format=json-render-diagnostics"])
+        .args(["--target", recipe.target])
+        .args(recipe.arguments)
+        .arg("--target-dir")
+        .arg(target_directory)
+        .args(packages.iter().flat_map(|package| ["--package", package]))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(failed_to_run)?;
+    let mut stdout = child.stdout.take().expect("stdout is piped");
+    let stderr = child.stderr.take().expect("stderr is piped");
+
+    // Both at once: a pipe that nobody empties would stop cargo.
+    let mut messages = Vec::new();
+    let (_, diagnostics) = tokio::try_join!(stdout.read_to_end(&mut messages), relay(stderr, progress))
+        .map_err(failed_to_run)?;
+    let status = child.wait().await.map_err(failed_to_run)?;
+
+    if !status.success() {
+        return Err(ToolchainError::Cargo { step: Step::Compile, status, output: diagnostics.join("\n") });
+    }
+    for line in &diagnostics {
+        progress(line);
+    }
+    Ok(modules(&messages))
+}
+
+/// Passes cargo's status lines on as they come, and returns all other lines: what the compiler says.
+async fn relay(stderr: impl AsyncRead + Unpin, progress: &impl Fn(&str)) -> io::Result<Vec<String>> {
+    let started = Instant::now();
+    let mut lines = BufReader::new(stderr).split(b'\n');
+    let mut diagnostics = Vec::new();
+    loop {
+        match tokio::time::timeout(SIGN_OF_LIFE, lines.next_segment()).await {
+            Err(_) => progress(&format!("     Waiting for the compiler ({} s)", started.elapsed().as_secs())),
+            Ok(Ok(None)) => return Ok(diagnostics),
+            Ok(line) => {
+                let line = line?.unwrap_or_default();
+                let line = String::from_utf8_lossy(&line);
+                if is_status(&line) { progress(&line) } else { diagnostics.push(line.into_owned()) }
+            }
+        }
+    }
+}
+
+/// Whether a line is cargo's own: a capitalised verb that ends in column 12.
+fn is_status(line: &str) -> bool {
+    let Some((verb, rest)) = line.split_at_checked(12) else { return false };
+    let verb = verb.trim_start();
+    verb.starts_with(|first: char| first.is_ascii_uppercase())
+        && verb.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && rest.starts_with(' ')
+}
+
+#[derive(Deserialize)]
+struct Message {
+    reason: String,
+    #[serde(default)]
+    manifest_path: PathBuf,
+    #[serde(default)]
+    filenames: Vec<PathBuf>,
+}
+
+/// Finds the WebAssembly files among cargo's messages, a JSON object a line.
+fn modules(messages: &[u8]) -> HashMap<PathBuf, PathBuf> {
+    messages
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice::<Message>(line).ok())
+        .filter(|message| message.reason == "compiler-artifact")
+        .filter_map(|message| {
+            let is_module = |file: &PathBuf| file.extension().is_some_and(|extension| extension == "wasm");
+            Some((message.manifest_path, message.filenames.into_iter().find(is_module)?))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    const STDERR: &str = "   Compiling core v0.0.0
+    Blocking waiting for file lock on build directory
+error[E0308]: mismatched types
+  --> src/lib.rs:1:1
+   |
+ 1 | fn main() -> u8 {}
+   |              ^^ expected `u8`, found `()`
+            Some continuation
+";
+
+    #[tokio::test]
+    async fn status_lines_are_progress_and_all_others_are_kept() {
+        let seen = Mutex::new(Vec::new());
+
+        let kept =
+            relay(STDERR.as_bytes(), &|line: &str| seen.lock().expect("one thread").push(line.to_owned()))
+                .await
+                .expect("a slice can be read");
+
+        let seen = seen.into_inner().expect("one thread");
+        assert_eq!(
+            seen,
+            ["   Compiling core v0.0.0", "    Blocking waiting for file lock on build directory"]
+        );
+        assert_eq!(kept.len(), 6);
+        assert_eq!(kept[0], "error[E0308]: mismatched types");
+    }
+
+    #[test]
+    fn modules_are_found_by_manifest() {
+        let messages =
+            br#"{"reason":"compiler-artifact","manifest_path":"/a/Cargo.toml","filenames":["/t/a.rlib"]}
+{"reason":"compiler-artifact","manifest_path":"/b/Cargo.toml","filenames":["/t/b.rlib","/t/b.wasm"]}
+{"reason":"build-finished","success":true}"#;
+
+        let found = modules(messages);
+
+        assert_eq!(found, HashMap::from([(PathBuf::from("/b/Cargo.toml"), PathBuf::from("/t/b.wasm"))]));
+    }
+}

@@ -1,0 +1,163 @@
+//! A new toolkit in Rust: a crate that builds and passes its own tests as it stands.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+/// The files of a new toolkit, with `{{id}}`, `{{name}}` and `{{sdk}}` for what differs.
+const TEMPLATES: [(&str, &str); 4] = [
+    ("Cargo.toml", include_str!("../../scaffold/Cargo.toml.tmpl")),
+    ("README.md", include_str!("../../scaffold/README.md.tmpl")),
+    (".gitignore", include_str!("../../scaffold/gitignore.tmpl")),
+    ("src/lib.rs", include_str!("../../scaffold/lib.rs.tmpl")),
+];
+
+/// Where the new crate finds the crate `kitbag-toolkit`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SdkSource {
+    /// A folder on this machine; absolute, because the new crate may be anywhere.
+    Path(PathBuf),
+    /// A revision of a Git repository.
+    Git {
+        /// The repository.
+        url: String,
+        /// A commit, a tag or a branch.
+        revision: String,
+    },
+    /// A version in the registry, as cargo writes requirements.
+    Version(String),
+}
+
+/// Writes a new toolkit with that id into `directory`, which is made where it is missing, and
+/// returns the files. Leaves everything as it is when a file is already there.
+pub fn create(id: &str, directory: &Path, sdk: &SdkSource) -> Result<Vec<PathBuf>, ScaffoldError> {
+    if id.is_empty() || !id.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-')) {
+        return Err(ScaffoldError::InvalidId(id.to_owned()));
+    }
+    let sdk = dependency(sdk)?;
+    let name = display_name(id);
+    let files: Vec<(PathBuf, String)> = TEMPLATES
+        .iter()
+        .map(|(file, template)| {
+            let content = template.replace("{{id}}", id).replace("{{name}}", &name).replace("{{sdk}}", &sdk);
+            (directory.join(file), content)
+        })
+        .collect();
+
+    if let Some((taken, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
+        return Err(ScaffoldError::Exists(taken.clone()));
+    }
+    for (path, content) in &files {
+        write_new(path, content).map_err(|reason| ScaffoldError::Write { path: path.clone(), reason })?;
+    }
+    Ok(files.into_iter().map(|(path, _)| path).collect())
+}
+
+/// Why there is no new toolkit.
+#[derive(Debug, thiserror::Error)]
+pub enum ScaffoldError {
+    /// The id breaks the rule of toolkit ids.
+    #[error("{0:?} cannot be a toolkit's id: use lower-case letters, digits and hyphens (^[a-z0-9-]+$)")]
+    InvalidId(String),
+    /// A file is in the way.
+    #[error("{} is already there: name another directory", .0.display())]
+    Exists(PathBuf),
+    /// The path cannot be written down in a manifest.
+    #[error("the SDK's folder {} cannot be named in Cargo.toml: its path is not UTF-8", .0.display())]
+    SdkPath(PathBuf),
+    /// A file could not be written.
+    #[error("could not write {}: {reason}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's reason.
+        reason: io::Error,
+    },
+}
+
+/// The right-hand side of the dependency in `Cargo.toml`.
+fn dependency(sdk: &SdkSource) -> Result<String, ScaffoldError> {
+    Ok(match sdk {
+        SdkSource::Path(path) => {
+            let path = path.to_str().ok_or_else(|| ScaffoldError::SdkPath(path.clone()))?;
+            format!("{{ path = {} }}", quoted(path))
+        }
+        SdkSource::Git { url, revision } => {
+            format!("{{ git = {}, rev = {} }}", quoted(url), quoted(revision))
+        }
+        SdkSource::Version(version) => quoted(version),
+    })
+}
+
+/// A JSON string is a TOML string too.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// `word-count` becomes `Word count`.
+fn display_name(id: &str) -> String {
+    let words = id.replace('-', " ");
+    let mut letters = words.trim().chars();
+    letters
+        .next()
+        .map_or_else(|| id.to_owned(), |first| first.to_ascii_uppercase().to_string() + letters.as_str())
+}
+
+fn write_new(path: &Path, content: &str) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    OpenOptions::new().write(true).create_new(true).open(path)?.write_all(content.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn here() -> SdkSource {
+        SdkSource::Path(PathBuf::from("/sdk \"x\""))
+    }
+
+    #[test]
+    fn a_new_toolkit_has_all_its_files_and_no_placeholder() {
+        let directory = tempfile::tempdir().expect("a scratch directory");
+
+        let files =
+            create("word-count", &directory.path().join("new"), &here()).expect("nothing is in the way");
+
+        let texts: Vec<_> =
+            files.iter().map(|file| fs::read_to_string(file).expect("it was written")).collect();
+        assert_eq!(files.len(), TEMPLATES.len());
+        assert!(texts.iter().all(|text| !text.contains("{{")), "{texts:?}");
+        assert!(texts[0].contains(r#"kitbag-toolkit = { path = "/sdk \"x\"" }"#), "{}", texts[0]);
+        assert!(texts[3].contains(r#"Toolkit::new("word-count", "Word count")"#), "{}", texts[3]);
+    }
+
+    #[test]
+    fn nothing_is_written_when_one_file_is_in_the_way() {
+        let directory = tempfile::tempdir().expect("a scratch directory");
+        fs::write(directory.path().join("README.md"), "mine").expect("a scratch file");
+
+        let error = create("words", directory.path(), &here()).expect_err("a file is in the way");
+
+        assert!(matches!(error, ScaffoldError::Exists(path) if path.ends_with("README.md")));
+        assert!(!directory.path().join("Cargo.toml").exists());
+    }
+
+    #[test]
+    fn an_id_is_lower_case_letters_digits_and_hyphens() {
+        let directory = tempfile::tempdir().expect("a scratch directory");
+
+        for id in ["", "Words", "a b", "a_b", "../up", "é"] {
+            let outcome = create(id, directory.path(), &here());
+            assert!(matches!(outcome, Err(ScaffoldError::InvalidId(_))), "{id} is refused");
+        }
+    }
+
+    #[test]
+    fn every_id_has_a_display_name() {
+        assert_eq!(display_name("word-count"), "Word count");
+        assert_eq!(display_name("2fa"), "2fa");
+        assert_eq!(display_name("-"), "-");
+    }
+}

@@ -1,0 +1,229 @@
+//! Toolkits: from uploaded bytes to live tools.
+//!
+//! Invariant: files are written before the database names them, and the database names a version
+//! live in one transaction. Whenever the process dies, the next start finds the old version live
+//! or the new one, whole.
+
+mod artifacts;
+mod inspect;
+mod live;
+mod registry;
+mod store;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use futures::Stream;
+use kitbag_manifest::{Problem, Problems};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use tokio::sync::{Mutex, watch};
+use tracing::{info, warn};
+
+use crate::database::Database;
+use crate::sandbox::Sandbox;
+use artifacts::Artifacts;
+pub use inspect::{Inspected, inspect};
+pub use live::{Live, NotReady, Ready};
+pub use registry::{Registry, Tool, listed_name};
+pub use store::{Changes, ToolkitRecord, VersionRecord, capabilities};
+use store::{NewVersion, Store};
+
+/// All deployed toolkits.
+pub struct Toolkits {
+    sandbox: Sandbox,
+    artifacts: Artifacts,
+    store: Store,
+    registry: ArcSwap<Registry>,
+    changed: watch::Sender<u64>,
+    /// Held while the database and the registry change together.
+    changing: Mutex<()>,
+}
+
+/// What a deploy did.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Deployed {
+    /// The toolkit.
+    pub id: String,
+    /// Its live version.
+    pub version: String,
+    /// SHA-256 of the component, hexadecimal.
+    pub digest: String,
+    /// Listed names of its tools.
+    pub tools: Vec<String>,
+    /// What it may do: `egress api.example.com`, `secret API_KEY`, `scope svc:search`.
+    pub capabilities: Vec<String>,
+    /// How that differs from the version that was live before.
+    pub changes: Changes,
+}
+
+/// Why an upload was not deployed, or a version not activated.
+#[derive(Debug, Error)]
+pub enum ToolkitError {
+    /// The upload broke off.
+    #[error("the upload broke off after {received} bytes: {cause}")]
+    Interrupted {
+        /// Bytes that had arrived.
+        received: u64,
+        /// What happened.
+        cause: String,
+    },
+    /// The upload is larger than a component may be.
+    #[error("the component is larger than {limit} bytes, the limit of this server")]
+    TooLarge {
+        /// In bytes.
+        limit: u64,
+    },
+    /// The component was refused, for all of these reasons.
+    #[error("the toolkit was refused:\n{0}")]
+    Refused(Problems),
+    /// The version is taken by other bytes.
+    #[error("version {version} of {id} is already deployed with other contents; raise the version")]
+    VersionTaken {
+        /// The toolkit.
+        id: String,
+        /// Its declared version.
+        version: String,
+    },
+    /// There is no such toolkit.
+    #[error("there is no toolkit {0:?}")]
+    Unknown(String),
+    /// There is no such version to go back to.
+    #[error("{0}")]
+    NoSuchVersion(String),
+    /// Our fault; the text is for the log.
+    #[error("storage failed: {0}")]
+    Storage(String),
+}
+
+impl From<sqlx::Error> for ToolkitError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Storage(error.to_string())
+    }
+}
+
+impl From<std::io::Error> for ToolkitError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Storage(error.to_string())
+    }
+}
+
+impl From<Vec<Problem>> for ToolkitError {
+    fn from(problems: Vec<Problem>) -> Self {
+        Self::Refused(Problems(problems))
+    }
+}
+
+impl Toolkits {
+    /// Reads what is deployed from the data directory. Machine code is loaded at the first call of
+    /// each toolkit, not here: the start does not grow with the number of toolkits.
+    pub async fn open(directory: &Path, database: Database, sandbox: Sandbox) -> Result<Self, ToolkitError> {
+        let artifacts = Artifacts::open(directory, &sandbox.code_version()).await?;
+        let store = Store::new(database);
+        artifacts.sweep(&store.digests().await?).await;
+        let toolkits = Self {
+            sandbox,
+            artifacts,
+            store,
+            registry: ArcSwap::default(),
+            changed: watch::Sender::new(0),
+            changing: Mutex::new(()),
+        };
+        let registry = Registry::new(toolkits.live_from_store().await?);
+        toolkits.registry.store(Arc::new(registry));
+        Ok(toolkits)
+    }
+
+    /// What is live at this moment. A call keeps the snapshot that it started with.
+    pub fn registry(&self) -> Arc<Registry> {
+        self.registry.load_full()
+    }
+
+    /// Counts up whenever the live toolkits change.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    /// Takes an upload all the way to a live version; `by` is the deploying user.
+    ///
+    /// The same version with the same bytes is made live again; with other bytes it is refused.
+    pub async fn deploy<E: std::fmt::Display>(
+        &self,
+        upload: impl Stream<Item = Result<Bytes, E>>,
+        limit: u64,
+        by: &str,
+    ) -> Result<Deployed, ToolkitError> {
+        let upload = self.artifacts.receive(upload, limit).await?;
+        let inspected = inspect(&self.sandbox, &upload.read().await?, self.artifacts.uploads()).await?;
+
+        let _changing = self.changing.lock().await;
+        let digest = upload.digest().to_owned();
+        let size = upload.size();
+        self.artifacts.keep(upload, inspected.code).await?;
+        let definition = inspected.definition;
+        let changes = self
+            .store
+            .record(NewVersion { definition: &definition, digest: &digest, size, by })
+            .await?;
+        self.publish().await?;
+
+        info!(toolkit.id = %definition.id, toolkit.version = %definition.version, %digest, %by, "deployed toolkit");
+        Ok(Deployed {
+            tools: definition.tools.iter().map(|tool| listed_name(&definition.id, &tool.name)).collect(),
+            capabilities: capabilities(&definition),
+            id: definition.id.clone(),
+            version: definition.version.clone(),
+            digest,
+            changes,
+        })
+    }
+
+    /// Makes an earlier version live again: `version`, or else the one that was live before.
+    pub async fn roll_back(&self, id: &str, version: Option<&str>, by: &str) -> Result<String, ToolkitError> {
+        let _changing = self.changing.lock().await;
+        let version = self.store.activate(id, version, by).await?;
+        self.publish().await?;
+        info!(toolkit.id = %id, toolkit.version = %version, %by, "rolled toolkit back");
+        Ok(version)
+    }
+
+    /// Removes a toolkit with all its versions.
+    pub async fn remove(&self, id: &str, by: &str) -> Result<(), ToolkitError> {
+        let _changing = self.changing.lock().await;
+        self.store.remove(id).await?;
+        self.publish().await?;
+        // Files last: as long as the database names a version, its files are there.
+        self.artifacts.sweep(&self.store.digests().await?).await;
+        info!(toolkit.id = %id, %by, "removed toolkit");
+        Ok(())
+    }
+
+    /// One toolkit with all its versions, newest deploy first.
+    pub async fn record(&self, id: &str) -> Result<ToolkitRecord, ToolkitError> {
+        self.store.toolkit(id).await
+    }
+
+    /// Swaps in what the database says is live. Calls under way keep what they started with.
+    async fn publish(&self) -> Result<(), ToolkitError> {
+        let registry = Registry::succeeding(&self.registry(), self.live_from_store().await?);
+        self.registry.store(Arc::new(registry));
+        self.changed.send_modify(|generation| *generation += 1);
+        Ok(())
+    }
+
+    async fn live_from_store(&self) -> Result<Vec<Live>, ToolkitError> {
+        let rows = self.store.live().await?;
+        let live = rows.into_iter().filter_map(|row| match serde_json::from_str(&row.manifest) {
+            Ok(definition) => {
+                Some(Live::new(definition, row.owner, row.digest, self.sandbox.clone(), self.artifacts.clone()))
+            }
+            Err(error) => {
+                warn!(toolkit.id = %row.id, %error, "the stored manifest cannot be read; the toolkit stays off");
+                None
+            }
+        });
+        Ok(live.collect())
+    }
+}

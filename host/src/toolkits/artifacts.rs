@@ -1,0 +1,172 @@
+//! Components and their machine code as files, named by the component's SHA-256.
+//!
+//! ```text
+//! uploads/                      arriving; emptied at every start
+//! components/<digest>.wasm
+//! code/<engine>/<digest>.cwasm  machine code; made again whenever it is missing
+//! ```
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt};
+use sha2::{Digest, Sha256};
+use tempfile::{NamedTempFile, TempPath};
+use tokio::io::AsyncWriteExt;
+use tracing::warn;
+
+use super::ToolkitError;
+
+/// The folders of a data directory that hold toolkits.
+#[derive(Clone, Debug)]
+pub(super) struct Artifacts(Arc<Folders>);
+
+#[derive(Debug)]
+struct Folders {
+    uploads: PathBuf,
+    components: PathBuf,
+    code: PathBuf,
+}
+
+/// A component that has arrived whole. Its file goes away unless it is kept.
+pub(super) struct Upload {
+    file: TempPath,
+    digest: String,
+    size: u64,
+}
+
+impl Artifacts {
+    /// Makes the folders, and throws away what earlier runs left unfinished.
+    pub(super) async fn open(directory: &Path, code_version: &str) -> io::Result<Self> {
+        let folders = Folders {
+            uploads: directory.join("uploads"),
+            components: directory.join("components"),
+            code: directory.join("code").join(code_version),
+        };
+        tokio::task::spawn_blocking(move || {
+            if folders.uploads.exists() {
+                fs::remove_dir_all(&folders.uploads)?;
+            }
+            for folder in [&folders.uploads, &folders.components, &folders.code] {
+                fs::create_dir_all(folder)?;
+            }
+            Ok(Self(Arc::new(folders)))
+        })
+        .await
+        .map_err(io::Error::other)?
+    }
+
+    /// Where unfinished files belong: on the same file system as the finished ones.
+    pub(super) fn uploads(&self) -> &Path {
+        &self.0.uploads
+    }
+
+    pub(super) fn component(&self, digest: &str) -> PathBuf {
+        self.0.components.join(format!("{digest}.wasm"))
+    }
+
+    pub(super) fn code(&self, digest: &str) -> PathBuf {
+        self.0.code.join(format!("{digest}.cwasm"))
+    }
+
+    /// Streams an upload to disk and hashes it on the way.
+    pub(super) async fn receive<E: std::fmt::Display>(
+        &self,
+        upload: impl Stream<Item = Result<Bytes, E>>,
+        limit: u64,
+    ) -> Result<Upload, ToolkitError> {
+        let (file, path) = NamedTempFile::new_in(self.uploads())?.into_parts();
+        let mut file = tokio::fs::File::from_std(file);
+        let mut hasher = Sha256::new();
+        let mut received = 0_u64;
+
+        let mut upload = std::pin::pin!(upload);
+        while let Some(chunk) = upload.next().await {
+            let chunk = chunk.map_err(|error| ToolkitError::Interrupted { received, cause: error.to_string() })?;
+            received += chunk.len() as u64;
+            if received > limit {
+                return Err(ToolkitError::TooLarge { limit });
+            }
+            hasher.update(&chunk);
+            file.write_all(&chunk).await?;
+        }
+        file.sync_all().await?;
+        let digest = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Upload { file: path, digest, size: received })
+    }
+
+    /// Gives an upload and its machine code their final names, durably.
+    pub(super) async fn keep(&self, upload: Upload, code: NamedTempFile) -> io::Result<()> {
+        let component = self.component(&upload.digest);
+        let code_path = self.code(&upload.digest);
+        tokio::task::spawn_blocking(move || {
+            upload.file.persist(&component)?;
+            code.persist(&code_path)?;
+            sync_folder_of(&component)?;
+            sync_folder_of(&code_path)
+        })
+        .await
+        .map_err(io::Error::other)?
+    }
+
+    /// Writes machine code under its final name.
+    pub(super) fn keep_code(&self, digest: &str, code: &[u8]) -> io::Result<()> {
+        write_code(self.uploads(), code)?.persist(self.code(digest))?;
+        Ok(())
+    }
+
+    /// Removes the files of components that nothing refers to any more. What cannot be removed is
+    /// left for the next time.
+    pub(super) async fn sweep(&self, kept: &HashSet<String>) {
+        let folders = [self.0.components.clone(), self.0.code.clone()];
+        let kept = kept.clone();
+        let swept = tokio::task::spawn_blocking(move || {
+            folders.iter().try_for_each(|folder| remove_all_but(folder, &kept))
+        });
+        if let Ok(Err(error)) = swept.await {
+            warn!(%error, "could not remove the files of removed toolkits");
+        }
+    }
+}
+
+impl Upload {
+    pub(super) fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    pub(super) async fn read(&self) -> io::Result<Vec<u8>> {
+        tokio::fs::read(&self.file).await
+    }
+}
+
+/// Writes machine code to a file of its own that is not named yet.
+pub(super) fn write_code(folder: &Path, code: &[u8]) -> io::Result<NamedTempFile> {
+    let mut file = NamedTempFile::new_in(folder)?;
+    file.write_all(code)?;
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+/// A rename is durable once the folder is.
+fn sync_folder_of(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+fn remove_all_but(folder: &Path, kept: &HashSet<String>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let digest = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        if !kept.contains(digest) {
+            fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! One live toolkit, and its machine code once it is needed.
+
+use kitbag_manifest::schema::Schema;
+use kitbag_manifest::{ToolDefinition, ToolkitDefinition, Visibility};
+use thiserror::Error;
+use tokio::sync::OnceCell;
+use tracing::warn;
+
+use super::artifacts::Artifacts;
+use crate::capabilities::Grants;
+use crate::sandbox::{Loaded, Sandbox};
+
+/// A version that is live.
+pub struct Live {
+    /// Its declaration, defaults made explicit.
+    pub definition: ToolkitDefinition,
+    /// Who deployed its first version.
+    pub owner: String,
+    digest: String,
+    sandbox: Sandbox,
+    artifacts: Artifacts,
+    ready: OnceCell<Ready>,
+}
+
+/// What calls of a toolkit need: its code and its compiled schemas, tool by tool.
+pub struct Ready {
+    /// The linked machine code.
+    pub code: Loaded,
+    tools: Vec<Schemas>,
+}
+
+struct Schemas {
+    input: Schema,
+    output: Option<Schema>,
+}
+
+/// The toolkit cannot run; the text is for the log.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct NotReady(String);
+
+impl Live {
+    pub(super) fn new(
+        definition: ToolkitDefinition,
+        owner: String,
+        digest: String,
+        sandbox: Sandbox,
+        artifacts: Artifacts,
+    ) -> Self {
+        Self { definition, owner, digest, sandbox, artifacts, ready: OnceCell::new() }
+    }
+
+    /// SHA-256 of the component, hexadecimal.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Whether `user` sees the toolkit and may call it.
+    pub fn is_visible_to(&self, user: &str) -> bool {
+        match self.definition.visibility {
+            Visibility::Shared => true,
+            Visibility::Private => self.owner == user,
+        }
+    }
+
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        (&self.digest, &self.owner) == (&other.digest, &other.owner)
+    }
+
+    /// Returns what a call needs; loads it at the first call, once.
+    pub async fn ready(&self) -> Result<&Ready, NotReady> {
+        self.ready.get_or_try_init(|| self.load()).await
+    }
+
+    async fn load(&self) -> Result<Ready, NotReady> {
+        let sandbox = self.sandbox.clone();
+        let artifacts = self.artifacts.clone();
+        let digest = self.digest.clone();
+        let definition = self.definition.clone();
+        let load = move || {
+            let grants = Grants::of(&definition);
+            let code = load_or_recompile(&sandbox, &artifacts, &digest, &grants)?;
+            let tools = definition.tools.iter().map(schemas).collect::<Result<_, _>>().map_err(NotReady)?;
+            Ok(Ready { code, tools })
+        };
+        tokio::task::spawn_blocking(load).await.unwrap_or_else(|panic| Err(NotReady(panic.to_string())))
+    }
+}
+
+impl Ready {
+    /// The schema of a tool's arguments.
+    pub fn input(&self, tool: usize) -> &Schema {
+        &self.tools[tool].input
+    }
+
+    /// The schema of a tool's structured result, where it declares one.
+    pub fn output(&self, tool: usize) -> Option<&Schema> {
+        self.tools[tool].output.as_ref()
+    }
+}
+
+fn schemas(tool: &ToolDefinition) -> Result<Schemas, String> {
+    Ok(Schemas {
+        input: Schema::compile(&tool.input_schema)?,
+        output: tool.output_schema.as_ref().map(Schema::compile).transpose()?,
+    })
+}
+
+/// Machine code of another engine version, or code that was lost, is made again from the component.
+fn load_or_recompile(
+    sandbox: &Sandbox,
+    artifacts: &Artifacts,
+    digest: &str,
+    grants: &Grants,
+) -> Result<Loaded, NotReady> {
+    let path = artifacts.code(digest);
+    match sandbox.load(&path, grants) {
+        Ok(loaded) => return Ok(loaded),
+        Err(error) => warn!(%digest, error = format!("{error:#}"), "compiling the component again"),
+    }
+    recompile(sandbox, artifacts, digest)
+        .and_then(|()| sandbox.load(&path, grants))
+        .map_err(|error| NotReady(format!("component {digest} cannot be loaded: {error:#}")))
+}
+
+fn recompile(sandbox: &Sandbox, artifacts: &Artifacts, digest: &str) -> wasmtime::Result<()> {
+    let component = std::fs::read(artifacts.component(digest))?;
+    artifacts.keep_code(digest, &sandbox.compile(&component)?)?;
+    Ok(())
+}

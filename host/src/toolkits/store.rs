@@ -1,0 +1,322 @@
+//! Which versions there are, and which one is live: all SQL about toolkits.
+
+use std::collections::{BTreeSet, HashSet};
+
+use jiff::Timestamp;
+use kitbag_manifest::{ToolkitDefinition, ValidDefinition};
+use serde::{Deserialize, Serialize};
+use sqlx::{FromRow, SqliteConnection};
+
+use super::ToolkitError;
+use crate::database::Database;
+
+/// The tables of toolkits.
+#[derive(Clone, Debug)]
+pub(super) struct Store(Database);
+
+/// What one version may do that the version before it might not, and the other way round.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changes {
+    /// New capabilities.
+    pub added: Vec<String>,
+    /// Capabilities that are gone.
+    pub removed: Vec<String>,
+}
+
+/// A toolkit with its versions.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolkitRecord {
+    /// Its id.
+    pub id: String,
+    /// Who deployed its first version.
+    pub owner: String,
+    /// The version that is live.
+    pub live_version: String,
+    /// The manifest of the live version.
+    pub manifest: serde_json::Value,
+    /// Newest deploy first.
+    pub versions: Vec<VersionRecord>,
+}
+
+/// One deployed version.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VersionRecord {
+    /// Semantic version.
+    pub version: String,
+    /// SHA-256 of the component, hexadecimal.
+    pub digest: String,
+    /// In bytes.
+    pub size: i64,
+    /// The deploying user.
+    pub deployed_by: String,
+    /// RFC 3339, UTC.
+    pub deployed_at: String,
+    /// Against the version that was live before.
+    pub changes: Changes,
+}
+
+pub(super) struct NewVersion<'a> {
+    pub(super) definition: &'a ValidDefinition,
+    pub(super) digest: &'a str,
+    pub(super) size: u64,
+    pub(super) by: &'a str,
+}
+
+#[derive(FromRow)]
+pub(super) struct LiveRow {
+    pub(super) id: String,
+    pub(super) owner: String,
+    pub(super) digest: String,
+    pub(super) manifest: String,
+}
+
+impl Store {
+    pub(super) fn new(database: Database) -> Self {
+        Self(database)
+    }
+
+    /// The live version of every toolkit.
+    pub(super) async fn live(&self) -> sqlx::Result<Vec<LiveRow>> {
+        sqlx::query_as(
+            "SELECT t.id, t.owner, v.digest, v.manifest FROM toolkits t
+             JOIN toolkit_versions v ON v.toolkit_id = t.id AND v.version = t.live_version",
+        )
+        .fetch_all(&self.0.readers)
+        .await
+    }
+
+    /// The components that any version refers to.
+    pub(super) async fn digests(&self) -> sqlx::Result<HashSet<String>> {
+        let digests = sqlx::query_scalar("SELECT DISTINCT digest FROM toolkit_versions");
+        Ok(digests.fetch_all(&self.0.readers).await?.into_iter().collect())
+    }
+
+    /// Records a version and makes it live, in one transaction.
+    pub(super) async fn record(&self, new: NewVersion<'_>) -> Result<Changes, ToolkitError> {
+        let NewVersion { definition, digest, size, by } = new;
+        let (id, version) = (&definition.id, &definition.version);
+        let manifest = to_json(&**definition)?;
+        let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
+
+        let known: Option<String> =
+            sqlx::query_scalar("SELECT digest FROM toolkit_versions WHERE toolkit_id = ? AND version = ?")
+                .bind(id)
+                .bind(version)
+                .fetch_optional(&mut *transaction)
+                .await?;
+        if known.as_ref().is_some_and(|known| known != digest) {
+            return Err(ToolkitError::VersionTaken { id: id.clone(), version: version.clone() });
+        }
+        let changes = changes(live_definition(&mut transaction, id).await?.as_ref(), definition);
+        let owner_unless_known = by;
+        sqlx::query(
+            "INSERT INTO toolkits (id, owner, live_version) VALUES (?, ?, ?)
+             ON CONFLICT (id) DO UPDATE SET live_version = excluded.live_version",
+        )
+        .bind(id)
+        .bind(owner_unless_known)
+        .bind(version)
+        .execute(&mut *transaction)
+        .await?;
+        sqlx::query(
+            "INSERT INTO toolkit_versions
+                 (toolkit_id, version, digest, size, manifest, changes, deployed_by, deployed_at)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+             ON CONFLICT (toolkit_id, version) DO NOTHING",
+        )
+        .bind(id)
+        .bind(version)
+        .bind(digest)
+        .bind(i64::try_from(size).unwrap_or(i64::MAX))
+        .bind(&manifest)
+        .bind(to_json(&changes)?)
+        .bind(by)
+        .bind(Timestamp::now().as_millisecond())
+        .execute(&mut *transaction)
+        .await?;
+        note_activation(&mut transaction, id, version, by).await?;
+        transaction.commit().await?;
+        Ok(changes)
+    }
+
+    /// Makes `version` live, or else the version that was live last before the present one.
+    pub(super) async fn activate(
+        &self,
+        id: &str,
+        version: Option<&str>,
+        by: &str,
+    ) -> Result<String, ToolkitError> {
+        let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
+        let live: Option<String> = sqlx::query_scalar("SELECT live_version FROM toolkits WHERE id = ?")
+            .bind(id)
+            .fetch_optional(&mut *transaction)
+            .await?;
+        let live = live.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
+        let wanted: Option<String> = match version {
+            Some(version) => {
+                sqlx::query_scalar("SELECT version FROM toolkit_versions WHERE toolkit_id = ? AND version = ?")
+                    .bind(id)
+                    .bind(version)
+                    .fetch_optional(&mut *transaction)
+                    .await?
+            }
+            None => {
+                sqlx::query_scalar(
+                    "SELECT version FROM toolkit_activations WHERE toolkit_id = ? AND version <> ?
+                     ORDER BY sequence DESC LIMIT 1",
+                )
+                .bind(id)
+                .bind(&live)
+                .fetch_optional(&mut *transaction)
+                .await?
+            }
+        };
+        let wanted = wanted.ok_or_else(|| {
+            ToolkitError::NoSuchVersion(match version {
+                Some(version) => format!("{id} has no version {version}"),
+                None => format!("{id} has no version other than {live} to go back to"),
+            })
+        })?;
+        sqlx::query("UPDATE toolkits SET live_version = ? WHERE id = ?")
+            .bind(&wanted)
+            .bind(id)
+            .execute(&mut *transaction)
+            .await?;
+        note_activation(&mut transaction, id, &wanted, by).await?;
+        transaction.commit().await?;
+        Ok(wanted)
+    }
+
+    /// Removes a toolkit and all that belongs to it.
+    pub(super) async fn remove(&self, id: &str) -> Result<(), ToolkitError> {
+        let removed = sqlx::query("DELETE FROM toolkits WHERE id = ?").bind(id).execute(&self.0.writer).await?;
+        if removed.rows_affected() == 0 {
+            return Err(ToolkitError::Unknown(id.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// One toolkit with all its versions.
+    pub(super) async fn toolkit(&self, id: &str) -> Result<ToolkitRecord, ToolkitError> {
+        #[derive(FromRow)]
+        struct Row {
+            owner: String,
+            live_version: String,
+            version: String,
+            digest: String,
+            size: i64,
+            manifest: String,
+            changes: String,
+            deployed_by: String,
+            deployed_at: i64,
+        }
+        let rows: Vec<Row> = sqlx::query_as(
+            "SELECT t.owner, t.live_version, v.version, v.digest, v.size, v.manifest, v.changes,
+                    v.deployed_by, v.deployed_at
+             FROM toolkits t JOIN toolkit_versions v ON v.toolkit_id = t.id
+             WHERE t.id = ? ORDER BY v.deployed_at DESC, v.rowid DESC",
+        )
+        .bind(id)
+        .fetch_all(&self.0.readers)
+        .await?;
+
+        let live = rows.iter().find(|row| row.version == row.live_version);
+        let live = live.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
+        let (owner, live_version, manifest) =
+            (live.owner.clone(), live.live_version.clone(), from_json(&live.manifest)?);
+        let versions = rows
+            .into_iter()
+            .map(|row| {
+                Ok(VersionRecord {
+                    version: row.version,
+                    digest: row.digest,
+                    size: row.size,
+                    deployed_by: row.deployed_by,
+                    deployed_at: Timestamp::from_millisecond(row.deployed_at).unwrap_or_default().to_string(),
+                    changes: from_json(&row.changes)?,
+                })
+            })
+            .collect::<Result<_, ToolkitError>>()?;
+        Ok(ToolkitRecord { id: id.to_owned(), owner, live_version, manifest, versions })
+    }
+}
+
+/// What a declaration lets a toolkit do, one line each.
+pub fn capabilities(definition: &ToolkitDefinition) -> Vec<String> {
+    let lines = |kind: &str, names: &[String]| -> Vec<String> {
+        names.iter().map(|name| format!("{kind} {name}")).collect()
+    };
+    [
+        lines("egress", &definition.egress),
+        lines("secret", &definition.secrets),
+        lines("scope", &definition.scopes),
+        definition.auth.iter().map(|auth| format!("sign-in at {}", auth.api_host)).collect(),
+    ]
+    .concat()
+}
+
+fn changes(before: Option<&ToolkitDefinition>, after: &ToolkitDefinition) -> Changes {
+    let before: BTreeSet<_> = before.map(capabilities).unwrap_or_default().into_iter().collect();
+    let after: BTreeSet<_> = capabilities(after).into_iter().collect();
+    Changes {
+        added: after.difference(&before).cloned().collect(),
+        removed: before.difference(&after).cloned().collect(),
+    }
+}
+
+async fn live_definition(
+    transaction: &mut SqliteConnection,
+    id: &str,
+) -> Result<Option<ToolkitDefinition>, ToolkitError> {
+    let manifest: Option<String> = sqlx::query_scalar(
+        "SELECT v.manifest FROM toolkits t
+         JOIN toolkit_versions v ON v.toolkit_id = t.id AND v.version = t.live_version WHERE t.id = ?",
+    )
+    .bind(id)
+    .fetch_optional(transaction)
+    .await?;
+    manifest.as_deref().map(from_json).transpose()
+}
+
+async fn note_activation(
+    transaction: &mut SqliteConnection,
+    id: &str,
+    version: &str,
+    by: &str,
+) -> Result<(), ToolkitError> {
+    sqlx::query(
+        "INSERT INTO toolkit_activations (toolkit_id, version, activated_by, activated_at) VALUES (?, ?, ?, ?)",
+    )
+    .bind(id)
+    .bind(version)
+    .bind(by)
+    .bind(Timestamp::now().as_millisecond())
+    .execute(transaction)
+    .await?;
+    Ok(())
+}
+
+fn to_json(value: &impl Serialize) -> Result<String, ToolkitError> {
+    serde_json::to_string(value).map_err(|error| ToolkitError::Storage(error.to_string()))
+}
+
+fn from_json<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T, ToolkitError> {
+    serde_json::from_str(text).map_err(|error| ToolkitError::Storage(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_capability_shows_as_a_change() {
+        let before = ToolkitDefinition { egress: vec!["a.example".into()], ..ToolkitDefinition::default() };
+        let after = ToolkitDefinition { secrets: vec!["KEY".into()], ..ToolkitDefinition::default() };
+
+        let found = changes(Some(&before), &after);
+
+        assert_eq!(found, Changes { added: vec!["secret KEY".into()], removed: vec!["egress a.example".into()] });
+    }
+}

@@ -1,0 +1,33 @@
+//! The door: a request has a valid token, or it goes no further.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::HeaderValue;
+use axum::middleware::Next;
+use axum::response::Response;
+use url::Url;
+
+use super::error::WebError;
+use super::{below, header_value};
+use crate::identity::Identity;
+
+/// Turns the token into a [`crate::identity::Caller`] in the request's extensions.
+pub(super) async fn require_caller(
+    State((identity, challenge)): State<(Arc<Identity>, HeaderValue)>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, WebError> {
+    let caller = identity
+        .authenticate(request.headers())
+        .await
+        .map_err(|cause| WebError::unauthenticated(&cause, &challenge))?;
+    request.extensions_mut().insert(caller);
+    Ok(next.run(request).await)
+}
+
+/// `WWW-Authenticate` of a 401: where the resource's metadata is (RFC 9728, section 5.1).
+pub(super) fn challenge(base_url: &Url) -> HeaderValue {
+    let metadata = below(base_url, "/.well-known/oauth-protected-resource");
+    header_value(&format!("Bearer resource_metadata=\"{metadata}\""))
+}

@@ -1,0 +1,95 @@
+//! Domain errors → HTTP: the only place that knows both.
+//!
+//! Errors are `application/problem+json` (RFC 9457). What went wrong inside stays in the log.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use kitbag_manifest::Problem;
+use serde::Serialize;
+use tracing::{debug, error};
+
+use crate::identity::AuthError;
+use crate::toolkits::ToolkitError;
+
+/// An error as a client sees it.
+#[derive(Debug)]
+pub(super) struct WebError {
+    status: StatusCode,
+    detail: String,
+    problems: Vec<Problem>,
+    challenge: Option<HeaderValue>,
+}
+
+/// RFC 9457, section 3; `problems` is our extension member.
+#[derive(Serialize)]
+struct ProblemDetails {
+    title: &'static str,
+    status: u16,
+    detail: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<Problem>,
+}
+
+impl WebError {
+    /// An error with nothing but a status and a sentence.
+    pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self { status, detail: detail.into(), problems: Vec::new(), challenge: None }
+    }
+
+    /// 404 of a path that does not exist.
+    pub(super) fn nothing_here() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "There is nothing here.")
+    }
+
+    /// 401 with the challenge of RFC 9728, section 5.1, or 503 while the provider's keys are out
+    /// of reach. The reason is for the log: a client with a bad token learns that it is bad.
+    pub(super) fn unauthenticated(cause: &AuthError, challenge: &HeaderValue) -> Self {
+        debug!(%cause, "request without a valid token");
+        if let AuthError::Unavailable = cause {
+            return Self::new(StatusCode::SERVICE_UNAVAILABLE, "Sign-in cannot be checked at the moment.");
+        }
+        let detail = "This request needs a valid access token.";
+        Self { challenge: Some(challenge.clone()), ..Self::new(StatusCode::UNAUTHORIZED, detail) }
+    }
+}
+
+impl IntoResponse for WebError {
+    fn into_response(self) -> Response {
+        let body = ProblemDetails {
+            title: self.status.canonical_reason().unwrap_or("Error"),
+            status: self.status.as_u16(),
+            detail: self.detail,
+            problems: self.problems,
+        };
+        let mut response = (self.status, Json(body)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(challenge) = self.challenge {
+            headers.insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        response
+    }
+}
+
+impl From<ToolkitError> for WebError {
+    fn from(error: ToolkitError) -> Self {
+        let status = match &error {
+            ToolkitError::Interrupted { .. } => StatusCode::BAD_REQUEST,
+            ToolkitError::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            ToolkitError::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            ToolkitError::VersionTaken { .. } | ToolkitError::NoSuchVersion(_) => StatusCode::CONFLICT,
+            ToolkitError::Unknown(_) => StatusCode::NOT_FOUND,
+            ToolkitError::Storage(cause) => {
+                error!(%cause, "storage failed");
+                return Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The server could not store or read this.");
+            }
+        };
+        match error {
+            ToolkitError::Refused(problems) => {
+                Self { problems: problems.0, ..Self::new(status, "The toolkit was refused.") }
+            }
+            other => Self::new(status, other.to_string()),
+        }
+    }
+}

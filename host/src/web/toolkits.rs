@@ -1,0 +1,142 @@
+//! Deploying and managing toolkits over HTTP.
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::IntoResponse;
+use axum::{Extension, Json};
+use kitbag_manifest::Visibility;
+use serde::{Deserialize, Serialize};
+
+use super::Shared;
+use super::error::WebError;
+use crate::identity::Caller;
+use crate::toolkits::{Deployed, ToolkitRecord};
+
+/// One line of the listing.
+#[derive(Serialize)]
+pub(super) struct Summary {
+    id: String,
+    name: String,
+    description: String,
+    icon: String,
+    version: String,
+    visibility: Visibility,
+    owner: String,
+    tools: Vec<String>,
+}
+
+/// `POST /toolkits`: the component as the body.
+pub(super) async fn deploy(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<(StatusCode, Json<Deployed>), WebError> {
+    require_operator(&shared, &caller)?;
+    if headers.get(header::CONTENT_TYPE).is_none_or(|value| value != "application/wasm") {
+        let detail = "The body must be a component, with Content-Type: application/wasm.";
+        return Err(WebError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+    }
+    // A client that goes away must not stop a deploy half-way through its last steps; and a deploy
+    // that goes on must not be visible as failed. So it runs to its end, whoever is listening.
+    let deploy = async move {
+        shared.toolkits.deploy(body.into_data_stream(), shared.component_size, &caller.user_id).await
+    };
+    let deployed = tokio::spawn(deploy).await.map_err(|panic| {
+        tracing::error!(%panic, "deploy panicked");
+        WebError::new(StatusCode::INTERNAL_SERVER_ERROR, "The deploy failed.")
+    })??;
+    Ok((StatusCode::CREATED, Json(deployed)))
+}
+
+/// `GET /toolkits`: what the caller can see; operators see all.
+pub(super) async fn list(State(shared): State<Shared>, Extension(caller): Extension<Caller>) -> impl IntoResponse {
+    let registry = shared.toolkits.registry();
+    let sees_all = is_operator(&shared, &caller);
+    let visible: Vec<_> = registry
+        .all()
+        .filter(|toolkit| sees_all || toolkit.is_visible_to(&caller.user_id))
+        .map(|toolkit| {
+            let it = &toolkit.definition;
+            Summary {
+                id: it.id.clone(),
+                name: it.name.clone(),
+                description: it.description.clone(),
+                icon: it.icon.clone(),
+                version: it.version.clone(),
+                visibility: it.visibility,
+                owner: toolkit.owner.clone(),
+                tools: it.tools.iter().map(|tool| tool.name.clone()).collect(),
+            }
+        })
+        .collect();
+    Json(visible)
+}
+
+/// `GET /toolkits/{id}`: manifest and versions.
+pub(super) async fn show(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<ToolkitRecord>, WebError> {
+    let record = shared.toolkits.record(&id).await?;
+    let visible = shared.toolkits.registry().get(&id).is_some_and(|live| live.is_visible_to(&caller.user_id));
+    if visible || is_operator(&shared, &caller) {
+        Ok(Json(record))
+    } else {
+        // The answer for a toolkit that does not exist: others' private toolkits do not, for this user.
+        Err(crate::toolkits::ToolkitError::Unknown(id).into())
+    }
+}
+
+/// What to go back to; without a version, to the one that was live before.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RollBack {
+    version: Option<String>,
+}
+
+/// What is live now.
+#[derive(Serialize)]
+pub(super) struct RolledBack {
+    id: String,
+    version: String,
+}
+
+/// `POST /toolkits/{id}/rollback`: body `{"version": "1.0.0"}`, or none.
+pub(super) async fn roll_back(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    body: Bytes,
+) -> Result<Json<RolledBack>, WebError> {
+    require_operator(&shared, &caller)?;
+    let wanted = if body.is_empty() { Ok(RollBack::default()) } else { serde_json::from_slice(&body) };
+    let wanted = wanted.map_err(|error| WebError::new(StatusCode::BAD_REQUEST, error.to_string()))?;
+    let version = shared.toolkits.roll_back(&id, wanted.version.as_deref(), &caller.user_id).await?;
+    Ok(Json(RolledBack { id, version }))
+}
+
+/// `DELETE /toolkits/{id}`: with all its versions.
+pub(super) async fn remove(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, WebError> {
+    require_operator(&shared, &caller)?;
+    shared.toolkits.remove(&id, &caller.user_id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn is_operator(shared: &Shared, caller: &Caller) -> bool {
+    shared.operators.contains(&caller.user_id)
+}
+
+fn require_operator(shared: &Shared, caller: &Caller) -> Result<(), WebError> {
+    if is_operator(shared, caller) {
+        return Ok(());
+    }
+    let detail = format!("Only operators manage toolkits; {} is not one (setting `operators`).", caller.user_id);
+    Err(WebError::new(StatusCode::FORBIDDEN, detail))
+}

@@ -1,0 +1,34 @@
+//! Discovery: where to sign in, and for what.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use serde_json::{Value, json};
+
+use super::error::WebError;
+use super::{Shared, below};
+
+/// Protected resource metadata (RFC 9728, section 2).
+pub(super) async fn protected_resource(State(shared): State<Shared>) -> Json<Value> {
+    Json(json!({
+        "resource": below(&shared.base_url, "/mcp"),
+        "authorization_servers": [shared.identity.issuer()],
+        "scopes_supported": ["profile", "email", "offline_access"],
+        "bearer_methods_supported": ["header"],
+    }))
+}
+
+/// The identity provider's own metadata (RFC 8414).
+pub(super) async fn authorization_server(State(shared): State<Shared>) -> Result<impl IntoResponse, WebError> {
+    let metadata = shared.identity.authorization_server_metadata().await.map_err(|_unreachable| {
+        WebError::new(StatusCode::SERVICE_UNAVAILABLE, "The identity provider cannot be reached at the moment.")
+    })?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], metadata))
+}
+
+/// The keys of the local issuer (RFC 7517); with an external one there are none here.
+pub(super) async fn jwks(State(shared): State<Shared>) -> Result<Json<Value>, WebError> {
+    let local = shared.local_issuer.as_ref();
+    local.map(|issuer| Json(issuer.jwks())).ok_or_else(WebError::nothing_here)
+}

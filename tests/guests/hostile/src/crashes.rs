@@ -1,0 +1,57 @@
+//! Calls that end the instance, or never end.
+
+use std::hint::black_box;
+
+use guest_support::{Invocation, Outcome, text};
+
+const MEBIBYTE: usize = 1 << 20;
+
+pub(crate) fn trap(_: &Invocation) -> Outcome {
+    #[cfg(target_family = "wasm")]
+    core::arch::wasm32::unreachable();
+    #[cfg(not(target_family = "wasm"))]
+    std::process::abort();
+}
+
+pub(crate) fn panic(_: &Invocation) -> Outcome {
+    panic!("PANIC-DETAIL in the guest");
+}
+
+pub(crate) fn exit(_: &Invocation) -> Outcome {
+    std::process::exit(0);
+}
+
+pub(crate) fn spin(_: &Invocation) -> Outcome {
+    loop {
+        black_box(());
+    }
+}
+
+pub(crate) fn recurse(_: &Invocation) -> Outcome {
+    text(descend(0).to_string())
+}
+
+#[allow(unconditional_recursion, reason = "that is the point")]
+fn descend(depth: u64) -> u64 {
+    // Work after the call, so that it cannot become a loop.
+    black_box(descend(black_box(depth + 1))).wrapping_add(1)
+}
+
+pub(crate) fn eat_memory(_: &Invocation) -> Outcome {
+    let mut kept = Vec::new();
+    loop {
+        kept.push(vec![1_u8; MEBIBYTE]);
+        black_box(&kept);
+    }
+}
+
+pub(crate) fn measure_memory(_: &Invocation) -> Outcome {
+    let mut kept = Vec::new();
+    loop {
+        let mut chunk: Vec<u8> = Vec::new();
+        if chunk.try_reserve_exact(MEBIBYTE).is_err() {
+            return text(kept.len().to_string());
+        }
+        kept.push(black_box(chunk));
+    }
+}

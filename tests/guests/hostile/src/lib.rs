@@ -1,0 +1,92 @@
+//! Misbehaves in every way a call can, one tool for each. All it declares is settings.
+
+#![allow(clippy::unnecessary_wraps, reason = "all tools have one signature")]
+
+mod answers;
+mod crashes;
+mod errors;
+mod identity;
+mod logs;
+mod reach;
+
+use guest_support::{
+    ConfigField, ConfigKind, Invocation, Outcome, ToolDefinition, ToolkitDefinition, definition, tool, unknown,
+};
+
+guest_support::toolkit!(describe, call);
+
+/// A tool's name, what it does, and the doing.
+type Misbehaviour = (&'static str, &'static str, fn(&Invocation) -> Outcome);
+
+const MISBEHAVIOURS: &[Misbehaviour] = &[
+    ("trap", "Executes an unreachable instruction.", crashes::trap),
+    ("panic", "Panics with a message.", crashes::panic),
+    ("exit", "Ends the program with success.", crashes::exit),
+    ("spin", "Never returns, and calls nothing.", crashes::spin),
+    ("recurse", "Calls itself without end.", crashes::recurse),
+    ("eat_memory", "Allocates until that fails.", crashes::eat_memory),
+    ("measure_memory", "Returns how many MiB it could allocate before it was refused.", crashes::measure_memory),
+    ("big_result", "Returns 100 MB of text.", answers::big_result),
+    ("invalid_utf8", "Returns text that is not UTF-8.", answers::invalid_utf8),
+    ("invalid_json", "Returns a structured value that is not JSON.", answers::invalid_json),
+    ("deep_json", "Returns a structured value nested a hundred thousand times.", answers::deep_json),
+    ("wrong_output", "Returns what does not match its output schema.", answers::wrong_output),
+    ("undeclared_output", "Returns a structured value without an output schema.", answers::undeclared_output),
+    ("failure", "Fails with a detail that is for the log alone.", errors::failure),
+    ("tool_error", "Fails with a message for the model and data for the log.", errors::tool_error),
+    ("invalid_params", "Says that its arguments are wrong.", errors::invalid_params),
+    ("log_ok", "Writes a few entries to the log, standard output and standard error.", logs::log_ok),
+    ("log_flood", "Writes 10 MB to the log.", logs::log_flood),
+    ("log_for_ever", "Writes to the log without end.", logs::log_for_ever),
+    ("stdout_flood", "Writes 10 MB to standard output.", logs::stdout_flood),
+    ("remember", "Returns how often this instance was called.", identity::remember),
+    ("whoami", "Returns the user's id and settings.", identity::whoami),
+    ("sleep_poll", "Waits an hour inside a host call.", reach::sleep_poll),
+    ("resource_flood", "Opens pollables without end.", reach::resource_flood),
+    ("read_env", "Returns its environment, arguments and working directory.", reach::read_env),
+    ("read_files", "Returns what it could read and write of the file system and standard input.", reach::read_files),
+];
+
+fn describe() -> ToolkitDefinition {
+    let tools = MISBEHAVIOURS
+        .iter()
+        .map(|(name, description, _)| ToolDefinition { output_schema: output_schema(name), ..tool(name, description) })
+        .collect();
+
+    ToolkitDefinition {
+        config: vec![
+            setting("language", ConfigKind::String, Some("\"en\""), &[]),
+            setting("limit", ConfigKind::Number, None, &[]),
+            setting("adult", ConfigKind::Boolean, Some("false"), &[]),
+            setting("order", ConfigKind::Select, Some("\"newest\""), &["newest", "oldest"]),
+        ],
+        ..definition("hostile", tools)
+    }
+}
+
+fn call(invocation: &Invocation) -> Outcome {
+    let found = MISBEHAVIOURS.iter().find(|(name, ..)| *name == invocation.tool);
+    found.map_or_else(|| unknown(&invocation.tool), |(_, _, misbehave)| misbehave(invocation))
+}
+
+fn output_schema(tool: &str) -> Option<String> {
+    match tool {
+        "wrong_output" => Some(answers::COUNT_SCHEMA.to_owned()),
+        "invalid_json" | "deep_json" | "remember" | "whoami" | "read_env" | "read_files" => {
+            Some(r#"{"type":"object"}"#.to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn setting(key: &str, kind: ConfigKind, default_value: Option<&str>, options: &[&str]) -> ConfigField {
+    ConfigField {
+        key: key.to_owned(),
+        kind,
+        label: key.to_owned(),
+        description: None,
+        default_value: default_value.map(str::to_owned),
+        required: false,
+        options: options.iter().map(|option| (*option).to_owned()).collect(),
+    }
+}

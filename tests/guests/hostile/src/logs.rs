@@ -1,0 +1,37 @@
+//! More to read than anybody wants.
+
+use guest_support::{Invocation, Outcome, log, text};
+
+const FLOOD: usize = 10_000_000;
+const LINE: usize = 10_000;
+
+pub(crate) fn log_ok(_: &Invocation) -> Outcome {
+    log::write(&["\"first entry\"".to_owned(), r#"{"answer":42}"#.to_owned()]);
+    log::write(&["second entry, no JSON".to_owned()]);
+    println!("a line on standard output");
+    eprintln!("a line on standard error");
+    text("logged")
+}
+
+pub(crate) fn log_flood(_: &Invocation) -> Outcome {
+    let line = "x".repeat(LINE);
+    for _ in 0..FLOOD / LINE {
+        log::write(std::slice::from_ref(&line));
+    }
+    text("logged")
+}
+
+pub(crate) fn log_for_ever(_: &Invocation) -> Outcome {
+    let line = "x".repeat(LINE);
+    loop {
+        log::write(std::slice::from_ref(&line));
+    }
+}
+
+pub(crate) fn stdout_flood(_: &Invocation) -> Outcome {
+    let line = "x".repeat(LINE);
+    for _ in 0..FLOOD / LINE {
+        println!("{line}");
+    }
+    text("printed")
+}

@@ -1,0 +1,52 @@
+//! Uses each capability raw, and returns what the host answered: its value, or its error as the
+//! text of a tool error.
+//!
+//! It is declared everything there is to declare, so that a test sees what the host refuses even then.
+
+mod knowledge;
+mod network;
+mod vault;
+
+use guest_support::{Invocation, Outcome, ToolkitDefinition, definition, tool, unknown};
+
+guest_support::toolkit!(describe, call);
+
+/// Hosts that the probe may reach. The first is for tests that resolve names themselves, the next
+/// two for a server on this machine. The last, where clouds keep credentials, is refused although
+/// it is listed.
+const EGRESS: [&str; 4] = ["upstream.test:80", "127.0.0.1:18999", "localhost:18999", "169.254.169.254"];
+
+const SECRETS: [&str; 2] = ["API_KEY", "OTHER_KEY"];
+
+const SCOPES: [&str; 2] = ["svc:search", "svc:ingest"];
+
+fn describe() -> ToolkitDefinition {
+    let tools = vec![
+        tool("fetch", "Sends {method?, url, headers?, body?}; returns status, headers and body."),
+        tool("fetch_many", "Sends {count} requests to {url} at once; returns each status or error."),
+        tool("secret", "Returns the secret {name}; null when it has no value."),
+        tool("leak", "Returns the secret {name} by way of {into}: text, structured, message, data, failure, log, stdout or stderr."),
+        tool("search", "Searches for {query} with {limit?, source?, author?}."),
+        tool("get_document", "Returns the document {id}."),
+        tool("ingest", "Stores {documents}; returns how many."),
+    ];
+    ToolkitDefinition {
+        egress: EGRESS.map(str::to_owned).into(),
+        secrets: SECRETS.map(str::to_owned).into(),
+        scopes: SCOPES.map(str::to_owned).into(),
+        ..definition("probe", tools)
+    }
+}
+
+fn call(invocation: &Invocation) -> Outcome {
+    match invocation.tool.as_str() {
+        "fetch" => network::fetch(invocation),
+        "fetch_many" => network::fetch_many(invocation),
+        "secret" => vault::secret(invocation),
+        "leak" => vault::leak(invocation),
+        "search" => knowledge::search(invocation),
+        "get_document" => knowledge::get_document(invocation),
+        "ingest" => knowledge::ingest(invocation),
+        other => unknown(other),
+    }
+}

@@ -1,0 +1,128 @@
+//! What the test guests share.
+//!
+//! They stand for toolkits that no SDK has tamed, so they speak the contract raw. A guest is a
+//! function for each of the contract's two exports, and [`toolkit!`] with their names.
+
+pub mod clock;
+pub mod greeter;
+pub mod http;
+
+/// Bindings to the world `kitbag:toolkit/toolkit`. An import that a guest does not call is not in
+/// its component, although the world lists it.
+#[allow(unsafe_code, missing_docs, clippy::pedantic, reason = "generated")]
+pub mod bindings {
+    wit_bindgen::generate!({
+        path: "../../../wit",
+        world: "toolkit",
+        pub_export_macro: true,
+        default_bindings_module: "guest_support::bindings",
+    });
+}
+
+pub use serde_json;
+pub use wasip2;
+
+pub use self::bindings::exports::kitbag::toolkit::tools::{
+    CallError, Guest, Invocation, ToolError, ToolResult, ToolkitDefinition,
+};
+pub use self::bindings::kitbag::toolkit::definition::{
+    ConfigField, ConfigKind, Oauth2ClientCredentials, ToolAnnotations, ToolDefinition, Visibility,
+};
+pub use self::bindings::kitbag::toolkit::{ingest, knowledge, log, search, secrets};
+
+use serde_json::Value;
+
+/// What a call returns.
+pub type Outcome = Result<ToolResult, CallError>;
+
+/// Makes a component of `fn() -> ToolkitDefinition` and `fn(&Invocation) -> Outcome`.
+#[macro_export]
+macro_rules! toolkit {
+    ($describe:path, $call:path) => {
+        /// The toolkit.
+        pub struct Toolkit;
+
+        impl $crate::Guest for Toolkit {
+            fn describe() -> $crate::ToolkitDefinition {
+                $describe()
+            }
+
+            fn call(invocation: $crate::Invocation) -> $crate::Outcome {
+                $call(&invocation)
+            }
+        }
+
+        // The names of a component's exports are no names for a linker of native code.
+        #[cfg(target_family = "wasm")]
+        #[allow(unsafe_code, missing_docs, clippy::pedantic, reason = "generated")]
+        mod export {
+            use super::Toolkit;
+
+            $crate::bindings::export!(Toolkit with_types_in $crate::bindings);
+        }
+    };
+}
+
+/// Returns a declaration that keeps every rule, grants nothing, and is shared by all users, so that
+/// a test may call it as anyone.
+pub fn definition(id: &str, tools: Vec<ToolDefinition>) -> ToolkitDefinition {
+    ToolkitDefinition {
+        id: id.to_owned(),
+        name: format!("Guest {id}"),
+        description: "A guest of the test suite.".to_owned(),
+        icon: "🧪".to_owned(),
+        version: "1.0.0".to_owned(),
+        author: None,
+        tools,
+        secrets: Vec::new(),
+        egress: Vec::new(),
+        scopes: Vec::new(),
+        config: Vec::new(),
+        visibility: Visibility::Shared,
+        auth: None,
+    }
+}
+
+/// Returns a tool that takes any arguments.
+pub fn tool(name: &str, description: &str) -> ToolDefinition {
+    ToolDefinition {
+        name: name.to_owned(),
+        title: None,
+        description: description.to_owned(),
+        input_schema: r#"{"type":"object"}"#.to_owned(),
+        output_schema: None,
+        annotations: ToolAnnotations {
+            read_only_hint: None,
+            destructive_hint: None,
+            idempotent_hint: None,
+            open_world_hint: None,
+        },
+        mutating: false,
+        always_on: false,
+    }
+}
+
+/// Returns the call's arguments.
+pub fn arguments(invocation: &Invocation) -> Value {
+    serde_json::from_str(&invocation.arguments).unwrap_or_default()
+}
+
+/// A result of text alone.
+pub fn text(text: impl Into<String>) -> Outcome {
+    Ok(ToolResult { text: text.into(), structured: None })
+}
+
+/// A result whose text is its structured value as JSON.
+pub fn structured(value: &Value) -> Outcome {
+    Ok(ToolResult { text: value.to_string(), structured: Some(value.to_string()) })
+}
+
+/// An error that the model may read.
+pub fn error(message: impl Into<String>) -> Outcome {
+    Err(CallError::ToolError(ToolError { message: message.into(), retryable: false, data: None }))
+}
+
+/// The answer to a tool that the declaration does not list.
+pub fn unknown(tool: &str) -> Outcome {
+    Err(CallError::Failure(format!("there is no tool {tool:?}")))
+}

@@ -1,0 +1,61 @@
+//! Breaks at least one rule in every part of a declaration, so that a test can tell whether all
+//! problems are reported at once.
+
+use guest_support::{
+    ConfigField, ConfigKind, Invocation, Oauth2ClientCredentials, Outcome, ToolDefinition, ToolkitDefinition,
+    Visibility, tool, unknown,
+};
+
+guest_support::toolkit!(describe, call);
+
+fn describe() -> ToolkitDefinition {
+    ToolkitDefinition {
+        id: "Ten Mistakes!".to_owned(),
+        name: "  ".to_owned(),
+        description: "Two\nlines.".to_owned(),
+        icon: "http://icons.test/mistake.png".to_owned(),
+        version: "one".to_owned(),
+        author: Some(String::new()),
+        tools: vec![
+            ToolDefinition { input_schema: r#"{"type":"array"}"#.to_owned(), ..tool("do it", "Has a space.") },
+            ToolDefinition { output_schema: Some("{not json".to_owned()), ..tool("twice", "Has a twin.") },
+            ToolDefinition { title: Some(String::new()), ..tool("twice", "") },
+        ],
+        secrets: strings(&["lower_case", "API_KEY", "API_KEY"]),
+        egress: strings(&["*.example.com", "https://api.example.com", "user@api.example.com"]),
+        scopes: strings(&["svc:everything"]),
+        config: vec![
+            config_field("no-identifier", ConfigKind::String, None),
+            config_field("nothing_to_choose", ConfigKind::Select, None),
+            config_field("wrong_default", ConfigKind::Number, Some("\"five\"")),
+        ],
+        visibility: Visibility::Shared,
+        auth: Some(Oauth2ClientCredentials {
+            token_url: "http://token.example.com/".to_owned(),
+            client_id_secret: "CLIENT_ID".to_owned(),
+            client_secret_secret: "CLIENT_SECRET".to_owned(),
+            scope: None,
+            api_host: "unlisted.example.com".to_owned(),
+        }),
+    }
+}
+
+fn call(invocation: &Invocation) -> Outcome {
+    unknown(&invocation.tool)
+}
+
+fn config_field(key: &str, kind: ConfigKind, default_value: Option<&str>) -> ConfigField {
+    ConfigField {
+        key: key.to_owned(),
+        kind,
+        label: String::new(),
+        description: None,
+        default_value: default_value.map(str::to_owned),
+        required: false,
+        options: Vec::new(),
+    }
+}
+
+fn strings(items: &[&str]) -> Vec<String> {
+    items.iter().map(|item| (*item).to_owned()).collect()
+}

@@ -1,0 +1,77 @@
+//! A title as part of a URL.
+
+use deunicode::deunicode;
+use kitbag_toolkit::prelude::*;
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct SlugArgs {
+    /// The title.
+    title: String,
+    /// The longest slug wanted, in characters. It is cut between words where it can be.
+    #[schemars(range(min = 1))]
+    max_length: Option<usize>,
+}
+
+pub(crate) async fn slug(args: SlugArgs, _ctx: Ctx) -> Result<String> {
+    let slug = slugify(&args.title, args.max_length.unwrap_or(usize::MAX));
+    if slug.is_empty() {
+        return Err(ToolError::new("The title has no letter or digit that a slug could be made of.").into());
+    }
+    Ok(slug)
+}
+
+fn slugify(title: &str, max_length: usize) -> String {
+    // An apostrophe is part of its word: "don't" is "dont", not "don-t".
+    let ascii = deunicode(title).to_ascii_lowercase().replace('\'', "");
+    let mut slug = String::new();
+    for word in ascii.split(|character: char| !character.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
+        let separator = if slug.is_empty() { "" } else { "-" };
+        if slug.len() + separator.len() + word.len() > max_length {
+            if slug.is_empty() {
+                slug.push_str(&word[..max_length]);
+            }
+            break;
+        }
+        slug.push_str(separator);
+        slug.push_str(word);
+    }
+    slug
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_toolkit::prelude::*;
+
+    use crate::toolkit;
+
+    fn slug(arguments: serde_json::Value) -> Outcome {
+        dispatch(&toolkit(), Call::new("slug").args(arguments))
+    }
+
+    #[test]
+    fn words_are_joined_by_single_hyphens() {
+        let outcome = slug(json!({ "title": "  Don't panic -- it's 42% über, Straße & Ćevapi! " }));
+
+        assert_eq!(outcome.text(), "dont-panic-its-42-uber-strasse-cevapi");
+    }
+
+    #[test]
+    fn other_scripts_are_transliterated() {
+        assert_eq!(slug(json!({ "title": "Москва 北京" })).text(), "moskva-bei-jing");
+    }
+
+    #[test]
+    fn a_long_slug_is_cut_between_words() {
+        assert_eq!(slug(json!({ "title": "one two three", "max_length": 9 })).text(), "one-two");
+        assert_eq!(slug(json!({ "title": "incomprehensible", "max_length": 5 })).text(), "incom");
+    }
+
+    #[test]
+    fn a_title_without_letters_is_an_error_that_the_model_reads() {
+        let outcome = slug(json!({ "title": "!?" }));
+
+        assert_eq!(outcome.failure().code, ErrorCode::ToolError);
+        assert!(outcome.failure().error.contains("no letter or digit"));
+        assert!(!outcome.failure().retryable);
+    }
+}
