@@ -2,7 +2,7 @@
 //!
 //! A request goes `normalise → policy → pool or (resolve → address guard → connect → TLS) → send`.
 //! The URL is normalised once, and what was checked is what is sent: scheme, host and port of the
-//! outgoing request are rebuilt from the checked [`Target`], never copied from the caller.
+//! outgoing request are rebuilt from the checked target, never copied from the caller.
 //!
 //! Invariants:
 //! - no connection is opened to an address that the guard has not seen: names are resolved here,

@@ -21,6 +21,7 @@ mod origins;
 #[cfg(test)]
 mod tests;
 mod token;
+mod well_known;
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -7,7 +7,7 @@ use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
 /// What is shown when `KITBAG_LOG` says nothing: our own events, and only trouble from others.
-const DEFAULT_FILTER: &str = "warn,kitbag=info";
+const DEFAULT_FILTER: &str = "warn,kitbag=info,rmcp=error";
 
 /// Starts logging: text for a person at a terminal, JSON for everything else.
 /// `KITBAG_LOG` takes a filter such as `debug` or `kitbag=debug,rmcp=info`.

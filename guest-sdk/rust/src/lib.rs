@@ -125,7 +125,7 @@ pub mod prelude {
     pub use anyhow::Context as _;
     pub use schemars::JsonSchema;
     pub use serde::{Deserialize, Serialize};
-    pub use serde_json::json;
+    pub use serde_json::{Value, json};
 
     #[cfg(not(target_family = "wasm"))]
     pub use crate::{Answer, Call, ErrorCode, Outcome, dispatch};

@@ -17,6 +17,7 @@ use tracing::warn;
 use url::Url;
 
 use super::keys::KeySet;
+use super::well_known::metadata_urls;
 use super::{AuthError, InvalidSettings};
 use crate::egress::{Egress, EgressError, Policy};
 
@@ -116,7 +117,7 @@ impl Provider {
         egress: Egress,
         schedule: Schedule,
     ) -> Result<Self, InvalidSettings> {
-        let well_known = well_known(issuer).ok_or_else(|| InvalidSettings::Issuer(issuer.to_owned()))?;
+        let well_known = metadata_urls(issuer).ok_or_else(|| InvalidSettings::Issuer(issuer.to_owned()))?;
         let shared = Shared {
             issuer: issuer.to_owned(),
             well_known,
@@ -249,65 +250,6 @@ impl Shared {
     }
 }
 
-/// `OpenID` Connect Discovery appends to the issuer; RFC 8414, section 3.1 inserts before its path.
-fn well_known(issuer: &str) -> Option<[Url; 2]> {
-    let url = Url::parse(issuer).ok()?;
-    let plain = url.query().is_none()
-        && url.fragment().is_none()
-        && url.username().is_empty()
-        && url.password().is_none();
-    if !matches!(url.scheme(), "http" | "https") || !plain {
-        return None;
-    }
-    let path = url.path().trim_end_matches('/');
-    let at = |path: String| {
-        let mut url = url.clone();
-        url.set_path(&path);
-        url
-    };
-    Some([
-        at(format!("{path}/.well-known/openid-configuration")),
-        at(format!("/.well-known/oauth-authorization-server{path}")),
-    ])
-}
-
 fn is_due(last: Option<Instant>, interval: Duration) -> bool {
     last.is_none_or(|last| last.elapsed() >= interval)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn both_well_known_places_follow_from_the_issuer() {
-        let places = |issuer| well_known(issuer).map(|urls| urls.map(String::from));
-
-        for issuer in ["https://id.example", "https://id.example/"] {
-            assert_eq!(
-                places(issuer).unwrap(),
-                [
-                    "https://id.example/.well-known/openid-configuration",
-                    "https://id.example/.well-known/oauth-authorization-server",
-                ]
-            );
-        }
-        assert_eq!(
-            places("https://id.example/tenant/one").unwrap(),
-            [
-                "https://id.example/tenant/one/.well-known/openid-configuration",
-                "https://id.example/.well-known/oauth-authorization-server/tenant/one",
-            ]
-        );
-        for issuer in [
-            "",
-            "id.example",
-            "ftp://id.example",
-            "https://id.example?x",
-            "https://id.example#x",
-            "https://u@id.example",
-        ] {
-            assert_eq!(places(issuer), None, "{issuer}");
-        }
-    }
 }

@@ -14,6 +14,7 @@ use super::call::bindings::exports::kitbag::toolkit::tools::ToolkitDefinition;
 use super::call::bindings::kitbag::toolkit::definition as wit;
 use super::call::{Fault, fault, new_store};
 use super::limits::DESCRIBE_TIME;
+use super::linker;
 use super::state::State;
 use crate::capabilities::fetch::Fetch;
 use crate::capabilities::log::Log;
@@ -44,10 +45,8 @@ pub(super) async fn describe(
     sandbox: &Sandbox,
     component: &Component,
 ) -> Result<manifest::ToolkitDefinition, DescribeError> {
-    let mut linker = super::linker::harmless(&sandbox.engine).map_err(DescribeError::Load)?;
-    linker.define_unknown_imports_as_traps(component).map_err(DescribeError::Contract)?;
-    let pre =
-        linker.instantiate_pre(component).and_then(ToolkitPre::new).map_err(DescribeError::Contract)?;
+    let linker = linker::trapping(&sandbox.engine, component).map_err(DescribeError::Load)?;
+    let pre = linker.instantiate_pre(component).and_then(ToolkitPre::new).map_err(DescribeError::Contract)?;
 
     let limits = &sandbox.limits;
     let log = Log::new(limits.log);

@@ -68,7 +68,7 @@ impl Imports {
 
     /// The capabilities among them, in alphabetical order.
     pub fn capabilities(&self) -> Vec<String> {
-        self.0.iter().filter(|name| CAPABILITIES.contains(&name.as_str())).cloned().collect()
+        self.0.iter().filter(|name| is_capability(name)).cloned().collect()
     }
 
     /// What the host never links, whatever is declared.
@@ -76,7 +76,7 @@ impl Imports {
         self.0
             .iter()
             .map(String::as_str)
-            .filter(|name| !CAPABILITIES.contains(name) && !is_harmless(name))
+            .filter(|name| !is_capability(name) && !is_harmless(name))
             .collect()
     }
 
@@ -128,6 +128,11 @@ fn top_level_names(component: &[u8]) -> Result<(Vec<String>, Vec<String>), Impor
         }
     }
     if ended { Ok((imports, exports)) } else { Err(ImportError::Invalid("it is truncated".to_owned())) }
+}
+
+/// Whether an import, with its version or without, has to be granted.
+pub(super) fn is_capability(name: &str) -> bool {
+    CAPABILITIES.contains(&interface(name))
 }
 
 /// `wasi:http/types@0.2.4` → `wasi:http/types`.

@@ -1,7 +1,8 @@
 //! What an instance can reach: one line a capability.
 
 use wasmtime::Engine;
-use wasmtime::component::{HasData, Linker, ResourceTable};
+use wasmtime::component::types::ComponentItem;
+use wasmtime::component::{Component, HasData, Linker, ResourceTable};
 use wasmtime_wasi::WasiView;
 use wasmtime_wasi::cli::{WasiCli, WasiCliView};
 use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView};
@@ -9,6 +10,7 @@ use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView};
 use wasmtime_wasi::p2::bindings::{cli, clocks, filesystem, io, random};
 use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
 
+use super::imports;
 use super::state::State;
 use crate::capabilities::{Grants, fetch, ingest, log, search, secrets};
 
@@ -30,10 +32,29 @@ pub(super) fn granted(engine: &Engine, grants: &Grants) -> wasmtime::Result<Link
     Ok(linker)
 }
 
+/// Links what every toolkit gets, and traps for whatever capability `component` imports.
+pub(super) fn trapping(engine: &Engine, component: &Component) -> wasmtime::Result<Linker<State>> {
+    let mut linker = harmless(engine)?;
+    for (name, import) in component.component_type().imports(engine) {
+        let ComponentItem::ComponentInstance(interface) = import.ty else { continue };
+        if !imports::is_capability(name) {
+            continue;
+        }
+        let mut stub = linker.instance(name)?;
+        for (function, export) in interface.exports(engine) {
+            if let ComponentItem::ComponentFunc(_) = export.ty {
+                let refusal = format!("{name}#{function} was called");
+                stub.func_new(function, move |_, _, _, _| Err(wasmtime::Error::msg(refusal.clone())))?;
+            }
+        }
+    }
+    Ok(linker)
+}
+
 /// Links what reaches nothing: the log, and what plain language runtimes need.
 ///
 /// Invariant: `wasi:sockets` is never linked.
-pub(super) fn harmless(engine: &Engine) -> wasmtime::Result<Linker<State>> {
+fn harmless(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     struct HasIo;
     impl HasData for HasIo {
         type Data<'a> = &'a mut ResourceTable;

@@ -27,13 +27,18 @@ pub struct Inspected {
 pub async fn inspect(sandbox: &Sandbox, component: &[u8], folder: &Path) -> Result<Inspected, ToolkitError> {
     let imports =
         Imports::inspect(component).map_err(|error| vec![problem("component", error.to_string())])?;
-    let code = compile(sandbox, component, folder).await?;
-
-    let mut problems: Vec<_> = imports
+    let unknown: Vec<_> = imports
         .unknown()
         .into_iter()
         .map(|name| problem(&format!("imports.{name}"), "no toolkit may use this interface"))
         .collect();
+    // What is never linked cannot be instantiated, not even to ask for the declaration.
+    if !unknown.is_empty() {
+        return Err(unknown.into());
+    }
+    let code = compile(sandbox, component, folder).await?;
+
+    let mut problems = Vec::new();
     match sandbox.describe(code.path()).await {
         Ok(declared) => {
             let grants = Grants::of(&declared);

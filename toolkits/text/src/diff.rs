@@ -54,7 +54,7 @@ mod tests {
 
     use crate::toolkit;
 
-    fn diff(arguments: serde_json::Value) -> Outcome {
+    fn diff(arguments: Value) -> Outcome {
         dispatch(&toolkit(), Call::new("diff").args(arguments))
     }
 

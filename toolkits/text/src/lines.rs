@@ -92,7 +92,7 @@ mod tests {
 
     use crate::toolkit;
 
-    fn call(tool: &str, arguments: serde_json::Value) -> Outcome {
+    fn call(tool: &str, arguments: Value) -> Outcome {
         dispatch(&toolkit(), Call::new(tool).args(arguments))
     }
 

@@ -44,7 +44,7 @@ mod tests {
 
     use crate::toolkit;
 
-    fn slug(arguments: serde_json::Value) -> Outcome {
+    fn slug(arguments: Value) -> Outcome {
         dispatch(&toolkit(), Call::new("slug").args(arguments))
     }
 

@@ -43,7 +43,7 @@ const MISBEHAVIOURS: &[Misbehaviour] = &[
     ("whoami", "Returns the user's id and settings.", identity::whoami),
     ("sleep_poll", "Waits an hour inside a host call.", reach::sleep_poll),
     ("resource_flood", "Opens pollables without end.", reach::resource_flood),
-    ("read_env", "Returns its environment, arguments and working directory.", reach::read_env),
+    ("read_env", "Returns its environment and arguments.", reach::read_env),
     ("read_files", "Returns what it could read and write of the file system and standard input.", reach::read_files),
 ];
 

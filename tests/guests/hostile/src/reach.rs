@@ -22,11 +22,11 @@ pub(crate) fn resource_flood(_: &Invocation) -> Outcome {
     }
 }
 
+/// Every list is empty where nothing could be reached.
 pub(crate) fn read_env(_: &Invocation) -> Outcome {
     structured(&json!({
         "variables": env::vars().collect::<Vec<_>>(),
         "arguments": env::args().collect::<Vec<_>>(),
-        "working_directory": env::current_dir().ok(),
     }))
 }
 
