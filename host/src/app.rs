@@ -108,7 +108,8 @@ impl App {
                 operators.insert(local_mode::USER.to_owned());
                 local_mode::announce(&settings.data, &base_url)
                     .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
-                let identity = Identity::with_local_issuer(identity_settings(settings, &base_url), local.clone())?;
+                let identity =
+                    Identity::with_local_issuer(identity_settings(settings, &base_url), local.clone())?;
                 (identity, Some(local))
             }
         };

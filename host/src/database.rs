@@ -28,7 +28,8 @@ impl Database {
             .busy_timeout(Duration::from_secs(10));
         let writer = SqlitePoolOptions::new().max_connections(1).connect_with(options.clone()).await?;
         sqlx::migrate!().run(&writer).await?;
-        let readers = SqlitePoolOptions::new().max_connections(4).connect_with(options.read_only(true)).await?;
+        let readers =
+            SqlitePoolOptions::new().max_connections(4).connect_with(options.read_only(true)).await?;
         Ok(Self { writer, readers })
     }
 

@@ -32,6 +32,13 @@ macro_rules! settings {
             $($(#[doc = $doc])+ #[arg(long, env = $variable)] $name: Option<$type>,)+
         }
 
+        impl Default for Settings {
+            /// What applies where nothing is set; no environment and no file is read.
+            fn default() -> Self {
+                Self::from_sources(Sources::default(), Sources::default())
+            }
+        }
+
         impl Settings {
             fn from_sources(given: Sources, file: Sources) -> Self {
                 Self { $($name: given.$name.or(file.$name).unwrap_or_else(|| $default),)+ }

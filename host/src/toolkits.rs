@@ -163,10 +163,8 @@ impl Toolkits {
         let size = upload.size();
         self.artifacts.keep(upload, inspected.code).await?;
         let definition = inspected.definition;
-        let changes = self
-            .store
-            .record(NewVersion { definition: &definition, digest: &digest, size, by })
-            .await?;
+        let changes =
+            self.store.record(NewVersion { definition: &definition, digest: &digest, size, by }).await?;
         self.publish().await?;
 
         info!(toolkit.id = %definition.id, toolkit.version = %definition.version, %digest, %by, "deployed toolkit");

@@ -65,10 +65,7 @@ pub fn router(shared: Shared) -> Router {
         .route(paths::JWKS, get(well_known::jwks))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(|| async { "ok\n" }));
-    signed_in
-        .merge(open)
-        .fallback(|| async { error::WebError::nothing_here() })
-        .with_state(shared)
+    signed_in.merge(open).fallback(|| async { error::WebError::nothing_here() }).with_state(shared)
 }
 
 /// `{base_url}{path}`, without doubling the slash.

@@ -8,7 +8,8 @@ pub fn allows(egress: &[String], url: &Url) -> bool {
     let lists = |entry: &str| egress.iter().any(|listed| listed == entry);
     let host = host(url);
     !host.is_empty()
-        && (lists(&entry_for(url)) || url.port_or_known_default().is_some_and(|port| lists(&format!("{host}:{port}"))))
+        && (lists(&entry_for(url))
+            || url.port_or_known_default().is_some_and(|port| lists(&format!("{host}:{port}"))))
 }
 
 /// Returns the entry that would grant the URL.

@@ -35,12 +35,7 @@ struct Inner {
 }
 
 impl Ctx {
-    pub(crate) fn new(
-        toolkit: &crate::Toolkit,
-        user_id: String,
-        config: String,
-        platform: Platform,
-    ) -> Self {
+    pub(crate) fn new(toolkit: &crate::Toolkit, user_id: String, config: String, platform: Platform) -> Self {
         Self(Rc::new(Inner {
             toolkit_id: toolkit.id().to_owned(),
             user_id,
@@ -59,9 +54,9 @@ impl Ctx {
     /// Returns the calling user's settings by their declared keys, defaults applied. A setting that
     /// has neither a value nor a default is absent.
     pub fn config(&self) -> &Map<String, Value> {
-        self.0
-            .settings
-            .get_or_init(|| serde_json::from_str(&self.0.config).expect("the host sends settings as an object"))
+        self.0.settings.get_or_init(|| {
+            serde_json::from_str(&self.0.config).expect("the host sends settings as an object")
+        })
     }
 
     /// Reads all settings into a type of the toolkit's own.

@@ -146,7 +146,10 @@ mod tests {
 
         assert_eq!(shown(error.clone().into()), Some(error.clone()));
         assert_eq!(shown(Failure::from(error.clone()).context("outer")), Some(error.clone()));
-        assert_eq!(shown(Err::<(), _>(error.clone()).context("a").context("b").unwrap_err()), Some(error.clone()));
+        assert_eq!(
+            shown(Err::<(), _>(error.clone()).context("a").context("b").unwrap_err()),
+            Some(error.clone())
+        );
         assert_eq!(shown(Outer(error.clone()).into()), Some(error));
     }
 
@@ -154,7 +157,8 @@ mod tests {
     fn any_other_error_is_for_the_log_with_its_causes() {
         let error = std::io::Error::other("disk on fire");
 
-        let CallError::Failure(detail) = CallError::from(Failure::from(error).context("reading the list")) else {
+        let CallError::Failure(detail) = CallError::from(Failure::from(error).context("reading the list"))
+        else {
             panic!("it is no tool error");
         };
 

@@ -101,9 +101,7 @@ pub use request::Request;
 pub use response::Response;
 pub use result::{IntoToolResult, Structured, ToolResult};
 pub use setting::Setting;
-pub use svc::{
-    Document, DocumentSummary, IngestDocument, IngestFeed, SearchOptions, SearchResult, Svc,
-};
+pub use svc::{Document, DocumentSummary, IngestDocument, IngestFeed, SearchOptions, SearchResult, Svc};
 pub use tool::Tool;
 pub use toolkit::{ClientCredentials, Scope, Toolkit};
 
@@ -117,7 +115,9 @@ pub use serde_json;
 
 /// Awaiting several things at once.
 pub mod future {
-    pub use futures_util::future::{join, join_all, join3, join4, try_join, try_join_all, try_join3, try_join4};
+    pub use futures_util::future::{
+        join, join_all, join3, join4, try_join, try_join_all, try_join3, try_join4,
+    };
 }
 
 /// Everything that a toolkit usually needs: `use kitbag_toolkit::prelude::*;`
@@ -156,7 +156,7 @@ macro_rules! export {
             }
 
             type Component = $crate::sandbox::Component<Author>;
-            $crate::sandbox::bindings::export!(Component with_types_in $crate::sandbox::bindings);
+    $crate::sandbox::bindings::export!(Component with_types_in $crate::sandbox::bindings);
         };
 
         #[cfg(not(target_family = "wasm"))]

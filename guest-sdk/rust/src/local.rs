@@ -38,7 +38,9 @@ pub fn dispatch(toolkit: &Toolkit, call: Call) -> Outcome {
     let (tool, declared) = toolkit
         .find(call.tool())
         .zip(definition.tools.iter().find(|tool| tool.name == call.tool()))
-        .unwrap_or_else(|| panic!("{:?} has no tool {:?}; it has {}", definition.id, call.tool(), names(&definition)));
+        .unwrap_or_else(|| {
+            panic!("{:?} has no tool {:?}; it has {}", definition.id, call.tool(), names(&definition))
+        });
 
     let (input, output) = schemas(declared);
     let violations = input.violations(call.arguments());
@@ -61,7 +63,8 @@ fn check_output(output: Option<&Schema>, result: ToolResult) -> Result<ToolResul
     if violations.is_empty() {
         return Ok(result);
     }
-    let message = format!("The tool's structured result does not match its output schema:\n{}", violations.join("\n"));
+    let message =
+        format!("The tool's structured result does not match its output schema:\n{}", violations.join("\n"));
     Err(CallError::Tool(crate::ToolError::new(message)))
 }
 

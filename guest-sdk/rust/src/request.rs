@@ -12,6 +12,20 @@ use crate::FetchError;
 /// What may stand unescaped in a path segment: RFC 3986's unreserved characters.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
+/// Headers that belong to the connection, not to the handler; the host refuses them.
+const FORBIDDEN: [&str; 10] = [
+    "connection",
+    "content-length",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "transfer-encoding",
+    "upgrade",
+];
+
 /// A request for [`Ctx::fetch`](crate::Ctx::fetch); a plain URL is a `GET`.
 ///
 /// What cannot be sent (a bad header, a URL without a host) is reported by `fetch`, not here, so
@@ -84,7 +98,8 @@ impl Request {
     /// Appends one query parameter, escaped.
     #[must_use]
     pub fn query(mut self, name: &str, value: impl fmt::Display) -> Self {
-        let pair = form_urlencoded::Serializer::new(String::new()).append_pair(name, &value.to_string()).finish();
+        let pair =
+            form_urlencoded::Serializer::new(String::new()).append_pair(name, &value.to_string()).finish();
         let end_of_query = self.url.find('#').unwrap_or(self.url.len());
         let query = &self.url[..end_of_query];
         let separator = match query.find('?') {
@@ -96,15 +111,20 @@ impl Request {
         self
     }
 
-    /// Sets a header.
+    /// Sets a header. Those of the connection itself (`Host`, `Content-Length`, …) cannot be set.
     #[must_use]
     pub fn header(mut self, name: &str, value: impl AsRef<str>) -> Self {
         match (HeaderName::try_from(name), HeaderValue::try_from(value.as_ref())) {
+            (Ok(name), _) if FORBIDDEN.contains(&name.as_str()) => {
+                self.problem(format!("the header {name} may not be set"));
+            }
             (Ok(name), Ok(value)) => {
                 self.headers.insert(name, value);
             }
             (Err(_), _) => self.problem(format!("{name:?} is no header name")),
-            (_, Err(_)) => self.problem(format!("the value of header {name:?} has characters that no header may have")),
+            (_, Err(_)) => {
+                self.problem(format!("the value of header {name:?} has characters that no header may have"))
+            }
         }
         self
     }
@@ -153,7 +173,9 @@ impl Request {
     /// Returns the first value of a query parameter, unescaped.
     pub fn query_value(&self, name: &str) -> Option<String> {
         let query = self.url.split('#').next()?.split_once('?')?.1;
-        form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+        form_urlencoded::parse(query.as_bytes())
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.into_owned())
     }
 
     /// Returns the headers that the handler set.
@@ -179,11 +201,15 @@ impl Request {
         }
         // The URL itself may carry a key in its query: the message names the rule only.
         let uri: Uri = self.url.parse().map_err(|error| {
-            FetchError::InvalidRequest(format!("the URL is not valid ({error}); build it with segment and query"))
+            FetchError::InvalidRequest(format!(
+                "the URL is not valid ({error}); build it with segment and query"
+            ))
         })?;
         match uri.scheme_str() {
             Some("http" | "https") if uri.host().is_some_and(|host| !host.is_empty()) => Ok(uri),
-            _ => Err(FetchError::InvalidRequest("the URL must start with https:// or http:// and a host".to_owned())),
+            _ => Err(FetchError::InvalidRequest(
+                "the URL must start with https:// or http:// and a host".to_owned(),
+            )),
         }
     }
 
@@ -245,7 +271,8 @@ mod tests {
     #[test]
     fn json_sets_its_content_type_and_leaves_one_that_is_there() {
         let plain = Request::post("https://a.example").json(&json!({ "a": 1 }));
-        let own = Request::post("https://a.example").header("content-type", "application/ld+json").json(&json!(1));
+        let own =
+            Request::post("https://a.example").header("content-type", "application/ld+json").json(&json!(1));
 
         assert_eq!(plain.headers()["content-type"], "application/json");
         assert_eq!(plain.body_bytes(), br#"{"a":1}"#);
@@ -261,6 +288,7 @@ mod tests {
             Request::get("https://api.example/a b"),
             Request::get("https://api.example").header("bad name", "x"),
             Request::get("https://api.example").header("x", "line\nbreak"),
+            Request::get("https://api.example").header("Host", "evil.example"),
         ] {
             assert!(matches!(request.check(), Err(FetchError::InvalidRequest(_))), "{request:?}");
         }

@@ -1,15 +1,12 @@
 //! An HTTP response.
 
 use http::response::Parts;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::FetchError;
-
-#[cfg(target_family = "wasm")]
-type Body = wstd::http::Body;
-#[cfg(not(target_family = "wasm"))]
-type Body = Vec<u8>;
+use crate::arguments::parse;
+use crate::{FetchError, ToolError};
 
 /// A response; its body is read once, when it is asked for.
 #[derive(Debug)]
@@ -23,7 +20,16 @@ impl Response {
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         let (mut head, ()) = http::Response::new(()).into_parts();
         head.status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        Self { head, body: body.into().into() }
+        Self { head, body: Body::Whole(body.into()) }
+    }
+
+    /// Adds a header, for tests. One that HTTP does not allow is left out.
+    #[must_use]
+    pub fn with_header(mut self, name: &str, value: &str) -> Self {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            self.head.headers.append(name, value);
+        }
+        self
     }
 
     /// Returns the status.
@@ -46,32 +52,48 @@ impl Response {
         Ok(self.into_text().await?.1)
     }
 
+    /// Reads the body as JSON, whatever the status. The error is retryable unless the body is JSON
+    /// that `T` cannot hold.
+    pub async fn json<T: DeserializeOwned>(self) -> Result<T, ToolError> {
+        let text = self.text().await.map_err(|error| error.for_model("The server"))?;
+        parse(&text).map_err(|misfit| misfit.for_model("The server"))
+    }
+
     /// Reads head and body.
     pub(crate) async fn into_text(self) -> Result<(Parts, String), FetchError> {
         let (head, body) = self.into_bytes().await?;
-        let text = String::from_utf8(body).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        let text = String::from_utf8(body)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
         Ok((head, text))
     }
 
     #[cfg(target_family = "wasm")]
-    pub(crate) fn from_sandbox(response: wstd::http::Response<Body>) -> Self {
-        let (head, body) = response.into_parts();
-        Self { head, body }
+    pub(crate) fn from_sandbox(
+        status: StatusCode,
+        headers: HeaderMap,
+        body: wasip2::http::types::IncomingBody,
+    ) -> Self {
+        let mut response = Self::new(status.as_u16(), Vec::new());
+        response.head.headers = headers;
+        response.body = Body::Arriving(body);
+        response
     }
 
-    #[cfg(target_family = "wasm")]
-    async fn into_bytes(mut self) -> Result<(Parts, Vec<u8>), FetchError> {
-        match self.body.contents().await {
-            Ok(bytes) => Ok((self.head, bytes.to_vec())),
-            Err(error) => Err(crate::sandbox::network_error(&error)),
-        }
-    }
-
-    #[cfg(not(target_family = "wasm"))]
-    #[expect(clippy::unused_async, reason = "inside the sandbox the body is still on its way")]
     async fn into_bytes(self) -> Result<(Parts, Vec<u8>), FetchError> {
-        Ok((self.head, self.body))
+        let body = match self.body {
+            Body::Whole(bytes) => bytes,
+            #[cfg(target_family = "wasm")]
+            Body::Arriving(body) => crate::sandbox::read(body).await?,
+        };
+        Ok((self.head, body))
     }
+}
+
+#[derive(Debug)]
+enum Body {
+    Whole(Vec<u8>),
+    #[cfg(target_family = "wasm")]
+    Arriving(wasip2::http::types::IncomingBody),
 }
 
 /// Status 200 with the value as JSON.

@@ -11,12 +11,10 @@ pub mod bindings {
 }
 mod definition;
 mod fetch;
+mod network;
 mod svc;
 
 use std::marker::PhantomData;
-
-#[doc(hidden)]
-pub use ::wit_bindgen;
 
 use self::bindings::exports::kitbag::toolkit::tools;
 use self::bindings::kitbag::toolkit::{definition as wit, log, secrets};
@@ -24,7 +22,7 @@ use crate::ctx::SecretError;
 use crate::error::CallError;
 use crate::{Ctx, Toolkit};
 
-pub(crate) use self::fetch::network_error;
+pub(crate) use self::fetch::read;
 
 /// What `export!` knows of the author's crate.
 pub trait Author {

@@ -14,9 +14,11 @@ use http_body::Body;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::component::{Linker, ResourceTable};
-use wasmtime_wasi_http::p2::bindings::http::{outgoing_handler, types};
 use wasmtime_wasi_http::p2::bindings::LinkOptions;
-use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttp, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks};
+use wasmtime_wasi_http::p2::bindings::http::{outgoing_handler, types};
+use wasmtime_wasi_http::{
+    Error, RequestOptions, WasiBody, WasiHttp, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks,
+};
 
 use super::log::Log;
 use crate::egress::{Allowlist, BoxError, Egress, EgressError, Policy};

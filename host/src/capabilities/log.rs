@@ -122,7 +122,10 @@ fn parse_or_keep(argument: String) -> Value {
 }
 
 /// Links the capability; `log` finds the invocation's log in the store's state.
-pub fn add_to_linker<T: 'static>(linker: &mut Linker<T>, log: fn(&mut T) -> &mut Log) -> wasmtime::Result<()> {
+pub fn add_to_linker<T: 'static>(
+    linker: &mut Linker<T>,
+    log: fn(&mut T) -> &mut Log,
+) -> wasmtime::Result<()> {
     struct HasLog;
     impl HasData for HasLog {
         type Data<'a> = &'a mut Log;
@@ -223,7 +226,10 @@ mod tests {
         write(&mut log, &["\"found\"", "3", "{\"a\":1}", "not json"]);
 
         let transcript = log.take();
-        assert_eq!(transcript.entries[0].arguments, [json!("found"), json!(3), json!({ "a": 1 }), json!("not json")]);
+        assert_eq!(
+            transcript.entries[0].arguments,
+            [json!("found"), json!(3), json!({ "a": 1 }), json!("not json")]
+        );
     }
 
     #[test]

@@ -65,7 +65,8 @@ impl Connection {
             None => mint(&self.data, local_mode::USER, Duration::from_mins(5))?,
         };
         // A large component takes its time to compile before the server answers.
-        let settings = EgressSettings { response_timeout: Duration::from_mins(10), ..EgressSettings::default() };
+        let settings =
+            EgressSettings { response_timeout: Duration::from_mins(10), ..EgressSettings::default() };
         Ok(Client { server, token, egress: Egress::new(settings) })
     }
 }
@@ -94,7 +95,13 @@ impl Client {
         self.exchange(Method::DELETE, path, "application/json", Bytes::new()).await.map(drop)
     }
 
-    async fn exchange(&self, method: Method, path: &str, content_type: &str, body: Bytes) -> Result<Bytes, CliError> {
+    async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: Bytes,
+    ) -> Result<Bytes, CliError> {
         let url = self.server.join(path).map_err(|error| CliError::new(error.to_string()))?;
         let request = Request::builder()
             .method(method)
@@ -103,7 +110,8 @@ impl Client {
             .header(header::CONTENT_TYPE, content_type)
             .body(Full::new(body))
             .map_err(|error| CliError::new(error.to_string()))?;
-        let response = self.egress.send(request, &Policy::Operator).await.map_err(|error| self.unreachable(&error))?;
+        let response =
+            self.egress.send(request, &Policy::Operator).await.map_err(|error| self.unreachable(&error))?;
         let status = response.status();
         let broke_off = |error: hyper::Error| CliError::new(format!("the answer broke off: {error}"));
         let answer = response.into_body().collect().await.map_err(broke_off)?.to_bytes();

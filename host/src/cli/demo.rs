@@ -1,9 +1,128 @@
 //! `kitbag demo`
+
+mod client;
+
+use std::path::{Path, PathBuf};
+
 use clap::Args;
+use secrecy::ExposeSecret;
+use serde_json::json;
+
 use super::CliError;
+use super::client::{Client, Connection};
+use super::serve::stop_signal;
+use super::token::{DEFAULT_LIFETIME, mint};
+use super::toolkit::{print_deployed, read, upload};
+use crate::app::App;
+use crate::local_mode;
+use crate::settings::{Settings, Sources};
+use crate::telemetry;
+use crate::toolchain::{self, BuildOptions};
+
+/// The toolkit whose tool is called, and those that follow once the first call is through.
+const FIRST: &str = "toolkit-text";
+const OTHERS: [&str; 1] = ["toolkit-weather"];
+
 /// Build the example toolkits, serve them, call one, and keep serving.
 #[derive(Args, Debug)]
-pub(super) struct Demo {}
+#[command(after_help = "Needs a checkout of Kitbag, Node, and a compiler for WebAssembly (`just install`).")]
+pub(super) struct Demo {
+    #[command(flatten)]
+    sources: Sources,
+}
+
 impl Demo {
-    pub(super) async fn run(self) -> Result<(), CliError> { Ok(()) }
+    pub(super) async fn run(self) -> Result<(), CliError> {
+        telemetry::start(telemetry::QUIET);
+        let settings =
+            Settings::load(self.sources, None).map_err(|error| CliError::new(error.to_string()))?;
+        let checkout = checkout()?;
+
+        step("Building the text toolkit");
+        let component = build(&checkout, FIRST).await?;
+
+        step("Starting a server in local mode");
+        let app = App::start(&settings).await.map_err(|error| CliError::new(error.to_string()))?;
+        let base_url = app.base_url().clone();
+        println!("{base_url} (data in {})", settings.data.display());
+        let serving = tokio::spawn(app.serve(stop_signal()?));
+
+        // Serving goes on in the background; if anything from here on fails, the process ends with it.
+        let connection = Connection::local(settings.data.clone()).open()?;
+        step("Uploading it");
+        deploy(&connection, &component).await?;
+
+        step("Calling a tool, with the MCP client of the TypeScript SDK");
+        let token = mint(&settings.data, local_mode::USER, DEFAULT_LIFETIME)?;
+        let arguments = json!({ "text": "Kitbag runs tools.\nIt trusts none of them." });
+        let exchange =
+            client::call(&checkout, &base_url, token.expose_secret(), "text__count", &arguments).await?;
+        println!("{exchange}");
+
+        for toolkit in OTHERS {
+            step(&format!("Building and uploading {toolkit}"));
+            deploy(&connection, &build(&checkout, toolkit).await?).await?;
+        }
+
+        print_connections(&connection, &settings.data);
+        serving
+            .await
+            .map_err(|panic| CliError::new(panic.to_string()))?
+            .map_err(|error| CliError::new(format!("serving failed: {error}")))
+    }
+}
+
+/// The checkout that this program was built from.
+fn checkout() -> Result<PathBuf, CliError> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    root.canonicalize().ok().filter(|root| root.join("toolkits").is_dir()).ok_or_else(|| {
+        CliError::new(
+            "the demo builds the example toolkits of a checkout, and this program's checkout is gone",
+        )
+        .hint("clone Kitbag and run `npx -y rust-just demo` in it")
+    })
+}
+
+async fn build(checkout: &Path, package: &str) -> Result<PathBuf, CliError> {
+    let mut built = toolchain::build_workspace(checkout, &[package], &BuildOptions::default(), |line| {
+        println!("  {line}")
+    })
+    .await
+    .map_err(|error| CliError::new(error.to_string()))?;
+    Ok(built.pop().expect("one package was asked for").path)
+}
+
+async fn deploy(client: &Client, component: &Path) -> Result<(), CliError> {
+    print_deployed(&upload(client, read(component)?).await?);
+    Ok(())
+}
+
+fn step(what: &str) {
+    println!("\n▸ {what}");
+}
+
+fn print_connections(client: &Client, data: &Path) {
+    let program =
+        std::env::current_exe().map_or_else(|_| "kitbag".to_owned(), |path| path.display().to_string());
+    let data = data.canonicalize().unwrap_or_else(|_| data.to_owned());
+    let token = format!("$({program} token --data {})", data.display());
+    let base_url = client.server().as_str().trim_end_matches('/');
+    println!(
+        r#"
+▸ Serving {base_url} until Ctrl-C. Connect, in another terminal, with
+
+  Claude Code
+    claude mcp add --transport http kitbag {base_url}/mcp --header "Authorization: Bearer {token}"
+
+  MCP Inspector (brings its own Node 22)
+    npx -y -p node@22 -p @modelcontextprotocol/inspector@2.12.0 mcp-inspector --cli {base_url}/mcp --transport http \
+      --header "Authorization: Bearer {token}" --method tools/list
+
+  curl
+    curl -s {base_url}/mcp -H "Authorization: Bearer {token}" \
+      -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
+      -H 'MCP-Protocol-Version: 2025-11-25' \
+      -d '{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"text__slug","arguments":{{"title":"Hello, Kitbag"}}}}}}'
+"#
+    );
 }

@@ -26,8 +26,9 @@ pub(super) struct Serve {
 
 impl Serve {
     pub(super) async fn run(self) -> Result<(), CliError> {
-        telemetry::start();
-        let settings = Settings::load(self.sources, self.config.as_deref()).map_err(|error| CliError::new(error.to_string()))?;
+        telemetry::start(telemetry::SERVING);
+        let settings = Settings::load(self.sources, self.config.as_deref())
+            .map_err(|error| CliError::new(error.to_string()))?;
         let app = App::start(&settings).await.map_err(|error| CliError::new(error.to_string()))?;
         println!("Kitbag serves {}", app.base_url());
         app.serve(stop_signal()?).await.map_err(|error| CliError::new(format!("serving failed: {error}")))
@@ -36,7 +37,8 @@ impl Serve {
 
 /// Resolves when the process is asked to stop: SIGTERM, or Ctrl-C at a terminal.
 pub(super) fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, CliError> {
-    let listen = |kind| signal(kind).map_err(|error| CliError::new(format!("cannot listen for signals: {error}")));
+    let listen =
+        |kind| signal(kind).map_err(|error| CliError::new(format!("cannot listen for signals: {error}")));
     let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
     Ok(async move {
         tokio::select! {

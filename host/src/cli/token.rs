@@ -10,9 +10,14 @@ use super::CliError;
 use crate::identity::{AccessGrant, LocalIssuer};
 use crate::local_mode;
 
+/// How long a token for a person's own use is valid.
+pub(super) const DEFAULT_LIFETIME: Duration = Duration::from_hours(12);
+
 /// Print an access token of a server in local mode.
 #[derive(Args, Debug)]
-#[command(after_help = "Example: curl -H \"Authorization: Bearer $(kitbag token)\" http://127.0.0.1:8787/toolkits")]
+#[command(
+    after_help = "Example: curl -H \"Authorization: Bearer $(kitbag token)\" http://127.0.0.1:8787/toolkits"
+)]
 pub(super) struct Token {
     /// User to sign in as; the default is an operator.
     #[arg(long, default_value = local_mode::USER)]
@@ -39,7 +44,8 @@ pub(super) fn mint(data: &Path, user: &str, lifetime: Duration) -> Result<Secret
         CliError::new(format!("no server in local mode has run on the data directory {}", data.display()))
             .hint("start one with `kitbag serve`, or name its directory with --data")
     })?;
-    let issuer = LocalIssuer::open(data, base_url.as_str()).map_err(|error| CliError::new(error.to_string()))?;
+    let issuer =
+        LocalIssuer::open(data, base_url.as_str()).map_err(|error| CliError::new(error.to_string()))?;
     Ok(issuer.mint_access_token(AccessGrant {
         user,
         client_id: "kitbag-cli",

@@ -17,6 +17,8 @@ use crate::sandbox::Sandbox;
 use crate::settings::{Settings, Sources};
 use crate::toolkits::{Inspected, ToolkitError, inspect};
 
+pub(super) use deploy::{print as print_deployed, upload};
+
 /// Write, build, check, deploy and manage toolkits.
 #[derive(Debug, Subcommand)]
 pub(super) enum Toolkit {
@@ -55,7 +57,8 @@ impl Toolkit {
 
 /// Inspects a component just as a deploy does.
 async fn inspect_locally(component: &[u8]) -> Result<Inspected, CliError> {
-    let settings = Settings::load(Sources::default(), None).map_err(|error| CliError::new(error.to_string()))?;
+    let settings =
+        Settings::load(Sources::default(), None).map_err(|error| CliError::new(error.to_string()))?;
     let sandbox = Sandbox::new(app::limits(&settings), Egress::new(EgressSettings::default()))
         .map_err(|error| CliError::new(format!("cannot start the sandbox: {error:#}")))?;
     inspect(&sandbox, component, &std::env::temp_dir()).await.map_err(|error| match error {
@@ -67,7 +70,8 @@ async fn inspect_locally(component: &[u8]) -> Result<Inspected, CliError> {
     })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, CliError> {
+/// Reads a file that the user named.
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, CliError> {
     std::fs::read(path).map_err(|error| CliError::new(format!("cannot read {}: {error}", path.display())))
 }
 

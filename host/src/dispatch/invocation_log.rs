@@ -38,7 +38,9 @@ fn detail(ended: &Ended) -> Option<String> {
         Ended::Refused(CallError::Tool(error)) => {
             Some(format!("{} {}", error.message, error.data.as_deref().unwrap_or_default()))
         }
-        Ended::Refused(CallError::InvalidParams(message) | CallError::Failure(message)) => Some(message.clone()),
+        Ended::Refused(CallError::InvalidParams(message) | CallError::Failure(message)) => {
+            Some(message.clone())
+        }
         Ended::Faulted(Fault::Trap(detail)) => Some(detail.clone()),
         Ended::Faulted(fault) => Some(format!("{fault:?}")),
     }

@@ -102,7 +102,9 @@ fn returned(result: &ToolResult, output: Option<&Schema>) -> Reply {
 /// Limits are no secret, and knowing them helps the model to ask for less.
 fn stopped(fault: &Fault) -> String {
     match fault {
-        Fault::Deadline(limit) => format!("The tool ran longer than {} s and was stopped.", limit.as_secs_f64()),
+        Fault::Deadline(limit) => {
+            format!("The tool ran longer than {} s and was stopped.", limit.as_secs_f64())
+        }
         Fault::Limit(limit) => format!("The tool reached its {limit} and was stopped."),
         Fault::ResultTooLarge => "The tool's result is too large.".to_owned(),
         Fault::Trap(_) => GENERIC.to_owned(),
@@ -117,7 +119,8 @@ mod tests {
     use crate::sandbox::ToolError;
 
     fn schema() -> Schema {
-        let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
+        let schema =
+            json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
         Schema::compile(&schema).expect("the schema is valid")
     }
 
@@ -156,7 +159,8 @@ mod tests {
 
     #[test]
     fn only_a_tool_error_speaks_to_the_model() {
-        let error = ToolError { message: "No book.".into(), retryable: true, data: Some("\"hidden\"".into()) };
+        let error =
+            ToolError { message: "No book.".into(), retryable: true, data: Some("\"hidden\"".into()) };
         assert_eq!(
             serde_json::to_value(failure(&Ended::Refused(CallError::Tool(error)))).expect("it serialises"),
             json!({ "ok": false, "code": "TOOL_ERROR", "error": "No book.", "retryable": true })

@@ -67,9 +67,13 @@ pub(super) async fn describe(
 /// The first line says it to a person; the wasm backtrace below it is for nobody here.
 fn explain(fault: &Fault) -> String {
     match fault {
-        Fault::Trap(detail) => {
-            detail.lines().filter(|line| !line.trim().is_empty()).next_back().unwrap_or_default().trim().to_owned()
-        }
+        Fault::Trap(detail) => detail
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .next_back()
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
         Fault::Limit(limit) => format!("it ran into the {limit}"),
         Fault::Deadline(_) | Fault::ResultTooLarge => "its answer is too large or too late".to_owned(),
     }

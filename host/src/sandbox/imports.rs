@@ -59,7 +59,9 @@ impl Imports {
             return Err(ImportError::Invalid("it does not begin with the bytes \\0asm".to_owned()));
         }
         let (imports, exports) = top_level_names(component)?;
-        if !exports.iter().any(|export| interface(export) == TOOLS && export.starts_with("kitbag:toolkit/tools@0.1."))
+        if !exports
+            .iter()
+            .any(|export| interface(export) == TOOLS && export.starts_with("kitbag:toolkit/tools@0.1."))
         {
             return Err(ImportError::OtherWorld);
         }
@@ -73,17 +75,16 @@ impl Imports {
 
     /// What the host never links, whatever is declared.
     pub fn unknown(&self) -> Vec<&str> {
-        self.0
-            .iter()
-            .map(String::as_str)
-            .filter(|name| !is_capability(name) && !is_harmless(name))
-            .collect()
+        self.0.iter().map(String::as_str).filter(|name| !is_capability(name) && !is_harmless(name)).collect()
     }
 
     /// What the component imports although `grants` does not have it, each with what it would
     /// have to declare.
     pub fn ungranted(&self, grants: &Grants) -> Vec<(&str, &'static str)> {
-        self.0.iter().filter_map(|name| grants.missing_for(name).map(|missing| (name.as_str(), missing))).collect()
+        self.0
+            .iter()
+            .filter_map(|name| grants.missing_for(name).map(|missing| (name.as_str(), missing)))
+            .collect()
     }
 
     /// All of them, in alphabetical order.
@@ -123,8 +124,13 @@ fn top_level_names(component: &[u8]) -> Result<(Vec<String>, Vec<String>), Impor
             },
             _ => {}
         }
-        if let wasmparser::ValidPayload::Func(function, body) = validator.payload(&payload).map_err(invalid)? {
-            function.into_validator(wasmparser::FuncValidatorAllocations::default()).validate(&body).map_err(invalid)?;
+        if let wasmparser::ValidPayload::Func(function, body) =
+            validator.payload(&payload).map_err(invalid)?
+        {
+            function
+                .into_validator(wasmparser::FuncValidatorAllocations::default())
+                .validate(&body)
+                .map_err(invalid)?;
         }
     }
     if ended { Ok((imports, exports)) } else { Err(ImportError::Invalid("it is truncated".to_owned())) }
@@ -163,9 +169,15 @@ mod tests {
     #[test]
     fn sockets_and_strangers_are_unknown() {
         let imports = Imports(
-            ["wasi:sockets/tcp", "wasi:io/poll", "wasi:http/types", "wasi:http/incoming-handler", "evil:corp/api"]
-                .map(str::to_owned)
-                .into(),
+            [
+                "wasi:sockets/tcp",
+                "wasi:io/poll",
+                "wasi:http/types",
+                "wasi:http/incoming-handler",
+                "evil:corp/api",
+            ]
+            .map(str::to_owned)
+            .into(),
         );
 
         assert_eq!(imports.unknown(), ["evil:corp/api", "wasi:http/incoming-handler", "wasi:sockets/tcp"]);

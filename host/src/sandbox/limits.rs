@@ -50,7 +50,12 @@ impl Meter {
 }
 
 impl ResourceLimiter for Meter {
-    fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         let more = desired.saturating_sub(current);
         match self.memory_left.checked_sub(more) {
             Some(left) if maximum.is_none_or(|maximum| desired <= maximum) => {

@@ -130,7 +130,12 @@ impl<T: FromStr> FromStr for List<T> {
     type Err = T::Err;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(T::from_str).collect::<Result<_, _>>().map(Self)
+        text.split(',')
+            .map(str::trim)
+            .filter(|item| !item.is_empty())
+            .map(T::from_str)
+            .collect::<Result<_, _>>()
+            .map(Self)
     }
 }
 

@@ -86,7 +86,8 @@ impl Artifacts {
 
         let mut upload = std::pin::pin!(upload);
         while let Some(chunk) = upload.next().await {
-            let chunk = chunk.map_err(|error| ToolkitError::Interrupted { received, cause: error.to_string() })?;
+            let chunk =
+                chunk.map_err(|error| ToolkitError::Interrupted { received, cause: error.to_string() })?;
             received += chunk.len() as u64;
             if received > limit {
                 return Err(ToolkitError::TooLarge { limit });

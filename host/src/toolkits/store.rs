@@ -156,11 +156,13 @@ impl Store {
         let live = live.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
         let wanted: Option<String> = match version {
             Some(version) => {
-                sqlx::query_scalar("SELECT version FROM toolkit_versions WHERE toolkit_id = ? AND version = ?")
-                    .bind(id)
-                    .bind(version)
-                    .fetch_optional(&mut *transaction)
-                    .await?
+                sqlx::query_scalar(
+                    "SELECT version FROM toolkit_versions WHERE toolkit_id = ? AND version = ?",
+                )
+                .bind(id)
+                .bind(version)
+                .fetch_optional(&mut *transaction)
+                .await?
             }
             None => {
                 sqlx::query_scalar(
@@ -191,7 +193,8 @@ impl Store {
 
     /// Removes a toolkit and all that belongs to it.
     pub(super) async fn remove(&self, id: &str) -> Result<(), ToolkitError> {
-        let removed = sqlx::query("DELETE FROM toolkits WHERE id = ?").bind(id).execute(&self.0.writer).await?;
+        let removed =
+            sqlx::query("DELETE FROM toolkits WHERE id = ?").bind(id).execute(&self.0.writer).await?;
         if removed.rows_affected() == 0 {
             return Err(ToolkitError::Unknown(id.to_owned()));
         }
@@ -317,6 +320,9 @@ mod tests {
 
         let found = changes(Some(&before), &after);
 
-        assert_eq!(found, Changes { added: vec!["secret KEY".into()], removed: vec!["egress a.example".into()] });
+        assert_eq!(
+            found,
+            Changes { added: vec!["secret KEY".into()], removed: vec!["egress a.example".into()] }
+        );
     }
 }

@@ -82,7 +82,10 @@ impl From<ToolkitError> for WebError {
             ToolkitError::Unknown(_) => StatusCode::NOT_FOUND,
             ToolkitError::Storage(cause) => {
                 error!(%cause, "storage failed");
-                return Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The server could not store or read this.");
+                return Self::new(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "The server could not store or read this.",
+                );
             }
         };
         match error {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use axum::http::request::Parts;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Extensions, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Extensions,
+    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -78,8 +78,12 @@ impl ServerHandler for Handler {
         match reply {
             Ok(Reply::Success(success)) => Ok(succeeded(success).into()),
             Ok(Reply::Failure(failure)) => Ok(failed(&failure).into()),
-            Err(error @ DispatchError::UnknownTool(_)) => Err(ErrorData::invalid_params(error.to_string(), None)),
-            Err(error @ DispatchError::Unavailable) => Err(ErrorData::internal_error(error.to_string(), None)),
+            Err(error @ DispatchError::UnknownTool(_)) => {
+                Err(ErrorData::invalid_params(error.to_string(), None))
+            }
+            Err(error @ DispatchError::Unavailable) => {
+                Err(ErrorData::internal_error(error.to_string(), None))
+            }
         }
     }
 }

@@ -51,7 +51,10 @@ pub(super) async fn deploy(
 }
 
 /// `GET /toolkits`: what the caller can see; operators see all.
-pub(super) async fn list(State(shared): State<Shared>, Extension(caller): Extension<Caller>) -> impl IntoResponse {
+pub(super) async fn list(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+) -> impl IntoResponse {
     let registry = shared.toolkits.registry();
     let sees_all = is_operator(&shared, &caller);
     let visible: Vec<_> = registry
@@ -137,6 +140,7 @@ fn require_operator(shared: &Shared, caller: &Caller) -> Result<(), WebError> {
     if is_operator(shared, caller) {
         return Ok(());
     }
-    let detail = format!("Only operators manage toolkits; {} is not one (setting `operators`).", caller.user_id);
+    let detail =
+        format!("Only operators manage toolkits; {} is not one (setting `operators`).", caller.user_id);
     Err(WebError::new(StatusCode::FORBIDDEN, detail))
 }

@@ -20,9 +20,14 @@ pub(super) async fn protected_resource(State(shared): State<Shared>) -> Json<Val
 }
 
 /// The identity provider's own metadata (RFC 8414).
-pub(super) async fn authorization_server(State(shared): State<Shared>) -> Result<impl IntoResponse, WebError> {
+pub(super) async fn authorization_server(
+    State(shared): State<Shared>,
+) -> Result<impl IntoResponse, WebError> {
     let metadata = shared.identity.authorization_server_metadata().await.map_err(|_unreachable| {
-        WebError::new(StatusCode::SERVICE_UNAVAILABLE, "The identity provider cannot be reached at the moment.")
+        WebError::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The identity provider cannot be reached at the moment.",
+        )
     })?;
     Ok(([(header::CONTENT_TYPE, "application/json")], metadata))
 }

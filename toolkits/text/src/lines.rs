@@ -73,7 +73,12 @@ pub(crate) async fn dedupe_lines(args: DedupeArgs, _ctx: Ctx) -> Result<Structur
     Ok(Structured::new(text.clone(), Deduped { text, removed: repeated.len() }))
 }
 
-fn sort<K>(lines: &mut [&str], key: impl Fn(&str) -> K, compare: impl Fn(&K, &K) -> Ordering, descending: bool) {
+fn sort<K>(
+    lines: &mut [&str],
+    key: impl Fn(&str) -> K,
+    compare: impl Fn(&K, &K) -> Ordering,
+    descending: bool,
+) {
     lines.sort_by(|a, b| {
         let order = compare(&key(a), &key(b));
         if descending { order.reverse() } else { order }
@@ -82,7 +87,8 @@ fn sort<K>(lines: &mut [&str], key: impl Fn(&str) -> K, compare: impl Fn(&K, &K)
 
 fn leading_number(line: &str) -> Option<f64> {
     let line = line.trim_start();
-    let end = line.find(|character: char| !matches!(character, '0'..='9' | '.' | '-' | '+')).unwrap_or(line.len());
+    let end =
+        line.find(|character: char| !matches!(character, '0'..='9' | '.' | '-' | '+')).unwrap_or(line.len());
     line[..end].trim_end_matches('.').parse().ok()
 }
 
@@ -105,7 +111,9 @@ mod tests {
     fn numbers_are_sorted_by_value_and_other_lines_stay_at_the_end() {
         let sorted = |descending: bool| {
             let text = "10. ten\nnone\n-2 minus\n9.5 more";
-            call("sort_lines", json!({ "text": text, "by": "number", "descending": descending })).text().to_owned()
+            call("sort_lines", json!({ "text": text, "by": "number", "descending": descending }))
+                .text()
+                .to_owned()
         };
 
         assert_eq!(sorted(false), "-2 minus\n9.5 more\n10. ten\nnone");
@@ -114,7 +122,8 @@ mod tests {
 
     #[test]
     fn lines_of_one_length_keep_their_order() {
-        let outcome = call("sort_lines", json!({ "text": "bb\naaa\naa\na", "by": "length", "descending": true }));
+        let outcome =
+            call("sort_lines", json!({ "text": "bb\naaa\naa\na", "by": "length", "descending": true }));
 
         assert_eq!(outcome.text(), "aaa\nbb\naa\na");
     }

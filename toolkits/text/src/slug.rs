@@ -24,7 +24,9 @@ fn slugify(title: &str, max_length: usize) -> String {
     // An apostrophe is part of its word: "don't" is "dont", not "don-t".
     let ascii = deunicode(title).to_ascii_lowercase().replace('\'', "");
     let mut slug = String::new();
-    for word in ascii.split(|character: char| !character.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
+    for word in
+        ascii.split(|character: char| !character.is_ascii_alphanumeric()).filter(|word| !word.is_empty())
+    {
         let separator = if slug.is_empty() { "" } else { "-" };
         if slug.len() + separator.len() + word.len() > max_length {
             if slug.is_empty() {

@@ -65,7 +65,12 @@ pub(crate) async fn forecast(args: ForecastArgs, ctx: Ctx) -> Result<Structured<
 }
 
 /// Finds the place and asks for its weather.
-pub(crate) async fn of_place(ctx: &Ctx, name: &str, days: u8, settings: &Settings) -> Result<Forecast, ToolError> {
+pub(crate) async fn of_place(
+    ctx: &Ctx,
+    name: &str,
+    days: u8,
+    settings: &Settings,
+) -> Result<Forecast, ToolError> {
     let place = places::locate(ctx, name, settings).await?;
     let request = Request::get(format!("https://{FORECAST_HOST}/v1/forecast"))
         .query("latitude", place.latitude)
@@ -134,7 +139,9 @@ impl AnsweredDaily {
                 high: at(&self.temperature_2m_max, index)?,
                 precipitation: at(&self.precipitation_sum, index).unwrap_or_default(),
                 precipitation_probability: at(&self.precipitation_probability_max, index),
-                conditions: conditions::name(self.weather_code.get(index).copied().flatten().unwrap_or(u8::MAX)),
+                conditions: conditions::name(
+                    self.weather_code.get(index).copied().flatten().unwrap_or(u8::MAX),
+                ),
             })
         });
         days.collect()

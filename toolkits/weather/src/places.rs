@@ -82,7 +82,8 @@ async fn search(ctx: &Ctx, name: &str, limit: u8, settings: &Settings) -> Result
     let Found { results } = api::get(ctx, request).await?;
 
     if results.is_empty() {
-        let message = format!("There is no place called {name:?}. Check the spelling, or name a larger place nearby.");
+        let message =
+            format!("There is no place called {name:?}. Check the spelling, or name a larger place nearby.");
         return Err(ToolError::new(message));
     }
     Ok(results)

@@ -49,12 +49,16 @@ pub(super) fn auth(auth: &OAuth2ClientCredentials, definition: &ToolkitDefinitio
 /// Accepts a bare host name or address literal with an optional port, spelled as a URL parser
 /// (WHATWG URL, IDNA included) would spell it: what is listed is what is compared.
 fn check_host(entry: &str) -> Result<(), String> {
-    const EXPECTED: &str = "must be a bare host name with an optional :port, such as api.example.com or api.example.com:8443";
+    const EXPECTED: &str =
+        "must be a bare host name with an optional :port, such as api.example.com or api.example.com:8443";
 
     if entry.contains('*') {
         return Err(format!("{entry:?} has a wildcard; {EXPECTED}"));
     }
-    if entry.is_empty() || entry.contains(['/', '\\', '@', '?', '#', '%']) || entry.chars().any(char::is_whitespace) {
+    if entry.is_empty()
+        || entry.contains(['/', '\\', '@', '?', '#', '%'])
+        || entry.chars().any(char::is_whitespace)
+    {
         return Err(format!("{entry:?} {EXPECTED}"));
     }
     let (host, port) = split_port(entry).ok_or_else(|| format!("{entry:?} {EXPECTED}"))?;
@@ -72,7 +76,8 @@ fn check_host(entry: &str) -> Result<(), String> {
 
 /// Splits `host[:port]`; nothing when the port is no number.
 fn split_port(entry: &str) -> Option<(&str, Option<u16>)> {
-    let after_host = if entry.starts_with('[') { entry.find(']')? + 1 } else { entry.find(':').unwrap_or(entry.len()) };
+    let after_host =
+        if entry.starts_with('[') { entry.find(']')? + 1 } else { entry.find(':').unwrap_or(entry.len()) };
     let (host, rest) = entry.split_at(after_host);
     match rest.strip_prefix(':') {
         None => rest.is_empty().then_some((host, None)),

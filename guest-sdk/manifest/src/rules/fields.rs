@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::schema::Schema;
-use crate::{ConfigField, ConfigKind, Problems, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition, ToolkitDefinition};
+use crate::{
+    ConfigField, ConfigKind, Problems, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition, ToolkitDefinition,
+};
 
 /// MCP's bound on a tool's listed name, `{id}__{tool}`.
 const MAX_LISTED_NAME: usize = 128;
@@ -37,7 +39,8 @@ pub(super) fn tools(definition: &ToolkitDefinition, problems: &mut Problems) {
         let path = format!("tools[{index}]");
         tool(&path, &definition.id, declared, problems);
         if !seen.insert(&declared.name) {
-            problems.add(format!("{path}.name"), format!("{:?} is the name of another tool too", declared.name));
+            problems
+                .add(format!("{path}.name"), format!("{:?} is the name of another tool too", declared.name));
         }
     }
 }
@@ -47,7 +50,10 @@ fn tool(path: &str, toolkit_id: &str, tool: &ToolDefinition, problems: &mut Prob
     if tool.name.is_empty() || !tool.name.bytes().all(is_tool_name_byte) {
         problems.add(name_path, "must match [a-zA-Z0-9_-]+");
     } else if toolkit_id.len() + "__".len() + tool.name.len() > MAX_LISTED_NAME {
-        problems.add(name_path, format!("{toolkit_id}__{} is longer than {MAX_LISTED_NAME} characters", tool.name));
+        problems.add(
+            name_path,
+            format!("{toolkit_id}__{} is longer than {MAX_LISTED_NAME} characters", tool.name),
+        );
     }
     if let Some(title) = &tool.title {
         not_blank(&format!("{path}.title"), title, problems);
@@ -95,7 +101,8 @@ pub(super) fn config(fields: &BTreeMap<String, ConfigField>, problems: &mut Prob
         }
         not_blank(&format!("{path}.label"), &field.label, problems);
         options(&path, field, problems);
-        if let Some(message) = field.default.as_ref().and_then(|value| crate::config::mismatch(field, value)) {
+        if let Some(message) = field.default.as_ref().and_then(|value| crate::config::mismatch(field, value))
+        {
             problems.add(format!("{path}.default"), message);
         }
     }

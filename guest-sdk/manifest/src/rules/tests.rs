@@ -57,8 +57,17 @@ fn all_problems_are_reported_at_once() {
     assert_eq!(
         found,
         [
-            "id", "name", "description", "icon", "version", "tools[0].input", "tools[1].name",
-            "secrets[0]", "secrets[1]", "egress[0]", "scopes[0]"
+            "id",
+            "name",
+            "description",
+            "icon",
+            "version",
+            "tools[0].input",
+            "tools[1].name",
+            "secrets[0]",
+            "secrets[1]",
+            "egress[0]",
+            "scopes[0]"
         ]
     );
 }
@@ -70,12 +79,28 @@ fn a_toolkit_needs_a_tool() {
 
 #[test]
 fn egress_takes_bare_hosts_only() {
-    for entry in ["api.example.com", "api.example.com:8443", "127.0.0.1:9000", "[::1]:80", "xn--bcher-kva.example"] {
+    for entry in
+        ["api.example.com", "api.example.com:8443", "127.0.0.1:9000", "[::1]:80", "xn--bcher-kva.example"]
+    {
         assert!(paths(|it| it.egress = vec![entry.into()]).is_empty(), "{entry} is fine");
     }
     for entry in [
-        "", "*.example.com", "https://a.example", "a.example/x", "u:p@a.example", "A.example", "a.example.",
-        "bücher.example", "127.1", "0x7f.0.0.1", "a.example:0", "a.example:99999", "a.example:", "a b", "::1", "a.example:+1",
+        "",
+        "*.example.com",
+        "https://a.example",
+        "a.example/x",
+        "u:p@a.example",
+        "A.example",
+        "a.example.",
+        "bücher.example",
+        "127.1",
+        "0x7f.0.0.1",
+        "a.example:0",
+        "a.example:99999",
+        "a.example:",
+        "a b",
+        "::1",
+        "a.example:+1",
     ] {
         assert_eq!(paths(|it| it.egress = vec![entry.into()]), ["egress[0]"], "{entry} is refused");
     }
@@ -98,15 +123,27 @@ fn settings_are_typed() {
         it.config = [
             ("a-b".to_owned(), ConfigField { label: "x".into(), ..ConfigField::default() }),
             ("none".to_owned(), select.clone()),
-            ("wrong".to_owned(), ConfigField { options: vec!["a".into()], default: Some(json!("b")), ..select.clone() }),
-            ("number".to_owned(), ConfigField { kind: ConfigKind::Number, default: Some(json!("5")), ..ConfigField::default() }),
+            (
+                "wrong".to_owned(),
+                ConfigField { options: vec!["a".into()], default: Some(json!("b")), ..select.clone() },
+            ),
+            (
+                "number".to_owned(),
+                ConfigField { kind: ConfigKind::Number, default: Some(json!("5")), ..ConfigField::default() },
+            ),
         ]
         .into();
     });
 
     assert_eq!(
         found,
-        ["config.a-b", "config.none.options", "config.number.label", "config.number.default", "config.wrong.default"]
+        [
+            "config.a-b",
+            "config.none.options",
+            "config.number.label",
+            "config.number.default",
+            "config.wrong.default"
+        ]
     );
 }
 

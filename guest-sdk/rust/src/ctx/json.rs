@@ -48,31 +48,39 @@ impl Ctx {
         let request = request.into();
         let host = request.host().to_owned();
 
-        let response = self.fetch(request).await.map_err(|error| from_fetch(&host, &error))?;
-        let (head, body) = response.into_text().await.map_err(|error| from_fetch(&host, &error))?;
+        let response = self.fetch(request).await.map_err(|error| error.for_model(&host))?;
+        let (head, body) = response.into_text().await.map_err(|error| error.for_model(&host))?;
 
         if head.status.is_client_error() || head.status.is_server_error() {
             return Err(error_map(&head, &body).unwrap_or_else(|| from_status(&host, head.status)));
         }
-        parse(&body).map_err(|misfit| from_body(&host, misfit))
+        parse(&body).map_err(|misfit| misfit.for_model(&host))
     }
 }
 
-fn from_fetch(host: &str, error: &FetchError) -> ToolError {
-    match error {
-        FetchError::Network(_) => ToolError::new(format!("Request to {host} failed: {error}")).retryable(),
-        FetchError::InvalidRequest(_) => ToolError::new(format!("Request to {host} failed: {error}")),
+impl FetchError {
+    pub(crate) fn for_model(&self, server: &str) -> ToolError {
+        let error = ToolError::new(format!("{server} gave no answer: {self}"));
+        if matches!(self, Self::Network(_)) { error.retryable() } else { error }
+    }
+}
+
+impl Misfit {
+    pub(crate) fn for_model(self, server: &str) -> ToolError {
+        match self {
+            Self::Malformed(why) => {
+                ToolError::new(format!("{server} answered with malformed JSON: {why}")).retryable()
+            }
+            Self::Shape(why) => ToolError::new(format!("{server} answered with unexpected JSON at {why}")),
+        }
     }
 }
 
 fn from_status(host: &str, status: StatusCode) -> ToolError {
     let error = ToolError::new(format!("{host} answered with HTTP status {status}"));
-    if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() { error.retryable() } else { error }
-}
-
-fn from_body(host: &str, misfit: Misfit) -> ToolError {
-    match misfit {
-        Misfit::Malformed(why) => ToolError::new(format!("{host} answered with malformed JSON: {why}")).retryable(),
-        Misfit::Shape(why) => ToolError::new(format!("{host} answered with unexpected JSON at {why}")),
+    if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
+        error.retryable()
+    } else {
+        error
     }
 }

@@ -57,7 +57,9 @@ impl Call {
             user_id: "test-user".to_owned(),
             config: Map::new(),
             secrets: HashMap::new(),
-            upstream: Box::new(|_| FetchError::Network("the test has no upstream; see Call::fetch".into()).into()),
+            upstream: Box::new(|_| {
+                FetchError::Network("the test has no upstream; see Call::fetch".into()).into()
+            }),
             documents: Vec::new(),
         }
     }

@@ -1,7 +1,8 @@
 //! The declaration in the contract's types.
 
 use kitbag_manifest::{
-    ConfigField, ConfigKind, OAuth2ClientCredentials, ToolAnnotations, ToolDefinition, ToolkitDefinition, Visibility,
+    ConfigField, ConfigKind, OAuth2ClientCredentials, ToolAnnotations, ToolDefinition, ToolkitDefinition,
+    Visibility,
 };
 
 use super::bindings::kitbag::toolkit::definition as wit;

@@ -1,12 +1,22 @@
 //! `wasi:http`, through pollables: several requests may be in flight at once.
 
-use http::header::{CONTENT_LENGTH, HeaderValue};
-use http::Method;
-use wstd::http::Client;
-use wstd::http::error::{ErrorCode, HeaderError};
+use futures_util::future::join;
+use http::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
+use http::{HeaderMap, Method, StatusCode, Uri};
+use wasip2::http::outgoing_handler::handle;
+use wasip2::http::types::{
+    Fields, FutureIncomingResponse, IncomingBody, IncomingResponse, OutgoingBody, OutgoingRequest, Scheme,
+    http_error_code,
+};
+use wasip2::io::streams::StreamError;
+use wstd::io::{AsyncOutputStream, AsyncPollable};
 
 use super::Platform;
+use super::network::explain;
 use crate::{FetchError, Request, Response};
+
+/// How much of a body is asked for at once.
+const CHUNK: u64 = 64 * 1024;
 
 impl Platform {
     pub(crate) async fn fetch(&self, request: Request) -> Result<Response, FetchError> {
@@ -17,26 +27,102 @@ impl Platform {
             headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
         }
 
-        let mut outgoing = http::Request::new(body);
-        *outgoing.method_mut() = method;
-        *outgoing.uri_mut() = uri;
-        *outgoing.headers_mut() = headers;
-        match Client::new().send(outgoing).await {
-            Ok(response) => Ok(Response::from_sandbox(response)),
-            Err(error) => Err(network_error(&error)),
+        let outgoing = head(&method, &uri, &headers)?;
+        let outgoing_body = outgoing.body().expect("the body of a new request was not taken yet");
+        let pending = handle(outgoing, None).map_err(|code| explain(&code))?;
+        let ((), response) = join(send(outgoing_body, &body), receive(pending)).await;
+        response.and_then(into_response)
+    }
+}
+
+/// Reads a body to its end.
+pub(crate) async fn read(body: IncomingBody) -> Result<Vec<u8>, FetchError> {
+    let stream = body.stream().expect("the stream of a new body was not taken yet");
+    let ready = AsyncPollable::new(stream.subscribe());
+    let mut bytes = Vec::new();
+    loop {
+        match stream.read(CHUNK) {
+            Ok(chunk) if chunk.is_empty() => ready.wait_for().await,
+            Ok(chunk) => bytes.extend(chunk),
+            Err(StreamError::Closed) => return Ok(bytes),
+            Err(StreamError::LastOperationFailed(error)) => {
+                // The error's own text is the host's business and may hold its inner story.
+                return Err(http_error_code(&error).map_or_else(
+                    || FetchError::Network("the connection was lost before the body's end".to_owned()),
+                    |code| explain(&code),
+                ));
+            }
         }
     }
 }
 
-/// Spells an error of the transport.
-pub(crate) fn network_error(error: &wstd::http::Error) -> FetchError {
-    if error.is::<HeaderError>() {
-        return FetchError::InvalidRequest(format!("{error:#}"));
+fn head(method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<OutgoingRequest, FetchError> {
+    let fields = Fields::new();
+    for (name, value) in headers {
+        fields
+            .append(name.as_str(), value.as_bytes())
+            .map_err(|_| FetchError::InvalidRequest(format!("the header {name} may not be set")))?;
     }
-    FetchError::Network(match error.downcast_ref::<ErrorCode>() {
-        Some(ErrorCode::HttpRequestDenied) => "the host refused the request; is it listed in egress?".to_owned(),
-        Some(ErrorCode::InternalError(Some(why))) => why.clone(),
-        Some(code) => format!("{code:?}").trim_start_matches("ErrorCode::").to_owned(),
-        None => format!("{error:#}"),
-    })
+    let scheme = if uri.scheme_str() == Some("http") { Scheme::Http } else { Scheme::Https };
+    let request = OutgoingRequest::new(fields);
+    request
+        .set_method(&wasi_method(method))
+        .and_then(|()| request.set_scheme(Some(&scheme)))
+        .and_then(|()| request.set_authority(uri.authority().map(http::uri::Authority::as_str)))
+        .and_then(|()| request.set_path_with_query(uri.path_and_query().map(http::uri::PathAndQuery::as_str)))
+        .map_err(|()| FetchError::InvalidRequest("the host cannot send this method or URL".to_owned()))?;
+    Ok(request)
+}
+
+/// Sends a body. That it broke off is no answer yet: the server may have answered early, and
+/// where it did not, the response tells what went wrong.
+async fn send(outgoing: OutgoingBody, body: &[u8]) {
+    if !body.is_empty() {
+        let stream =
+            AsyncOutputStream::new(outgoing.write().expect("the stream of a new body was not taken yet"));
+        if stream.write_all(body).await.is_err() {
+            return;
+        }
+    }
+    // Fails only where the length does not match, which the host then reports as the response.
+    let _ = OutgoingBody::finish(outgoing, None);
+}
+
+async fn receive(pending: FutureIncomingResponse) -> Result<IncomingResponse, FetchError> {
+    AsyncPollable::new(pending.subscribe()).wait_for().await;
+    pending
+        .get()
+        .expect("the pollable said that the response is there")
+        .expect("the response is taken once")
+        .map_err(|code| explain(&code))
+}
+
+fn into_response(incoming: IncomingResponse) -> Result<Response, FetchError> {
+    let status = StatusCode::from_u16(incoming.status())
+        .map_err(|_| FetchError::Network("the response has no valid status".to_owned()))?;
+    let mut headers = HeaderMap::new();
+    for (name, value) in incoming.headers().entries() {
+        // A header that HTTP does not allow cannot be asked for by name either.
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            headers.append(name, value);
+        }
+    }
+    let body = incoming.consume().expect("the body of a new response was not taken yet");
+    Ok(Response::from_sandbox(status, headers, body))
+}
+
+fn wasi_method(method: &Method) -> wasip2::http::types::Method {
+    use wasip2::http::types::Method as Wasi;
+    match method.as_str() {
+        "GET" => Wasi::Get,
+        "HEAD" => Wasi::Head,
+        "POST" => Wasi::Post,
+        "PUT" => Wasi::Put,
+        "DELETE" => Wasi::Delete,
+        "CONNECT" => Wasi::Connect,
+        "OPTIONS" => Wasi::Options,
+        "TRACE" => Wasi::Trace,
+        "PATCH" => Wasi::Patch,
+        other => Wasi::Other(other.to_owned()),
+    }
 }

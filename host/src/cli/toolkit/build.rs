@@ -47,7 +47,8 @@ pub(in crate::cli) async fn build(directory: &Path, out: Option<PathBuf>) -> Res
     let out = out.unwrap_or_else(|| directory.join("dist"));
     let built =
         Built { component: out.join(format!("{}.wasm", definition.id)), manifest: out.join("manifest.json") };
-    let manifest = serde_json::to_string_pretty(&*definition).map_err(|error| CliError::new(error.to_string()))?;
+    let manifest =
+        serde_json::to_string_pretty(&*definition).map_err(|error| CliError::new(error.to_string()))?;
     std::fs::create_dir_all(&out)
         .and_then(|()| std::fs::write(&built.component, &component.bytes))
         .and_then(|()| std::fs::write(&built.manifest, manifest + "\n"))

@@ -10,7 +10,9 @@ use crate::toolkits::{Inspected, capabilities, listed_name};
 
 /// Print what a component declares and imports, and everything that is wrong with it.
 #[derive(Args, Debug)]
-#[command(after_help = "Runs the checks of a deploy, on this machine. Exit code 1 when a deploy would refuse it.")]
+#[command(
+    after_help = "Runs the checks of a deploy, on this machine. Exit code 1 when a deploy would refuse it."
+)]
 pub(in crate::cli) struct Check {
     /// The component, a .wasm file.
     component: PathBuf,

@@ -62,7 +62,13 @@ impl List {
         }
         for it in &toolkits {
             let tools = it["tools"].as_array().map_or(0, Vec::len);
-            println!("{:<24} {:<12} {:<8} {tools} tools  {}", text(&it["id"]), text(&it["version"]), text(&it["visibility"]), text(&it["description"]));
+            println!(
+                "{:<24} {:<12} {:<8} {tools} tools  {}",
+                text(&it["id"]),
+                text(&it["version"]),
+                text(&it["visibility"]),
+                text(&it["description"])
+            );
         }
         Ok(())
     }
@@ -77,7 +83,12 @@ impl Show {
         println!("{}, owned by {}", text(&record["id"]), text(&record["owner"]));
         for version in record["versions"].as_array().into_iter().flatten() {
             let live = if version["version"] == record["liveVersion"] { "live" } else { "" };
-            println!("  {:<12} {live:<5} {} by {}", text(&version["version"]), text(&version["deployedAt"]), text(&version["deployedBy"]));
+            println!(
+                "  {:<12} {live:<5} {} by {}",
+                text(&version["version"]),
+                text(&version["deployedAt"]),
+                text(&version["deployedBy"])
+            );
             for (sign, list) in [('+', "added"), ('-', "removed")] {
                 for capability in version["changes"][list].as_array().into_iter().flatten() {
                     println!("    {sign} {}", text(capability));

@@ -10,7 +10,11 @@ fn describe() -> ToolkitDefinition {
         Err(_) => "refused".to_owned(),
     };
     let tools = vec![tool("greet", "Greets.")];
-    ToolkitDefinition { name, secrets: vec!["API_KEY".to_owned()], ..definition("describe-uses-secret", tools) }
+    ToolkitDefinition {
+        name,
+        secrets: vec!["API_KEY".to_owned()],
+        ..definition("describe-uses-secret", tools)
+    }
 }
 
 fn call(_: &Invocation) -> Outcome {

@@ -1,7 +1,7 @@
 //! Results that break the contract.
 
-use guest_support::{Invocation, Outcome, ToolResult, structured, text};
 use guest_support::serde_json::json;
+use guest_support::{Invocation, Outcome, ToolResult, structured, text};
 
 /// The output schema of `wrong_output`.
 pub(crate) const COUNT_SCHEMA: &str =

@@ -10,7 +10,8 @@ mod logs;
 mod reach;
 
 use guest_support::{
-    ConfigField, ConfigKind, Invocation, Outcome, ToolDefinition, ToolkitDefinition, definition, tool, unknown,
+    ConfigField, ConfigKind, Invocation, Outcome, ToolDefinition, ToolkitDefinition, definition, tool,
+    unknown,
 };
 
 guest_support::toolkit!(describe, call);
@@ -25,7 +26,11 @@ const MISBEHAVIOURS: &[Misbehaviour] = &[
     ("spin", "Never returns, and calls nothing.", crashes::spin),
     ("recurse", "Calls itself without end.", crashes::recurse),
     ("eat_memory", "Allocates until that fails.", crashes::eat_memory),
-    ("measure_memory", "Returns how many MiB it could allocate before it was refused.", crashes::measure_memory),
+    (
+        "measure_memory",
+        "Returns how many MiB it could allocate before it was refused.",
+        crashes::measure_memory,
+    ),
     ("big_result", "Returns 100 MB of text.", answers::big_result),
     ("invalid_utf8", "Returns text that is not UTF-8.", answers::invalid_utf8),
     ("invalid_json", "Returns a structured value that is not JSON.", answers::invalid_json),
@@ -44,13 +49,20 @@ const MISBEHAVIOURS: &[Misbehaviour] = &[
     ("sleep_poll", "Waits an hour inside a host call.", reach::sleep_poll),
     ("resource_flood", "Opens pollables without end.", reach::resource_flood),
     ("read_env", "Returns its environment and arguments.", reach::read_env),
-    ("read_files", "Returns what it could read and write of the file system and standard input.", reach::read_files),
+    (
+        "read_files",
+        "Returns what it could read and write of the file system and standard input.",
+        reach::read_files,
+    ),
 ];
 
 fn describe() -> ToolkitDefinition {
     let tools = MISBEHAVIOURS
         .iter()
-        .map(|(name, description, _)| ToolDefinition { output_schema: output_schema(name), ..tool(name, description) })
+        .map(|(name, description, _)| ToolDefinition {
+            output_schema: output_schema(name),
+            ..tool(name, description)
+        })
         .collect();
 
     ToolkitDefinition {

@@ -34,7 +34,8 @@ pub(crate) fn read_env(_: &Invocation) -> Outcome {
 pub(crate) fn read_files(_: &Invocation) -> Outcome {
     let mut input = String::new();
     let read = io::stdin().read_to_string(&mut input);
-    let listed = fs::read_dir("/").into_iter().flatten().flatten().map(|entry| entry.path()).collect::<Vec<_>>();
+    let listed =
+        fs::read_dir("/").into_iter().flatten().flatten().map(|entry| entry.path()).collect::<Vec<_>>();
     structured(&json!({
         "directories": get_directories().into_iter().map(|(_, name)| name).collect::<Vec<_>>(),
         "root": listed,

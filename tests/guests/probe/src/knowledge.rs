@@ -16,7 +16,9 @@ pub(crate) fn search(invocation: &Invocation) -> Outcome {
         Ok(results) => {
             let results: Vec<_> = results
                 .into_iter()
-                .map(|it| json!({ "document": shown(&it.document), "snippet": it.snippet, "score": it.score }))
+                .map(
+                    |it| json!({ "document": shown(&it.document), "snippet": it.snippet, "score": it.score }),
+                )
                 .collect();
             structured(&json!({ "results": results }))
         }

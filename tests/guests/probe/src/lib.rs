@@ -7,7 +7,9 @@ mod knowledge;
 mod network;
 mod vault;
 
-use guest_support::{Invocation, Outcome, ToolkitDefinition, definition, tool, unknown};
+use guest_support::{
+    Invocation, Outcome, ToolDefinition, ToolkitDefinition, definition, http, tool, unknown,
+};
 
 guest_support::toolkit!(describe, call);
 
@@ -25,7 +27,17 @@ fn describe() -> ToolkitDefinition {
         tool("fetch", "Sends {method?, url, headers?, body?}; returns status, headers and body."),
         tool("fetch_many", "Sends {count} requests to {url} at once; returns each status or error."),
         tool("secret", "Returns the secret {name}; null when it has no value."),
-        tool("leak", "Returns the secret {name} by way of {into}: text, structured, message, data, failure, log, stdout or stderr."),
+        tool(
+            "leak",
+            "Returns the secret {name} by way of {into}: text, message, data, failure, log, stdout or stderr.",
+        ),
+        ToolDefinition {
+            output_schema: Some(r#"{"type":"object"}"#.to_owned()),
+            ..tool(
+                "leak_structured",
+                "Returns the secret {name} as a value and as a key of a structured result.",
+            )
+        },
         tool("search", "Searches for {query} with {limit?, source?, author?}."),
         tool("get_document", "Returns the document {id}."),
         tool("ingest", "Stores {documents}; returns how many."),
@@ -40,10 +52,11 @@ fn describe() -> ToolkitDefinition {
 
 fn call(invocation: &Invocation) -> Outcome {
     match invocation.tool.as_str() {
-        "fetch" => network::fetch(invocation),
+        "fetch" => http::fetch(invocation),
         "fetch_many" => network::fetch_many(invocation),
         "secret" => vault::secret(invocation),
         "leak" => vault::leak(invocation),
+        "leak_structured" => vault::leak_structured(invocation),
         "search" => knowledge::search(invocation),
         "get_document" => knowledge::get_document(invocation),
         "ingest" => knowledge::ingest(invocation),

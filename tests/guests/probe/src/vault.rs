@@ -21,7 +21,6 @@ pub(crate) fn leak(invocation: &Invocation) -> Outcome {
     let arguments = arguments(invocation);
     match arguments["into"].as_str().unwrap_or("text") {
         "text" => text(sentence),
-        "structured" => structured(&json!({ "nested": [{ "key": secret }], secret.as_str(): true })),
         "message" => error(sentence),
         "data" => Err(CallError::ToolError(ToolError {
             message: "see the data".to_owned(),
@@ -42,6 +41,16 @@ pub(crate) fn leak(invocation: &Invocation) -> Outcome {
             text("printed")
         }
         other => unknown(other),
+    }
+}
+
+pub(crate) fn leak_structured(invocation: &Invocation) -> Outcome {
+    match get(invocation) {
+        Ok(value) => {
+            let secret = value.unwrap_or_default();
+            structured(&json!({ "nested": [{ "key": secret }], secret.as_str(): true }))
+        }
+        Err(refusal) => error(refusal),
     }
 }
 

@@ -1,10 +1,14 @@
 //! HTTP as raw as `wasi:http` has it: nothing is normalised, followed or added.
 
+use serde_json::{Value, json};
 use wasip2::http::outgoing_handler;
 use wasip2::http::types::{
-    Fields, FutureIncomingResponse, IncomingBody, IncomingResponse, Method, OutgoingBody, OutgoingRequest, Scheme,
+    Fields, FutureIncomingResponse, IncomingBody, IncomingResponse, Method, OutgoingBody, OutgoingRequest,
+    Scheme,
 };
 use wasip2::io::streams::StreamError;
+
+use crate::{Invocation, Outcome, arguments, error, structured};
 
 /// How much of a body is asked for at once, in bytes.
 const CHUNK: u64 = 64 * 1024;
@@ -22,6 +26,20 @@ pub struct Request {
     pub body: Vec<u8>,
 }
 
+impl Request {
+    /// Reads `{method?, url, headers?, body?}`.
+    pub fn from_arguments(arguments: &Value) -> Self {
+        let string = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let headers = arguments["headers"].as_object().into_iter().flatten();
+        Self {
+            method: string(&arguments["method"]),
+            url: string(&arguments["url"]),
+            headers: headers.map(|(name, value)| (name.clone(), string(value))).collect(),
+            body: string(&arguments["body"]).into_bytes(),
+        }
+    }
+}
+
 /// What came back.
 #[derive(Clone, Debug)]
 pub struct Response {
@@ -31,6 +49,19 @@ pub struct Response {
     pub headers: Vec<(String, String)>,
     /// The whole body.
     pub body: Vec<u8>,
+}
+
+/// Answers a tool that sends `{method?, url, headers?, body?}`: status, headers and body, or the
+/// host's error as a tool error.
+pub fn fetch(invocation: &Invocation) -> Outcome {
+    match send(&Request::from_arguments(&arguments(invocation))) {
+        Ok(response) => structured(&json!({
+            "status": response.status,
+            "headers": response.headers,
+            "body": String::from_utf8_lossy(&response.body),
+        })),
+        Err(refusal) => error(refusal),
+    }
 }
 
 /// Sends one request and waits for the whole response. Errors are those of the host, as text.

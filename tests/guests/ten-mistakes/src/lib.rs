@@ -17,7 +17,10 @@ fn describe() -> ToolkitDefinition {
         version: "one".to_owned(),
         author: Some(String::new()),
         tools: vec![
-            ToolDefinition { input_schema: r#"{"type":"array"}"#.to_owned(), ..tool("do it", "Has a space.") },
+            ToolDefinition {
+                input_schema: r#"{"type":"array"}"#.to_owned(),
+                ..tool("do it", "Has a space.")
+            },
             ToolDefinition { output_schema: Some("{not json".to_owned()), ..tool("twice", "Has a twin.") },
             ToolDefinition { title: Some(String::new()), ..tool("twice", "") },
         ],

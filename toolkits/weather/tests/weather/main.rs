@@ -67,7 +67,9 @@ fn a_forecast_says_what_the_weather_is_and_will_be() {
     );
     assert_eq!(outcome.structured()["current"]["temperature"], 18.4);
     assert_eq!(outcome.structured()["days"].as_array().map(Vec::len), Some(2));
-    let [search, forecast] = outcome.requests() else { panic!("one request a step: {:?}", outcome.requests()) };
+    let [search, forecast] = outcome.requests() else {
+        panic!("one request a step: {:?}", outcome.requests())
+    };
     assert_eq!(search.query_value("language").as_deref(), Some("en"));
     assert_eq!(forecast.query_value("latitude").as_deref(), Some("52.52437"));
     assert_eq!(forecast.query_value("forecast_days").as_deref(), Some("3"));
@@ -76,12 +78,16 @@ fn a_forecast_says_what_the_weather_is_and_will_be() {
 
 #[test]
 fn the_users_settings_apply() {
-    let call = call("forecast", json!({ "place": "Oslo", "days": 1 })).config("units", "imperial").config("language", "no");
+    let call = call("forecast", json!({ "place": "Oslo", "days": 1 }))
+        .config("units", "imperial")
+        .config("language", "no");
 
     let outcome = dispatch(&toolkit(), call);
 
     assert!(outcome.text().starts_with("Oslo, Norway (59.91, 10.75)\nNow: 18.4 °F"), "{}", outcome.text());
-    let [search, forecast] = outcome.requests() else { panic!("one request a step: {:?}", outcome.requests()) };
+    let [search, forecast] = outcome.requests() else {
+        panic!("one request a step: {:?}", outcome.requests())
+    };
     assert_eq!(search.query_value("language").as_deref(), Some("no"));
     assert_eq!(forecast.query_value("wind_speed_unit").as_deref(), Some("mph"));
 }

@@ -33,7 +33,11 @@ impl Upstream {
         let target = request.url().split_once("://").and_then(|(_, rest)| rest.split_once('/'));
         let (host, target) = target.expect("the toolkit writes whole URLs");
         let mut connection = TcpStream::connect(self.address)?;
-        write!(connection, "{} /{target} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n", request.method())?;
+        write!(
+            connection,
+            "{} /{target} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n",
+            request.method()
+        )?;
 
         let mut reader = BufReader::new(connection);
         let head = read_head(&mut reader)?;
@@ -52,7 +56,8 @@ fn serve(connection: TcpStream, answer: impl Fn(Request) -> (u16, Value)) {
     let (status, body) = answer(Request::get(format!("http://upstream{target}")));
 
     let body = body.to_string();
-    write!(&connection, "HTTP/1.1 {status} -\r\ncontent-length: {}\r\n\r\n{body}", body.len()).expect("the test reads on");
+    write!(&connection, "HTTP/1.1 {status} -\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+        .expect("the test reads on");
 }
 
 /// Reads up to the blank line and returns the first line.

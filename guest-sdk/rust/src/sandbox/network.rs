@@ -1,0 +1,36 @@
+//! Errors of the transport, in words for a person or a model.
+
+use wasip2::http::types::ErrorCode;
+
+use crate::FetchError;
+
+/// Says what went wrong between the toolkit and the server.
+pub(super) fn explain(code: &ErrorCode) -> FetchError {
+    let words = match code {
+        ErrorCode::HttpRequestDenied => "the host refused the request; is it listed in egress?",
+        ErrorCode::DnsTimeout | ErrorCode::DnsError(_) => "the host name cannot be resolved",
+        ErrorCode::DestinationNotFound
+        | ErrorCode::DestinationUnavailable
+        | ErrorCode::DestinationIpUnroutable => "the server cannot be reached",
+        ErrorCode::DestinationIpProhibited => "the server's address is not one that toolkits may reach",
+        ErrorCode::ConnectionRefused => "the server refused the connection",
+        ErrorCode::ConnectionTerminated | ErrorCode::HttpResponseIncomplete => {
+            "the server closed the connection"
+        }
+        ErrorCode::ConnectionTimeout
+        | ErrorCode::ConnectionReadTimeout
+        | ErrorCode::ConnectionWriteTimeout
+        | ErrorCode::HttpResponseTimeout => "the server took too long",
+        ErrorCode::ConnectionLimitReached => "too many requests are in flight",
+        ErrorCode::TlsProtocolError | ErrorCode::TlsCertificateError | ErrorCode::TlsAlertReceived(_) => {
+            "no secure connection could be made"
+        }
+        ErrorCode::HttpRequestBodySize(_) => "the request is too large",
+        ErrorCode::HttpResponseBodySize(_)
+        | ErrorCode::HttpResponseHeaderSize(_)
+        | ErrorCode::HttpResponseHeaderSectionSize(_) => "the response is too large",
+        ErrorCode::InternalError(Some(why)) => why,
+        other => return FetchError::Network(format!("{other:?}").replace("ErrorCode::", "")),
+    };
+    FetchError::Network(words.to_owned())
+}

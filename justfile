@@ -1,0 +1,55 @@
+# Every task that a person runs. `just` lists them; without `just`: `npx -y rust-just`.
+
+set shell := ["bash", "-euo", "pipefail", "-c"]
+
+output := env("CARGO_TARGET_DIR", "target") / "debug"
+
+# List the tasks.
+default:
+    @{{ just_executable() }} --list --unsorted
+
+# Build the example toolkits, serve them, call one, and keep serving.
+demo: install build
+    {{ output }}/kitbag demo
+
+# Run every test.
+test: install build-guests
+    cargo test --workspace
+
+# Check format, lints, documentation.
+check: (needs "fmt" "rustfmt") (needs "clippy" "clippy")
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+# `cargo audit` and `cargo deny` are not here: both fetch their advisories from GitHub, and nothing
+# that this project runs may depend on more than the package registries.
+
+# Measure.
+bench: install build-guests
+    cargo bench -p kitbag-tests
+
+# Build the toolkits under toolkits/ and their manifests, as a deploy would accept them.
+build-toolkits: install build
+    for toolkit in toolkits/*/; do {{ output }}/kitbag toolkit build "$toolkit"; done
+
+# Build the guests of the tests into target-guests/components, the hostile ones too.
+build-guests: install
+    cargo build --workspace --example build-components
+    {{ output }}/examples/build-components . \
+        $(grep -l cdylib tests/guests/*/Cargo.toml | xargs sed -n 's/^name = "\(.*\)"$/\1/p')
+
+# Install what the other tasks need and this machine has not: a compiler for WebAssembly, npm packages.
+install:
+    scripts/install-guest-toolchain
+    scripts/install-node-packages
+
+# All members at once, although one is wanted: with `-p kitbag` some dependencies of wasmtime have
+# other features than in the tests, and cargo would compile wasmtime a second time.
+[private]
+build:
+    cargo build --workspace --bin kitbag
+
+[private]
+needs command component:
+    @cargo {{ command }} --version >/dev/null 2>&1 || timeout 120 rustup component add {{ component }}

@@ -1,0 +1,26 @@
+//! What the tests are written in: a server, users who call it, and what they are answered.
+
+mod answer;
+pub(crate) mod guests;
+mod http;
+mod log;
+mod mcp;
+mod outcome;
+mod server;
+mod wait;
+
+pub(crate) use self::answer::Answer;
+pub(crate) use self::guests::Guest;
+pub(crate) use self::http::{Http, send_raw};
+pub(crate) use self::log::Log;
+pub(crate) use self::mcp::{Revision, User};
+pub(crate) use self::outcome::Outcome;
+pub(crate) use self::server::{Kitbag, Stopped};
+pub(crate) use self::wait::{eventually, within};
+
+use std::path::PathBuf;
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the workspace is there")
+}

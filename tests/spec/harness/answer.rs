@@ -1,0 +1,52 @@
+//! An HTTP answer.
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use serde_json::Value;
+
+/// Status, headers and the whole body.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    /// The body as JSON.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
+    }
+
+    /// The header's value, or nothing where it is absent.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().expect("headers are ASCII"))
+    }
+
+    #[track_caller]
+    pub(crate) fn assert_status(self, status: u16) -> Self {
+        assert_eq!(self.status.as_u16(), status, "{}", String::from_utf8_lossy(&self.body));
+        self
+    }
+
+    /// Asserts an error as RFC 9457 has it, whose detail contains `words`.
+    #[track_caller]
+    pub(crate) fn assert_problem(self, status: u16, words: &str) -> Self {
+        let answer = self.assert_status(status);
+        assert_eq!(answer.header("content-type"), Some("application/problem+json"));
+        let body = answer.json();
+        assert_eq!(body["status"], status);
+        assert!(body["detail"].as_str().expect("a detail").contains(words), "no {words:?} in {body}");
+        answer
+    }
+
+    /// What a refused upload lists: path and message of each problem.
+    #[track_caller]
+    pub(crate) fn problems(&self) -> Vec<(String, String)> {
+        let body = self.json();
+        let listed = body["problems"].as_array().unwrap_or_else(|| panic!("no problems in {body}"));
+        let text = |value: &Value| value.as_str().expect("a string").to_owned();
+        listed.iter().map(|problem| (text(&problem["path"]), text(&problem["message"]))).collect()
+    }
+}

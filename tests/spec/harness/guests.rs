@@ -1,0 +1,48 @@
+//! Toolkits to deploy: components that were built before the tests run.
+
+use crate::harness::root;
+
+/// A component, by the name of its package.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Guest(&'static str);
+
+/// A real toolkit: counts, compares and tidies text.
+pub(crate) const TEXT: Guest = Guest("toolkit-text");
+/// Behavioural hints in every way there is.
+pub(crate) const HINTS: Guest = Guest("guest-hints");
+/// Misbehaves in every way a call can, one tool for each.
+pub(crate) const HOSTILE: Guest = Guest("guest-hostile");
+/// Uses each capability raw, and is declared everything there is to declare.
+pub(crate) const PROBE: Guest = Guest("guest-probe");
+/// A private toolkit: version 1.0.0.
+pub(crate) const GREETER_V1: Guest = Guest("guest-greeter-v1");
+/// Version 1.0.0 as well, with other bytes.
+pub(crate) const GREETER_V1_CHANGED: Guest = Guest("guest-greeter-v1-changed");
+/// Version 2.0.0, which may also reach a host.
+pub(crate) const GREETER_V2: Guest = Guest("guest-greeter-v2");
+/// A good component of another world.
+pub(crate) const OTHER_WORLD: Guest = Guest("guest-other-world");
+/// Imports `wasi:sockets`.
+pub(crate) const IMPORTS_SOCKETS: Guest = Guest("guest-imports-sockets");
+/// Imports capabilities that it does not declare.
+pub(crate) const OVERREACH: Guest = Guest("guest-overreach");
+/// Breaks a rule in every part of its declaration.
+pub(crate) const TEN_MISTAKES: Guest = Guest("guest-ten-mistakes");
+/// Never returns its declaration.
+pub(crate) const DESCRIBE_SPINS: Guest = Guest("guest-describe-spins");
+/// Uses a capability while it describes itself.
+pub(crate) const DESCRIBE_USES_SECRET: Guest = Guest("guest-describe-uses-secret");
+
+impl Guest {
+    /// The component.
+    pub(crate) fn bytes(self) -> Vec<u8> {
+        let path = self.path();
+        std::fs::read(&path)
+            .unwrap_or_else(|error| panic!("run `just build-guests`: {}: {error}", path.display()))
+    }
+
+    /// Where the component is.
+    pub(crate) fn path(self) -> std::path::PathBuf {
+        root().join("target-guests/components").join(format!("{}.wasm", self.0))
+    }
+}

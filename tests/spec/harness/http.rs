@@ -1,0 +1,69 @@
+//! Plain HTTP to a server on loopback.
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request};
+use http_body_util::{BodyExt, Full};
+use kitbag::egress::{Egress, EgressSettings, Policy};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use url::Url;
+
+use super::{Answer, within};
+
+/// A client without a token.
+#[derive(Clone)]
+pub(crate) struct Http {
+    base_url: Url,
+    egress: Egress,
+}
+
+impl Http {
+    pub(crate) fn new(base_url: Url) -> Self {
+        Self { base_url, egress: Egress::new(EgressSettings::default()) }
+    }
+
+    /// The server's URL followed by `path`.
+    pub(crate) fn url(&self, path: &str) -> Url {
+        self.base_url.join(path).expect("a path")
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.send(Method::GET, path, HeaderMap::new(), Bytes::new()).await
+    }
+
+    /// Sends a request and reads the whole answer.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: impl Into<Bytes>,
+    ) -> Answer {
+        let mut request = Request::new(Full::new(body.into()));
+        *request.method_mut() = method;
+        *request.uri_mut() = self.url(path).as_str().parse().expect("a URL is a URI");
+        *request.headers_mut() = headers;
+        within("the request", async {
+            let response = self.egress.send(request, &Policy::Operator).await.expect("the server answers");
+            let (parts, body) = response.into_parts();
+            let body = body.collect().await.expect("the answer is whole").to_bytes();
+            Answer { status: parts.status, headers: parts.headers, body }
+        })
+        .await
+    }
+}
+
+/// Writes `bytes` to the server as they are, closes the sending side, and returns what came back.
+pub(crate) async fn send_raw(base_url: &Url, bytes: &[u8]) -> String {
+    let address = (base_url.host_str().expect("a host"), base_url.port().expect("a port"));
+    within("the raw request", async {
+        let mut stream = TcpStream::connect(address).await.expect("the server listens");
+        stream.write_all(bytes).await.expect("the server reads");
+        stream.shutdown().await.expect("the stream is open");
+        let mut answer = Vec::new();
+        // A server that resets such a connection has answered it as well.
+        let _ = stream.read_to_end(&mut answer).await;
+        String::from_utf8_lossy(&answer).into_owned()
+    })
+    .await
+}

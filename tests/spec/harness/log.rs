@@ -1,0 +1,55 @@
+//! What a server wrote to its log.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use tracing::Dispatch;
+use tracing_subscriber::EnvFilter;
+
+/// One server's log; a clone shares it.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    /// Everything, as written: one JSON object a line.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().expect("no writer panicked")).into_owned()
+    }
+
+    /// The lines about calls, oldest first.
+    pub(crate) fn calls(&self) -> Vec<Value> {
+        let text = self.text();
+        let events = text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON"));
+        events.filter(|event: &Value| event["target"] == "kitbag::toolkit").collect()
+    }
+
+    /// The last line about a call of `tool`.
+    #[track_caller]
+    pub(crate) fn call_of(&self, tool: &str) -> Value {
+        let last = self.calls().into_iter().rfind(|call| call["tool"] == tool);
+        last.unwrap_or_else(|| panic!("no call of {tool} in the log:\n{}", self.text()))
+    }
+
+    /// What receives a server's events.
+    pub(super) fn subscriber(&self) -> Dispatch {
+        let log = self.clone();
+        tracing_subscriber::fmt()
+            .json()
+            .flatten_event(true)
+            .with_env_filter(EnvFilter::new("warn,kitbag=info,rmcp=error"))
+            .with_writer(move || log.clone())
+            .finish()
+            .into()
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("no writer panicked").write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+//! A user, and the two revisions of MCP in which they speak.
+
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use super::{Answer, Http, Outcome};
+
+/// A revision of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Revision {
+    /// 2026-07-28: every request stands alone.
+    Current,
+    /// 2025-11-25: a handshake first.
+    Older,
+}
+
+impl Revision {
+    pub(crate) const BOTH: [Self; 2] = [Self::Current, Self::Older];
+
+    pub(crate) fn version(self) -> &'static str {
+        match self {
+            Self::Current => "2026-07-28",
+            Self::Older => "2025-11-25",
+        }
+    }
+}
+
+/// Someone who has signed in.
+#[derive(Clone)]
+pub(crate) struct User {
+    http: Http,
+    authorization: HeaderValue,
+    revision: Revision,
+}
+
+impl User {
+    pub(crate) fn new(http: Http, token: &str) -> Self {
+        let authorization = format!("Bearer {token}").parse().expect("a token is ASCII");
+        Self { http, authorization, revision: Revision::Current }
+    }
+
+    /// The same user with a client of `revision`, which has made its handshake if there is one.
+    pub(crate) async fn speaking(mut self, revision: Revision) -> Self {
+        self.revision = revision;
+        if revision == Revision::Older {
+            let client = json!({ "name": "spec", "version": "1.0.0" });
+            let hello =
+                json!({ "protocolVersion": revision.version(), "capabilities": {}, "clientInfo": client });
+            let welcome = self.request("initialize", None, hello).await;
+            assert_eq!(welcome["result"]["protocolVersion"], revision.version(), "{welcome}");
+        }
+        self
+    }
+
+    /// The tools that are listed for this user.
+    pub(crate) async fn tools(&self) -> Vec<Value> {
+        let reply = self.request("tools/list", None, json!({})).await;
+        reply["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tools in {reply}")).clone()
+    }
+
+    /// Names of the tools that are listed for this user.
+    pub(crate) async fn tool_names(&self) -> Vec<String> {
+        let tools = self.tools().await;
+        tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
+    }
+
+    /// Calls a tool by its listed name.
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Outcome {
+        let params = json!({ "name": tool, "arguments": arguments });
+        Outcome::of(tool, self.request("tools/call", Some(tool), params).await)
+    }
+
+    /// Calls a tool and does not wait. Aborted, the client goes away.
+    pub(crate) fn start_call(&self, tool: &str, arguments: Value) -> JoinHandle<Outcome> {
+        let (user, tool) = (self.clone(), tool.to_owned());
+        tokio::spawn(async move { user.call(&tool, arguments).await })
+    }
+
+    /// Sends a JSON-RPC request and returns the whole reply.
+    pub(crate) async fn request(&self, method: &str, name: Option<&str>, params: Value) -> Value {
+        self.post_mcp(method, name, params).await.json()
+    }
+
+    /// Sends a JSON-RPC request and returns the HTTP answer.
+    pub(crate) async fn post_mcp(&self, method: &str, name: Option<&str>, mut params: Value) -> Answer {
+        let mut headers = self.headers();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if method != "initialize" {
+            headers.insert("mcp-protocol-version", HeaderValue::from_static(self.revision.version()));
+        }
+        if self.revision == Revision::Current {
+            headers.insert("mcp-method", method.parse().expect("a method is ASCII"));
+            if let Some(name) = name {
+                headers.insert("mcp-name", name.parse().expect("a name is ASCII"));
+            }
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": self.revision.version(),
+                "io.modelcontextprotocol/clientInfo": { "name": "spec", "version": "1.0.0" },
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+        }
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        self.http.send(Method::POST, "/mcp", headers, body.to_string()).await
+    }
+
+    /// `POST /toolkits`
+    pub(crate) async fn deploy(&self, component: Vec<u8>) -> Answer {
+        self.upload("application/wasm", component).await
+    }
+
+    /// `POST /toolkits` with a content type.
+    pub(crate) async fn upload(&self, content_type: &'static str, component: Vec<u8>) -> Answer {
+        let mut headers = self.headers();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        self.http.send(Method::POST, "/toolkits", headers, component).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.http.send(Method::GET, path, self.headers(), "").await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.http.send(Method::POST, path, self.headers(), body.to_string()).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
+        self.http.send(Method::DELETE, path, self.headers(), "").await
+    }
+
+    /// `Authorization` and nothing else.
+    pub(crate) fn headers(&self) -> HeaderMap {
+        HeaderMap::from_iter([(AUTHORIZATION, self.authorization.clone())])
+    }
+}

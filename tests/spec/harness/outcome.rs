@@ -1,0 +1,126 @@
+//! What a tool call came to.
+
+use serde_json::{Value, json};
+
+/// The reply to a `tools/call`.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    tool: String,
+    reply: Value,
+}
+
+impl Outcome {
+    pub(super) fn of(tool: &str, reply: Value) -> Self {
+        Self { tool: tool.to_owned(), reply }
+    }
+
+    /// The result of a call that succeeded.
+    #[track_caller]
+    pub(crate) fn result(&self) -> &Value {
+        let result = &self.reply["result"];
+        assert!(result.is_object() && result["isError"] != true, "{} failed: {}", self.tool, self.reply);
+        result
+    }
+
+    /// The text of a call that succeeded.
+    #[track_caller]
+    pub(crate) fn text(&self) -> &str {
+        text_of(self.result())
+    }
+
+    /// The structured value of a call that succeeded.
+    #[track_caller]
+    pub(crate) fn structured(&self) -> &Value {
+        self.result()
+            .get("structuredContent")
+            .unwrap_or_else(|| panic!("nothing structured in {}", self.reply))
+    }
+
+    /// The error envelope of a call that failed: the text of a result that is marked as an error,
+    /// with no member that SPEC.md does not name.
+    #[track_caller]
+    pub(crate) fn envelope(&self) -> Value {
+        let result = &self.reply["result"];
+        assert_eq!(result["isError"], true, "{} did not fail: {}", self.tool, self.reply);
+        assert_eq!(result.get("structuredContent"), None, "{}", self.reply);
+        let envelope: Value = serde_json::from_str(text_of(result)).expect("the envelope is JSON");
+        let members: Vec<_> = envelope.as_object().expect("an object").keys().collect();
+        assert_eq!(members, ["code", "error", "ok", "retryable"], "{envelope}");
+        assert_eq!(envelope["ok"], false);
+        envelope
+    }
+
+    /// Asserts a non-retryable `TOOL_ERROR` whose message contains `words`.
+    #[track_caller]
+    pub(crate) fn assert_tool_error(&self, words: &str) {
+        let envelope = self.envelope();
+        assert_eq!(
+            (&envelope["code"], &envelope["retryable"]),
+            (&json!("TOOL_ERROR"), &json!(false)),
+            "{envelope}"
+        );
+        self.assert_message(&envelope, words);
+    }
+
+    /// Asserts a retryable `TOOL_ERROR` whose message contains `words`.
+    #[track_caller]
+    pub(crate) fn assert_retryable(&self, words: &str) {
+        let envelope = self.envelope();
+        assert_eq!(
+            (&envelope["code"], &envelope["retryable"]),
+            (&json!("TOOL_ERROR"), &json!(true)),
+            "{envelope}"
+        );
+        self.assert_message(&envelope, words);
+    }
+
+    /// Asserts `INVALID_PARAMS` whose message contains `words`.
+    #[track_caller]
+    pub(crate) fn assert_invalid_params(&self, words: &str) {
+        let envelope = self.envelope();
+        assert_eq!(
+            (&envelope["code"], &envelope["retryable"]),
+            (&json!("INVALID_PARAMS"), &json!(false)),
+            "{envelope}"
+        );
+        self.assert_message(&envelope, words);
+    }
+
+    /// Asserts what a model is told of a failure that is not its business.
+    #[track_caller]
+    pub(crate) fn assert_generic_failure(&self) {
+        let expected =
+            json!({ "ok": false, "code": "TOOL_ERROR", "error": "The tool failed.", "retryable": false });
+        assert_eq!(self.envelope(), expected, "{}", self.tool);
+    }
+
+    /// Whether the call was turned away because others were running.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.reply["result"]["isError"] == true && self.envelope()["retryable"] == true
+    }
+
+    /// Asserts the answer to a tool that does not exist for this caller: JSON-RPC's -32602.
+    #[track_caller]
+    pub(crate) fn assert_unknown_tool(&self) {
+        assert_eq!(self.reply["error"]["code"], -32602, "{}", self.reply);
+        assert_eq!(self.reply.get("result"), None, "{}", self.reply);
+    }
+
+    /// The whole reply as text, to look for what must not be in it.
+    pub(crate) fn raw(&self) -> String {
+        self.reply.to_string()
+    }
+
+    #[track_caller]
+    fn assert_message(&self, envelope: &Value, words: &str) {
+        let message = envelope["error"].as_str().expect("a message");
+        assert!(message.contains(words), "{}: no {words:?} in {message:?}", self.tool);
+    }
+}
+
+#[track_caller]
+fn text_of(result: &Value) -> &str {
+    let content = result["content"].as_array().expect("content");
+    assert_eq!((content.len(), &content[0]["type"]), (1, &json!("text")), "{result}");
+    content[0]["text"].as_str().expect("text")
+}

@@ -1,0 +1,169 @@
+//! A server inside the test's process, with threads and a log of its own.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kitbag::app::App;
+use kitbag::identity::{AccessGrant, LocalIssuer};
+use kitbag::local_mode;
+use kitbag::settings::Settings;
+use secrecy::ExposeSecret;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use url::Url;
+
+use super::{Guest, Http, Log, User, within};
+
+/// A running server. Dropped, it is gone, and its data with it.
+pub(crate) struct Kitbag {
+    running: Running,
+    stopped: Stopped,
+}
+
+/// A server that does not run: its settings and its data.
+pub(crate) struct Stopped {
+    settings: Settings,
+    data: TempDir,
+    log: Log,
+}
+
+struct Running {
+    runtime: Option<Runtime>,
+    stop: oneshot::Sender<()>,
+    served: JoinHandle<io::Result<()>>,
+    base_url: Url,
+}
+
+impl Kitbag {
+    /// Starts a server with default settings on an empty data directory.
+    pub(crate) async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    /// Starts a server whose settings are the default but for what `change` does.
+    pub(crate) async fn start_with(change: impl FnOnce(&mut Settings)) -> Self {
+        Stopped::with(change).start().await
+    }
+
+    /// Stops the server and waits for its end.
+    pub(crate) async fn stop(self) -> Stopped {
+        let Self { mut running, stopped } = self;
+        let (stop, _) = oneshot::channel();
+        drop(std::mem::replace(&mut running.stop, stop));
+        let served = within("the server's end", &mut running.served).await;
+        served.expect("the server does not panic").expect("the server ends well");
+        stopped
+    }
+
+    pub(crate) fn base_url(&self) -> &Url {
+        &self.running.base_url
+    }
+
+    /// The data directory.
+    pub(crate) fn data(&self) -> &Path {
+        self.stopped.data()
+    }
+
+    pub(crate) fn log(&self) -> &Log {
+        &self.stopped.log
+    }
+
+    /// A client without a token.
+    pub(crate) fn anonymous(&self) -> Http {
+        Http::new(self.base_url().clone())
+    }
+
+    /// A user who has signed in.
+    pub(crate) fn as_user(&self, name: &str) -> User {
+        let issuer =
+            LocalIssuer::open(self.data(), self.base_url().as_str()).expect("the server has made its key");
+        let token = issuer.mint_access_token(AccessGrant {
+            user: name,
+            client_id: "spec",
+            scopes: &["profile"],
+            lifetime: Duration::from_hours(1),
+        });
+        User::new(self.anonymous(), token.expose_secret())
+    }
+
+    /// The user who may deploy.
+    pub(crate) fn as_operator(&self) -> User {
+        self.as_user(local_mode::USER)
+    }
+
+    /// Deploys a toolkit, which must succeed, and returns the server's answer.
+    pub(crate) async fn deploy(&self, guest: Guest) -> Value {
+        self.as_operator().deploy(guest.bytes()).await.assert_status(201).json()
+    }
+
+    /// Names of the files in a folder of the data directory, its subfolders included.
+    pub(crate) fn files(&self, folder: &str) -> Vec<String> {
+        self.stopped.files(folder)
+    }
+}
+
+impl Stopped {
+    /// Settings and an empty data directory for a server that has never run.
+    pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        let data = tempfile::tempdir().expect("a scratch directory");
+        let mut settings = Settings {
+            listen: ([127, 0, 0, 1], 0).into(),
+            data: data.path().to_owned(),
+            // Every server reserves address space for as many; a hundred servers must fit.
+            concurrent_calls: 40,
+            ..Settings::default()
+        };
+        change(&mut settings);
+        Self { settings, data, log: Log::default() }
+    }
+
+    /// Starts the server.
+    pub(crate) async fn start(self) -> Kitbag {
+        let subscriber = self.log.subscriber();
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .on_thread_start(move || std::mem::forget(tracing::dispatcher::set_default(&subscriber)))
+            .build()
+            .expect("threads can be started");
+        let settings = self.settings.clone();
+        let starting = runtime.spawn(async move { App::start(&settings).await });
+        let app = within("the server's start", starting).await.expect("no panic").expect("the server starts");
+        let base_url = app.base_url().clone();
+        let (stop, stopping) = oneshot::channel();
+        let served = runtime.spawn(app.serve(async { drop(stopping.await) }));
+        Kitbag { running: Running { runtime: Some(runtime), stop, served, base_url }, stopped: self }
+    }
+
+    /// The data directory.
+    pub(crate) fn data(&self) -> &Path {
+        self.data.path()
+    }
+
+    /// See [`Kitbag::files`].
+    pub(crate) fn files(&self, folder: &str) -> Vec<String> {
+        let mut folders = vec![self.data().join(folder)];
+        let mut files = Vec::new();
+        while let Some(folder) = folders.pop() {
+            let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+            let (inner, here): (Vec<PathBuf>, _) =
+                entries.map(|entry| entry.path()).partition(|path| path.is_dir());
+            folders.extend(inner);
+            files.extend(here.iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())));
+        }
+        files.sort();
+        files
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! From a component to tools that a model can see and call.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Kitbag, Revision, guests};
+
+#[tokio::test]
+async fn a_deployed_toolkit_is_listed_and_called_by_clients_of_both_revisions() {
+    let kitbag = Kitbag::start().await;
+    let deployed = kitbag.deploy(guests::TEXT).await;
+
+    for revision in Revision::BOTH {
+        let ana = kitbag.as_user("ana").speaking(revision).await;
+        let names = ana.tool_names().await;
+        let counted = ana.call("text__count", json!({ "text": "one two" })).await;
+
+        assert_eq!(json!(names), deployed["tools"], "{revision:?}");
+        assert_eq!(counted.structured()["words"], 2, "{revision:?}");
+        assert!(counted.text().starts_with("2 words"), "{revision:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_deploy_answers_with_what_became_live() {
+    let kitbag = Kitbag::start().await;
+
+    let deployed = kitbag.deploy(guests::PROBE).await;
+
+    assert_eq!((&deployed["id"], &deployed["version"]), (&json!("probe"), &json!("1.0.0")));
+    assert_eq!(deployed["digest"].as_str().map(str::len), Some(64));
+    assert_eq!(deployed["tools"][0], "probe__fetch");
+    for capability in ["egress 169.254.169.254", "secret API_KEY", "scope svc:search", "scope svc:ingest"] {
+        let listed = deployed["capabilities"].as_array().expect("a list");
+        assert!(listed.contains(&json!(capability)), "no {capability} in {listed:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_is_listed_with_all_that_its_author_declared() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::TEXT).await;
+
+    let tools = kitbag.as_user("ana").tools().await;
+
+    let count = named(&tools, "text__count");
+    assert_eq!(count["title"], "Count words");
+    assert!(count["description"].as_str().expect("a description").starts_with("Counts the words"));
+    assert_eq!(count["inputSchema"]["type"], "object");
+    assert_eq!(count["inputSchema"]["required"], json!(["text"]));
+    assert_eq!(count["inputSchema"]["properties"]["text"]["type"], "string");
+    assert_eq!(count["outputSchema"]["properties"]["words"]["type"], "integer");
+}
+
+#[tokio::test]
+async fn an_output_schema_is_listed_only_where_output_is_declared() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::HOSTILE).await;
+
+    let tools = kitbag.as_user("ana").tools().await;
+
+    assert_eq!(named(&tools, "hostile__wrong_output")["outputSchema"]["required"], json!(["count"]));
+    assert_eq!(named(&tools, "hostile__undeclared_output").get("outputSchema"), None);
+    assert_eq!(named(&tools, "hostile__undeclared_output").get("title"), None);
+}
+
+#[tokio::test]
+async fn a_structured_value_is_surfaced_only_where_output_is_declared() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::HOSTILE).await;
+    let ana = kitbag.as_user("ana");
+
+    let declared = ana.call("hostile__remember", json!({})).await;
+    let undeclared = ana.call("hostile__undeclared_output", json!({})).await;
+
+    assert_eq!(declared.structured(), &json!({ "calls": 1 }));
+    assert_eq!(undeclared.result().get("structuredContent"), None);
+    assert_eq!(undeclared.text(), r#"{"count":1}"#);
+}
+
+#[tokio::test]
+async fn hints_are_derived_unless_the_author_sets_them() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::HINTS).await;
+
+    let tools = kitbag.as_user("ana").tools().await;
+    let hints = |name: &str| named(&tools, name)["annotations"].clone();
+
+    let harmless = json!({ "readOnlyHint": true, "destructiveHint": false, "openWorldHint": false });
+    let set_by_author = json!({
+        "readOnlyHint": true, "destructiveHint": true, "idempotentHint": true, "openWorldHint": false,
+    });
+    assert_eq!(hints("hints__plain"), harmless);
+    assert_eq!(hints("hints__mutating"), json!({ "readOnlyHint": false }));
+    assert_eq!(hints("hints__explicit"), set_by_author);
+}
+
+#[tokio::test]
+async fn a_toolkit_that_may_ingest_has_no_read_only_tool_by_default() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::PROBE).await;
+
+    let tools = kitbag.as_user("ana").tools().await;
+
+    assert!(tools.iter().all(|tool| tool["annotations"] == json!({ "readOnlyHint": false })), "{tools:?}");
+}
+
+#[tokio::test]
+async fn tools_that_are_always_on_come_first_and_the_others_keep_their_order() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::TEXT).await;
+    kitbag.deploy(guests::HINTS).await;
+
+    let names = kitbag.as_user("ana").tool_names().await;
+
+    let hints = ["hints__always_on", "hints__plain", "hints__mutating", "hints__explicit"];
+    assert_eq!(names[..4], hints, "toolkits by id, and in each the order of its declaration");
+    assert_eq!(names[4], "text__count");
+}
+
+#[tokio::test]
+async fn a_client_of_the_current_revision_learns_what_the_server_can_do() {
+    let kitbag = Kitbag::start().await;
+
+    let reply = kitbag.as_user("ana").request("server/discover", None, json!({})).await;
+
+    let discovered = &reply["result"];
+    assert!(discovered["capabilities"]["tools"].is_object(), "{reply}");
+    let versions = discovered["supportedVersions"].as_array().expect("a list");
+    assert!(Revision::BOTH.iter().all(|revision| versions.contains(&json!(revision.version()))), "{reply}");
+}
+
+#[tokio::test]
+async fn prompts_and_resources_are_empty_lists_and_no_errors() {
+    let kitbag = Kitbag::start().await;
+
+    for revision in Revision::BOTH {
+        let ana = kitbag.as_user("ana").speaking(revision).await;
+        for (method, list) in [("prompts/list", "prompts"), ("resources/list", "resources")] {
+            let reply = ana.request(method, None, json!({})).await;
+            assert_eq!(reply["result"][list], json!([]), "{revision:?} {method}: {reply}");
+        }
+    }
+}
+
+#[track_caller]
+fn named<'a>(tools: &'a [Value], name: &str) -> &'a Value {
+    tools.iter().find(|tool| tool["name"] == name).unwrap_or_else(|| panic!("no {name} in {tools:?}"))
+}

@@ -1,0 +1,10 @@
+//! The specification as tests over a running server.
+//!
+//! Each file is a topic, each test's name a sentence. `harness` starts servers and speaks for
+//! clients; toolkits come from `tests/guests`, built by `just build-guests`.
+
+mod harness;
+
+mod hostile;
+mod listing;
+mod uploads;
