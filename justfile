@@ -25,19 +25,19 @@ check: (needs "fmt" "rustfmt") (needs "clippy" "clippy")
 # `cargo audit` and `cargo deny` are not here: both fetch their advisories from GitHub, and nothing
 # that this project runs may depend on more than the package registries.
 
-# Measure.
-bench: install build-guests
-    cargo bench -p kitbag-tests
+# Measure what a call costs, beside the same call without Kitbag: `just bench --quick`, `--json FILE`.
+bench *arguments: install
+    cargo bench -p kitbag --bench load -- {{ arguments }}
 
 # Build the toolkits under toolkits/ and their manifests, as a deploy would accept them.
 build-toolkits: install build
     for toolkit in toolkits/*/; do {{ output }}/kitbag toolkit build "$toolkit"; done
 
-# Build the guests of the tests into target-guests/components, the hostile ones too.
+# Build what the tests deploy into target-guests/components: the toolkits and the guests, good or hostile.
 build-guests: install
     cargo build --workspace --example build-components
     {{ output }}/examples/build-components . \
-        $(grep -l cdylib tests/guests/*/Cargo.toml | xargs sed -n 's/^name = "\(.*\)"$/\1/p')
+        $(grep -l cdylib toolkits/*/Cargo.toml tests/guests/*/Cargo.toml | xargs sed -n 's/^name = "\(.*\)"$/\1/p')
 
 # Install what the other tasks need and this machine has not: a compiler for WebAssembly, npm packages.
 install:
@@ -52,4 +52,6 @@ build:
 
 [private]
 needs command component:
-    @cargo {{ command }} --version >/dev/null 2>&1 || timeout 120 rustup component add {{ component }}
+    @cargo {{ command }} --version >/dev/null 2>&1 \
+        || timeout 120 rustup component add {{ component }} \
+        || { echo "cargo {{ command }} is missing: install rustup's component {{ component }}" >&2; exit 1; }

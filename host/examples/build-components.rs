@@ -22,12 +22,7 @@ async fn main() -> ExitCode {
 
     let progress = |line: &str| eprintln!("{line}");
     match toolchain::build_workspace(Path::new(root), &packages, &BuildOptions::default(), progress).await {
-        Ok(built) => {
-            for component in built {
-                println!("{}", component.path.display());
-            }
-            ExitCode::SUCCESS
-        }
+        Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::FAILURE

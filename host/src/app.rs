@@ -20,10 +20,11 @@ use crate::database::Database;
 use crate::dispatch::{AdmissionLimits, Dispatch};
 use crate::egress::{Egress, EgressSettings};
 use crate::identity::{
-    Algorithms, Identity, IdentitySettings, InvalidSettings, LocalIssuer, LocalIssuerError, SessionAudience,
+    Algorithms, AuthorizationServer, Identity, IdentitySettings, InvalidSettings, Lifetimes, LocalIssuer,
+    LocalIssuerError, SessionAudience,
 };
 use crate::local_mode;
-use crate::sandbox::{Limits, Sandbox};
+use crate::sandbox::{EngineError, Limits, Sandbox};
 use crate::settings::{Issuer, Settings};
 use crate::toolkits::{ToolkitError, Toolkits};
 use crate::web::{self, Shared};
@@ -67,8 +68,8 @@ pub enum StartError {
     #[error("cannot open the database: {0}")]
     Database(#[from] sqlx::Error),
     /// The engine did not start.
-    #[error("cannot start the sandbox: {0:#}")]
-    Sandbox(wasmtime::Error),
+    #[error("cannot start the sandbox: {0}")]
+    Sandbox(#[from] EngineError),
     /// Sign-in cannot be set up.
     #[error("cannot set up sign-in: {0}")]
     Identity(#[from] InvalidSettings),
@@ -94,12 +95,12 @@ impl App {
             allowed_ranges: settings.allow_private_ranges.to_vec(),
             ..EgressSettings::default()
         });
-        let sandbox = Sandbox::new(limits(settings), egress.clone()).map_err(StartError::Sandbox)?;
+        let sandbox = Sandbox::new(limits(settings), egress.clone())?;
         let toolkits = Arc::new(Toolkits::open(&settings.data, database.clone(), sandbox).await?);
         let dispatch = Arc::new(Dispatch::new(toolkits.clone(), admission(settings)));
 
         let mut operators: HashSet<_> = settings.operators.iter().cloned().collect();
-        let (identity, local_issuer) = match &settings.issuer {
+        let (identity, authorization_server) = match &settings.issuer {
             Issuer::External(issuer) => {
                 (Identity::with_provider(identity_settings(settings, &base_url), issuer, egress)?, None)
             }
@@ -110,12 +111,13 @@ impl App {
                     .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
                 let identity =
                     Identity::with_local_issuer(identity_settings(settings, &base_url), local.clone())?;
-                (identity, Some(local))
+                let server = AuthorizationServer::new(local, database.clone(), Lifetimes::default());
+                (identity, Some(Arc::new(server)))
             }
         };
         let router = web::router(Shared {
             identity: Arc::new(identity),
-            local_issuer,
+            authorization_server,
             toolkits,
             dispatch,
             base_url: base_url.clone(),

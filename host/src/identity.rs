@@ -33,7 +33,11 @@ use crate::egress::Egress;
 
 pub use self::algorithms::Algorithms;
 pub use self::error::{AuthError, InvalidSettings};
-pub use self::local::{AccessGrant, LocalIssuer, LocalIssuerError, paths};
+pub use self::local::{
+    AccessGrant, AuthorizationServer, AuthorizeError, Consent, Destination, EndpointError, ErrorCode,
+    Lifetimes, LocalIssuer, LocalIssuerError, OAuthError, RedirectUri, Registration, Scopes, Step, Tokens,
+    paths,
+};
 
 use self::claims::{Rules, Verified};
 use self::credential::{Credential, Source};

@@ -16,6 +16,7 @@ mod state;
 use std::path::Path;
 use std::sync::Arc;
 
+use thiserror::Error;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
@@ -43,16 +44,21 @@ pub struct Loaded {
     runner: Runner,
 }
 
+/// The engine did not start, or it cannot use a component; says why, cause by cause.
+#[derive(Debug, Error)]
+#[error("{0:#}")]
+pub struct EngineError(#[from] wasmtime::Error);
+
 impl Sandbox {
     /// Starts the engine, and the clock that interrupts guests.
-    pub fn new(limits: Limits, egress: Egress) -> wasmtime::Result<Self> {
+    pub fn new(limits: Limits, egress: Egress) -> Result<Self, EngineError> {
         let engine = engine::start(&limits)?;
         Ok(Self { engine, limits: Arc::new(limits), egress })
     }
 
     /// Compiles a component to machine code, as [`Sandbox::load`] takes it. Blocks for seconds.
-    pub fn compile(&self, component: &[u8]) -> wasmtime::Result<Vec<u8>> {
-        self.engine.precompile_component(component)
+    pub fn compile(&self, component: &[u8]) -> Result<Vec<u8>, EngineError> {
+        Ok(self.engine.precompile_component(component)?)
     }
 
     /// Names the machine code that this engine produces: another engine version or other settings
@@ -62,7 +68,7 @@ impl Sandbox {
     }
 
     /// Maps machine code from a file and links it against `grants`.
-    pub fn load(&self, code: &Path, grants: &Grants) -> wasmtime::Result<Loaded> {
+    pub fn load(&self, code: &Path, grants: &Grants) -> Result<Loaded, EngineError> {
         let component = self.map(code)?;
         let linker = linker::granted(&self.engine, grants)?;
         let runner = Runner::new(self, &linker, &component, grants.clone())?;

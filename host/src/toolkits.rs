@@ -163,8 +163,13 @@ impl Toolkits {
         let size = upload.size();
         self.artifacts.keep(upload, inspected.code).await?;
         let definition = inspected.definition;
-        let changes =
-            self.store.record(NewVersion { definition: &definition, digest: &digest, size, by }).await?;
+        let recorded =
+            self.store.record(NewVersion { definition: &definition, digest: &digest, size, by }).await;
+        if recorded.is_err() {
+            // A version that is taken must not leave its files behind.
+            self.artifacts.sweep(&self.store.digests().await?).await;
+        }
+        let changes = recorded?;
         self.publish().await?;
 
         info!(toolkit.id = %definition.id, toolkit.version = %definition.version, %digest, %by, "deployed toolkit");

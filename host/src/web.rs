@@ -5,24 +5,27 @@
 //! | `/mcp` | MCP clients with a token |
 //! | `/toolkits…` | operators with a token; listing for every signed-in user |
 //! | `/.well-known/…` | anybody: how to sign in |
+//! | `/oauth/…` | anybody, in local mode only: sign in |
 //! | `/healthz`, `/readyz` | load balancers |
 
 mod authenticate;
 mod error;
 mod mcp;
+mod oauth;
 mod toolkits;
 mod well_known;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use axum::http::HeaderValue;
+use axum::http::{HeaderValue, Method};
 use axum::routing::{get, post};
 use axum::{Router, middleware};
+use tower_http::cors::{Any, CorsLayer};
 use url::Url;
 
 use crate::dispatch::Dispatch;
-use crate::identity::{Identity, LocalIssuer, paths};
+use crate::identity::{AuthorizationServer, Identity};
 use crate::toolkits::Toolkits;
 
 /// What the routes share.
@@ -30,8 +33,8 @@ use crate::toolkits::Toolkits;
 pub struct Shared {
     /// Tokens → callers.
     pub identity: Arc<Identity>,
-    /// Kitbag's own issuer, in local mode.
-    pub local_issuer: Option<Arc<LocalIssuer>>,
+    /// Kitbag's own sign-in, in local mode.
+    pub authorization_server: Option<Arc<AuthorizationServer>>,
     /// Deploys and the registry.
     pub toolkits: Arc<Toolkits>,
     /// Tool calls.
@@ -58,14 +61,29 @@ pub fn router(shared: Shared) -> Router {
             (shared.identity.clone(), challenge),
             authenticate::require_caller,
         ));
-    let open = Router::new()
+    let discovery = Router::new()
         .route("/.well-known/oauth-protected-resource", get(well_known::protected_resource))
         .route("/.well-known/oauth-protected-resource/mcp", get(well_known::protected_resource))
         .route("/.well-known/oauth-authorization-server", get(well_known::authorization_server))
-        .route(paths::JWKS, get(well_known::jwks))
-        .route("/healthz", get(|| async { "ok\n" }))
-        .route("/readyz", get(|| async { "ok\n" }));
-    signed_in.merge(open).fallback(|| async { error::WebError::nothing_here() }).with_state(shared)
+        .layer(open_to_any_page());
+    let sign_in = match &shared.authorization_server {
+        Some(server) => oauth::routes(server.clone(), &shared.base_url),
+        None => Router::new(),
+    };
+    let health =
+        Router::new().route("/healthz", get(|| async { "ok\n" })).route("/readyz", get(|| async { "ok\n" }));
+    signed_in
+        .merge(discovery)
+        .merge(sign_in)
+        .merge(health)
+        .fallback(|| async { error::WebError::nothing_here() })
+        .with_state(shared)
+}
+
+/// Lets scripts of every origin read the answer, for routes where neither cookie nor token takes part:
+/// a client that runs in a browser starts to sign in like any other.
+fn open_to_any_page() -> CorsLayer {
+    CorsLayer::new().allow_origin(Any).allow_headers(Any).allow_methods([Method::GET, Method::POST])
 }
 
 /// `{base_url}{path}`, without doubling the slash.

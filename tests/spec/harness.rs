@@ -6,6 +6,7 @@ mod http;
 mod log;
 mod mcp;
 mod outcome;
+mod provider;
 mod server;
 mod wait;
 
@@ -15,6 +16,7 @@ pub(crate) use self::http::{Http, send_raw};
 pub(crate) use self::log::Log;
 pub(crate) use self::mcp::{Revision, User};
 pub(crate) use self::outcome::Outcome;
+pub(crate) use self::provider::Provider;
 pub(crate) use self::server::{Kitbag, Stopped};
 pub(crate) use self::wait::{eventually, within};
 

@@ -5,6 +5,11 @@
 
 mod harness;
 
+mod arguments;
+mod concurrency;
 mod hostile;
+mod life_cycle;
 mod listing;
+mod sign_in;
 mod uploads;
+mod visibility;

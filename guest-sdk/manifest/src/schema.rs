@@ -1,6 +1,7 @@
 //! JSON Schema (draft 2020-12) of arguments and structured results.
 
-use jsonschema::{Draft, PatternOptions, Validator};
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 /// How many problems of one value are reported; the rest would only repeat them.
@@ -44,11 +45,23 @@ impl Schema {
             .take(MAX_REPORTED)
             .map(|error| {
                 let path = error.instance_path().to_string();
-                let path = if path.is_empty() { "/" } else { &path };
-                format!("{path}: {}", error.masked())
+                let shown = if path.is_empty() { "/" } else { &path };
+                match surplus(&error, value.pointer(&path)) {
+                    Some(names) => format!("{shown}: no properties are allowed ({names})"),
+                    None => format!("{shown}: {}", error.masked()),
+                }
             })
             .collect()
     }
+}
+
+/// Names what is too much where no property is declared at all; the validator then says only that
+/// something is.
+fn surplus(error: &ValidationError<'_>, at: Option<&Value>) -> Option<String> {
+    let closed = matches!(error.kind(), ValidationErrorKind::FalseSchema)
+        && error.schema_path().to_string().ends_with("/additionalProperties");
+    let members = at.filter(|_| closed)?.as_object()?;
+    Some(members.keys().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
@@ -76,6 +89,19 @@ mod tests {
         assert!(found.iter().any(|line| line.starts_with("/tags/1: ")));
         assert!(found.iter().any(|line| line.starts_with("/: ") && line.contains("name")));
         assert!(!found.concat().contains("canary"));
+    }
+
+    #[test]
+    fn a_property_that_is_not_allowed_is_named() {
+        let none = json!({ "type": "object", "additionalProperties": false });
+        let one = json!({ "type": "object", "properties": { "a": {} }, "additionalProperties": false });
+
+        for schema in [none, one] {
+            let found = check(&schema, &json!({ "surplus": "canary" }));
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert!(found[0].starts_with("/: ") && found[0].contains("'surplus'"), "{found:?}");
+            assert!(!found[0].contains("canary"), "{found:?}");
+        }
     }
 
     #[test]

@@ -39,11 +39,8 @@ fn pointer(path: &Path) -> String {
     let mut spelled = String::new();
     for segment in path {
         match segment {
-            Segment::Seq { index } => spelled.push_str(&format!("/{index}")),
-            Segment::Map { key } => {
-                spelled.push('/');
-                spelled.push_str(&key.replace('~', "~0").replace('/', "~1"));
-            }
+            Segment::Seq { index } => spelled.extend(["/", &index.to_string()]),
+            Segment::Map { key } => spelled.extend(["/", &key.replace('~', "~0").replace('/', "~1")]),
             Segment::Enum { .. } | Segment::Unknown => {}
         }
     }

@@ -123,7 +123,7 @@ impl Request {
             }
             (Err(_), _) => self.problem(format!("{name:?} is no header name")),
             (_, Err(_)) => {
-                self.problem(format!("the value of header {name:?} has characters that no header may have"))
+                self.problem(format!("the value of header {name:?} has characters that no header may have"));
             }
         }
         self

@@ -80,12 +80,7 @@ impl Response {
     }
 
     async fn into_bytes(self) -> Result<(Parts, Vec<u8>), FetchError> {
-        let body = match self.body {
-            Body::Whole(bytes) => bytes,
-            #[cfg(target_family = "wasm")]
-            Body::Arriving(body) => crate::sandbox::read(body).await?,
-        };
-        Ok((self.head, body))
+        Ok((self.head, self.body.read().await?))
     }
 }
 
@@ -94,6 +89,22 @@ enum Body {
     Whole(Vec<u8>),
     #[cfg(target_family = "wasm")]
     Arriving(wasip2::http::types::IncomingBody),
+}
+
+impl Body {
+    #[cfg(target_family = "wasm")]
+    async fn read(self) -> Result<Vec<u8>, FetchError> {
+        match self {
+            Self::Whole(bytes) => Ok(bytes),
+            Self::Arriving(body) => crate::sandbox::read(body).await,
+        }
+    }
+
+    #[cfg(not(target_family = "wasm"))]
+    fn read(self) -> std::future::Ready<Result<Vec<u8>, FetchError>> {
+        let Self::Whole(bytes) = self;
+        std::future::ready(Ok(bytes))
+    }
 }
 
 /// Status 200 with the value as JSON.

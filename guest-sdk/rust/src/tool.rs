@@ -12,6 +12,7 @@ use crate::arguments::{self, Misfit};
 use crate::error::CallError;
 use crate::{Ctx, IntoToolResult, ToolResult, schema};
 
+type Handler = Box<dyn Fn(&str, Ctx) -> PendingResult>;
 type PendingResult = Pin<Box<dyn Future<Output = Result<ToolResult, CallError>>>>;
 
 /// A tool of a [`Toolkit`](crate::Toolkit).
@@ -25,7 +26,7 @@ pub struct Tool {
     // Invariant: a call makes no schema. They are made when the definition is asked for.
     input: fn() -> Value,
     output: fn() -> Option<Value>,
-    handler: Box<dyn Fn(&str, Ctx) -> PendingResult>,
+    handler: Handler,
 }
 
 impl Tool {

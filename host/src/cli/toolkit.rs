@@ -60,7 +60,7 @@ async fn inspect_locally(component: &[u8]) -> Result<Inspected, CliError> {
     let settings =
         Settings::load(Sources::default(), None).map_err(|error| CliError::new(error.to_string()))?;
     let sandbox = Sandbox::new(app::limits(&settings), Egress::new(EgressSettings::default()))
-        .map_err(|error| CliError::new(format!("cannot start the sandbox: {error:#}")))?;
+        .map_err(|error| CliError::new(format!("cannot start the sandbox: {error}")))?;
     inspect(&sandbox, component, &std::env::temp_dir()).await.map_err(|error| match error {
         ToolkitError::Refused(problems) => {
             let lines: String = problems.0.iter().map(|problem| format!("\n  {problem}")).collect();

@@ -3,19 +3,39 @@
 //! Local mode is for one machine: the server is its own authorization server, on loopback
 //! addresses only. With an external provider nothing of this is constructed.
 
+mod authorization_server;
+mod authorize;
 mod key_file;
+mod oauth_error;
+mod parameters;
+mod pkce;
+mod redirect_uri;
+mod register;
+mod scopes;
+mod secret;
+mod short_lived;
+mod store;
+#[cfg(test)]
+mod tests;
+mod token;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::jwk::{Jwk, PublicKeyUse, ThumbprintHash};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use secrecy::SecretString;
 use serde_json::{Value, json};
+
+pub use self::authorization_server::{AuthorizationServer, Lifetimes};
+pub use self::authorize::{AuthorizeError, Consent, Step};
+pub use self::oauth_error::{EndpointError, ErrorCode, OAuthError};
+pub use self::redirect_uri::{Destination, RedirectUri};
+pub use self::register::Registration;
+pub use self::scopes::Scopes;
+pub use self::token::Tokens;
 
 use super::keys::KeySet;
 use super::now;
@@ -142,7 +162,7 @@ impl LocalIssuer {
             "scope": grant.scopes.join(" "),
             "iat": issued,
             "exp": issued.saturating_add(grant.lifetime.as_secs()),
-            "jti": token_id(),
+            "jti": secret::random_text::<16>(),
         });
         let token = jsonwebtoken::encode(&header, &claims, &self.signing_key);
         token.expect("the signing key was used once when it was opened").into()
@@ -161,11 +181,4 @@ impl fmt::Debug for LocalIssuer {
             .field("key_id", &self.key_id)
             .finish_non_exhaustive()
     }
-}
-
-/// 128 random bits.
-fn token_id() -> String {
-    let mut bytes = [0; 16];
-    aws_lc_rs::rand::fill(&mut bytes).expect("the system has random numbers");
-    URL_SAFE_NO_PAD.encode(bytes)
 }

@@ -100,7 +100,7 @@ pub enum Fault {
     Deadline(Duration),
     /// It ran into the named limit and gave up.
     Limit(&'static str),
-    /// Its result is larger than it may be.
+    /// Its result, or what it passed in one host call, is larger than it may be.
     ResultTooLarge,
     /// It trapped, or broke the contract.
     Trap(String),
@@ -197,8 +197,15 @@ pub(super) fn fault(error: &wasmtime::Error, state: &State) -> Fault {
     }
     match error.downcast_ref::<Trap>() {
         Some(Trap::StackOverflow) => Fault::Limit("stack limit"),
+        _ if is_too_much_at_once(error) => Fault::ResultTooLarge,
         _ => Fault::Trap(format!("{error:?}")),
     }
+}
+
+/// Whether the guest handed the host more than `set_hostcall_fuel` allows. That error has no type,
+/// so it is known by its words; the specification test of a large result notices when they change.
+fn is_too_much_at_once(error: &wasmtime::Error) -> bool {
+    error.root_cause().to_string().contains("fuel allocated for hostcalls")
 }
 
 impl From<tools::CallError> for CallError {

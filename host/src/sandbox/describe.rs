@@ -59,21 +59,15 @@ pub(super) async fn describe(
     });
     match answer.await {
         Ok(Ok(definition)) => convert(definition),
-        Ok(Err(error)) => Err(DescribeError::Failed(explain(&fault(&error, store.data())))),
+        Ok(Err(error)) => Err(DescribeError::Failed(explain(&error, store.data()))),
         Err(_elapsed) => Err(DescribeError::Deadline),
     }
 }
 
-/// The first line says it to a person; the wasm backtrace below it is for nobody here.
-fn explain(fault: &Fault) -> String {
-    match fault {
-        Fault::Trap(detail) => detail
-            .lines()
-            .filter(|line| !line.trim().is_empty())
-            .next_back()
-            .unwrap_or_default()
-            .trim()
-            .to_owned(),
+/// The first cause says it to a person; the backtrace around it is for nobody here.
+fn explain(error: &wasmtime::Error, state: &State) -> String {
+    match fault(error, state) {
+        Fault::Trap(_) => error.root_cause().to_string(),
         Fault::Limit(limit) => format!("it ran into the {limit}"),
         Fault::Deadline(_) | Fault::ResultTooLarge => "its answer is too large or too late".to_owned(),
     }

@@ -28,7 +28,7 @@ pub struct Limits {
 }
 
 /// How long `describe` may take: it only builds a value.
-pub(super) const DESCRIBE_TIME: Duration = Duration::from_secs(1);
+pub(super) const DESCRIBE_TIME: Duration = Duration::from_secs(3);
 
 /// Enforces the memory bounds of one store and remembers what was refused.
 #[derive(Debug)]

@@ -54,6 +54,7 @@ impl Artifacts {
             for folder in [&folders.uploads, &folders.components, &folders.code] {
                 fs::create_dir_all(folder)?;
             }
+            remove_siblings(&folders.code)?;
             Ok(Self(Arc::new(folders)))
         })
         .await
@@ -159,6 +160,18 @@ pub(super) fn write_code(folder: &Path, code: &[u8]) -> io::Result<NamedTempFile
 /// A rename is durable once the folder is.
 fn sync_folder_of(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+/// Machine code of other engine versions is of no use to this one.
+fn remove_siblings(folder: &Path) -> io::Result<()> {
+    let Some(parent) = folder.parent() else { return Ok(()) };
+    for entry in fs::read_dir(parent)? {
+        let path = entry?.path();
+        if path != folder {
+            fs::remove_dir_all(&path)?;
+        }
+    }
+    Ok(())
 }
 
 fn remove_all_but(folder: &Path, kept: &HashSet<String>) -> io::Result<()> {

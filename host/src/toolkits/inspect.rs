@@ -66,7 +66,7 @@ async fn compile(sandbox: &Sandbox, component: &[u8], folder: &Path) -> Result<N
     let compiled = tokio::task::spawn_blocking(move || {
         let code = sandbox
             .compile(&component)
-            .map_err(|error| vec![problem("component", format!("it cannot be compiled: {error:#}"))])?;
+            .map_err(|error| vec![problem("component", format!("it cannot be compiled: {error}"))])?;
         Ok(write_code(&folder, &code)?)
     });
     compiled.await.map_err(|panic| ToolkitError::Storage(panic.to_string()))?

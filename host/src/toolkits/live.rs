@@ -1,5 +1,8 @@
 //! One live toolkit, and its machine code once it is needed.
 
+use std::fmt::Display;
+use std::fs;
+
 use kitbag_manifest::schema::Schema;
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition, Visibility};
 use thiserror::Error;
@@ -116,15 +119,11 @@ fn load_or_recompile(
     let path = artifacts.code(digest);
     match sandbox.load(&path, grants) {
         Ok(loaded) => return Ok(loaded),
-        Err(error) => warn!(%digest, error = format!("{error:#}"), "compiling the component again"),
+        Err(error) => warn!(%digest, %error, "compiling the component again"),
     }
-    recompile(sandbox, artifacts, digest)
-        .and_then(|()| sandbox.load(&path, grants))
-        .map_err(|error| NotReady(format!("component {digest} cannot be loaded: {error:#}")))
-}
-
-fn recompile(sandbox: &Sandbox, artifacts: &Artifacts, digest: &str) -> wasmtime::Result<()> {
-    let component = std::fs::read(artifacts.component(digest))?;
-    artifacts.keep_code(digest, &sandbox.compile(&component)?)?;
-    Ok(())
+    let lost = |error: &dyn Display| NotReady(format!("component {digest} cannot be loaded: {error}"));
+    let component = fs::read(artifacts.component(digest)).map_err(|error| lost(&error))?;
+    let code = sandbox.compile(&component).map_err(|error| lost(&error))?;
+    artifacts.keep_code(digest, &code).map_err(|error| lost(&error))?;
+    sandbox.load(&path, grants).map_err(|error| lost(&error))
 }

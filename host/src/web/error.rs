@@ -2,6 +2,8 @@
 //!
 //! Errors are `application/problem+json` (RFC 9457). What went wrong inside stays in the log.
 
+mod oauth;
+
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -31,9 +31,3 @@ pub(super) async fn authorization_server(
     })?;
     Ok(([(header::CONTENT_TYPE, "application/json")], metadata))
 }
-
-/// The keys of the local issuer (RFC 7517); with an external one there are none here.
-pub(super) async fn jwks(State(shared): State<Shared>) -> Result<Json<Value>, WebError> {
-    let local = shared.local_issuer.as_ref();
-    local.map(|issuer| Json(issuer.jwks())).ok_or_else(WebError::nothing_here)
-}

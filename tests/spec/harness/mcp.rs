@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use super::{Answer, Http, Outcome};
+use super::{Answer, Http, Outcome, within};
 
 /// A revision of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +76,22 @@ impl User {
     pub(crate) fn start_call(&self, tool: &str, arguments: Value) -> JoinHandle<Outcome> {
         let (user, tool) = (self.clone(), tool.to_owned());
         tokio::spawn(async move { user.call(&tool, arguments).await })
+    }
+
+    /// Starts a call and waits until it runs, on a server that lets each user run one at a time:
+    /// `other`, a tool that ends at once, is then turned away.
+    pub(crate) async fn occupy(&self, tool: &str, arguments: Value, other: &str) -> JoinHandle<Outcome> {
+        within("the call's start", async {
+            let mut running = self.start_call(tool, arguments.clone());
+            while !self.call(other, json!({})).await.is_busy() {
+                if running.is_finished() {
+                    // It came while the other tool ran, and was turned away itself.
+                    running = self.start_call(tool, arguments.clone());
+                }
+            }
+            running
+        })
+        .await
     }
 
     /// Sends a JSON-RPC request and returns the whole reply.

@@ -87,7 +87,12 @@ impl Kitbag {
             scopes: &["profile"],
             lifetime: Duration::from_hours(1),
         });
-        User::new(self.anonymous(), token.expose_secret())
+        self.with_token(token.expose_secret())
+    }
+
+    /// Whoever the token says.
+    pub(crate) fn with_token(&self, token: &str) -> User {
+        User::new(self.anonymous(), token)
     }
 
     /// The user who may deploy.

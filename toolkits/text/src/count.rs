@@ -40,7 +40,7 @@ pub(crate) async fn count(args: CountArgs, _ctx: Ctx) -> Result<Structured<Count
         paragraphs: paragraphs(text),
     };
     let summary = format!(
-        "{} words, {} characters ({} without spaces), {} lines, {} sentences, {} paragraphs",
+        "words: {}, characters: {} ({} without spaces), lines: {}, sentences: {}, paragraphs: {}",
         counts.words,
         counts.characters,
         counts.characters_without_spaces,
@@ -111,7 +111,7 @@ mod tests {
 
         assert_eq!(
             outcome.text(),
-            "2 words, 5 characters (4 without spaces), 1 lines, 1 sentences, 1 paragraphs"
+            "words: 2, characters: 5 (4 without spaces), lines: 1, sentences: 1, paragraphs: 1"
         );
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct SortArgs {
     descending: bool,
 }
 
-#[derive(Default, Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum SortKey {
     /// The alphabet, without regard to case.
@@ -51,7 +51,7 @@ pub(crate) async fn sort_lines(args: SortArgs, _ctx: Ctx) -> Result<String> {
     let mut lines: Vec<&str> = args.text.lines().collect();
     // Stable: lines that compare equal keep their order, whichever way the others go.
     match args.by {
-        SortKey::Text => sort(&mut lines, |line| line.to_lowercase(), String::cmp, args.descending),
+        SortKey::Text => sort(&mut lines, str::to_lowercase, String::cmp, args.descending),
         SortKey::Length => sort(&mut lines, |line| line.graphemes(true).count(), usize::cmp, args.descending),
         SortKey::Number => {
             let unnumbered: Vec<_> = lines.extract_if(.., |line| leading_number(line).is_none()).collect();

@@ -78,6 +78,7 @@ impl Platform {
     }
 
     pub(crate) async fn fetch(&self, request: Request) -> Result<Response, FetchError> {
+        request.check()?;
         let url = Url::parse(request.url()).map_err(|error| FetchError::InvalidRequest(error.to_string()))?;
         if !egress::allows(&self.0.definition.egress, &url) {
             let host = egress::entry_for(&url);

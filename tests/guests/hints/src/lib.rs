@@ -7,7 +7,9 @@ use guest_support::{
 guest_support::toolkit!(describe, call);
 
 fn describe() -> ToolkitDefinition {
-    let plain = tool("plain", "Sets no hint.");
+    let nothing = r#"{"type":"object","additionalProperties":false}"#.to_owned();
+    let plain =
+        ToolDefinition { input_schema: nothing, ..tool("plain", "Sets no hint and takes no argument.") };
     let mutating = ToolDefinition { mutating: true, ..tool("mutating", "Changes state.") };
     let explicit = ToolDefinition {
         title: Some("Explicit".to_owned()),

@@ -18,7 +18,7 @@ impl Upstream {
         let address = listener.local_addr().expect("the listener is bound");
         thread::spawn(move || {
             for connection in listener.incoming() {
-                serve(connection.expect("the connection is from this process"), &answer);
+                serve(&connection.expect("the connection is from this process"), &answer);
             }
         });
         Self { address }
@@ -48,15 +48,15 @@ impl Upstream {
     }
 }
 
-fn serve(connection: TcpStream, answer: impl Fn(Request) -> (u16, Value)) {
-    let mut reader = BufReader::new(&connection);
+fn serve(mut connection: &TcpStream, answer: impl Fn(Request) -> (u16, Value)) {
+    let mut reader = BufReader::new(connection);
     let head = read_head(&mut reader).expect("a request");
     let target = head.split(' ').nth(1).expect("a request line");
 
     let (status, body) = answer(Request::get(format!("http://upstream{target}")));
 
     let body = body.to_string();
-    write!(&connection, "HTTP/1.1 {status} -\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+    write!(connection, "HTTP/1.1 {status} -\r\ncontent-length: {}\r\n\r\n{body}", body.len())
         .expect("the test reads on");
 }
 

@@ -1,0 +1,260 @@
+//! Each grant, paired with its denial.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::{Text, bare, nothing};
+use crate::future::join_all;
+use crate::prelude::*;
+
+async fn read(args: Text, ctx: Ctx) -> Result<String> {
+    let response = ctx.fetch(args.text).await?;
+    Ok(format!("{} {}", response.status().as_u16(), response.text().await?))
+}
+
+fn fetching(toolkit: Toolkit, url: &str) -> Outcome {
+    let call = Call::new("read").args(json!({ "text": url })).fetch(|_| Response::new(418, "tea"));
+    dispatch(&toolkit.tool(Tool::new("read", read).description("d")), call)
+}
+
+#[test]
+fn a_listed_host_is_reached() {
+    let outcome = fetching(bare().egress("a.example").egress("b.example:8443"), "https://b.example:8443/x");
+
+    assert_eq!(outcome.text(), "418 tea");
+    assert_eq!(outcome.requests()[0].url(), "https://b.example:8443/x");
+}
+
+#[test]
+fn a_host_that_is_not_listed_is_a_network_error_that_names_the_line_to_add() {
+    for (url, line) in [
+        ("https://evil.example/x", r#"add .egress("evil.example")"#),
+        ("https://a.example:8443/x", r#"add .egress("a.example:8443")"#),
+    ] {
+        let outcome = fetching(bare().egress("a.example"), url);
+
+        let detail = outcome.detail().expect("a network error is for the log");
+        assert!(detail.starts_with("network error: ") && detail.contains(line), "{detail}");
+        assert!(outcome.requests().is_empty());
+    }
+    assert!(!fetching(bare(), "https://a.example/").is_ok());
+}
+
+#[test]
+fn several_requests_are_in_flight_at_once() {
+    let toolkit = bare().egress("a.example").tool(
+        Tool::new("all", async |_: NoArgs, ctx: Ctx| {
+            let all = join_all(
+                (0..3).map(|page| ctx.fetch(Request::get("https://a.example/").query("page", page))),
+            );
+            Ok::<_, Failure>(all.await.into_iter().flatten().count().to_string())
+        })
+        .description("d"),
+    );
+
+    let outcome = dispatch(&toolkit, Call::new("all").fetch(|_| json!({})));
+
+    assert_eq!(outcome.text(), "3");
+    assert_eq!(outcome.most_in_flight(), 3);
+}
+
+#[test]
+fn requests_that_are_awaited_one_by_one_are_alone_in_flight() {
+    let toolkit = bare().egress("a.example").tool(
+        Tool::new("each", async |_: NoArgs, ctx: Ctx| -> Result<&'static str> {
+            ctx.fetch("https://a.example/1").await?;
+            ctx.fetch("https://a.example/2").await?;
+            Ok("done")
+        })
+        .description("d"),
+    );
+
+    assert_eq!(dispatch(&toolkit, Call::new("each").fetch(|_| json!({}))).most_in_flight(), 1);
+}
+
+async fn peek(args: Text, ctx: Ctx) -> Result<String> {
+    Ok(ctx.secret(&args.text).await?.unwrap_or_else(|| "not set".to_owned()))
+}
+
+async fn need(args: Text, ctx: Ctx) -> Result<String> {
+    ctx.require_secret(&args.text).await
+}
+
+fn secretive(tool: &str, name: &str, call: impl FnOnce(Call) -> Call) -> Outcome {
+    let toolkit = bare()
+        .secret("API_KEY")
+        .tool(Tool::new("peek", peek).description("d"))
+        .tool(Tool::new("need", need).description("d"));
+    dispatch(&toolkit, call(Call::new(tool).args(json!({ "text": name }))))
+}
+
+#[test]
+fn a_declared_credential_is_read() {
+    let set = |call: Call| call.secret("API_KEY", "k-1");
+
+    assert_eq!(secretive("peek", "API_KEY", set).text(), "k-1");
+    assert_eq!(secretive("need", "API_KEY", set).text(), "k-1");
+}
+
+#[test]
+fn a_credential_without_a_value_is_nothing_or_an_error_that_says_how_to_set_it() {
+    assert_eq!(secretive("peek", "API_KEY", |call| call).text(), "not set");
+    assert_eq!(
+        secretive("need", "API_KEY", |call| call).to_json(),
+        json!({
+            "ok": false,
+            "code": "TOOL_ERROR",
+            "error": "The credential API_KEY is not set. Set it with: kitbag secret set books API_KEY --from-stdin",
+            "retryable": false,
+        })
+    );
+}
+
+#[test]
+fn a_credential_that_is_not_declared_is_a_failure() {
+    for tool in ["peek", "need"] {
+        let outcome = secretive(tool, "OTHER_KEY", |call| call.secret("API_KEY", "k-1"));
+
+        assert_eq!(outcome.failure().error, "The tool failed.");
+        assert!(outcome.detail().expect("a story").contains(r#"add .secret("OTHER_KEY")"#));
+    }
+}
+
+#[test]
+#[should_panic(expected = "secret OTHER_KEY: not declared")]
+fn a_credential_that_nobody_could_set_is_a_mistake_of_the_test() {
+    secretive("peek", "API_KEY", |call| call.secret("OTHER_KEY", "x"));
+}
+
+/// Tries all three methods, one after the other, and tells how each went.
+async fn study(_: NoArgs, ctx: Ctx) -> Result<String> {
+    let Some(svc) = ctx.svc() else { return Ok("no knowledge base".to_owned()) };
+    let found = match svc.search("whale", SearchOptions::default()).await {
+        Ok(results) => results.into_iter().map(|result| result.document.title).collect(),
+        Err(error) => error.to_string(),
+    };
+    let read = svc.get_document("d2").await.map_or_else(|error| error.to_string(), |document| document.text);
+    let minutes =
+        IngestDocument { title: "Minutes".into(), text: Some("…".into()), ..IngestDocument::default() };
+    let stored =
+        svc.ingest(vec![minutes]).await.map_or_else(|error| error.to_string(), |count| count.to_string());
+    Ok([found, read, stored].join("\n"))
+}
+
+fn studying(toolkit: Toolkit) -> Outcome {
+    let document = |id: &str, title: &str, text: &str| Document {
+        summary: DocumentSummary { id: id.into(), title: title.into(), ..DocumentSummary::default() },
+        text: text.into(),
+    };
+    let call = Call::new("study").document(document("d1", "Walden", "A pond.")).document(document(
+        "d2",
+        "Moby Dick",
+        "A white Whale.",
+    ));
+    dispatch(&toolkit.tool(Tool::new("study", study).description("d")), call)
+}
+
+#[test]
+fn a_scope_grants_its_own_part_of_the_knowledge_base() {
+    let refused = |scope: &str| {
+        format!("The knowledge base refused the request: the toolkit does not declare the scope {scope}")
+    };
+    let search = studying(bare().scope(Scope::Search));
+    let ingest = studying(bare().scope(Scope::Ingest));
+    let both = studying(bare().scope(Scope::Search).scope(Scope::Ingest));
+
+    assert_eq!(search.text(), format!("Moby Dick\nA white Whale.\n{}", refused("svc:ingest")));
+    assert!(search.ingested().is_empty());
+    assert_eq!(ingest.text(), [refused("svc:search"), refused("svc:search"), "1".into()].join("\n"));
+    assert_eq!(both.text(), "Moby Dick\nA white Whale.\n1");
+    assert_eq!(both.ingested()[0].title, "Minutes");
+}
+
+#[test]
+fn without_a_scope_there_is_no_knowledge_base() {
+    assert_eq!(studying(bare()).text(), "no knowledge base");
+}
+
+#[test]
+fn a_document_without_a_body_is_refused_and_nothing_is_stored() {
+    let toolkit = bare().scope(Scope::Ingest).tool(
+        Tool::new("save", async |_: NoArgs, ctx: Ctx| -> Result<String> {
+            let good =
+                IngestDocument { title: "A".into(), text: Some("a".into()), ..IngestDocument::default() };
+            let bad = IngestDocument { title: "B".into(), ..IngestDocument::default() };
+            let svc = ctx.svc().context("the scope is declared")?;
+            Ok(svc.ingest(vec![good, bad]).await?.to_string())
+        })
+        .description("d"),
+    );
+
+    let outcome = dispatch(&toolkit, Call::new("save"));
+
+    assert!(outcome.failure().error.contains("documents[1].text: is required"), "{outcome:?}");
+    assert!(outcome.ingested().is_empty());
+}
+
+#[test]
+fn settings_are_the_users_over_the_defaults() {
+    #[derive(Deserialize, Serialize)]
+    struct Settings {
+        language: String,
+        limit: Option<u8>,
+    }
+
+    let toolkit = bare()
+        .config("language", Setting::string("Language").default("en"))
+        .config("limit", Setting::number("Limit"))
+        .tool(
+            Tool::new("show", async |_: NoArgs, ctx: Ctx| -> Result<String> {
+                let settings: Settings = ctx.config_as()?;
+                let typed = serde_json::to_value(settings)?;
+                Ok(format!("{} {} {typed}", ctx.user_id(), Value::Object(ctx.config().clone())))
+            })
+            .description("d"),
+        );
+    let defaults = dispatch(&toolkit, Call::new("show"));
+    let chosen =
+        dispatch(&toolkit, Call::new("show").user("ana").config("language", "de").config("limit", 3));
+
+    assert_eq!(defaults.text(), r#"test-user {"language":"en"} {"language":"en","limit":null}"#);
+    assert_eq!(chosen.text(), r#"ana {"language":"de","limit":3} {"language":"de","limit":3}"#);
+}
+
+#[test]
+#[should_panic(expected = "config language: not declared")]
+fn a_setting_that_nobody_could_make_is_a_mistake_of_the_test() {
+    let toolkit = bare().tool(Tool::new("t", nothing).description("d"));
+    dispatch(&toolkit, Call::new("t").config("language", "en"));
+}
+
+#[test]
+fn the_log_holds_values_and_is_always_granted() {
+    let toolkit = bare().tool(
+        Tool::new("t", async |_: NoArgs, ctx: Ctx| {
+            log!(ctx, "found", 3, json!({ "took": 0.5 }));
+            ctx.log("done");
+            "ok"
+        })
+        .description("d"),
+    );
+
+    let outcome = dispatch(&toolkit, Call::new("t"));
+
+    assert_eq!(outcome.log(), [vec![json!("found"), json!(3), json!({ "took": 0.5 })], vec![json!("done")]]);
+}
+
+#[test]
+fn an_upstream_may_count_and_fail() {
+    let seen = Rc::new(Cell::new(0));
+    let counter = Rc::clone(&seen);
+    let call = Call::new("read").args(json!({ "text": "https://a.example/" })).fetch(move |_| {
+        counter.set(counter.get() + 1);
+        FetchError::Network("connection refused".into())
+    });
+
+    let outcome = dispatch(&bare().egress("a.example").tool(Tool::new("read", read).description("d")), call);
+
+    assert_eq!(outcome.detail(), Some("network error: connection refused"));
+    assert_eq!(seen.get(), 1);
+}

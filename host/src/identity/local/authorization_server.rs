@@ -1,0 +1,110 @@
+//! The endpoints of the local issuer, without their HTTP.
+//!
+//! A sign-in goes `register → authorize → (a person) → decide → token → token → …`; each step is a
+//! file. What must survive a restart is in the database, as SHA-256 where it is a secret; consents
+//! that are being asked for, and codes, live for minutes and in memory.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::authorize::Authorization;
+use super::redirect_uri::RedirectUri;
+use super::short_lived::ShortLived;
+use super::store::Store;
+use super::token::Code;
+use super::{ErrorCode, LocalIssuer, OAuthError};
+use crate::database::Database;
+
+/// Registers clients, asks people, and issues tokens.
+pub struct AuthorizationServer {
+    pub(super) issuer: Arc<LocalIssuer>,
+    pub(super) store: Store,
+    pub(super) lifetimes: Lifetimes,
+    /// Requests that a person is looking at.
+    pub(super) pending: Mutex<ShortLived<Authorization>>,
+    /// Held until the grant of a code is stored, so that a replay finds what it must revoke.
+    pub(super) codes: tokio::sync::Mutex<ShortLived<Code>>,
+}
+
+/// How long things are good.
+#[derive(Clone, Copy, Debug)]
+pub struct Lifetimes {
+    /// A consent page.
+    pub consent: Duration,
+    /// A code, from the consent to the client's token request.
+    pub code: Duration,
+    /// An access token.
+    pub access_token: Duration,
+    /// A refresh token that is not used.
+    pub refresh_token: Duration,
+}
+
+impl Default for Lifetimes {
+    fn default() -> Self {
+        Self {
+            consent: Duration::from_mins(10),
+            code: Duration::from_mins(2),
+            access_token: Duration::from_hours(1),
+            refresh_token: Duration::from_hours(24 * 30),
+        }
+    }
+}
+
+/// A registered client.
+#[derive(Clone, Debug)]
+pub(super) struct Client {
+    pub(super) id: String,
+    pub(super) name: Option<String>,
+    redirect_uris: Vec<String>,
+}
+
+impl AuthorizationServer {
+    /// A server that issues tokens of `issuer`, with its clients and grants in `database`.
+    pub fn new(issuer: Arc<LocalIssuer>, database: Database, lifetimes: Lifetimes) -> Self {
+        Self {
+            issuer,
+            store: Store::new(database),
+            lifetimes,
+            pending: Mutex::new(ShortLived::new(lifetimes.consent)),
+            codes: tokio::sync::Mutex::new(ShortLived::new(lifetimes.code)),
+        }
+    }
+
+    /// The issuer of the tokens.
+    pub fn issuer(&self) -> &LocalIssuer {
+        &self.issuer
+    }
+
+    pub(super) async fn client(&self, id: &str) -> sqlx::Result<Option<Client>> {
+        Ok(self.store.client(id).await?.map(|row| Client {
+            redirect_uris: serde_json::from_str(&row.redirect_uris).unwrap_or_default(),
+            id: row.id,
+            name: row.name,
+        }))
+    }
+
+    /// Checks a resource indicator (RFC 8707): a token for another server is not ours to give.
+    pub(super) fn check_resource(&self, resource: Option<&str>) -> Result<(), OAuthError> {
+        let base_url = self.issuer.issuer();
+        let own = resource.is_none_or(|resource| {
+            let path = resource.strip_prefix(base_url);
+            path.is_some_and(|path| ["", "/", "/mcp"].contains(&path))
+        });
+        if own { Ok(()) } else { Err(ErrorCode::InvalidTarget.because("the resource is not this server")) }
+    }
+}
+
+impl Client {
+    /// Whether the client registered this address.
+    pub(super) fn may_be_answered_at(&self, requested: &RedirectUri) -> bool {
+        let mut registered = self.redirect_uris.iter().filter_map(|text| RedirectUri::parse(text).ok());
+        registered.any(|registered| registered.admits(requested))
+    }
+}
+
+impl fmt::Debug for AuthorizationServer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("AuthorizationServer").field("issuer", &self.issuer).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,177 @@
+//! The authorization endpoint (RFC 6749, section 3.1): asks a person, and sends the answer back.
+//!
+//! Invariant: a browser is sent only to an address that the client has registered. Until client and
+//! address are known, an error is a page.
+
+use std::sync::PoisonError;
+
+use tracing::info;
+
+use super::authorization_server::Client;
+use super::parameters::Parameters;
+use super::pkce::Challenge;
+use super::redirect_uri::RedirectUri;
+use super::register::misleads;
+use super::scopes::Scopes;
+use super::token::Code;
+use super::{AuthorizationServer, ErrorCode, OAuthError};
+
+/// What happens to a browser that came with an authorization request.
+#[derive(Debug)]
+pub enum Step {
+    /// A person is asked.
+    Ask(Consent),
+    /// The browser goes back to the client, at this URL, with an error.
+    Return(String),
+}
+
+/// What a person is asked.
+#[derive(Debug)]
+pub struct Consent {
+    /// Names the question in its answer; good once, for minutes.
+    pub request_id: String,
+    /// What the client calls itself; anything can call itself anything.
+    pub client_name: Option<String>,
+    /// Where the answer goes.
+    pub redirect_uri: RedirectUri,
+    /// What is asked for.
+    pub scopes: Scopes,
+}
+
+/// Why a browser cannot be sent back to the client: what its person is told instead.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthorizeError {
+    /// Registrations can be dropped, and clients keep their id.
+    #[error("This application is not registered here. Remove the connection in it, and connect again.")]
+    UnknownClient,
+    /// Whoever made the link wants the code for themselves, or made a mistake.
+    #[error("The application did not register the address that it wants to be answered at.")]
+    UnknownRedirectUri,
+    /// Client or address is missing, or there twice.
+    #[error("The link that led here is not a complete sign-in request.")]
+    Malformed,
+    /// It was answered before, or waited for too long.
+    #[error("This sign-in has ended or was answered before. Start again in the application.")]
+    NoSuchRequest,
+    /// A name that cannot be shown, or too long a one.
+    #[error("A user name has 1 to 64 characters, and no control characters. Go back and choose another.")]
+    UserName,
+    /// For a reason of ours.
+    #[error("The server could not read who asks.")]
+    Storage(#[from] sqlx::Error),
+}
+
+/// What a client asked for, checked.
+#[derive(Clone, Debug)]
+pub(super) struct Authorization {
+    pub(super) client_id: String,
+    pub(super) redirect_uri: RedirectUri,
+    pub(super) state: Option<String>,
+    pub(super) scopes: Scopes,
+    pub(super) challenge: Challenge,
+}
+
+/// In characters.
+const LONGEST_USER_NAME: usize = 64;
+
+impl AuthorizationServer {
+    /// Checks an authorization request, the query of its URL.
+    pub async fn authorize(&self, query: &str) -> Result<Step, AuthorizeError> {
+        let parameters = Parameters::parse(query);
+        let (client, redirect_uri) = self.who_asks(&parameters).await?;
+        match self.what_is_asked(&parameters, &client, &redirect_uri) {
+            Ok(authorization) => {
+                let scopes = authorization.scopes.clone();
+                let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+                let request_id = pending.keep(authorization);
+                Ok(Step::Ask(Consent { request_id, client_name: client.name, redirect_uri, scopes }))
+            }
+            Err(error) => {
+                let state = parameters.get("state").unwrap_or_default();
+                Ok(Step::Return(self.answer_with_error(&redirect_uri, state, error)))
+            }
+        }
+    }
+
+    /// Takes a person's answer, a form with `request_id`, `decision` and `user`, and returns the URL at
+    /// which the client waits for it. Anything but `decision=allow` is a no.
+    pub async fn decide(&self, form: &str) -> Result<String, AuthorizeError> {
+        let parameters = Parameters::parse(form);
+        let field = |name| parameters.get(name).map_err(|_repeated| AuthorizeError::Malformed);
+        let request_id = field("request_id")?.ok_or(AuthorizeError::Malformed)?;
+        let allowed = field("decision")? == Some("allow");
+        let user = field("user")?.unwrap_or_default().trim();
+        // Before the request is taken: after a slip of the keyboard the page can be sent again.
+        if allowed && (user.is_empty() || user.chars().count() > LONGEST_USER_NAME || misleads(user)) {
+            return Err(AuthorizeError::UserName);
+        }
+        let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner).take(request_id);
+        let authorization = pending.ok_or(AuthorizeError::NoSuchRequest)?;
+        let (redirect_uri, state) = (authorization.redirect_uri.clone(), authorization.state.clone());
+        if !allowed {
+            let denied = ErrorCode::AccessDenied.because("the person did not agree");
+            return Ok(self.answer_with_error(&redirect_uri, state.as_deref(), denied));
+        }
+        info!(client.id = %authorization.client_id, user.id = user, "a client may act for a user");
+        let code = self.codes.lock().await.keep(Code::new(authorization, user.to_owned()));
+        Ok(self.answer(&redirect_uri, state.as_deref(), &[("code", &code)]))
+    }
+
+    /// The client and the address of its choice: once these are right, errors go there.
+    async fn who_asks(&self, parameters: &Parameters) -> Result<(Client, RedirectUri), AuthorizeError> {
+        let field = |name| parameters.get(name).ok().flatten().ok_or(AuthorizeError::Malformed);
+        let (client_id, redirect_uri) = (field("client_id")?, field("redirect_uri")?);
+        let client = self.client(client_id).await?.ok_or(AuthorizeError::UnknownClient)?;
+        match RedirectUri::parse(redirect_uri) {
+            Ok(uri) if client.may_be_answered_at(&uri) => Ok((client, uri)),
+            _ => Err(AuthorizeError::UnknownRedirectUri),
+        }
+    }
+
+    fn what_is_asked(
+        &self,
+        parameters: &Parameters,
+        client: &Client,
+        redirect_uri: &RedirectUri,
+    ) -> Result<Authorization, OAuthError> {
+        let invalid = |description| Err(ErrorCode::InvalidRequest.because(description));
+        let state = parameters.get("state")?.map(str::to_owned);
+        if parameters.require("response_type", "response_type is missing")? != "code" {
+            return Err(ErrorCode::UnsupportedResponseType.because("response_type must be code"));
+        }
+        if parameters.get("response_mode")?.is_some_and(|mode| mode != "query") {
+            return invalid("response_mode must be query");
+        }
+        if parameters.get("request")?.or(parameters.get("request_uri")?).is_some() {
+            return invalid("request objects are not supported");
+        }
+        // Without a method, RFC 7636 means plain, which shows the verifier to whoever sees the link.
+        if parameters.get("code_challenge_method")? != Some("S256") {
+            return invalid("code_challenge_method must be S256");
+        }
+        let challenge = parameters.require("code_challenge", "code_challenge is missing")?;
+        let Some(challenge) = Challenge::parse(challenge) else {
+            return invalid("code_challenge must be 43 characters of base64url");
+        };
+        self.check_resource(parameters.get("resource")?)?;
+        Ok(Authorization {
+            client_id: client.id.clone(),
+            redirect_uri: redirect_uri.clone(),
+            state,
+            scopes: parameters.get("scope")?.map_or_else(|| Ok(Scopes::all()), Scopes::parse)?,
+            challenge,
+        })
+    }
+
+    fn answer_with_error(&self, to: &RedirectUri, state: Option<&str>, error: OAuthError) -> String {
+        self.answer(to, state, &[("error", error.code.as_str()), ("error_description", error.description)])
+    }
+
+    /// An authorization response, with its issuer (RFC 9207).
+    fn answer(&self, to: &RedirectUri, state: Option<&str>, answer: &[(&str, &str)]) -> String {
+        let state = state.map(|state| ("state", state));
+        let issuer = ("iss", self.issuer.issuer());
+        let parameters: Vec<_> = answer.iter().copied().chain(state).chain([issuer]).collect();
+        to.with(&parameters)
+    }
+}

@@ -1,0 +1,154 @@
+//! What codes and refresh tokens are good for, and who they are good for.
+
+use super::*;
+
+#[tokio::test]
+async fn a_code_gives_tokens_for_the_person_who_agreed() {
+    let fixture = Fixture::new().await;
+    let client_id = fixture.client().await;
+    let code = fixture.code(&client_id, &[]).await;
+
+    let tokens = fixture.redeem(&client_id, &code, &[]).await.unwrap();
+
+    let claims = claims(&tokens);
+    assert_eq!(claims["sub"], "ana");
+    assert_eq!(claims["aud"], RESOURCE);
+    assert_eq!(claims["iss"], BASE_URL);
+    assert_eq!(claims["client_id"], *client_id);
+    assert_eq!(claims["scope"], "profile email offline_access");
+    assert_eq!(claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap(), 3600);
+    assert_eq!(tokens.expires_in.as_secs(), 3600);
+    assert!(tokens.refresh_token.is_some());
+}
+
+#[tokio::test]
+async fn a_code_is_good_for_the_request_it_was_issued_for_and_nothing_else() {
+    let fixture = Fixture::new().await;
+    let (client_id, other) = (fixture.client().await, fixture.client().await);
+    let wrong_verifier = VERIFIER.replace('d', "e");
+    for (changes, error) in [
+        (vec![("code_verifier", wrong_verifier.as_str())], ErrorCode::InvalidGrant),
+        (vec![("code_verifier", "short")], ErrorCode::InvalidGrant),
+        (vec![("code_verifier", "")], ErrorCode::InvalidRequest),
+        (vec![("code_verifier", VERIFIER), ("code_verifier", VERIFIER)], ErrorCode::InvalidRequest),
+        (vec![("redirect_uri", "http://localhost:6275/callback")], ErrorCode::InvalidGrant),
+        (vec![("redirect_uri", "")], ErrorCode::InvalidRequest),
+        (vec![("client_id", other.as_str())], ErrorCode::InvalidGrant),
+        (vec![("client_id", "guess")], ErrorCode::InvalidClient),
+        (vec![("client_id", "")], ErrorCode::InvalidRequest),
+        (vec![("resource", "https://other.example/mcp")], ErrorCode::InvalidTarget),
+        (vec![("code", "guess")], ErrorCode::InvalidGrant),
+        (vec![("code", "")], ErrorCode::InvalidRequest),
+        (vec![("grant_type", "")], ErrorCode::InvalidRequest),
+        (vec![("grant_type", "password")], ErrorCode::UnsupportedGrantType),
+        (vec![("grant_type", "client_credentials")], ErrorCode::UnsupportedGrantType),
+    ] {
+        let code = fixture.code(&client_id, &[]).await;
+
+        let outcome = fixture.redeem(&client_id, &code, &changes).await;
+
+        assert_refused(outcome, error, &format!("{changes:?}"));
+        // Whoever guesses has one guess.
+        if error == ErrorCode::InvalidGrant && changes[0].0 != "code" {
+            let second = fixture.redeem(&client_id, &code, &[]).await;
+            assert_refused(second, ErrorCode::InvalidGrant, &format!("again after {changes:?}"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_code_that_is_presented_again_takes_back_what_it_gave() {
+    let fixture = Fixture::new().await;
+    let client_id = fixture.client().await;
+    let code = fixture.code(&client_id, &[]).await;
+    let tokens = fixture.redeem(&client_id, &code, &[]).await.unwrap();
+
+    let replayed = fixture.redeem(&client_id, &code, &[]).await;
+
+    assert_refused(replayed, ErrorCode::InvalidGrant, "replay");
+    let refreshed = fixture.refresh(&client_id, &refresh_token(&tokens), &[]).await;
+    assert_refused(refreshed, ErrorCode::InvalidGrant, "refresh after replay");
+}
+
+#[tokio::test]
+async fn an_expired_code_or_refresh_token_is_refused() {
+    let fixture = Fixture::with(Lifetimes { code: Duration::ZERO, ..Lifetimes::default() }).await;
+    let client_id = fixture.client().await;
+    let code = fixture.code(&client_id, &[]).await;
+    assert_refused(fixture.redeem(&client_id, &code, &[]).await, ErrorCode::InvalidGrant, "code");
+
+    let fixture = Fixture::with(Lifetimes { refresh_token: Duration::ZERO, ..Lifetimes::default() }).await;
+    let (client_id, refresh_token) = fixture.signed_in().await;
+    let refreshed = fixture.refresh(&client_id, &refresh_token, &[]).await;
+    assert_refused(refreshed, ErrorCode::InvalidGrant, "refresh token");
+}
+
+#[tokio::test]
+async fn a_refresh_token_is_there_only_with_offline_access() {
+    let fixture = Fixture::new().await;
+    let client_id = fixture.client().await;
+    let code = fixture.code(&client_id, &[("scope", "email profile")]).await;
+
+    let tokens = fixture.redeem(&client_id, &code, &[]).await.unwrap();
+
+    assert!(tokens.refresh_token.is_none());
+    assert_eq!(claims(&tokens)["scope"], "profile email");
+}
+
+#[tokio::test]
+async fn each_refresh_gives_a_new_token_and_an_old_one_ends_the_grant() {
+    let fixture = Fixture::new().await;
+    let (client_id, first) = fixture.signed_in().await;
+
+    let second = refresh_token(&fixture.refresh(&client_id, &first, &[]).await.unwrap());
+    let tokens = fixture.refresh(&client_id, &second, &[]).await.unwrap();
+    let third = refresh_token(&tokens);
+
+    assert_eq!(claims(&tokens)["sub"], "ana");
+    assert!(first != second && second != third);
+    assert_refused(fixture.refresh(&client_id, &first, &[]).await, ErrorCode::InvalidGrant, "first again");
+    assert_refused(fixture.refresh(&client_id, &third, &[]).await, ErrorCode::InvalidGrant, "third");
+}
+
+#[tokio::test]
+async fn of_two_that_refresh_at_once_one_wins_and_the_grant_ends() {
+    let fixture = Fixture::new().await;
+    let (client_id, token) = fixture.signed_in().await;
+
+    let (one, other) =
+        tokio::join!(fixture.refresh(&client_id, &token, &[]), fixture.refresh(&client_id, &token, &[]));
+
+    let winners: Vec<_> = [one, other].into_iter().flatten().collect();
+    assert_eq!(winners.len(), 1);
+    let after = fixture.refresh(&client_id, &refresh_token(&winners[0]), &[]).await;
+    assert_refused(after, ErrorCode::InvalidGrant, "the winner's");
+}
+
+#[tokio::test]
+async fn a_refresh_token_is_good_for_its_client_its_scopes_and_this_server() {
+    let fixture = Fixture::new().await;
+    let client_id = fixture.client().await;
+    let code = fixture.code(&client_id, &[("scope", "profile offline_access")]).await;
+    let token = refresh_token(&fixture.redeem(&client_id, &code, &[]).await.unwrap());
+    let other = fixture.client().await;
+    let id = token.split_once('.').unwrap().0;
+
+    for (changes, error) in [
+        (vec![("client_id", other.as_str())], ErrorCode::InvalidGrant),
+        (vec![("scope", "profile email offline_access")], ErrorCode::InvalidScope),
+        (vec![("scope", "admin")], ErrorCode::InvalidScope),
+        (vec![("resource", "https://other.example/mcp")], ErrorCode::InvalidTarget),
+        (vec![("refresh_token", "")], ErrorCode::InvalidRequest),
+        (vec![("refresh_token", id)], ErrorCode::InvalidGrant),
+        (vec![("refresh_token", "guess.guess")], ErrorCode::InvalidGrant),
+        (vec![("refresh_token", &token), ("refresh_token", &token)], ErrorCode::InvalidRequest),
+    ] {
+        let outcome = fixture.refresh(&client_id, &token, &changes).await;
+        assert_refused(outcome, error, &format!("{changes:?}"));
+    }
+    let tokens = fixture.refresh(&client_id, &token, &[("scope", "profile")]).await.unwrap();
+    assert_eq!(claims(&tokens)["scope"], "profile");
+    // What was not asked for this time is still granted.
+    let tokens = fixture.refresh(&client_id, &refresh_token(&tokens), &[]).await.unwrap();
+    assert_eq!(claims(&tokens)["scope"], "profile offline_access");
+}

@@ -1,0 +1,142 @@
+//! Signing in with the local issuer, over HTTP. With an external issuer these routes do not exist.
+//!
+//! | path | for whom |
+//! |---|---|
+//! | `/oauth/register` | clients, once: RFC 7591 |
+//! | `/oauth/authorize` | a browser: the consent page, and its answer |
+//! | `/oauth/token` | clients: a code or a refresh token → tokens |
+//! | `/oauth/jwks` | whoever verifies a token |
+//!
+//! All of them answer only to the server's own name: a page that makes its name resolve to this
+//! machine (DNS rebinding) would otherwise be of the same origin as the consent page, and could press
+//! its button.
+
+mod guard;
+mod page;
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{DefaultBodyLimit, RawQuery, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router, middleware};
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::identity::{
+    AuthorizationServer, AuthorizeError, EndpointError, ErrorCode, OAuthError, Step, paths,
+};
+pub(super) use page::failure;
+
+/// In bytes; of a body or a query.
+const LARGEST_REQUEST: usize = 16 * 1024;
+
+/// The routes of `server`, which is reached at `base_url`.
+pub(super) fn routes<S>(server: Arc<AuthorizationServer>, base_url: &Url) -> Router<S>
+where
+    S: Clone + Send + Sync + 'static,
+{
+    let own = guard::Own::of(base_url);
+    let for_people = Router::new()
+        .route(paths::AUTHORIZE, get(authorize).post(decide))
+        .layer(middleware::from_fn_with_state(own.clone(), guard::refuse_other_pages));
+    let for_clients = Router::new()
+        .route(paths::REGISTER, post(register))
+        .route(paths::TOKEN, post(token))
+        .route(paths::JWKS, get(jwks))
+        .layer(super::open_to_any_page());
+    for_people
+        .merge(for_clients)
+        .layer(DefaultBodyLimit::max(LARGEST_REQUEST))
+        .layer(middleware::from_fn_with_state(own, guard::refuse_other_hosts))
+        .with_state(server)
+}
+
+async fn register(
+    State(server): State<Arc<AuthorizationServer>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<impl IntoResponse, EndpointError> {
+    let refused = OAuthError {
+        code: ErrorCode::InvalidClientMetadata,
+        description: "the body must be application/json of at most 16 KiB",
+    };
+    let body = body_of_type("application/json", &headers, body).ok_or(refused)?;
+    let registration = server.register(&body).await?;
+    Ok((StatusCode::CREATED, NOT_STORED, Json(registration)))
+}
+
+async fn authorize(
+    State(server): State<Arc<AuthorizationServer>>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, AuthorizeError> {
+    let query = query.filter(|query| query.len() <= LARGEST_REQUEST).ok_or(AuthorizeError::Malformed)?;
+    Ok(match server.authorize(&query).await? {
+        Step::Ask(consent) => page::consent(&consent),
+        Step::Return(url) => back_to_client(&url),
+    })
+}
+
+async fn decide(
+    State(server): State<Arc<AuthorizationServer>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, AuthorizeError> {
+    let form = form(&headers, body).ok_or(AuthorizeError::Malformed)?;
+    Ok(back_to_client(&server.decide(&form).await?))
+}
+
+async fn token(
+    State(server): State<Arc<AuthorizationServer>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<impl IntoResponse, EndpointError> {
+    let refused = OAuthError {
+        code: ErrorCode::InvalidRequest,
+        description: "the body must be application/x-www-form-urlencoded of at most 16 KiB",
+    };
+    let form = form(&headers, body).ok_or(refused)?;
+    let tokens = server.token(&form).await?;
+    let mut response = json!({
+        "access_token": tokens.access_token.expose_secret(),
+        "token_type": "Bearer",
+        "expires_in": tokens.expires_in.as_secs(),
+        "scope": tokens.scopes.to_string(),
+    });
+    if let Some(refresh_token) = tokens.refresh_token {
+        response["refresh_token"] = refresh_token.expose_secret().into();
+    }
+    Ok((NOT_STORED, Json(response)))
+}
+
+async fn jwks(State(server): State<Arc<AuthorizationServer>>) -> Json<Value> {
+    Json(server.issuer().jwks())
+}
+
+/// Responses with something to keep from others (RFC 6749, section 5.1).
+pub(super) const NOT_STORED: [(header::HeaderName, HeaderValue); 1] =
+    [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+
+/// Sends the browser on with GET, and does not tell the client the URL that it comes from.
+fn back_to_client(url: &str) -> Response {
+    let location = HeaderValue::from_str(url).expect("a redirect URI in normal form is ASCII");
+    let headers =
+        [(header::LOCATION, location), (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"))];
+    (StatusCode::SEE_OTHER, NOT_STORED, headers).into_response()
+}
+
+fn form(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Option<String> {
+    let body = body_of_type("application/x-www-form-urlencoded", headers, body)?;
+    String::from_utf8(body.into()).ok()
+}
+
+/// The body, if it is of this media type and not too large.
+fn body_of_type(expected: &str, headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Option<Bytes> {
+    let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    let media_type = value.split(';').next().unwrap_or_default().trim();
+    if media_type.eq_ignore_ascii_case(expected) { body.ok() } else { None }
+}

@@ -1,0 +1,114 @@
+//! The three servers that answer the same call, and how the call is written.
+
+use std::net::SocketAddr;
+use std::process::Command;
+
+use bytes::Bytes;
+use http::{Request, header};
+use http_body_util::Full;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::Outcome;
+use crate::child::Server;
+use crate::client::{Connection, Prepared};
+use crate::components::Components;
+use crate::kitbag_server;
+
+/// What is counted: a short paragraph, as a model would send it.
+const TEXT: &str = "It was the best of times, it was the worst of times.\nIt was the age of wisdom, it was the age \
+                    of foolishness.\n\nIt was 1775.";
+
+/// A server and the call that it is measured with.
+pub(crate) struct Candidate {
+    /// What the report calls it.
+    pub(crate) name: &'static str,
+    /// The server.
+    pub(crate) server: Server,
+    /// The call.
+    pub(crate) call: Prepared,
+    /// Removed with the server.
+    _data: Option<TempDir>,
+}
+
+/// Starts all three, and makes sure that Kitbag and the native server give the same reply.
+pub(crate) async fn start(components: &Components) -> Outcome<[Candidate; 3]> {
+    let floor = own("floor", "serve-floor")?;
+    let native = own("native", "serve-native")?;
+
+    let data = tempfile::tempdir()?;
+    let server = kitbag_server::start(data.path(), &[])?;
+    kitbag_server::deploy(&server, data.path(), &components.text).await?;
+    let token = kitbag_server::token(data.path())?;
+    let call = count(server.address(), Some(&token))?;
+    let kitbag = Candidate { name: "kitbag", server, call, _data: Some(data) };
+
+    let (expected, found) = (reply(&native).await?, reply(&kitbag).await?);
+    if expected != found {
+        return Err(format!("the replies differ:\n  native: {expected}\n  kitbag: {found}").into());
+    }
+    Ok([floor, native, kitbag])
+}
+
+/// `tools/call` of `text__count`.
+pub(crate) fn count(address: SocketAddr, token: Option<&str>) -> Outcome<Prepared> {
+    tool_call(address, token, "text__count", &json!({ "text": TEXT }))
+}
+
+/// `tools/call` as a client of the newest protocol revision sends it.
+pub(crate) fn tool_call(
+    address: SocketAddr,
+    token: Option<&str>,
+    tool: &str,
+    arguments: &Value,
+) -> Outcome<Prepared> {
+    const REVISION: &str = "2026-07-28";
+
+    let body = json!({
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {
+            "name": tool,
+            "arguments": arguments,
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": REVISION,
+                "io.modelcontextprotocol/clientInfo": { "name": "load", "version": "1" },
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+        },
+    });
+    let mut request = Request::post("/mcp")
+        .header(header::HOST, address.to_string())
+        .header(header::CONTENT_TYPE, "application/json")
+        .header(header::ACCEPT, "application/json, text/event-stream")
+        .header("mcp-protocol-version", REVISION)
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", tool);
+    if let Some(token) = token {
+        request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+    }
+    Ok(request.body(Full::new(Bytes::from(body.to_string())))?)
+}
+
+/// The text that is counted.
+pub(crate) fn text() -> &'static str {
+    TEXT
+}
+
+/// A candidate that this very program plays.
+fn own(name: &'static str, role: &str) -> Outcome<Candidate> {
+    let server = Server::start(Command::new(std::env::current_exe()?).arg(role))?;
+    let call = count(server.address(), None)?;
+    Ok(Candidate { name, server, call, _data: None })
+}
+
+/// The structured part of the reply: its text may be worded anew at any time.
+async fn reply(candidate: &Candidate) -> Outcome<Value> {
+    let mut connection = Connection::open(candidate.server.address()).await?;
+    let body: Value = serde_json::from_slice(&connection.exchange(&candidate.call).await?)?;
+    match body.pointer("/result/structuredContent") {
+        Some(counts) => Ok(counts.clone()),
+        None => Err(format!("{} did not run the tool: {body}", candidate.name).into()),
+    }
+}

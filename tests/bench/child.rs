@@ -1,0 +1,65 @@
+//! A server in a process of its own, so that what it uses is its alone.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::Outcome;
+
+/// How long a tick of `/proc/PID/stat` is: Linux shows programs 100 a second on every machine.
+const TICK: Duration = Duration::from_millis(10);
+
+/// A running server. It ends when this value is dropped.
+pub(crate) struct Server {
+    process: Child,
+    address: SocketAddr,
+}
+
+impl Server {
+    /// Starts `command` and waits until it prints its address: a line with `http://ADDRESS`.
+    pub(crate) fn start(command: &mut Command) -> Outcome<Self> {
+        let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        let stdout = process.stdout.take().ok_or("standard output is piped")?;
+        let address = BufReader::new(stdout).lines().map_while(Result::ok).find_map(|line| address_in(&line));
+        match address {
+            Some(address) => Ok(Self { process, address }),
+            None => Err(format!("{command:?} ended without serving: {}", process.wait()?).into()),
+        }
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The processor time that it has used so far, in user and kernel mode.
+    pub(crate) fn processor_time(&self) -> Outcome<Duration> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
+        // The name in parentheses may hold anything; `utime` and `stime` are fields 14 and 15.
+        let (_, after_name) = stat.rsplit_once(')').ok_or("/proc/PID/stat has a name in parentheses")?;
+        let ticks: u32 = after_name.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u32>().ok()).sum();
+        Ok(TICK * ticks)
+    }
+
+    /// Its memory in KiB; pages shared with other processes count in part.
+    pub(crate) fn memory(&self) -> Outcome<u32> {
+        let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.process.id()))?;
+        let pss = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).ok_or("smaps_rollup has a line Pss")?;
+        Ok(pss.trim().trim_end_matches("kB").trim().parse()?)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself, and there is nobody left to tell.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn address_in(line: &str) -> Option<SocketAddr> {
+    let (_, url) = line.split_once("http://")?;
+    url.split(['/', ' ']).next()?.parse().ok()
+}

@@ -1,0 +1,51 @@
+//! An HTTP connection that stays open.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::task::AbortHandle;
+
+use crate::Outcome;
+
+/// A request that can be sent again and again.
+pub(crate) type Prepared = Request<Full<Bytes>>;
+
+/// One connection; it closes when this value is dropped.
+pub(crate) struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    driver: AbortHandle,
+}
+
+impl Connection {
+    /// Connects.
+    pub(crate) async fn open(address: SocketAddr) -> Outcome<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        let driver = tokio::spawn(connection).abort_handle();
+        Ok(Self { sender, driver })
+    }
+
+    /// Sends a request and reads the whole answer; any status but 200 and 201 is an error.
+    pub(crate) async fn exchange(&mut self, request: &Prepared) -> Outcome<Bytes> {
+        self.sender.ready().await?;
+        let response = self.sender.send_request(request.clone()).await?;
+        let status = response.status();
+        let body = response.into_body().collect().await?.to_bytes();
+        match status {
+            StatusCode::OK | StatusCode::CREATED => Ok(body),
+            _ => Err(format!("the server answered {status}: {}", String::from_utf8_lossy(&body)).into()),
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}

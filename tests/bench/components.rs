@@ -1,0 +1,25 @@
+//! The components that are called.
+
+use std::path::Path;
+
+use kitbag::toolchain::{self, BuildOptions};
+
+use crate::Outcome;
+
+/// Components, built from this repository.
+pub(crate) struct Components {
+    /// `toolkits/text`: a real toolkit, made with the SDK.
+    pub(crate) text: Vec<u8>,
+    /// `tests/guests/greeter-v1`: next to nothing, and no SDK; it also waits as long as it is told to.
+    pub(crate) greeter: Vec<u8>,
+}
+
+/// Builds them; quick where nothing has changed.
+pub(crate) async fn build() -> Outcome<Components> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let packages = ["toolkit-text", "guest-greeter-v1"];
+    let built =
+        toolchain::build_workspace(&root, &packages, &BuildOptions::default(), |line| eprintln!("{line}")).await?;
+    let [text, greeter] = <[_; 2]>::try_from(built).map_err(|_| "two packages give two components")?;
+    Ok(Components { text: text.bytes, greeter: greeter.bytes })
+}

@@ -1,0 +1,42 @@
+//! The floor: HTTP and JSON, and nothing else.
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpListener;
+
+use crate::Outcome;
+
+/// Answers every request with the JSON that it brought, parsed and written anew.
+pub(crate) async fn serve() -> Outcome<()> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    println!("the floor serves http://{}", listener.local_addr()?);
+    loop {
+        let (stream, _) = listener.accept().await?;
+        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(echo)));
+    }
+}
+
+async fn echo(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (status, body) = match again(request).await {
+        Ok(body) => (StatusCode::OK, body),
+        Err(error) => (StatusCode::BAD_REQUEST, error.to_string().into()),
+    };
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
+    Ok(response)
+}
+
+async fn again(request: Request<Incoming>) -> Outcome<Vec<u8>> {
+    let body = request.into_body().collect().await?.to_bytes();
+    let value: Value = serde_json::from_slice(&body)?;
+    Ok(serde_json::to_vec(&value)?)
+}

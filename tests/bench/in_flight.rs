@@ -1,0 +1,69 @@
+//! The memory of calls that have begun and not ended.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::json;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::Outcome;
+use crate::candidate::tool_call;
+use crate::child::Server;
+use crate::client::Connection;
+use crate::components::Components;
+use crate::kitbag_server;
+use crate::report::Effort;
+
+/// What one call holds, its connection included.
+#[derive(Debug, Serialize)]
+pub(crate) struct InFlight {
+    pub(crate) calls: u32,
+    pub(crate) mib_per_call: f64,
+}
+
+/// Starts calls that wait, and looks at how much the server has grown.
+pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome<InFlight> {
+    eprintln!("Measuring the memory of calls in flight");
+    let data = tempfile::tempdir()?;
+    let limits = ["--concurrent-calls=512", "--concurrent-calls-per-user=512", "--concurrent-calls-per-toolkit=512"];
+    let server = kitbag_server::start(data.path(), &limits)?;
+    kitbag_server::deploy(&server, data.path(), &components.greeter).await?;
+    let token = kitbag_server::token(data.path())?;
+    let greet = |wait_ms: u32| {
+        let arguments = json!({ "name": "Ana", "wait_ms": wait_ms });
+        tool_call(server.address(), Some(&token), "greeter__greet", &arguments)
+    };
+    // Loads the code, which all calls share.
+    Connection::open(server.address()).await?.exchange(&greet(0)?).await?;
+    let before = server.memory()?;
+
+    let waiting = greet(25_000)?;
+    let mut calls = JoinSet::new();
+    for _ in 0..effort.in_flight {
+        let mut connection = Connection::open(server.address()).await?;
+        let waiting = waiting.clone();
+        calls.spawn(async move { connection.exchange(&waiting).await });
+    }
+    let grown = settled(&server).await?.saturating_sub(before);
+    if let Some(ended) = calls.try_join_next() {
+        return Err(format!("a call that should wait has ended: {:?}", ended?).into());
+    }
+    Ok(InFlight {
+        calls: effort.in_flight,
+        mib_per_call: f64::from(grown) / 1024.0 / f64::from(effort.in_flight),
+    })
+}
+
+/// The server's memory, in KiB, once it grows no further.
+async fn settled(server: &Server) -> Outcome<u32> {
+    let mut last = 0;
+    loop {
+        sleep(Duration::from_millis(500)).await;
+        let now = server.memory()?;
+        if now <= last {
+            return Ok(now);
+        }
+        last = now;
+    }
+}

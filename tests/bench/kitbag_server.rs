@@ -1,0 +1,43 @@
+//! The real program as a child process, in local mode.
+
+use std::path::Path;
+use std::process::Command;
+
+use bytes::Bytes;
+use http::{Request, header};
+use http_body_util::Full;
+
+use crate::Outcome;
+use crate::child::Server;
+use crate::client::Connection;
+
+/// Starts `kitbag serve` on a data directory.
+pub(crate) fn start(data: &Path, more: &[&str]) -> Outcome<Server> {
+    // Away from any `kitbag.toml`, and quiet about deploys.
+    Server::start(program(data).args(["serve", "--listen", "127.0.0.1:0"]).args(more).env("KITBAG_LOG", "warn"))
+}
+
+/// Uploads a component.
+pub(crate) async fn deploy(server: &Server, data: &Path, component: &[u8]) -> Outcome<()> {
+    let request = Request::post("/toolkits")
+        .header(header::HOST, server.address().to_string())
+        .header(header::CONTENT_TYPE, "application/wasm")
+        .header(header::AUTHORIZATION, format!("Bearer {}", token(data)?))
+        .body(Full::new(Bytes::copy_from_slice(component)))?;
+    Connection::open(server.address()).await?.exchange(&request).await.map(drop)
+}
+
+/// An access token of the server that runs on `data`.
+pub(crate) fn token(data: &Path) -> Outcome<String> {
+    let output = program(data).arg("token").output()?;
+    if !output.status.success() {
+        return Err(format!("kitbag token failed: {}", String::from_utf8_lossy(&output.stderr)).into());
+    }
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
+fn program(data: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kitbag"));
+    command.current_dir(data).env("KITBAG_DATA", data);
+    command
+}

@@ -1,0 +1,104 @@
+//! `just bench`: what a tool call through Kitbag costs, beside the same call without it.
+//!
+//! Absolute times differ from machine to machine and from minute to minute. What counts are the
+//! ratios: all candidates are measured in one run, in turns, and the goals are printed beside
+//! what was found. A goal that is missed is not an error.
+
+#![expect(clippy::cast_precision_loss, reason = "every count here is far below 2^52")]
+
+mod candidate;
+mod child;
+mod client;
+mod components;
+mod first_call;
+mod floor;
+mod in_flight;
+mod kitbag_server;
+mod load;
+mod native;
+mod report;
+mod sandbox_share;
+mod stats;
+mod throughput;
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tokio::runtime::{Builder, Runtime};
+
+use report::{Effort, Report};
+
+/// Any failure ends the run; the text is for the person who started it.
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+/// Measures a tool call through Kitbag, beside a bare HTTP server and a native MCP server.
+#[derive(Debug, Parser)]
+#[command(
+    name = "just bench",
+    after_help = "Examples:\n  just bench\n  just bench --quick\n  just bench --json bench.json\n\n\
+                  The machine should have nothing else to do: about three minutes, one minute with --quick."
+)]
+struct Arguments {
+    /// Only show that everything works: short points, whose numbers mean little.
+    #[arg(long)]
+    quick: bool,
+    /// Also write the results to this file as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// What `cargo bench` passes to every benchmark.
+    #[arg(long, hide = true)]
+    bench: bool,
+    #[command(subcommand)]
+    role: Option<Role>,
+}
+
+/// The candidates that this program plays itself, each in a process of its own.
+#[derive(Debug, Subcommand)]
+#[command(disable_help_subcommand = true)]
+enum Role {
+    #[command(hide = true)]
+    ServeFloor,
+    #[command(hide = true)]
+    ServeNative,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Outcome<()> {
+    match arguments.role {
+        Some(Role::ServeFloor) => Runtime::new()?.block_on(floor::serve()),
+        Some(Role::ServeNative) => Runtime::new()?.block_on(native::serve()),
+        // One thread makes the load: the other cores are the server's.
+        None => Builder::new_current_thread().enable_all().build()?.block_on(measure(arguments)),
+    }
+}
+
+async fn measure(arguments: &Arguments) -> Outcome<()> {
+    if cfg!(debug_assertions) {
+        return Err("this was built without optimisation: `just bench` builds what can be measured".into());
+    }
+    let effort = if arguments.quick { Effort::QUICK } else { Effort::FULL };
+    let components = components::build().await?;
+
+    let report = Report {
+        sandbox: sandbox_share::measure(&components, &effort).await?,
+        first_call: first_call::measure(&components, &effort).await?,
+        in_flight: in_flight::measure(&components, &effort).await?,
+        throughput: throughput::measure(&components, &effort).await?,
+    };
+    print!("{report}");
+    if let Some(path) = &arguments.json {
+        std::fs::write(path, report.to_json()?)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! What is printed: the table, and the goals beside what was found.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::Outcome;
+use crate::first_call::FirstCall;
+use crate::in_flight::InFlight;
+use crate::sandbox_share::Share;
+use crate::throughput::Point;
+
+/// How long and how often things are measured.
+pub(crate) struct Effort {
+    pub(crate) warm_up: Duration,
+    pub(crate) point: Duration,
+    pub(crate) rounds: usize,
+    /// Calls of each guest in the sandbox alone.
+    pub(crate) calls: usize,
+    pub(crate) restarts: usize,
+    /// Calls that wait at once.
+    pub(crate) in_flight: u32,
+}
+
+impl Effort {
+    pub(crate) const FULL: Self = Self {
+        warm_up: Duration::from_secs(2),
+        point: Duration::from_secs(3),
+        rounds: 5,
+        calls: 20_000,
+        restarts: 7,
+        in_flight: 200,
+    };
+    pub(crate) const QUICK: Self = Self {
+        warm_up: Duration::from_millis(200),
+        point: Duration::from_millis(300),
+        rounds: 1,
+        calls: 500,
+        restarts: 1,
+        in_flight: 20,
+    };
+}
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    pub(crate) throughput: Vec<Point>,
+    pub(crate) sandbox: Share,
+    pub(crate) first_call: FirstCall,
+    pub(crate) in_flight: InFlight,
+}
+
+/// A goal of the project, and what was found.
+#[derive(Debug, Serialize)]
+struct Goal {
+    what: &'static str,
+    goal: f64,
+    found: f64,
+    unit: &'static str,
+    met: bool,
+}
+
+impl Report {
+    /// The report with its goals.
+    pub(crate) fn to_json(&self) -> Outcome<String> {
+        #[derive(Serialize)]
+        struct Document<'a> {
+            #[serde(flatten)]
+            report: &'a Report,
+            goals: Vec<Goal>,
+        }
+        Ok(serde_json::to_string_pretty(&Document { report: self, goals: self.goals() })? + "\n")
+    }
+
+    fn goals(&self) -> Vec<Goal> {
+        let kitbag = self.throughput.iter().flat_map(|point| &point.candidates).filter(|it| it.name == "kitbag");
+        let worst = kitbag.map(|figures| figures.against_native).fold(f64::INFINITY, f64::min);
+        vec![
+            Goal { met: worst >= 0.6, ..goal("requests per second against native, at worst", 0.6, worst, "") },
+            goal("the sandbox's share of a call, median", 40.0, self.sandbox.trivial.p50_us, "µs"),
+            goal("first call after a restart", 5.0, self.first_call.first_ms, "ms"),
+            goal("memory of a call in flight", 1.5, self.in_flight.mib_per_call, "MiB"),
+        ]
+    }
+}
+
+/// A goal that is met by whatever is not above it.
+fn goal(what: &'static str, goal: f64, found: f64, unit: &'static str) -> Goal {
+    Goal { what, goal, found, unit, met: found <= goal }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\nA tool call over HTTP (p50, p99: latency; cpu: the server's processor time a request)\n")?;
+        writeln!(
+            f,
+            "connections  server   requests/s    p50 µs    p99 µs    cpu µs  × native   × floor"
+        )?;
+        for point in &self.throughput {
+            for it in &point.candidates {
+                writeln!(
+                    f,
+                    "{:>11}  {:<7}{:>12.0}{:>10.0}{:>10.0}{:>10.1}{:>10.2}{:>10.2}",
+                    point.connections,
+                    it.name,
+                    it.median.requests_per_second,
+                    it.median.p50_us,
+                    it.median.p99_us,
+                    it.median.processor_us_per_request,
+                    it.against_native,
+                    it.against_floor,
+                )?;
+            }
+        }
+
+        let Share { trivial, count } = &self.sandbox;
+        writeln!(f, "\nThe sandbox alone: instance, call, end           p50 µs    p99 µs")?;
+        writeln!(f, "{:<45}{:>10.1}{:>10.1}", "a guest that does next to nothing", trivial.p50_us, trivial.p99_us)?;
+        writeln!(f, "{:<45}{:>10.1}{:>10.1}", "text__count, its own work included", count.p50_us, count.p99_us)?;
+
+        let FirstCall { first_ms, second_ms } = &self.first_call;
+        writeln!(f, "\nAfter a restart: first call {first_ms:.2} ms, second call {second_ms:.2} ms")?;
+        let InFlight { calls, mib_per_call } = &self.in_flight;
+        writeln!(f, "In flight: {mib_per_call:.2} MiB a call, with {calls} calls\n")?;
+
+        for Goal { what, goal, found, unit, met } in self.goals() {
+            let verdict = if met { "met" } else { "missed" };
+            writeln!(f, "{verdict:<7}{what}: goal {goal} {unit}, found {found:.2} {unit}")?;
+        }
+        Ok(())
+    }
+}
