@@ -27,7 +27,8 @@ check: (needs "fmt" "rustfmt") (needs "clippy" "clippy")
 
 # Measure what a call costs, beside the same call without Kitbag: `just bench --quick`, `--json FILE`.
 bench *arguments: install
-    cargo bench -p kitbag --bench load -- {{ arguments }}
+    CARGO_PROFILE_DEV_OPT_LEVEL=3 CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false \
+        cargo bench --workspace --profile dev --bench load -- {{ arguments }}
 
 # Build the toolkits under toolkits/ and their manifests, as a deploy would accept them.
 build-toolkits: install build

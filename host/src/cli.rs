@@ -9,6 +9,7 @@ mod toolkit;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use kitbag_manifest::Problem;
 use thiserror::Error;
 
 /// A knowledge base whose toolkits are sandboxed WebAssembly components.
@@ -47,6 +48,16 @@ pub(crate) struct CliError {
 impl CliError {
     fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None }
+    }
+
+    /// An error that has several things to say, one a line.
+    fn listing(message: impl Into<String>, problems: &[Problem]) -> Self {
+        let mut message = message.into();
+        for problem in problems {
+            message.push_str("\n  ");
+            message.push_str(&problem.to_string());
+        }
+        Self::new(message)
     }
 
     fn hint(self, hint: impl Into<String>) -> Self {

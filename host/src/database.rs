@@ -6,7 +6,7 @@ use std::time::Duration;
 use sqlx::SqlitePool;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
-/// SQLite in the data directory: one writer, several readers.
+/// `SQLite` in the data directory: one writer, several readers.
 #[derive(Clone, Debug)]
 pub struct Database {
     /// The one connection that writes; whoever holds it is alone.

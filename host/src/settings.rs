@@ -12,7 +12,7 @@ use clap::Args;
 use ipnet::IpNet;
 use serde::Deserialize;
 use thiserror::Error;
-use url::Url;
+use url::{Host, Url};
 
 pub use value::{Issuer, List, Size, Span};
 
@@ -56,7 +56,7 @@ settings! {
     data: PathBuf = PathBuf::from("kitbag-data"), "KITBAG_DATA";
     /// Public URL of this server, without a path; by default `http://` and the address it listens on.
     base_url: value::BaseUrl = value::BaseUrl::default(), "KITBAG_BASE_URL";
-    /// Issuer URL of the OpenID provider that people sign in with, or `local` for Kitbag's own.
+    /// Issuer URL of the `OpenID` provider that people sign in with, or `local` for Kitbag's own.
     issuer: Issuer = Issuer::Local, "KITBAG_ISSUER";
     /// User ids that may deploy toolkits.
     operators: List<String> = List::default(), "KITBAG_OPERATORS";
@@ -130,6 +130,11 @@ pub enum SettingsError {
         "without --issuer, anybody who reaches this server can sign in as anybody: it listens on loopback only, not on {0}"
     )]
     LocalIssuerInPublic(SocketAddr),
+    /// A tunnel or a proxy would open local sign-in to others.
+    #[error(
+        "without --issuer, anybody who reaches this server can sign in as anybody: its base URL is on loopback, not {0}"
+    )]
+    LocalBaseUrlInPublic(Url),
 }
 
 impl Settings {
@@ -147,6 +152,12 @@ impl Settings {
         if settings.issuer == Issuer::Local && !settings.listen.ip().is_loopback() {
             return Err(SettingsError::LocalIssuerInPublic(settings.listen));
         }
+        match settings.base_url.clone().into_inner() {
+            Some(url) if settings.issuer == Issuer::Local && !is_loopback(&url) => {
+                return Err(SettingsError::LocalBaseUrlInPublic(url));
+            }
+            _ => {}
+        }
         Ok(settings)
     }
 
@@ -155,6 +166,15 @@ impl Settings {
         self.base_url.clone().into_inner().unwrap_or_else(|| {
             Url::parse(&format!("http://{bound}")).expect("a socket address is a valid authority")
         })
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
     }
 }
 
@@ -195,6 +215,28 @@ mod tests {
         assert_eq!(settings.concurrent_calls, 3);
         assert!(toml::from_str::<Sources>("call-tiem = \"1s\"").is_err());
         assert!(toml::from_str::<Sources>("call-time = \"soon\"").is_err());
+    }
+
+    #[test]
+    fn local_sign_in_stays_on_this_machine() {
+        let load = |listen: &str, base_url: Option<&str>, issuer: &str| {
+            let given = Sources {
+                listen: Some(listen.parse().expect("an address")),
+                base_url: base_url.map(|url| url.parse().expect("a base URL")),
+                issuer: Some(issuer.parse().expect("an issuer")),
+                ..Sources::default()
+            };
+            Settings::load(given, None)
+        };
+
+        assert!(load("127.0.0.1:1", None, "local").is_ok());
+        assert!(load("127.0.0.1:1", Some("http://localhost:1"), "local").is_ok());
+        assert!(matches!(load("0.0.0.0:1", None, "local"), Err(SettingsError::LocalIssuerInPublic(_))));
+        assert!(matches!(
+            load("127.0.0.1:1", Some("https://tunnel.example"), "local"),
+            Err(SettingsError::LocalBaseUrlInPublic(_))
+        ));
+        assert!(load("0.0.0.0:1", Some("https://kitbag.example"), "https://id.example").is_ok());
     }
 
     #[test]

@@ -20,8 +20,8 @@ pub fn start(default: &str) {
         .with_writer(std::io::stderr)
         .with_span_events(FmtSpan::NONE);
     if std::io::stderr().is_terminal() {
-        builder.finish().init()
+        builder.finish().init();
     } else {
-        builder.json().flatten_event(true).finish().init()
+        builder.json().flatten_event(true).finish().init();
     }
 }

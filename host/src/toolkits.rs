@@ -16,7 +16,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use futures::Stream;
-use kitbag_manifest::{Problem, Problems};
+use kitbag_manifest::{Problem, Problems, schema};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::sync::{Mutex, watch};
@@ -133,6 +133,8 @@ impl Toolkits {
         };
         let registry = Registry::new(toolkits.live_from_store().await?);
         toolkits.registry.store(Arc::new(registry));
+        // Nobody waits for it: the first call finds it done, or waits for the rest of it.
+        tokio::task::spawn_blocking(schema::prepare);
         Ok(toolkits)
     }
 

@@ -13,6 +13,7 @@ mod error;
 mod mcp;
 mod oauth;
 mod toolkits;
+mod unread;
 mod well_known;
 
 use std::collections::HashSet;
@@ -60,7 +61,8 @@ pub fn router(shared: Shared) -> Router {
         .layer(middleware::from_fn_with_state(
             (shared.identity.clone(), challenge),
             authenticate::require_caller,
-        ));
+        ))
+        .layer(middleware::from_fn(unread::discard));
     let discovery = Router::new()
         .route("/.well-known/oauth-protected-resource", get(well_known::protected_resource))
         .route("/.well-known/oauth-protected-resource/mcp", get(well_known::protected_resource))

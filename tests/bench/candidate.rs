@@ -31,7 +31,7 @@ pub(crate) struct Candidate {
     _data: Option<TempDir>,
 }
 
-/// Starts all three, and makes sure that Kitbag and the native server give the same reply.
+/// Starts all three, and makes sure that Kitbag and the native server count the same.
 pub(crate) async fn start(components: &Components) -> Outcome<[Candidate; 3]> {
     let floor = own("floor", "serve-floor")?;
     let native = own("native", "serve-native")?;

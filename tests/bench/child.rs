@@ -39,14 +39,16 @@ impl Server {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
         // The name in parentheses may hold anything; `utime` and `stime` are fields 14 and 15.
         let (_, after_name) = stat.rsplit_once(')').ok_or("/proc/PID/stat has a name in parentheses")?;
-        let ticks: u32 = after_name.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u32>().ok()).sum();
+        let ticks: u32 =
+            after_name.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u32>().ok()).sum();
         Ok(TICK * ticks)
     }
 
     /// Its memory in KiB; pages shared with other processes count in part.
     pub(crate) fn memory(&self) -> Outcome<u32> {
         let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.process.id()))?;
-        let pss = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).ok_or("smaps_rollup has a line Pss")?;
+        let pss =
+            rollup.lines().find_map(|line| line.strip_prefix("Pss:")).ok_or("smaps_rollup has a line Pss")?;
         Ok(pss.trim().trim_end_matches("kB").trim().parse()?)
     }
 }

@@ -19,7 +19,8 @@ pub(crate) async fn build() -> Outcome<Components> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let packages = ["toolkit-text", "guest-greeter-v1"];
     let built =
-        toolchain::build_workspace(&root, &packages, &BuildOptions::default(), |line| eprintln!("{line}")).await?;
+        toolchain::build_workspace(&root, &packages, &BuildOptions::default(), |line| eprintln!("{line}"))
+            .await?;
     let [text, greeter] = <[_; 2]>::try_from(built).map_err(|_| "two packages give two components")?;
     Ok(Components { text: text.bytes, greeter: greeter.bytes })
 }

@@ -26,7 +26,8 @@ pub(crate) struct InFlight {
 pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome<InFlight> {
     eprintln!("Measuring the memory of calls in flight");
     let data = tempfile::tempdir()?;
-    let limits = ["--concurrent-calls=512", "--concurrent-calls-per-user=512", "--concurrent-calls-per-toolkit=512"];
+    let limits =
+        ["--concurrent-calls=512", "--concurrent-calls-per-user=512", "--concurrent-calls-per-toolkit=512"];
     let server = kitbag_server::start(data.path(), &limits)?;
     kitbag_server::deploy(&server, data.path(), &components.greeter).await?;
     let token = kitbag_server::token(data.path())?;

@@ -14,7 +14,9 @@ use crate::client::Connection;
 /// Starts `kitbag serve` on a data directory.
 pub(crate) fn start(data: &Path, more: &[&str]) -> Outcome<Server> {
     // Away from any `kitbag.toml`, and quiet about deploys.
-    Server::start(program(data).args(["serve", "--listen", "127.0.0.1:0"]).args(more).env("KITBAG_LOG", "warn"))
+    Server::start(
+        program(data).args(["serve", "--listen", "127.0.0.1:0"]).args(more).env("KITBAG_LOG", "warn"),
+    )
 }
 
 /// Uploads a component.

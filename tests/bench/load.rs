@@ -32,13 +32,16 @@ pub(crate) async fn sample(candidate: &Candidate, connections: usize, duration: 
     let used_before = candidate.server.processor_time()?;
     let started = Instant::now();
     let deadline = started + duration;
-    let latencies = try_join_all(open.into_iter().map(|(connection, size)| repeat(candidate, connection, size, deadline)));
+    let latencies = try_join_all(
+        open.into_iter().map(|(connection, size)| repeat(candidate, connection, size, deadline)),
+    );
     let mut latencies = latencies.await?.concat();
     let elapsed = started.elapsed();
-    let used = candidate.server.processor_time()? - used_before;
+    let used = candidate.server.processor_time()?.saturating_sub(used_before);
 
     let requests = latencies.len() as f64;
-    let latency_us = |share, latencies: &mut [Duration]| micros(percentile(latencies, share).unwrap_or_default());
+    let latency_us =
+        |share, latencies: &mut [Duration]| micros(percentile(latencies, share).unwrap_or_default());
     Ok(Sample {
         requests_per_second: requests / elapsed.as_secs_f64(),
         p50_us: latency_us(0.5, &mut latencies),
@@ -68,7 +71,12 @@ async fn repeat(
         let reply = connection.exchange(&candidate.call).await?;
         latencies.push(started.elapsed());
         if reply.len() != size {
-            return Err(format!("{} changed its answer: {}", candidate.name, String::from_utf8_lossy(&reply)).into());
+            return Err(format!(
+                "{} changed its answer: {}",
+                candidate.name,
+                String::from_utf8_lossy(&reply)
+            )
+            .into());
         }
     }
 }

@@ -48,8 +48,8 @@ impl ServerHandler for Native {
         _context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = Value::Object(request.arguments.unwrap_or_default());
-        let arguments: Arguments =
-            serde_json::from_value(arguments).map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
+        let arguments: Arguments = serde_json::from_value(arguments)
+            .map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
         let counts = Counts::of(&arguments.text);
         let mut result = CallToolResult::success(vec![ContentBlock::text(counts.summary())]);
         result.structured_content = serde_json::to_value(counts).ok();

@@ -55,7 +55,7 @@ pub(crate) struct Report {
 #[derive(Debug, Serialize)]
 struct Goal {
     what: &'static str,
-    goal: f64,
+    target: f64,
     found: f64,
     unit: &'static str,
     met: bool,
@@ -74,10 +74,14 @@ impl Report {
     }
 
     fn goals(&self) -> Vec<Goal> {
-        let kitbag = self.throughput.iter().flat_map(|point| &point.candidates).filter(|it| it.name == "kitbag");
+        let kitbag =
+            self.throughput.iter().flat_map(|point| &point.candidates).filter(|it| it.name == "kitbag");
         let worst = kitbag.map(|figures| figures.against_native).fold(f64::INFINITY, f64::min);
         vec![
-            Goal { met: worst >= 0.6, ..goal("requests per second against native, at worst", 0.6, worst, "") },
+            Goal {
+                met: worst >= 0.6,
+                ..goal("requests per second against native, at worst", 0.6, worst, "")
+            },
             goal("the sandbox's share of a call, median", 40.0, self.sandbox.trivial.p50_us, "µs"),
             goal("first call after a restart", 5.0, self.first_call.first_ms, "ms"),
             goal("memory of a call in flight", 1.5, self.in_flight.mib_per_call, "MiB"),
@@ -86,17 +90,17 @@ impl Report {
 }
 
 /// A goal that is met by whatever is not above it.
-fn goal(what: &'static str, goal: f64, found: f64, unit: &'static str) -> Goal {
-    Goal { what, goal, found, unit, met: found <= goal }
+fn goal(what: &'static str, target: f64, found: f64, unit: &'static str) -> Goal {
+    Goal { what, target, found, unit, met: found <= target }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\nA tool call over HTTP (p50, p99: latency; cpu: the server's processor time a request)\n")?;
         writeln!(
             f,
-            "connections  server   requests/s    p50 µs    p99 µs    cpu µs  × native   × floor"
+            "\nA tool call over HTTP (p50, p99: latency; cpu: the server's processor time a request)\n"
         )?;
+        writeln!(f, "connections  server   requests/s    p50 µs    p99 µs    cpu µs  × native   × floor")?;
         for point in &self.throughput {
             for it in &point.candidates {
                 writeln!(
@@ -116,17 +120,25 @@ impl fmt::Display for Report {
 
         let Share { trivial, count } = &self.sandbox;
         writeln!(f, "\nThe sandbox alone: instance, call, end           p50 µs    p99 µs")?;
-        writeln!(f, "{:<45}{:>10.1}{:>10.1}", "a guest that does next to nothing", trivial.p50_us, trivial.p99_us)?;
-        writeln!(f, "{:<45}{:>10.1}{:>10.1}", "text__count, its own work included", count.p50_us, count.p99_us)?;
+        writeln!(
+            f,
+            "{:<45}{:>10.1}{:>10.1}",
+            "a guest that does next to nothing", trivial.p50_us, trivial.p99_us
+        )?;
+        writeln!(
+            f,
+            "{:<45}{:>10.1}{:>10.1}",
+            "text__count, its own work included", count.p50_us, count.p99_us
+        )?;
 
         let FirstCall { first_ms, second_ms } = &self.first_call;
         writeln!(f, "\nAfter a restart: first call {first_ms:.2} ms, second call {second_ms:.2} ms")?;
         let InFlight { calls, mib_per_call } = &self.in_flight;
         writeln!(f, "In flight: {mib_per_call:.2} MiB a call, with {calls} calls\n")?;
 
-        for Goal { what, goal, found, unit, met } in self.goals() {
+        for Goal { what, target, found, unit, met } in self.goals() {
             let verdict = if met { "met" } else { "missed" };
-            writeln!(f, "{verdict:<7}{what}: goal {goal} {unit}, found {found:.2} {unit}")?;
+            writeln!(f, "{verdict:<7}{what}: goal {target} {unit}, found {found:.2} {unit}")?;
         }
         Ok(())
     }

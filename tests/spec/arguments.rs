@@ -66,7 +66,8 @@ async fn a_tool_that_does_not_exist_is_an_invalid_parameter_of_the_protocol() {
 
     for revision in Revision::BOTH {
         let ana = kitbag.as_user("ana").speaking(revision).await;
-        for name in ["hints__absent", "absent__plain", "hints", "plain", "hints__", "__plain", "hints_plain"] {
+        for name in ["hints__absent", "absent__plain", "hints", "plain", "hints__", "__plain", "hints_plain"]
+        {
             ana.call(name, json!({})).await.assert_unknown_tool();
         }
         assert_eq!(ana.call("hints__plain", json!({})).await.text(), "plain");

@@ -15,9 +15,13 @@ async fn one_call_too_many_is_turned_away_and_may_be_tried_again() {
     ana.call("hints__plain", json!({})).await.assert_retryable("Too many calls");
 
     let ben = kitbag.as_user("ben");
-    assert_eq!(ben.call("hints__plain", json!({})).await.text(), "plain", "another user has room of their own");
+    assert_eq!(
+        ben.call("hints__plain", json!({})).await.text(),
+        "plain",
+        "another user has room of their own"
+    );
     running.abort();
-    eventually("there is room again", || async { !ana.call("hints__plain", json!({})).await.is_busy() }).await;
+    eventually("there is room again", async || !ana.call("hints__plain", json!({})).await.is_busy()).await;
 }
 
 #[tokio::test]

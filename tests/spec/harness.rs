@@ -6,8 +6,10 @@ mod http;
 mod log;
 mod mcp;
 mod outcome;
+mod program;
 mod provider;
 mod server;
+mod upstream;
 mod wait;
 
 pub(crate) use self::answer::Answer;
@@ -16,8 +18,10 @@ pub(crate) use self::http::{Http, send_raw};
 pub(crate) use self::log::Log;
 pub(crate) use self::mcp::{Revision, User};
 pub(crate) use self::outcome::Outcome;
+pub(crate) use self::program::{Ran, ServerProcess, kitbag, run};
 pub(crate) use self::provider::Provider;
 pub(crate) use self::server::{Kitbag, Stopped};
+pub(crate) use self::upstream::Upstream;
 pub(crate) use self::wait::{eventually, within};
 
 use std::path::PathBuf;

@@ -35,7 +35,8 @@ impl User {
 async fn a_crash_is_a_failure_of_that_call_and_of_nothing_else() {
     let (kitbag, ana) = hostile().await;
 
-    for (tool, detail) in [("trap", "unreachable"), ("panic", "unreachable"), ("exit", "exit"), ("invalid_utf8", "utf-8")]
+    for (tool, detail) in
+        [("trap", "unreachable"), ("panic", "unreachable"), ("exit", "exit"), ("invalid_utf8", "utf-8")]
     {
         let outcome = ana.misbehave(tool).await;
 
@@ -134,7 +135,8 @@ async fn a_call_that_needs_too_much_is_stopped_at_the_limit() {
 
 #[tokio::test]
 async fn a_call_has_as_much_memory_as_the_setting_and_no_more() {
-    let (_kitbag, ana) = hostile_with(|settings| settings.call_memory = "32MiB".parse().expect("a size")).await;
+    let (_kitbag, ana) =
+        hostile_with(|settings| settings.call_memory = "32MiB".parse().expect("a size")).await;
 
     let allocated: u32 = ana.misbehave("measure_memory").await.text().parse().expect("a number");
 
@@ -230,7 +232,10 @@ async fn others_are_served_while_tools_spin() {
         ben.assert_served().await;
     }
 
-    assert!(spinning.iter().all(|call| !call.is_finished()), "the spinning calls ended too early to prove anything");
+    assert!(
+        spinning.iter().all(|call| !call.is_finished()),
+        "the spinning calls ended too early to prove anything"
+    );
     spinning.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
@@ -242,6 +247,6 @@ async fn a_client_that_goes_away_takes_its_call_with_it() {
 
         abandoned.abort();
 
-        eventually("there is room again", || async { !ana.misbehave("log_ok").await.is_busy() }).await;
+        eventually("there is room again", async || !ana.misbehave("log_ok").await.is_busy()).await;
     }
 }

@@ -40,7 +40,8 @@ async fn a_call_under_way_finishes_on_the_version_it_started_on() {
     let mut wait = (10 * started.elapsed()).max(Duration::from_secs(1));
 
     loop {
-        let greeting = json!({ "name": "Ana", "wait_ms": u64::try_from(wait.as_millis()).expect("a short wait") });
+        let greeting =
+            json!({ "name": "Ana", "wait_ms": u64::try_from(wait.as_millis()).expect("a short wait") });
         let under_way = operator.start_call("greeter__greet", greeting);
         assert_eq!(operator.greeting().await, "Hello, Ana!");
         kitbag.deploy(guests::GREETER_V2).await;
@@ -96,7 +97,10 @@ async fn a_deploy_says_what_the_version_may_do_that_the_one_before_might_not() {
     assert_eq!(deployed["changes"], changes);
     assert_eq!(deployed["capabilities"], json!(["egress greetings.test"]));
     let shown = kitbag.as_operator().greeter().await;
-    assert_eq!((&shown["versions"][0]["version"], &shown["versions"][0]["changes"]), (&json!("2.0.0"), &changes));
+    assert_eq!(
+        (&shown["versions"][0]["version"], &shown["versions"][0]["changes"]),
+        (&json!("2.0.0"), &changes)
+    );
     assert_eq!(shown["manifest"]["egress"], json!(["greetings.test"]));
 }
 

@@ -5,11 +5,20 @@
 
 mod harness;
 
+mod architecture;
 mod arguments;
+mod capabilities;
+mod cli;
+mod clients;
 mod concurrency;
+mod crash;
+mod fetch;
 mod hostile;
 mod life_cycle;
 mod listing;
+mod local_issuer;
+mod restart;
+mod scaffold;
 mod sign_in;
 mod uploads;
 mod visibility;

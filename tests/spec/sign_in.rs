@@ -20,7 +20,8 @@ async fn a_request_without_a_valid_token_learns_where_to_sign_in() {
     let (kitbag, elsewhere) = (Kitbag::start().await, Kitbag::start().await);
     kitbag.deploy(guests::TEXT).await;
     let of_another_server = elsewhere.as_operator().headers();
-    let nonsense = HeaderMap::from_iter([("authorization".parse().expect("a name"), header("Bearer nonsense"))]);
+    let nonsense =
+        HeaderMap::from_iter([("authorization".parse().expect("a name"), header("Bearer nonsense"))]);
     let challenge =
         format!(r#"Bearer resource_metadata="{}.well-known/oauth-protected-resource""#, kitbag.base_url());
 
@@ -67,7 +68,8 @@ async fn in_local_mode_the_server_describes_itself_as_the_authorization_server()
     let kitbag = Kitbag::start().await;
     let base = kitbag.base_url().as_str().trim_end_matches('/');
 
-    let metadata = kitbag.anonymous().get("/.well-known/oauth-authorization-server").await.assert_status(200).json();
+    let metadata =
+        kitbag.anonymous().get("/.well-known/oauth-authorization-server").await.assert_status(200).json();
 
     assert_eq!(metadata["issuer"], base);
     for endpoint in ["authorization_endpoint", "token_endpoint"] {

@@ -6,7 +6,7 @@ use crate::harness::{Answer, Guest, Kitbag, eventually, guests, send_raw};
 
 /// Asserts that whatever was uploaded before left nothing behind and harmed nothing.
 async fn assert_unharmed(kitbag: &Kitbag) {
-    eventually("no upload is left", || async { kitbag.files("uploads").is_empty() }).await;
+    eventually("no upload is left", async || kitbag.files("uploads").is_empty()).await;
     assert_eq!(kitbag.files("components"), [""; 0], "a refused component was kept");
     assert_eq!(kitbag.files("code"), [""; 0], "machine code of a refused component was kept");
 
@@ -194,4 +194,20 @@ async fn an_upload_says_that_it_is_a_component() {
 
     answer.assert_problem(415, "application/wasm");
     assert_unharmed(&kitbag).await;
+}
+
+#[tokio::test]
+async fn a_refusal_reaches_a_client_that_is_still_uploading() {
+    // Far more than the connection itself holds.
+    let large = vec![0; 16 << 20];
+    let kitbag =
+        Kitbag::start_with(|settings| settings.component_size = "12MiB".parse().expect("a size")).await;
+
+    let anonymous = kitbag.with_token("nonsense").deploy(large.clone()).await;
+    let user = kitbag.as_user("ana").deploy(large.clone()).await;
+    let mislabelled = kitbag.as_operator().upload("text/html", large.clone()).await;
+    let too_large = kitbag.as_operator().deploy(large).await;
+
+    let answers = [anonymous, user, mislabelled, too_large].map(|answer| answer.status.as_u16());
+    assert_eq!(answers, [401, 403, 415, 413]);
 }

@@ -21,7 +21,8 @@ async fn a_private_toolkit_does_not_exist_for_anybody_but_its_owner() {
         assert!(!other.tool_names().await.contains(&name));
         other.call(&name, json!({ "name": "Ana" })).await.assert_unknown_tool();
         // Not even by the message can it be told from a toolkit that nobody has.
-        let (private, absent) = (other.call(&name, json!({})).await, other.call("absent__greet", json!({})).await);
+        let (private, absent) =
+            (other.call(&name, json!({})).await, other.call("absent__greet", json!({})).await);
         assert_eq!(private.raw().replace("greeter", "absent"), absent.raw());
     }
 }
@@ -35,7 +36,12 @@ async fn a_private_toolkit_is_not_listed_or_shown_to_others() {
 
     let ids = |answer: crate::harness::Answer| -> Vec<String> {
         let listed = answer.assert_status(200).json();
-        listed.as_array().expect("a list").iter().map(|it| it["id"].as_str().expect("an id").to_owned()).collect()
+        listed
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|it| it["id"].as_str().expect("an id").to_owned())
+            .collect()
     };
     assert_eq!(ids(owner.get("/toolkits").await), ["greeter", "hints"]);
     assert_eq!(ids(other.get("/toolkits").await), ["hints"]);

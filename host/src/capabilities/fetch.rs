@@ -1,7 +1,7 @@
 //! `wasi:http/outgoing-handler`: outbound HTTP, to the hosts that the declaration lists.
 //! Granted by `egress`.
 //!
-//! Every byte that leaves goes through [`Gate::send_request`]; the allowlist and the address guard
+//! Every byte that leaves goes through `Gate::send_request`; the allowlist and the address guard
 //! are those of [`Egress`]. A refused request is a network error for the guest, and a line in the
 //! toolkit's log that names the host and the line to add.
 

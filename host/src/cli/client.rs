@@ -128,8 +128,7 @@ fn refused(status: StatusCode, body: &[u8]) -> CliError {
     let Ok(details) = serde_json::from_slice::<ProblemDetails>(body) else {
         return CliError::new(format!("the server answered {status}"));
     };
-    let lines: String = details.problems.iter().map(|problem| format!("\n  {problem}")).collect();
-    let error = CliError::new(format!("{}{lines}", details.detail));
+    let error = CliError::listing(details.detail, &details.problems);
     match status {
         StatusCode::UNAUTHORIZED => error.hint("give a valid token with --token or KITBAG_TOKEN"),
         _ => error,

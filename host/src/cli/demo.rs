@@ -85,7 +85,7 @@ fn checkout() -> Result<PathBuf, CliError> {
 
 async fn build(checkout: &Path, package: &str) -> Result<PathBuf, CliError> {
     let mut built = toolchain::build_workspace(checkout, &[package], &BuildOptions::default(), |line| {
-        println!("  {line}")
+        println!("  {line}");
     })
     .await
     .map_err(|error| CliError::new(error.to_string()))?;
@@ -111,8 +111,8 @@ fn print_connections(client: &Client, data: &Path) {
         r#"
 ▸ Serving {base_url} until Ctrl-C. Connect, in another terminal, with
 
-  Claude Code
-    claude mcp add --transport http kitbag {base_url}/mcp --header "Authorization: Bearer {token}"
+  Claude Code (then /mcp in a session: it opens a page in the browser to sign in)
+    claude mcp add --transport http kitbag {base_url}/mcp
 
   MCP Inspector (brings its own Node 22)
     npx -y -p node@22 -p @modelcontextprotocol/inspector@2.12.0 mcp-inspector --cli {base_url}/mcp --transport http \

@@ -63,8 +63,7 @@ async fn inspect_locally(component: &[u8]) -> Result<Inspected, CliError> {
         .map_err(|error| CliError::new(format!("cannot start the sandbox: {error}")))?;
     inspect(&sandbox, component, &std::env::temp_dir()).await.map_err(|error| match error {
         ToolkitError::Refused(problems) => {
-            let lines: String = problems.0.iter().map(|problem| format!("\n  {problem}")).collect();
-            CliError::new(format!("a deploy would refuse this toolkit:{lines}"))
+            CliError::listing("a deploy would refuse this toolkit:", &problems.0)
         }
         other => CliError::new(other.to_string()),
     })

@@ -132,7 +132,7 @@ impl Runner {
         let mut store = self.store(&log);
 
         let deadline = self.limits.call_time;
-        let outcome = timeout(deadline, self.drive(&mut store, &invocation)).await;
+        let outcome = timeout(deadline, self.drive(&mut store, invocation)).await;
         let ended = match outcome {
             Ok(Ok(ended)) => ended,
             Ok(Err(error)) => Ended::Faulted(fault(&error, store.data())),
@@ -144,14 +144,10 @@ impl Runner {
         Report { ended, log: log.take(), duration: started.elapsed() }
     }
 
-    async fn drive(&self, store: &mut Store<State>, invocation: &Invocation) -> wasmtime::Result<Ended> {
+    async fn drive(&self, store: &mut Store<State>, invocation: Invocation) -> wasmtime::Result<Ended> {
         let toolkit = self.pre.instantiate_async(&mut *store).await?;
-        let wanted = tools::Invocation {
-            tool: invocation.tool.clone(),
-            arguments: invocation.arguments.clone(),
-            user_id: invocation.user_id.clone(),
-            config: invocation.config.clone(),
-        };
+        let Invocation { tool, arguments, user_id, config } = invocation;
+        let wanted = tools::Invocation { tool, arguments, user_id, config };
         let returned = toolkit.kitbag_toolkit_tools().call_call(store, &wanted).await?;
         Ok(match returned {
             Ok(result) => self.returned(result),

@@ -15,6 +15,10 @@ const TICK: Duration = Duration::from_millis(5);
 /// cheaper than faulting it in again.
 const KEPT_RESIDENT: usize = 1 << 20;
 
+/// The same for a table: the tables of a toolkit fit in this, so that clearing them takes no system
+/// call; an entry has 8 bytes.
+const KEPT_RESIDENT_OF_TABLE: usize = 64 << 10;
+
 /// Core instances, memories and tables of one component. A toolkit has one memory; adapters and
 /// shims add instances and tables.
 const CORE_INSTANCES: u32 = 24;
@@ -67,6 +71,7 @@ fn pool(limits: &Limits) -> PoolingAllocationConfig {
         .max_memory_size(limits.memory)
         .table_elements(limits.table_elements)
         .linear_memory_keep_resident(KEPT_RESIDENT)
+        .table_keep_resident(KEPT_RESIDENT_OF_TABLE)
         .pagemap_scan(Enabled::Auto);
     pool
 }

@@ -1,6 +1,8 @@
 //! From a compiled module to a component.
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::{fs, task};
 use wasi_preview1_component_adapter_provider::{
@@ -37,8 +39,12 @@ pub(super) async fn make(
 }
 
 /// Writes beside the path and renames, so that nobody ever reads half a component.
-async fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let unfinished = PathBuf::from(format!("{}.{}", path.display(), std::process::id()));
+async fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    static WRITES: AtomicU64 = AtomicU64::new(0);
+
+    // Several builds may write the same component at once, in this process and in others.
+    let (process, write) = (std::process::id(), WRITES.fetch_add(1, Ordering::Relaxed));
+    let unfinished = PathBuf::from(format!("{}.{process}-{write}", path.display()));
     fs::write(&unfinished, bytes).await?;
     fs::rename(&unfinished, path).await
 }

@@ -97,7 +97,7 @@ impl Artifacts {
             file.write_all(&chunk).await?;
         }
         file.sync_all().await?;
-        let digest = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex::encode(hasher.finalize());
         Ok(Upload { file: path, digest, size: received })
     }
 

@@ -70,9 +70,11 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let caller = caller(&context.extensions)?;
         let arguments = request.arguments.unwrap_or_default();
+        // Boxed, because rmcp moves the future of a request several times, and this one is large.
+        let call = Box::pin(self.dispatch.call(caller, &request.name, arguments));
         // A client that goes away takes its call with it: the guest stops.
         let reply = tokio::select! {
-            reply = self.dispatch.call(caller, &request.name, arguments) => reply,
+            reply = call => reply,
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
         };
         match reply {

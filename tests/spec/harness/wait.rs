@@ -6,22 +6,14 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
 /// How long anything may take before a test calls it hung. No test is about being quicker than this.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Waits until `condition` holds.
-#[track_caller]
-pub(crate) fn eventually<F, Fut>(what: &str, mut condition: F) -> impl Future<Output = ()>
-where
-    F: FnMut() -> Fut,
-    Fut: Future<Output = bool>,
-{
-    let caller = std::panic::Location::caller();
-    async move {
-        let deadline = Instant::now() + PATIENCE;
-        while !condition().await {
-            assert!(Instant::now() < deadline, "{caller}: waited in vain until {what}");
-            sleep(Duration::from_millis(10)).await;
-        }
+pub(crate) async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition().await {
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        sleep(Duration::from_millis(10)).await;
     }
 }
 

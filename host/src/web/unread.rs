@@ -1,0 +1,76 @@
+//! Refusals that come before the request was read: the rest is read and thrown away.
+//!
+//! A client that is still writing a large upload when the server stops reading sees a broken
+//! connection, and never the refusal (RFC 9112, section 9.6).
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::Request;
+use axum::http::header;
+use axum::middleware::Next;
+use axum::response::Response;
+use futures::StreamExt;
+use http_body::{Frame, SizeHint};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+/// How long a client may go on writing what nobody wants.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Lends the body to the handler, and discards what is left of it.
+pub(super) async fn discard(request: Request, next: Next) -> Response {
+    if request.headers().contains_key(header::EXPECT) {
+        // This client waits for a word before it writes; a refusal saves it the writing.
+        return next.run(request).await;
+    }
+    let (lender, returned) = oneshot::channel();
+    let request = request.map(|body| Body::new(Lent { body, lender: Some(lender) }));
+    let response = next.run(request).await;
+
+    let rest = async {
+        let Ok(body) = returned.await else { return };
+        let mut rest = body.into_data_stream();
+        while let Some(Ok(_)) = rest.next().await {}
+    };
+    // Whether all of it was read or not: the answer is the same.
+    let _ = timeout(PATIENCE, rest).await;
+    response
+}
+
+/// A body that goes back to its lender when its reader is done with it.
+struct Lent {
+    body: Body,
+    lender: Option<oneshot::Sender<Body>>,
+}
+
+impl HttpBody for Lent {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Some(lender) = self.lender.take() {
+            // A lender that has gone away wants nothing back.
+            let _ = lender.send(std::mem::take(&mut self.body));
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Imports inside the host go one way, and some crates stay behind their fences.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use crate::harness::root;
+
+/// Modules from left to right. A module imports from layers to its right only: never from the left,
+/// and never from its neighbours in the same layer.
+const LAYERS: [&[&str]; 11] = [
+    &["main"],
+    &["cli"],
+    &["app"],
+    &["web"],
+    &["dispatch"],
+    &["toolkits"],
+    &["sandbox"],
+    &["capabilities"],
+    &["identity", "knowledge", "outbound_auth"],
+    &["egress", "vault"],
+    &["database"],
+];
+
+/// Modules outside the order, each with those who may import it. They import no other module.
+const LEAVES: [(&str, &[&str]); 4] = [
+    ("settings", &["cli", "app"]),
+    ("local_mode", &["cli", "app", "web"]),
+    ("telemetry", &["cli"]),
+    ("toolchain", &["cli"]),
+];
+
+/// Crates, by the beginning of their names, each with the files or folders that may name it.
+const FENCES: [(&str, &[&str]); 4] = [
+    ("axum", &["web", "app.rs"]),
+    ("wasmtime", &["sandbox", "capabilities"]),
+    ("rmcp", &["web"]),
+    ("async_graphql", &["web/graphql"]),
+];
+
+#[test]
+fn no_import_goes_from_right_to_left_and_no_crate_leaves_its_fence() {
+    let source = root().join("host/src");
+    let mut files = Vec::new();
+    collect(&source, &mut files);
+    assert!(files.len() > 50, "only {} files were found", files.len());
+
+    let mut broken = String::new();
+    for file in files {
+        let name = file.strip_prefix(&source).expect("it was found there").to_str().expect("UTF-8");
+        for violation in violations(name, &fs::read_to_string(&file).expect("source is text")) {
+            writeln!(broken, "{name}: {violation}").expect("a string takes everything");
+        }
+    }
+
+    assert!(broken.is_empty(), "\n{broken}");
+}
+
+#[test]
+fn the_checker_finds_an_arrow_that_turns_back() {
+    for (file, code) in [
+        ("toolkits/store.rs", "use crate::web::Shared;"),
+        ("toolkits/store.rs", "fn f() { crate::dispatch::g() }"),
+        ("database.rs", "use crate::{database::Database, egress::Egress};"),
+        ("capabilities/fetch.rs", "use crate::{\n    egress::{Egress, Policy},\n    sandbox,\n};"),
+        ("egress.rs", "use crate::vault::Vault;"),
+        ("cli/serve.rs", "use crate::main::main;"),
+        ("dispatch.rs", "use crate::settings::Settings;"),
+        ("settings.rs", "use crate::app::App;"),
+        ("new_module.rs", "use crate::egress::Egress;"),
+        ("dispatch.rs", "use crate::new_module::New;"),
+        ("dispatch.rs", "use axum::Json;"),
+        ("toolkits/live.rs", "fn f() -> wasmtime::Result<()> { Ok(()) }"),
+        ("toolkits/live.rs", "use wasmtime_wasi::WasiCtx;"),
+        ("app.rs", "use rmcp::model::Tool;"),
+        ("web/mcp.rs", "use async_graphql::Schema;"),
+    ] {
+        assert_eq!(violations(file, code).len(), 1, "{file}: {code}: {:?}", violations(file, code));
+    }
+}
+
+#[test]
+fn the_checker_lets_arrows_to_the_right_through() {
+    for (file, code) in [
+        ("main.rs", "use kitbag::cli::Command;"),
+        ("cli/serve.rs", "use crate::{app::App, settings::Settings, telemetry};"),
+        ("cli/serve.rs", "pub(in crate::cli) struct Serve;"),
+        ("web/mcp/catalogue.rs", "use crate::toolkits::Live;\nuse axum::Json;\nuse rmcp::model::Tool;"),
+        (
+            "dispatch.rs",
+            "/// See [`crate::web::Shared`].\n// use crate::web::Shared;\nuse crate::identity::Caller;",
+        ),
+        ("sandbox/call.rs", "wasmtime::component::bindgen!();\nuse crate::capabilities::Grants;"),
+        ("telemetry.rs", "const FILTER: &str = \"warn,rmcp=error\";"),
+        ("dispatch.rs", "const TARGET: &str = \"kitbag::toolkit\";"),
+    ] {
+        assert_eq!(violations(file, code), [""; 0], "{file}: {code}");
+    }
+}
+
+/// Says what is wrong with the imports of one file, named by its path below `host/src`.
+fn violations(file: &str, code: &str) -> Vec<String> {
+    let code = without_comments(code);
+    let from = top(file);
+    let imported = match from {
+        // The library's root declares the modules and imports none.
+        "lib" => Vec::new(),
+        // The program is a crate of its own.
+        "main" => imported_modules(&code, "kitbag::"),
+        _ => imported_modules(&code, "crate::"),
+    };
+    let arrows = imported.iter().filter(|to| **to != from).filter_map(|to| forbidden(from, to));
+    let strangers = FENCES.iter().filter(|(name, inside)| {
+        let is_inside = inside.iter().any(|place| Path::new(file).starts_with(place) || top(file) == *place);
+        !is_inside && names_crate(&code, name)
+    });
+    arrows
+        .chain(strangers.map(|(name, inside)| format!("names {name}, which belongs in {inside:?}")))
+        .collect()
+}
+
+/// Why `from` may not import `to`, if it may not.
+fn forbidden(from: &str, to: &str) -> Option<String> {
+    if let Some((_, allowed)) = LEAVES.iter().find(|(leaf, _)| *leaf == to) {
+        return (!allowed.contains(&from)).then(|| format!("imports {to}, which is for {allowed:?}"));
+    }
+    if LEAVES.iter().any(|(leaf, _)| *leaf == from) {
+        return Some(format!("imports {to}, although {from} is to import nothing"));
+    }
+    let place = |module: &str| LAYERS.iter().position(|layer| layer.contains(&module));
+    match (place(from), place(to)) {
+        (Some(left), Some(right)) if left < right => None,
+        (Some(_), Some(_)) => Some(format!("imports {to}, which is not to the right of {from}")),
+        (None, _) => Some(format!("{from} has no place in the order yet")),
+        (_, None) => Some(format!("imports {to}, which has no place in the order yet")),
+    }
+}
+
+/// The top-level modules that code names by paths from `root`, such as `crate::`.
+fn imported_modules<'a>(code: &'a str, root: &str) -> Vec<&'a str> {
+    let mut modules = Vec::new();
+    for (at, _) in code.match_indices(root).filter(|(at, _)| begins_word(code, *at)) {
+        let path = &code[at + root.len()..];
+        match path.strip_prefix('{') {
+            Some(group) => modules.extend(group_members(group)),
+            None => modules.push(first_word(path)),
+        }
+    }
+    modules.retain(|module| module.starts_with(|letter: char| letter.is_ascii_lowercase()));
+    modules.sort_unstable();
+    modules.dedup();
+    modules
+}
+
+/// The first word of each member of `a::B, c::{D, E}}…`, up to the closing brace.
+fn group_members(group: &str) -> Vec<&str> {
+    let (mut depth, mut begins, mut members) = (0_usize, true, Vec::new());
+    for (at, letter) in group.char_indices() {
+        match letter {
+            '}' if depth == 0 => break,
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => begins = true,
+            _ if begins && letter.is_alphanumeric() => {
+                members.push(first_word(&group[at..]));
+                begins = false;
+            }
+            _ => {}
+        }
+    }
+    members
+}
+
+/// Whether code has a path into a crate whose name begins with `name`.
+fn names_crate(code: &str, name: &str) -> bool {
+    code.match_indices(name)
+        .filter(|(at, _)| begins_word(code, *at))
+        .any(|(at, _)| code[at + first_word(&code[at..]).len()..].starts_with("::"))
+}
+
+fn begins_word(code: &str, at: usize) -> bool {
+    !code[..at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':')
+}
+
+fn first_word(text: &str) -> &str {
+    text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap_or_default()
+}
+
+/// `web/mcp.rs` → `web`.
+fn top(file: &str) -> &str {
+    file.split('/').next().unwrap_or_default().trim_end_matches(".rs")
+}
+
+fn without_comments(code: &str) -> String {
+    code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+fn collect(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}

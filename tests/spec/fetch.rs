@@ -1,0 +1,179 @@
+//! Egress: a toolkit reaches the hosts it lists, at addresses the operator allows, and no others.
+
+use kitbag::settings::Settings;
+use serde_json::{Value, json};
+
+use crate::harness::{Kitbag, Outcome, Upstream, User, guests};
+
+fn loopback_allowed(settings: &mut Settings) {
+    settings.allow_private_ranges = "127.0.0.0/8,::1/128".parse().expect("ranges");
+}
+
+async fn probe(change: impl FnOnce(&mut Settings)) -> (Kitbag, User) {
+    let kitbag = Kitbag::start_with(change).await;
+    kitbag.deploy(guests::PROBE).await;
+    let ana = kitbag.as_user("ana");
+    (kitbag, ana)
+}
+
+impl User {
+    async fn fetch(&self, url: &str) -> Outcome {
+        self.call("probe__fetch", json!({ "url": url })).await
+    }
+}
+
+fn value_of(outcome: &Outcome) -> Value {
+    serde_json::from_str(outcome.text()).expect("the probe answers with JSON")
+}
+
+#[tokio::test]
+async fn a_toolkit_reaches_a_host_that_it_lists_and_the_operator_allows() {
+    let upstream = Upstream::start().await;
+    let (_kitbag, ana) = probe(loopback_allowed).await;
+
+    for url in [upstream.url("/hello"), upstream.named_url("/hello")] {
+        let fetched = value_of(&ana.fetch(&url).await);
+        assert_eq!((&fetched["status"], &fetched["body"]), (&json!(200), &json!("hello")), "{url}");
+    }
+
+    assert_eq!(upstream.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_private_address_is_refused_although_it_is_listed_unless_the_operator_allows_it() {
+    let upstream = Upstream::start().await;
+    let (kitbag, ana) = probe(|_| {}).await;
+
+    for url in [upstream.url("/hello"), upstream.named_url("/hello"), "http://169.254.169.254/".to_owned()] {
+        ana.fetch(&url).await.assert_tool_error("DestinationIpProhibited");
+        let logged = kitbag.log().call_of("fetch");
+        let entries = logged["entries"].as_str().expect("entries");
+        assert!(entries.contains("requests to private addresses are refused"), "{entries}");
+    }
+
+    upstream.assert_untouched();
+}
+
+#[tokio::test]
+async fn an_allowed_range_allows_no_other() {
+    let (_kitbag, ana) = probe(loopback_allowed).await;
+
+    ana.fetch("http://169.254.169.254/").await.assert_tool_error("DestinationIpProhibited");
+}
+
+#[tokio::test]
+async fn a_toolkit_cannot_reach_a_host_that_it_does_not_list() {
+    let upstream = Upstream::start().await;
+    let (kitbag, ana) = probe(loopback_allowed).await;
+    let other_port = kitbag.base_url().join("healthz").expect("a path").to_string();
+
+    for url in [
+        "http://evil.example/",
+        "http://127.0.0.2:18999/",
+        "http://upstream.test.evil.example/",
+        "https://127.0.0.1/",
+        &other_port,
+    ] {
+        ana.fetch(url).await.assert_tool_error("HttpRequestDenied");
+    }
+    let logged = kitbag.log().call_of("fetch");
+    let entries = logged["entries"].as_str().expect("entries");
+    assert!(entries.contains("is not in the toolkit's egress list"), "{entries}");
+
+    upstream.assert_untouched();
+}
+
+#[tokio::test]
+async fn another_spelling_of_a_host_is_that_host_and_no_way_around_the_list() {
+    let upstream = Upstream::start().await;
+    let (_kitbag, ana) = probe(loopback_allowed).await;
+
+    for url in ["http://0x7f.1:18999/hello", "http://2130706433:18999/hello", "http://LOCALHOST.:18999/hello"]
+    {
+        assert_eq!(value_of(&ana.fetch(url).await)["body"], "hello", "{url}");
+    }
+    assert_eq!(upstream.requests().len(), 3);
+
+    for url in ["http://127.0.0.1:18999@evil.example/", "http://evil.example#@127.0.0.1:18999/"] {
+        ana.fetch(url).await.assert_tool_error("");
+    }
+    assert_eq!(upstream.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn a_response_that_is_too_large_is_cut_off() {
+    let upstream = Upstream::start().await;
+    let (kitbag, ana) = probe(|settings| {
+        loopback_allowed(settings);
+        settings.call_response_body = "1000".parse().expect("a size");
+    })
+    .await;
+
+    ana.fetch(&upstream.url("/large")).await.assert_tool_error("response body size exceeds limit");
+
+    let logged = kitbag.log().call_of("fetch");
+    assert!(logged["entries"].as_str().expect("entries").contains("larger than 1000 bytes"), "{logged}");
+    assert_eq!(value_of(&ana.fetch(&upstream.url("/hello")).await)["body"], "hello");
+}
+
+#[tokio::test]
+async fn a_request_body_that_is_too_large_does_not_leave() {
+    let upstream = Upstream::start().await;
+    let (_kitbag, ana) = probe(|settings| {
+        loopback_allowed(settings);
+        settings.call_request_body = "1000".parse().expect("a size");
+    })
+    .await;
+    let post =
+        |size: usize| json!({ "method": "POST", "url": upstream.url("/hello"), "body": "x".repeat(size) });
+
+    ana.call("probe__fetch", post(2000)).await.assert_tool_error("");
+
+    assert_eq!(value_of(&ana.call("probe__fetch", post(500)).await)["status"], 200);
+}
+
+#[tokio::test]
+async fn two_requests_of_one_call_are_on_their_way_at_the_same_time() {
+    let upstream = Upstream::start().await;
+    let (_kitbag, ana) = probe(loopback_allowed).await;
+
+    // The upstream answers neither before both are there.
+    let both = ana.call("probe__fetch_many", json!({ "url": upstream.url("/pair"), "count": 2 })).await;
+
+    assert_eq!(value_of(&both)["answers"], json!([200, 200]));
+}
+
+#[tokio::test]
+async fn a_call_has_as_many_requests_as_the_settings_and_no_more() {
+    let upstream = Upstream::start().await;
+    let (_kitbag, ana) = probe(|settings| {
+        loopback_allowed(settings);
+        settings.call_requests_in_flight = 2;
+    })
+    .await;
+
+    let three = ana.call("probe__fetch_many", json!({ "url": upstream.url("/pair"), "count": 3 })).await;
+
+    let answers = value_of(&three)["answers"].clone();
+    assert_eq!((&answers[0], &answers[1]), (&json!(200), &json!(200)), "{answers}");
+    assert!(answers[2].as_str().is_some_and(|error| error.contains("ConnectionLimitReached")), "{answers}");
+    assert_eq!(upstream.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn requests_of_one_call_are_counted_from_its_start_and_not_from_the_servers() {
+    let upstream = Upstream::start().await;
+    let (_kitbag, ana) = probe(|settings| {
+        loopback_allowed(settings);
+        settings.call_requests = 1;
+    })
+    .await;
+
+    for _ in 0..3 {
+        assert_eq!(value_of(&ana.fetch(&upstream.url("/hello")).await)["status"], 200);
+    }
+    let two = ana.call("probe__fetch_many", json!({ "url": upstream.url("/hello"), "count": 2 })).await;
+
+    assert_eq!(upstream.requests().len(), 4);
+    assert!(value_of(&two)["answers"][1].is_string(), "{}", two.raw());
+}

@@ -1,0 +1,100 @@
+//! The real program, as a child process.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Output, Stdio};
+
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use url::Url;
+
+use super::{Http, User, within};
+
+/// A command of the program, without the `KITBAG_` variables of whoever runs the tests.
+pub(crate) fn kitbag<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kitbag"));
+    let inherited = std::env::vars_os().map(|(name, _)| name);
+    for name in inherited.filter(|name| name.to_string_lossy().starts_with("KITBAG_")) {
+        command.env_remove(name);
+    }
+    command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
+    command
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Runs a command to its end.
+pub(crate) async fn run(mut command: Command) -> Ran {
+    let output = within("the command", command.output()).await.expect("the program can be started");
+    let Output { status, stdout, stderr } = output;
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program prints UTF-8");
+    Ran { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+}
+
+impl Ran {
+    /// What was printed by a command that succeeded.
+    #[track_caller]
+    pub(crate) fn succeeded(self) -> String {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self.stdout
+    }
+
+    /// Asserts that the command failed, with exit code 1 and `words` on standard error.
+    #[track_caller]
+    pub(crate) fn assert_failed(&self, words: &str) {
+        assert_eq!(self.code, Some(1), "{self:?}");
+        assert!(self.stderr.contains(words), "no {words:?} in {}", self.stderr);
+    }
+}
+
+/// A server that runs as a process of its own. Dropped, it is killed.
+pub(crate) struct ServerProcess {
+    child: Child,
+    base_url: Url,
+    data: PathBuf,
+}
+
+impl ServerProcess {
+    /// Starts `kitbag serve` on a data directory and waits until it serves.
+    pub(crate) async fn start(data: &Path) -> Self {
+        let mut command = kitbag(["serve", "--listen", "127.0.0.1:0", "--data"]);
+        let mut child = command
+            .arg(data)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program can be started");
+        let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let line = within("the server's start", lines.next_line()).await.expect("standard output is text");
+        let line = line.expect("the server says where it serves");
+        let base_url = line.strip_prefix("Kitbag serves ").expect(&line).parse().expect("a URL");
+        Self { child, base_url, data: data.to_owned() }
+    }
+
+    /// Ends the process at once: it learns nothing of it.
+    pub(crate) async fn kill(mut self) {
+        self.child.kill().await.expect("the server runs");
+    }
+
+    /// Asks the process to stop, and waits for its end.
+    pub(crate) async fn terminate(mut self) -> ExitStatus {
+        let process = self.child.id().expect("the server runs").to_string();
+        let asked = Command::new("kill").args(["-TERM", &process]).status().await.expect("there is `kill`");
+        assert!(asked.success());
+        within("the server's end", self.child.wait()).await.expect("the server runs")
+    }
+
+    /// The operator, with a token that the program has printed.
+    pub(crate) async fn as_operator(&self) -> User {
+        let mut command = kitbag(["token", "--data"]);
+        command.arg(&self.data);
+        let token = run(command).await.succeeded();
+        User::new(Http::new(self.base_url.clone()), token.trim())
+    }
+}

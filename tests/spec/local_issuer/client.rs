@@ -1,0 +1,131 @@
+//! A client, and the browser of the person who uses it.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use url::Url;
+use url::form_urlencoded::Serializer;
+
+use crate::harness::{Answer, Http, within};
+
+pub(super) const CALLBACK: &str = "http://127.0.0.1:33418/callback";
+pub(super) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+
+/// Fetches a JSON document of this server by its whole URL.
+pub(super) async fn followed(http: &Http, url: &str) -> Value {
+    let path = Url::parse(url).expect("a URL").path().to_owned();
+    assert_eq!(http.url(&path).as_str(), url);
+    http.get(&path).await.assert_status(200).json()
+}
+
+pub(super) fn metadata_url(challenge: &Answer) -> &str {
+    let value = challenge.header("www-authenticate").expect("a challenge");
+    value.split('"').nth(1).expect("a quoted URL")
+}
+
+/// Registers a client and returns its id.
+pub(super) async fn register(http: &Http, metadata: &Value) -> String {
+    let headers = HeaderMap::from_iter([header_of("content-type", "application/json")]);
+    let answer = http.send(Method::POST, "/oauth/register", headers, metadata.to_string()).await;
+    text(&answer.assert_status(201).json(), "client_id").to_owned()
+}
+
+/// An authorization request.
+pub(super) fn request(client_id: &str) -> String {
+    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
+    let query = form(&[
+        ("response_type", "code"),
+        ("client_id", client_id),
+        ("redirect_uri", CALLBACK),
+        ("code_challenge", &challenge),
+        ("code_challenge_method", "S256"),
+        ("state", "xyz"),
+    ]);
+    format!("/oauth/authorize?{query}")
+}
+
+/// Opens the consent page and returns the id that its form carries.
+pub(super) async fn request_id(http: &Http, client_id: &str) -> String {
+    let page = http.get(&request(client_id)).await.assert_status(200);
+    let html = String::from_utf8(page.body.to_vec()).expect("UTF-8");
+    let field = html.split("name=\"request_id\" value=\"").nth(1).expect("a request id");
+    field.split('"').next().expect("its end").to_owned()
+}
+
+/// Agrees as `user` and returns the URL at which the client is answered.
+pub(super) async fn consent(http: &Http, client_id: &str, user: &str) -> Url {
+    let request_id = request_id(http, client_id).await;
+    let form = [("request_id", request_id.as_str()), ("decision", "allow"), ("user", user)];
+    let answer = post(http, "/oauth/authorize", &form).await.assert_status(303);
+    let back: Url = answer.header("location").expect("a way back").parse().expect("a URL");
+    assert!(back.as_str().starts_with(CALLBACK), "{back}");
+    back
+}
+
+pub(super) async fn redeem(http: &Http, client_id: &str, code: &str) -> Answer {
+    let form = [
+        ("grant_type", "authorization_code"),
+        ("client_id", client_id),
+        ("code", code),
+        ("redirect_uri", CALLBACK),
+        ("code_verifier", VERIFIER),
+    ];
+    post(http, "/oauth/token", &form).await
+}
+
+pub(super) async fn refresh(http: &Http, client_id: &str, refresh_token: &str) -> Answer {
+    let form = [("grant_type", "refresh_token"), ("client_id", client_id), ("refresh_token", refresh_token)];
+    post(http, "/oauth/token", &form).await
+}
+
+/// Sends a GET request that names `hosts`, and returns the whole answer.
+pub(super) async fn get_as(base_url: &Url, hosts: &[String], path: &str) -> String {
+    let mut lines = vec![format!("GET {path} HTTP/1.1")];
+    lines.extend(hosts.iter().map(|host| format!("Host: {host}")));
+    lines.push("Connection: close\r\n\r\n".to_owned());
+    let request = lines.join("\r\n");
+    within("the raw request", async {
+        let mut stream = TcpStream::connect(base_url.authority()).await.expect("the server listens");
+        stream.write_all(request.as_bytes()).await.expect("the server reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("the server answers");
+        answer
+    })
+    .await
+}
+
+pub(super) async fn post(http: &Http, path: &str, parameters: &[(&str, &str)]) -> Answer {
+    post_with(http, path, parameters, &[]).await
+}
+
+pub(super) async fn post_with(
+    http: &Http,
+    path: &str,
+    parameters: &[(&str, &str)],
+    headers: &[(&'static str, &str)],
+) -> Answer {
+    let mut headers: HeaderMap = headers.iter().map(|(name, value)| header_of(name, value)).collect();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+    http.send(Method::POST, path, headers, form(parameters)).await
+}
+
+fn form(parameters: &[(&str, &str)]) -> String {
+    Serializer::new(String::new()).extend_pairs(parameters).finish()
+}
+
+pub(super) fn header_of(name: &'static str, value: &str) -> (HeaderName, HeaderValue) {
+    (HeaderName::from_static(name), value.parse().expect("a header value"))
+}
+
+pub(super) fn parameter(url: &Url, name: &str) -> Option<String> {
+    url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+}
+
+#[track_caller]
+pub(super) fn text<'a>(json: &'a Value, name: &str) -> &'a str {
+    json[name].as_str().unwrap_or_else(|| panic!("no {name} in {json}"))
+}

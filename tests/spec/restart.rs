@@ -1,0 +1,146 @@
+//! What is deployed survives the server, and the start does not pay for it.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use sqlx::SqlitePool;
+
+use crate::harness::{Kitbag, Stopped, guests};
+
+#[tokio::test]
+async fn everything_is_still_there_after_a_restart() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::GREETER_V1).await;
+    kitbag.deploy(guests::GREETER_V2).await;
+    kitbag.deploy(guests::HINTS).await;
+    let operator = kitbag.as_operator();
+    let before = (operator.tools().await, operator.get("/toolkits/greeter").await.json());
+
+    let kitbag = kitbag.stop().await.start().await;
+
+    let operator = kitbag.as_operator();
+    assert_eq!((operator.tools().await, operator.get("/toolkits/greeter").await.json()), before);
+    let greeting = operator.call("greeter__greet", json!({ "name": "Ana" })).await;
+    assert_eq!(greeting.text(), "Good day, Ana!");
+    operator.post("/toolkits/greeter/rollback", &json!({})).await.assert_status(200);
+    let greeting = operator.call("greeter__greet", json!({ "name": "Ana" })).await;
+    assert_eq!(greeting.text(), "Hello, Ana!");
+}
+
+#[tokio::test]
+async fn machine_code_is_loaded_at_the_first_call_and_made_again_when_it_is_lost() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::HINTS).await;
+    let before = kitbag.files("code");
+    let stopped = kitbag.stop().await;
+    fs::remove_dir_all(stopped.data().join("code")).expect("there is code");
+
+    let kitbag = stopped.start().await;
+    let ana = kitbag.as_user("ana");
+    assert_eq!(ana.tool_names().await.len(), 4);
+    assert_eq!(kitbag.files("code"), [""; 0], "code was made before it was needed");
+
+    assert_eq!(ana.call("hints__plain", json!({})).await.text(), "plain");
+    assert_eq!(kitbag.files("code"), before);
+}
+
+#[tokio::test]
+async fn machine_code_that_is_damaged_is_made_again() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::HINTS).await;
+    let mut stopped = kitbag.stop().await;
+    let good = fs::read(code_file(&stopped)).expect("there is code");
+
+    for (damage, bytes) in [
+        ("empty", Vec::new()),
+        ("cut to half", good[..good.len() / 2].to_vec()),
+        ("without its last byte", good[..good.len() - 1].to_vec()),
+        ("something else", b"#!/bin/sh\n".repeat(100)),
+        ("overwritten at its head", [&vec![0xff; 256][..], &good[256..]].concat()),
+    ] {
+        fs::write(code_file(&stopped), bytes).expect("the file can be damaged");
+        let kitbag = stopped.start().await;
+
+        let served = kitbag.as_user("ana").call("hints__plain", json!({})).await;
+
+        assert_eq!(served.text(), "plain", "{damage}");
+        stopped = kitbag.stop().await;
+        assert_eq!(fs::read(code_file(&stopped)).expect("there is code").len(), good.len(), "{damage}");
+    }
+}
+
+#[tokio::test]
+async fn what_an_upload_left_behind_is_gone_after_a_restart() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::HINTS).await;
+    let files = (kitbag.files("components"), kitbag.files("code"));
+    let stopped = kitbag.stop().await;
+    for file in ["uploads/.tmpAbc", "components/0000.wasm"] {
+        fs::write(stopped.data().join(file), "left behind").expect("a file");
+    }
+
+    let kitbag = stopped.start().await;
+
+    assert_eq!(kitbag.files("uploads"), [""; 0]);
+    assert_eq!((kitbag.files("components"), kitbag.files("code")), files);
+}
+
+#[tokio::test]
+async fn five_hundred_toolkits_do_not_slow_the_start() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::HINTS).await;
+    let (stopped, alone) = quickest_start(kitbag.stop().await).await;
+    copy_toolkit(&stopped, 499).await;
+
+    let (stopped, among_many) = quickest_start(stopped).await;
+
+    // Loading their code would take a hundred times as long.
+    assert!(among_many < 10 * alone, "{among_many:?} with 500 toolkits, {alone:?} with one");
+    let kitbag = stopped.start().await;
+    let ana = kitbag.as_user("ana");
+    assert_eq!(ana.tool_names().await.len(), 4 * 500);
+    assert_eq!(ana.call("copy-499__plain", json!({})).await.text(), "plain");
+}
+
+/// Starts and stops the server a few times.
+async fn quickest_start(mut stopped: Stopped) -> (Stopped, Duration) {
+    let mut quickest = Duration::MAX;
+    for _ in 0..3 {
+        let started = Instant::now();
+        let kitbag = stopped.start().await;
+        quickest = quickest.min(started.elapsed());
+        stopped = kitbag.stop().await;
+    }
+    (stopped, quickest)
+}
+
+/// Adds copies of the one deployed toolkit under ids of their own, behind the server's back.
+async fn copy_toolkit(stopped: &Stopped, copies: i64) {
+    let url = format!("sqlite:{}", stopped.data().join("kitbag.sqlite").display());
+    let database = SqlitePool::connect(&url).await.expect("there is a database");
+    let mut transaction = database.begin().await.expect("a transaction");
+    for table in [
+        "toolkits (id, owner, live_version) SELECT 'copy-' || n, owner, live_version FROM toolkits, numbers",
+        "toolkit_versions (toolkit_id, version, digest, size, manifest, changes, deployed_by, deployed_at)
+         SELECT 'copy-' || n, version, digest, size, json_set(manifest, '$.id', 'copy-' || n), changes,
+                deployed_by, deployed_at
+         FROM toolkit_versions, numbers",
+    ] {
+        let sql = format!(
+            "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {copies})
+             INSERT INTO {table}"
+        );
+        sqlx::query(sqlx::AssertSqlSafe(sql)).execute(&mut *transaction).await.expect("the rows fit");
+    }
+    transaction.commit().await.expect("the rows fit together");
+    database.close().await;
+}
+
+/// The one file of machine code.
+fn code_file(stopped: &Stopped) -> PathBuf {
+    let mut folders = fs::read_dir(stopped.data().join("code")).expect("a folder");
+    let folder = folders.next().expect("an engine version").expect("a folder").path();
+    folder.join(&stopped.files("code")[0])
+}

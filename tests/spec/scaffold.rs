@@ -1,0 +1,67 @@
+//! `kitbag toolkit new`: what it makes builds, tests and deploys as it stands.
+//!
+//! This is the slow one: it runs two compilers. Their output stays in cargo's folder for the files
+//! of tests (`target/tmp`), so that only the first run takes minutes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use crate::harness::{Kitbag, kitbag, root};
+
+/// Compiling the standard library and the SDK takes minutes on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(20);
+
+#[tokio::test]
+async fn a_new_toolkit_passes_its_own_tests_builds_and_deploys() {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("scaffold");
+    clear_all_but_compiler_output(&directory);
+
+    run(kitbag(["toolkit", "new", "word-count", "--directory"]).arg(&directory)).await;
+    // The versions that are on this machine already.
+    fs::copy(root().join("Cargo.lock"), directory.join("Cargo.lock")).expect("the workspace has one");
+    run(cargo().arg("test").current_dir(&directory)).await;
+    let built = run(kitbag(["toolkit", "build"]).arg(&directory)).await;
+
+    let (component, manifest) =
+        (directory.join("dist/word-count.wasm"), directory.join("dist/manifest.json"));
+    assert_eq!(built.lines().map(PathBuf::from).collect::<Vec<_>>(), [component.clone(), manifest.clone()]);
+    let manifest: Value = serde_json::from_slice(&fs::read(manifest).expect("a manifest")).expect("JSON");
+    assert_eq!((&manifest["id"], &manifest["visibility"]), (&json!("word-count"), &json!("private")));
+    let server = Kitbag::start().await;
+    let operator = server.as_operator();
+    operator.deploy(fs::read(component).expect("a component")).await.assert_status(201);
+    let greeted = operator.call("word-count__greet", json!({ "name": "Ana", "tone": "formal" })).await;
+    assert_eq!(greeted.structured(), &json!({ "greeting": "Good day, Ana.", "letters": 3 }));
+}
+
+fn clear_all_but_compiler_output(directory: &Path) {
+    fs::create_dir_all(directory).expect("the target folder can be written");
+    for entry in fs::read_dir(directory).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.ends_with("target") || path.ends_with("target-guests") {
+            continue;
+        }
+        let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        removed.expect("what an earlier run made can be removed");
+    }
+}
+
+fn cargo() -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    command.env_remove("CARGO_TARGET_DIR").stdin(Stdio::null()).kill_on_drop(true);
+    command
+}
+
+/// Runs a command, which must succeed, and returns what it printed.
+async fn run(command: &mut Command) -> String {
+    let output = timeout(PATIENCE, command.output()).await.expect("the command ends").expect("it starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{command:?}\n{}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
