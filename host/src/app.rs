@@ -1,10 +1,13 @@
 //! The composition root: builds every part of a server, and owns them.
 
+mod connections;
+
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +15,7 @@ use std::time::Duration;
 use axum::Router;
 use thiserror::Error;
 use tokio::net::TcpListener;
+use tokio::time::timeout;
 use tracing::{info, warn};
 use url::Url;
 
@@ -29,8 +33,8 @@ use crate::settings::{Issuer, Settings};
 use crate::toolkits::{ToolkitError, Toolkits};
 use crate::web::{self, Shared};
 
-/// How long calls under way may take to end once the server was asked to stop.
-const DRAIN: Duration = Duration::from_secs(30);
+/// How long the database may take to end what is under way. What was committed is safe anyway.
+const CLOSE: Duration = Duration::from_secs(5);
 
 /// A server that is ready to serve.
 pub struct App {
@@ -134,37 +138,23 @@ impl App {
     }
 
     /// Serves until `stop` resolves, then lets calls under way end, for half a minute at most.
-    pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+    pub async fn serve(self, stop: impl Future<Output = ()>) {
         info!(url = %self.base_url, "serving");
-        let (stopping, mut stopped) = tokio::sync::watch::channel(());
-        let stop = async move {
+        let stop = async {
             stop.await;
             info!("stopping: waiting for calls under way");
-            drop(stopping);
         };
-        let served = axum::serve(self.listener, self.router).with_graceful_shutdown(stop);
-        let overdue = async move {
-            let _ = stopped.changed().await;
-            tokio::time::sleep(DRAIN).await;
-        };
-        tokio::select! {
-            result = served => result?,
-            () = overdue => warn!("some calls did not end in time and were cut off"),
+        connections::serve(self.listener, self.router, stop).await;
+        if timeout(CLOSE, self.database.close()).await.is_err() {
+            warn!("the database did not close in time");
         }
-        self.database.close().await;
-        Ok(())
     }
 }
 
 /// Makes the data directory, for its owner alone, and locks it.
 fn claim(data: &Path) -> Result<File, StartError> {
     let failed = |cause| StartError::Data { path: data.to_owned(), cause };
-    fs::create_dir_all(data).map_err(failed)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        fs::set_permissions(data, fs::Permissions::from_mode(0o700)).map_err(failed)?;
-    }
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(data).map_err(failed)?;
     let lock = File::create(data.join("lock")).map_err(failed)?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
@@ -182,7 +172,7 @@ pub fn limits(settings: &Settings) -> Limits {
         resources: settings.call_resources,
         result: settings.call_result.bytes(),
         log: settings.call_log.bytes(),
-        concurrent_calls: settings.concurrent_calls,
+        instances: settings.concurrent_calls.saturating_add(DESCRIBE_SLOTS),
         fetch: FetchLimits {
             in_flight: settings.call_requests_in_flight,
             requests: settings.call_requests,
@@ -209,10 +199,10 @@ fn admission(settings: &Settings) -> AdmissionLimits {
     AdmissionLimits {
         per_user: settings.concurrent_calls_per_user,
         per_toolkit: settings.concurrent_calls_per_toolkit,
-        // A deploy asks its component for the declaration in a slot of the same pool.
-        in_all: settings.concurrent_calls.saturating_sub(DESCRIBE_SLOTS) as usize,
+        in_all: settings.concurrent_calls as usize,
     }
 }
 
-/// Slots of the sandbox's pool that calls leave to deploys.
-const DESCRIBE_SLOTS: u32 = 8;
+/// Instances beyond those of calls: a deploy asks its component for the declaration. Deploys are
+/// inspected one at a time.
+const DESCRIBE_SLOTS: u32 = 2;

@@ -1,8 +1,8 @@
 //! What a toolkit may do: one capability a file, each with its state, its host functions and its
 //! `add_to_linker`.
 //!
-//! Invariant: a capability is linked only when [`Grants`] has it, and checks its own grant again
-//! beside its effect.
+//! Invariant: a capability is linked only when [`Grants`] has it. One whose grant is a list (hosts,
+//! names of secrets) checks the list beside its effect.
 
 pub mod fetch;
 pub mod grants;

@@ -49,6 +49,17 @@ pub struct Loaded {
 #[error("{0:#}")]
 pub struct EngineError(#[from] wasmtime::Error);
 
+/// Machine code cannot be made ready to run.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// The file is missing, damaged, or another engine's.
+    #[error("the machine code cannot be used: {0:#}")]
+    Code(wasmtime::Error),
+    /// The component asks for something in another shape or version than the contract gives it.
+    #[error("the component does not fit the contract kitbag:toolkit@0.1: {0:#}")]
+    Link(wasmtime::Error),
+}
+
 impl Sandbox {
     /// Starts the engine, and the clock that interrupts guests.
     pub fn new(limits: Limits, egress: Egress) -> Result<Self, EngineError> {
@@ -68,10 +79,11 @@ impl Sandbox {
     }
 
     /// Maps machine code from a file and links it against `grants`.
-    pub fn load(&self, code: &Path, grants: &Grants) -> Result<Loaded, EngineError> {
-        let component = self.map(code)?;
-        let linker = linker::granted(&self.engine, grants)?;
-        let runner = Runner::new(self, &linker, &component, grants.clone())?;
+    pub fn load(&self, code: &Path, grants: &Grants) -> Result<Loaded, LoadError> {
+        let component = self.map(code).map_err(LoadError::Code)?;
+        let runner = linker::granted(&self.engine, grants)
+            .and_then(|linker| Runner::new(self, &linker, &component, grants.clone()))
+            .map_err(LoadError::Link)?;
         Ok(Loaded { runner })
     }
 

@@ -76,7 +76,7 @@ settings! {
     /// Elements of each table of one call.
     call_table_elements: usize = 100_000, "KITBAG_CALL_TABLE_ELEMENTS";
     /// Handles to host resources that one call may hold at once.
-    call_resources: usize = 1_000, "KITBAG_CALL_RESOURCES";
+    call_resources: usize = 256, "KITBAG_CALL_RESOURCES";
     /// Largest result of one call.
     call_result: Size = Size::mebibytes(4), "KITBAG_CALL_RESULT";
     /// What one call may write to its log.
@@ -130,6 +130,9 @@ pub enum SettingsError {
         "without --issuer, anybody who reaches this server can sign in as anybody: it listens on loopback only, not on {0}"
     )]
     LocalIssuerInPublic(SocketAddr),
+    /// Nobody can reach, and no token can name, a server at `0.0.0.0`.
+    #[error("listening on {0} needs --base-url: the URL under which people reach this server")]
+    NoBaseUrl(SocketAddr),
     /// A tunnel or a proxy would open local sign-in to others.
     #[error(
         "without --issuer, anybody who reaches this server can sign in as anybody: its base URL is on loopback, not {0}"
@@ -153,6 +156,9 @@ impl Settings {
             return Err(SettingsError::LocalIssuerInPublic(settings.listen));
         }
         match settings.base_url.clone().into_inner() {
+            None if settings.listen.ip().is_unspecified() => {
+                return Err(SettingsError::NoBaseUrl(settings.listen));
+            }
             Some(url) if settings.issuer == Issuer::Local && !is_loopback(&url) => {
                 return Err(SettingsError::LocalBaseUrlInPublic(url));
             }
@@ -237,6 +243,7 @@ mod tests {
             Err(SettingsError::LocalBaseUrlInPublic(_))
         ));
         assert!(load("0.0.0.0:1", Some("https://kitbag.example"), "https://id.example").is_ok());
+        assert!(matches!(load("0.0.0.0:1", None, "https://id.example"), Err(SettingsError::NoBaseUrl(_))));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
 /// For a server: our own events, and only trouble from others.
@@ -15,10 +14,7 @@ pub const QUIET: &str = "warn,rmcp=error";
 /// `KITBAG_LOG` takes a filter such as `debug` or `kitbag=debug,rmcp=info`; without it, `default` is used.
 pub fn start(default: &str) {
     let filter = EnvFilter::try_from_env("KITBAG_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_span_events(FmtSpan::NONE);
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     if std::io::stderr().is_terminal() {
         builder.finish().init();
     } else {

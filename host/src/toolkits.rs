@@ -19,7 +19,7 @@ use futures::Stream;
 use kitbag_manifest::{Problem, Problems, schema};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, Semaphore};
 use tracing::{info, warn};
 
 use crate::database::Database;
@@ -37,7 +37,8 @@ pub struct Toolkits {
     artifacts: Artifacts,
     store: Store,
     registry: ArcSwap<Registry>,
-    changed: watch::Sender<u64>,
+    /// Components are inspected one at a time: compiling one takes all cores and much memory.
+    inspecting: Semaphore,
     /// Held while the database and the registry change together.
     changing: Mutex<()>,
 }
@@ -122,13 +123,17 @@ impl Toolkits {
     pub async fn open(directory: &Path, database: Database, sandbox: Sandbox) -> Result<Self, ToolkitError> {
         let artifacts = Artifacts::open(directory, &sandbox.code_version()).await?;
         let store = Store::new(database);
-        artifacts.sweep(&store.digests().await?).await;
+        let known = store.digests().await?;
+        // A database that knows nothing may be one that got lost: then its components must stay.
+        if !known.is_empty() {
+            artifacts.sweep(&known).await;
+        }
         let toolkits = Self {
             sandbox,
             artifacts,
             store,
             registry: ArcSwap::default(),
-            changed: watch::Sender::new(0),
+            inspecting: Semaphore::new(1),
             changing: Mutex::new(()),
         };
         let registry = Registry::new(toolkits.live_from_store().await?);
@@ -143,11 +148,6 @@ impl Toolkits {
         self.registry.load_full()
     }
 
-    /// Counts up whenever the live toolkits change.
-    pub fn changes(&self) -> watch::Receiver<u64> {
-        self.changed.subscribe()
-    }
-
     /// Takes an upload all the way to a live version; `by` is the deploying user.
     ///
     /// The same version with the same bytes is made live again; with other bytes it is refused.
@@ -158,7 +158,9 @@ impl Toolkits {
         by: &str,
     ) -> Result<Deployed, ToolkitError> {
         let upload = self.artifacts.receive(upload, limit).await?;
-        let inspected = inspect(&self.sandbox, &upload.read().await?, self.artifacts.uploads()).await?;
+        let turn = self.inspecting.acquire().await.expect("the semaphore is never closed");
+        let inspected = inspect(&self.sandbox, upload.read().await?, self.artifacts.uploads()).await?;
+        drop(turn);
 
         let _changing = self.changing.lock().await;
         let digest = upload.digest().to_owned();
@@ -214,7 +216,6 @@ impl Toolkits {
     async fn publish(&self) -> Result<(), ToolkitError> {
         let registry = Registry::succeeding(&self.registry(), self.live_from_store().await?);
         self.registry.store(Arc::new(registry));
-        self.changed.send_modify(|generation| *generation += 1);
         Ok(())
     }
 

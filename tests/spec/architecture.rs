@@ -32,7 +32,7 @@ const LEAVES: [(&str, &[&str]); 4] = [
 
 /// Crates, by the beginning of their names, each with the files or folders that may name it.
 const FENCES: [(&str, &[&str]); 4] = [
-    ("axum", &["web", "app.rs"]),
+    ("axum", &["web", "app"]),
     ("wasmtime", &["sandbox", "capabilities"]),
     ("rmcp", &["web"]),
     ("async_graphql", &["web/graphql"]),

@@ -49,6 +49,7 @@ async fn duration_of_a_deploy(data: &std::path::Path) -> Duration {
     operator.deploy(guests::GREETER_V2.bytes()).await.assert_status(201);
     let duration = started.elapsed();
     operator.delete("/toolkits/greeter").await.assert_status(204);
+    server.kill().await;
     duration
 }
 

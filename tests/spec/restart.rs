@@ -96,8 +96,8 @@ async fn five_hundred_toolkits_do_not_slow_the_start() {
 
     let (stopped, among_many) = quickest_start(stopped).await;
 
-    // Loading their code would take a hundred times as long.
-    assert!(among_many < 10 * alone, "{among_many:?} with 500 toolkits, {alone:?} with one");
+    // Reading their declarations takes about six times as long; loading their code, a hundred times.
+    assert!(among_many < 30 * alone, "{among_many:?} with 500 toolkits, {alone:?} with one");
     let kitbag = stopped.start().await;
     let ana = kitbag.as_user("ana");
     assert_eq!(ana.tool_names().await.len(), 4 * 500);
@@ -107,7 +107,7 @@ async fn five_hundred_toolkits_do_not_slow_the_start() {
 /// Starts and stops the server a few times.
 async fn quickest_start(mut stopped: Stopped) -> (Stopped, Duration) {
     let mut quickest = Duration::MAX;
-    for _ in 0..3 {
+    for _ in 0..5 {
         let started = Instant::now();
         let kitbag = stopped.start().await;
         quickest = quickest.min(started.elapsed());

@@ -23,6 +23,12 @@ use wasmtime_wasi_http::{
 use super::log::Log;
 use crate::egress::{Allowlist, BoxError, Egress, EgressError, Policy};
 
+/// Headers of one request or response, as they lie in memory. With [`BODY_CHUNK`] and the limit on
+/// handles it bounds what a guest can make the host keep without ever sending it.
+const HEADERS: usize = 64 << 10;
+/// What the host takes from a guest at once of a request's body.
+const BODY_CHUNK: usize = 64 << 10;
+
 /// Bounds of one invocation's requests. Sizes are in bytes.
 #[derive(Clone, Debug)]
 pub struct FetchLimits {
@@ -65,7 +71,9 @@ impl Fetch {
             response_body: limits.response_body,
             log,
         };
-        Self { context: WasiHttpCtx::new(), gate }
+        let mut context = WasiHttpCtx::new();
+        context.set_field_size_limit(HEADERS);
+        Self { context, gate }
     }
 
     /// Borrows the state for one host call.
@@ -111,6 +119,10 @@ impl Gate {
 type Sent = Result<(Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>), Error>;
 
 impl WasiHttpHooks for Gate {
+    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        BODY_CHUNK
+    }
+
     fn send_request(
         &mut self,
         request: Request<WasiBody>,
@@ -166,7 +178,6 @@ fn as_guest_sees(error: &EgressError) -> Error {
         EgressError::Connect { .. } => Error::ConnectionRefused,
         EgressError::Tls { .. } => Error::TlsProtocolError,
         EgressError::Timeout { .. } => Error::ConnectionTimeout,
-        EgressError::TooLarge { .. } => Error::HttpRequestBodySize(None),
         _ => Error::HttpProtocolError,
     }
 }

@@ -35,46 +35,81 @@ impl Grants {
     /// Says what a component that imports `interface` would have to declare, or nothing when it
     /// is granted. `interface` has no version: `wasi:http/outgoing-handler`.
     pub fn missing_for(&self, interface: &str) -> Option<&'static str> {
-        let (granted, declaration) = match interface {
-            "wasi:http/outgoing-handler" => (self.egress.is_some(), "a host in egress"),
-            "kitbag:toolkit/secrets" => (!self.secrets.is_empty(), "a name in secrets"),
-            "kitbag:toolkit/search" => (self.search, "the scope svc:search"),
-            "kitbag:toolkit/ingest" => (self.ingest, "the scope svc:ingest"),
-            _ => return None,
-        };
-        (!granted).then_some(declaration)
+        let capability = capability(interface)?;
+        (!(capability.is_granted)(self)).then_some(capability.declaration)
     }
+}
+
+/// An interface that is linked only where a declaration grants it.
+struct Capability {
+    /// Without version.
+    interface: &'static str,
+    /// What grants it, for a person.
+    declaration: &'static str,
+    is_granted: fn(&Grants) -> bool,
+}
+
+/// Every capability but the log, which is always granted. `sandbox/linker` links the same ones.
+const CAPABILITIES: [Capability; 4] = [
+    Capability {
+        interface: "kitbag:toolkit/ingest",
+        declaration: "the scope svc:ingest",
+        is_granted: |grants| grants.ingest,
+    },
+    Capability {
+        interface: "kitbag:toolkit/search",
+        declaration: "the scope svc:search",
+        is_granted: |grants| grants.search,
+    },
+    Capability {
+        interface: "kitbag:toolkit/secrets",
+        declaration: "a name in secrets",
+        is_granted: |grants| !grants.secrets.is_empty(),
+    },
+    Capability {
+        interface: "wasi:http/outgoing-handler",
+        declaration: "a host in egress",
+        is_granted: |grants| grants.egress.is_some(),
+    },
+];
+
+/// Whether `interface`, without version, has to be granted.
+pub fn is_capability(interface: &str) -> bool {
+    capability(interface).is_some()
+}
+
+fn capability(interface: &str) -> Option<&'static Capability> {
+    CAPABILITIES.iter().find(|capability| capability.interface == interface)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const CAPABILITIES: [&str; 4] = [
-        "wasi:http/outgoing-handler",
-        "kitbag:toolkit/secrets",
-        "kitbag:toolkit/search",
-        "kitbag:toolkit/ingest",
-    ];
-
     fn denied(change: impl FnOnce(&mut ToolkitDefinition)) -> Vec<&'static str> {
         let mut definition = ToolkitDefinition::default();
         change(&mut definition);
         let grants = Grants::of(&definition);
-        CAPABILITIES.into_iter().filter(|interface| grants.missing_for(interface).is_some()).collect()
+        let interfaces = CAPABILITIES.iter().map(|capability| capability.interface);
+        interfaces.filter(|interface| grants.missing_for(interface).is_some()).collect()
     }
 
     #[test]
     fn nothing_is_granted_by_default() {
-        assert_eq!(denied(|_| {}), CAPABILITIES);
+        assert_eq!(denied(|_| {}).len(), CAPABILITIES.len());
     }
 
     #[test]
     fn each_declaration_grants_one_capability_and_no_other() {
-        assert_eq!(denied(|it| it.egress = vec!["a.example".into()]), CAPABILITIES[1..]);
-        assert!(!denied(|it| it.secrets = vec!["KEY".into()]).contains(&"kitbag:toolkit/secrets"));
-        assert_eq!(denied(|it| it.scopes = vec![SCOPE_SEARCH.into()]).len(), 3);
-        assert!(denied(|it| it.scopes = vec![SCOPE_SEARCH.into()]).contains(&"kitbag:toolkit/ingest"));
-        assert!(denied(|it| it.scopes = vec![SCOPE_INGEST.into()]).contains(&"kitbag:toolkit/search"));
+        let granted = |change: fn(&mut ToolkitDefinition)| {
+            let denied = denied(change);
+            let interfaces = CAPABILITIES.iter().map(|capability| capability.interface);
+            interfaces.filter(|interface| !denied.contains(interface)).collect::<Vec<_>>()
+        };
+
+        assert_eq!(granted(|it| it.egress = vec!["a.example".into()]), ["wasi:http/outgoing-handler"]);
+        assert_eq!(granted(|it| it.secrets = vec!["KEY".into()]), ["kitbag:toolkit/secrets"]);
+        assert_eq!(granted(|it| it.scopes = vec![SCOPE_SEARCH.into()]), ["kitbag:toolkit/search"]);
+        assert_eq!(granted(|it| it.scopes = vec![SCOPE_INGEST.into()]), ["kitbag:toolkit/ingest"]);
     }
 }

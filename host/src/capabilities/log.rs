@@ -8,11 +8,14 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::io::AsyncWrite;
 use wasmtime::component::{HasData, Linker};
+use wasmtime_wasi::async_trait;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
 mod bindings {
     wasmtime::component::bindgen!({
@@ -65,6 +68,9 @@ pub struct Transcript {
     pub dropped: usize,
 }
 
+/// What the buffer itself spends on an entry and on each argument, so that empty ones are not free.
+const OVERHEAD: usize = 32;
+
 impl Log {
     /// Makes an empty log that keeps at most `budget` bytes.
     pub fn new(budget: usize) -> Self {
@@ -91,9 +97,6 @@ impl Log {
 
     /// `size` is what the entry costs; `arguments` is only called when it is kept.
     fn append(&self, source: Source, size: usize, arguments: impl FnOnce() -> Vec<Value>) {
-        /// What the buffer itself spends on an entry, so that empty ones are not free.
-        const OVERHEAD: usize = 32;
-
         self.with(|buffer| match buffer.budget.checked_sub(size + OVERHEAD) {
             Some(left) => {
                 buffer.budget = left;
@@ -110,7 +113,7 @@ impl Log {
 
 impl bindings::kitbag::toolkit::log::Host for Log {
     fn write(&mut self, arguments: Vec<String>) -> wasmtime::Result<()> {
-        let size = arguments.iter().map(String::len).sum();
+        let size = arguments.iter().map(|argument| argument.len() + OVERHEAD).sum();
         self.append(Source::Log, size, || arguments.into_iter().map(parse_or_keep).collect());
         Ok(())
     }
@@ -146,7 +149,19 @@ impl IsTerminal for Output {
 
 impl StdoutStream for Output {
     fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
-        Box::new(Lines { log: self.log.clone(), source: self.source, unfinished: Vec::new() })
+        Box::new(self.lines())
+    }
+
+    /// Writes at once: nothing is left in a task that ends with the instance, and lines stand among
+    /// the entries of `ctx.log` in the order in which they were written.
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.lines())
+    }
+}
+
+impl Output {
+    fn lines(&self) -> Lines {
+        Lines { log: self.log.clone(), source: self.source, unfinished: Vec::new() }
     }
 }
 
@@ -193,6 +208,26 @@ impl Drop for Lines {
     }
 }
 
+impl OutputStream for Lines {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.accept(&bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(64 * 1024)
+    }
+}
+
+#[async_trait]
+impl Pollable for Lines {
+    async fn ready(&mut self) {}
+}
+
 impl AsyncWrite for Lines {
     fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.accept(bytes);
@@ -234,7 +269,7 @@ mod tests {
 
     #[test]
     fn beyond_the_budget_entries_are_counted_and_not_kept() {
-        let mut log = Log::new(100);
+        let mut log = Log::new(160);
 
         for _ in 0..1000 {
             write(&mut log, &["\"0123456789\""]);
@@ -242,6 +277,17 @@ mod tests {
 
         let transcript = log.take();
         assert_eq!((transcript.entries.len(), transcript.dropped), (2, 998));
+    }
+
+    #[test]
+    fn empty_arguments_use_up_the_budget_too() {
+        let mut log = Log::new(1024);
+
+        write(&mut log, &[""; 10]);
+        write(&mut log, &[""; 1000]);
+
+        let transcript = log.take();
+        assert_eq!((transcript.entries.len(), transcript.dropped), (1, 1));
     }
 
     #[test]

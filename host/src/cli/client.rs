@@ -56,13 +56,20 @@ impl Connection {
     /// Finds the server and a token.
     pub(super) fn open(self) -> Result<Client, CliError> {
         let announced = local_mode::announced(&self.data);
-        let server = self.server.or(announced).ok_or_else(|| {
+        let server = self.server.or_else(|| announced.clone()).ok_or_else(|| {
             CliError::new("there is no server to talk to")
-                .hint("start one with `kitbag serve`, or name one with --server URL and --token TOKEN")
+                .hint("start one with `kitbag serve`, or name one with --server URL and KITBAG_TOKEN")
         })?;
         let token = match self.token {
             Some(token) => token,
-            None => mint(&self.data, local_mode::USER, Duration::from_mins(5))?,
+            // A token of the local server is for the local server: it goes nowhere else.
+            None if Some(&server) == announced.as_ref() => {
+                mint(&self.data, local_mode::USER, Duration::from_mins(5))?
+            }
+            None => {
+                return Err(CliError::new(format!("{server} is not the local server, so it needs a token"))
+                    .hint("give one in KITBAG_TOKEN"));
+            }
         };
         // A large component takes its time to compile before the server answers.
         let settings =
@@ -130,7 +137,7 @@ fn refused(status: StatusCode, body: &[u8]) -> CliError {
     };
     let error = CliError::listing(details.detail, &details.problems);
     match status {
-        StatusCode::UNAUTHORIZED => error.hint("give a valid token with --token or KITBAG_TOKEN"),
+        StatusCode::UNAUTHORIZED => error.hint("give a valid token in KITBAG_TOKEN"),
         _ => error,
     }
 }

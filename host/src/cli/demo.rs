@@ -65,10 +65,7 @@ impl Demo {
         }
 
         print_connections(&connection, &settings.data);
-        serving
-            .await
-            .map_err(|panic| CliError::new(panic.to_string()))?
-            .map_err(|error| CliError::new(format!("serving failed: {error}")))
+        serving.await.map_err(|panic| CliError::new(panic.to_string()))
     }
 }
 

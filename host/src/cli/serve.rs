@@ -31,19 +31,28 @@ impl Serve {
             .map_err(|error| CliError::new(error.to_string()))?;
         let app = App::start(&settings).await.map_err(|error| CliError::new(error.to_string()))?;
         println!("Kitbag serves {}", app.base_url());
-        app.serve(stop_signal()?).await.map_err(|error| CliError::new(format!("serving failed: {error}")))
+        app.serve(stop_signal()?).await;
+        Ok(())
     }
 }
 
-/// Resolves when the process is asked to stop: SIGTERM, or Ctrl-C at a terminal.
+/// Resolves when the process is asked to stop: SIGTERM, or Ctrl-C at a terminal. Whoever asks a
+/// second time does not want to wait: then the process ends at once.
 pub(super) fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, CliError> {
     let listen =
         |kind| signal(kind).map_err(|error| CliError::new(format!("cannot listen for signals: {error}")));
     let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
-    Ok(async move {
+    let mut asked = async move || {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
+    };
+    Ok(async move {
+        asked().await;
+        tokio::spawn(async move {
+            asked().await;
+            std::process::exit(1);
+        });
     })
 }

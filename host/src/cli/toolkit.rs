@@ -56,7 +56,7 @@ impl Toolkit {
 }
 
 /// Inspects a component just as a deploy does.
-async fn inspect_locally(component: &[u8]) -> Result<Inspected, CliError> {
+async fn inspect_locally(component: Vec<u8>) -> Result<Inspected, CliError> {
     let settings =
         Settings::load(Sources::default(), None).map_err(|error| CliError::new(error.to_string()))?;
     let sandbox = Sandbox::new(app::limits(&settings), Egress::new(EgressSettings::default()))

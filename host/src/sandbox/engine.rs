@@ -22,7 +22,7 @@ const KEPT_RESIDENT_OF_TABLE: usize = 64 << 10;
 /// Core instances, memories and tables of one component. A toolkit has one memory; adapters and
 /// shims add instances and tables.
 const CORE_INSTANCES: u32 = 24;
-const MEMORIES: u32 = 4;
+const MEMORIES: u32 = 2;
 const TABLES: u32 = 12;
 
 /// Makes the engine and starts its clock.
@@ -58,11 +58,11 @@ fn config(limits: &Limits) -> Config {
 }
 
 fn pool(limits: &Limits) -> PoolingAllocationConfig {
-    let calls = limits.concurrent_calls;
+    let calls = limits.instances;
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)
         .total_core_instances(calls.saturating_mul(CORE_INSTANCES))
-        .total_memories(calls.saturating_mul(2))
+        .total_memories(calls.saturating_mul(MEMORIES))
         .total_tables(calls.saturating_mul(TABLES))
         .total_stacks(calls)
         .max_core_instances_per_component(CORE_INSTANCES)

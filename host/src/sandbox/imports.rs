@@ -5,18 +5,10 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 use wasmparser::{Encoding, Parser, Payload, Validator, WasmFeatures};
 
-use crate::capabilities::Grants;
+use crate::capabilities::{Grants, grants};
 
 /// The export that makes a component a toolkit.
 const TOOLS: &str = "kitbag:toolkit/tools";
-
-/// Capabilities that the declaration has to grant.
-const CAPABILITIES: [&str; 4] = [
-    "kitbag:toolkit/ingest",
-    "kitbag:toolkit/search",
-    "kitbag:toolkit/secrets",
-    "wasi:http/outgoing-handler",
-];
 
 /// Interfaces that reach nothing, and are therefore always linked. A trailing `/` stands for a
 /// whole package, whatever its interfaces.
@@ -138,7 +130,7 @@ fn top_level_names(component: &[u8]) -> Result<(Vec<String>, Vec<String>), Impor
 
 /// Whether an import, with its version or without, has to be granted.
 pub(super) fn is_capability(name: &str) -> bool {
-    CAPABILITIES.contains(&interface(name))
+    grants::is_capability(interface(name))
 }
 
 /// `wasi:http/types@0.2.4` → `wasi:http/types`.

@@ -21,8 +21,8 @@ pub struct Limits {
     pub result: usize,
     /// Log entries and output of one call.
     pub log: usize,
-    /// Calls that run at the same time.
-    pub concurrent_calls: u32,
+    /// Instances that live at the same time: calls, and deploys that ask for a declaration.
+    pub instances: u32,
     /// Outbound requests of one call.
     pub fetch: FetchLimits,
 }

@@ -10,6 +10,9 @@ use crate::capabilities::log::{Log, Source};
 use crate::capabilities::search::Search;
 use crate::capabilities::secrets::Secrets;
 
+/// Random bytes that a guest may ask for at once: filling them cannot be interrupted.
+const RANDOM_BYTES: u64 = 64 << 10;
+
 /// The state of one store; it lives as long as one call.
 pub(super) struct State {
     pub(super) meter: Meter,
@@ -33,6 +36,7 @@ impl State {
             .stderr(log.stream(Source::Stderr))
             .allow_tcp(false)
             .allow_udp(false)
+            .max_random_size(RANDOM_BYTES)
             .build();
         Self { meter: Meter::new(limits), table, log, fetch, secrets, search: Search, ingest: Ingest, wasi }
     }

@@ -99,7 +99,9 @@ impl FromStr for BaseUrl {
                 if matches!(url.scheme(), "http" | "https")
                     && url.path() == "/"
                     && url.query().is_none()
-                    && url.username().is_empty() =>
+                    && url.fragment().is_none()
+                    && url.username().is_empty()
+                    && url.password().is_none() =>
             {
                 Ok(Self(Some(url)))
             }

@@ -11,15 +11,22 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use sha2::{Digest, Sha256};
 use tempfile::{NamedTempFile, TempPath};
 use tokio::io::AsyncWriteExt;
+use tokio::time::timeout;
 use tracing::warn;
 
 use super::ToolkitError;
+
+/// How long an upload may stand still.
+const STALLED: Duration = Duration::from_secs(30);
+/// A SHA-256 in hexadecimal.
+const DIGEST_DIGITS: usize = 64;
 
 /// The folders of a data directory that hold toolkits.
 #[derive(Clone, Debug)]
@@ -86,9 +93,11 @@ impl Artifacts {
         let mut received = 0_u64;
 
         let mut upload = std::pin::pin!(upload);
-        while let Some(chunk) = upload.next().await {
-            let chunk =
-                chunk.map_err(|error| ToolkitError::Interrupted { received, cause: error.to_string() })?;
+        loop {
+            let interrupted = |cause: String| ToolkitError::Interrupted { received, cause };
+            let next = timeout(STALLED, upload.next()).await;
+            let Some(chunk) = next.map_err(|_| interrupted("nothing more came".to_owned()))? else { break };
+            let chunk = chunk.map_err(|error| interrupted(error.to_string()))?;
             received += chunk.len() as u64;
             if received > limit {
                 return Err(ToolkitError::TooLarge { limit });
@@ -167,7 +176,7 @@ fn remove_siblings(folder: &Path) -> io::Result<()> {
     let Some(parent) = folder.parent() else { return Ok(()) };
     for entry in fs::read_dir(parent)? {
         let path = entry?.path();
-        if path != folder {
+        if path != folder && path.is_dir() {
             fs::remove_dir_all(&path)?;
         }
     }
@@ -178,7 +187,8 @@ fn remove_all_but(folder: &Path, kept: &HashSet<String>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let digest = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        if !kept.contains(digest) {
+        let is_ours = digest.len() == DIGEST_DIGITS && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if is_ours && !kept.contains(digest) {
             fs::remove_file(&path)?;
         }
     }

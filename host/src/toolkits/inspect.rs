@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use kitbag_manifest::{Problem, Problems, ValidDefinition, validate};
+use kitbag_manifest::{Problem, Problems, ToolkitDefinition, ValidDefinition, validate};
 use tempfile::NamedTempFile;
 
 use super::ToolkitError;
@@ -23,8 +23,33 @@ pub struct Inspected {
 
 /// Inspects a component. Machine code is written to `folder`.
 ///
-/// Compiling takes seconds for a large component; it happens off the threads that serve requests.
-pub async fn inspect(sandbox: &Sandbox, component: &[u8], folder: &Path) -> Result<Inspected, ToolkitError> {
+/// Reading, compiling and judging take seconds for a large component; they happen off the threads
+/// that serve requests.
+pub async fn inspect(
+    sandbox: &Sandbox,
+    component: Vec<u8>,
+    folder: &Path,
+) -> Result<Inspected, ToolkitError> {
+    let (imports, code) = {
+        let (sandbox, folder) = (sandbox.clone(), folder.to_owned());
+        off_thread(move || read_and_compile(&sandbox, &component, &folder)).await?
+    };
+    let declared = sandbox.describe(code.path()).await.map_err(|error| match error {
+        DescribeError::DuplicateKey(key) => {
+            vec![problem(&format!("config.{key}"), "the key is declared twice")]
+        }
+        error => vec![problem("describe", error.to_string())],
+    })?;
+    let sandbox = sandbox.clone();
+    off_thread(move || judge(&sandbox, declared, imports, code)).await
+}
+
+/// Reads what the component imports, and compiles it when nothing of that is out of the question.
+fn read_and_compile(
+    sandbox: &Sandbox,
+    component: &[u8],
+    folder: &Path,
+) -> Result<(Imports, NamedTempFile), ToolkitError> {
     let imports =
         Imports::inspect(component).map_err(|error| vec![problem("component", error.to_string())])?;
     let unknown: Vec<_> = imports
@@ -36,40 +61,43 @@ pub async fn inspect(sandbox: &Sandbox, component: &[u8], folder: &Path) -> Resu
     if !unknown.is_empty() {
         return Err(unknown.into());
     }
-    let code = compile(sandbox, component, folder).await?;
+    let code = sandbox
+        .compile(component)
+        .map_err(|error| vec![problem("component", format!("it cannot be compiled: {error}"))])?;
+    Ok((imports, write_code(folder, &code)?))
+}
 
-    let mut problems = Vec::new();
-    match sandbox.describe(code.path()).await {
-        Ok(declared) => {
-            let grants = Grants::of(&declared);
-            problems.extend(imports.ungranted(&grants).into_iter().map(|(name, missing)| {
-                problem(&format!("imports.{name}"), format!("imported, but not granted: declare {missing}"))
-            }));
-            match validate(declared) {
-                Ok(definition) if problems.is_empty() => return Ok(Inspected { definition, imports, code }),
-                Ok(_) => {}
-                Err(Problems(broken)) => problems.extend(broken),
-            }
-        }
-        Err(DescribeError::DuplicateKey(key)) => {
-            problems.push(problem(&format!("config.{key}"), "the key is declared twice"));
-        }
-        Err(error) => problems.push(problem("describe", error.to_string())),
+/// Checks the declaration, the imports against it, and that the two can be linked as a call would.
+fn judge(
+    sandbox: &Sandbox,
+    declared: ToolkitDefinition,
+    imports: Imports,
+    code: NamedTempFile,
+) -> Result<Inspected, ToolkitError> {
+    let grants = Grants::of(&declared);
+    let mut problems: Vec<_> = imports
+        .ungranted(&grants)
+        .into_iter()
+        .map(|(name, missing)| {
+            problem(&format!("imports.{name}"), format!("imported, but not granted: declare {missing}"))
+        })
+        .collect();
+    match validate(declared) {
+        Err(Problems(broken)) => problems.extend(broken),
+        Ok(_) if !problems.is_empty() => {}
+        Ok(definition) => match sandbox.load(code.path(), &grants) {
+            Ok(_) => return Ok(Inspected { definition, imports, code }),
+            Err(error) => problems.push(problem("imports", error.to_string())),
+        },
     }
     Err(problems.into())
 }
 
-async fn compile(sandbox: &Sandbox, component: &[u8], folder: &Path) -> Result<NamedTempFile, ToolkitError> {
-    let sandbox = sandbox.clone();
-    let component = component.to_vec();
-    let folder = folder.to_owned();
-    let compiled = tokio::task::spawn_blocking(move || {
-        let code = sandbox
-            .compile(&component)
-            .map_err(|error| vec![problem("component", format!("it cannot be compiled: {error}"))])?;
-        Ok(write_code(&folder, &code)?)
-    });
-    compiled.await.map_err(|panic| ToolkitError::Storage(panic.to_string()))?
+async fn off_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ToolkitError> + Send + 'static,
+) -> Result<T, ToolkitError> {
+    let done = tokio::task::spawn_blocking(work);
+    done.await.map_err(|panic| ToolkitError::Storage(format!("inspecting a component: {panic}")))?
 }
 
 fn problem(path: &str, message: impl Into<String>) -> Problem {

@@ -11,7 +11,7 @@ use tracing::warn;
 
 use super::artifacts::Artifacts;
 use crate::capabilities::Grants;
-use crate::sandbox::{Loaded, Sandbox};
+use crate::sandbox::{LoadError, Loaded, Sandbox};
 
 /// A version that is live.
 pub struct Live {
@@ -53,11 +53,6 @@ impl Live {
         Self { definition, owner, digest, sandbox, artifacts, ready: OnceCell::new() }
     }
 
-    /// SHA-256 of the component, hexadecimal.
-    pub fn digest(&self) -> &str {
-        &self.digest
-    }
-
     /// Whether `user` sees the toolkit and may call it.
     pub fn is_visible_to(&self, user: &str) -> bool {
         match self.definition.visibility {
@@ -67,7 +62,7 @@ impl Live {
     }
 
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        (&self.digest, &self.owner) == (&other.digest, &other.owner)
+        (&self.digest, &self.owner, &self.definition) == (&other.digest, &other.owner, &other.definition)
     }
 
     /// Returns what a call needs; loads it at the first call, once.
@@ -119,7 +114,8 @@ fn load_or_recompile(
     let path = artifacts.code(digest);
     match sandbox.load(&path, grants) {
         Ok(loaded) => return Ok(loaded),
-        Err(error) => warn!(%digest, %error, "compiling the component again"),
+        Err(error @ LoadError::Link(_)) => return Err(NotReady(error.to_string())),
+        Err(error @ LoadError::Code(_)) => warn!(%digest, %error, "compiling the component again"),
     }
     let lost = |error: &dyn Display| NotReady(format!("component {digest} cannot be loaded: {error}"));
     let component = fs::read(artifacts.component(digest)).map_err(|error| lost(&error))?;

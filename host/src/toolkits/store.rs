@@ -100,13 +100,15 @@ impl Store {
         let manifest = to_json(&**definition)?;
         let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
 
-        let known: Option<String> =
-            sqlx::query_scalar("SELECT digest FROM toolkit_versions WHERE toolkit_id = ? AND version = ?")
-                .bind(id)
-                .bind(version)
-                .fetch_optional(&mut *transaction)
-                .await?;
-        if known.as_ref().is_some_and(|known| known != digest) {
+        let known: Option<(String, String)> = sqlx::query_as(
+            "SELECT digest, manifest FROM toolkit_versions WHERE toolkit_id = ? AND version = ?",
+        )
+        .bind(id)
+        .bind(version)
+        .fetch_optional(&mut *transaction)
+        .await?;
+        // The manifest is compared too: a component could describe itself by the clock or by chance.
+        if known.is_some_and(|known| known != (digest.to_owned(), manifest.clone())) {
             return Err(ToolkitError::VersionTaken { id: id.clone(), version: version.clone() });
         }
         let changes = changes(live_definition(&mut transaction, id).await?.as_ref(), definition);

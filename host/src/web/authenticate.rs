@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::HeaderValue;
+use axum::http::{HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use url::Url;
@@ -22,6 +22,9 @@ pub(super) async fn require_caller(
         .authenticate(request.headers())
         .await
         .map_err(|cause| WebError::unauthenticated(&cause, &challenge))?;
+    // Nothing behind this door sees a token.
+    request.headers_mut().remove(header::AUTHORIZATION);
+    request.headers_mut().remove(header::COOKIE);
     request.extensions_mut().insert(caller);
     Ok(next.run(request).await)
 }

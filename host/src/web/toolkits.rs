@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Shared;
 use super::error::WebError;
 use crate::identity::Caller;
-use crate::toolkits::{Deployed, ToolkitRecord};
+use crate::toolkits::{Deployed, ToolkitError, ToolkitRecord};
 
 /// One line of the listing.
 #[derive(Serialize)]
@@ -38,8 +38,8 @@ pub(super) async fn deploy(
         let detail = "The body must be a component, with Content-Type: application/wasm.";
         return Err(WebError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }
-    // A client that goes away must not stop a deploy half-way through its last steps; and a deploy
-    // that goes on must not be visible as failed. So it runs to its end, whoever is listening.
+    // A client that goes away once its component has arrived does not stop the deploy: it runs to
+    // its end, whoever is listening.
     let deploy = async move {
         shared.toolkits.deploy(body.into_data_stream(), shared.component_size, &caller.user_id).await
     };
@@ -83,14 +83,12 @@ pub(super) async fn show(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<ToolkitRecord>, WebError> {
-    let record = shared.toolkits.record(&id).await?;
     let visible = shared.toolkits.registry().get(&id).is_some_and(|live| live.is_visible_to(&caller.user_id));
-    if visible || is_operator(&shared, &caller) {
-        Ok(Json(record))
-    } else {
-        // The answer for a toolkit that does not exist: others' private toolkits do not, for this user.
-        Err(crate::toolkits::ToolkitError::Unknown(id).into())
+    if !visible && !is_operator(&shared, &caller) {
+        // As if it did not exist: others' private toolkits do not, for this user.
+        return Err(ToolkitError::Unknown(id).into());
     }
+    Ok(Json(shared.toolkits.record(&id).await?))
 }
 
 /// What to go back to; without a version, to the one that was live before.

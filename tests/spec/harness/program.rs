@@ -1,6 +1,7 @@
 //! The real program, as a child process.
 
 use std::ffi::OsStr;
+use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Output, Stdio};
 
@@ -63,16 +64,21 @@ pub(crate) struct ServerProcess {
 impl ServerProcess {
     /// Starts `kitbag serve` on a data directory and waits until it serves.
     pub(crate) async fn start(data: &Path) -> Self {
+        let mut log = tempfile::tempfile().expect("a scratch file");
         let mut command = kitbag(["serve", "--listen", "127.0.0.1:0", "--data"]);
         let mut child = command
             .arg(data)
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(log.try_clone().expect("a second handle"))
             .spawn()
             .expect("the program can be started");
         let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
         let line = within("the server's start", lines.next_line()).await.expect("standard output is text");
-        let line = line.expect("the server says where it serves");
+        let line = line.unwrap_or_else(|| {
+            let mut said = String::new();
+            log.rewind().and_then(|()| log.read_to_string(&mut said)).expect("the log is text");
+            panic!("the server did not start: {said}")
+        });
         let base_url = line.strip_prefix("Kitbag serves ").expect(&line).parse().expect("a URL");
         Self { child, base_url, data: data.to_owned() }
     }

@@ -1,10 +1,9 @@
 //! A server inside the test's process, with threads and a log of its own.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kitbag::app::App;
+use kitbag::app::{App, StartError};
 use kitbag::identity::{AccessGrant, LocalIssuer};
 use kitbag::local_mode;
 use kitbag::settings::Settings;
@@ -14,6 +13,7 @@ use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio::time::sleep;
 use url::Url;
 
 use super::{Guest, Http, Log, User, within};
@@ -34,7 +34,7 @@ pub(crate) struct Stopped {
 struct Running {
     runtime: Option<Runtime>,
     stop: oneshot::Sender<()>,
-    served: JoinHandle<io::Result<()>>,
+    served: JoinHandle<()>,
     base_url: Url,
 }
 
@@ -54,8 +54,7 @@ impl Kitbag {
         let Self { mut running, stopped } = self;
         let (stop, _) = oneshot::channel();
         drop(std::mem::replace(&mut running.stop, stop));
-        let served = within("the server's end", &mut running.served).await;
-        served.expect("the server does not panic").expect("the server ends well");
+        within("the server's end", &mut running.served).await.expect("the server does not panic");
         stopped
     }
 
@@ -135,9 +134,8 @@ impl Stopped {
             .on_thread_start(move || std::mem::forget(tracing::dispatcher::set_default(&subscriber)))
             .build()
             .expect("threads can be started");
-        let settings = self.settings.clone();
-        let starting = runtime.spawn(async move { App::start(&settings).await });
-        let app = within("the server's start", starting).await.expect("no panic").expect("the server starts");
+        let app = within("the server's start", runtime.spawn(start(self.settings.clone()))).await;
+        let app = app.expect("no panic").expect("the server starts");
         let base_url = app.base_url().clone();
         let (stop, stopping) = oneshot::channel();
         let served = runtime.spawn(app.serve(async { drop(stopping.await) }));
@@ -162,6 +160,17 @@ impl Stopped {
         }
         files.sort();
         files
+    }
+}
+
+/// Starts the application. A process that another test is just starting may hold a copy of the lock
+/// for a moment, between its fork and its exec.
+async fn start(settings: Settings) -> Result<App, StartError> {
+    loop {
+        match App::start(&settings).await {
+            Err(StartError::InUse(_)) => sleep(Duration::from_millis(1)).await,
+            outcome => return outcome,
+        }
     }
 }
 

@@ -42,7 +42,7 @@ pub(in crate::cli) async fn build(directory: &Path, out: Option<PathBuf>) -> Res
     let component = toolchain::build_rust(directory, &BuildOptions::default(), |line| eprintln!("{line}"))
         .await
         .map_err(|error| CliError::new(error.to_string()))?;
-    let definition = inspect_locally(&component.bytes).await?.definition;
+    let definition = inspect_locally(component.bytes.clone()).await?.definition;
 
     let out = out.unwrap_or_else(|| directory.join("dist"));
     let built =

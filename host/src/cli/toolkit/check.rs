@@ -23,7 +23,7 @@ pub(in crate::cli) struct Check {
 
 impl Check {
     pub(super) async fn run(self) -> Result<(), CliError> {
-        let inspected = inspect_locally(&read(&self.component)?).await?;
+        let inspected = inspect_locally(read(&self.component)?).await?;
         if self.json {
             return print_json(&*inspected.definition);
         }
