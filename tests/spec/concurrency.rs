@@ -55,8 +55,7 @@ async fn many_calls_at_once_are_all_served() {
 
 #[tokio::test]
 async fn a_deploy_finds_room_while_calls_take_all_that_they_may() {
-    // Eight of these are left to deploys.
-    let kitbag = Kitbag::start_with(|settings| settings.concurrent_calls = 9).await;
+    let kitbag = Kitbag::start_with(|settings| settings.concurrent_calls = 1).await;
     kitbag.deploy(guests::HOSTILE).await;
     let (ana, ben) = (kitbag.as_user("ana"), kitbag.as_user("ben"));
     let running = ana.occupy("hostile__sleep_poll", json!({}), "hostile__remember").await;

@@ -77,7 +77,8 @@ async fn what_an_upload_left_behind_is_gone_after_a_restart() {
     kitbag.deploy(guests::HINTS).await;
     let files = (kitbag.files("components"), kitbag.files("code"));
     let stopped = kitbag.stop().await;
-    for file in ["uploads/.tmpAbc", "components/0000.wasm"] {
+    let orphan = format!("components/{}.wasm", "0".repeat(64));
+    for file in ["uploads/.tmpAbc", &orphan] {
         fs::write(stopped.data().join(file), "left behind").expect("a file");
     }
 

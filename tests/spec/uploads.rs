@@ -64,6 +64,23 @@ async fn a_component_of_another_world_is_refused() {
 }
 
 #[tokio::test]
+async fn an_interface_in_a_version_that_does_not_exist_is_refused_and_not_found_out_by_the_first_call() {
+    let kitbag = Kitbag::start().await;
+    let (real, invented) = (b"kitbag:toolkit/secrets@0.1.0", b"kitbag:toolkit/secrets@9.9.9");
+    let mut bytes = guests::PROBE.bytes();
+    for place in 0..bytes.len() - real.len() {
+        if bytes[place..].starts_with(real) {
+            bytes[place..place + invented.len()].copy_from_slice(invented);
+        }
+    }
+
+    let answer = kitbag.as_operator().deploy(bytes).await.assert_problem(422, "refused");
+
+    assert_only_problem(&answer, "imports", "does not fit the contract");
+    assert_unharmed(&kitbag).await;
+}
+
+#[tokio::test]
 async fn an_interface_that_no_toolkit_may_use_is_refused_by_name() {
     let kitbag = Kitbag::start().await;
 
