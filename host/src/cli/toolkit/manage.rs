@@ -61,9 +61,12 @@ impl List {
             println!("No toolkit is deployed. `kitbag toolkit deploy FILE` deploys one.");
         }
         for it in &toolkits {
-            let tools = it["tools"].as_array().map_or(0, Vec::len);
+            let tools = match it["tools"].as_array().map_or(0, Vec::len) {
+                1 => "1 tool".to_owned(),
+                count => format!("{count} tools"),
+            };
             println!(
-                "{:<24} {:<12} {:<8} {tools} tools  {}",
+                "{:<24} {:<12} {:<8} {tools:<9} {}",
                 text(&it["id"]),
                 text(&it["version"]),
                 text(&it["visibility"]),
