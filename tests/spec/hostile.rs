@@ -241,7 +241,12 @@ async fn others_are_served_while_tools_spin() {
 
 #[tokio::test]
 async fn a_client_that_goes_away_takes_its_call_with_it() {
-    let (_kitbag, ana) = hostile_with(|settings| settings.concurrent_calls_per_user = 1).await;
+    // A deadline far beyond the test's patience: only the client's leaving can end these calls.
+    let (_kitbag, ana) = hostile_with(|settings| {
+        settings.concurrent_calls_per_user = 1;
+        settings.call_time = "1h".parse().expect("a duration");
+    })
+    .await;
     for tool in ["hostile__spin", "hostile__sleep_poll"] {
         let abandoned = ana.occupy(tool, json!({}), "hostile__log_ok").await;
 
