@@ -1,15 +1,14 @@
 //! The file that holds the local issuer's private key: PKCS#8, DER, P-256.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::LocalIssuerError;
+use crate::private_file;
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
-use tempfile::NamedTempFile;
-
-use super::LocalIssuerError;
 
 pub(super) const NAME: &str = "local-issuer.p8";
 
@@ -23,7 +22,9 @@ pub(super) fn load_or_create(path: &Path) -> Result<Vec<u8>, LocalIssuerError> {
         other => other,
     }
     .map_err(|source| file_error(path, source))?;
-    check_mode(path)?;
+    if private_file::is_exposed(path).map_err(|source| file_error(path, source))? {
+        return Err(LocalIssuerError::Exposed { path: path.to_owned() });
+    }
     // Signing once shows that later signatures cannot fail for the key's sake.
     EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &bytes)
         .ok()
@@ -32,36 +33,10 @@ pub(super) fn load_or_create(path: &Path) -> Result<Vec<u8>, LocalIssuerError> {
     Ok(bytes)
 }
 
-/// Makes a key under another name and links it into place: the file is never seen half-written, and
-/// of two processes that start at once one wins and both use its key.
 fn create(path: &Path) -> io::Result<()> {
-    let directory = path.parent().unwrap_or(Path::new("."));
     let key = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
         .map_err(|_| io::Error::other("no random numbers"))?;
-    // Temporary files are made with mode 0600.
-    let mut file = NamedTempFile::new_in(directory)?;
-    file.write_all(key.as_ref())?;
-    file.as_file().sync_all()?;
-    match file.persist_noclobber(path) {
-        Ok(_) => fs::File::open(directory)?.sync_all(),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error.error),
-    }
-}
-
-#[cfg(unix)]
-fn check_mode(path: &Path) -> Result<(), LocalIssuerError> {
-    use std::os::unix::fs::PermissionsExt;
-
-    const OTHER_USERS: u32 = 0o077;
-
-    let mode = fs::metadata(path).map_err(|source| file_error(path, source))?.permissions().mode();
-    if mode & OTHER_USERS == 0 { Ok(()) } else { Err(LocalIssuerError::Exposed { path: path.to_owned() }) }
-}
-
-#[cfg(not(unix))]
-fn check_mode(_: &Path) -> Result<(), LocalIssuerError> {
-    Ok(())
+    private_file::create(path, key.as_ref())
 }
 
 fn file_error(path: &Path, source: io::Error) -> LocalIssuerError {
