@@ -29,8 +29,9 @@ use crate::identity::{
 };
 use crate::local_mode;
 use crate::sandbox::{EngineError, Limits, Sandbox};
-use crate::settings::{Issuer, Settings};
+use crate::settings::{self, Issuer, MasterKey, Settings, SettingsError};
 use crate::toolkits::{ToolkitError, Toolkits};
+use crate::vault::{KeySource, OpenError, Vault};
 use crate::web::{self, Shared};
 
 /// How long the database may take to end what is under way. What was committed is safe anyway.
@@ -80,6 +81,12 @@ pub enum StartError {
     /// The local issuer's key cannot be read or made.
     #[error("cannot set up local sign-in: {0}")]
     LocalIssuer(#[from] LocalIssuerError),
+    /// The settings contradict each other, or name what is not there.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The vault did not open.
+    #[error("cannot open the vault: {0}")]
+    Vault(#[from] OpenError),
     /// What is deployed cannot be read.
     #[error("cannot read the deployed toolkits: {0}")]
     Toolkits(#[from] ToolkitError),
@@ -101,7 +108,8 @@ impl App {
         });
         let sandbox = Sandbox::new(limits(settings), egress.clone())?;
         let toolkits = Arc::new(Toolkits::open(&settings.data, database.clone(), sandbox).await?);
-        let dispatch = Arc::new(Dispatch::new(toolkits.clone(), admission(settings)));
+        let vault = Arc::new(Vault::open(database.clone(), key_source(settings)?).await?);
+        let dispatch = Arc::new(Dispatch::new(toolkits.clone(), vault.clone(), admission(settings)));
 
         let mut operators: HashSet<_> = settings.operators.iter().cloned().collect();
         let (identity, authorization_server) = match &settings.issuer {
@@ -123,6 +131,7 @@ impl App {
             identity: Arc::new(identity),
             authorization_server,
             toolkits,
+            vault,
             dispatch,
             base_url: base_url.clone(),
             operators: Arc::new(operators),
@@ -180,6 +189,16 @@ pub fn limits(settings: &Settings) -> Limits {
             response_body: settings.call_response_body.bytes(),
         },
     }
+}
+
+fn key_source(settings: &Settings) -> Result<KeySource, SettingsError> {
+    Ok(match &settings.master_key {
+        MasterKey::File(path) => {
+            KeySource::File(path.clone().unwrap_or_else(|| settings.data.join("master-key")))
+        }
+        MasterKey::Variable(name) => KeySource::Text(settings::variable(name)?),
+        MasterKey::Command(line) => KeySource::Command(line.clone()),
+    })
 }
 
 fn identity_settings(settings: &Settings, base_url: &Url) -> IdentitySettings {

@@ -15,5 +15,3 @@ pub use grants::Grants;
 
 /// Why a capability that is granted cannot answer yet; a guest sees it as `unavailable`.
 pub(crate) const NO_KNOWLEDGE_BASE: &str = "this server has no knowledge base yet";
-/// See [`NO_KNOWLEDGE_BASE`].
-pub(crate) const NO_VAULT: &str = "this server has no vault for secrets yet";

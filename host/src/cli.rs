@@ -2,9 +2,11 @@
 
 mod client;
 mod demo;
+mod secret;
 mod serve;
 mod token;
 mod toolkit;
+mod vault;
 
 use std::process::ExitCode;
 
@@ -35,6 +37,12 @@ enum Verb {
     /// Write, build, check, deploy and manage toolkits.
     #[command(subcommand)]
     Toolkit(toolkit::Toolkit),
+    /// Set, remove and list your secrets for a toolkit.
+    #[command(subcommand)]
+    Secret(secret::Secret),
+    /// Look after the vault that holds the users' secrets.
+    #[command(subcommand)]
+    Vault(vault::Vault),
 }
 
 /// Why a command failed: what happened, and what to do next.
@@ -72,6 +80,8 @@ pub async fn run(command: Command) -> ExitCode {
         Verb::Demo(command) => command.run().await,
         Verb::Token(command) => command.run(),
         Verb::Toolkit(command) => command.run().await,
+        Verb::Secret(command) => command.run().await,
+        Verb::Vault(command) => command.run().await,
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -83,6 +93,13 @@ pub async fn run(command: Command) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Prints a value as JSON for a script.
+fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
+    let json = serde_json::to_string_pretty(value).map_err(|error| CliError::new(error.to_string()))?;
+    println!("{json}");
+    Ok(())
 }
 
 #[cfg(test)]

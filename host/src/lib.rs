@@ -1,7 +1,7 @@
 //! Kitbag: a knowledge base whose toolkits are sandboxed WebAssembly components.
 //!
 //! `docs/architecture.md` has the map. Imports go one way only, in the order of these modules:
-//! `main → cli → app → web → dispatch → toolkits → sandbox → capabilities → identity, egress → database`.
+//! `main → cli → app → web → dispatch → toolkits → sandbox → capabilities → vault, identity, egress → database`.
 
 pub mod app;
 pub mod capabilities;
@@ -11,9 +11,12 @@ pub mod dispatch;
 pub mod egress;
 pub mod identity;
 pub mod local_mode;
+mod private_file;
+pub mod redaction;
 pub mod sandbox;
 pub mod settings;
 pub mod telemetry;
 pub mod toolchain;
 pub mod toolkits;
+pub mod vault;
 pub mod web;

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ipnet::IpNet;
+use secrecy::SecretString;
 use serde::Deserialize;
 use thiserror::Error;
 use url::{Host, Url};
 
-pub use value::{Issuer, List, Size, Span};
+pub use value::{Issuer, List, MasterKey, Size, Span};
 
 /// Every setting once: documentation, name, type and default.
 macro_rules! settings {
@@ -67,6 +68,9 @@ settings! {
     accept_missing_audience: bool = false, "KITBAG_ACCEPT_MISSING_AUDIENCE";
     /// Private address ranges that toolkits may reach, such as `10.1.0.0/16`; by default none.
     allow_private_ranges: List<IpNet> = List::default(), "KITBAG_ALLOW_PRIVATE_RANGES";
+    /// Where the key is that seals the users' secrets: `file` (`master-key` in the data directory,
+    /// made at the first start), `file:PATH`, `env:VARIABLE`, or `command:LINE`, which prints it.
+    master_key: MasterKey = MasterKey::File(None), "KITBAG_MASTER_KEY";
     /// Largest component that may be uploaded.
     component_size: Size = Size::mebibytes(64), "KITBAG_COMPONENT_SIZE";
     /// Wall time of one call.
@@ -125,6 +129,9 @@ pub enum SettingsError {
     /// A variable is misspelled.
     #[error("the environment variable {0} is no setting of Kitbag; `kitbag serve --help` lists them")]
     Variable(String),
+    /// A setting names a variable that is not there.
+    #[error("the environment variable {0}, which a setting names, is not set or no text")]
+    Absent(String),
     /// Local sign-in would be open to others.
     #[error(
         "without --issuer, anybody who reaches this server can sign in as anybody: it listens on loopback only, not on {0}"
@@ -143,15 +150,16 @@ pub enum SettingsError {
 impl Settings {
     /// Combines flags and variables with the file: `file`, or else `kitbag.toml` where it exists.
     pub fn load(given: Sources, file: Option<&Path>) -> Result<Self, SettingsError> {
+        let settings = Self::from_sources(given, read(file)?);
         let misspelled = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).find(|name| {
             name.starts_with("KITBAG_")
                 && !VARIABLES.contains(&name.as_str())
                 && !OTHER_VARIABLES.contains(&name.as_str())
+                && settings.master_key != MasterKey::Variable(name.clone())
         });
         if let Some(name) = misspelled {
             return Err(SettingsError::Variable(name));
         }
-        let settings = Self::from_sources(given, read(file)?);
         if settings.issuer == Issuer::Local && !settings.listen.ip().is_loopback() {
             return Err(SettingsError::LocalIssuerInPublic(settings.listen));
         }
@@ -173,6 +181,11 @@ impl Settings {
             Url::parse(&format!("http://{bound}")).expect("a socket address is a valid authority")
         })
     }
+}
+
+/// Reads the environment variable that a setting names.
+pub fn variable(name: &str) -> Result<SecretString, SettingsError> {
+    std::env::var(name).map(SecretString::from).map_err(|_| SettingsError::Absent(name.to_owned()))
 }
 
 fn is_loopback(url: &Url) -> bool {

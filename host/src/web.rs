@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `/mcp` | MCP clients with a token |
 //! | `/toolkits…` | operators with a token; listing for every signed-in user |
+//! | `/toolkits/{id}/secrets…` | every signed-in user, for own secrets |
+//! | `/vault/rotate` | operators with a token |
 //! | `/.well-known/…` | anybody: how to sign in |
 //! | `/oauth/…` | anybody, in local mode only: sign in |
 //! | `/healthz`, `/readyz` | load balancers |
@@ -12,6 +14,7 @@ mod authenticate;
 mod error;
 mod mcp;
 mod oauth;
+mod secrets;
 mod toolkits;
 mod unread;
 mod well_known;
@@ -20,7 +23,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::http::{HeaderValue, Method};
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use axum::{Router, middleware};
 use tower_http::cors::{Any, CorsLayer};
 use url::Url;
@@ -28,6 +31,7 @@ use url::Url;
 use crate::dispatch::Dispatch;
 use crate::identity::{AuthorizationServer, Identity};
 use crate::toolkits::Toolkits;
+use crate::vault::Vault;
 
 /// What the routes share.
 #[derive(Clone)]
@@ -38,6 +42,8 @@ pub struct Shared {
     pub authorization_server: Option<Arc<AuthorizationServer>>,
     /// Deploys and the registry.
     pub toolkits: Arc<Toolkits>,
+    /// Secrets of users.
+    pub vault: Arc<Vault>,
     /// Tool calls.
     pub dispatch: Arc<Dispatch>,
     /// Public URL of this server, without a path.
@@ -57,6 +63,9 @@ pub fn router(shared: Shared) -> Router {
         .route("/toolkits", post(toolkits::deploy).get(toolkits::list))
         .route("/toolkits/{id}", get(toolkits::show).delete(toolkits::remove))
         .route("/toolkits/{id}/rollback", post(toolkits::roll_back))
+        .route("/toolkits/{id}/secrets", get(secrets::list))
+        .route("/toolkits/{id}/secrets/{name}", put(secrets::set).delete(secrets::unset))
+        .route("/vault/rotate", post(secrets::rotate))
         .route_service("/mcp", mcp::service(&shared))
         .layer(middleware::from_fn_with_state(
             (shared.identity.clone(), challenge),

@@ -7,6 +7,7 @@ mod harness;
 
 mod architecture;
 mod arguments;
+mod canary;
 mod capabilities;
 mod cli;
 mod clients;
@@ -19,6 +20,7 @@ mod listing;
 mod local_issuer;
 mod restart;
 mod scaffold;
+mod secrets;
 mod sign_in;
 mod uploads;
 mod visibility;

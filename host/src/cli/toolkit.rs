@@ -73,10 +73,3 @@ async fn inspect_locally(component: Vec<u8>) -> Result<Inspected, CliError> {
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, CliError> {
     std::fs::read(path).map_err(|error| CliError::new(format!("cannot read {}: {error}", path.display())))
 }
-
-/// Prints a value as JSON for a script.
-fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
-    let json = serde_json::to_string_pretty(value).map_err(|error| CliError::new(error.to_string()))?;
-    println!("{json}");
-    Ok(())
-}

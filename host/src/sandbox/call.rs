@@ -15,6 +15,7 @@ use crate::capabilities::fetch::Fetch;
 use crate::capabilities::log::{Log, Transcript};
 use crate::capabilities::secrets::Secrets;
 use crate::egress::Egress;
+use crate::vault::UserSecrets;
 use bindings::ToolkitPre;
 use bindings::exports::kitbag::toolkit::tools;
 
@@ -28,7 +29,7 @@ pub(super) mod bindings {
 }
 
 /// What a call is: the tool's own name, its arguments and whose call it is.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Invocation {
     /// Without the toolkit's prefix.
     pub tool: String,
@@ -38,6 +39,10 @@ pub struct Invocation {
     pub user_id: String,
     /// JSON object of the user's settings.
     pub config: String,
+    /// Of which toolkit it is a tool.
+    pub toolkit_id: String,
+    /// What the user has set, for whichever toolkit.
+    pub secrets: Arc<UserSecrets>,
 }
 
 /// How a call went.
@@ -129,7 +134,7 @@ impl Runner {
     pub(super) async fn run(&self, invocation: Invocation) -> Report {
         let started = Instant::now();
         let log = Log::new(self.limits.log);
-        let mut store = self.store(&log);
+        let mut store = self.store(&log, &invocation);
 
         let deadline = self.limits.call_time;
         let outcome = timeout(deadline, self.drive(&mut store, invocation)).await;
@@ -146,7 +151,7 @@ impl Runner {
 
     async fn drive(&self, store: &mut Store<State>, invocation: Invocation) -> wasmtime::Result<Ended> {
         let toolkit = self.pre.instantiate_async(&mut *store).await?;
-        let Invocation { tool, arguments, user_id, config } = invocation;
+        let Invocation { tool, arguments, user_id, config, .. } = invocation;
         let wanted = tools::Invocation { tool, arguments, user_id, config };
         let returned = toolkit.kitbag_toolkit_tools().call_call(store, &wanted).await?;
         Ok(match returned {
@@ -163,9 +168,10 @@ impl Runner {
         Ended::Returned(ToolResult { text: result.text, structured: result.structured })
     }
 
-    fn store(&self, log: &Log) -> Store<State> {
+    fn store(&self, log: &Log, invocation: &Invocation) -> Store<State> {
         let fetch = Fetch::new(&self.egress, self.grants.egress.clone(), &self.limits.fetch, log.clone());
-        let secrets = Secrets::new(self.grants.secrets.clone());
+        let Invocation { toolkit_id, secrets, .. } = invocation;
+        let secrets = Secrets::new(self.grants.secrets.clone(), toolkit_id.clone(), secrets.clone());
         new_store(self.pre.engine(), &self.limits, State::new(&self.limits, log.clone(), fetch, secrets))
     }
 }

@@ -51,7 +51,7 @@ pub(super) async fn describe(
     let limits = &sandbox.limits;
     let log = Log::new(limits.log);
     let fetch = Fetch::new(&sandbox.egress, None, &limits.fetch, log.clone());
-    let state = State::new(limits, log, fetch, Secrets::new([].into()));
+    let state = State::new(limits, log, fetch, Secrets::none());
     let mut store = new_store(&sandbox.engine, limits, state);
     let answer = timeout(DESCRIBE_TIME, async {
         let toolkit = pre.instantiate_async(&mut store).await?;

@@ -1,6 +1,7 @@
 //! Types of settings, each read the same way from a flag, a variable and the file.
 
 use std::ops::Deref;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -110,6 +111,31 @@ impl FromStr for BaseUrl {
     }
 }
 
+/// Where the vault's master key is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MasterKey {
+    /// A file; without a path, `master-key` in the data directory.
+    File(Option<PathBuf>),
+    /// The environment variable of this name.
+    Variable(String),
+    /// What this shell command prints.
+    Command(String),
+}
+
+impl FromStr for MasterKey {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once(':') {
+            None if text == "file" => Ok(Self::File(None)),
+            Some(("file", path)) if !path.is_empty() => Ok(Self::File(Some(path.into()))),
+            Some(("env", name)) if !name.is_empty() => Ok(Self::Variable(name.to_owned())),
+            Some(("command", line)) if !line.trim().is_empty() => Ok(Self::Command(line.to_owned())),
+            _ => Err("a master key is at file, file:PATH, env:VARIABLE or command:LINE".to_owned()),
+        }
+    }
+}
+
 /// Several values: separated by commas in a flag, an array in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct List<T>(Vec<T>);
@@ -163,4 +189,4 @@ macro_rules! deserialize_from_str {
     )+};
 }
 
-deserialize_from_str!(Span, Size, Issuer, BaseUrl);
+deserialize_from_str!(Span, Size, Issuer, BaseUrl, MasterKey);

@@ -13,6 +13,7 @@ use tracing::{debug, error};
 
 use crate::identity::AuthError;
 use crate::toolkits::ToolkitError;
+use crate::vault::VaultError;
 
 /// An error as a client sees it.
 #[derive(Debug)]
@@ -71,6 +72,19 @@ impl IntoResponse for WebError {
             headers.insert(header::WWW_AUTHENTICATE, challenge);
         }
         response
+    }
+}
+
+impl From<VaultError> for WebError {
+    fn from(error: VaultError) -> Self {
+        match error {
+            VaultError::Refused(reason) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, reason),
+            VaultError::NoToolkit => Self::new(StatusCode::NOT_FOUND, error.to_string()),
+            VaultError::Storage(cause) => {
+                error!(%cause, "the vault failed");
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The vault cannot be used at the moment.")
+            }
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Deploying and managing toolkits over HTTP.
 
+use std::sync::Arc;
+
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -11,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::Shared;
 use super::error::WebError;
 use crate::identity::Caller;
-use crate::toolkits::{Deployed, ToolkitError, ToolkitRecord};
+use crate::toolkits::{Deployed, Live, ToolkitError, ToolkitRecord};
 
 /// One line of the listing.
 #[derive(Serialize)]
@@ -83,10 +85,8 @@ pub(super) async fn show(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<ToolkitRecord>, WebError> {
-    let visible = shared.toolkits.registry().get(&id).is_some_and(|live| live.is_visible_to(&caller.user_id));
-    if !visible && !is_operator(&shared, &caller) {
-        // As if it did not exist: others' private toolkits do not, for this user.
-        return Err(ToolkitError::Unknown(id).into());
+    if !is_operator(&shared, &caller) {
+        find_visible(&shared, &caller, &id)?;
     }
     Ok(Json(shared.toolkits.record(&id).await?))
 }
@@ -127,18 +127,27 @@ pub(super) async fn remove(
 ) -> Result<StatusCode, WebError> {
     require_operator(&shared, &caller)?;
     shared.toolkits.remove(&id, &caller.user_id).await?;
+    // Its secrets went with it.
+    shared.vault.forget_opened();
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// A live toolkit that the caller may call. Others' private toolkits do not exist, for this caller.
+pub(super) fn find_visible(shared: &Shared, caller: &Caller, id: &str) -> Result<Arc<Live>, WebError> {
+    let registry = shared.toolkits.registry();
+    let found = registry.get(id).filter(|live| live.is_visible_to(&caller.user_id));
+    found.cloned().ok_or_else(|| ToolkitError::Unknown(id.to_owned()).into())
 }
 
 fn is_operator(shared: &Shared, caller: &Caller) -> bool {
     shared.operators.contains(&caller.user_id)
 }
 
-fn require_operator(shared: &Shared, caller: &Caller) -> Result<(), WebError> {
+/// Refuses everybody whom the operator has not named.
+pub(super) fn require_operator(shared: &Shared, caller: &Caller) -> Result<(), WebError> {
     if is_operator(shared, caller) {
         return Ok(());
     }
-    let detail =
-        format!("Only operators manage toolkits; {} is not one (setting `operators`).", caller.user_id);
+    let detail = format!("Only operators may do this; {} is not one (setting `operators`).", caller.user_id);
     Err(WebError::new(StatusCode::FORBIDDEN, detail))
 }

@@ -143,8 +143,17 @@ impl User {
         self.http.send(Method::POST, path, self.headers(), body.to_string()).await
     }
 
+    pub(crate) async fn put(&self, path: &str, body: &str) -> Answer {
+        self.http.send(Method::PUT, path, self.headers(), body.to_owned()).await
+    }
+
     pub(crate) async fn delete(&self, path: &str) -> Answer {
         self.http.send(Method::DELETE, path, self.headers(), "").await
+    }
+
+    /// Sets a secret, which must succeed.
+    pub(crate) async fn set_secret(&self, toolkit: &str, name: &str, value: &str) {
+        self.put(&format!("/toolkits/{toolkit}/secrets/{name}"), value).await.assert_status(200);
     }
 
     /// `Authorization` and nothing else.

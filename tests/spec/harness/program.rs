@@ -1,7 +1,9 @@
 //! The real program, as a child process.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{Read as _, Seek as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Output, Stdio};
 
@@ -32,10 +34,14 @@ pub(crate) struct Ran {
 
 /// Runs a command to its end.
 pub(crate) async fn run(mut command: Command) -> Ran {
-    let output = within("the command", command.output()).await.expect("the program can be started");
-    let Output { status, stdout, stderr } = output;
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program prints UTF-8");
-    Ran { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+    within("the command", command.output()).await.expect("the program can be started").into()
+}
+
+impl From<Output> for Ran {
+    fn from(Output { status, stdout, stderr }: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program prints UTF-8");
+        Self { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+    }
 }
 
 impl Ran {
@@ -59,15 +65,22 @@ pub(crate) struct ServerProcess {
     child: Child,
     base_url: Url,
     data: PathBuf,
+    log: File,
 }
 
 impl ServerProcess {
     /// Starts `kitbag serve` on a data directory and waits until it serves.
     pub(crate) async fn start(data: &Path) -> Self {
+        Self::start_with(data, |_| {}).await
+    }
+
+    /// Starts `kitbag serve` with the flags and variables that `change` adds.
+    pub(crate) async fn start_with(data: &Path, change: impl FnOnce(&mut Command)) -> Self {
         let mut log = tempfile::tempfile().expect("a scratch file");
         let mut command = kitbag(["serve", "--listen", "127.0.0.1:0", "--data"]);
+        command.arg(data);
+        change(&mut command);
         let mut child = command
-            .arg(data)
             .stdout(Stdio::piped())
             .stderr(log.try_clone().expect("a second handle"))
             .spawn()
@@ -80,7 +93,16 @@ impl ServerProcess {
             panic!("the server did not start: {said}")
         });
         let base_url = line.strip_prefix("Kitbag serves ").expect(&line).parse().expect("a URL");
-        Self { child, base_url, data: data.to_owned() }
+        Self { child, base_url, data: data.to_owned(), log }
+    }
+
+    /// Everything that it wrote on standard error so far.
+    pub(crate) fn log(&self) -> Vec<u8> {
+        // Read at a place of its own: the server's place in the file, which it shares, stays where it is.
+        let length = self.log.metadata().expect("a file").len();
+        let mut written = vec![0; usize::try_from(length).expect("it fits into memory")];
+        self.log.read_exact_at(&mut written, 0).expect("the log can be read");
+        written
     }
 
     /// Ends the process at once: it learns nothing of it.
@@ -102,5 +124,10 @@ impl ServerProcess {
         command.arg(&self.data);
         let token = run(command).await.succeeded();
         User::new(Http::new(self.base_url.clone()), token.trim())
+    }
+
+    /// Where it keeps its data.
+    pub(crate) fn data(&self) -> &Path {
+        &self.data
     }
 }

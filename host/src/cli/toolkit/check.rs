@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{inspect_locally, print_json, read};
-use crate::cli::CliError;
+use super::{inspect_locally, read};
+use crate::cli::{CliError, print_json};
 use crate::toolkits::{Inspected, capabilities, listed_name};
 
 /// Print what a component declares and imports, and everything that is wrong with it.

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use http::Method;
 
-use super::{build, print_json, read};
-use crate::cli::CliError;
+use super::{build, read};
 use crate::cli::client::{Client, Connection};
+use crate::cli::{CliError, print_json};
 use crate::toolkits::Deployed;
 
 /// Upload a component (or build a crate first) and make it live.

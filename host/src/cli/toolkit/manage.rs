@@ -4,9 +4,8 @@ use clap::Args;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::print_json;
-use crate::cli::CliError;
 use crate::cli::client::Connection;
+use crate::cli::{CliError, print_json};
 
 /// List the deployed toolkits.
 #[derive(Args, Debug)]

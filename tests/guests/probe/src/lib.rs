@@ -27,10 +27,7 @@ fn describe() -> ToolkitDefinition {
         tool("fetch", "Sends {method?, url, headers?, body?}; returns status, headers and body."),
         tool("fetch_many", "Sends {count} requests to {url} at once; returns each status or error."),
         tool("secret", "Returns the secret {name}; null when it has no value."),
-        tool(
-            "leak",
-            "Returns the secret {name} by way of {into}: text, message, data, failure, log, stdout or stderr.",
-        ),
+        tool("leak", "Gives the secret {name} away by way of {into}, written {as}."),
         ToolDefinition {
             output_schema: Some(r#"{"type":"object"}"#.to_owned()),
             ..tool(

@@ -1,0 +1,150 @@
+//! `kitbag secret …`: the user's own secrets for a toolkit. Values go in and never come out.
+
+use std::io::{IsTerminal, Read};
+
+use clap::{Args, Subcommand};
+use http::Method;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+
+use super::client::Connection;
+use super::{CliError, print_json};
+use crate::redaction;
+use crate::vault::{LONGEST, SecretStatus};
+
+/// Set, remove and list your secrets for a toolkit.
+#[derive(Debug, Subcommand)]
+pub(super) enum Secret {
+    /// Set a secret; the value is read from standard input, or asked for at a terminal.
+    Set(Set),
+    /// Remove a secret.
+    Unset(Unset),
+    /// List the names that a toolkit declares, and whether you have set them.
+    List(List),
+}
+
+/// Set a secret.
+#[derive(Args, Debug)]
+#[command(after_help = "Example: pass show api-key | kitbag secret set weather API_KEY --from-stdin")]
+pub(super) struct Set {
+    /// The toolkit's id.
+    toolkit: String,
+    /// The secret's name, as the toolkit declares it.
+    name: String,
+    /// Read the value from standard input; one line end after it is left out.
+    #[arg(long)]
+    from_stdin: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Remove a secret.
+#[derive(Args, Debug)]
+pub(super) struct Unset {
+    /// The toolkit's id.
+    toolkit: String,
+    /// The secret's name.
+    name: String,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// List the names that a toolkit declares.
+#[derive(Args, Debug)]
+pub(super) struct List {
+    /// The toolkit's id.
+    toolkit: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+impl Secret {
+    pub(super) async fn run(self) -> Result<(), CliError> {
+        match self {
+            Self::Set(command) => command.run().await,
+            Self::Unset(command) => command.run().await,
+            Self::List(command) => command.run().await,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Stored {
+    redacted: bool,
+}
+
+impl Set {
+    async fn run(self) -> Result<(), CliError> {
+        let value = if self.from_stdin { read_input()? } else { ask(&self.name)? };
+        if value.expose_secret().is_empty() {
+            return Err(CliError::new("the value is empty")
+                .hint(format!("`kitbag secret unset {} {}` removes a value", self.toolkit, self.name)));
+        }
+        let path = path(&self.toolkit, &self.name);
+        let body = value.expose_secret().to_owned();
+        let stored: Stored = self.connection.open()?.send(Method::PUT, &path, "text/plain", body).await?;
+        println!("{} is set for {}.", self.name, self.toolkit);
+        if !stored.redacted {
+            eprintln!(
+                "warning: a value shorter than {} characters is not removed from results and logs",
+                redaction::SHORTEST
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Unset {
+    async fn run(self) -> Result<(), CliError> {
+        self.connection.open()?.delete(&path(&self.toolkit, &self.name)).await?;
+        println!("{} is not set for {} any more.", self.name, self.toolkit);
+        Ok(())
+    }
+}
+
+impl List {
+    async fn run(self) -> Result<(), CliError> {
+        let path = format!("/toolkits/{}/secrets", self.toolkit);
+        let list: Vec<SecretStatus> =
+            self.connection.open()?.send(Method::GET, &path, "application/json", "").await?;
+        if self.json {
+            return print_json(&list);
+        }
+        if list.is_empty() {
+            println!("{} declares no secrets.", self.toolkit);
+        }
+        for SecretStatus { name, updated_at, .. } in list {
+            let state = updated_at.map_or("not set".to_owned(), |at| format!("set {at}"));
+            println!("{name:<32} {state}");
+        }
+        Ok(())
+    }
+}
+
+fn path(toolkit: &str, name: &str) -> String {
+    format!("/toolkits/{toolkit}/secrets/{name}")
+}
+
+/// Reads all of standard input, without the line end that `echo` and editors add.
+fn read_input() -> Result<SecretString, CliError> {
+    let unreadable = |error: std::io::Error| CliError::new(format!("cannot read standard input: {error}"));
+    // One byte more than fits: what is too long is refused by the server, and never cut.
+    let most = LONGEST as u64 + 3;
+    let mut text = String::new();
+    std::io::stdin().take(most).read_to_string(&mut text).map_err(unreadable)?;
+    let value = text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
+    Ok(value.into())
+}
+
+/// Asks at the terminal, without showing what is typed.
+fn ask(name: &str) -> Result<SecretString, CliError> {
+    if !std::io::stdin().is_terminal() {
+        return Err(CliError::new("there is no terminal to ask for the value")
+            .hint("give it on standard input, with --from-stdin"));
+    }
+    let typed = rpassword::prompt_password(format!("{name}: "));
+    typed.map(SecretString::from).map_err(|error| CliError::new(format!("cannot read the value: {error}")))
+}

@@ -1,0 +1,45 @@
+//! `kitbag vault …`: what an operator does with the vault.
+
+use clap::{Args, Subcommand};
+use http::Method;
+
+use super::CliError;
+use super::client::Connection;
+use crate::vault::Rotated;
+
+/// Look after the vault that holds the users' secrets.
+#[derive(Debug, Subcommand)]
+pub(super) enum Vault {
+    /// Wrap every secret with a new master key.
+    Rotate(Rotate),
+}
+
+/// Wrap every secret with a new master key.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Where the key is in a file, the server makes a new one and replaces it. Where the operator gives it \
+                  (`--master-key env:…` or `command:…`), give the server the new key first and the old one after it, \
+                  restart it, rotate, and then take the old one away."
+)]
+pub(super) struct Rotate {
+    #[command(flatten)]
+    connection: Connection,
+}
+
+impl Vault {
+    pub(super) async fn run(self) -> Result<(), CliError> {
+        match self {
+            Self::Rotate(command) => command.run().await,
+        }
+    }
+}
+
+impl Rotate {
+    async fn run(self) -> Result<(), CliError> {
+        let client = self.connection.open()?;
+        let Rotated { master_key, rewrapped } =
+            client.send(Method::POST, "/vault/rotate", "application/json", "").await?;
+        println!("The master key is {master_key} now; secrets wrapped anew: {rewrapped}.");
+        Ok(())
+    }
+}

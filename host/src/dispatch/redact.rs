@@ -1,0 +1,48 @@
+//! Takes the caller's secrets out of everything that a call left behind.
+//!
+//! Invariant: what comes out of the sandbox goes through here first. Reply, log and traces are made
+//! from what is returned here, and from nothing else.
+
+use std::borrow::Cow;
+
+use crate::capabilities::log::Transcript;
+use crate::redaction::Redactor;
+use crate::sandbox::{CallError, Ended, Fault, Report, ToolError, ToolResult};
+
+/// Cleans a report.
+pub(super) fn report(redactor: &Redactor, mut report: Report) -> Report {
+    if redactor.is_empty() {
+        return report;
+    }
+    ended(redactor, &mut report.ended);
+    transcript(redactor, &mut report.log);
+    report
+}
+
+/// Cleans what the guest wrote.
+pub(super) fn transcript(redactor: &Redactor, transcript: &mut Transcript) {
+    let arguments = transcript.entries.iter_mut().flat_map(|entry| &mut entry.arguments);
+    arguments.for_each(|argument| redactor.redact_json(argument));
+}
+
+fn ended(redactor: &Redactor, ended: &mut Ended) {
+    match ended {
+        Ended::Returned(ToolResult { text, structured }) => {
+            redactor.redact_string(text);
+            json(redactor, structured);
+        }
+        Ended::Refused(CallError::Tool(ToolError { message, retryable: _, data })) => {
+            redactor.redact_string(message);
+            json(redactor, data);
+        }
+        Ended::Refused(CallError::InvalidParams(text) | CallError::Failure(text))
+        | Ended::Faulted(Fault::Trap(text)) => redactor.redact_string(text),
+        Ended::Faulted(Fault::Deadline(_) | Fault::Limit(_) | Fault::ResultTooLarge) => {}
+    }
+}
+
+fn json(redactor: &Redactor, text: &mut Option<String>) {
+    if let Some(Cow::Owned(clean)) = text.as_deref().map(|text| redactor.redact_json_text(text)) {
+        *text = Some(clean);
+    }
+}

@@ -1,0 +1,264 @@
+//! Removes the values of secrets from text, wherever they stand.
+//!
+//! A value is known by what it is and not by the key it stands under. It is also found in the
+//! encodings in which values travel by accident: escaped as JSON, percent-encoded, in base64 or in
+//! hexadecimal. ASCII letters match in either case, because host names and hexadecimal lose it.
+//!
+//! Not promised: a guest that means to disguise a value (reversed, split, encrypted) can. Whoever
+//! gives a toolkit a secret gives it to that toolkit's author; redaction is for what leaks unmeant.
+
+mod encodings;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+/// Values shorter than this, in bytes, are left alone: `42` or `de` would blank out half of every text.
+pub const SHORTEST: usize = 6;
+
+/// What stands where a value stood.
+pub const REPLACEMENT: &str = "[redacted]";
+
+/// Finds the values of a set of secrets in text, in time linear in the text.
+#[derive(Default)]
+pub struct Redactor {
+    /// Nothing, when there is nothing to find.
+    values: Option<AhoCorasick>,
+}
+
+/// The values are too many, or too large, to look for.
+#[derive(Debug, Error)]
+#[error("the secrets are too large to be redacted")]
+pub struct TooLarge;
+
+impl Redactor {
+    /// Prepares to find `values`. Takes time and memory in proportion to their size, some 20 times it.
+    pub fn new<'a>(values: impl IntoIterator<Item = &'a SecretString>) -> Result<Self, TooLarge> {
+        let mut patterns = BTreeSet::new();
+        for value in values {
+            encodings::add_all(value.expose_secret(), &mut patterns);
+        }
+        if patterns.is_empty() {
+            return Ok(Self::default());
+        }
+        let values = AhoCorasickBuilder::new()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::Standard)
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(patterns)
+            .map_err(|_| TooLarge)?;
+        Ok(Self { values: Some(values) })
+    }
+
+    /// Memory that the prepared values take, in bytes.
+    pub fn memory(&self) -> usize {
+        self.values.as_ref().map_or(0, AhoCorasick::memory_usage)
+    }
+
+    /// Whether there is nothing to find.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_none()
+    }
+
+    /// Returns `text` without the values.
+    pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let found = self.find(text);
+        if found.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let mut clean = String::with_capacity(text.len());
+        let mut copied = 0;
+        for value in found {
+            clean.push_str(&text[copied..value.start]);
+            clean.push_str(REPLACEMENT);
+            copied = value.end;
+        }
+        clean.push_str(&text[copied..]);
+        Cow::Owned(clean)
+    }
+
+    /// Removes the values from a string that is already there.
+    pub fn redact_string(&self, text: &mut String) {
+        if let Cow::Owned(clean) = self.redact(text) {
+            *text = clean;
+        }
+    }
+
+    /// Returns JSON text without the values; text that is no JSON is cleaned as it is.
+    pub fn redact_json_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        // Without escapes the text says each string as it is, and there is nothing more to find.
+        if self.is_empty() || (!text.contains('\\') && self.find(text).is_empty()) {
+            return Cow::Borrowed(text);
+        }
+        let Ok(mut value) = serde_json::from_str(text) else { return self.redact(text) };
+        self.redact_json(&mut value);
+        Cow::Owned(value.to_string())
+    }
+
+    /// Removes the values from every string, key and number of a JSON value. A number that holds one
+    /// becomes a string.
+    pub fn redact_json(&self, value: &mut Value) {
+        if self.is_empty() {
+            return;
+        }
+        match value {
+            Value::Null | Value::Bool(_) => {}
+            Value::String(text) => self.redact_string(text),
+            Value::Number(number) => {
+                if let Cow::Owned(clean) = self.redact(&number.to_string()) {
+                    *value = Value::String(clean);
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_json(item)),
+            Value::Object(members) => {
+                let before = std::mem::take(members);
+                *members = before.into_iter().map(|member| self.redact_member(member)).collect::<Map<_, _>>();
+            }
+        }
+    }
+
+    fn redact_member(&self, (mut key, mut value): (String, Value)) -> (String, Value) {
+        self.redact_string(&mut key);
+        self.redact_json(&mut value);
+        (key, value)
+    }
+
+    /// Where values stand, in order; values that overlap or touch are one place.
+    fn find(&self, text: &str) -> Vec<Range<usize>> {
+        let Some(values) = &self.values else { return Vec::new() };
+        let mut found: Vec<Range<usize>> = Vec::new();
+        // Overlapping, because a value may begin inside another one. Matches come by their ends.
+        for value in values.find_overlapping_iter(text) {
+            let mut place = value.range();
+            while let Some(last) = found.last().filter(|last| last.end >= place.start) {
+                place.start = place.start.min(last.start);
+                found.pop();
+            }
+            found.push(place);
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine;
+    use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
+    use serde_json::json;
+
+    use super::*;
+
+    /// Everything that an encoding may touch: quotes, a backslash, a slash, a plus, a space, a line end.
+    const AWKWARD: &str = "p\"a\\s/s+w o\nrd&ü~kitbag";
+
+    fn redactor(values: &[&str]) -> Redactor {
+        let values: Vec<_> = values.iter().map(|value| SecretString::from(*value)).collect();
+        Redactor::new(&values).expect("the values are small")
+    }
+
+    #[track_caller]
+    fn check(values: &[&str], text: &str, expected: &str) {
+        assert_eq!(redactor(values).redact(text), expected);
+    }
+
+    #[test]
+    fn a_value_is_removed_wherever_it_stands() {
+        check(&["hunter2hunter2"], "hunter2hunter2 is it: hunter2hunter2", "[redacted] is it: [redacted]");
+        check(&["hunter2hunter2"], "nothing here", "nothing here");
+        check(&["hunter2hunter2"], "http://HUNTER2hunter2.evil.example", "http://[redacted].evil.example");
+    }
+
+    #[test]
+    fn values_that_overlap_leave_nothing_of_either() {
+        check(&["abcdefgh", "efghijkl"], "-abcdefghijkl-", "-[redacted]-");
+        check(&["abcdefgh", "abcdefghijkl"], "-abcdefghijkl-", "-[redacted]-");
+        check(&["cdefgh", "abcdefghijkl"], "-abcdefghijkl-", "-[redacted]-");
+        check(&["aaaaaa"], "aaaaaaaaaaaaaa", "[redacted]");
+    }
+
+    #[test]
+    fn a_value_too_short_to_mean_anything_is_left_alone() {
+        check(&["de", "", "12345"], "in de 12345", "in de 12345");
+        check(&["123456"], "in de 123456", "in de [redacted]");
+    }
+
+    #[test]
+    fn a_value_is_found_in_the_encodings_it_travels_in() {
+        let json = serde_json::to_string(AWKWARD).expect("a string");
+        let in_json_in_json = serde_json::to_string(&json).expect("a string");
+        let form: String = url::form_urlencoded::byte_serialize(AWKWARD.as_bytes()).collect();
+        let percent = "p%22a%5Cs%2Fs%2Bw%20o%0Ard%26%C3%BC~kitbag";
+        for text in [
+            AWKWARD.to_owned(),
+            json,
+            in_json_in_json,
+            r#"p\"a\\s\/s+w o\nrd&\u00fc~kitbag"#.to_owned(),
+            form,
+            percent.to_owned(),
+            percent.to_lowercase(),
+            hex::encode(AWKWARD),
+            hex::encode_upper(AWKWARD),
+        ] {
+            let clean = redactor(&[AWKWARD]).redact(&format!("<{text}>")).into_owned();
+            assert!(
+                clean.contains("[redacted]") && !clean.to_lowercase().contains("kitbag"),
+                "{text}: {clean}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_value_is_found_in_base64_at_every_offset() {
+        for before in ["", "x", "xy", "xyz", "client-id:"] {
+            for after in ["", "!", "!!", "!!!"] {
+                for value in ["s3cr3t-value", AWKWARD, "123456"] {
+                    let whole = format!("{before}{value}{after}");
+                    for text in [BASE64_STANDARD.encode(&whole), BASE64_URL_SAFE_NO_PAD.encode(&whole)] {
+                        let clean = redactor(&[value]).redact(&text).into_owned();
+                        assert!(clean.contains("[redacted]"), "{whole} as {text}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_line_of_a_value_counts_because_output_is_logged_by_line() {
+        let key = "-----BEGIN KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQEF\r\n-----END KEY-----\n";
+        check(&[key], "kqhkiG9w0BAQEF", "[redacted]");
+        check(&[key], "MIIEvQIBADANBg and", "[redacted] and");
+    }
+
+    #[test]
+    fn json_is_cleaned_in_strings_keys_and_numbers() {
+        let mut value = json!({ "k": ["s3cr3t-value", 1], "s3cr3t-value": { "n": 12_345_678, "m": 1234 } });
+
+        redactor(&["s3cr3t-value", "12345678"]).redact_json(&mut value);
+
+        assert_eq!(value, json!({ "k": ["[redacted]", 1], "[redacted]": { "n": "[redacted]", "m": 1234 } }));
+    }
+
+    #[test]
+    fn json_text_is_cleaned_however_its_strings_are_escaped() {
+        let redactor = redactor(&["s3cr3t-value", "12345678"]);
+        let check = |text: &str, expected: &str| assert_eq!(redactor.redact_json_text(text), expected);
+
+        check(r#"{"a":"\u0073\u0033cr3t-value"}"#, r#"{"a":"[redacted]"}"#);
+        check(r#"{"a":"s3cr3t-value","n":12345678}"#, r#"{"a":"[redacted]","n":"[redacted]"}"#);
+        check(r#"{ "a": "nothing" }"#, r#"{ "a": "nothing" }"#);
+        check("no JSON, but s3cr3t-value", "no JSON, but [redacted]");
+    }
+
+    #[test]
+    fn a_hostile_value_and_text_take_linear_time() {
+        let value = "a".repeat(8 << 10);
+        let text = "a".repeat(1 << 20);
+
+        assert_eq!(redactor(&[&value]).redact(&text), REPLACEMENT);
+    }
+}

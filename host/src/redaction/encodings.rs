@@ -1,0 +1,101 @@
+//! The forms in which a value may arrive in text.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use base64::Engine;
+use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::SHORTEST;
+
+/// What `encodeURIComponent` leaves as it is (RFC 3986, section 2.3, and what browsers add).
+const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~')
+    .remove(b'!')
+    .remove(b'*')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')');
+/// RFC 3986's unreserved characters alone.
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+/// What may stay as it is in a path and a query, where `/`, `:` and their like mean something.
+const URL: &AsciiSet = &COMPONENT
+    .remove(b'/')
+    .remove(b':')
+    .remove(b'@')
+    .remove(b'&')
+    .remove(b'=')
+    .remove(b'+')
+    .remove(b'$')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'?');
+
+/// Adds every form of `value`, and of each of its lines.
+pub(super) fn add_all(value: &str, forms: &mut BTreeSet<String>) {
+    let whole = std::iter::once(value);
+    // Output is logged line by line, and a value that ends with a line end is often used without it.
+    let lines = value.lines().map(str::trim).filter(|line| line.len() < value.len());
+    for text in whole.chain(lines).filter(|text| text.len() >= SHORTEST) {
+        add(text, forms);
+    }
+}
+
+fn add(text: &str, forms: &mut BTreeSet<String>) {
+    let json = json(text);
+    let mut found = vec![json_ascii(text), json.replace('/', "\\/"), self::json(&json), json];
+    found.extend([COMPONENT, UNRESERVED, URL].map(|kept| utf8_percent_encode(text, kept).to_string()));
+    found.push(url::form_urlencoded::byte_serialize(text.as_bytes()).collect());
+    found.push(hex::encode(text));
+    for offset in 0..3 {
+        let standard = base64_inside(text, offset, &BASE64_STANDARD_NO_PAD);
+        // Base64 in a URL has its `+` and `/` encoded once more.
+        found.push(utf8_percent_encode(&standard, COMPONENT).to_string());
+        found.push(standard.replace('/', "\\/"));
+        found.push(base64_inside(text, offset, &BASE64_URL_SAFE_NO_PAD));
+        found.push(standard);
+    }
+    found.push(text.to_owned());
+    // The matcher ignores case, so two forms that differ in it are one.
+    forms.extend(
+        found.into_iter().filter(|form| form.len() >= SHORTEST).map(|form| form.to_ascii_lowercase()),
+    );
+}
+
+/// As a JSON string, without the quotes around it.
+fn json(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// As JSON in which everything beyond ASCII is `\uXXXX`, as some languages write it.
+fn json_ascii(text: &str) -> String {
+    let mut ascii = String::with_capacity(text.len());
+    for character in json(text).chars() {
+        if character.is_ascii() {
+            ascii.push(character);
+            continue;
+        }
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            write!(ascii, "\\u{unit:04x}").expect("a string takes every text");
+        }
+    }
+    ascii
+}
+
+/// The characters of base64 that `text` alone decides when it begins `offset` bytes into a group of
+/// three: those at its ends also depend on its neighbours, and are left out.
+fn base64_inside(text: &str, offset: usize, alphabet: &impl Engine) -> String {
+    const BITS: usize = 6;
+
+    let mut bytes = vec![0; offset];
+    bytes.extend_from_slice(text.as_bytes());
+    let encoded = alphabet.encode(&bytes);
+    let first = (offset * 8).div_ceil(BITS);
+    let end = bytes.len() * 8 / BITS;
+    encoded[first..end].to_owned()
+}

@@ -1,0 +1,273 @@
+//! The keys that wrap the records' own keys, and where they come from.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use secrecy::{ExposeSecret, SecretString};
+use thiserror::Error;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use super::seal::{Key, random_key};
+use crate::private_file;
+
+/// How long the command that prints the keys may take.
+const COMMAND_TIME: Duration = Duration::from_secs(30);
+
+/// Where the master keys are. Everywhere they are spelled alike: 32 bytes each, in base64 or
+/// hexadecimal, separated by white space or commas. The first one seals; every one opens.
+#[derive(Clone, Debug)]
+pub enum KeySource {
+    /// A file with mode 0600; made at the first start.
+    File(PathBuf),
+    /// The text itself, which an environment variable held.
+    Text(SecretString),
+    /// A shell command that prints it, such as one that asks a key management service.
+    Command(String),
+}
+
+/// The master keys cannot be had.
+#[derive(Debug, Error)]
+pub enum MasterKeyError {
+    /// The file cannot be read, or made.
+    #[error("cannot use the master key file {path}: {cause}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What happened.
+        cause: io::Error,
+    },
+    /// Others may read the file.
+    #[error("other users of this machine can read the master key file {path}; run: chmod 600 {path}")]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The command did not print keys.
+    #[error("the master key command failed: {0}")]
+    Command(String),
+    /// The text is no key.
+    #[error("a master key is 32 bytes, in base64 or hexadecimal (`openssl rand -base64 32` makes one)")]
+    Malformed,
+}
+
+/// One key, and the name by which records refer to it.
+#[derive(Clone)]
+pub(super) struct MasterKey {
+    bytes: Key,
+    name: String,
+}
+
+impl MasterKey {
+    pub(super) fn new(bytes: Key) -> Self {
+        // The name says nothing about the key, and differs between keys.
+        let digest = digest(&SHA256, &[b"kitbag master key".as_slice(), bytes.as_slice()].concat());
+        Self { bytes, name: hex::encode(&digest.as_ref()[..8]) }
+    }
+
+    pub(super) fn bytes(&self) -> &Key {
+        &self.bytes
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// The first key seals; every key opens what it sealed.
+#[derive(Clone)]
+pub(super) struct MasterKeys {
+    keys: Vec<MasterKey>,
+}
+
+impl MasterKeys {
+    /// Reads the keys. A file that is not there is made with one new key, where `creation` allows.
+    pub(super) async fn load(source: &KeySource, creation: Creation) -> Result<Self, MasterKeyError> {
+        match source {
+            KeySource::File(path) => Self::from_file(path, creation),
+            KeySource::Text(text) => Self::parse(text),
+            KeySource::Command(line) => Self::parse(&output_of(line).await?),
+        }
+    }
+
+    fn from_file(path: &Path, creation: Creation) -> Result<Self, MasterKeyError> {
+        let failed = |cause| MasterKeyError::File { path: path.to_owned(), cause };
+        if creation == Creation::Allowed && !path.try_exists().map_err(failed)? {
+            let first = Self { keys: vec![MasterKey::new(random_key())] };
+            private_file::create(path, first.spelled().expose_secret().as_bytes()).map_err(failed)?;
+        }
+        let text = fs::read_to_string(path).map(SecretString::from).map_err(failed)?;
+        if private_file::is_exposed(path).map_err(failed)? {
+            return Err(MasterKeyError::Exposed { path: path.to_owned() });
+        }
+        Self::parse(&text)
+    }
+
+    fn parse(text: &SecretString) -> Result<Self, MasterKeyError> {
+        let words = text.expose_secret().split([',', ' ', '\t', '\r', '\n']).filter(|word| !word.is_empty());
+        let keys: Vec<_> = words.map(parse).collect::<Option<_>>().ok_or(MasterKeyError::Malformed)?;
+        if keys.is_empty() { Err(MasterKeyError::Malformed) } else { Ok(Self { keys }) }
+    }
+
+    /// The key that seals.
+    pub(super) fn current(&self) -> &MasterKey {
+        &self.keys[0]
+    }
+
+    /// The key that a record refers to.
+    pub(super) fn named(&self, name: &str) -> Option<&MasterKey> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+
+    /// Whether there is any beside the one that seals.
+    pub(super) fn are_several(&self) -> bool {
+        self.keys.len() > 1
+    }
+
+    /// These keys, with a new one in front.
+    pub(super) fn with_new(&self) -> Self {
+        let keys = std::iter::once(MasterKey::new(random_key())).chain(self.keys.iter().cloned());
+        Self { keys: keys.collect() }
+    }
+
+    /// The key that seals, alone.
+    pub(super) fn only_current(&self) -> Self {
+        Self { keys: vec![self.current().clone()] }
+    }
+
+    /// Replaces the file.
+    pub(super) fn save(&self, path: &Path) -> Result<(), MasterKeyError> {
+        private_file::replace(path, self.spelled().expose_secret().as_bytes())
+            .map_err(|cause| MasterKeyError::File { path: path.to_owned(), cause })
+    }
+
+    fn spelled(&self) -> SecretString {
+        let lines: String =
+            self.keys.iter().map(|key| BASE64_STANDARD.encode(key.bytes.as_slice()) + "\n").collect();
+        lines.into()
+    }
+}
+
+/// Whether a key file that is not there may be made: not where records wait for the lost key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Creation {
+    Allowed,
+    Refused,
+}
+
+fn parse(word: &str) -> Option<MasterKey> {
+    let bytes = hex::decode(word).ok().or_else(|| BASE64_STANDARD.decode(word).ok())?;
+    let mut key = Key::default();
+    let fits = bytes.len() == key.len();
+    fits.then(|| {
+        key.copy_from_slice(&bytes);
+        MasterKey::new(key)
+    })
+}
+
+async fn output_of(line: &str) -> Result<SecretString, MasterKeyError> {
+    let mut command = Command::new("sh");
+    command.args(["-c", line]).stdin(Stdio::null()).kill_on_drop(true);
+    let failed = |cause: String| MasterKeyError::Command(cause);
+    let output = timeout(COMMAND_TIME, command.output())
+        .await
+        .map_err(|_| failed(format!("it did not end within {} s", COMMAND_TIME.as_secs())))?
+        .map_err(|error| failed(error.to_string()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(failed(format!("{}: {}", output.status, said.trim())));
+    }
+    String::from_utf8(output.stdout).map(SecretString::from).map_err(|_| MasterKeyError::Malformed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    const BASE64: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    const HEX: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+
+    fn file() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().expect("a scratch directory");
+        let path = folder.path().join("master-key");
+        (folder, path)
+    }
+
+    async fn load(source: KeySource) -> Result<MasterKeys, MasterKeyError> {
+        MasterKeys::load(&source, Creation::Allowed).await
+    }
+
+    #[tokio::test]
+    async fn the_file_is_made_once_for_its_owner_alone() {
+        let (_folder, path) = file();
+
+        let first = load(KeySource::File(path.clone())).await.expect("it is made");
+        let second = load(KeySource::File(path.clone())).await.expect("it is read");
+
+        assert_eq!(first.current().name(), second.current().name());
+        assert_eq!(fs::metadata(&path).expect("the file").permissions().mode() & 0o777, 0o600);
+    }
+
+    #[tokio::test]
+    async fn a_lost_file_is_not_replaced_while_records_wait_for_it() {
+        let (_folder, path) = file();
+
+        let outcome = MasterKeys::load(&KeySource::File(path.clone()), Creation::Refused).await;
+
+        assert!(matches!(outcome, Err(MasterKeyError::File { .. })));
+        assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn a_file_that_others_can_read_is_refused() {
+        let (_folder, path) = file();
+        load(KeySource::File(path.clone())).await.expect("it is made");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("it is ours");
+
+        assert!(matches!(load(KeySource::File(path)).await, Err(MasterKeyError::Exposed { .. })));
+    }
+
+    #[tokio::test]
+    async fn keys_are_read_from_text_and_from_a_command_in_either_spelling() {
+        for source in [
+            KeySource::Text(BASE64.into()),
+            KeySource::Text(HEX.into()),
+            KeySource::Command(format!("echo {BASE64}")),
+        ] {
+            let keys = load(source).await.expect("a key");
+            assert_eq!(keys.current().bytes().as_slice(), (0..32).collect::<Vec<u8>>());
+        }
+    }
+
+    #[tokio::test]
+    async fn the_first_key_seals_and_every_key_opens() {
+        let other = hex::encode([7; 32]);
+        let keys = load(KeySource::Text(format!("{other},\n{HEX}\n").into())).await.expect("two keys");
+        let known = load(KeySource::Text(HEX.into())).await.expect("a key");
+
+        assert_ne!(keys.current().name(), known.current().name());
+        assert!(keys.named(known.current().name()).is_some());
+    }
+
+    #[tokio::test]
+    async fn what_is_no_key_is_refused_without_quoting_it() {
+        for text in ["", " \n", "hunter2", "AAECAwQF", &format!("{HEX} hunter2")] {
+            let error = load(KeySource::Text(text.into())).await.err().expect("no key");
+            assert!(
+                matches!(error, MasterKeyError::Malformed) && !error.to_string().contains("hunter2"),
+                "{text}"
+            );
+        }
+        let failed =
+            load(KeySource::Command("echo no such key >&2; exit 3".into())).await.err().expect("no key");
+        assert!(failed.to_string().contains("no such key"), "{failed}");
+    }
+}

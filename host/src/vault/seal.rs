@@ -1,0 +1,205 @@
+//! Sealing one record: AES-256-GCM under a key of its own, which the master key wraps.
+//!
+//! Both layers carry whose record it is as associated data: a row that is copied to another user,
+//! toolkit or name does not open there.
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use aws_lc_rs::rand;
+use secrecy::zeroize::Zeroizing;
+use secrecy::{ExposeSecret, SecretString};
+use sqlx::FromRow;
+
+use super::master_key::MasterKey;
+
+/// Length of every key, in bytes.
+pub(super) const KEY_LENGTH: usize = 32;
+
+/// A key that is wiped from memory when it is dropped.
+pub(super) type Key = Zeroizing<[u8; KEY_LENGTH]>;
+
+/// Whose record it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place<'a> {
+    pub(super) user: &'a str,
+    pub(super) toolkit: &'a str,
+    pub(super) name: &'a str,
+}
+
+/// A sealed value, as it lies in the database.
+#[derive(FromRow)]
+pub(super) struct Sealed {
+    /// Nonce, the record's key, tag.
+    pub(super) wrapped_key: Vec<u8>,
+    /// Nonce, value, tag.
+    #[sqlx(rename = "sealed")]
+    pub(super) value: Vec<u8>,
+}
+
+/// The bytes are not what was sealed at this place with this key.
+#[derive(Debug)]
+pub(super) struct Broken;
+
+/// Seals `value` at `place`.
+pub(super) fn seal(master: &MasterKey, place: Place<'_>, value: &SecretString) -> Sealed {
+    let key = random_key();
+    Sealed {
+        wrapped_key: wrap(master, place, &key),
+        value: encrypt(&key, place.associated("value"), value.expose_secret().as_bytes()),
+    }
+}
+
+/// Opens what was sealed at `place`.
+pub(super) fn open(master: &MasterKey, place: Place<'_>, sealed: &Sealed) -> Result<SecretString, Broken> {
+    let key = unwrap(master, place, &sealed.wrapped_key)?;
+    let value = decrypt(&key, place.associated("value"), &sealed.value)?;
+    std::str::from_utf8(&value).map(SecretString::from).map_err(|_| Broken)
+}
+
+/// Wraps a record's key with `new` instead of `old`; the value stays as it is.
+pub(super) fn rewrap(
+    old: &MasterKey,
+    new: &MasterKey,
+    place: Place<'_>,
+    wrapped_key: &[u8],
+) -> Result<Vec<u8>, Broken> {
+    Ok(wrap(new, place, &unwrap(old, place, wrapped_key)?))
+}
+
+/// Makes a key.
+pub(super) fn random_key() -> Key {
+    let mut key = Key::default();
+    rand::fill(key.as_mut()).expect("the system has random numbers");
+    key
+}
+
+fn wrap(master: &MasterKey, place: Place<'_>, key: &Key) -> Vec<u8> {
+    encrypt(master.bytes(), place.associated("key"), key.as_slice())
+}
+
+fn unwrap(master: &MasterKey, place: Place<'_>, wrapped: &[u8]) -> Result<Key, Broken> {
+    let bytes = decrypt(master.bytes(), place.associated("key"), wrapped)?;
+    let mut key = Key::default();
+    if bytes.len() != KEY_LENGTH {
+        return Err(Broken);
+    }
+    key.copy_from_slice(&bytes);
+    Ok(key)
+}
+
+/// Nonce, ciphertext, tag. Nonces are random: a record's key seals once, and a master key would have
+/// to wrap billions of times before two of its nonces met (NIST SP 800-38D, section 8.3).
+fn encrypt(key: &Key, associated: Vec<u8>, plain: &[u8]) -> Vec<u8> {
+    // Room for the tag, so that no copy of the plain text is left behind by growing.
+    let mut text = Vec::with_capacity(plain.len() + AES_256_GCM.tag_len());
+    text.extend_from_slice(plain);
+    let nonce = cipher(key)
+        .seal_in_place_append_tag(Aad::from(associated), &mut text)
+        .expect("the text is shorter than the cipher's limit");
+    [nonce.as_ref().as_slice(), &text].concat()
+}
+
+fn decrypt(key: &Key, associated: Vec<u8>, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, Broken> {
+    let (nonce, text) = bytes.split_at_checked(NONCE_LEN).ok_or(Broken)?;
+    let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| Broken)?;
+    let mut text = Zeroizing::new(text.to_vec());
+    let length = cipher(key)
+        .open_in_place(nonce, Aad::from(associated), text.as_mut_slice())
+        .map_err(|_| Broken)?
+        .len();
+    text.truncate(length);
+    Ok(text)
+}
+
+fn cipher(key: &Key) -> RandomizedNonceKey {
+    RandomizedNonceKey::new(&AES_256_GCM, key.as_slice()).expect("the key has the cipher's length")
+}
+
+impl Place<'_> {
+    /// What both layers vouch for. Each part has its length in front, so that no two places read alike.
+    fn associated(self, layer: &str) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for part in ["kitbag vault 1", layer, self.user, self.toolkit, self.name] {
+            bytes.extend_from_slice(&(part.len() as u64).to_be_bytes());
+            bytes.extend_from_slice(part.as_bytes());
+        }
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACE: Place<'_> = Place { user: "ana", toolkit: "books", name: "API_KEY" };
+
+    fn master() -> MasterKey {
+        MasterKey::new(random_key())
+    }
+
+    #[test]
+    fn what_was_sealed_opens_at_its_place() {
+        let master = master();
+
+        let sealed = seal(&master, PLACE, &"s3cr3t".into());
+
+        assert_eq!(open(&master, PLACE, &sealed).expect("it opens").expose_secret(), "s3cr3t");
+    }
+
+    #[test]
+    fn a_row_that_is_copied_elsewhere_does_not_open() {
+        let master = master();
+        let sealed = seal(&master, PLACE, &"s3cr3t".into());
+
+        for elsewhere in [
+            Place { user: "eve", ..PLACE },
+            Place { toolkit: "films", ..PLACE },
+            Place { name: "OTHER", ..PLACE },
+            // The same letters, parted elsewhere.
+            Place { user: "anab", toolkit: "ooks", ..PLACE },
+        ] {
+            assert!(open(&master, elsewhere, &sealed).is_err(), "{elsewhere:?}");
+        }
+    }
+
+    #[test]
+    fn another_key_and_changed_bytes_do_not_open() {
+        let right = master();
+        let sealed = seal(&right, PLACE, &"s3cr3t".into());
+
+        assert!(open(&master(), PLACE, &sealed).is_err());
+        for index in 0..sealed.value.len() {
+            let mut value = sealed.value.clone();
+            value[index] ^= 1;
+            let changed = Sealed { wrapped_key: sealed.wrapped_key.clone(), value };
+            assert!(open(&right, PLACE, &changed).is_err(), "byte {index}");
+        }
+        for length in 0..NONCE_LEN + 1 {
+            let cut =
+                Sealed { wrapped_key: sealed.wrapped_key[..length].to_vec(), value: sealed.value.clone() };
+            assert!(open(&right, PLACE, &cut).is_err(), "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn a_rewrapped_record_opens_with_the_new_key_alone() {
+        let (old, new) = (master(), master());
+        let sealed = seal(&old, PLACE, &"s3cr3t".into());
+
+        let wrapped_key = rewrap(&old, &new, PLACE, &sealed.wrapped_key).expect("it is whole");
+        let rewrapped = Sealed { wrapped_key, ..sealed };
+
+        assert_eq!(open(&new, PLACE, &rewrapped).expect("it opens").expose_secret(), "s3cr3t");
+        assert!(open(&old, PLACE, &rewrapped).is_err());
+    }
+
+    #[test]
+    fn the_same_value_never_looks_the_same() {
+        let master = master();
+
+        let (first, second) =
+            (seal(&master, PLACE, &"s3cr3t".into()), seal(&master, PLACE, &"s3cr3t".into()));
+
+        assert_ne!(first.value, second.value);
+        assert_ne!(first.wrapped_key, second.wrapped_key);
+    }
+}

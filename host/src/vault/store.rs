@@ -1,0 +1,120 @@
+//! All SQL about secrets.
+
+use jiff::Timestamp;
+use sqlx::FromRow;
+
+use super::seal::{Place, Sealed};
+use crate::database::Database;
+
+/// The table of sealed values.
+#[derive(Clone, Debug)]
+pub(super) struct Store(Database);
+
+/// One sealed value of a user.
+#[derive(FromRow)]
+pub(super) struct Row {
+    pub(super) user_id: String,
+    pub(super) toolkit_id: String,
+    pub(super) name: String,
+    pub(super) master_key: String,
+    #[sqlx(flatten)]
+    pub(super) sealed: Sealed,
+}
+
+impl Row {
+    pub(super) fn place(&self) -> Place<'_> {
+        Place { user: &self.user_id, toolkit: &self.toolkit_id, name: &self.name }
+    }
+}
+
+impl Store {
+    pub(super) fn new(database: Database) -> Self {
+        Self(database)
+    }
+
+    #[cfg(test)]
+    pub(super) fn database(&self) -> &Database {
+        &self.0
+    }
+
+    /// Everything that a user has set.
+    pub(super) async fn of_user(&self, user: &str) -> sqlx::Result<Vec<Row>> {
+        sqlx::query_as("SELECT * FROM secrets WHERE user_id = ?").bind(user).fetch_all(&self.0.readers).await
+    }
+
+    /// Names that a user has set for a toolkit, with when, in milliseconds since 1970.
+    pub(super) async fn names(&self, user: &str, toolkit: &str) -> sqlx::Result<Vec<(String, i64)>> {
+        sqlx::query_as("SELECT name, updated_at FROM secrets WHERE user_id = ? AND toolkit_id = ?")
+            .bind(user)
+            .bind(toolkit)
+            .fetch_all(&self.0.readers)
+            .await
+    }
+
+    /// Writes a sealed value over whatever stood at its place.
+    pub(super) async fn put(&self, place: Place<'_>, master_key: &str, sealed: Sealed) -> sqlx::Result<()> {
+        sqlx::query(
+            "INSERT INTO secrets (user_id, toolkit_id, name, master_key, wrapped_key, sealed, updated_at)
+             VALUES (?, ?, ?, ?, ?, ?, ?)
+             ON CONFLICT DO UPDATE SET master_key = excluded.master_key, wrapped_key = excluded.wrapped_key,
+                 sealed = excluded.sealed, updated_at = excluded.updated_at",
+        )
+        .bind(place.user)
+        .bind(place.toolkit)
+        .bind(place.name)
+        .bind(master_key)
+        .bind(sealed.wrapped_key)
+        .bind(sealed.value)
+        .bind(Timestamp::now().as_millisecond())
+        .execute(&self.0.writer)
+        .await
+        .map(drop)
+    }
+
+    /// Removes a value; says whether there was one.
+    pub(super) async fn delete(&self, place: Place<'_>) -> sqlx::Result<bool> {
+        let deleted = sqlx::query("DELETE FROM secrets WHERE user_id = ? AND toolkit_id = ? AND name = ?")
+            .bind(place.user)
+            .bind(place.toolkit)
+            .bind(place.name)
+            .execute(&self.0.writer)
+            .await?;
+        Ok(deleted.rows_affected() > 0)
+    }
+
+    /// Names of the master keys that records refer to, each with how many.
+    pub(super) async fn master_keys(&self) -> sqlx::Result<Vec<(String, i64)>> {
+        sqlx::query_as("SELECT master_key, count(*) FROM secrets GROUP BY master_key")
+            .fetch_all(&self.0.readers)
+            .await
+    }
+
+    /// Up to `most` records that another key than `current` wraps.
+    pub(super) async fn not_under(&self, current: &str, most: u32) -> sqlx::Result<Vec<Row>> {
+        sqlx::query_as("SELECT * FROM secrets WHERE master_key <> ? LIMIT ?")
+            .bind(current)
+            .bind(most)
+            .fetch_all(&self.0.readers)
+            .await
+    }
+
+    /// Replaces the wrapping of records, all or none. A value that was written meanwhile stays.
+    pub(super) async fn rewrap(&self, rewrapped: &[(Row, Vec<u8>)], current: &str) -> sqlx::Result<()> {
+        let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
+        for (row, wrapped_key) in rewrapped {
+            sqlx::query(
+                "UPDATE secrets SET master_key = ?, wrapped_key = ?
+                 WHERE user_id = ? AND toolkit_id = ? AND name = ? AND wrapped_key = ?",
+            )
+            .bind(current)
+            .bind(wrapped_key)
+            .bind(&row.user_id)
+            .bind(&row.toolkit_id)
+            .bind(&row.name)
+            .bind(&row.sealed.wrapped_key)
+            .execute(&mut *transaction)
+            .await?;
+        }
+        transaction.commit().await
+    }
+}

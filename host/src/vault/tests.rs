@@ -1,0 +1,210 @@
+use std::fs;
+use std::path::Path;
+
+use secrecy::ExposeSecret;
+
+use super::*;
+
+async fn database(folder: &Path) -> Database {
+    let database = Database::open(&folder.join("kitbag.sqlite")).await.expect("a database");
+    let mut transaction = database.writer.begin().await.expect("a transaction");
+    sqlx::raw_sql(
+        "INSERT OR IGNORE INTO toolkits VALUES ('books', 'ana', '1.0.0'), ('films', 'ana', '1.0.0');
+         INSERT OR IGNORE INTO toolkit_versions VALUES
+             ('books', '1.0.0', 'a', 1, '{}', '{}', 'ana', 0), ('films', '1.0.0', 'b', 1, '{}', '{}', 'ana', 0);",
+    )
+    .execute(&mut *transaction)
+    .await
+    .expect("rows");
+    transaction.commit().await.expect("they refer to each other");
+    database
+}
+
+fn key_file(folder: &Path) -> KeySource {
+    KeySource::File(folder.join("master-key"))
+}
+
+async fn vault(folder: &Path) -> Vault {
+    Vault::open(database(folder).await, key_file(folder)).await.expect("the vault opens")
+}
+
+impl Vault {
+    async fn value(&self, user: &str, toolkit: &str, name: &str) -> Option<String> {
+        let secrets = self.of_user(user).await.expect("the vault opens");
+        secrets.get(toolkit, name).map(|value| value.expose_secret().to_owned())
+    }
+}
+
+/// Everything that lies in the data directory.
+fn bytes_on_disk(folder: &Path) -> Vec<u8> {
+    let files = fs::read_dir(folder).expect("the folder").map(|entry| entry.expect("an entry").path());
+    files.flat_map(|path| fs::read(path).expect("a file")).collect()
+}
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+#[tokio::test]
+async fn a_value_is_there_for_its_user_and_toolkit_and_for_nobody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = vault(folder.path()).await;
+
+    vault.set("ana", "books", "API_KEY", &"s3cr3t-value".into()).await.unwrap();
+
+    assert_eq!(vault.value("ana", "books", "API_KEY").await.as_deref(), Some("s3cr3t-value"));
+    assert_eq!(vault.value("ana", "films", "API_KEY").await, None);
+    assert_eq!(vault.value("ana", "books", "OTHER").await, None);
+    assert_eq!(vault.value("ben", "books", "API_KEY").await, None);
+}
+
+#[tokio::test]
+async fn what_was_set_survives_a_restart_and_is_nowhere_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = vault(folder.path()).await;
+    before.set("ana", "books", "API_KEY", &"s3cr3t-value".into()).await.unwrap();
+    drop(before);
+
+    let after = vault(folder.path()).await;
+
+    assert_eq!(after.value("ana", "books", "API_KEY").await.as_deref(), Some("s3cr3t-value"));
+    assert!(!contains(&bytes_on_disk(folder.path()), "s3cr3t-value"));
+}
+
+#[tokio::test]
+async fn a_changed_or_removed_value_is_gone_at_the_next_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = vault(folder.path()).await;
+    vault.set("ana", "books", "API_KEY", &"first-value".into()).await.unwrap();
+    vault.value("ana", "books", "API_KEY").await.unwrap();
+
+    vault.set("ana", "books", "API_KEY", &"second-value".into()).await.unwrap();
+    assert_eq!(vault.value("ana", "books", "API_KEY").await.as_deref(), Some("second-value"));
+
+    assert!(vault.unset("ana", "books", "API_KEY").await.unwrap());
+    assert_eq!(vault.value("ana", "books", "API_KEY").await, None);
+    assert!(!vault.unset("ana", "books", "API_KEY").await.unwrap());
+}
+
+#[tokio::test]
+async fn a_list_says_what_is_set_and_no_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = vault(folder.path()).await;
+    vault.set("ana", "books", "API_KEY", &"s3cr3t-value".into()).await.unwrap();
+
+    let declared = ["API_KEY".to_owned(), "OTHER".to_owned()];
+    let list = vault.list("ana", "books", &declared).await.unwrap();
+
+    assert_eq!(
+        list.iter().map(|it| (it.name.as_str(), it.set)).collect::<Vec<_>>(),
+        [("API_KEY", true), ("OTHER", false)]
+    );
+    assert!(!serde_json::to_string(&list).unwrap().contains("s3cr3t"));
+}
+
+#[tokio::test]
+async fn a_value_that_is_no_secret_is_refused_without_being_quoted() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = vault(folder.path()).await;
+    let half = "x".repeat(LONGEST);
+
+    for value in ["", &"hunter2".repeat(LONGEST)] {
+        let refused = vault.set("ana", "books", "API_KEY", &value.into()).await.unwrap_err();
+        assert!(matches!(&refused, VaultError::Refused(why) if !why.contains("hunter2")), "{refused}");
+    }
+    for name in 0..MOST_OF_USER / LONGEST {
+        vault.set("ana", "books", &format!("KEY_{name}"), &half.as_str().into()).await.unwrap();
+    }
+    let one_more = vault.set("ana", "films", "KEY", &"one too many".into()).await;
+    assert!(matches!(one_more, Err(VaultError::Refused(_))));
+    vault.set("ana", "books", "KEY_0", &"a shorter one in its place".into()).await.unwrap();
+    vault.set("ben", "films", "KEY", &"another user".into()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_toolkit_takes_its_secrets_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = vault(folder.path()).await;
+    vault.set("ana", "books", "API_KEY", &"s3cr3t-value".into()).await.unwrap();
+    vault.value("ana", "books", "API_KEY").await.unwrap();
+
+    sqlx::query("DELETE FROM toolkits WHERE id = 'books'")
+        .execute(&vault.store.database().writer)
+        .await
+        .unwrap();
+    vault.forget_opened();
+
+    assert_eq!(vault.value("ana", "books", "API_KEY").await, None);
+    let late = vault.set("ana", "books", "API_KEY", &"s3cr3t-value".into()).await;
+    assert!(matches!(late, Err(VaultError::NoToolkit)), "{late:?}");
+}
+
+#[tokio::test]
+async fn a_record_that_was_moved_or_changed_stops_its_users_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = vault(folder.path()).await;
+    vault.set("ana", "books", "API_KEY", &"s3cr3t-value".into()).await.unwrap();
+
+    let steal = "INSERT INTO secrets SELECT 'eve', toolkit_id, name, master_key, wrapped_key, sealed, updated_at FROM secrets";
+    sqlx::query(steal).execute(&vault.store.database().writer).await.unwrap();
+
+    assert!(vault.of_user("eve").await.is_err());
+    assert_eq!(vault.value("ana", "books", "API_KEY").await.as_deref(), Some("s3cr3t-value"));
+}
+
+#[tokio::test]
+async fn a_rotation_leaves_every_value_and_takes_the_old_key_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = vault(folder.path()).await;
+    for number in 0..3 {
+        before
+            .set("ana", "books", &format!("KEY_{number}"), &format!("value-{number}").into())
+            .await
+            .unwrap();
+    }
+    let old_key = fs::read_to_string(folder.path().join("master-key")).unwrap();
+
+    let rotated = before.rotate().await.unwrap();
+
+    let new_key = fs::read_to_string(folder.path().join("master-key")).unwrap();
+    assert_eq!(rotated.rewrapped, 3);
+    assert_eq!(before.value("ana", "books", "KEY_1").await.as_deref(), Some("value-1"));
+    assert!(!new_key.contains(old_key.trim()) && new_key.lines().count() == 1);
+    let after = vault(folder.path()).await;
+    assert_eq!(after.value("ana", "books", "KEY_2").await.as_deref(), Some("value-2"));
+    let with_old_key = Vault::open(database(folder.path()).await, KeySource::Text(old_key.into())).await;
+    assert!(matches!(with_old_key.err(), Some(OpenError::KeyMissing { records: 3, .. })));
+}
+
+#[tokio::test]
+async fn a_rotation_that_a_crash_interrupted_is_finished_at_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = vault(folder.path()).await;
+    before.set("ana", "books", "API_KEY", &"s3cr3t-value".into()).await.unwrap();
+    let path = folder.path().join("master-key");
+    // Both keys are in the file, and the record is still under the old one.
+    before.keys.load().with_new().save(&path).unwrap();
+    drop(before);
+
+    let after = vault(folder.path()).await;
+
+    assert_eq!(after.value("ana", "books", "API_KEY").await.as_deref(), Some("s3cr3t-value"));
+    assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
+    assert_eq!(
+        after.store.master_keys().await.unwrap(),
+        [(after.keys.load().current().name().to_owned(), 1)]
+    );
+}
+
+#[tokio::test]
+async fn a_lost_key_is_said_and_no_other_is_made_in_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = vault(folder.path()).await;
+    before.set("ana", "books", "API_KEY", &"s3cr3t-value".into()).await.unwrap();
+    fs::remove_file(folder.path().join("master-key")).unwrap();
+
+    let opened = Vault::open(database(folder.path()).await, key_file(folder.path())).await;
+
+    assert!(matches!(opened.err(), Some(OpenError::Key(MasterKeyError::File { .. }))));
+    assert!(!folder.path().join("master-key").exists());
+}

@@ -1,0 +1,109 @@
+//! The canary: known secrets, every way out, and then a search of all that the server has said or
+//! written. The real program runs, with its log turned up to the loudest.
+
+use std::fs;
+use std::path::Path;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::json;
+
+use crate::harness::{ServerProcess, User, guests};
+
+/// Set for the toolkit that tries to give it away. All lower-case, and nothing in it that a host name
+/// could not hold, so that it fits through every way.
+const CANARY: &str = "canary-a1b2c3-5ecret";
+/// With everything that an encoding changes. Set for the same toolkit.
+const AWKWARD: &str = "c4n\"a\\r/y+w ü&=%\n~zz";
+/// Set for another toolkit of the same user: the guest has it from its arguments.
+const ELSEWHERE: &str = "canary-of-another-toolkit";
+
+const WAYS: [&str; 10] =
+    ["text", "message", "data", "failure", "parameters", "panic", "log", "stdout", "stderr", "host"];
+const DISGUISES: [&str; 7] = ["raw", "json", "escaped", "percent", "base64", "hexadecimal", "capitals"];
+
+/// What a leak would look like, in lower case: `AWKWARD` in each encoding, and `CANARY`.
+fn traces() -> Vec<String> {
+    let mut traces = Vec::new();
+    for value in [CANARY, AWKWARD, ELSEWHERE] {
+        let json = json!(value).to_string();
+        traces.extend([
+            value.to_owned(),
+            json[1..json.len() - 1].to_owned(),
+            json!(json).to_string().trim_matches('"').to_owned(),
+            url::form_urlencoded::byte_serialize(value.as_bytes()).collect::<String>().replace('+', "%20"),
+            hex::encode(value),
+            // Whatever stands before it: the first group of three may be shared, the rest is its own.
+            BASE64_STANDARD.encode(value)[4..20].to_owned(),
+        ]);
+    }
+    traces.into_iter().map(|trace| trace.to_lowercase()).collect()
+}
+
+#[track_caller]
+fn assert_clean(what: &str, bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes).to_lowercase();
+    for trace in traces() {
+        if let Some(at) = text.find(&trace) {
+            let start = text.floor_char_boundary(at.saturating_sub(300));
+            let end = text.ceil_char_boundary(at + 100);
+            panic!("{trace:?} in {what}: …{}…", &text[start..end]);
+        }
+    }
+}
+
+fn assert_folder_is_clean(folder: &Path) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            assert_folder_is_clean(&path);
+        } else {
+            assert_clean(&path.display().to_string(), &fs::read(&path).expect("a file"));
+        }
+    }
+}
+
+/// Drives every way out, in every disguise, and returns all replies.
+async fn drive(user: &User) -> String {
+    let mut replies = String::new();
+    for name in ["API_KEY", "OTHER_KEY"] {
+        for disguise in DISGUISES {
+            for way in WAYS {
+                let arguments = json!({ "name": name, "into": way, "as": disguise });
+                replies.push_str(&user.call("probe__leak", arguments).await.raw().to_string());
+            }
+        }
+        replies
+            .push_str(&user.call("probe__leak_structured", json!({ "name": name })).await.raw().to_string());
+        replies.push_str(&user.call("probe__secret", json!({ "name": name })).await.raw().to_string());
+    }
+    replies
+}
+
+#[tokio::test]
+async fn no_secret_leaves_the_sandbox_by_any_way() {
+    let folder = tempfile::tempdir().expect("a scratch directory");
+    let server = ServerProcess::start_with(folder.path(), |command| {
+        command.env("KITBAG_LOG", "trace").env("RUST_BACKTRACE", "1");
+    })
+    .await;
+    let user = server.as_operator().await;
+    for guest in [guests::PROBE, guests::TEXT, guests::SIGNED_IN] {
+        user.deploy(guest.bytes()).await.assert_status(201);
+    }
+    user.set_secret("probe", "API_KEY", CANARY).await;
+    user.set_secret("probe", "OTHER_KEY", AWKWARD).await;
+    user.set_secret("signed-in", "CLIENT_SECRET", ELSEWHERE).await;
+
+    let mut replies = drive(&user).await;
+    let echoed = user.call("text__sort_lines", json!({ "text": format!("b\n{ELSEWHERE}\na") })).await;
+    assert!(echoed.text().contains("[redacted]"), "{}", echoed.text());
+    replies.push_str(&echoed.raw().to_string());
+
+    assert!(replies.contains("the key is [redacted], keep it"), "the guest has the value: {replies}");
+    assert_clean("the replies", replies.as_bytes());
+    assert_clean("standard error", &server.log());
+    assert_folder_is_clean(server.data());
+    server.terminate().await;
+    assert_folder_is_clean(folder.path());
+}
