@@ -37,7 +37,7 @@ pub struct Redactor {
 pub struct TooLarge;
 
 impl Redactor {
-    /// Prepares to find `values`. Takes time and memory in proportion to their size, some 20 times it.
+    /// Prepares to find `values`. Takes time and memory in proportion to their size.
     pub fn new<'a>(values: impl IntoIterator<Item = &'a SecretString>) -> Result<Self, TooLarge> {
         let mut patterns = BTreeSet::new();
         for value in values {
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_hostile_value_and_text_take_linear_time() {
-        let value = "a".repeat(8 << 10);
+        let value = "a".repeat(4 << 10);
         let text = "a".repeat(1 << 20);
 
         assert_eq!(redactor(&[&value]).redact(&text), REPLACEMENT);

@@ -18,16 +18,15 @@ mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
-use moka::sync::Cache;
+use moka::future::Cache;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, RwLock};
 use tracing::{error, info};
 
 use crate::database::Database;
@@ -39,10 +38,10 @@ use seal::Place;
 use store::{Row, Store};
 
 /// Longest value, in bytes. A key or a certificate fits; a file does not.
-pub const LONGEST: usize = 8 << 10;
+pub const LONGEST: usize = 4 << 10;
 /// What all values of one user may take, in bytes: each of them is looked for in all that leaves the
-/// sandbox.
-pub const MOST_OF_USER: usize = 64 << 10;
+/// sandbox, and preparing for that takes some 30 µs a byte.
+pub const MOST_OF_USER: usize = 16 << 10;
 
 /// How long the opened secrets of a user who makes no calls stay in memory.
 const IDLE: Duration = Duration::from_mins(5);
@@ -57,17 +56,13 @@ pub struct Vault {
     source: KeySource,
     /// Grows while the process lives: a record that was read just before a rotation still opens.
     keys: ArcSwap<MasterKeys>,
-    opened: Cache<String, Opened>,
-    /// Goes up after every change. What was opened before it counts no more.
-    revision: AtomicU64,
-    /// Held by whoever changes records or keys: no record is sealed with a key that is on its way out.
-    changing: Mutex<()>,
-}
-
-#[derive(Clone)]
-struct Opened {
-    revision: u64,
-    secrets: Arc<UserSecrets>,
+    /// By user. Of calls that begin at once, one opens and the others wait for it.
+    opened: Cache<String, Arc<UserSecrets>>,
+    /// Held for reading while records are opened, for writing while they change: what is open is never
+    /// older than the last change.
+    changing: RwLock<()>,
+    /// Held while a value is sealed or the keys change: none is sealed with a key on its way out.
+    sealing: Mutex<()>,
 }
 
 /// All secrets of one user, open.
@@ -168,7 +163,7 @@ impl Vault {
         }
         let opened = Cache::builder()
             .max_capacity(OPENED)
-            .weigher(|_, opened: &Opened| opened.secrets.memory())
+            .weigher(|_, secrets: &Arc<UserSecrets>| secrets.memory())
             .time_to_idle(IDLE)
             .build();
         let vault = Self {
@@ -176,8 +171,8 @@ impl Vault {
             source,
             keys: ArcSwap::from_pointee(keys),
             opened,
-            revision: AtomicU64::new(0),
-            changing: Mutex::new(()),
+            changing: RwLock::default(),
+            sealing: Mutex::default(),
         };
         vault.finish_rotation().await?;
         Ok(vault)
@@ -185,15 +180,24 @@ impl Vault {
 
     /// The secrets of a user, opened at the first call and remembered for a while.
     pub async fn of_user(&self, user: &str) -> Result<Arc<UserSecrets>, VaultError> {
-        // Read before the records: what changes meanwhile makes this reading out of date.
-        let revision = self.revision.load(Ordering::Acquire);
-        if let Some(known) = self.opened.get(user).filter(|known| known.revision == revision) {
-            return Ok(known.secrets);
+        if let Some(opened) = self.opened.get(user).await {
+            return Ok(opened);
         }
+        let _unchanged = self.changing.read().await;
+        let opened = self.opened.try_get_with_by_ref(user, self.read(user)).await;
+        opened.map_err(|error: Arc<VaultError>| VaultError::Storage(error.to_string()))
+    }
+
+    async fn read(&self, user: &str) -> Result<Arc<UserSecrets>, VaultError> {
         let rows = self.store.of_user(user).await?;
-        let secrets = Arc::new(UserSecrets::open(rows, &self.keys.load())?);
-        self.opened.insert(user.to_owned(), Opened { revision, secrets: secrets.clone() });
-        Ok(secrets)
+        if rows.is_empty() {
+            return Ok(Arc::default());
+        }
+        // Loaded after the records: whichever key wraps one of them is among these.
+        let keys = self.keys.load_full();
+        // Many large secrets take their time to be prepared for redaction.
+        let open = tokio::task::spawn_blocking(move || UserSecrets::open(rows, &keys)).await;
+        open.map_err(|panic| VaultError::Storage(panic.to_string()))?.map(Arc::new)
     }
 
     /// Seals a value for one toolkit of one user. Whoever calls has checked that the name is declared.
@@ -206,7 +210,7 @@ impl Vault {
     ) -> Result<(), VaultError> {
         check(value)?;
         let place = Place { user, toolkit, name };
-        let _changing = self.changing.lock().await;
+        let _sealing = self.sealing.lock().await;
         let others = self.of_user(user).await?.size_without(toolkit, name);
         if others + value.expose_secret().len() > MOST_OF_USER {
             let detail = format!("all secrets of one user together may take {MOST_OF_USER} bytes");
@@ -214,17 +218,20 @@ impl Vault {
         }
         let keys = self.keys.load_full();
         let sealed = seal::seal(keys.current(), place, value);
-        self.store.put(place, keys.current().name(), sealed).await?;
-        self.forget_opened();
+        {
+            let _changing = self.changing.write().await;
+            self.store.put(place, keys.current().name(), sealed).await?;
+            self.opened.invalidate(user).await;
+        }
         info!(%user, toolkit.id = %toolkit, %name, "set a secret");
         Ok(())
     }
 
     /// Removes a value; says whether there was one.
     pub async fn unset(&self, user: &str, toolkit: &str, name: &str) -> Result<bool, VaultError> {
-        let _changing = self.changing.lock().await;
+        let _changing = self.changing.write().await;
         let deleted = self.store.delete(Place { user, toolkit, name }).await?;
-        self.forget_opened();
+        self.opened.invalidate(user).await;
         info!(%user, toolkit.id = %toolkit, %name, "removed a secret");
         Ok(deleted)
     }
@@ -246,14 +253,15 @@ impl Vault {
     }
 
     /// Forgets what is open: the records of a toolkit have gone with it.
-    pub fn forget_opened(&self) {
-        self.revision.fetch_add(1, Ordering::Release);
+    pub async fn forget_opened(&self) {
+        let _changing = self.changing.write().await;
+        self.opened.invalidate_all();
     }
 
     /// Wraps every record with a new master key. Where the keys are in a file, the new one is made here
     /// and the old ones go; elsewhere the new one is the first of those that the operator gave.
     pub async fn rotate(&self) -> Result<Rotated, VaultError> {
-        let _changing = self.changing.lock().await;
+        let _sealing = self.sealing.lock().await;
         let failed = |error: MasterKeyError| VaultError::Storage(error.to_string());
         if let KeySource::File(path) = &self.source {
             let keys = self.keys.load().with_new();

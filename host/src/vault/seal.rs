@@ -173,7 +173,7 @@ mod tests {
             let changed = Sealed { wrapped_key: sealed.wrapped_key.clone(), value };
             assert!(open(&right, PLACE, &changed).is_err(), "byte {index}");
         }
-        for length in 0..NONCE_LEN + 1 {
+        for length in 0..=NONCE_LEN {
             let cut =
                 Sealed { wrapped_key: sealed.wrapped_key[..length].to_vec(), value: sealed.value.clone() };
             assert!(open(&right, PLACE, &cut).is_err(), "{length} bytes");

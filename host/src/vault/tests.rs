@@ -86,6 +86,27 @@ async fn a_changed_or_removed_value_is_gone_at_the_next_call() {
     assert!(!vault.unset("ana", "books", "API_KEY").await.unwrap());
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_is_read_while_it_changes_is_never_remembered_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = Arc::new(vault(folder.path()).await);
+    let reader = vault.clone();
+    let reading = tokio::spawn(async move {
+        loop {
+            reader.value("ana", "books", "API_KEY").await;
+            tokio::task::yield_now().await;
+        }
+    });
+
+    for number in 0..50 {
+        let value = format!("value-{number}");
+        vault.set("ana", "books", "API_KEY", &value.as_str().into()).await.unwrap();
+        assert_eq!(vault.value("ana", "books", "API_KEY").await, Some(value));
+    }
+
+    reading.abort();
+}
+
 #[tokio::test]
 async fn a_list_says_what_is_set_and_no_value() {
     let folder = tempfile::tempdir().unwrap();
@@ -132,7 +153,7 @@ async fn a_toolkit_takes_its_secrets_with_it() {
         .execute(&vault.store.database().writer)
         .await
         .unwrap();
-    vault.forget_opened();
+    vault.forget_opened().await;
 
     assert_eq!(vault.value("ana", "books", "API_KEY").await, None);
     let late = vault.set("ana", "books", "API_KEY", &"s3cr3t-value".into()).await;

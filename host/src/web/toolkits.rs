@@ -128,7 +128,7 @@ pub(super) async fn remove(
     require_operator(&shared, &caller)?;
     shared.toolkits.remove(&id, &caller.user_id).await?;
     // Its secrets went with it.
-    shared.vault.forget_opened();
+    shared.vault.forget_opened().await;
     Ok(StatusCode::NO_CONTENT)
 }
 
