@@ -5,6 +5,7 @@
 //! Invariant: compiled code is only ever loaded from files that this process, or an earlier run of
 //! it, has compiled itself.
 
+mod background;
 mod call;
 mod describe;
 mod engine;
@@ -27,12 +28,14 @@ pub use describe::DescribeError;
 pub use imports::{ImportError, Imports};
 pub use limits::Limits;
 
+use background::Background;
 use call::Runner;
 
 /// The engine and everything that calls share.
 #[derive(Clone)]
 pub struct Sandbox {
     engine: Engine,
+    background: Arc<Background>,
     limits: Arc<Limits>,
     egress: Egress,
 }
@@ -41,7 +44,7 @@ pub struct Sandbox {
 /// instantiated.
 #[derive(Clone)]
 pub struct Loaded {
-    runner: Runner,
+    runner: Arc<Runner>,
 }
 
 /// The engine did not start, or it cannot use a component; says why, cause by cause.
@@ -61,10 +64,12 @@ pub enum LoadError {
 }
 
 impl Sandbox {
-    /// Starts the engine, and the clock that interrupts guests.
+    /// Starts the engine, the clock that interrupts guests, and the threads for those that compute
+    /// for long.
     pub fn new(limits: Limits, egress: Egress) -> Result<Self, EngineError> {
         let engine = engine::start(&limits)?;
-        Ok(Self { engine, limits: Arc::new(limits), egress })
+        let background = Arc::new(Background::start().map_err(wasmtime::Error::new)?);
+        Ok(Self { engine, background, limits: Arc::new(limits), egress })
     }
 
     /// Compiles a component to machine code, as [`Sandbox::load`] takes it. Blocks for seconds.
@@ -84,7 +89,7 @@ impl Sandbox {
         let runner = linker::granted(&self.engine, grants)
             .and_then(|linker| Runner::new(self, &linker, &component, grants.clone()))
             .map_err(LoadError::Link)?;
-        Ok(Loaded { runner })
+        Ok(Loaded { runner: Arc::new(runner) })
     }
 
     /// Asks a component for its declaration, with every capability trapping.
@@ -105,6 +110,6 @@ impl Sandbox {
 impl Loaded {
     /// Runs one call to its end, and says how it ended. Dropping the future ends the guest.
     pub async fn call(&self, invocation: Invocation) -> Report {
-        self.runner.run(invocation).await
+        self.runner.clone().run(invocation).await
     }
 }

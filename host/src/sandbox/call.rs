@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::time::timeout;
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Engine, Store, Trap};
 
 use super::Sandbox;
+use super::background::Background;
 use super::limits::Limits;
 use super::state::State;
 use crate::capabilities::Grants;
@@ -112,9 +112,9 @@ pub enum Fault {
 }
 
 /// A component that is linked and can be instantiated again and again.
-#[derive(Clone)]
 pub(super) struct Runner {
     pre: ToolkitPre<State>,
+    background: Arc<Background>,
     limits: Arc<Limits>,
     egress: Egress,
     grants: Grants,
@@ -128,24 +128,35 @@ impl Runner {
         grants: Grants,
     ) -> wasmtime::Result<Self> {
         let pre = ToolkitPre::new(linker.instantiate_pre(component)?)?;
-        Ok(Self { pre, limits: sandbox.limits.clone(), egress: sandbox.egress.clone(), grants })
+        Ok(Self {
+            pre,
+            background: sandbox.background.clone(),
+            limits: sandbox.limits.clone(),
+            egress: sandbox.egress.clone(),
+            grants,
+        })
     }
 
-    pub(super) async fn run(&self, invocation: Invocation) -> Report {
+    pub(super) async fn run(self: Arc<Self>, invocation: Invocation) -> Report {
         let started = Instant::now();
         let log = Log::new(self.limits.log);
         let mut store = self.store(&log, &invocation);
 
         let deadline = self.limits.call_time;
-        let outcome = timeout(deadline, self.drive(&mut store, invocation)).await;
-        let ended = match outcome {
-            Ok(Ok(ended)) => ended,
-            Ok(Err(error)) => Ended::Faulted(fault(&error, store.data())),
+        let runner = self.clone();
+        let guest = async move {
+            let outcome = runner.drive(&mut store, invocation).await;
+            // The store goes back with the outcome: giving its memory back takes locks that calls
+            // share, and is not left to a thread that may have to wait for the processor.
+            (outcome, store)
+        };
+        let ended = match self.background.run(deadline, guest).await {
+            Ok((Ok(ended), _store)) => ended,
+            Ok((Err(error), store)) => Ended::Faulted(fault(&error, store.data())),
             Err(_elapsed) => Ended::Faulted(Fault::Deadline(deadline)),
         };
 
-        // The instance goes first: what it wrote without a line end reaches the log only then.
-        drop(store);
+        // The instance is gone by now: what it wrote without a line end reaches the log only then.
         Report { ended, log: log.take(), duration: started.elapsed() }
     }
 

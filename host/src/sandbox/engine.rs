@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
+use super::background;
 use super::limits::Limits;
 
 /// How often running guests are interrupted to let others run, and to look at their deadline.
@@ -58,7 +59,9 @@ fn config(limits: &Limits) -> Config {
 }
 
 fn pool(limits: &Limits) -> PoolingAllocationConfig {
-    let calls = limits.instances;
+    // A guest that is having its turn in the background outlives its call by that turn.
+    let lingering = u32::try_from(background::threads()).unwrap_or(u32::MAX);
+    let calls = limits.instances.saturating_add(lingering);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)
         .total_core_instances(calls.saturating_mul(CORE_INSTANCES))

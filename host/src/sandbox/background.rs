@@ -1,0 +1,330 @@
+//! Threads for guests that compute for long: they get the processor when nobody else wants it.
+//!
+//! A call starts on the server's own threads, where a short one ends without a detour. One that has
+//! computed for longer than its share goes on here, at the lowest priority that the system has, and
+//! so takes nothing from the requests of others, whoever started it and however many there are.
+
+use std::future::{Future, pending, poll_fn};
+use std::io;
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::error::Elapsed;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::task::AbortOnDropHandle;
+use tracing::instrument::WithSubscriber;
+use tracing::warn;
+
+/// How long work may compute on the thread of whoever wants it, waiting not counted.
+const SHARE: Duration = Duration::from_millis(10);
+
+/// How long work that has to end may hold up whoever ends it. A guest is interrupted within
+/// milliseconds, once its thread gets the processor.
+const LINGER: Duration = Duration::from_millis(50);
+
+/// The threads. Dropped, they end, and with them whatever they still run.
+pub(super) struct Background(Option<Runtime>);
+
+impl Background {
+    /// Starts one thread for each core.
+    pub(super) fn start() -> io::Result<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(threads())
+            .thread_name("sandbox-background")
+            .on_thread_start(give_way)
+            // Beside a turn of some milliseconds it costs nothing to look at the timers after each.
+            .event_interval(1)
+            .enable_all()
+            .build()?;
+        Ok(Self(Some(runtime)))
+    }
+
+    /// Drives `work` to its end, or drops it when that takes longer than `limit`. Dropping the
+    /// future drops the work.
+    ///
+    /// The clock of `limit` is the caller's: it strikes in time however busy the background is.
+    pub(super) async fn run<W>(&self, limit: Duration, work: W) -> Result<W::Output, Elapsed>
+    where
+        W: Future<Output: Send> + Send + 'static,
+    {
+        let deadline = Instant::now() + limit;
+        match timeout_at(deadline, Share::of(work)).await? {
+            Used::InPart(output) => Ok(output),
+            Used::Up(work) => {
+                let mut demoted = self.take_over(work);
+                let output = timeout_at(deadline, demoted.output()).await;
+                if output.is_err() {
+                    demoted.stop().await;
+                }
+                output
+            }
+        }
+    }
+
+    fn take_over<W>(&self, work: Pin<Box<W>>) -> Demoted<W>
+    where
+        W: Future<Output: Send> + Send + 'static,
+    {
+        let work = Arc::new(Mutex::new(Some(work)));
+        let drive = poll_fn({
+            let work = work.clone();
+            move |context| {
+                let mut work = work.lock().unwrap_or_else(PoisonError::into_inner);
+                // Whoever took the work out wants nothing more of it, and is about to say so.
+                let Some(running) = work.as_mut() else { return Poll::Pending };
+                let output = ready!(running.as_mut().poll(context));
+                *work = None;
+                Poll::Ready(output)
+            }
+        });
+        let runtime = self.0.as_ref().expect("only `drop` takes the runtime");
+        Demoted { work, task: AbortOnDropHandle::new(runtime.spawn(drive.with_current_subscriber())) }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// How many threads there are; so many guests may live on for a moment after their calls have ended.
+pub(super) fn threads() -> usize {
+    available_parallelism().map_or(1, usize::from)
+}
+
+/// Lowers the thread's priority. A system that refuses that serves everybody in turn.
+fn give_way() {
+    if let Err(error) = lowest_priority() {
+        warn!(?error, "guests that compute for long run at the priority of everything else");
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn lowest_priority() -> Result<(), thread_priority::Error> {
+    use thread_priority::{
+        NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
+        thread_native_id,
+    };
+
+    // SCHED_IDLE: whoever else becomes ready to run on the core gets it at once.
+    let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+    set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn lowest_priority() -> Result<(), thread_priority::Error> {
+    thread_priority::set_current_thread_priority(thread_priority::ThreadPriority::Min)
+}
+
+/// Drives work until it ends, or until it has computed for [`SHARE`].
+struct Share<W> {
+    /// There until the future has resolved.
+    work: Option<Pin<Box<W>>>,
+    left: Duration,
+}
+
+enum Used<W: Future> {
+    InPart(W::Output),
+    Up(Pin<Box<W>>),
+}
+
+impl<W: Future> Share<W> {
+    fn of(work: W) -> Self {
+        Self { work: Some(Box::pin(work)), left: SHARE }
+    }
+}
+
+impl<W: Future> Future for Share<W> {
+    type Output = Used<W>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Used<W>> {
+        let Some(mut work) = self.work.take() else { return Poll::Pending };
+        let started = Instant::now();
+        if let Poll::Ready(output) = work.as_mut().poll(context) {
+            return Poll::Ready(Used::InPart(output));
+        }
+        self.left = self.left.saturating_sub(started.elapsed());
+        if self.left.is_zero() {
+            return Poll::Ready(Used::Up(work));
+        }
+        self.work = Some(work);
+        Poll::Pending
+    }
+}
+
+/// Work that goes on in the background.
+struct Demoted<W: Future> {
+    /// Taken out by whoever ends the work: while it only waits for its turn, it ends at once and on
+    /// the thread of who ends it, however long a thread of the background would take to get to it.
+    work: Arc<Mutex<Option<Pin<Box<W>>>>>,
+    /// Aborted, work that is having its turn ends with it.
+    task: AbortOnDropHandle<W::Output>,
+}
+
+impl<W: Future> Demoted<W> {
+    /// Resolves once the work has ended by itself.
+    async fn output(&mut self) -> W::Output {
+        match (&mut self.task).await {
+            Ok(output) => output,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                Err(_cancelled) => pending().await,
+            },
+        }
+    }
+
+    /// Ends the work, and waits until it is gone unless that takes too long.
+    async fn stop(&mut self) {
+        if self.take_out().is_none() {
+            self.task.abort();
+            let _gone = timeout(LINGER, &mut self.task).await;
+        }
+    }
+
+    /// Nothing while the work is having its turn, or has ended.
+    fn take_out(&self) -> Option<Pin<Box<W>>> {
+        self.work.try_lock().ok()?.take()
+    }
+}
+
+impl<W: Future> Drop for Demoted<W> {
+    fn drop(&mut self) {
+        drop(self.take_out());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use tokio::task::yield_now;
+    use tokio::time::sleep;
+
+    use super::*;
+
+    const AN_HOUR: Duration = Duration::from_hours(1);
+    const A_TURN: Duration = Duration::from_millis(2);
+
+    fn background() -> Background {
+        Background::start().expect("threads can be started")
+    }
+
+    fn thread_name() -> Option<String> {
+        thread::current().name().map(str::to_owned)
+    }
+
+    /// Computes as a guest does: in turns.
+    async fn compute(turns: u32) {
+        for _ in 0..turns {
+            thread::sleep(A_TURN);
+            yield_now().await;
+        }
+    }
+
+    /// Says so when it is dropped.
+    struct Instance(Arc<AtomicBool>);
+
+    impl Drop for Instance {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+
+    #[tokio::test]
+    async fn short_work_and_work_that_waits_stay_on_the_thread_of_whoever_wants_it() {
+        let work = async {
+            compute(2).await;
+            sleep(5 * SHARE).await;
+            thread_name()
+        };
+
+        let ran_on = background().run(AN_HOUR, work).await;
+
+        assert_eq!(ran_on, Ok(thread_name()));
+    }
+
+    #[tokio::test]
+    async fn work_that_computes_for_long_goes_on_in_the_background() {
+        let work = async {
+            compute(20).await;
+            sleep(Duration::from_millis(1)).await;
+            thread_name()
+        };
+
+        let ran_on = background().run(AN_HOUR, work).await;
+
+        assert_eq!(ran_on, Ok(Some("sandbox-background".to_owned())));
+    }
+
+    #[tokio::test]
+    async fn work_is_gone_when_its_time_is_over_although_the_background_is_busy() {
+        let background = Arc::new(background());
+        let others: Vec<_> = (0..8)
+            .map(|_| {
+                let background = background.clone();
+                tokio::spawn(async move { background.run(AN_HOUR, compute(u32::MAX)).await })
+            })
+            .collect();
+
+        for work_waits in [false, true] {
+            let gone = Arc::new(AtomicBool::new(false));
+            let instance = Instance(gone.clone());
+            let work = async move {
+                let _instance = instance;
+                compute(10).await;
+                if work_waits {
+                    sleep(AN_HOUR).await;
+                }
+                compute(u32::MAX).await;
+            };
+            let started = Instant::now();
+
+            let outcome = background.run(Duration::from_millis(300), work).await;
+
+            assert!(outcome.is_err());
+            assert!(gone.load(Ordering::SeqCst), "work that waits: {work_waits}");
+            assert!(started.elapsed() < Duration::from_millis(600), "{:?}", started.elapsed());
+        }
+        others.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+
+    #[tokio::test]
+    async fn work_ends_with_whoever_wanted_it() {
+        let background = background();
+        let gone = Arc::new(AtomicBool::new(false));
+        let instance = Instance(gone.clone());
+        let work = async move {
+            let _instance = instance;
+            compute(20).await;
+            sleep(AN_HOUR).await;
+        };
+
+        let abandoned = timeout(Duration::from_millis(200), background.run(AN_HOUR, work)).await;
+
+        assert!(abandoned.is_err());
+        assert!(gone.load(Ordering::SeqCst));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn the_background_has_the_lowest_priority() {
+        let work = async {
+            compute(20).await;
+            thread_priority::thread_schedule_policy()
+        };
+
+        let policy = background().run(AN_HOUR, work).await.expect("it ends");
+
+        let idle = thread_priority::NormalThreadSchedulePolicy::Idle;
+        assert_eq!(policy.ok(), Some(thread_priority::ThreadSchedulePolicy::Normal(idle)));
+    }
+}
