@@ -90,9 +90,9 @@ fn invocation(tool: &Tool, caller: &Caller, arguments: &Value, secrets: Arc<User
     Invocation {
         tool: tool.definition().name.clone(),
         arguments: arguments.to_string(),
+        toolkit_id: tool.toolkit.definition.id.clone(),
         user_id: caller.user_id.clone(),
         config: Value::Object(config).to_string(),
-        toolkit_id: tool.toolkit.definition.id.clone(),
         secrets,
     }
 }

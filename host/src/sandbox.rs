@@ -10,6 +10,7 @@ mod call;
 mod describe;
 mod engine;
 mod imports;
+mod io_error;
 mod limits;
 mod linker;
 mod state;

@@ -112,7 +112,15 @@ impl From<std::io::Error> for ToolkitError {
 }
 
 impl From<Vec<Problem>> for ToolkitError {
-    fn from(problems: Vec<Problem>) -> Self {
+    /// Nobody reads hundreds of problems: those of a component that was made to have them are cut off.
+    fn from(mut problems: Vec<Problem>) -> Self {
+        const MOST: usize = 200;
+
+        let more = problems.len().saturating_sub(MOST);
+        if more > 0 {
+            problems.truncate(MOST);
+            problems.push(Problem { path: "…".to_owned(), message: format!("and {more} more") });
+        }
         Self::Refused(Problems(problems))
     }
 }

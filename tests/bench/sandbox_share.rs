@@ -1,5 +1,6 @@
 //! The sandbox alone, in process and on one thread: a fresh instance, the call, its end.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use kitbag::app;
@@ -58,8 +59,10 @@ fn invocation(tool: &str, arguments: &serde_json::Value) -> Invocation {
     Invocation {
         tool: tool.to_owned(),
         arguments: arguments.to_string(),
+        toolkit_id: "bench".to_owned(),
         user_id: "local".to_owned(),
         config: "{}".to_owned(),
+        secrets: Arc::default(),
     }
 }
 

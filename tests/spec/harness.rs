@@ -11,6 +11,7 @@ mod provider;
 mod server;
 mod upstream;
 mod wait;
+pub(crate) mod wat;
 
 pub(crate) use self::answer::Answer;
 pub(crate) use self::guests::Guest;
@@ -23,6 +24,7 @@ pub(crate) use self::provider::Provider;
 pub(crate) use self::server::{Kitbag, Stopped};
 pub(crate) use self::upstream::Upstream;
 pub(crate) use self::wait::{eventually, within};
+pub(crate) use self::wat::Wat;
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! What is deployed survives the server, and the start does not pay for it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -59,8 +59,9 @@ async fn machine_code_that_is_damaged_is_made_again() {
         ("without its last byte", good[..good.len() - 1].to_vec()),
         ("something else", b"#!/bin/sh\n".repeat(100)),
         ("overwritten at its head", [&vec![0xff; 256][..], &good[256..]].concat()),
+        ("with one byte changed in its middle", changed_in_the_middle(&good)),
     ] {
-        fs::write(code_file(&stopped), bytes).expect("the file can be damaged");
+        replace(&code_file(&stopped), &bytes);
         let kitbag = stopped.start().await;
 
         let served = kitbag.as_user("ana").call("hints__plain", json!({})).await;
@@ -69,6 +70,48 @@ async fn machine_code_that_is_damaged_is_made_again() {
         stopped = kitbag.stop().await;
         assert_eq!(fs::read(code_file(&stopped)).expect("there is code").len(), good.len(), "{damage}");
     }
+}
+
+#[tokio::test]
+async fn machine_code_of_another_toolkit_is_not_run() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::HINTS).await;
+    let stopped = kitbag.stop().await;
+    let hints = code_file(&stopped);
+    let kitbag = stopped.start().await;
+    kitbag.deploy(guests::GREETER_V1).await;
+    let stopped = kitbag.stop().await;
+    let folder = hints.parent().expect("a folder");
+    let greeter = stopped.files("code").into_iter().map(|name| folder.join(name)).find(|path| *path != hints);
+    replace(&hints, &fs::read(greeter.expect("code of the greeter")).expect("it was deployed"));
+
+    let kitbag = stopped.start().await;
+
+    let served = kitbag.as_user("ana").call("hints__plain", json!({})).await;
+    assert_eq!(served.text(), "plain");
+    assert!(kitbag.log().text().contains("does not bear the seal"), "{}", kitbag.log().text());
+}
+
+#[tokio::test]
+async fn a_component_that_is_damaged_is_never_compiled_and_a_deploy_mends_it() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::HINTS).await;
+    let stopped = kitbag.stop().await;
+    let component = stopped.data().join("components").join(&stopped.files("components")[0]);
+    for file in [&component, &code_file(&stopped)] {
+        replace(file, &changed_in_the_middle(&fs::read(file).expect("it was deployed")));
+    }
+    let kitbag = stopped.start().await;
+    let ana = kitbag.as_user("ana");
+
+    let refused = ana.call("hints__plain", json!({})).await;
+
+    assert!(refused.raw().contains("the toolkit cannot run at the moment"), "{}", refused.raw());
+    assert!(!refused.raw().contains("component"), "{}", refused.raw());
+    let log = kitbag.log().text();
+    assert!(log.contains("its bytes are not those that were uploaded"), "{log}");
+    kitbag.deploy(guests::HINTS).await;
+    assert_eq!(kitbag.as_user("ana").call("hints__plain", json!({})).await.text(), "plain");
 }
 
 #[tokio::test]
@@ -137,6 +180,19 @@ async fn copy_toolkit(stopped: &Stopped, copies: i64) {
     }
     transaction.commit().await.expect("the rows fit together");
     database.close().await;
+}
+
+/// Puts a new file in the place of an old one: of the server that has just stopped, something may
+/// still have the old one mapped.
+fn replace(path: &Path, bytes: &[u8]) {
+    fs::remove_file(path).and_then(|()| fs::write(path, bytes)).expect("the file can be replaced");
+}
+
+/// One bit is enough.
+fn changed_in_the_middle(good: &[u8]) -> Vec<u8> {
+    let mut changed = good.to_vec();
+    changed[good.len() / 2] ^= 1;
+    changed
 }
 
 /// The one file of machine code.

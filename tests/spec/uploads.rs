@@ -100,7 +100,9 @@ async fn a_component_that_imports_more_than_it_declares_learns_what_to_declare()
     let found = |path: &str, words: &str| problems.iter().any(|(at, why)| at == path && why.contains(words));
     assert!(found("imports.kitbag:toolkit/secrets", "a name in secrets"), "{problems:?}");
     assert!(found("imports.wasi:http/outgoing-handler", "a host in egress"), "{problems:?}");
-    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert!(found("imports.kitbag:toolkit/search", "the scope svc:search"), "{problems:?}");
+    assert!(found("imports.kitbag:toolkit/ingest", "the scope svc:ingest"), "{problems:?}");
+    assert_eq!(problems.len(), 4, "{problems:?}");
     assert_unharmed(&kitbag).await;
 }
 

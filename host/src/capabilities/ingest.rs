@@ -1,6 +1,8 @@
 //! `kitbag:toolkit/ingest`: writes into the calling user's knowledge base, as documents of this
 //! toolkit. Granted by scope `svc:ingest`.
 
+use std::sync::Arc;
+
 use wasmtime::component::{HasData, Linker};
 
 use super::NO_KNOWLEDGE_BASE;
@@ -16,9 +18,15 @@ mod bindings {
     });
 }
 
-/// Write access to one user's knowledge base.
+/// Write access to one user's knowledge base. Both fields come from the host's own records of the
+/// call, never from the guest; they are empty outside a call, where nothing can be written.
 #[derive(Clone, Debug, Default)]
-pub struct Ingest;
+pub struct Ingest {
+    /// Whose: the verified user of the call.
+    pub user_id: Arc<str>,
+    /// To whom the documents are attributed: the toolkit that runs.
+    pub toolkit_id: Arc<str>,
+}
 
 impl knowledge::Host for Ingest {}
 

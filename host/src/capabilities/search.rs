@@ -1,5 +1,7 @@
 //! `kitbag:toolkit/search`: reads the calling user's knowledge base. Granted by scope `svc:search`.
 
+use std::sync::Arc;
+
 use wasmtime::component::{HasData, Linker};
 
 use super::NO_KNOWLEDGE_BASE;
@@ -17,7 +19,10 @@ mod bindings {
 
 /// Read access to one user's knowledge base.
 #[derive(Clone, Debug, Default)]
-pub struct Search;
+pub struct Search {
+    /// Whose: the verified user of the call. Empty outside a call, where nothing can be asked.
+    pub user_id: Arc<str>,
+}
 
 impl knowledge::Host for Search {}
 

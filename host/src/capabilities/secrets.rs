@@ -22,19 +22,19 @@ mod bindings {
 #[derive(Clone)]
 pub struct Secrets {
     declared: Arc<[String]>,
-    toolkit: String,
+    toolkit: Arc<str>,
     of_user: Arc<UserSecrets>,
 }
 
 impl Secrets {
     /// Grants the names in `declared` and no others: those that the user has set for `toolkit`.
-    pub fn new(declared: Arc<[String]>, toolkit: String, of_user: Arc<UserSecrets>) -> Self {
+    pub fn new(declared: Arc<[String]>, toolkit: Arc<str>, of_user: Arc<UserSecrets>) -> Self {
         Self { declared, toolkit, of_user }
     }
 
     /// Grants nothing.
     pub fn none() -> Self {
-        Self::new([].into(), String::new(), Arc::default())
+        Self::new([].into(), Arc::default(), Arc::default())
     }
 
     fn allows(&self, name: &str) -> bool {

@@ -12,7 +12,9 @@ use super::limits::Limits;
 use super::state::State;
 use crate::capabilities::Grants;
 use crate::capabilities::fetch::Fetch;
+use crate::capabilities::ingest::Ingest;
 use crate::capabilities::log::{Log, Transcript};
+use crate::capabilities::search::Search;
 use crate::capabilities::secrets::Secrets;
 use crate::egress::Egress;
 use crate::vault::UserSecrets;
@@ -35,12 +37,12 @@ pub struct Invocation {
     pub tool: String,
     /// JSON object.
     pub arguments: String,
+    /// The toolkit that is called.
+    pub toolkit_id: String,
     /// The calling user.
     pub user_id: String,
     /// JSON object of the user's settings.
     pub config: String,
-    /// Of which toolkit it is a tool.
-    pub toolkit_id: String,
     /// What the user has set, for whichever toolkit.
     pub secrets: Arc<UserSecrets>,
 }
@@ -181,9 +183,14 @@ impl Runner {
 
     fn store(&self, log: &Log, invocation: &Invocation) -> Store<State> {
         let fetch = Fetch::new(&self.egress, self.grants.egress.clone(), &self.limits.fetch, log.clone());
-        let Invocation { toolkit_id, secrets, .. } = invocation;
+        let Invocation { user_id, toolkit_id, secrets, .. } = invocation;
+        let (user_id, toolkit_id): (Arc<str>, Arc<str>) =
+            (user_id.as_str().into(), toolkit_id.as_str().into());
         let secrets = Secrets::new(self.grants.secrets.clone(), toolkit_id.clone(), secrets.clone());
-        new_store(self.pre.engine(), &self.limits, State::new(&self.limits, log.clone(), fetch, secrets))
+        let search = Search { user_id: user_id.clone() };
+        let ingest = Ingest { user_id, toolkit_id };
+        let state = State::new(&self.limits, log.clone(), fetch, secrets, search, ingest);
+        new_store(self.pre.engine(), &self.limits, state)
     }
 }
 

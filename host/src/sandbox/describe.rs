@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kitbag_manifest as manifest;
 use serde_json::Value;
 use thiserror::Error;
-use wasmtime::Store;
+use tokio::time::timeout;
 use wasmtime::component::Component;
 
 use super::Sandbox;
@@ -17,7 +17,9 @@ use super::limits::DESCRIBE_TIME;
 use super::linker;
 use super::state::State;
 use crate::capabilities::fetch::Fetch;
+use crate::capabilities::ingest::Ingest;
 use crate::capabilities::log::Log;
+use crate::capabilities::search::Search;
 use crate::capabilities::secrets::Secrets;
 
 /// Why a component did not say what it is. Shown to whoever deploys it.
@@ -51,22 +53,17 @@ pub(super) async fn describe(
     let limits = &sandbox.limits;
     let log = Log::new(limits.log);
     let fetch = Fetch::new(&sandbox.egress, None, &limits.fetch, log.clone());
-    let state = State::new(limits, log, fetch, Secrets::none());
+    let state = State::new(limits, log, fetch, Secrets::none(), Search::default(), Ingest::default());
     let mut store = new_store(&sandbox.engine, limits, state);
-    let guest = async move {
-        let answer = ask(&pre, &mut store).await;
-        (answer, store)
-    };
-    match sandbox.background.run(DESCRIBE_TIME, guest).await {
-        Ok((Ok(definition), _store)) => convert(definition),
-        Ok((Err(error), store)) => Err(DescribeError::Failed(explain(&error, store.data()))),
+    let answer = timeout(DESCRIBE_TIME, async {
+        let toolkit = pre.instantiate_async(&mut store).await?;
+        toolkit.kitbag_toolkit_tools().call_describe(&mut store).await
+    });
+    match answer.await {
+        Ok(Ok(definition)) => convert(definition),
+        Ok(Err(error)) => Err(DescribeError::Failed(explain(&error, store.data()))),
         Err(_elapsed) => Err(DescribeError::Deadline),
     }
-}
-
-async fn ask(pre: &ToolkitPre<State>, store: &mut Store<State>) -> wasmtime::Result<ToolkitDefinition> {
-    let toolkit = pre.instantiate_async(&mut *store).await?;
-    toolkit.kitbag_toolkit_tools().call_describe(store).await
 }
 
 /// The first cause says it to a person; the backtrace around it is for nobody here.

@@ -10,8 +10,8 @@ use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView};
 use wasmtime_wasi::p2::bindings::{cli, clocks, filesystem, io, random};
 use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
 
-use super::imports;
 use super::state::State;
+use super::{imports, io_error};
 use crate::capabilities::{Grants, fetch, ingest, log, search, secrets};
 
 /// Links what every toolkit gets and what `grants` adds.
@@ -65,7 +65,7 @@ fn harmless(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     log::add_to_linker(l, |state: &mut State| &mut state.log)?;
     fetch::add_types_to_linker(l, |state: &mut State| state.fetch.view(&mut state.table))?;
 
-    io::error::add_to_linker::<State, HasIo>(l, |state| state.ctx().table)?;
+    io_error::add_to_linker(l)?;
     io::poll::add_to_linker::<State, HasIo>(l, |state| state.ctx().table)?;
     io::streams::add_to_linker::<State, HasIo>(l, |state| state.ctx().table)?;
     clocks::wall_clock::add_to_linker::<State, WasiClocks>(l, State::clocks)?;

@@ -26,7 +26,14 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(limits: &Limits, log: Log, fetch: Fetch, secrets: Secrets) -> Self {
+    pub(super) fn new(
+        limits: &Limits,
+        log: Log,
+        fetch: Fetch,
+        secrets: Secrets,
+        search: Search,
+        ingest: Ingest,
+    ) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.resources);
         // Invariant: the WASI context is empty. No directory, no environment, no argument, no
@@ -38,7 +45,7 @@ impl State {
             .allow_udp(false)
             .max_random_size(RANDOM_BYTES)
             .build();
-        Self { meter: Meter::new(limits), table, log, fetch, secrets, search: Search, ingest: Ingest, wasi }
+        Self { meter: Meter::new(limits), table, log, fetch, secrets, search, ingest, wasi }
     }
 }
 

@@ -3,8 +3,13 @@
 //! ```text
 //! uploads/                      arriving; emptied at every start
 //! components/<digest>.wasm
-//! code/<engine>/<digest>.cwasm  machine code; made again whenever it is missing
+//! code/<engine>/<digest>.cwasm  machine code, sealed; made again whenever it is missing or damaged
 //! ```
+//!
+//! Invariant: nothing is handed out of these folders that is not what was put there. A component is
+//! checked against its name, machine code against its seal.
+
+mod seal;
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -21,6 +26,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 use tracing::warn;
 
+use self::seal::Seal;
 use super::ToolkitError;
 
 /// How long an upload may stand still.
@@ -37,6 +43,7 @@ struct Folders {
     uploads: PathBuf,
     components: PathBuf,
     code: PathBuf,
+    seal: Seal,
 }
 
 /// A component that has arrived whole. Its file goes away unless it is kept.
@@ -49,12 +56,15 @@ pub(super) struct Upload {
 impl Artifacts {
     /// Makes the folders, and throws away what earlier runs left unfinished.
     pub(super) async fn open(directory: &Path, code_version: &str) -> io::Result<Self> {
-        let folders = Folders {
-            uploads: directory.join("uploads"),
-            components: directory.join("components"),
-            code: directory.join("code").join(code_version),
-        };
+        let directory = directory.to_owned();
+        let code = directory.join("code").join(code_version);
         tokio::task::spawn_blocking(move || {
+            let folders = Folders {
+                uploads: directory.join("uploads"),
+                components: directory.join("components"),
+                code,
+                seal: Seal::open(&directory)?,
+            };
             if folders.uploads.exists() {
                 fs::remove_dir_all(&folders.uploads)?;
             }
@@ -73,12 +83,21 @@ impl Artifacts {
         &self.0.uploads
     }
 
-    pub(super) fn component(&self, digest: &str) -> PathBuf {
-        self.0.components.join(format!("{digest}.wasm"))
+    /// Reads a component whose bytes are those that were uploaded. Blocks.
+    pub(super) fn read_component(&self, digest: &str) -> io::Result<Vec<u8>> {
+        let bytes = fs::read(self.component(digest))?;
+        if hex::encode(Sha256::digest(&bytes)) == digest {
+            Ok(bytes)
+        } else {
+            Err(io::Error::new(io::ErrorKind::InvalidData, "its bytes are not those that were uploaded"))
+        }
     }
 
-    pub(super) fn code(&self, digest: &str) -> PathBuf {
-        self.0.code.join(format!("{digest}.cwasm"))
+    /// Returns where the machine code is, once its seal was checked. Reads all of it.
+    pub(super) fn sealed_code(&self, digest: &str) -> io::Result<PathBuf> {
+        let path = self.code(digest);
+        self.0.seal.check(digest, &mut File::open(&path)?)?;
+        Ok(path)
     }
 
     /// Streams an upload to disk and hashes it on the way.
@@ -111,11 +130,13 @@ impl Artifacts {
     }
 
     /// Gives an upload and its machine code their final names, durably.
-    pub(super) async fn keep(&self, upload: Upload, code: NamedTempFile) -> io::Result<()> {
-        let component = self.component(&upload.digest);
-        let code_path = self.code(&upload.digest);
+    pub(super) async fn keep(&self, upload: Upload, mut code: NamedTempFile) -> io::Result<()> {
+        let artifacts = self.clone();
         tokio::task::spawn_blocking(move || {
-            upload.file.persist(&component)?;
+            let Upload { file, digest, .. } = upload;
+            artifacts.0.seal.append(&digest, code.as_file_mut())?;
+            let (component, code_path) = (artifacts.component(&digest), artifacts.code(&digest));
+            file.persist(&component)?;
             code.persist(&code_path)?;
             sync_folder_of(&component)?;
             sync_folder_of(&code_path)
@@ -126,7 +147,9 @@ impl Artifacts {
 
     /// Writes machine code under its final name.
     pub(super) fn keep_code(&self, digest: &str, code: &[u8]) -> io::Result<()> {
-        write_code(self.uploads(), code)?.persist(self.code(digest))?;
+        let mut file = write_code(self.uploads(), code)?;
+        self.0.seal.append(digest, file.as_file_mut())?;
+        file.persist(self.code(digest))?;
         Ok(())
     }
 
@@ -141,6 +164,14 @@ impl Artifacts {
         if let Ok(Err(error)) = swept.await {
             warn!(%error, "could not remove the files of removed toolkits");
         }
+    }
+
+    fn component(&self, digest: &str) -> PathBuf {
+        self.0.components.join(format!("{digest}.wasm"))
+    }
+
+    fn code(&self, digest: &str) -> PathBuf {
+        self.0.code.join(format!("{digest}.cwasm"))
     }
 }
 
@@ -158,11 +189,10 @@ impl Upload {
     }
 }
 
-/// Writes machine code to a file of its own that is not named yet.
+/// Writes machine code to a file of its own that is neither sealed nor named yet.
 pub(super) fn write_code(folder: &Path, code: &[u8]) -> io::Result<NamedTempFile> {
     let mut file = NamedTempFile::new_in(folder)?;
     file.write_all(code)?;
-    file.as_file().sync_all()?;
     Ok(file)
 }
 

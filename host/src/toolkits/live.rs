@@ -1,7 +1,6 @@
 //! One live toolkit, and its machine code once it is needed.
 
 use std::fmt::Display;
-use std::fs;
 
 use kitbag_manifest::schema::Schema;
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition, Visibility};
@@ -104,22 +103,24 @@ fn schemas(tool: &ToolDefinition) -> Result<Schemas, String> {
     })
 }
 
-/// Machine code of another engine version, or code that was lost, is made again from the component.
+/// Machine code of another engine version, or code that was lost or damaged, is made again from the
+/// component.
 fn load_or_recompile(
     sandbox: &Sandbox,
     artifacts: &Artifacts,
     digest: &str,
     grants: &Grants,
 ) -> Result<Loaded, NotReady> {
-    let path = artifacts.code(digest);
-    match sandbox.load(&path, grants) {
-        Ok(loaded) => return Ok(loaded),
-        Err(error @ LoadError::Link(_)) => return Err(NotReady(error.to_string())),
-        Err(error @ LoadError::Code(_)) => warn!(%digest, %error, "compiling the component again"),
+    match artifacts.sealed_code(digest).map(|code| sandbox.load(&code, grants)) {
+        Ok(Ok(loaded)) => return Ok(loaded),
+        Ok(Err(error @ LoadError::Link(_))) => return Err(NotReady(error.to_string())),
+        Ok(Err(error @ LoadError::Code(_))) => warn!(%digest, %error, "compiling the component again"),
+        Err(error) => warn!(%digest, %error, "no usable machine code: compiling the component again"),
     }
     let lost = |error: &dyn Display| NotReady(format!("component {digest} cannot be loaded: {error}"));
-    let component = fs::read(artifacts.component(digest)).map_err(|error| lost(&error))?;
+    let component = artifacts.read_component(digest).map_err(|error| lost(&error))?;
     let code = sandbox.compile(&component).map_err(|error| lost(&error))?;
     artifacts.keep_code(digest, &code).map_err(|error| lost(&error))?;
-    sandbox.load(&path, grants).map_err(|error| lost(&error))
+    let code = artifacts.sealed_code(digest).map_err(|error| lost(&error))?;
+    sandbox.load(&code, grants).map_err(|error| lost(&error))
 }

@@ -2,7 +2,9 @@
 
 use std::hint::black_box;
 
-use guest_support::{Invocation, Outcome, text};
+use std::time::Duration;
+
+use guest_support::{Invocation, Outcome, arguments, clock, text};
 
 const MEBIBYTE: usize = 1 << 20;
 
@@ -43,6 +45,15 @@ pub(crate) fn eat_memory(_: &Invocation) -> Outcome {
         kept.push(vec![1_u8; MEBIBYTE]);
         black_box(&kept);
     }
+}
+
+pub(crate) fn hoard(invocation: &Invocation) -> Outcome {
+    let wanted =
+        usize::try_from(arguments(invocation)["mib"].as_u64().unwrap_or_default()).unwrap_or(usize::MAX);
+    let kept: Vec<_> = (0..wanted).map(|_| vec![0x5a_u8; MEBIBYTE]).collect();
+    clock::wait(Duration::from_millis(300));
+    let whole = kept.iter().filter(|chunk| black_box(chunk).iter().all(|byte| *byte == 0x5a)).count();
+    text(whole.to_string())
 }
 
 pub(crate) fn measure_memory(_: &Invocation) -> Outcome {

@@ -5,6 +5,7 @@
 mod answers;
 mod crashes;
 mod errors;
+mod floods;
 mod identity;
 mod logs;
 mod reach;
@@ -44,6 +45,17 @@ const MISBEHAVIOURS: &[Misbehaviour] = &[
     ("log_flood", "Writes 10 MB to the log.", logs::log_flood),
     ("log_for_ever", "Writes to the log without end.", logs::log_for_ever),
     ("stdout_flood", "Writes 10 MB to standard output.", logs::stdout_flood),
+    ("stdout_one_line", "Writes 10 MB to standard output without ending the line.", logs::stdout_one_line),
+    ("half_a_line", "Writes half a line, and waits an hour.", logs::half_a_line),
+    ("random_for_ever", "Asks for random bytes without end.", floods::random_for_ever),
+    ("random_at_once", "Asks for more random bytes than there is memory.", floods::random_at_once),
+    ("clock_for_ever", "Reads the clocks without end.", floods::clock_for_ever),
+    ("poll_for_ever", "Polls hundreds of pollables without end.", floods::poll_for_ever),
+    (
+        "hoard",
+        "Fills {mib} MiB of memory, waits, and returns how many are still as they were.",
+        crashes::hoard,
+    ),
     ("remember", "Returns how often this instance was called.", identity::remember),
     ("whoami", "Returns the user's id and settings.", identity::whoami),
     ("sleep_poll", "Waits an hour inside a host call.", reach::sleep_poll),

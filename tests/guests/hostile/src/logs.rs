@@ -1,6 +1,9 @@
 //! More to read than anybody wants.
 
-use guest_support::{Invocation, Outcome, log, text};
+use std::io::{Write as _, stdout};
+use std::time::Duration;
+
+use guest_support::{Invocation, Outcome, clock, error, log, text};
 
 const FLOOD: usize = 10_000_000;
 const LINE: usize = 10_000;
@@ -33,5 +36,22 @@ pub(crate) fn stdout_flood(_: &Invocation) -> Outcome {
     for _ in 0..FLOOD / LINE {
         println!("{line}");
     }
+    text("printed")
+}
+
+pub(crate) fn stdout_one_line(_: &Invocation) -> Outcome {
+    let piece = "x".repeat(LINE);
+    for _ in 0..FLOOD / LINE {
+        print!("{piece}");
+    }
+    text("printed")
+}
+
+pub(crate) fn half_a_line(_: &Invocation) -> Outcome {
+    print!("half a line");
+    if let Err(refusal) = stdout().flush() {
+        return error(refusal.to_string());
+    }
+    clock::wait(Duration::from_hours(1));
     text("printed")
 }

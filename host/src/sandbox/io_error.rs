@@ -1,0 +1,54 @@
+//! `wasi:io/error`: what a guest may read of an error on the host's side.
+//!
+//! Invariant: a guest reads what went wrong, never where. wasmtime's own implementation gives it
+//! the causes too, and the backtrace with the host's file paths when `RUST_BACKTRACE` is set.
+
+use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
+use wasmtime_wasi::WasiView;
+use wasmtime_wasi::p2::IoError;
+use wasmtime_wasi::p2::bindings::io::error;
+
+use super::state::State;
+
+/// Borrows an instance's resources, errors among them.
+struct Errors<'a>(&'a mut ResourceTable);
+
+impl error::Host for Errors<'_> {}
+
+impl error::HostError for Errors<'_> {
+    fn to_debug_string(&mut self, error: Resource<IoError>) -> wasmtime::Result<String> {
+        Ok(self.0.get(&error)?.to_string())
+    }
+
+    fn drop(&mut self, error: Resource<IoError>) -> wasmtime::Result<()> {
+        self.0.delete(error)?;
+        Ok(())
+    }
+}
+
+/// Links the interface.
+pub(super) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    struct HasErrors;
+    impl HasData for HasErrors {
+        type Data<'a> = Errors<'a>;
+    }
+    error::add_to_linker::<State, HasErrors>(linker, |state| Errors(state.ctx().table))
+}
+
+#[cfg(test)]
+mod tests {
+    use wasmtime_wasi::p2::bindings::io::error::HostError as _;
+
+    use super::*;
+
+    #[test]
+    fn a_guest_reads_the_error_and_neither_its_causes_nor_where_it_came_from() {
+        let mut table = ResourceTable::new();
+        let cause = wasmtime::Error::msg("at host/src/secret.rs");
+        let error = table.push(cause.context("the response is too large")).expect("there is room");
+
+        let read = Errors(&mut table).to_debug_string(error).expect("there is such an error");
+
+        assert_eq!(read, "the response is too large");
+    }
+}

@@ -1,0 +1,189 @@
+//! The seal on machine code: it says that this server has compiled exactly these bytes from exactly
+//! this component.
+//!
+//! Machine code is run as it lies on the disk; nothing in it can be checked once it is mapped. A
+//! file with a flipped bit, another toolkit's code under this name, or a file that somebody put
+//! there who can write to the folder but has not the key: each is found out before it is mapped.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key, Tag};
+use aws_lc_rs::rand;
+use tempfile::NamedTempFile;
+
+/// The key's file in the data directory, mode 0600. Without it all machine code is made again.
+const KEY_FILE: &str = "code.key";
+const KEY_BYTES: usize = 32;
+/// An HMAC-SHA-256 (RFC 2104) over the component's digest and the code. It stands behind the code,
+/// in the same file: the two appear under their name in one step.
+const SEAL_BYTES: usize = 32;
+/// How much is read at once.
+const CHUNK: usize = 256 << 10;
+
+#[derive(Debug)]
+pub(super) struct Seal(Key);
+
+impl Seal {
+    /// Reads the key, or makes one where there is none that can be used.
+    pub(super) fn open(directory: &Path) -> io::Result<Self> {
+        let path = directory.join(KEY_FILE);
+        let key = match read_key(&path)? {
+            Some(key) => key,
+            None => make_key(&path)?,
+        };
+        Ok(Self(Key::new(HMAC_SHA256, &key)))
+    }
+
+    /// Writes the seal behind the machine code in `file`, durably.
+    pub(super) fn append(&self, digest: &str, file: &mut File) -> io::Result<()> {
+        let size = file.metadata()?.len();
+        file.rewind()?;
+        let seal = self.over(digest, file, size)?;
+        file.write_all(seal.as_ref())?;
+        file.sync_all()
+    }
+
+    /// Checks that `file` holds machine code of the component `digest` with the seal behind it.
+    pub(super) fn check(&self, digest: &str, file: &mut File) -> io::Result<()> {
+        let broken =
+            || io::Error::new(io::ErrorKind::InvalidData, "it does not bear the seal of this server");
+        let size = file.metadata()?.len().checked_sub(SEAL_BYTES as u64).ok_or_else(broken)?;
+        file.rewind()?;
+        let expected = self.over(digest, file, size)?;
+        let mut found = [0; SEAL_BYTES];
+        file.read_exact(&mut found)?;
+        verify_slices_are_equal(expected.as_ref(), &found).map_err(|_| broken())
+    }
+
+    /// Leaves `file` right behind the `size` bytes that it reads.
+    fn over(&self, digest: &str, file: &mut File, size: u64) -> io::Result<Tag> {
+        let mut context = Context::with_key(&self.0);
+        context.update(digest.as_bytes());
+        let mut code = file.take(size);
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            match code.read(&mut chunk)? {
+                0 => break,
+                read => context.update(&chunk[..read]),
+            }
+        }
+        file.seek(SeekFrom::Start(size))?;
+        Ok(context.sign())
+    }
+}
+
+/// Nothing where there is no key, or one that is damaged or that other users of the machine can read.
+fn read_key(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    const OTHER_USERS: u32 = 0o077;
+
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+        Ok(metadata) if metadata.permissions().mode() & OTHER_USERS != 0 => return Ok(None),
+        Ok(_) => {}
+    }
+    Ok(Some(fs::read(path)?).filter(|key| key.len() == KEY_BYTES))
+}
+
+fn make_key(path: &Path) -> io::Result<Vec<u8>> {
+    let mut key = vec![0; KEY_BYTES];
+    rand::fill(&mut key).map_err(|_| io::Error::other("no random numbers"))?;
+    // Temporary files are made with mode 0600.
+    let mut file = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+    file.write_all(&key)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    const DIGEST: &str = "a component's digest";
+
+    fn sealed(seal: &Seal, code: &[u8]) -> File {
+        let mut file = tempfile::tempfile().expect("a scratch file");
+        file.write_all(code).expect("a scratch file takes bytes");
+        seal.append(DIGEST, &mut file).expect("it can be sealed");
+        file
+    }
+
+    fn seal() -> Seal {
+        Seal::open(tempfile::tempdir().expect("a scratch directory").path()).expect("a key can be made")
+    }
+
+    fn overwrite(file: &mut File, place: u64, byte: u8) {
+        file.seek(SeekFrom::Start(place)).expect("a place in the file");
+        file.write_all(&[byte]).expect("a scratch file takes bytes");
+    }
+
+    #[test]
+    fn every_byte_is_under_the_seal_and_the_component_too() {
+        let seal = seal();
+        let code = vec![7; CHUNK + 3];
+        let mut file = sealed(&seal, &code);
+        seal.check(DIGEST, &mut file).expect("nothing was changed");
+
+        assert!(seal.check("another component", &mut file).is_err());
+        let end = code.len() as u64 + SEAL_BYTES as u64;
+        for place in [0, CHUNK as u64 - 1, CHUNK as u64, end - SEAL_BYTES as u64 - 1, end - SEAL_BYTES as u64]
+        {
+            let mut file = sealed(&seal, &code);
+            overwrite(&mut file, place, 8);
+            assert!(seal.check(DIGEST, &mut file).is_err(), "byte {place} of {end}");
+        }
+        for size in [0, 1, SEAL_BYTES as u64, end - 1, end + 1] {
+            file.set_len(size).expect("a scratch file has any size");
+            assert!(seal.check(DIGEST, &mut file).is_err(), "{size} bytes of {end}");
+        }
+    }
+
+    #[test]
+    fn the_seal_of_another_server_is_worth_nothing() {
+        let mut file = sealed(&seal(), b"code");
+
+        assert!(seal().check(DIGEST, &mut file).is_err());
+    }
+
+    #[test]
+    fn the_key_is_made_once_for_its_owner_alone_and_again_when_it_cannot_be_used() {
+        let directory = tempfile::tempdir().expect("a scratch directory");
+        let path = directory.path().join(KEY_FILE);
+        let key = || {
+            Seal::open(directory.path()).expect("the directory can be written");
+            (
+                fs::read(&path).expect("a key"),
+                fs::metadata(&path).expect("a key").permissions().mode() & 0o777,
+            )
+        };
+
+        let (first, mode) = key();
+        assert_eq!((first.len(), mode), (KEY_BYTES, 0o600));
+        assert_eq!(key(), (first.clone(), mode));
+
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("the file is ours");
+        let (second, mode) = key();
+        assert_ne!(second, first);
+        assert_eq!(mode, 0o600);
+
+        fs::write(&path, "short").expect("the file is ours");
+        assert_eq!(key().0.len(), KEY_BYTES);
+    }
+
+    #[test]
+    #[ignore = "measures: cargo test --workspace --lib -- --ignored --nocapture seal"]
+    fn how_long_a_large_file_takes() {
+        let seal = seal();
+        let mut file = sealed(&seal, &vec![7; 42 << 20]);
+        let started = Instant::now();
+        seal.check(DIGEST, &mut file).expect("nothing was changed");
+        println!("42 MiB: {:?}", started.elapsed());
+    }
+}

@@ -1,0 +1,139 @@
+//! Toolkits that no compiler would make, written as WebAssembly text.
+
+use std::fmt::Write as _;
+
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+use wit_parser::Resolve;
+
+use super::root;
+
+/// A toolkit with the id `wat` and one tool, `run`. By default it keeps every rule and answers
+/// `done`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wat<'a> {
+    /// What it declares.
+    pub(crate) scopes: &'a [&'a str],
+    /// Imports, and whatever else has to stand before all functions.
+    pub(crate) imports: &'a str,
+    /// Further fields of the module.
+    pub(crate) fields: &'a str,
+    /// Instructions before the declaration is returned.
+    pub(crate) describe: &'a str,
+    /// Instructions before the call is answered.
+    pub(crate) call: &'a str,
+}
+
+impl Wat<'_> {
+    /// The component.
+    pub(crate) fn component(&self) -> Vec<u8> {
+        let mut memory = Memory::default();
+        let answer = memory.answer("done");
+        let definition = memory.definition(self.scopes);
+        let Self { imports, fields, describe, call, .. } = self;
+        let module = format!(
+            r#"(module
+                {imports}
+                (memory (export "memory") 16)
+                (data (i32.const {BASE}) "{data}")
+                {fields}
+                (global $heap (mut i32) (i32.const 65536))
+                (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
+                    global.get $heap
+                    (global.set $heap
+                        (i32.and (i32.add (i32.add (global.get $heap) (local.get 3)) (i32.const 7)) (i32.const -8))))
+                (func (export "kitbag:toolkit/tools@0.1.0#describe") (result i32)
+                    {describe}
+                    i32.const {definition})
+                (func (export "kitbag:toolkit/tools@0.1.0#call")
+                    (param i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
+                    {call}
+                    i32.const {answer}))"#,
+            data = memory.escaped(),
+        );
+        let mut module = compile(&module);
+        let mut resolve = Resolve::default();
+        let (package, _) = resolve.push_path(root().join("wit")).expect("the contract is there");
+        let world = resolve.select_world(&[package], Some("toolkit")).expect("it has a world");
+        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).expect("it fits");
+        let encoder = ComponentEncoder::default().validate(true).module(&module);
+        encoder.and_then(|mut encoder| encoder.encode()).expect("the module fits the contract")
+    }
+}
+
+/// Compiles WebAssembly text: a module, or a component.
+pub(crate) fn compile(text: &str) -> Vec<u8> {
+    wat::parse_str(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Where the data begins in the guest's memory.
+const BASE: u32 = 1024;
+
+/// The guest's data, laid out as the canonical ABI has it.
+#[derive(Default)]
+struct Memory(Vec<u8>);
+
+impl Memory {
+    /// `result<tool-result, call-error>`: text, and nothing structured.
+    fn answer(&mut self, text: &str) -> u32 {
+        let text = self.string(text);
+        self.put(&words(&[&[0], &text, &[0, 0, 0, 0]]))
+    }
+
+    /// `toolkit-definition`, shared by all users.
+    fn definition(&mut self, scopes: &[&str]) -> u32 {
+        let strings = ["wat", "Guest wat", "A guest of the test suite.", "🧪", "1.0.0"];
+        let strings: Vec<u32> = strings.into_iter().flat_map(|text| self.string(text)).collect();
+        let tools = self.tools();
+        let scopes: Vec<[u32; 2]> = scopes.iter().map(|scope| self.string(scope)).collect();
+        let scopes = [self.put(&words(&[scopes.as_flattened()])), length(scopes.len())];
+        let (author, secrets, egress, config, visibility) = ([0; 3], [0; 2], [0; 2], [0; 2], [1]);
+        let auth = [0; 12];
+        self.put(&words(&[
+            &strings,
+            &author,
+            &tools,
+            &secrets,
+            &egress,
+            &scopes,
+            &config,
+            &visibility,
+            &auth,
+        ]))
+    }
+
+    /// `list<tool-definition>`
+    fn tools(&mut self) -> [u32; 2] {
+        let [name, description, input] =
+            ["run", "Runs.", r#"{"type":"object"}"#].map(|text| self.string(text));
+        let (absent, annotations, mutating_and_always_on) = ([0; 3], [0; 2], [0]);
+        let tool = [&name[..], &absent, &description, &input, &absent, &annotations, &mutating_and_always_on];
+        [self.put(&words(&tool)), 1]
+    }
+
+    fn string(&mut self, text: &str) -> [u32; 2] {
+        [self.put(text.as_bytes()), length(text.len())]
+    }
+
+    /// Appends bytes and returns where they will be.
+    fn put(&mut self, bytes: &[u8]) -> u32 {
+        let place = BASE + length(self.0.len());
+        self.0.extend(bytes);
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+        place
+    }
+
+    fn escaped(&self) -> String {
+        self.0.iter().fold(String::new(), |mut text, byte| {
+            write!(text, "\\{byte:02x}").expect("a string takes everything");
+            text
+        })
+    }
+}
+
+fn words(parts: &[&[u32]]) -> Vec<u8> {
+    parts.concat().into_iter().flat_map(u32::to_le_bytes).collect()
+}
+
+fn length(length: usize) -> u32 {
+    u32::try_from(length).expect("it is short")
+}
