@@ -28,7 +28,7 @@ async fn each_import_beyond_the_declaration_is_refused_by_name_with_what_to_decl
         (SEARCH, &["svc:ingest"], &[("search", "the scope svc:search")]),
         (INGEST, &["svc:search"], &[("ingest", "the scope svc:ingest")]),
     ] {
-        let component = Wat { imports, scopes, ..Wat::default() }.component();
+        let component = Wat { scopes, imports, ..Wat::default() }.component();
 
         let answer = kitbag.as_operator().deploy(component).await;
 
@@ -49,7 +49,7 @@ async fn what_is_imported_and_declared_is_there_when_it_is_called() {
     let writes = "(call $ingest (i32.const 0) (i32.const 0) (i32.const 256))";
 
     for (imports, scope, call) in [(SEARCH, "svc:search", reads), (INGEST, "svc:ingest", writes)] {
-        let toolkit = Wat { imports, scopes: &[scope], call, ..Wat::default() };
+        let toolkit = Wat { scopes: &[scope], imports, call, ..Wat::default() };
         let operator = kitbag.as_operator();
 
         operator.deploy(toolkit.component()).await.assert_status(201);
@@ -71,16 +71,12 @@ async fn a_component_without_its_grants_cannot_be_linked() {
     let all = Grants::of(&declared);
     sandbox.load(code.path(), &all).map(drop).expect("it is granted all that it imports");
 
-    let without: [(&str, fn(&mut Grants)); 4] = [
-        ("wasi:http/outgoing-handler", |grants| grants.egress = None),
-        ("kitbag:toolkit/secrets", |grants| grants.secrets = [].into()),
-        ("kitbag:toolkit/search", |grants| grants.search = false),
-        ("kitbag:toolkit/ingest", |grants| grants.ingest = false),
-    ];
-    for (interface, withdraw) in without {
-        let mut grants = all.clone();
-        withdraw(&mut grants);
-
+    for (interface, grants) in [
+        ("wasi:http/outgoing-handler", Grants { egress: None, ..all.clone() }),
+        ("kitbag:toolkit/secrets", Grants { secrets: [].into(), ..all.clone() }),
+        ("kitbag:toolkit/search", Grants { search: false, ..all.clone() }),
+        ("kitbag:toolkit/ingest", Grants { ingest: false, ..all.clone() }),
+    ] {
         let refused = sandbox.load(code.path(), &grants).map(drop).expect_err(interface);
 
         assert!(matches!(&refused, LoadError::Link(_)), "{refused}");

@@ -1,7 +1,6 @@
 //! Components that no compiler makes: a deploy refuses them or a call of them is stopped, and the
 //! server goes on.
 
-use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use kitbag::settings::Settings;
@@ -15,6 +14,11 @@ fn no_toolkit(body: &str) -> Vec<u8> {
     compile(&format!(
         r#"(component {body} (instance $tools) (export "kitbag:toolkit/tools@0.1.0" (instance $tools)))"#
     ))
+}
+
+/// What `part` gives for each number below `count`, as one text.
+fn repeated(count: usize, part: impl FnMut(usize) -> String) -> String {
+    (0..count).map(part).collect::<Vec<_>>().concat()
 }
 
 /// A server with a good toolkit on it.
@@ -33,7 +37,8 @@ async fn refused(kitbag: &Kitbag, component: Vec<u8>) -> String {
     let answer = kitbag.as_operator().deploy(component).await.assert_problem(422, "refused");
     assert_small_and_clean(&answer);
     assert_served(kitbag).await;
-    answer.problems().into_iter().map(|(path, message)| format!("{path}: {message}\n")).collect()
+    let problems = answer.problems();
+    repeated(problems.len(), |number| format!("{}: {}\n", problems[number].0, problems[number].1))
 }
 
 #[track_caller]
@@ -109,11 +114,9 @@ async fn a_memory_that_wants_everything_at_once_gets_nothing() {
 async fn many_memories_are_no_way_around_the_limit() {
     let kitbag = kitbag().await;
     let memories = |count: usize, pages: usize| {
-        let modules: String = (0..count)
-            .map(|number| {
-                format!("(core module $m{number} (memory {pages})) (core instance (instantiate $m{number}))")
-            })
-            .collect();
+        let modules = repeated(count, |number| {
+            format!("(core module $m{number} (memory {pages})) (core instance (instantiate $m{number}))")
+        });
         no_toolkit(&modules)
     };
 
@@ -163,17 +166,9 @@ async fn instantiation_is_under_the_deadline_too() {
 async fn a_component_of_thousands_of_parts_is_refused() {
     let kitbag = kitbag().await;
     let instances = |count| format!("(core module $m) {}", "(core instance (instantiate $m))".repeat(count));
-    let imports = |count| {
-        (0..count).fold(String::new(), |mut text, number| {
-            write!(text, r#"(import "evil:corp/api{number}" (instance))"#)
-                .expect("a string takes everything");
-            text
-        })
-    };
-    let exports: String = (0..5000).fold("(instance $i)".to_owned(), |mut text, number| {
-        write!(text, r#"(export "evil:corp/api{number}" (instance $i))"#).expect("a string takes everything");
-        text
-    });
+    let imports = |count| repeated(count, |number| format!(r#"(import "evil:corp/api{number}" (instance))"#));
+    let exports = repeated(5000, |number| format!(r#"(export "evil:corp/api{number}" (instance $i))"#));
+    let exports = format!("(instance $i) {exports}");
 
     for body in [instances(25), instances(900), instances(5000), imports(5000), exports] {
         refused(&kitbag, no_toolkit(&body)).await;
@@ -187,17 +182,11 @@ async fn absurdly_nested_types_and_components_are_refused() {
     let kitbag = kitbag().await;
 
     for depth in [50, 1000, 20_000] {
-        let lists: String = (1..depth).fold("(type $t0 (list u8))".to_owned(), |mut text, level| {
-            write!(text, "(type $t{level} (list $t{}))", level - 1).expect("a string takes everything");
-            text
-        });
-        let tuples: String =
-            (1..depth.min(1000)).fold("(type $t0 (tuple u8 u8))".to_owned(), |mut text, level| {
-                let inner = level - 1;
-                write!(text, "(type $t{level} (tuple $t{inner} $t{inner}))")
-                    .expect("a string takes everything");
-                text
-            });
+        let lists = repeated(depth, |level| format!("(type $t{} (list $t{level}))", level + 1));
+        let lists = format!("(type $t0 (list u8)) {lists}");
+        let tuples =
+            repeated(depth.min(1000), |level| format!("(type $t{} (tuple $t{level} $t{level}))", level + 1));
+        let tuples = format!("(type $t0 (tuple u8 u8)) {tuples}");
         for types in [lists, tuples] {
             refused(&kitbag, no_toolkit(&types)).await;
         }
