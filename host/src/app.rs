@@ -16,6 +16,7 @@ use axum::Router;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use url::Url;
 
@@ -27,10 +28,12 @@ use crate::identity::{
     Algorithms, AuthorizationServer, Identity, IdentitySettings, InvalidSettings, Lifetimes, LocalIssuer,
     LocalIssuerError, SessionAudience,
 };
+use crate::invocations::{Invocations, RetentionLimits};
 use crate::local_mode;
 use crate::sandbox::{EngineError, Limits, Sandbox};
 use crate::settings::{self, Issuer, MasterKey, Settings, SettingsError};
 use crate::toolkits::{ToolkitError, Toolkits};
+use crate::user_config::UserConfig;
 use crate::vault::{KeySource, OpenError, Vault};
 use crate::web::{self, Shared};
 
@@ -43,6 +46,9 @@ pub struct App {
     router: Router,
     base_url: Url,
     database: Database,
+    invocations: Arc<Invocations>,
+    /// Ends what would otherwise go on for as long as its client listens.
+    stopping: CancellationToken,
     /// Held as long as the server lives: two servers must not share a data directory.
     _lock: File,
 }
@@ -109,7 +115,15 @@ impl App {
         let sandbox = Sandbox::new(limits(settings), egress.clone())?;
         let toolkits = Arc::new(Toolkits::open(&settings.data, database.clone(), sandbox).await?);
         let vault = Arc::new(Vault::open(database.clone(), key_source(settings)?).await?);
-        let dispatch = Arc::new(Dispatch::new(toolkits.clone(), vault.clone(), admission(settings)));
+        let user_config = Arc::new(UserConfig::new(database.clone()));
+        let invocations = Arc::new(Invocations::open(database.clone(), retention(settings)).await?);
+        let dispatch = Arc::new(Dispatch::new(
+            toolkits.clone(),
+            vault.clone(),
+            user_config.clone(),
+            invocations.clone(),
+            admission(settings),
+        ));
 
         let mut operators: HashSet<_> = settings.operators.iter().cloned().collect();
         let (identity, authorization_server) = match &settings.issuer {
@@ -127,18 +141,22 @@ impl App {
                 (identity, Some(Arc::new(server)))
             }
         };
+        let stopping = CancellationToken::new();
         let router = web::router(Shared {
             identity: Arc::new(identity),
             authorization_server,
             toolkits,
             vault,
             dispatch,
+            user_config,
+            invocations: invocations.clone(),
+            stopping: stopping.clone(),
             base_url: base_url.clone(),
             operators: Arc::new(operators),
             allowed_origins: settings.allowed_origins.as_slice().into(),
             component_size: settings.component_size.bytes() as u64,
         });
-        Ok(Self { listener, router, base_url, database, _lock: lock })
+        Ok(Self { listener, router, base_url, database, invocations, stopping, _lock: lock })
     }
 
     /// The public URL, without a path.
@@ -152,8 +170,12 @@ impl App {
         let stop = async {
             stop.await;
             info!("stopping: waiting for calls under way");
+            self.stopping.cancel();
         };
         connections::serve(self.listener, self.router, stop).await;
+        if timeout(CLOSE, self.invocations.close()).await.is_err() {
+            warn!("the last records of calls were not written in time");
+        }
         if timeout(CLOSE, self.database.close()).await.is_err() {
             warn!("the database did not close in time");
         }
@@ -211,6 +233,14 @@ fn identity_settings(settings: &Settings, base_url: &Url) -> IdentitySettings {
         } else {
             SessionAudience::Required
         },
+    }
+}
+
+fn retention(settings: &Settings) -> RetentionLimits {
+    RetentionLimits {
+        age: settings.log_retention.get(),
+        records: settings.log_records_per_toolkit,
+        bytes: settings.log_size_per_toolkit.bytes(),
     }
 }
 

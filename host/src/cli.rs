@@ -1,6 +1,7 @@
 //! Commands: one a file. Each prints what a person wants to know, or JSON for a script.
 
 mod client;
+mod config;
 mod demo;
 mod secret;
 mod serve;
@@ -37,6 +38,9 @@ enum Verb {
     /// Write, build, check, deploy and manage toolkits.
     #[command(subcommand)]
     Toolkit(toolkit::Toolkit),
+    /// Show and change your own settings of a toolkit.
+    #[command(subcommand)]
+    Config(config::Config),
     /// Set, remove and list your secrets for a toolkit.
     #[command(subcommand)]
     Secret(secret::Secret),
@@ -80,6 +84,7 @@ pub async fn run(command: Command) -> ExitCode {
         Verb::Demo(command) => command.run().await,
         Verb::Token(command) => command.run(),
         Verb::Toolkit(command) => command.run().await,
+        Verb::Config(command) => command.run().await,
         Verb::Secret(command) => command.run().await,
         Verb::Vault(command) => command.run().await,
     };

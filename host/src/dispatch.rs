@@ -1,7 +1,7 @@
 //! (caller, tool call) → tool result: validation in, redaction and validation out.
 //!
 //! Invariant: nothing about the inside of a failure reaches the reply. The whole story goes to the
-//! toolkit's log, once, here.
+//! record of the call, once, here; a call that is cancelled leaves a record too.
 
 mod admission;
 mod invocation_log;
@@ -11,23 +11,28 @@ mod reply;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use kitbag_manifest::config;
+use kitbag_manifest::{ToolkitDefinition, config};
 use serde_json::{Map, Value};
 use thiserror::Error;
 use tracing::error;
 
 use crate::identity::Caller;
+use crate::invocations::{Conclusion, Invocations, Outcome};
 use crate::sandbox::Invocation;
 use crate::toolkits::{Tool, Toolkits};
-use crate::vault::{UserSecrets, Vault};
+use crate::user_config::UserConfig;
+use crate::vault::Vault;
 use admission::Admission;
 pub use admission::AdmissionLimits;
+use invocation_log::{Recording, conclude};
 pub use reply::{ErrorCode, Failure, Reply, Success};
 
 /// Routes tool calls to toolkits.
 pub struct Dispatch {
     toolkits: Arc<Toolkits>,
     vault: Arc<Vault>,
+    user_config: Arc<UserConfig>,
+    invocations: Arc<Invocations>,
     admission: Admission,
 }
 
@@ -43,9 +48,16 @@ pub enum DispatchError {
 }
 
 impl Dispatch {
-    /// Routes to the live versions in `toolkits`, each call with its caller's secrets from `vault`.
-    pub fn new(toolkits: Arc<Toolkits>, vault: Arc<Vault>, limits: AdmissionLimits) -> Self {
-        Self { toolkits, vault, admission: Admission::new(limits) }
+    /// Routes to the live versions in `toolkits`, each call with its caller's secrets from `vault` and
+    /// settings from `user_config`; leaves a record of each in `invocations`.
+    pub fn new(
+        toolkits: Arc<Toolkits>,
+        vault: Arc<Vault>,
+        user_config: Arc<UserConfig>,
+        invocations: Arc<Invocations>,
+        limits: AdmissionLimits,
+    ) -> Self {
+        Self { toolkits, vault, user_config, invocations, admission: Admission::new(limits) }
     }
 
     /// Calls `{toolkitId}__{tool}` for `caller`. Dropping the future ends the call.
@@ -60,39 +72,67 @@ impl Dispatch {
             .registry()
             .find(listed_name, &caller.user_id)
             .ok_or_else(|| DispatchError::UnknownTool(listed_name.to_owned()))?;
-        let toolkit = &tool.toolkit;
-        let Some(_admitted) = self.admission.enter(&caller.user_id, &toolkit.definition.id) else {
-            return Ok(Reply::Failure(Failure::busy()));
+        let mut recording = Recording::start(&self.invocations, &tool, caller);
+        match self.run(&tool, caller, arguments, &mut recording).await {
+            Ok((reply, conclusion)) => {
+                recording.end(conclusion);
+                Ok(reply)
+            }
+            Err(unavailable) => {
+                recording.end(Outcome::Unavailable.into());
+                Err(unavailable)
+            }
+        }
+    }
+
+    async fn run(
+        &self,
+        tool: &Tool,
+        caller: &Caller,
+        arguments: Map<String, Value>,
+        recording: &mut Recording<'_>,
+    ) -> Result<(Reply, Conclusion), DispatchError> {
+        let Some(_admitted) = self.admission.enter(&caller.user_id, &tool.toolkit.definition.id) else {
+            return Ok((Reply::Failure(Failure::busy()), Outcome::Busy.into()));
         };
-        let unavailable = |cause: &dyn Display| {
-            error!(toolkit.id = %toolkit.definition.id, %cause, "toolkit cannot run");
-            DispatchError::Unavailable
-        };
-        let ready = toolkit.ready().await.map_err(|cause| unavailable(&cause))?;
+        let ready = tool.toolkit.ready().await.map_err(|cause| unavailable(tool, &cause))?;
         // What cannot be read cannot be redacted: without the caller's secrets there is no call.
-        let secrets = self.vault.of_user(&caller.user_id).await.map_err(|cause| unavailable(&cause))?;
+        let secrets = self.vault.of_user(&caller.user_id).await.map_err(|cause| unavailable(tool, &cause))?;
 
         let arguments = Value::Object(arguments);
         let violations = ready.input(tool.index).violations(&arguments);
         if !violations.is_empty() {
-            return Ok(Reply::Failure(Failure::invalid_params(&violations)));
+            let mut failure = Failure::invalid_params(&violations);
+            secrets.redactor().redact_string(&mut failure.error);
+            return Ok((Reply::Failure(failure), Outcome::InvalidParams.into()));
         }
-        let report = ready.code.call(invocation(&tool, caller, &arguments, secrets.clone())).await;
-        let report = redact::report(secrets.redactor(), report);
-        let reply = reply::from(&report.ended, ready.output(tool.index));
-        invocation_log::write(&tool, caller, &report, &reply);
-        Ok(reply)
+        let invocation = Invocation {
+            tool: tool.definition().name.clone(),
+            arguments: arguments.to_string(),
+            toolkit_id: tool.toolkit.definition.id.clone(),
+            user_id: caller.user_id.clone(),
+            config: self.config(tool, caller).await?,
+            secrets: secrets.clone(),
+        };
+        let log = ready.code.new_log();
+        recording.watch(&log, &secrets);
+        let report = redact::report(secrets.redactor(), ready.code.call(invocation, &log).await);
+        Ok(conclude(report, ready.output(tool.index)))
+    }
+
+    /// The caller's settings, as JSON text; nothing is read for a toolkit that declares none.
+    async fn config(&self, tool: &Tool, caller: &Caller) -> Result<String, DispatchError> {
+        let ToolkitDefinition { id, config: fields, .. } = &tool.toolkit.definition;
+        if fields.is_empty() {
+            return Ok("{}".to_owned());
+        }
+        let values = self.user_config.values(&caller.user_id, id).await;
+        let values = values.map_err(|cause| unavailable(tool, &cause))?;
+        Ok(Value::Object(config::effective(fields, &values)).to_string())
     }
 }
 
-fn invocation(tool: &Tool, caller: &Caller, arguments: &Value, secrets: Arc<UserSecrets>) -> Invocation {
-    let config = config::effective(&tool.toolkit.definition.config, &Map::new());
-    Invocation {
-        tool: tool.definition().name.clone(),
-        arguments: arguments.to_string(),
-        toolkit_id: tool.toolkit.definition.id.clone(),
-        user_id: caller.user_id.clone(),
-        config: Value::Object(config).to_string(),
-        secrets,
-    }
+fn unavailable(tool: &Tool, cause: &dyn Display) -> DispatchError {
+    error!(toolkit.id = %tool.toolkit.definition.id, %cause, "toolkit cannot run");
+    DispatchError::Unavailable
 }

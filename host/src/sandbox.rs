@@ -23,8 +23,9 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::capabilities::Grants;
+use crate::capabilities::log::Log;
 use crate::egress::Egress;
-pub use call::{CallError, Ended, Fault, Invocation, Report, ToolError, ToolResult};
+pub use call::{CallError, Ended, Fault, Invocation, Report, ToolError, ToolResult, Usage};
 pub use describe::DescribeError;
 pub use imports::{ImportError, Imports};
 pub use limits::Limits;
@@ -109,8 +110,13 @@ impl Sandbox {
 }
 
 impl Loaded {
+    /// Makes the log of one call. Whoever keeps it can read what a call wrote that was never finished.
+    pub fn new_log(&self) -> Log {
+        self.runner.new_log()
+    }
+
     /// Runs one call to its end, and says how it ended. Dropping the future ends the guest.
-    pub async fn call(&self, invocation: Invocation) -> Report {
-        self.runner.clone().run(invocation).await
+    pub async fn call(&self, invocation: Invocation, log: &Log) -> Report {
+        self.runner.clone().run(invocation, log).await
     }
 }

@@ -93,6 +93,12 @@ settings! {
     call_request_body: Size = Size::mebibytes(8), "KITBAG_CALL_REQUEST_BODY";
     /// Largest body of one response.
     call_response_body: Size = Size::mebibytes(16), "KITBAG_CALL_RESPONSE_BODY";
+    /// How long the records of calls are kept.
+    log_retention: Span = Span::days(14), "KITBAG_LOG_RETENTION";
+    /// Records of calls that are kept of each toolkit.
+    log_records_per_toolkit: u32 = 10_000, "KITBAG_LOG_RECORDS_PER_TOOLKIT";
+    /// What the records of each toolkit's calls may take.
+    log_size_per_toolkit: Size = Size::mebibytes(64), "KITBAG_LOG_SIZE_PER_TOOLKIT";
     /// Calls that run at the same time.
     concurrent_calls: u32 = 256, "KITBAG_CONCURRENT_CALLS";
     /// Calls of one user that run at the same time.

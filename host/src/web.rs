@@ -6,12 +6,16 @@
 //! | `/toolkits…` | operators with a token; listing for every signed-in user |
 //! | `/toolkits/{id}/secrets…` | every signed-in user, for own secrets |
 //! | `/vault/rotate` | operators with a token |
+//! | `/toolkits/{id}/logs` | every signed-in user: own calls; whose toolkit it is: all calls |
+//! | `/toolkits/{id}/config` | every signed-in user: own settings |
 //! | `/.well-known/…` | anybody: how to sign in |
 //! | `/oauth/…` | anybody, in local mode only: sign in |
 //! | `/healthz`, `/readyz` | load balancers |
 
 mod authenticate;
+mod config;
 mod error;
+mod logs;
 mod mcp;
 mod oauth;
 mod secrets;
@@ -25,12 +29,15 @@ use std::sync::Arc;
 use axum::http::{HeaderValue, Method};
 use axum::routing::{get, post, put};
 use axum::{Router, middleware};
+use tokio_util::sync::CancellationToken;
 use tower_http::cors::{Any, CorsLayer};
 use url::Url;
 
 use crate::dispatch::Dispatch;
 use crate::identity::{AuthorizationServer, Identity};
+use crate::invocations::Invocations;
 use crate::toolkits::Toolkits;
+use crate::user_config::UserConfig;
 use crate::vault::Vault;
 
 /// What the routes share.
@@ -46,6 +53,12 @@ pub struct Shared {
     pub vault: Arc<Vault>,
     /// Tool calls.
     pub dispatch: Arc<Dispatch>,
+    /// Settings of users.
+    pub user_config: Arc<UserConfig>,
+    /// What became of calls.
+    pub invocations: Arc<Invocations>,
+    /// Cancelled when the server is asked to stop.
+    pub stopping: CancellationToken,
     /// Public URL of this server, without a path.
     pub base_url: Url,
     /// Users who may deploy.
@@ -66,6 +79,8 @@ pub fn router(shared: Shared) -> Router {
         .route("/toolkits/{id}/secrets", get(secrets::list))
         .route("/toolkits/{id}/secrets/{name}", put(secrets::set).delete(secrets::unset))
         .route("/vault/rotate", post(secrets::rotate))
+        .route("/toolkits/{id}/logs", get(logs::read))
+        .route("/toolkits/{id}/config", config::routes())
         .route_service("/mcp", mcp::service(&shared))
         .layer(middleware::from_fn_with_state(
             (shared.identity.clone(), challenge),

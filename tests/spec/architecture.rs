@@ -14,7 +14,7 @@ const LAYERS: [&[&str]; 11] = [
     &["app"],
     &["web"],
     &["dispatch"],
-    &["toolkits"],
+    &["invocations", "toolkits", "user_config"],
     &["sandbox"],
     &["capabilities"],
     &["identity", "knowledge", "outbound_auth"],

@@ -2,6 +2,9 @@
 //!
 //! Entries of `ctx.log` and lines of standard output and error go to one bounded buffer, in the
 //! order in which they were written. The buffer is handed out once, when the call has ended.
+//! Entries are kept as JSON text, so that they take as much memory as the budget says.
+
+mod json_text;
 
 use std::io;
 use std::pin::Pin;
@@ -10,12 +13,14 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::io::AsyncWrite;
 use wasmtime::component::{HasData, Linker};
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+
+pub use json_text::{json_or_string, json_string};
 
 mod bindings {
     wasmtime::component::bindgen!({
@@ -39,12 +44,12 @@ pub enum Source {
 }
 
 /// One entry of an invocation's log.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Entry {
     /// Where it came from.
     pub source: Source,
-    /// The arguments of `ctx.log`, or one string for a line of output.
-    pub arguments: Vec<Value>,
+    /// The arguments of `ctx.log`, or one string for a line of output: JSON text on one line.
+    pub arguments: Vec<Box<RawValue>>,
 }
 
 /// What one invocation has written so far. Cloning shares the buffer.
@@ -60,7 +65,7 @@ struct Buffer {
 }
 
 /// All that an invocation has written.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Transcript {
     /// Entries, oldest first.
     pub entries: Vec<Entry>,
@@ -87,7 +92,7 @@ impl Log {
 
     /// Appends a line that the host has to say to the author.
     pub fn note(&self, line: String) {
-        self.append(Source::Log, line.len(), || vec![Value::String(line)]);
+        self.append_line(Source::Log, &line);
     }
 
     /// Returns a stream for standard output or error whose lines become entries.
@@ -95,14 +100,23 @@ impl Log {
         Output { log: self.clone(), source }
     }
 
-    /// `size` is what the entry costs; `arguments` is only called when it is kept.
-    fn append(&self, source: Source, size: usize, arguments: impl FnOnce() -> Vec<Value>) {
-        self.with(|buffer| match buffer.budget.checked_sub(size + OVERHEAD) {
-            Some(left) => {
-                buffer.budget = left;
-                buffer.entries.push(Entry { source, arguments: arguments() });
+    fn append_line(&self, source: Source, line: &str) {
+        self.append(source, cost([line.len()]), || vec![json_string(line)]);
+    }
+
+    /// `least` is what the entry costs unless its JSON is longer than what was written; `arguments`
+    /// is only called when there is room for that.
+    fn append(&self, source: Source, least: usize, arguments: impl FnOnce() -> Vec<Box<RawValue>>) {
+        self.with(|buffer| {
+            let arguments = (least <= buffer.budget).then(arguments).unwrap_or_default();
+            let cost = least.max(cost(arguments.iter().map(|argument| argument.get().len())));
+            match buffer.budget.checked_sub(cost) {
+                Some(left) => {
+                    buffer.budget = left;
+                    buffer.entries.push(Entry { source, arguments });
+                }
+                None => buffer.dropped += 1,
             }
-            None => buffer.dropped += 1,
         });
     }
 
@@ -111,17 +125,17 @@ impl Log {
     }
 }
 
-impl bindings::kitbag::toolkit::log::Host for Log {
-    fn write(&mut self, arguments: Vec<String>) -> wasmtime::Result<()> {
-        let size = arguments.iter().map(|argument| argument.len() + OVERHEAD).sum();
-        self.append(Source::Log, size, || arguments.into_iter().map(parse_or_keep).collect());
-        Ok(())
-    }
+/// What an entry with arguments of these lengths takes from the budget.
+fn cost(lengths: impl IntoIterator<Item = usize>) -> usize {
+    lengths.into_iter().map(|length| length + OVERHEAD).sum::<usize>() + OVERHEAD
 }
 
-/// An argument that is no JSON is kept as the string it is: a log line is never lost to its form.
-fn parse_or_keep(argument: String) -> Value {
-    serde_json::from_str(&argument).unwrap_or(Value::String(argument))
+impl bindings::kitbag::toolkit::log::Host for Log {
+    fn write(&mut self, arguments: Vec<String>) -> wasmtime::Result<()> {
+        let least = cost(arguments.iter().map(String::len));
+        self.append(Source::Log, least, || arguments.iter().map(|text| json_or_string(text)).collect());
+        Ok(())
+    }
 }
 
 /// Links the capability; `log` finds the invocation's log in the store's state.
@@ -161,7 +175,7 @@ impl StdoutStream for Output {
 
 impl Output {
     fn lines(&self) -> Lines {
-        Lines { log: self.log.clone(), source: self.source, unfinished: Vec::new() }
+        Lines::new(self.log.clone(), self.source)
     }
 }
 
@@ -171,38 +185,50 @@ struct Lines {
     log: Log,
     source: Source,
     unfinished: Vec<u8>,
+    is_too_long: bool,
 }
 
 impl Lines {
-    /// A line longer than this is cut into several entries.
-    const LONGEST: usize = 8 * 1024;
+    /// A longer line is left out, and the log says so. It is not cut: a secret that stood across the
+    /// cut would not be found.
+    const LONGEST: usize = 64 << 10;
 
-    fn accept(&mut self, mut bytes: &[u8]) {
-        while !bytes.is_empty() {
-            let room = (Self::LONGEST - self.unfinished.len()).min(bytes.len());
-            let end = bytes[..room].iter().position(|byte| *byte == b'\n');
-            let (piece, rest) = bytes.split_at(end.unwrap_or(room));
-            self.unfinished.extend_from_slice(piece);
-            bytes = rest;
-            if end.is_some() {
-                bytes = &bytes[1..];
-                self.emit();
-            } else if self.unfinished.len() == Self::LONGEST {
+    fn new(log: Log, source: Source) -> Self {
+        Self { log, source, unfinished: Vec::new(), is_too_long: false }
+    }
+
+    fn accept(&mut self, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let line = piece.strip_suffix(b"\n");
+            self.extend(line.unwrap_or(piece));
+            if line.is_some() {
                 self.emit();
             }
         }
     }
 
+    fn extend(&mut self, piece: &[u8]) {
+        self.is_too_long |= self.unfinished.len() + piece.len() > Self::LONGEST;
+        if self.is_too_long {
+            self.unfinished.clear();
+        } else {
+            self.unfinished.extend_from_slice(piece);
+        }
+    }
+
     fn emit(&mut self) {
-        let line = String::from_utf8_lossy(&self.unfinished).into_owned();
+        if std::mem::take(&mut self.is_too_long) {
+            self.log.append_line(self.source, "(a line longer than 64 KiB was left out)");
+        } else {
+            self.log.append_line(self.source, &String::from_utf8_lossy(&self.unfinished));
+        }
         self.unfinished.clear();
-        self.log.append(self.source, line.len(), || vec![Value::String(line)]);
     }
 }
 
 impl Drop for Lines {
     fn drop(&mut self) {
-        if !self.unfinished.is_empty() {
+        if !self.unfinished.is_empty() || self.is_too_long {
             self.emit();
         }
     }
@@ -245,13 +271,15 @@ impl AsyncWrite for Lines {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::bindings::kitbag::toolkit::log::Host as _;
     use super::*;
 
     fn write(log: &mut Log, arguments: &[&str]) {
         log.write(arguments.iter().map(ToString::to_string).collect()).expect("logging never traps");
+    }
+
+    fn texts(entry: &Entry) -> Vec<&str> {
+        entry.arguments.iter().map(|argument| argument.get()).collect()
     }
 
     #[test]
@@ -261,10 +289,17 @@ mod tests {
         write(&mut log, &["\"found\"", "3", "{\"a\":1}", "not json"]);
 
         let transcript = log.take();
-        assert_eq!(
-            transcript.entries[0].arguments,
-            [json!("found"), json!(3), json!({ "a": 1 }), json!("not json")]
-        );
+        assert_eq!(texts(&transcript.entries[0]), ["\"found\"", "3", "{\"a\":1}", "\"not json\""]);
+    }
+
+    #[test]
+    fn an_entry_costs_what_its_json_takes() {
+        let mut log = Log::new(1024);
+
+        write(&mut log, &["\u{1}".repeat(200).as_str()]);
+
+        let transcript = log.take();
+        assert_eq!((transcript.entries.len(), transcript.dropped), (0, 1), "each byte is six in JSON");
     }
 
     #[test]
@@ -293,17 +328,33 @@ mod tests {
     #[test]
     fn output_becomes_lines_and_the_last_one_needs_no_end() {
         let log = Log::new(100_000);
-        let mut lines = Lines { log: log.clone(), source: Source::Stderr, unfinished: Vec::new() };
+        let mut lines = Lines::new(log.clone(), Source::Stderr);
 
         lines.accept(b"one\ntw");
         lines.accept(b"o\n\xff");
-        lines.accept(&vec![b'x'; Lines::LONGEST]);
         drop(lines);
 
         let entries = log.take().entries;
-        let lengths: Vec<_> = entries.iter().map(|entry| entry.arguments[0].as_str().map(str::len)).collect();
-        assert_eq!(entries[1].arguments, [json!("two")]);
-        assert_eq!(lengths.len(), 4);
+        assert_eq!(entries.len(), 3);
+        assert_eq!(texts(&entries[1]), ["\"two\""]);
         assert!(entries.iter().all(|entry| entry.source == Source::Stderr));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_left_out_and_never_cut() {
+        let log = Log::new(1_000_000);
+        let mut lines = Lines::new(log.clone(), Source::Stdout);
+
+        for size in [Lines::LONGEST, Lines::LONGEST + 1] {
+            lines.accept(&vec![b'x'; size - 10]);
+            lines.accept(b"0123456789\n");
+        }
+        lines.accept(&vec![b'y'; Lines::LONGEST]);
+        lines.accept(b"y");
+        drop(lines);
+
+        let lengths: Vec<_> = log.take().entries.iter().map(|entry| texts(entry)[0].len()).collect();
+        let left_out = "\"(a line longer than 64 KiB was left out)\"".len();
+        assert_eq!(lengths, [Lines::LONGEST + 2, left_out, left_out]);
     }
 }

@@ -1,12 +1,15 @@
 //! Talks to a running server over its public API, with the user's own token.
 
+mod lines;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
-use http::{Method, Request, StatusCode, header};
+use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use kitbag_manifest::Problem;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -17,6 +20,7 @@ use super::CliError;
 use super::token::mint;
 use crate::egress::{Egress, EgressError, EgressSettings, Policy};
 use crate::local_mode;
+pub(super) use lines::Lines;
 
 /// Which server to talk to, and as whom.
 #[derive(Args, Clone, Debug)]
@@ -37,6 +41,14 @@ pub(super) struct Client {
     server: Url,
     token: SecretString,
     egress: Egress,
+}
+
+/// Why a request got no good answer.
+pub(super) enum Failed {
+    /// There was none, or the server could not give it: a later try may do better.
+    Unreachable(CliError),
+    /// The server refused the request.
+    Refused(CliError),
 }
 
 /// The body of an error (RFC 9457).
@@ -102,6 +114,12 @@ impl Client {
         self.exchange(Method::DELETE, path, "application/json", Bytes::new()).await.map(drop)
     }
 
+    /// Asks for an answer that comes line by line.
+    pub(super) async fn lines(&self, path: &str) -> Result<Lines, Failed> {
+        let response = self.answer(Method::GET, path, "application/json", Bytes::new()).await?;
+        Ok(Lines::of(response.into_body()))
+    }
+
     async fn exchange(
         &self,
         method: Method,
@@ -109,26 +127,55 @@ impl Client {
         content_type: &str,
         body: Bytes,
     ) -> Result<Bytes, CliError> {
-        let url = self.server.join(path).map_err(|error| CliError::new(error.to_string()))?;
+        let response = self.answer(method, path, content_type, body).await?;
+        Ok(read(response).await?)
+    }
+
+    /// Sends a request and returns the answer, unless the server refuses.
+    async fn answer(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, Failed> {
+        let unusable = |error: &dyn std::fmt::Display| Failed::Refused(CliError::new(error.to_string()));
+        let url = self.server.join(path).map_err(|error| unusable(&error))?;
         let request = Request::builder()
             .method(method)
             .uri(url.as_str())
             .header(header::AUTHORIZATION, format!("Bearer {}", self.token.expose_secret()))
             .header(header::CONTENT_TYPE, content_type)
             .body(Full::new(body))
-            .map_err(|error| CliError::new(error.to_string()))?;
-        let response =
-            self.egress.send(request, &Policy::Operator).await.map_err(|error| self.unreachable(&error))?;
+            .map_err(|error| unusable(&error))?;
+        let response = self.egress.send(request, &Policy::Operator).await;
+        let response = response.map_err(|error| Failed::Unreachable(self.unreachable(&error)))?;
         let status = response.status();
-        let broke_off = |error: hyper::Error| CliError::new(format!("the answer broke off: {error}"));
-        let answer = response.into_body().collect().await.map_err(broke_off)?.to_bytes();
-        if status.is_success() { Ok(answer) } else { Err(refused(status, &answer)) }
+        if status.is_success() {
+            return Ok(response);
+        }
+        let refusal = refused(status, &read(response).await?);
+        let may_pass = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+        Err(if may_pass { Failed::Unreachable(refusal) } else { Failed::Refused(refusal) })
     }
 
     fn unreachable(&self, error: &EgressError) -> CliError {
         CliError::new(format!("cannot reach {}: {error}", self.server))
             .hint("is the server running? `kitbag serve` starts one; --server names another")
     }
+}
+
+impl From<Failed> for CliError {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Unreachable(error) | Failed::Refused(error) => error,
+        }
+    }
+}
+
+async fn read(response: Response<Incoming>) -> Result<Bytes, Failed> {
+    let broke_off = |error| Failed::Unreachable(CliError::new(format!("the answer broke off: {error}")));
+    response.into_body().collect().await.map(http_body_util::Collected::to_bytes).map_err(broke_off)
 }
 
 fn refused(status: StatusCode, body: &[u8]) -> CliError {

@@ -3,6 +3,7 @@
 mod build;
 mod check;
 mod deploy;
+mod logs;
 mod manage;
 mod new;
 
@@ -34,6 +35,8 @@ pub(super) enum Toolkit {
     List(manage::List),
     /// Show one toolkit, its versions and what each changed.
     Show(manage::Show),
+    /// Show what became of a toolkit's calls, and what it logged.
+    Logs(logs::Logs),
     /// Make an earlier version live again.
     Rollback(manage::Rollback),
     /// Remove a toolkit with all its versions.
@@ -49,6 +52,7 @@ impl Toolkit {
             Self::Deploy(command) => command.run().await,
             Self::List(command) => command.run().await,
             Self::Show(command) => command.run().await,
+            Self::Logs(command) => command.run().await,
             Self::Rollback(command) => command.run().await,
             Self::Remove(command) => command.run().await,
         }

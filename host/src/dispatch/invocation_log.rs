@@ -1,47 +1,162 @@
-//! One line in the toolkit's log for each call, with what the guest wrote and how it ended.
+//! What a call leaves behind: a record with what the guest wrote, and a line without any content.
 
-use serde_json::json;
-use tracing::info;
+use std::sync::Arc;
+use std::time::Instant;
 
-use super::reply::Reply;
-use crate::capabilities::log::Transcript;
+use jiff::Timestamp;
+use kitbag_manifest::schema::Schema;
+use tracing::{debug, info};
+
+use super::redact;
+use super::reply::{self, Reply};
+use crate::capabilities::log::{Log, Transcript, json_or_string, json_string};
 use crate::identity::Caller;
-use crate::sandbox::{CallError, Ended, Fault, Report};
+use crate::invocations::{Conclusion, Invocations, Outcome, Record};
+use crate::sandbox::{CallError, Ended, Fault, Report, ToolError};
 use crate::toolkits::Tool;
+use crate::vault::UserSecrets;
 
-/// Writes the line. A call that succeeded and said nothing leaves none.
-pub(super) fn write(tool: &Tool, caller: &Caller, report: &Report, reply: &Reply) {
-    let failed = matches!(reply, Reply::Failure(_));
-    if !failed && report.log == Transcript::default() {
-        return;
-    }
-    let definition = &tool.toolkit.definition;
-    info!(
-        target: "kitbag::toolkit",
-        tool = %tool.definition().name,
-        toolkit.id = %definition.id,
-        toolkit.version = %definition.version,
-        user = %caller.user_id,
-        duration_ms = report.duration.as_secs_f64() * 1e3,
-        outcome = if failed { "failed" } else { "succeeded" },
-        detail = detail(&report.ended),
-        entries = %json!(report.log.entries),
-        dropped = report.log.dropped,
-        "call"
-    );
+/// The target of the line about a call.
+const TARGET: &str = "kitbag::toolkit";
+/// Bytes of text that a record keeps of a failure.
+const DETAIL: usize = 16 << 10;
+/// Bytes of data that a record keeps of a `ToolError`.
+const DATA: usize = 64 << 10;
+
+/// A call under way. Dropped before its end is known, it was cancelled: that is recorded as well.
+pub(super) struct Recording<'a> {
+    invocations: &'a Invocations,
+    tool: &'a Tool,
+    caller: &'a Caller,
+    started: Instant,
+    started_at: Timestamp,
+    written: Option<(Log, Arc<UserSecrets>)>,
+    is_recorded: bool,
 }
 
-/// What the caller is not told.
-fn detail(ended: &Ended) -> Option<String> {
-    match ended {
-        Ended::Returned(_) => None,
-        Ended::Refused(CallError::Tool(error)) => {
-            Some(format!("{} {}", error.message, error.data.as_deref().unwrap_or_default()))
+impl<'a> Recording<'a> {
+    pub(super) fn start(invocations: &'a Invocations, tool: &'a Tool, caller: &'a Caller) -> Self {
+        let (started, started_at) = (Instant::now(), Timestamp::now());
+        Self { invocations, tool, caller, started, started_at, written: None, is_recorded: false }
+    }
+
+    /// Takes note of where the guest writes, and of what must not be in it.
+    pub(super) fn watch(&mut self, log: &Log, secrets: &Arc<UserSecrets>) {
+        self.written = Some((log.clone(), secrets.clone()));
+    }
+
+    pub(super) fn end(mut self, conclusion: Conclusion) {
+        self.record(conclusion);
+    }
+
+    fn record(&mut self, conclusion: Conclusion) {
+        self.is_recorded = true;
+        let definition = &self.tool.toolkit.definition;
+        let record = Record {
+            toolkit: definition.id.clone(),
+            version: definition.version.clone(),
+            tool: self.tool.definition().name.clone(),
+            user: self.caller.user_id.clone(),
+            started_at: self.started_at,
+            duration: self.started.elapsed(),
+            conclusion,
+        };
+        write_line(&record);
+        self.invocations.record(record);
+    }
+}
+
+impl Drop for Recording<'_> {
+    fn drop(&mut self) {
+        if !self.is_recorded {
+            let transcript = self.written.take().map(|(log, secrets)| {
+                let mut transcript = log.take();
+                redact::transcript(secrets.redactor(), &mut transcript);
+                transcript
+            });
+            self.record(cancelled(transcript.unwrap_or_default()));
         }
-        Ended::Refused(CallError::InvalidParams(message) | CallError::Failure(message)) => {
-            Some(message.clone())
+    }
+}
+
+/// What there is to say of a call that nobody waited for.
+fn cancelled(transcript: Transcript) -> Conclusion {
+    Conclusion { transcript, ..Outcome::Cancelled.into() }
+}
+
+/// Turns the end of a call into what the caller sees and what the record keeps; `output` is the
+/// declared schema. Nothing else reads a report.
+pub(super) fn conclude(report: Report, output: Option<&Schema>) -> (Reply, Conclusion) {
+    let reply = reply::from(&report.ended, output);
+    let (outcome, limit) = outcome(&report.ended, &reply);
+    let (detail, data) = untold(&report.ended, &reply);
+    let result_size = match &report.ended {
+        Ended::Returned(result) => result.text.len() + result.structured.as_ref().map_or(0, String::len),
+        Ended::Refused(_) | Ended::Faulted(_) => 0,
+    };
+    let Report { log: transcript, usage, .. } = report;
+    (reply, Conclusion { outcome, limit, detail, data, transcript, usage, result_size })
+}
+
+fn outcome(ended: &Ended, reply: &Reply) -> (Outcome, Option<String>) {
+    let (outcome, limit) = match ended {
+        Ended::Returned(_) if matches!(reply, Reply::Failure(_)) => (Outcome::ToolError, None),
+        Ended::Returned(_) => (Outcome::Succeeded, None),
+        Ended::Refused(CallError::Tool(_)) => (Outcome::ToolError, None),
+        Ended::Refused(CallError::InvalidParams(_)) => (Outcome::InvalidParams, None),
+        Ended::Refused(CallError::Failure(_)) | Ended::Faulted(Fault::Trap(_)) => (Outcome::Failed, None),
+        Ended::Faulted(Fault::Deadline(limit)) => {
+            (Outcome::Deadline, Some(format!("{} s", limit.as_secs_f64())))
         }
-        Ended::Faulted(Fault::Trap(detail)) => Some(detail.clone()),
-        Ended::Faulted(fault) => Some(format!("{fault:?}")),
+        Ended::Faulted(Fault::Limit(limit)) => (Outcome::Limit, Some((*limit).to_owned())),
+        Ended::Faulted(Fault::ResultTooLarge) => (Outcome::Limit, Some("result size".to_owned())),
+    };
+    (outcome, limit)
+}
+
+/// Text and data for the author, most of which the caller is not told.
+fn untold(ended: &Ended, reply: &Reply) -> (Option<String>, Option<Box<serde_json::value::RawValue>>) {
+    match (ended, reply) {
+        (Ended::Refused(CallError::Tool(ToolError { message, data, .. })), _) => (
+            Some(shortened(message, DETAIL)),
+            data.as_deref().map(|data| {
+                if data.len() <= DATA { json_or_string(data) } else { json_string(&shortened(data, DATA)) }
+            }),
+        ),
+        (Ended::Refused(CallError::InvalidParams(text) | CallError::Failure(text)), _)
+        | (Ended::Faulted(Fault::Trap(text)), _) => (Some(shortened(text, DETAIL)), None),
+        (Ended::Returned(_), Reply::Failure(failure)) => (Some(shortened(&failure.error, DETAIL)), None),
+        (Ended::Returned(_), Reply::Success(_)) | (Ended::Faulted(_), _) => (None, None),
+    }
+}
+
+/// The beginning of `text`, at most `most` bytes of it, and a sign where something is missing.
+fn shortened(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        text.to_owned()
+    } else {
+        format!("{}…", &text[..text.floor_char_boundary(most)])
+    }
+}
+
+/// One line for the operator. Nothing that the guest or the caller said is in it.
+fn write_line(record: &Record) {
+    let Record { toolkit, version, tool, user, .. } = record;
+    let (outcome, duration_ms) = (record.conclusion.outcome.as_str(), record.duration.as_secs_f64() * 1e3);
+    if record.conclusion.outcome == Outcome::Succeeded {
+        debug!(target: TARGET, tool, toolkit.id = toolkit, toolkit.version = version, user, duration_ms, outcome, "call");
+    } else {
+        info!(target: TARGET, tool, toolkit.id = toolkit, toolkit.version = version, user, duration_ms, outcome, "call");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_is_cut_between_characters() {
+        assert_eq!(shortened("ab", 2), "ab");
+        assert_eq!(shortened("aé", 2), "a…");
     }
 }

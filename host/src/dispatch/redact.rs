@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::capabilities::log::Transcript;
+use crate::capabilities::log::{Transcript, json_or_string};
 use crate::redaction::Redactor;
 use crate::sandbox::{CallError, Ended, Fault, Report, ToolError, ToolResult};
 
@@ -21,8 +21,11 @@ pub(super) fn report(redactor: &Redactor, mut report: Report) -> Report {
 
 /// Cleans what the guest wrote.
 pub(super) fn transcript(redactor: &Redactor, transcript: &mut Transcript) {
-    let arguments = transcript.entries.iter_mut().flat_map(|entry| &mut entry.arguments);
-    arguments.for_each(|argument| redactor.redact_json(argument));
+    for argument in transcript.entries.iter_mut().flat_map(|entry| &mut entry.arguments) {
+        if let Cow::Owned(clean) = redactor.redact_json_text(argument.get()) {
+            *argument = json_or_string(&clean);
+        }
+    }
 }
 
 fn ended(redactor: &Redactor, ended: &mut Ended) {

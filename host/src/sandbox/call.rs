@@ -54,8 +54,21 @@ pub struct Report {
     pub ended: Ended,
     /// What the guest wrote.
     pub log: Transcript,
+    /// What it sent and received.
+    pub usage: Usage,
     /// From the first instruction of instantiation to the end.
     pub duration: Duration,
+}
+
+/// What a call sent and received over the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Outbound requests.
+    pub requests: u64,
+    /// Bytes of their bodies.
+    pub bytes_out: u64,
+    /// Bytes of the responses' bodies.
+    pub bytes_in: u64,
 }
 
 /// What a call came to.
@@ -139,10 +152,13 @@ impl Runner {
         })
     }
 
-    pub(super) async fn run(self: Arc<Self>, invocation: Invocation) -> Report {
+    pub(super) fn new_log(&self) -> Log {
+        Log::new(self.limits.log)
+    }
+
+    pub(super) async fn run(self: Arc<Self>, invocation: Invocation, log: &Log) -> Report {
         let started = Instant::now();
-        let log = Log::new(self.limits.log);
-        let mut store = self.store(&log, &invocation);
+        let mut store = self.store(log, &invocation);
 
         let deadline = self.limits.call_time;
         let runner = self.clone();
@@ -159,7 +175,7 @@ impl Runner {
         };
 
         // The instance is gone by now: what it wrote without a line end reaches the log only then.
-        Report { ended, log: log.take(), duration: started.elapsed() }
+        Report { ended, log: log.take(), usage: Usage::default(), duration: started.elapsed() }
     }
 
     async fn drive(&self, store: &mut Store<State>, invocation: Invocation) -> wasmtime::Result<Ended> {

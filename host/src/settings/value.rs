@@ -9,13 +9,17 @@ use bytesize::ByteSize;
 use serde::{Deserialize, Deserializer, de};
 use url::Url;
 
-/// A duration: `30s`, `1m 30s`.
+/// A duration: `30s`, `1m 30s`, `7d`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span(Duration);
 
 impl Span {
     pub(super) const fn seconds(seconds: u64) -> Self {
         Self(Duration::from_secs(seconds))
+    }
+
+    pub(super) const fn days(days: u64) -> Self {
+        Self::seconds(days * 24 * 60 * 60)
     }
 
     /// The duration.

@@ -13,6 +13,7 @@ use tracing::{debug, error};
 
 use crate::identity::AuthError;
 use crate::toolkits::ToolkitError;
+use crate::user_config::UserConfigError;
 use crate::vault::VaultError;
 
 /// An error as a client sees it.
@@ -38,6 +39,12 @@ impl WebError {
     /// An error with nothing but a status and a sentence.
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         Self { status, detail: detail.into(), problems: Vec::new(), challenge: None }
+    }
+
+    /// 500 of a database that does not answer; the cause is for the log.
+    pub(super) fn storage(cause: &dyn std::fmt::Display) -> Self {
+        error!(%cause, "storage failed");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The server could not store or read this.")
     }
 
     /// 404 of a path that does not exist.
@@ -96,19 +103,29 @@ impl From<ToolkitError> for WebError {
             ToolkitError::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
             ToolkitError::VersionTaken { .. } | ToolkitError::NoSuchVersion(_) => StatusCode::CONFLICT,
             ToolkitError::Unknown(_) => StatusCode::NOT_FOUND,
-            ToolkitError::Storage(cause) => {
-                error!(%cause, "storage failed");
-                return Self::new(
-                    StatusCode::INTERNAL_SERVER_ERROR,
-                    "The server could not store or read this.",
-                );
-            }
+            ToolkitError::Storage(cause) => return Self::storage(cause),
         };
         match error {
             ToolkitError::Refused(problems) => {
                 Self { problems: problems.0, ..Self::new(status, "The toolkit was refused.") }
             }
             other => Self::new(status, other.to_string()),
+        }
+    }
+}
+
+impl From<UserConfigError> for WebError {
+    fn from(error: UserConfigError) -> Self {
+        match error {
+            UserConfigError::Refused(problems) => Self {
+                problems: problems.0,
+                ..Self::new(
+                    StatusCode::UNPROCESSABLE_ENTITY,
+                    "The settings were refused; nothing is changed.",
+                )
+            },
+            UserConfigError::UnknownToolkit(id) => ToolkitError::Unknown(id).into(),
+            UserConfigError::Storage(cause) => Self::storage(&cause),
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Shared;
 use super::error::WebError;
-use super::toolkits::{find_visible, require_operator};
+use super::toolkits::{require_operator, visible_to};
 use crate::identity::Caller;
 use crate::redaction;
 use crate::vault::{Rotated, SecretStatus};
@@ -28,7 +28,7 @@ pub(super) async fn list(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<Vec<SecretStatus>>, WebError> {
-    let toolkit = find_visible(&shared, &caller, &id)?;
+    let toolkit = visible_to(&shared, &caller, &id)?;
     Ok(Json(shared.vault.list(&caller.user_id, &id, &toolkit.definition.secrets).await?))
 }
 
@@ -69,7 +69,7 @@ pub(super) async fn rotate(
 
 /// The names are few and known: a misspelled one must not swallow a credential.
 fn require_declared(shared: &Shared, caller: &Caller, id: &str, name: &str) -> Result<(), WebError> {
-    let toolkit = find_visible(shared, caller, id)?;
+    let toolkit = visible_to(shared, caller, id)?;
     let declared = &toolkit.definition.secrets;
     if declared.iter().any(|declared| declared == name) {
         return Ok(());

@@ -86,7 +86,7 @@ pub(super) async fn show(
     Path(id): Path<String>,
 ) -> Result<Json<ToolkitRecord>, WebError> {
     if !is_operator(&shared, &caller) {
-        find_visible(&shared, &caller, &id)?;
+        visible_to(&shared, &caller, &id)?;
     }
     Ok(Json(shared.toolkits.record(&id).await?))
 }
@@ -132,14 +132,14 @@ pub(super) async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A live toolkit that the caller may call. Others' private toolkits do not exist, for this caller.
-pub(super) fn find_visible(shared: &Shared, caller: &Caller, id: &str) -> Result<Arc<Live>, WebError> {
+/// The live toolkit, if the caller may see and call it. Others' private toolkits do not exist for them.
+pub(super) fn visible_to(shared: &Shared, caller: &Caller, id: &str) -> Result<Arc<Live>, ToolkitError> {
     let registry = shared.toolkits.registry();
-    let found = registry.get(id).filter(|live| live.is_visible_to(&caller.user_id));
-    found.cloned().ok_or_else(|| ToolkitError::Unknown(id.to_owned()).into())
+    let visible = registry.get(id).filter(|live| live.is_visible_to(&caller.user_id));
+    visible.cloned().ok_or_else(|| ToolkitError::Unknown(id.to_owned()))
 }
 
-fn is_operator(shared: &Shared, caller: &Caller) -> bool {
+pub(super) fn is_operator(shared: &Shared, caller: &Caller) -> bool {
     shared.operators.contains(&caller.user_id)
 }
 

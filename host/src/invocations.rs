@@ -1,0 +1,130 @@
+//! What became of each call: records that are written behind the call's back, kept for a while,
+//! read and followed.
+//!
+//! Invariants:
+//! - a call never waits for its record: what cannot be queued is dropped, and the log says how much;
+//! - what is queued is bounded, for each toolkit and in all;
+//! - the content of a call is read by the user whose call it was, and by nobody else.
+
+mod reading;
+mod record;
+mod retention;
+mod shares;
+mod store;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::{Mutex, oneshot, watch};
+use tokio::task::JoinHandle;
+
+use crate::database::Database;
+pub use reading::{Query, Reading, Scope};
+pub use record::{Conclusion, Outcome, Record};
+pub use retention::RetentionLimits;
+pub use shares::Share;
+pub use store::Logged;
+
+use retention::Retention;
+use shares::Shares;
+use store::Store;
+use writer::{Message, Writer};
+
+/// Bytes of records that may wait to be written, in all.
+const QUEUED: usize = 64 << 20;
+/// Of one toolkit.
+const QUEUED_PER_TOOLKIT: usize = 16 << 20;
+/// Streams that follow a log at the same time, in all.
+const FOLLOWERS: usize = 256;
+/// Of one user.
+const FOLLOWERS_PER_USER: usize = 16;
+
+/// The records of all calls.
+pub struct Invocations {
+    store: Store,
+    queue: UnboundedSender<Message>,
+    room: Shares,
+    lost: Arc<AtomicU64>,
+    committed: watch::Receiver<i64>,
+    followers: Shares,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Invocations {
+    /// Starts to write to `database`, and to remove what is beyond `limits`.
+    pub async fn open(database: Database, limits: RetentionLimits) -> sqlx::Result<Self> {
+        let store = Store::new(database);
+        let (queue, inbox) = unbounded_channel();
+        let (committed, known) = watch::channel(store.newest().await?);
+        let lost = Arc::new(AtomicU64::new(0));
+        let retention = Retention::new(limits);
+        let writer = Writer { store: store.clone(), inbox, committed, lost: lost.clone(), retention };
+        Ok(Self {
+            store,
+            queue,
+            room: Shares::new(QUEUED, QUEUED_PER_TOOLKIT),
+            lost,
+            committed: known,
+            followers: Shares::new(FOLLOWERS, FOLLOWERS_PER_USER),
+            writer: Mutex::new(Some(tokio::spawn(writer.run()))),
+        })
+    }
+
+    /// Queues a record. Where there is no room its content is left out, and where there is still none,
+    /// the record itself.
+    pub fn record(&self, record: Record) {
+        let queued = self.with_room(record).or_else(|record| self.with_room(record.without_content()));
+        let is_kept = queued.is_ok_and(|message| self.queue.send(message).is_ok());
+        if !is_kept {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn with_room(&self, record: Record) -> Result<Message, Record> {
+        match self.room.take(&record.toolkit, record.size()) {
+            Some(room) => Ok(Message::Record(Box::new(record), room)),
+            None => Err(record),
+        }
+    }
+
+    /// Starts to read. Every call that was answered before is in what is read.
+    pub async fn read(&self, query: Query, scope: Scope) -> sqlx::Result<Reading> {
+        self.flush().await;
+        Reading::start(self.store.clone(), self.committed.clone(), query, scope).await
+    }
+
+    /// Whether `user` has called the toolkit.
+    pub async fn has_records_of(&self, toolkit: &str, user: &str) -> sqlx::Result<bool> {
+        self.flush().await;
+        self.store.has_records_of(toolkit, user).await
+    }
+
+    /// A place among those who follow, or nothing where too many do. Dropping it makes room.
+    pub fn follow(&self, user: &str) -> Option<Share> {
+        self.followers.take(user, 1)
+    }
+
+    /// Writes what is queued, and stops writing.
+    pub async fn close(&self) {
+        // A writer that has ended already needs no word.
+        let _ = self.queue.send(Message::Stop);
+        if let Some(writer) = self.writer.lock().await.take() {
+            if let Err(panic) = writer.await {
+                tracing::error!(%panic, "the writer of records panicked");
+            }
+        }
+    }
+
+    /// Waits until everything that was queued so far is committed.
+    async fn flush(&self) {
+        let (done, flushed) = oneshot::channel();
+        if self.queue.send(Message::Flush(done)).is_ok() {
+            // A writer that ends has nothing more to write.
+            let _ = flushed.await;
+        }
+    }
+}

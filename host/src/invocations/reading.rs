@@ -1,0 +1,81 @@
+//! Reading records in the order in which they were committed, and waiting for more.
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use super::store::{Logged, PAGE, Store};
+
+/// Which records of a toolkit to read.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// Id of the toolkit.
+    pub toolkit: String,
+    /// Who reads.
+    pub viewer: String,
+    /// Only calls that ended at this time or later.
+    pub since: Timestamp,
+    /// Only records with a greater id.
+    pub after: i64,
+    /// Of what has been committed, only so many of the newest.
+    pub last: Option<u32>,
+}
+
+/// Whose records a reader sees. The content of other users' calls is in neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The reader's own.
+    Own,
+    /// Everybody's.
+    All,
+}
+
+/// A reader's place among the records.
+///
+/// Invariant: no record is missed and none is read twice. Ids ascend in the order of commits,
+/// because one task writes them all; and the place only moves past what a query was able to see.
+pub struct Reading {
+    store: Store,
+    committed: watch::Receiver<i64>,
+    query: Query,
+    cursor: i64,
+}
+
+impl Reading {
+    pub(super) async fn start(
+        store: Store,
+        committed: watch::Receiver<i64>,
+        query: Query,
+        scope: Scope,
+    ) -> sqlx::Result<Self> {
+        let newest = *committed.borrow();
+        let cursor = match query.last {
+            Some(count) => store.before_last(&query, scope, count).await?.unwrap_or(newest),
+            None => query.after,
+        };
+        Ok(Self { store, committed, query, cursor })
+    }
+
+    /// The newest record that is committed: where reading ends for whoever does not wait for more.
+    pub fn newest(&self) -> i64 {
+        *self.committed.borrow()
+    }
+
+    /// Returns the next records up to `until`, oldest first; none where there are no more for now.
+    pub async fn next_page(&mut self, scope: Scope, until: i64) -> sqlx::Result<Vec<Logged>> {
+        let newest = *self.committed.borrow_and_update();
+        let page = self.store.page(&self.query, scope, self.cursor, until).await?;
+        if let Some(last) = page.last() {
+            self.cursor = last.id;
+        }
+        if page.len() < PAGE {
+            // All that was committed before the query was asked is behind us.
+            self.cursor = self.cursor.max(newest.min(until));
+        }
+        Ok(page)
+    }
+
+    /// Waits until records were committed since the last page, or nobody writes any more.
+    pub async fn more(&mut self) -> Result<(), watch::error::RecvError> {
+        self.committed.changed().await
+    }
+}

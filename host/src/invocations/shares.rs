@@ -1,0 +1,70 @@
+//! Room that many share, so that no one of them can take it all.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A quantity of which each holder may take some; a clone shares it.
+#[derive(Clone)]
+pub(super) struct Shares(Arc<Mutex<Taken>>);
+
+struct Taken {
+    in_all: usize,
+    per_holder: usize,
+    all: usize,
+    holders: HashMap<String, usize>,
+}
+
+/// What one holder has taken; dropping it gives it back.
+pub struct Share {
+    shares: Shares,
+    holder: String,
+    amount: usize,
+}
+
+impl Shares {
+    pub(super) fn new(in_all: usize, per_holder: usize) -> Self {
+        Self(Arc::new(Mutex::new(Taken { in_all, per_holder, all: 0, holders: HashMap::new() })))
+    }
+
+    /// Takes `amount` for `holder`, or nothing where that would be too much.
+    pub(super) fn take(&self, holder: &str, amount: usize) -> Option<Share> {
+        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_holder = taken.holders.get(holder).copied().unwrap_or_default();
+        if taken.all + amount > taken.in_all || of_holder + amount > taken.per_holder {
+            return None;
+        }
+        taken.all += amount;
+        taken.holders.insert(holder.to_owned(), of_holder + amount);
+        Some(Share { shares: self.clone(), holder: holder.to_owned(), amount })
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut taken = self.shares.0.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.all -= self.amount;
+        match taken.holders.get_mut(&self.holder) {
+            Some(amount) if *amount > self.amount => *amount -= self.amount,
+            // The last share takes the entry with it: the map holds only who has something.
+            _ => drop(taken.holders.remove(&self.holder)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_holder_cannot_take_all_and_what_is_given_back_can_be_taken_again() {
+        let shares = Shares::new(10, 6);
+
+        let first = shares.take("a", 6).expect("there is room");
+        assert!(shares.take("a", 1).is_none(), "a has its share");
+        let _second = shares.take("b", 4).expect("there is room");
+        assert!(shares.take("c", 1).is_none(), "nothing is left");
+
+        drop(first);
+        assert!(shares.take("c", 6).is_some(), "what was given back is there again");
+    }
+}

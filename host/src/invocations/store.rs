@@ -1,0 +1,263 @@
+//! The table of records: all SQL about them.
+
+use jiff::Timestamp;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::value::RawValue;
+use sqlx::{AssertSqlSafe, FromRow, SqliteConnection};
+
+use super::reading::{Query, Scope};
+use super::record::Record;
+use crate::database::Database;
+
+/// Records that are read at a time: what one reader holds in memory.
+pub(super) const PAGE: usize = 16;
+/// Rows that are removed at a time: others write between.
+const REMOVED_AT_ONCE: i64 = 500;
+
+#[derive(Clone)]
+pub(super) struct Store(Database);
+
+/// A record as one reader may see it.
+#[derive(FromRow)]
+pub struct Logged {
+    /// Ascends in the order in which records became readable.
+    pub id: i64,
+    toolkit_id: String,
+    version: String,
+    tool: String,
+    user_id: String,
+    started_at: i64,
+    duration: i64,
+    outcome: String,
+    limit_hit: Option<String>,
+    requests: i64,
+    bytes_out: i64,
+    bytes_in: i64,
+    result_size: i64,
+    dropped: i64,
+    detail: Option<String>,
+    data: Option<String>,
+    /// Absent where the content is another user's.
+    entries: Option<String>,
+}
+
+impl Store {
+    pub(super) fn new(database: Database) -> Self {
+        Self(database)
+    }
+
+    /// The newest id, or 0 where there is no record.
+    pub(super) async fn newest(&self) -> sqlx::Result<i64> {
+        sqlx::query_scalar("SELECT COALESCE(MAX(id), 0) FROM invocations").fetch_one(&self.0.readers).await
+    }
+
+    /// Keeps records, in one transaction, and returns the newest id. Those of a toolkit that has been
+    /// removed in the meantime are let go: nobody could read them.
+    pub(super) async fn insert(&self, records: &[Record]) -> sqlx::Result<i64> {
+        let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
+        let mut newest = 0;
+        for record in records {
+            newest = insert(&mut transaction, record).await?.unwrap_or(newest);
+        }
+        transaction.commit().await?;
+        Ok(newest)
+    }
+
+    /// Whether `user` has called the toolkit.
+    pub(super) async fn has_records_of(&self, toolkit: &str, user: &str) -> sqlx::Result<bool> {
+        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM invocations WHERE toolkit_id = ? AND user_id = ?)")
+            .bind(toolkit)
+            .bind(user)
+            .fetch_one(&self.0.readers)
+            .await
+    }
+
+    /// The id before the first of the last `count` records, or nothing where there is none at all.
+    pub(super) async fn before_last(
+        &self,
+        query: &Query,
+        scope: Scope,
+        count: u32,
+    ) -> sqlx::Result<Option<i64>> {
+        let sql = format!(
+            "SELECT MIN(id) - 1 FROM (
+                 SELECT id FROM invocations
+                 WHERE toolkit_id = ?1 AND id > ?2 AND ended_at >= ?3 AND {}
+                 ORDER BY id DESC LIMIT ?5)",
+            whose(scope)
+        );
+        sqlx::query_scalar(AssertSqlSafe(sql))
+            .bind(&query.toolkit)
+            .bind(query.after)
+            .bind(query.since.as_millisecond())
+            .bind(&query.viewer)
+            .bind(count)
+            .fetch_one(&self.0.readers)
+            .await
+    }
+
+    /// The first records after `cursor` and up to `until`, at most [`PAGE`], oldest first.
+    pub(super) async fn page(
+        &self,
+        query: &Query,
+        scope: Scope,
+        cursor: i64,
+        until: i64,
+    ) -> sqlx::Result<Vec<Logged>> {
+        // The content of others stays where it is: it is not even read.
+        let sql = format!(
+            "SELECT id, toolkit_id, version, tool, user_id, started_at, duration, outcome, limit_hit,
+                    requests, bytes_out, bytes_in, result_size, dropped,
+                    CASE WHEN user_id = ?4 THEN detail END AS detail,
+                    CASE WHEN user_id = ?4 THEN data END AS data,
+                    CASE WHEN user_id = ?4 THEN entries END AS entries
+             FROM invocations
+             WHERE toolkit_id = ?1 AND id > ?2 AND ended_at >= ?3 AND id <= ?5 AND {}
+             ORDER BY id LIMIT {PAGE}",
+            whose(scope)
+        );
+        sqlx::query_as(AssertSqlSafe(sql))
+            .bind(&query.toolkit)
+            .bind(cursor)
+            .bind(query.since.as_millisecond())
+            .bind(&query.viewer)
+            .bind(until)
+            .fetch_all(&self.0.readers)
+            .await
+    }
+
+    /// Ids of all toolkits.
+    pub(super) async fn toolkits(&self) -> sqlx::Result<Vec<String>> {
+        sqlx::query_scalar("SELECT id FROM toolkits").fetch_all(&self.0.readers).await
+    }
+
+    /// Removes records of calls that ended before `ended_at`, in milliseconds since 1970.
+    pub(super) async fn remove_before(&self, ended_at: i64) -> sqlx::Result<()> {
+        loop {
+            let removed = sqlx::query(
+                "DELETE FROM invocations WHERE id IN (
+                     SELECT id FROM invocations WHERE ended_at < ? ORDER BY ended_at LIMIT ?)",
+            )
+            .bind(ended_at)
+            .bind(REMOVED_AT_ONCE)
+            .execute(&self.0.writer)
+            .await?;
+            if removed.rows_affected() == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Removes a toolkit's oldest records, so that `count` are left and they take `bytes` at most.
+    pub(super) async fn remove_beyond(&self, toolkit: &str, count: u32, bytes: usize) -> sqlx::Result<()> {
+        let last_too_many: Option<i64> = sqlx::query_scalar(
+            "SELECT id FROM (
+                 SELECT id, ROW_NUMBER() OVER newest_first AS place, SUM(size) OVER newest_first AS total
+                 FROM invocations WHERE toolkit_id = ?
+                 WINDOW newest_first AS (ORDER BY id DESC))
+             WHERE place > ? OR total > ? ORDER BY id DESC LIMIT 1",
+        )
+        .bind(toolkit)
+        .bind(count)
+        .bind(as_i64(bytes))
+        .fetch_optional(&self.0.readers)
+        .await?;
+        let Some(last) = last_too_many else { return Ok(()) };
+        loop {
+            let removed = sqlx::query(
+                "DELETE FROM invocations WHERE id IN (
+                     SELECT id FROM invocations WHERE toolkit_id = ? AND id <= ? ORDER BY id LIMIT ?)",
+            )
+            .bind(toolkit)
+            .bind(last)
+            .bind(REMOVED_AT_ONCE)
+            .execute(&self.0.writer)
+            .await?;
+            if removed.rows_affected() == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The condition for the records that are in scope; the fourth parameter is the reading user.
+fn whose(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Own => "user_id = ?4",
+        // Names the parameter as well, so that both statements take the same.
+        Scope::All => "?4 IS NOT NULL",
+    }
+}
+
+async fn insert(transaction: &mut SqliteConnection, record: &Record) -> sqlx::Result<Option<i64>> {
+    let end = &record.conclusion;
+    let duration = as_i64(record.duration.as_micros());
+    let started_at = record.started_at.as_millisecond();
+    sqlx::query_scalar(
+        "INSERT INTO invocations
+             (toolkit_id, version, tool, user_id, started_at, ended_at, duration, outcome, limit_hit, requests,
+              bytes_out, bytes_in, result_size, dropped, detail, data, entries, size)
+         SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18
+         WHERE EXISTS (SELECT 1 FROM toolkits WHERE id = ?1)
+         RETURNING id",
+    )
+    .bind(&record.toolkit)
+    .bind(&record.version)
+    .bind(&record.tool)
+    .bind(&record.user)
+    .bind(started_at)
+    .bind(started_at + duration / 1000)
+    .bind(duration)
+    .bind(end.outcome.as_str())
+    .bind(&end.limit)
+    .bind(as_i64(end.usage.requests))
+    .bind(as_i64(end.usage.bytes_out))
+    .bind(as_i64(end.usage.bytes_in))
+    .bind(as_i64(end.result_size))
+    .bind(as_i64(end.transcript.dropped))
+    .bind(&end.detail)
+    .bind(end.data.as_ref().map(|data| data.get()))
+    .bind(serde_json::to_string(&end.transcript.entries).map_err(|error| sqlx::Error::Encode(error.into()))?)
+    .bind(as_i64(record.size()))
+    .fetch_optional(transaction)
+    .await
+}
+
+fn as_i64(count: impl TryInto<i64>) -> i64 {
+    count.try_into().unwrap_or(i64::MAX)
+}
+
+impl Serialize for Logged {
+    /// One JSON object. Content that the reader may not see is absent, as is what there is none of.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &self.id)?;
+        map.serialize_entry("toolkit", &self.toolkit_id)?;
+        map.serialize_entry("version", &self.version)?;
+        map.serialize_entry("tool", &self.tool)?;
+        map.serialize_entry("user", &self.user_id)?;
+        let started_at = Timestamp::from_millisecond(self.started_at).unwrap_or_default();
+        map.serialize_entry("startedAt", &started_at.to_string())?;
+        #[expect(clippy::cast_precision_loss, reason = "no call lasts for centuries")]
+        map.serialize_entry("durationMs", &(self.duration as f64 / 1e3))?;
+        map.serialize_entry("outcome", &self.outcome)?;
+        if let Some(limit) = &self.limit_hit {
+            map.serialize_entry("limit", limit)?;
+        }
+        map.serialize_entry("requests", &self.requests)?;
+        map.serialize_entry("bytesOut", &self.bytes_out)?;
+        map.serialize_entry("bytesIn", &self.bytes_in)?;
+        map.serialize_entry("resultSize", &self.result_size)?;
+        if let Some(detail) = &self.detail {
+            map.serialize_entry("detail", detail)?;
+        }
+        for (key, json) in [("data", &self.data), ("entries", &self.entries)] {
+            if let Some(json) = json {
+                let raw: &RawValue = serde_json::from_str(json).map_err(serde::ser::Error::custom)?;
+                map.serialize_entry(key, raw)?;
+            }
+        }
+        map.serialize_entry("dropped", &self.dropped)?;
+        map.end()
+    }
+}

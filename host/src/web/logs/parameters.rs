@@ -1,0 +1,96 @@
+//! Which records a request asks for.
+
+use axum::http::StatusCode;
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+
+use crate::invocations::Query;
+use crate::web::error::WebError;
+
+/// Records that are answered when the request does not say.
+const USUAL: u32 = 100;
+/// What a request may ask for with `limit`.
+const MOST: u32 = 1000;
+
+/// The query string.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::web) struct Parameters {
+    /// A time (RFC 3339) or a duration before now; calls that ended since.
+    since: Option<String>,
+    /// An id; records that came after it.
+    after: Option<i64>,
+    /// Only so many of the newest that there are.
+    limit: Option<u32>,
+    /// Whether to wait for more.
+    #[serde(default)]
+    pub(super) follow: bool,
+}
+
+impl Parameters {
+    /// Without `since`, `after` and `limit`: the last hundred.
+    pub(super) fn query(self, toolkit: &str, viewer: &str) -> Result<Query, WebError> {
+        let refused = |detail: String| WebError::new(StatusCode::BAD_REQUEST, detail);
+        if self.limit.is_some_and(|limit| limit > MOST) {
+            return Err(refused(format!("limit must be at most {MOST}.")));
+        }
+        let since = self.since.as_deref().map(|text| time(text, Timestamp::now()));
+        let since = since.map(|time| {
+            time.ok_or_else(|| {
+                refused(
+                    "since must be a time such as 2026-01-31T12:00:00Z, or a duration such as 10m.".into(),
+                )
+            })
+        });
+        let is_bounded_otherwise = since.is_some() || self.after.is_some();
+        Ok(Query {
+            toolkit: toolkit.to_owned(),
+            viewer: viewer.to_owned(),
+            since: since.transpose()?.unwrap_or(Timestamp::MIN),
+            after: self.after.unwrap_or_default(),
+            last: self.limit.or((!is_bounded_otherwise).then_some(USUAL)),
+        })
+    }
+}
+
+fn time(text: &str, now: Timestamp) -> Option<Timestamp> {
+    text.parse().ok().or_else(|| {
+        let ago = SignedDuration::try_from(humantime::parse_duration(text).ok()?).ok()?;
+        now.checked_sub(ago).ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_a_point_or_a_distance_from_now() {
+        let now: Timestamp = "2026-01-31T12:00:00Z".parse().expect("a time");
+
+        for (text, expected) in [
+            ("2026-01-31T11:00:00Z", Some("2026-01-31T11:00:00Z")),
+            ("2026-01-31T12:00:00+01:00", Some("2026-01-31T11:00:00Z")),
+            ("10m", Some("2026-01-31T11:50:00Z")),
+            ("1d 1h", Some("2026-01-30T11:00:00Z")),
+            ("yesterday", None),
+            ("", None),
+            ("100000000y", None),
+        ] {
+            let expected = expected.map(|time| time.parse().expect("a time"));
+            assert_eq!(time(text, now), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn without_any_bound_the_last_hundred_are_meant() {
+        let query = |parameters: Parameters| parameters.query("a", "ana").expect("it is good");
+
+        assert_eq!(query(Parameters::default()).last, Some(USUAL));
+        let since = query(Parameters { since: Some("1h".into()), ..Parameters::default() });
+        assert_eq!(since.last, None);
+        let after = query(Parameters { after: Some(7), limit: Some(3), ..Parameters::default() });
+        assert_eq!((after.after, after.last), (7, Some(3)));
+        assert!(Parameters { limit: Some(MOST + 1), ..Parameters::default() }.query("a", "ana").is_err());
+    }
+}
