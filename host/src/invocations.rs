@@ -18,9 +18,11 @@ mod writer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use futures::future::OptionFuture;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Mutex, oneshot, watch};
 use tokio::task::JoinHandle;
+use tracing::error;
 
 use crate::database::Database;
 pub use reading::{Query, Reading, Scope};
@@ -77,16 +79,17 @@ impl Invocations {
     /// Queues a record. Where there is no room its content is left out, and where there is still none,
     /// the record itself.
     pub fn record(&self, record: Record) {
-        let queued = self.with_room(record).or_else(|record| self.with_room(record.without_content()));
+        let queued = self.with_room(Box::new(record));
+        let queued = queued.or_else(|record| self.with_room(Box::new(record.without_content())));
         let is_kept = queued.is_ok_and(|message| self.queue.send(message).is_ok());
         if !is_kept {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    fn with_room(&self, record: Record) -> Result<Message, Record> {
+    fn with_room(&self, record: Box<Record>) -> Result<Message, Box<Record>> {
         match self.room.take(&record.toolkit, record.size()) {
-            Some(room) => Ok(Message::Record(Box::new(record), room)),
+            Some(room) => Ok(Message::Record(record, room)),
             None => Err(record),
         }
     }
@@ -112,10 +115,9 @@ impl Invocations {
     pub async fn close(&self) {
         // A writer that has ended already needs no word.
         let _ = self.queue.send(Message::Stop);
-        if let Some(writer) = self.writer.lock().await.take() {
-            if let Err(panic) = writer.await {
-                tracing::error!(%panic, "the writer of records panicked");
-            }
+        let writer = self.writer.lock().await.take();
+        if let Some(Err(panic)) = OptionFuture::from(writer).await {
+            error!(%panic, "the writer of records panicked");
         }
     }
 

@@ -1,7 +1,8 @@
 //! Kitbag: a knowledge base whose toolkits are sandboxed WebAssembly components.
 //!
 //! `docs/architecture.md` has the map. Imports go one way only, in the order of these modules:
-//! `main → cli → app → web → dispatch → toolkits → sandbox → capabilities → vault, identity, egress → database`.
+//! `main → cli → app → web → dispatch → toolkits, invocations, user_config → sandbox → capabilities →
+//! vault, identity, egress → database, redaction`.
 
 pub mod app;
 pub mod capabilities;

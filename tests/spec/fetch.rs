@@ -42,12 +42,12 @@ async fn a_toolkit_reaches_a_host_that_it_lists_and_the_operator_allows() {
 #[tokio::test]
 async fn a_private_address_is_refused_although_it_is_listed_unless_the_operator_allows_it() {
     let upstream = Upstream::start().await;
-    let (kitbag, ana) = probe(|_| {}).await;
+    let (_kitbag, ana) = probe(|_| {}).await;
 
     for url in [upstream.url("/hello"), upstream.named_url("/hello"), "http://169.254.169.254/".to_owned()] {
         ana.fetch(&url).await.assert_tool_error("DestinationIpProhibited");
-        let logged = kitbag.log().call_of("fetch");
-        let entries = logged["entries"].as_str().expect("entries");
+        let logged = ana.logged("probe__fetch").await;
+        let entries = logged["entries"].to_string();
         assert!(entries.contains("requests to private addresses are refused"), "{entries}");
     }
 
@@ -76,8 +76,8 @@ async fn a_toolkit_cannot_reach_a_host_that_it_does_not_list() {
     ] {
         ana.fetch(url).await.assert_tool_error("HttpRequestDenied");
     }
-    let logged = kitbag.log().call_of("fetch");
-    let entries = logged["entries"].as_str().expect("entries");
+    let logged = ana.logged("probe__fetch").await;
+    let entries = logged["entries"].to_string();
     assert!(entries.contains("is not in the toolkit's egress list"), "{entries}");
 
     upstream.assert_untouched();
@@ -103,7 +103,7 @@ async fn another_spelling_of_a_host_is_that_host_and_no_way_around_the_list() {
 #[tokio::test]
 async fn a_response_that_is_too_large_is_cut_off() {
     let upstream = Upstream::start().await;
-    let (kitbag, ana) = probe(|settings| {
+    let (_kitbag, ana) = probe(|settings| {
         loopback_allowed(settings);
         settings.call_response_body = "1000".parse().expect("a size");
     })
@@ -111,8 +111,8 @@ async fn a_response_that_is_too_large_is_cut_off() {
 
     ana.fetch(&upstream.url("/large")).await.assert_tool_error("response body size exceeds limit");
 
-    let logged = kitbag.log().call_of("fetch");
-    assert!(logged["entries"].as_str().expect("entries").contains("larger than 1000 bytes"), "{logged}");
+    let logged = ana.logged("probe__fetch").await;
+    assert!(logged["entries"].to_string().contains("larger than 1000 bytes"), "{logged}");
     assert_eq!(value_of(&ana.fetch(&upstream.url("/hello")).await)["body"], "hello");
 }
 

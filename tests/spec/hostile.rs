@@ -1,7 +1,7 @@
 //! Toolkits that misbehave: each call ends in the right error, and nobody else notices.
 
 use kitbag::settings::Settings;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::{Kitbag, Outcome, Revision, ServerProcess, Upstream, User, eventually, guests};
 
@@ -25,6 +25,11 @@ impl User {
         self.call(&format!("hostile__{tool}"), json!({})).await
     }
 
+    /// The record of the last call of a misbehaviour.
+    async fn record(&self, tool: &str) -> Value {
+        self.logged(&format!("hostile__{tool}")).await
+    }
+
     /// Asserts that the next call is served, by an instance that nothing has touched.
     async fn assert_served(&self) {
         assert_eq!(self.misbehave("remember").await.structured(), &json!({ "calls": 1 }));
@@ -33,7 +38,7 @@ impl User {
 
 #[tokio::test]
 async fn a_crash_is_a_failure_of_that_call_and_of_nothing_else() {
-    let (kitbag, ana) = hostile().await;
+    let (_kitbag, ana) = hostile().await;
 
     for (tool, detail) in
         [("trap", "unreachable"), ("panic", "unreachable"), ("exit", "exit"), ("invalid_utf8", "utf-8")]
@@ -41,7 +46,7 @@ async fn a_crash_is_a_failure_of_that_call_and_of_nothing_else() {
         let outcome = ana.misbehave(tool).await;
 
         outcome.assert_generic_failure();
-        let logged = kitbag.log().call_of(tool);
+        let logged = ana.record(tool).await;
         assert!(logged["detail"].as_str().expect("a detail").to_lowercase().contains(detail), "{logged}");
         ana.assert_served().await;
     }
@@ -49,13 +54,13 @@ async fn a_crash_is_a_failure_of_that_call_and_of_nothing_else() {
 
 #[tokio::test]
 async fn a_panic_message_is_in_the_log_and_nowhere_else() {
-    let (kitbag, ana) = hostile().await;
+    let (_kitbag, ana) = hostile().await;
 
     let outcome = ana.misbehave("panic").await;
 
     assert!(!outcome.raw().contains("PANIC-DETAIL"));
-    let logged = kitbag.log().call_of("panic");
-    assert!(logged["entries"].as_str().expect("entries").contains("PANIC-DETAIL"), "{logged}");
+    let logged = ana.record("panic").await;
+    assert!(logged["entries"].to_string().contains("PANIC-DETAIL"), "{logged}");
     assert_eq!((&logged["user"], &logged["outcome"]), (&json!("ana"), &json!("failed")));
 }
 
@@ -71,25 +76,25 @@ async fn clients_of_both_revisions_get_the_same_envelope() {
 
 #[tokio::test]
 async fn a_handler_that_fails_tells_the_model_nothing_and_the_log_everything() {
-    let (kitbag, ana) = hostile().await;
+    let (_kitbag, ana) = hostile().await;
 
     let outcome = ana.misbehave("failure").await;
 
     outcome.assert_generic_failure();
-    let logged = kitbag.log().call_of("failure");
+    let logged = ana.record("failure").await;
     assert!(logged["detail"].as_str().expect("a detail").contains("SECRET-DETAIL"), "{logged}");
 }
 
 #[tokio::test]
 async fn a_tool_error_speaks_to_the_model_and_its_data_to_the_log() {
-    let (kitbag, ana) = hostile().await;
+    let (_kitbag, ana) = hostile().await;
 
     let outcome = ana.misbehave("tool_error").await;
 
     outcome.assert_retryable("The shop is closed.");
     assert!(!outcome.raw().contains("SECRET-DATA"), "{}", outcome.raw());
-    let logged = kitbag.log().call_of("tool_error");
-    assert!(logged["detail"].as_str().expect("a detail").contains("SECRET-DATA"), "{logged}");
+    let logged = ana.record("tool_error").await;
+    assert!(logged["data"].to_string().contains("SECRET-DATA"), "{logged}");
 }
 
 #[tokio::test]
@@ -233,13 +238,13 @@ async fn handles_to_the_host_run_out() {
 
 #[tokio::test]
 async fn a_log_keeps_what_fits_and_says_how_much_did_not() {
-    let (kitbag, ana) = hostile().await;
+    let (_kitbag, ana) = hostile().await;
 
     for tool in ["log_flood", "stdout_flood", "stdout_one_line"] {
         ana.misbehave(tool).await.text();
 
-        let logged = kitbag.log().call_of(tool);
-        let kept = logged["entries"].as_str().expect("entries").len();
+        let logged = ana.record(tool).await;
+        let kept = logged["entries"].to_string().len();
         assert!((100_000..400_000).contains(&kept), "{tool}: {kept} bytes of 10 MB were kept");
         assert!(logged["dropped"].as_u64() > Some(0), "{tool}");
     }
@@ -248,25 +253,23 @@ async fn a_log_keeps_what_fits_and_says_how_much_did_not() {
 
 #[tokio::test]
 async fn a_line_that_was_begun_is_in_the_log_of_a_call_that_was_stopped() {
-    let (kitbag, ana) = hostile_with(half_a_second).await;
+    let (_kitbag, ana) = hostile_with(half_a_second).await;
 
     ana.misbehave("half_a_line").await.assert_tool_error("ran longer");
 
-    let logged = kitbag.log().call_of("half_a_line");
-    assert!(logged["entries"].as_str().expect("entries").contains("half a line"), "{logged}");
+    let logged = ana.record("half_a_line").await;
+    assert!(logged["entries"].to_string().contains("half a line"), "{logged}");
 }
 
 #[tokio::test]
 async fn what_a_tool_logs_and_prints_is_in_the_log() {
-    let (kitbag, ana) = hostile().await;
+    let (_kitbag, ana) = hostile().await;
 
     ana.misbehave("log_ok").await.text();
 
-    let logged = kitbag.log().call_of("log_ok");
-    let entries: serde_json::Value =
-        serde_json::from_str(logged["entries"].as_str().expect("entries")).expect("they are JSON");
+    let logged = ana.record("log_ok").await;
     assert_eq!(
-        entries,
+        logged["entries"],
         json!([
             { "source": "log", "arguments": ["first entry", { "answer": 42 }] },
             { "source": "log", "arguments": ["second entry, no JSON"] },

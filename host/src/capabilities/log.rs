@@ -91,8 +91,8 @@ impl Log {
     }
 
     /// Appends a line that the host has to say to the author.
-    pub fn note(&self, line: String) {
-        self.append_line(Source::Log, &line);
+    pub fn note(&self, line: impl Into<String>) {
+        self.append_line(Source::Log, &line.into());
     }
 
     /// Returns a stream for standard output or error whose lines become entries.

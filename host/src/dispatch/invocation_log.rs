@@ -123,8 +123,11 @@ fn untold(ended: &Ended, reply: &Reply) -> (Option<String>, Option<Box<serde_jso
                 if data.len() <= DATA { json_or_string(data) } else { json_string(&shortened(data, DATA)) }
             }),
         ),
-        (Ended::Refused(CallError::InvalidParams(text) | CallError::Failure(text)), _)
-        | (Ended::Faulted(Fault::Trap(text)), _) => (Some(shortened(text, DETAIL)), None),
+        (
+            Ended::Refused(CallError::InvalidParams(text) | CallError::Failure(text))
+            | Ended::Faulted(Fault::Trap(text)),
+            _,
+        ) => (Some(shortened(text, DETAIL)), None),
         (Ended::Returned(_), Reply::Failure(failure)) => (Some(shortened(&failure.error, DETAIL)), None),
         (Ended::Returned(_), Reply::Success(_)) | (Ended::Faulted(_), _) => (None, None),
     }

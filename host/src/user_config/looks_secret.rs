@@ -124,7 +124,7 @@ fn is_random(text: &str) -> bool {
     if text.len() < RANDOM_LENGTH || !is_plain {
         return false;
     }
-    let kinds = |kind: fn(&u8) -> bool| text.bytes().filter(|byte| kind(byte)).count();
+    let kinds = |kind: fn(&u8) -> bool| text.bytes().filter(kind).count();
     let digits = kinds(u8::is_ascii_digit);
     let (lower, upper) = (kinds(u8::is_ascii_lowercase), kinds(u8::is_ascii_uppercase));
     // Names of one case may well carry a number; of random characters a good part are digits.

@@ -19,6 +19,14 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
     }
 
+    /// The body as JSON objects, one a line.
+    #[track_caller]
+    pub(crate) fn json_lines(&self) -> Vec<Value> {
+        assert_eq!(self.header("content-type"), Some("application/x-ndjson"));
+        let text = std::str::from_utf8(&self.body).expect("the body is text");
+        text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
+    }
+
     /// The header's value, or nothing where it is absent.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().expect("headers are ASCII"))

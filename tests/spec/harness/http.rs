@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use url::Url;
 
-use super::{Answer, within};
+use super::{Answer, Stream, within};
 
 /// A client without a token.
 #[derive(Clone)]
@@ -50,6 +50,17 @@ impl Http {
             Answer { status: parts.status, headers: parts.headers, body }
         })
         .await
+    }
+}
+
+impl Http {
+    /// Sends a request and reads the answer as it comes.
+    pub(crate) async fn stream(&self, path: &str, headers: HeaderMap) -> Stream {
+        let mut request = Request::new(Full::new(Bytes::new()));
+        *request.uri_mut() = self.url(path).as_str().parse().expect("a URL is a URI");
+        *request.headers_mut() = headers;
+        let response = within("the request", self.egress.send(request, &Policy::Operator)).await;
+        Stream::of(response.expect("the server answers"))
     }
 }
 

@@ -17,18 +17,11 @@ impl Log {
         String::from_utf8_lossy(&self.0.lock().expect("no writer panicked")).into_owned()
     }
 
-    /// The lines about calls, oldest first.
+    /// The lines about calls, oldest first: what the operator sees of them, which is no content.
     pub(crate) fn calls(&self) -> Vec<Value> {
         let text = self.text();
         let events = text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON"));
         events.filter(|event: &Value| event["target"] == "kitbag::toolkit").collect()
-    }
-
-    /// The last line about a call of `tool`.
-    #[track_caller]
-    pub(crate) fn call_of(&self, tool: &str) -> Value {
-        let last = self.calls().into_iter().rfind(|call| call["tool"] == tool);
-        last.unwrap_or_else(|| panic!("no call of {tool} in the log:\n{}", self.text()))
     }
 
     /// What receives a server's events.
@@ -37,7 +30,7 @@ impl Log {
         tracing_subscriber::fmt()
             .json()
             .flatten_event(true)
-            .with_env_filter(EnvFilter::new("warn,kitbag=info,rmcp=error"))
+            .with_env_filter(EnvFilter::new("warn,kitbag=debug,rmcp=error"))
             .with_writer(move || log.clone())
             .finish()
             .into()

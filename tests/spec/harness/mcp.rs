@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use super::{Answer, Http, Outcome, within};
+use super::{Answer, Http, Outcome, Stream, within};
 
 /// A revision of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +121,29 @@ impl User {
         }
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         self.http.send(Method::POST, "/mcp", headers, body.to_string()).await
+    }
+
+    /// The records of a toolkit's calls as this user sees them, oldest first.
+    pub(crate) async fn logs(&self, toolkit: &str) -> Vec<Value> {
+        self.get(&format!("/toolkits/{toolkit}/logs")).await.assert_status(200).json_lines()
+    }
+
+    /// The last record of a tool, by its listed name, as this user sees it.
+    pub(crate) async fn logged(&self, tool: &str) -> Value {
+        let (toolkit, name) = tool.split_once("__").expect("a listed name");
+        let records = self.logs(toolkit).await;
+        let last = records.iter().rfind(|record| record["tool"] == name);
+        last.unwrap_or_else(|| panic!("no call of {tool} in {records:#?}")).clone()
+    }
+
+    /// `PATCH` with a JSON body.
+    pub(crate) async fn patch(&self, path: &str, body: &Value) -> Answer {
+        self.http.send(Method::PATCH, path, self.headers(), body.to_string()).await
+    }
+
+    /// Starts to follow a log.
+    pub(crate) async fn follow(&self, path: &str) -> Stream {
+        self.http.stream(path, self.headers()).await
     }
 
     /// `POST /toolkits`

@@ -9,6 +9,7 @@ use kitbag::local_mode;
 use kitbag::settings::Settings;
 use secrecy::ExposeSecret;
 use serde_json::Value;
+use sqlx::SqlitePool;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
@@ -145,6 +146,14 @@ impl Stopped {
     /// The data directory.
     pub(crate) fn data(&self) -> &Path {
         self.data.path()
+    }
+
+    /// Changes the database by hand, into a state that takes more than the tests' toolkits to reach.
+    pub(crate) async fn alter(&self, sql: &'static str) {
+        let url = format!("sqlite:{}", self.data().join("kitbag.sqlite").display());
+        let database = SqlitePool::connect(&url).await.expect("there is a database");
+        sqlx::query(sql).execute(&database).await.expect("the change is possible");
+        database.close().await;
     }
 
     /// See [`Kitbag::files`].

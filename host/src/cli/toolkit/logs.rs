@@ -110,14 +110,11 @@ impl Logs {
         if self.follow {
             query.append_pair("follow", "true");
         }
-        match seen {
-            Some(id) => {
-                query.append_pair("after", &id.to_string());
-            }
-            None => {
-                query.extend_pairs(self.since.iter().map(|since| ("since", since)));
-                query.extend_pairs(self.limit.iter().map(|limit| ("limit", limit.to_string())));
-            }
+        if let Some(id) = seen {
+            query.append_pair("after", &id.to_string());
+        } else {
+            query.extend_pairs(self.since.iter().map(|since| ("since", since)));
+            query.extend_pairs(self.limit.iter().map(|limit| ("limit", limit.to_string())));
         }
         format!("/toolkits/{}/logs?{}", self.id, query.finish())
     }

@@ -61,9 +61,9 @@ fn harmless(text: &str) -> String {
     let is_harmless = |letter: char| !letter.is_control() || letter == '\n' || letter == '\t';
     text.chars().fold(String::with_capacity(text.len()), |mut out, letter| {
         if is_harmless(letter) {
-            out.push(letter)
+            out.push(letter);
         } else {
-            out.extend(letter.escape_default())
+            out.extend(letter.escape_default());
         }
         out
     })

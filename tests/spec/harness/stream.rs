@@ -1,0 +1,37 @@
+//! An answer that comes line by line, and may never end.
+
+use http::{Response, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use serde_json::Value;
+
+use super::within;
+
+/// An open answer. Dropped, the client goes away.
+pub(crate) struct Stream {
+    pub(crate) status: StatusCode,
+    body: Incoming,
+    received: Vec<u8>,
+}
+
+impl Stream {
+    pub(super) fn of(response: Response<Incoming>) -> Self {
+        Self { status: response.status(), body: response.into_body(), received: Vec::new() }
+    }
+
+    /// The next record, or nothing once the answer is complete.
+    pub(crate) async fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.received.drain(..=end).collect();
+                if line.len() == 1 {
+                    continue;
+                }
+                return Some(serde_json::from_slice(&line).expect("each line is JSON"));
+            }
+            let frame = within("the next line", self.body.frame()).await?;
+            let frame = frame.expect("the answer does not break off");
+            self.received.extend_from_slice(frame.data_ref().expect("nothing but data"));
+        }
+    }
+}

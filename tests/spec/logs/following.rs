@@ -1,0 +1,122 @@
+//! Logs that are followed.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::{assert_bare, hostile};
+use crate::harness::{Stream, eventually, within};
+
+const FOLLOW: &str = "/toolkits/hostile/logs?follow=true";
+
+/// The ids of the next `count` records.
+async fn ids(stream: &mut Stream, count: usize) -> Vec<i64> {
+    let mut ids = Vec::new();
+    while ids.len() < count {
+        let record = stream.next().await.expect("there is more to come");
+        ids.push(record["id"].as_i64().expect("an id"));
+    }
+    ids
+}
+
+#[tokio::test]
+async fn who_follows_gets_what_was_and_what_comes_and_nothing_twice() {
+    const BEFORE: usize = 40;
+    const DURING: usize = 120;
+    let (_kitbag, ana) = hostile().await;
+    for _ in 0..BEFORE {
+        ana.call("hostile__remember", json!({})).await.structured();
+    }
+
+    let calling: Vec<_> = (0..4)
+        .map(|_| {
+            let ana = ana.clone();
+            tokio::spawn(async move {
+                for _ in 0..DURING / 4 {
+                    ana.call("hostile__remember", json!({})).await.structured();
+                }
+            })
+        })
+        .collect();
+    let mut stream = ana.follow(&format!("{FOLLOW}&since=1h")).await;
+    let followed = ids(&mut stream, BEFORE + DURING).await;
+
+    for calls in calling {
+        within("the calls", calls).await.expect("they succeed");
+    }
+    let answer = ana.get("/toolkits/hostile/logs?limit=1000").await.json_lines();
+    let stored: Vec<_> = answer.iter().map(|record| record["id"].as_i64().expect("an id")).collect();
+    assert_eq!(followed, stored);
+    assert_eq!(followed.iter().collect::<BTreeSet<_>>().len(), BEFORE + DURING);
+}
+
+#[tokio::test]
+async fn who_follows_sees_only_what_they_may_see() {
+    let (kitbag, ana) = hostile().await;
+    let (ben, operator) = (kitbag.as_user("ben"), kitbag.as_operator());
+    let mut of_ana = ana.follow(FOLLOW).await;
+    let mut of_operator = operator.follow(FOLLOW).await;
+
+    ben.call("hostile__panic", json!({})).await.assert_generic_failure();
+    ana.call("hostile__log_ok", json!({})).await.text();
+
+    let first = of_ana.next().await.expect("a record");
+    assert_eq!((&first["user"], &first["tool"]), (&json!("ana"), &json!("log_ok")));
+    for user in ["ben", "ana"] {
+        let record = of_operator.next().await.expect("a record");
+        assert_eq!(record["user"], user);
+        assert_bare(&record);
+    }
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_its_toolkit_goes() {
+    let (kitbag, ana) = hostile().await;
+    let mut stream = ana.follow(FOLLOW).await;
+
+    kitbag.as_operator().delete("/toolkits/hostile").await.assert_status(204);
+    // Whoever waits looks again when something was committed.
+    kitbag.deploy(crate::harness::guests::HINTS).await;
+    ana.call("hints__plain", json!({})).await.text();
+
+    assert_eq!(stream.next().await, None);
+}
+
+#[tokio::test]
+async fn a_server_that_stops_does_not_wait_for_those_who_follow() {
+    let (kitbag, ana) = hostile().await;
+    ana.call("hostile__log_ok", json!({})).await.text();
+    let mut streams = Vec::new();
+    for _ in 0..3 {
+        let mut stream = ana.follow(FOLLOW).await;
+        assert!(stream.next().await.is_some());
+        streams.push(stream);
+    }
+
+    let asked = Instant::now();
+    kitbag.stop().await;
+
+    assert!(asked.elapsed() < Duration::from_secs(10), "it took {:?}", asked.elapsed());
+    for mut stream in streams {
+        assert_eq!(stream.next().await, None, "the answer ends as it should");
+    }
+}
+
+#[tokio::test]
+async fn one_user_follows_so_many_logs_and_no_more_until_one_is_left() {
+    let (kitbag, ana) = hostile().await;
+    let mut streams = Vec::new();
+    for _ in 0..16 {
+        let stream = ana.follow(FOLLOW).await;
+        assert_eq!(stream.status, 200);
+        streams.push(stream);
+    }
+
+    ana.get(FOLLOW).await.assert_problem(429, "Too many logs");
+    assert_eq!(kitbag.as_user("ben").follow(FOLLOW).await.status, 200, "others have room");
+    assert_eq!(ana.logs("hostile").await.len(), 0, "reading without following needs none");
+
+    streams.pop();
+    eventually("the place is free", async || ana.follow(FOLLOW).await.status == 200).await;
+}
