@@ -6,7 +6,7 @@
 //! | `/toolkits…` | operators with a token; listing for every signed-in user |
 //! | `/toolkits/{id}/secrets…` | every signed-in user, for own secrets |
 //! | `/vault/rotate` | operators with a token |
-//! | `/toolkits/{id}/logs` | every signed-in user: own calls; whose toolkit it is: all calls |
+//! | `/toolkits/{id}/logs` | every signed-in user: own calls; operators and owners: all, of others no content |
 //! | `/toolkits/{id}/config` | every signed-in user: own settings |
 //! | `/.well-known/…` | anybody: how to sign in |
 //! | `/oauth/…` | anybody, in local mode only: sign in |

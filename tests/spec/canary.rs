@@ -70,12 +70,11 @@ async fn drive(user: &User) -> String {
         for disguise in DISGUISES {
             for way in WAYS {
                 let arguments = json!({ "name": name, "into": way, "as": disguise });
-                replies.push_str(&user.call("probe__leak", arguments).await.raw().to_string());
+                replies.push_str(&user.call("probe__leak", arguments).await.raw());
             }
         }
-        replies
-            .push_str(&user.call("probe__leak_structured", json!({ "name": name })).await.raw().to_string());
-        replies.push_str(&user.call("probe__secret", json!({ "name": name })).await.raw().to_string());
+        replies.push_str(&user.call("probe__leak_structured", json!({ "name": name })).await.raw());
+        replies.push_str(&user.call("probe__secret", json!({ "name": name })).await.raw());
     }
     replies
 }
@@ -98,7 +97,7 @@ async fn no_secret_leaves_the_sandbox_by_any_way() {
     let mut replies = drive(&user).await;
     let echoed = user.call("text__sort_lines", json!({ "text": format!("b\n{ELSEWHERE}\na") })).await;
     assert!(echoed.text().contains("[redacted]"), "{}", echoed.text());
-    replies.push_str(&echoed.raw().to_string());
+    replies.push_str(&echoed.raw());
 
     assert!(replies.contains("the key is [redacted], keep it"), "the guest has the value: {replies}");
     assert_clean("the replies", replies.as_bytes());

@@ -98,7 +98,8 @@ impl Tail {
     /// must not look as if it were.
     async fn next(mut self) -> Option<(io::Result<Bytes>, Option<Self>)> {
         loop {
-            if self.shared.stopping.is_cancelled() {
+            // Who follows can come again; what was asked for once is answered to its end.
+            if self.place.is_some() && (self.shared.stopping.is_cancelled() || self.ends <= Instant::now()) {
                 return None;
             }
             // Asked each time: whoever may no longer see the toolkit's calls stops seeing them.

@@ -73,13 +73,17 @@ pub(crate) fn leak_structured(invocation: &Invocation) -> Outcome {
 fn disguise(secret: &str, encoding: &str) -> String {
     match encoding {
         "json" => json!(secret).to_string(),
-        "escaped" => secret.chars().map(|character| format!("\\u{:04x}", u32::from(character))).collect(),
-        "percent" => secret.bytes().map(percent).collect(),
+        "escaped" => each(secret.chars(), |character| format!("\\u{:04x}", u32::from(character))),
+        "percent" => each(secret.bytes(), percent),
         "base64" => base64(secret.as_bytes()),
-        "hexadecimal" => secret.bytes().map(|byte| format!("{byte:02x}")).collect(),
+        "hexadecimal" => each(secret.bytes(), |byte| format!("{byte:02x}")),
         "capitals" => secret.to_ascii_uppercase(),
         _ => secret.to_owned(),
     }
+}
+
+fn each<T>(parts: impl Iterator<Item = T>, write: impl Fn(T) -> String) -> String {
+    parts.map(write).collect::<Vec<_>>().concat()
 }
 
 fn percent(byte: u8) -> String {
