@@ -123,9 +123,9 @@ impl User {
         self.http.send(Method::POST, "/mcp", headers, body.to_string()).await
     }
 
-    /// The records of a toolkit's calls as this user sees them, oldest first.
+    /// The last thousand records of a toolkit's calls as this user sees them, oldest first.
     pub(crate) async fn logs(&self, toolkit: &str) -> Vec<Value> {
-        self.get(&format!("/toolkits/{toolkit}/logs")).await.assert_status(200).json_lines()
+        self.get(&format!("/toolkits/{toolkit}/logs?limit=1000")).await.assert_status(200).json_lines()
     }
 
     /// The last record of a tool, by its listed name, as this user sees it.

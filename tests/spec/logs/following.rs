@@ -45,8 +45,8 @@ async fn who_follows_gets_what_was_and_what_comes_and_nothing_twice() {
     for calls in calling {
         within("the calls", calls).await.expect("they succeed");
     }
-    let answer = ana.get("/toolkits/hostile/logs?limit=1000").await.json_lines();
-    let stored: Vec<_> = answer.iter().map(|record| record["id"].as_i64().expect("an id")).collect();
+    let records = ana.logs("hostile").await;
+    let stored: Vec<_> = records.iter().map(|record| record["id"].as_i64().expect("an id")).collect();
     assert_eq!(followed, stored);
     assert_eq!(followed.iter().collect::<BTreeSet<_>>().len(), BEFORE + DURING);
 }
