@@ -54,27 +54,28 @@ async fn a_call_leaves_a_record_of_what_it_was_and_what_it_wrote() {
 
 #[tokio::test]
 async fn every_way_in_which_a_call_can_end_has_its_name() {
-    let kitbag = Kitbag::start_with(|settings| {
+    let (_kitbag, ana) = hostile().await;
+    let hasty = Kitbag::start_with(|settings| {
         settings.call_time = "500ms".parse().expect("a duration");
     })
     .await;
-    kitbag.deploy(guests::HOSTILE).await;
-    let ana = kitbag.as_user("ana");
+    hasty.deploy(guests::HOSTILE).await;
+    let hasty_ana = hasty.as_user("ana");
 
-    for (tool, outcome, limit) in [
-        ("remember", "succeeded", None),
-        ("tool_error", "tool-error", None),
-        ("wrong_output", "tool-error", None),
-        ("invalid_params", "invalid-params", None),
-        ("failure", "failed", None),
-        ("trap", "failed", None),
-        ("spin", "deadline", Some("0.5 s")),
-        ("recurse", "limit", Some("stack limit")),
-        ("big_result", "limit", Some("result size")),
+    for (user, tool, outcome, limit) in [
+        (&ana, "remember", "succeeded", None),
+        (&ana, "tool_error", "tool-error", None),
+        (&ana, "wrong_output", "tool-error", None),
+        (&ana, "invalid_params", "invalid-params", None),
+        (&ana, "failure", "failed", None),
+        (&ana, "trap", "failed", None),
+        (&ana, "recurse", "limit", Some("stack limit")),
+        (&ana, "big_result", "limit", Some("result size")),
+        (&hasty_ana, "spin", "deadline", Some("0.5 s")),
     ] {
         let tool = format!("hostile__{tool}");
-        ana.call(&tool, json!({})).await;
-        let record = ana.logged(&tool).await;
+        user.call(&tool, json!({})).await;
+        let record = user.logged(&tool).await;
         assert_eq!((&record["outcome"], record["limit"].as_str()), (&json!(outcome), limit), "{record}");
     }
 }
