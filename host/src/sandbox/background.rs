@@ -8,16 +8,17 @@ use std::future::{Future, pending, poll_fn};
 use std::io;
 use std::panic::resume_unwind;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::JoinHandle;
 use tokio::time::error::Elapsed;
 use tokio::time::{Instant, timeout, timeout_at};
-use tokio_util::task::AbortOnDropHandle;
 use tracing::instrument::WithSubscriber;
 use tracing::warn;
 
@@ -72,20 +73,13 @@ impl Background {
     where
         W: Future<Output: Send> + Send + 'static,
     {
-        let work = Arc::new(Mutex::new(Some(work)));
+        let turn = Arc::new(Turn { work: Mutex::new(Some(work)), is_unwanted: AtomicBool::new(false) });
         let drive = poll_fn({
-            let work = work.clone();
-            move |context| {
-                let mut work = work.lock().unwrap_or_else(PoisonError::into_inner);
-                // Whoever took the work out wants nothing more of it, and is about to say so.
-                let Some(running) = work.as_mut() else { return Poll::Pending };
-                let output = ready!(running.as_mut().poll(context));
-                *work = None;
-                Poll::Ready(output)
-            }
+            let turn = turn.clone();
+            move |context| turn.take(context)
         });
         let runtime = self.0.as_ref().expect("only `drop` takes the runtime");
-        Demoted { work, task: AbortOnDropHandle::new(runtime.spawn(drive.with_current_subscriber())) }
+        Demoted { turn, task: Some(runtime.spawn(drive.with_current_subscriber())), home: Handle::current() }
     }
 }
 
@@ -167,20 +161,57 @@ impl<W: Future> Future for Share<W> {
     }
 }
 
-/// Work that goes on in the background.
-struct Demoted<W: Future> {
-    /// Taken out by whoever ends the work: while it only waits for its turn, it ends at once and on
-    /// the thread of who ends it, however long a thread of the background would take to get to it.
-    work: Arc<Mutex<Option<Pin<Box<W>>>>>,
-    /// Aborted, work that is having its turn ends with it.
-    task: AbortOnDropHandle<W::Output>,
+/// Work in the background: what its owner and the thread that drives it share.
+///
+/// Whoever ends the work takes it out here while it only waits for its turn, and drops it. Work that
+/// is having its turn is handed back after it. So an instance's memory is always given back by the
+/// server's threads: that takes locks that all calls share, and a thread of the background that
+/// holds one may have to wait for the processor as long as anything else wants it.
+struct Turn<W> {
+    work: Mutex<Option<Pin<Box<W>>>>,
+    is_unwanted: AtomicBool,
 }
 
-impl<W: Future> Demoted<W> {
+impl<W: Future> Turn<W> {
+    /// Resolves to the output, or to the work itself once nobody wants it any more.
+    fn take(&self, context: &mut Context<'_>) -> Poll<Result<W::Output, Pin<Box<W>>>> {
+        let polled = self.lock().as_mut().map_or(Poll::Pending, |work| work.as_mut().poll(context));
+        match polled {
+            Poll::Ready(output) => Poll::Ready(Ok(output)),
+            // Only now, with the lock free again: whoever finds it taken has said so before.
+            Poll::Pending if self.is_unwanted.load(Ordering::SeqCst) => {
+                self.lock().take().map_or(Poll::Pending, |work| Poll::Ready(Err(work)))
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Pin<Box<W>>>> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The owner's side of work in the background.
+struct Demoted<W>
+where
+    W: Future<Output: Send> + Send + 'static,
+{
+    turn: Arc<Turn<W>>,
+    /// There until `drop`.
+    task: Option<JoinHandle<Result<W::Output, Pin<Box<W>>>>>,
+    home: Handle,
+}
+
+impl<W> Demoted<W>
+where
+    W: Future<Output: Send> + Send + 'static,
+{
     /// Resolves once the work has ended by itself.
     async fn output(&mut self) -> W::Output {
-        match (&mut self.task).await {
-            Ok(output) => output,
+        let Some(task) = &mut self.task else { return pending().await };
+        match task.await {
+            Ok(Ok(output)) => output,
+            Ok(Err(_unwanted)) => pending().await,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),
                 Err(_cancelled) => pending().await,
@@ -189,28 +220,40 @@ impl<W: Future> Demoted<W> {
     }
 
     /// Ends the work, and waits until it is gone unless that takes too long.
-    async fn stop(&mut self) {
-        if self.take_out().is_none() {
-            self.task.abort();
-            let _gone = timeout(LINGER, &mut self.task).await;
+    async fn stop(mut self) {
+        self.withdraw();
+        if let Some(task) = &mut self.task {
+            let _gone = timeout(LINGER, task).await;
         }
     }
 
-    /// Nothing while the work is having its turn, or has ended.
-    fn take_out(&self) -> Option<Pin<Box<W>>> {
-        self.work.try_lock().ok()?.take()
+    /// Ends work that waits for its turn at once, and work that is having its turn after it.
+    fn withdraw(&self) {
+        self.turn.is_unwanted.store(true, Ordering::SeqCst);
+        if let Ok(mut waiting) = self.turn.work.try_lock() {
+            let waiting = waiting.take();
+            if let Some(task) = &self.task {
+                task.abort();
+            }
+            drop(waiting);
+        }
     }
 }
 
-impl<W: Future> Drop for Demoted<W> {
+impl<W> Drop for Demoted<W>
+where
+    W: Future<Output: Send> + Send + 'static,
+{
     fn drop(&mut self) {
-        drop(self.take_out());
+        self.withdraw();
+        if let Some(task) = self.task.take_if(|task| !task.is_finished()) {
+            self.home.spawn(async move { drop(task.await) });
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
 
     use tokio::task::yield_now;
