@@ -2,7 +2,8 @@
 //!
 //! A request goes `normalise → policy → pool or (resolve → address guard → connect → TLS) → send`.
 //! The URL is normalised once, and what was checked is what is sent: scheme, host and port of the
-//! outgoing request are rebuilt from the checked target, never copied from the caller.
+//! outgoing request are rebuilt from the checked target, never copied from the caller; headers that
+//! speak about the connection are the client's own.
 //!
 //! Invariants:
 //! - no connection is opened to an address that the guard has not seen: names are resolved here,
@@ -10,12 +11,19 @@
 //! - guarded and unguarded requests never share a connection: each has a client and a pool of its own;
 //! - proxy variables of the environment (`HTTPS_PROXY`, …) are not read: a proxy would resolve
 //!   names out of the guard's sight;
-//! - redirects are not followed: a 3xx is an answer like any other.
+//! - redirects are not followed: a 3xx is an answer like any other. Whoever follows one, by
+//!   [`Redirects`], sends each request through here and so through the same policy;
+//! - connections, and all work on them, live on the runtime that the client was built on, whichever
+//!   runtime a request is made on.
 
 mod allowlist;
 mod connector;
 mod error;
 mod guard;
+mod hygiene;
+mod redirects;
+mod repeatable;
+mod resolver;
 mod target;
 #[cfg(test)]
 pub(crate) mod test_server;
@@ -27,34 +35,45 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::HOST;
 use http::{Method, Request, Response, Uri, Version};
 use http_body::Body;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper::rt::Executor;
+use hyper_util::client::legacy::connect::capture_connection;
+use hyper_util::client::legacy::{Client, Error as ClientError};
+use hyper_util::rt::TokioTimer;
 use ipnet::IpNet;
-use tokio::time::timeout;
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+use tokio::time::{error::Elapsed, timeout};
 use url::Url;
 
-pub use self::allowlist::{Allowlist, InvalidEntry};
+pub use self::allowlist::{Allowlist, ApiHost, InvalidEntry};
 pub use self::error::EgressError;
+pub use self::redirects::{Redirects, Step};
+pub use self::repeatable::{Repeatable, Unrepeatable};
 
 use self::connector::Connector;
 use self::guard::AddressGuard;
+use self::resolver::Resolver;
 use self::target::Target;
 
 /// What a body may fail with on its way out.
 pub type BoxError = Box<dyn StdError + Send + Sync>;
 
-type OutgoingBody = UnsyncBoxBody<Bytes, BoxError>;
+/// A request's body on its way out.
+pub type OutgoingBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// How long a connection may wait unused in a pool.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many unused connections a pool keeps per scheme, host and port.
 const IDLE_PER_AUTHORITY: usize = 16;
+
+/// How large the head of a response may be, in bytes, and how many headers it may have.
+const HEAD: usize = 64 << 10;
+const HEADERS: usize = 100;
 
 /// What the operator decides about outbound traffic.
 #[derive(Clone, Debug)]
@@ -76,6 +95,15 @@ impl Default for EgressSettings {
             response_timeout: Duration::from_mins(1),
         }
     }
+}
+
+/// What a caller will wait for one request, where that is shorter than the settings.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timeouts {
+    /// For a connection.
+    pub connect: Option<Duration>,
+    /// From there to the response's head.
+    pub first_byte: Option<Duration>,
 }
 
 /// On whose behalf a request leaves, which decides where it may go.
@@ -107,27 +135,50 @@ pub struct Egress {
     guarded: Client<Connector, OutgoingBody>,
     unguarded: Client<Connector, OutgoingBody>,
     response_timeout: Duration,
+    runtime: Handle,
 }
 
 impl Egress {
-    /// Builds both clients; nothing is resolved or opened before the first request.
+    /// Builds both clients on the runtime that this is called on; nothing is resolved or opened
+    /// before the first request.
     pub fn new(settings: EgressSettings) -> Self {
+        Self::resolving(settings, &Resolver::system())
+    }
+
+    fn resolving(settings: EgressSettings, resolver: &Resolver) -> Self {
+        let runtime = Handle::current();
         let guard = AddressGuard::PublicOr { allowed: settings.allowed_ranges.into() };
+        let connector = |guard| Connector::new(guard, resolver.clone(), settings.connect_timeout);
         Self {
-            guarded: client(guard, settings.connect_timeout),
-            unguarded: client(AddressGuard::Open, settings.connect_timeout),
+            guarded: client(connector(guard), &runtime),
+            unguarded: client(connector(AddressGuard::Open), &runtime),
             response_timeout: settings.response_timeout,
+            runtime,
         }
     }
 
     /// Sends one request and returns as soon as the response's head is there; the body streams.
     ///
-    /// The URI must be absolute. `Host` is derived from it and overrides what the caller set;
-    /// every other header is sent as it is.
+    /// The URI must be absolute. `Host` is derived from it and overrides what the caller set; headers
+    /// about the connection are dropped; every other header is sent as it is.
     pub async fn send<B>(
         &self,
         request: Request<B>,
         policy: &Policy,
+    ) -> Result<Response<Incoming>, EgressError>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        self.send_within(request, policy, Timeouts::default()).await
+    }
+
+    /// As [`send`](Self::send), for a caller with less patience. Dropping the future ends the request.
+    pub async fn send_within<B>(
+        &self,
+        request: Request<B>,
+        policy: &Policy,
+        timeouts: Timeouts,
     ) -> Result<Response<Incoming>, EgressError>
     where
         B: Body<Data = Bytes> + Send + 'static,
@@ -140,11 +191,42 @@ impl Egress {
             Policy::Allowlist(_) | Policy::PublicInternet => &self.guarded,
             Policy::Operator => &self.unguarded,
         };
-        match timeout(self.response_timeout, client.request(request)).await {
+        let exchange = timeout(self.response_timeout, exchange(client.clone(), request, timeouts));
+        let answer = match on(&self.runtime, exchange).await {
+            Ok(answer) => answer.flatten(),
+            Err(source) => return Err(EgressError::Protocol { authority: target.authority(), source }),
+        };
+        match answer {
+            // The client's own bound is that of a buffer, which may grow somewhat beyond.
+            Ok(Ok(response)) if hygiene::size(response.headers()) > HEAD => {
+                Err(EgressError::HeadTooLarge { authority: target.authority() })
+            }
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => Err(EgressError::from_client(error, &target)),
-            Err(_) => Err(EgressError::Timeout { authority: target.authority() }),
+            Err(Elapsed { .. }) => Err(EgressError::Timeout { authority: target.authority() }),
         }
+    }
+
+    /// Sends one request and reads the whole answer, whatever its status: at most `max_bytes` of
+    /// body, `within` this time in all.
+    pub async fn exchange<B>(
+        &self,
+        request: Request<B>,
+        policy: &Policy,
+        max_bytes: usize,
+        within: Duration,
+    ) -> Result<Response<Bytes>, EgressError>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let target = Target::of(request.uri())?;
+        let whole = async {
+            let (head, body) = self.send(request, policy).await?.into_parts();
+            Ok(Response::from_parts(head, read(body, &target, max_bytes).await?))
+        };
+        let late = || EgressError::Timeout { authority: target.authority() };
+        timeout(within, whole).await.unwrap_or_else(|_| Err(late()))
     }
 
     /// Fetches a whole document of at most `max_bytes` within `within`, body included.
@@ -157,7 +239,8 @@ impl Egress {
         max_bytes: usize,
         within: Duration,
     ) -> Result<Bytes, EgressError> {
-        let uri = Uri::try_from(url.as_str()).map_err(|_| EgressError::InvalidUrl { reason: "no URI" })?;
+        let uri =
+            Uri::try_from(url.as_str()).map_err(|_| EgressError::InvalidRequest { reason: "no URI" })?;
         let target = Target::of(&uri)?;
         match timeout(within, self.read_document(uri, &target, policy, max_bytes)).await {
             Ok(result) => result,
@@ -178,13 +261,17 @@ impl Egress {
         if !response.status().is_success() {
             return Err(EgressError::Status { authority: target.authority(), status: response.status() });
         }
-        match Limited::new(response.into_body(), max_bytes).collect().await {
-            Ok(body) => Ok(body.to_bytes()),
-            Err(error) if error.is::<LengthLimitError>() => {
-                Err(EgressError::TooLarge { authority: target.authority(), limit: max_bytes })
-            }
-            Err(error) => Err(EgressError::Protocol { authority: target.authority(), source: error.into() }),
+        read(response.into_body(), target, max_bytes).await
+    }
+}
+
+async fn read(body: Incoming, target: &Target, max_bytes: usize) -> Result<Bytes, EgressError> {
+    match Limited::new(body, max_bytes).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            Err(EgressError::TooLarge { authority: target.authority(), limit: max_bytes })
         }
+        Err(error) => Err(EgressError::Protocol { authority: target.authority(), source: error.into() }),
     }
 }
 
@@ -196,20 +283,73 @@ where
 {
     // CONNECT would ask the far side to open a tunnel to a host that nobody checked.
     if request.method() == Method::CONNECT {
-        return Err(EgressError::InvalidUrl { reason: "CONNECT is not possible" });
+        return Err(EgressError::InvalidRequest { reason: "CONNECT is not possible" });
     }
     let (mut parts, body) = request.into_parts();
+    hygiene::check_length(&parts.headers, &body.size_hint())?;
+    hygiene::tidy(&mut parts.headers);
     parts.uri = target.apply(&parts.uri)?;
-    // A caller's own Host could name a second site behind the checked one; hyper fills in the right one.
-    parts.headers.remove(HOST);
     parts.version = Version::HTTP_11;
     Ok(Request::from_parts(parts, body.map_err(Into::into).boxed_unsync()))
 }
 
-fn client(guard: AddressGuard, connect_timeout: Duration) -> Client<Connector, OutgoingBody> {
-    Client::builder(TokioExecutor::new())
+/// Waits for the connection, and then for the head.
+async fn exchange(
+    client: Client<Connector, OutgoingBody>,
+    mut request: Request<OutgoingBody>,
+    timeouts: Timeouts,
+) -> Result<Result<Response<Incoming>, ClientError>, Elapsed> {
+    let mut connection = capture_connection(&mut request);
+    let mut answer = std::pin::pin!(client.request(request));
+    let connected = async {
+        connection.wait_for_connection_metadata().await;
+    };
+    tokio::select! {
+        biased;
+        answer = &mut answer => return Ok(answer),
+        connected = patiently(timeouts.connect, connected) => connected?,
+    }
+    patiently(timeouts.first_byte, answer).await
+}
+
+async fn patiently<F: Future>(limit: Option<Duration>, future: F) -> Result<F::Output, Elapsed> {
+    match limit {
+        Some(limit) => timeout(limit, future).await,
+        None => Ok(future.await),
+    }
+}
+
+/// Runs a future on a runtime and ends it when this one is dropped.
+async fn on<F>(runtime: &Handle, future: F) -> Result<F::Output, Arc<dyn StdError + Send + Sync>>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    // A set of one, because a set takes its tasks with it.
+    let mut task = JoinSet::new();
+    task.spawn_on(future, runtime);
+    let ended = task.join_next().await.expect("the set has one task");
+    ended.map_err(|error| Arc::new(error) as _)
+}
+
+fn client(connector: Connector, runtime: &Handle) -> Client<Connector, OutgoingBody> {
+    Client::builder(OnRuntime(runtime.clone()))
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE_TIMEOUT)
         .pool_max_idle_per_host(IDLE_PER_AUTHORITY)
-        .build(Connector::new(guard, connect_timeout))
+        .http1_max_buf_size(HEAD)
+        .http1_max_headers(HEADERS)
+        .build(connector)
+}
+
+/// Spawns on one runtime, whichever is the current one.
+#[derive(Clone)]
+struct OnRuntime(Handle);
+
+impl<F> Executor<F> for OnRuntime
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    fn execute(&self, future: F) {
+        drop(self.0.spawn(future));
+    }
 }

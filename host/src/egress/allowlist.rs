@@ -1,4 +1,4 @@
-//! The hosts that a toolkit declared.
+//! The hosts that a toolkit declared: those it may reach, and the one that receives its token.
 
 use std::collections::HashSet;
 
@@ -12,6 +12,13 @@ use super::target::Target;
 pub struct Allowlist {
     entries: HashSet<Entry>,
 }
+
+/// The one host that receives a toolkit's token.
+///
+/// A bare host stands for `https` on port 443, so that the token does not travel in the clear unless
+/// the declaration says so with a port.
+#[derive(Clone, Debug)]
+pub struct ApiHost(Entry);
 
 /// A line of `egress` that names no host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,6 +55,25 @@ impl Allowlist {
         let exact = Entry { host: host.clone(), port: Some(target.port()) };
         self.entries.contains(&exact)
             || (target.has_default_port() && self.entries.contains(&Entry { host, port: None }))
+    }
+}
+
+impl ApiHost {
+    /// Parses `host` or `host:port`, as [`Allowlist::parse`] parses its lines.
+    pub fn parse(declared: &str) -> Result<Self, InvalidEntry> {
+        Entry::parse(declared).map(Self).ok_or_else(|| InvalidEntry { entry: declared.to_owned() })
+    }
+
+    /// Whether a request to `uri` may carry the token.
+    pub fn is(&self, uri: &Uri) -> bool {
+        let Self(Entry { host, port }) = self;
+        Target::of(uri).is_ok_and(|target| {
+            let expected = match port {
+                Some(port) => target.port() == *port,
+                None => target.is_https() && target.has_default_port(),
+            };
+            expected && target.host() == host
+        })
     }
 }
 
@@ -202,6 +228,41 @@ mod tests {
         check("http://0xC0.0.2.7/", true);
         check("http://192.0.519/", true);
         check("http://192.0.2.8/", false);
+    }
+
+    #[track_caller]
+    fn check_api_host(declared: &str, uri: &str, expected: bool) {
+        let is = uri.parse::<Uri>().is_ok_and(|uri| ApiHost::parse(declared).unwrap().is(&uri));
+        assert_eq!(is, expected, "{declared} for {uri}");
+    }
+
+    #[test]
+    fn a_bare_api_host_is_that_host_over_tls_alone() {
+        for uri in ["https://api.example.com/", "https://API.example.com.:443/v1"] {
+            check_api_host("api.example.com", uri, true);
+        }
+        for uri in [
+            "http://api.example.com/",
+            "http://api.example.com:443/",
+            "https://api.example.com:8443/",
+            "https://example.com/",
+            "https://sub.api.example.com/",
+            "https://api.example.com.evil.example/",
+            "https://api.example.com@evil.example/",
+            "https://user@api.example.com/",
+        ] {
+            check_api_host("api.example.com", uri, false);
+        }
+    }
+
+    #[test]
+    fn an_api_host_with_a_port_is_that_port_alone() {
+        check_api_host("127.0.0.1:8080", "http://127.1:8080/", true);
+        check_api_host("api.example.com:80", "http://api.example.com/", true);
+        check_api_host("127.0.0.1:8080", "http://localhost:8080/", false);
+        check_api_host("127.0.0.1:8080", "http://127.0.0.1/", false);
+        check_api_host("api.example.com:8443", "https://api.example.com/", false);
+        assert!(ApiHost::parse("https://api.example.com").is_err());
     }
 
     #[test]

@@ -16,11 +16,12 @@ use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder, Mayb
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::crypto::aws_lc_rs;
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 use tower::Service;
 
 use super::guard::AddressGuard;
+use super::resolver::Resolver;
 use super::{BoxError, EgressError};
 
 /// How long one address may take before the next is tried beside it (RFC 8305, section 5).
@@ -36,12 +37,12 @@ pub(super) struct Connector {
 }
 
 impl Connector {
-    pub(super) fn new(guard: AddressGuard, connect_timeout: Duration) -> Self {
+    pub(super) fn new(guard: AddressGuard, resolver: Resolver, connect_timeout: Duration) -> Self {
         let transport = HttpsConnectorBuilder::new()
             .with_tls_config(tls_config())
             .https_or_http()
             .enable_http1()
-            .wrap_connector(GuardedTcp { guard });
+            .wrap_connector(GuardedTcp { guard, resolver });
         Self { transport, connect_timeout }
     }
 }
@@ -74,6 +75,7 @@ impl Service<Uri> for Connector {
 #[derive(Clone, Debug)]
 struct GuardedTcp {
     guard: AddressGuard,
+    resolver: Resolver,
 }
 
 impl Service<Uri> for GuardedTcp {
@@ -86,15 +88,15 @@ impl Service<Uri> for GuardedTcp {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let guard = self.guard.clone();
-        Box::pin(async move { open(&uri, &guard).await.map(TokioIo::new) })
+        let own = self.clone();
+        Box::pin(async move { open(&uri, &own).await.map(TokioIo::new) })
     }
 }
 
-async fn open(uri: &Uri, guard: &AddressGuard) -> Result<TcpStream, EgressError> {
+async fn open(uri: &Uri, GuardedTcp { guard, resolver }: &GuardedTcp) -> Result<TcpStream, EgressError> {
     let host = uri.host().unwrap_or_default();
     let default_port = if uri.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
-    let mut addresses = resolve(host, uri.port_u16().unwrap_or(default_port)).await?;
+    let mut addresses = resolve(resolver, host, uri.port_u16().unwrap_or(default_port)).await?;
     addresses.retain(|address| guard.permits(address.ip()));
     addresses.truncate(MAX_ADDRESSES);
     if addresses.is_empty() {
@@ -110,15 +112,13 @@ async fn open(uri: &Uri, guard: &AddressGuard) -> Result<TcpStream, EgressError>
 }
 
 /// Turns a host into addresses; a literal is its own address and goes through the same guard.
-async fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, EgressError> {
+async fn resolve(resolver: &Resolver, host: &str, port: u16) -> Result<Vec<SocketAddr>, EgressError> {
     let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
     if let Ok(address) = bare.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, port)]);
     }
-    match lookup_host((host, port)).await {
-        Ok(addresses) => Ok(addresses.collect()),
-        Err(source) => Err(EgressError::Resolve { host: host.to_owned(), source: Arc::new(source) }),
-    }
+    let failed = |source| EgressError::Resolve { host: host.to_owned(), source: Arc::new(source) };
+    resolver.lookup(host, port).await.map_err(failed)
 }
 
 /// Connects to whichever address answers first; each next one starts when its predecessor failed or is slow.

@@ -27,9 +27,9 @@ pub enum EgressError {
         /// The host as requested, after normalisation.
         host: String,
     },
-    /// The URL or the method cannot be sent at all.
+    /// The URL, the method or the headers cannot be sent at all.
     #[error("the request cannot be sent: {reason}")]
-    InvalidUrl {
+    InvalidRequest {
         /// The part that is wrong, without quoting it.
         reason: &'static str,
     },
@@ -57,9 +57,23 @@ pub enum EgressError {
         /// The handshake's failure.
         source: Arc<dyn StdError + Send + Sync>,
     },
+    /// A redirect leads nowhere.
+    #[error("the redirect from {authority} cannot be followed: {reason}")]
+    Redirect {
+        /// Where it came from: host, with its port unless the scheme implies it.
+        authority: String,
+        /// What is wrong with it, without quoting it.
+        reason: &'static str,
+    },
     /// Connecting, or waiting for the answer, took too long.
     #[error("{authority} did not answer in time")]
     Timeout {
+        /// Host, with its port unless the scheme implies it.
+        authority: String,
+    },
+    /// The response's head is larger than the client reads.
+    #[error("the head of the response from {authority} is larger than 64 KiB or has more than 100 headers")]
+    HeadTooLarge {
         /// Host, with its port unless the scheme implies it.
         authority: String,
     },
@@ -96,6 +110,9 @@ impl EgressError {
         while let Some(current) = cause {
             if let Some(own) = current.downcast_ref::<Self>() {
                 return own.clone();
+            }
+            if current.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse_too_large) {
+                return Self::HeadTooLarge { authority: target.authority() };
             }
             cause = current.source();
         }

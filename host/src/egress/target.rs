@@ -37,6 +37,10 @@ impl Target {
         Ok(Self { scheme: scheme.clone(), host, port })
     }
 
+    pub(super) fn is_https(&self) -> bool {
+        self.scheme == Scheme::HTTPS
+    }
+
     pub(super) fn host(&self) -> &Host {
         &self.host
     }
@@ -47,7 +51,7 @@ impl Target {
 
     /// Whether the port is the one that the scheme implies.
     pub(super) fn has_default_port(&self) -> bool {
-        self.port == if self.scheme == Scheme::HTTPS { 443 } else { 80 }
+        self.port == if self.is_https() { 443 } else { 80 }
     }
 
     /// The host, with its port unless the scheme implies it: also the line that grants it in `egress`.
@@ -78,5 +82,5 @@ fn without_trailing_dot(host: Host) -> Result<Host, EgressError> {
 }
 
 fn invalid(reason: &'static str) -> EgressError {
-    EgressError::InvalidUrl { reason }
+    EgressError::InvalidRequest { reason }
 }

@@ -1,13 +1,12 @@
 //! A real HTTP server on loopback for tests: counts and keeps what reached it.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::{Request, Response};
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -17,23 +16,23 @@ use tokio::task::JoinHandle;
 /// Serves until it is dropped; connections included, so that a dropped server is really down.
 pub(crate) struct TestServer {
     address: SocketAddr,
-    requests: Arc<Mutex<Vec<http::request::Parts>>>,
+    received: Arc<Mutex<Vec<(http::request::Parts, Bytes)>>>,
     connections: Arc<AtomicUsize>,
     accepting: JoinHandle<()>,
 }
 
 impl TestServer {
-    /// Answers every request with what `answer` returns for it.
+    /// Answers every request, once it is there whole, with what `answer` returns for its head.
     pub(crate) async fn start<F>(answer: F) -> Self
     where
         F: Fn(&http::request::Parts) -> Response<Full<Bytes>> + Send + Sync + 'static,
     {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let requests = Arc::new(Mutex::new(Vec::new()));
+        let received = Arc::new(Mutex::new(Vec::new()));
         let answer = Arc::new(answer);
         let connections = Arc::new(AtomicUsize::new(0));
-        let (seen, accepted) = (Arc::clone(&requests), Arc::clone(&connections));
+        let (seen, accepted) = (Arc::clone(&received), Arc::clone(&connections));
         let accepting = tokio::spawn(async move {
             let mut open = tokio::task::JoinSet::new();
             loop {
@@ -42,17 +41,21 @@ impl TestServer {
                 accepted.fetch_add(1, Ordering::Relaxed);
                 open.spawn(async move {
                     let service = service_fn(move |request: Request<Incoming>| {
-                        let (parts, _) = request.into_parts();
-                        let response = answer(&parts);
-                        seen.lock().unwrap().push(parts);
-                        async { Ok::<_, Infallible>(response) }
+                        let (answer, seen) = (Arc::clone(&answer), Arc::clone(&seen));
+                        async move {
+                            let (parts, body) = request.into_parts();
+                            let body = body.collect().await?.to_bytes();
+                            let response = answer(&parts);
+                            seen.lock().unwrap().push((parts, body));
+                            Ok::<_, hyper::Error>(response)
+                        }
                     });
                     let connection = hyper::server::conn::http1::Builder::new();
                     connection.serve_connection(TokioIo::new(stream), service).await.ok();
                 });
             }
         });
-        Self { address, requests, connections, accepting }
+        Self { address, received, connections, accepting }
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -66,7 +69,18 @@ impl TestServer {
 
     /// The heads of the requests so far.
     pub(crate) fn requests(&self) -> Vec<http::request::Parts> {
-        self.requests.lock().unwrap().clone()
+        self.received().into_iter().map(|(head, _)| head).collect()
+    }
+
+    /// The requests so far, with their bodies.
+    pub(crate) fn received(&self) -> Vec<(http::request::Parts, Bytes)> {
+        self.received.lock().unwrap().clone()
+    }
+
+    /// What the last request carried under this name.
+    pub(crate) fn last_header(&self, name: &str) -> Option<String> {
+        let (head, _) = self.received().pop()?;
+        head.headers.get(name).map(|value| value.to_str().unwrap().to_owned())
     }
 
     pub(crate) fn connections(&self) -> usize {

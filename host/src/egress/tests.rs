@@ -1,5 +1,10 @@
 //! What only a real socket can show.
 
+mod head;
+mod resolution;
+mod runtime;
+
+use http::header::HOST;
 use http_body_util::Full;
 
 use super::test_server::TestServer;
@@ -111,7 +116,7 @@ async fn a_tunnel_and_a_relative_uri_are_refused() {
     for request in [tunnel, get("/v1"), get("api.example.com:443"), get("ftp://api.example.com/")] {
         let error = egress.send(request, &Policy::Operator).await.unwrap_err();
 
-        assert!(matches!(error, EgressError::InvalidUrl { .. }), "{error}");
+        assert!(matches!(error, EgressError::InvalidRequest { .. }), "{error}");
     }
 }
 

@@ -209,8 +209,8 @@ fn the_local_issuers_public_documents_hold_no_private_part() {
     assert_eq!(local.metadata()["jwks_uri"], "http://127.0.0.1:8787/oauth/jwks");
 }
 
-#[test]
-fn an_issuer_that_is_no_url_is_refused() {
+#[tokio::test]
+async fn an_issuer_that_is_no_url_is_refused() {
     let result = Identity::with_provider(settings(), "id.example", Egress::new(EgressSettings::default()));
 
     assert_eq!(result.unwrap_err(), InvalidSettings::Issuer("id.example".to_owned()));

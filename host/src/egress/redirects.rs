@@ -1,0 +1,274 @@
+//! Redirects, as `fetch` follows them (Fetch Standard, "HTTP-redirect fetch").
+//!
+//! This decides what the next request is and sends nothing: whoever follows a redirect sends each
+//! request through the same policy as the first.
+
+use http::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderValue, LOCATION, PROXY_AUTHORIZATION};
+use http::{Method, Response, StatusCode, Uri};
+use url::Url;
+
+use super::EgressError;
+use super::repeatable::Repeatable;
+use super::target::Target;
+
+/// How many redirects one request follows.
+const MOST: usize = 20;
+
+/// The redirects of one request.
+#[derive(Debug, Default)]
+pub struct Redirects {
+    followed: usize,
+}
+
+/// What a response means for the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It is the answer.
+    Answer,
+    /// The request was changed into the next one, and is to be sent.
+    Follow,
+}
+
+impl Redirects {
+    /// Turns `request` into the one that `response` redirects it to, if it does.
+    pub fn step<T>(&mut self, request: &mut Repeatable, response: &Response<T>) -> Result<Step, EgressError> {
+        let status = response.status();
+        if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
+            return Ok(Step::Answer);
+        }
+        let here = Target::of(&request.head.uri)?;
+        let refused = |reason| EgressError::Redirect { authority: here.authority(), reason };
+        let Some(location) = location(response.headers()).map_err(refused)? else { return Ok(Step::Answer) };
+        let uri = resolve(&here, &request.head.uri, &location).map_err(refused)?;
+        let there = Target::of(&uri).map_err(|error| match error {
+            EgressError::InvalidRequest { reason } => refused(reason),
+            other => other,
+        })?;
+        if self.followed == MOST {
+            return Err(refused("there were twenty before it"));
+        }
+        self.followed += 1;
+
+        if becomes_get(status, &request.head.method) {
+            request.head.method = Method::GET;
+            request.drop_body();
+        }
+        if there != here {
+            for name in [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION] {
+                request.head.headers.remove(name);
+            }
+        }
+        request.head.uri = uri;
+        Ok(Step::Follow)
+    }
+}
+
+fn becomes_get(status: StatusCode, method: &Method) -> bool {
+    match status {
+        StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND => method == Method::POST,
+        StatusCode::SEE_OTHER => method != Method::GET && method != Method::HEAD,
+        _ => false,
+    }
+}
+
+/// Reads the one `Location`; its bytes are UTF-8 or else Latin-1.
+fn location(headers: &HeaderMap) -> Result<Option<String>, &'static str> {
+    let mut values = headers.get_all(LOCATION).iter();
+    let Some(first) = values.next() else { return Ok(None) };
+    if values.any(|other| other != first) {
+        return Err("it names several places");
+    }
+    Ok(Some(text(first)))
+}
+
+fn text(value: &HeaderValue) -> String {
+    let bytes = value.as_bytes();
+    std::str::from_utf8(bytes).map_or_else(|_| bytes.iter().copied().map(char::from).collect(), str::to_owned)
+}
+
+fn resolve(here: &Target, current: &Uri, location: &str) -> Result<Uri, &'static str> {
+    const UNPARSABLE: &str = "its Location is no URL";
+
+    let base = here.apply(current).map_err(|_| UNPARSABLE)?;
+    let base = Url::parse(&base.to_string()).map_err(|_| UNPARSABLE)?;
+    let mut url = base.join(location).map_err(|_| UNPARSABLE)?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err("only http and https are possible");
+    }
+    // A fragment is for the reader of the answer and never sent.
+    url.set_fragment(None);
+    Uri::try_from(url.as_str()).map_err(|_| UNPARSABLE)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::Request;
+    use http_body_util::Full;
+
+    use super::*;
+
+    const HERE: &str = "https://api.example.com/v1/things?page=2";
+
+    fn request(method: &str, uri: &str) -> Repeatable {
+        let request = Request::builder()
+            .method(method)
+            .uri(uri)
+            .header("authorization", "Bearer mine")
+            .header("cookie", "a=b")
+            .header("content-type", "text/plain")
+            .header("content-encoding", "identity")
+            .header("content-language", "en")
+            .header("content-location", "/x")
+            .header("content-length", "4")
+            .header("x-kept", "1");
+        Repeatable::new(request.body(Full::new(Bytes::from("body"))).unwrap()).unwrap()
+    }
+
+    fn redirect(status: u16, locations: &[&[u8]]) -> Response<()> {
+        let mut response = Response::new(());
+        *response.status_mut() = StatusCode::from_u16(status).unwrap();
+        for location in locations {
+            response.headers_mut().append(LOCATION, HeaderValue::from_bytes(location).unwrap());
+        }
+        response
+    }
+
+    fn step(request: &mut Repeatable, status: u16, location: &str) -> Result<Step, EgressError> {
+        Redirects::default().step(request, &redirect(status, &[location.as_bytes()]))
+    }
+
+    #[track_caller]
+    fn check(location: &str, expected: &str) {
+        let mut request = request("GET", HERE);
+        let step = step(&mut request, 302, location);
+        assert_eq!(step.unwrap(), Step::Follow, "{location}");
+        assert_eq!(request.head.uri, expected.parse::<Uri>().unwrap(), "{location}");
+    }
+
+    #[test]
+    fn a_location_is_read_as_a_browser_reads_it() {
+        check("other", "https://api.example.com/v1/other");
+        check("/other?x=1", "https://api.example.com/other?x=1");
+        check("?page=3", "https://api.example.com/v1/things?page=3");
+        check("../../..", "https://api.example.com/");
+        check("", HERE);
+        check("#part", HERE);
+        check("https://api.example.com/a#part", "https://api.example.com/a");
+        check("//cdn.example.com/a", "https://cdn.example.com/a");
+        check("http://CDN.example.com:80/a b", "http://cdn.example.com/a%20b");
+        check("\\\\cdn.example.com\\a", "https://cdn.example.com/a");
+        check("/ü", "https://api.example.com/%C3%BC");
+        check("http://127.1/", "http://127.0.0.1/");
+    }
+
+    #[test]
+    fn a_location_in_latin_1_is_read_too() {
+        let mut request = request("GET", HERE);
+
+        Redirects::default().step(&mut request, &redirect(301, &[b"/\xfc"])).unwrap();
+
+        assert_eq!(request.head.uri.path(), "/%C3%BC");
+    }
+
+    #[test]
+    fn a_redirect_without_a_place_is_an_answer() {
+        for response in
+            [redirect(302, &[]), redirect(300, &[b"/"]), redirect(304, &[b"/"]), redirect(200, &[b"/"])]
+        {
+            let mut request = request("POST", HERE);
+
+            assert_eq!(Redirects::default().step(&mut request, &response).unwrap(), Step::Answer);
+            assert_eq!((request.head.method.as_str(), request.head.uri), ("POST", HERE.parse().unwrap()));
+        }
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_gone_to_is_an_error() {
+        for location in [
+            "ftp://api.example.com/",
+            "file:///etc/passwd",
+            "javascript:alert(1)",
+            "data:text/plain,x",
+            "https://",
+            "https://user:pass@api.example.com/",
+            "https://api.example.com@evil.example/",
+            "https://api.example.com:0/",
+            "https://api.example.com:65536/",
+            "https://a..example.com/",
+            "https://exa mple.com/",
+        ] {
+            let error = step(&mut request("GET", HERE), 302, location).unwrap_err();
+
+            assert!(matches!(error, EgressError::Redirect { .. }), "{location}: {error}");
+            assert!(error.to_string().contains("api.example.com"), "{error}");
+        }
+        let two = redirect(302, &[b"/a", b"/b"]);
+        assert!(Redirects::default().step(&mut request("GET", HERE), &two).is_err());
+        let same = redirect(302, &[b"/a", b"/a"]);
+        assert_eq!(Redirects::default().step(&mut request("GET", HERE), &same).unwrap(), Step::Follow);
+    }
+
+    #[tokio::test]
+    async fn a_method_is_kept_or_becomes_get_by_the_status() {
+        for (status, method, expected) in [
+            (301, "POST", "GET"),
+            (302, "POST", "GET"),
+            (303, "POST", "GET"),
+            (303, "PUT", "GET"),
+            (303, "DELETE", "GET"),
+            (303, "HEAD", "HEAD"),
+            (301, "PUT", "PUT"),
+            (302, "PATCH", "PATCH"),
+            (302, "HEAD", "HEAD"),
+            (307, "POST", "POST"),
+            (308, "PUT", "PUT"),
+        ] {
+            let mut request = request(method, HERE);
+
+            step(&mut request, status, "/next").unwrap();
+
+            let headers = &request.head.headers;
+            assert_eq!(request.head.method, expected, "{status} {method}");
+            assert!(headers.contains_key(AUTHORIZATION) && headers.contains_key("x-kept"));
+            let described = headers.keys().filter(|name| name.as_str().starts_with("content-")).count();
+            assert_eq!(described, if method == expected { 5 } else { 0 }, "{status} {method}");
+            let body =
+                http_body_util::BodyExt::collect(request.next().await.unwrap().into_body()).await.unwrap();
+            assert_eq!(body.to_bytes(), if method == expected { "body" } else { "" }, "{status} {method}");
+        }
+    }
+
+    #[test]
+    fn credentials_stay_with_their_origin() {
+        for (location, kept) in [
+            ("/next", true),
+            ("https://API.example.com.:443/next", true),
+            ("http://api.example.com/next", false),
+            ("https://api.example.com:8443/next", false),
+            ("https://other.example.com/next", false),
+        ] {
+            let mut request = request("GET", HERE);
+            request.head.headers.insert(PROXY_AUTHORIZATION, HeaderValue::from_static("Basic eDp5"));
+
+            step(&mut request, 307, location).unwrap();
+
+            for name in ["authorization", "cookie", "proxy-authorization"] {
+                assert_eq!(request.head.headers.contains_key(name), kept, "{name} to {location}");
+            }
+            assert!(request.head.headers.contains_key("x-kept"));
+        }
+    }
+
+    #[test]
+    fn the_twenty_first_redirect_is_an_error() {
+        let (mut redirects, mut request) = (Redirects::default(), request("GET", HERE));
+
+        for _ in 0..MOST {
+            assert_eq!(redirects.step(&mut request, &redirect(302, &[b"/again"])).unwrap(), Step::Follow);
+        }
+
+        assert!(redirects.step(&mut request, &redirect(302, &[b"/again"])).is_err());
+        assert_eq!(redirects.step(&mut request, &redirect(200, &[])).unwrap(), Step::Answer);
+    }
+}

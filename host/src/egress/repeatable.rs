@@ -1,0 +1,312 @@
+//! A request that can be sent again: what its body was is remembered while it streams.
+
+use std::mem;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{self, HeaderName};
+use http::request::Parts;
+use http::{Method, Request};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::{BodyExt, Empty, Full};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::hygiene::content_length;
+use super::{BoxError, EgressError, OutgoingBody};
+
+/// How much of a body is remembered, in bytes; a larger one can be sent once.
+const REMEMBERED: usize = 1 << 20;
+
+/// How long an answer waits for the rest of its request: servers may refuse before they have read
+/// all of a body that is still on its way out.
+const REST: Duration = Duration::from_secs(1);
+
+/// What describes a body and goes with it (Fetch Standard, "request-body-header name").
+const OF_THE_BODY: [HeaderName; 5] = [
+    header::CONTENT_ENCODING,
+    header::CONTENT_LANGUAGE,
+    header::CONTENT_LENGTH,
+    header::CONTENT_LOCATION,
+    header::CONTENT_TYPE,
+];
+
+/// A request to send, and perhaps to send again.
+#[derive(Debug)]
+pub struct Repeatable {
+    pub(super) head: Parts,
+    body: Content,
+}
+
+/// Why a body cannot be sent a second time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unrepeatable {
+    /// It is larger than what is remembered.
+    #[error("its body is larger than {} KiB and cannot be sent again", REMEMBERED >> 10)]
+    TooLarge,
+    /// The answer came before its end.
+    #[error("its body had not been sent whole and cannot be sent again")]
+    Unfinished,
+    /// It ended in trailers.
+    #[error("its body had trailers and cannot be sent again")]
+    Trailers,
+}
+
+#[derive(Debug)]
+enum Content {
+    Nothing,
+    /// The declared length, in bytes, comes first.
+    Unsent(Option<u64>, OutgoingBody),
+    Sent(watch::Receiver<Record>),
+}
+
+impl Repeatable {
+    /// Prepares a request. One whose `Content-Length` is malformed is refused.
+    pub fn new<B>(request: Request<B>) -> Result<Self, EgressError>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let (head, body) = request.into_parts();
+        let length = content_length(&head.headers)?;
+        // The client sends no body of unknown length with these methods, and none of length 0.
+        let bodiless =
+            length == Some(0) || (length.is_none() && [Method::GET, Method::HEAD].contains(&head.method));
+        let body = if bodiless || body.is_end_stream() {
+            Content::Nothing
+        } else {
+            Content::Unsent(length, body.map_err(Into::into).boxed_unsync())
+        };
+        Ok(Self { head, body })
+    }
+
+    /// Returns the head as it will be sent next.
+    pub fn head(&self) -> &Parts {
+        &self.head
+    }
+
+    /// Returns the request to send now: the body streams the first time, and is repeated after that.
+    /// Waits a second at most for the rest of a body that is on its way.
+    pub async fn next(&mut self) -> Result<Request<OutgoingBody>, Unrepeatable> {
+        let body = match mem::replace(&mut self.body, Content::Nothing) {
+            Content::Nothing => empty(),
+            Content::Unsent(length, body) => {
+                let (memory, record) = watch::channel(Record::default());
+                self.body = Content::Sent(record);
+                Recorded { body, length, memory }.boxed_unsync()
+            }
+            Content::Sent(mut record) => {
+                // Either error leaves the record as it is: too late, or the client gave up the body.
+                let _ = timeout(REST, record.wait_for(Record::is_settled)).await;
+                let body = record.borrow().whole()?;
+                self.body = Content::Sent(record);
+                Full::new(body).map_err(|never| match never {}).boxed_unsync()
+            }
+        };
+        let mut request = Request::new(body);
+        *request.method_mut() = self.head.method.clone();
+        *request.uri_mut() = self.head.uri.clone();
+        *request.headers_mut() = self.head.headers.clone();
+        Ok(request)
+    }
+
+    /// Drops the body and what describes it.
+    pub(super) fn drop_body(&mut self) {
+        self.body = Content::Nothing;
+        for name in OF_THE_BODY {
+            self.head.headers.remove(name);
+        }
+    }
+}
+
+fn empty() -> OutgoingBody {
+    Empty::new().map_err(|never| match never {}).boxed_unsync()
+}
+
+/// What was sent of a body so far.
+#[derive(Debug, Default)]
+struct Record {
+    chunks: Vec<Bytes>,
+    size: usize,
+    end: Option<Result<(), Unrepeatable>>,
+}
+
+impl Record {
+    fn keep(&mut self, chunk: &Bytes, length: Option<u64>) {
+        self.size += chunk.len();
+        if self.size > REMEMBERED {
+            self.chunks = Vec::new();
+            self.end = Some(Err(Unrepeatable::TooLarge));
+        } else {
+            self.chunks.push(chunk.clone());
+            // The client does not ask for the end of a body whose length it knows.
+            if length == Some(self.size as u64) {
+                self.end = Some(Ok(()));
+            }
+        }
+    }
+
+    /// The first end counts: trailers are followed by an ordinary one.
+    fn end(&mut self, end: Result<(), Unrepeatable>) {
+        self.end.get_or_insert(end);
+    }
+
+    fn is_settled(&self) -> bool {
+        self.end.is_some()
+    }
+
+    fn whole(&self) -> Result<Bytes, Unrepeatable> {
+        self.end.unwrap_or(Err(Unrepeatable::Unfinished))?;
+        let mut whole = BytesMut::with_capacity(self.size);
+        self.chunks.iter().for_each(|chunk| whole.extend_from_slice(chunk));
+        Ok(whole.freeze())
+    }
+}
+
+/// Streams a body and remembers it.
+struct Recorded {
+    body: OutgoingBody,
+    /// As declared, in bytes.
+    length: Option<u64>,
+    memory: watch::Sender<Record>,
+}
+
+impl Body for Recorded {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let frame = std::task::ready!(Pin::new(&mut self.body).poll_frame(context));
+        let length = self.length;
+        match &frame {
+            Some(Ok(frame)) => match frame.data_ref() {
+                Some(chunk) => {
+                    self.memory.send_modify(|record| record.keep(chunk, length));
+                    let size = self.memory.borrow().size as u64;
+                    if length.is_some_and(|length| size > length) {
+                        return Poll::Ready(Some(Err("the body is longer than its Content-Length".into())));
+                    }
+                }
+                None => self.memory.send_modify(|record| record.end(Err(Unrepeatable::Trailers))),
+            },
+            Some(Err(_)) => self.memory.send_modify(|record| record.end(Err(Unrepeatable::Unfinished))),
+            None => self.memory.send_modify(|record| record.end(Ok(()))),
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::stream;
+    use http::HeaderMap;
+    use http_body_util::StreamBody;
+
+    use super::*;
+
+    type Frames = Vec<Frame<Bytes>>;
+
+    fn post(frames: Frames) -> Repeatable {
+        let frames = stream::iter(frames.into_iter().map(Ok::<_, BoxError>));
+        Repeatable::new(Request::post("http://api.example/").body(StreamBody::new(frames)).unwrap()).unwrap()
+    }
+
+    fn data(size: usize) -> Frame<Bytes> {
+        Frame::data(Bytes::from(vec![b'x'; size]))
+    }
+
+    async fn sent(request: &mut Repeatable) -> Bytes {
+        request.next().await.unwrap().into_body().collect().await.unwrap().to_bytes()
+    }
+
+    #[tokio::test]
+    async fn a_body_is_repeated_byte_for_byte() {
+        let mut request = post(vec![data(3), Frame::data("yz".into())]);
+
+        for _ in 0..3 {
+            assert_eq!(sent(&mut request).await, "xxxyz");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_is_remembered_up_to_a_mebibyte() {
+        let mut whole = post(vec![data(REMEMBERED - 1), data(1)]);
+        let mut larger = post(vec![data(REMEMBERED), data(1)]);
+
+        assert_eq!((sent(&mut whole).await.len(), sent(&mut whole).await.len()), (REMEMBERED, REMEMBERED));
+        assert_eq!(sent(&mut larger).await.len(), REMEMBERED + 1);
+        assert_eq!(larger.next().await.unwrap_err(), Unrepeatable::TooLarge);
+    }
+
+    #[tokio::test]
+    async fn a_body_with_trailers_is_sent_once() {
+        let mut request = post(vec![data(1), Frame::trailers(HeaderMap::new())]);
+
+        sent(&mut request).await;
+
+        assert_eq!(request.next().await.unwrap_err(), Unrepeatable::Trailers);
+    }
+
+    #[tokio::test]
+    async fn a_body_that_was_given_up_is_not_repeated() {
+        let mut request = post(vec![data(1), data(1)]);
+
+        let mut body = request.next().await.unwrap().into_body();
+        body.frame().await.unwrap().unwrap();
+        drop(body);
+
+        assert_eq!(request.next().await.unwrap_err(), Unrepeatable::Unfinished);
+    }
+
+    #[tokio::test]
+    async fn the_rest_of_a_body_is_waited_for() {
+        let (chunks, arriving) = tokio::sync::mpsc::unbounded_channel();
+        let stream = stream::unfold(arriving, async |mut arriving| {
+            let chunk: Bytes = arriving.recv().await?;
+            Some((Ok::<_, BoxError>(Frame::data(chunk)), arriving))
+        });
+        let request = Request::post("http://api.example/").body(StreamBody::new(Box::pin(stream))).unwrap();
+        let mut request = Repeatable::new(request).unwrap();
+        let body = request.next().await.unwrap().into_body();
+
+        let sending = tokio::spawn(body.collect());
+        let repeated = tokio::spawn(async move { sent(&mut request).await });
+        tokio::task::yield_now().await;
+        chunks.send("late".into()).unwrap();
+        drop(chunks);
+
+        assert_eq!(repeated.await.unwrap(), "late");
+        sending.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_declared_length_ends_the_record_and_more_bytes_fail() {
+        let request = |length: u64| {
+            let mut request = post(vec![data(3), data(1)]);
+            let Content::Unsent(declared, _) = &mut request.body else { panic!("it was not sent yet") };
+            *declared = Some(length);
+            request
+        };
+        let (mut exact, mut longer) = (request(3), request(2));
+
+        let mut body = exact.next().await.unwrap().into_body();
+        body.frame().await.unwrap().unwrap();
+        drop(body);
+
+        assert_eq!(sent(&mut exact).await, "xxx");
+        assert!(longer.next().await.unwrap().into_body().collect().await.is_err());
+    }
+}
