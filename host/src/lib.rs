@@ -13,6 +13,7 @@ pub mod egress;
 pub mod identity;
 pub mod invocations;
 pub mod local_mode;
+pub mod outbound_auth;
 mod private_file;
 pub mod redaction;
 pub mod sandbox;

@@ -16,7 +16,6 @@ use std::ops::Range;
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
-use thiserror::Error;
 
 /// Values shorter than this, in bytes, are left alone: `42` or `de` would blank out half of every text.
 pub const SHORTEST: usize = 6;
@@ -24,45 +23,50 @@ pub const SHORTEST: usize = 6;
 /// What stands where a value stood.
 pub const REPLACEMENT: &str = "[redacted]";
 
+/// How much of a form, in bytes, is looked for at once. Where that much stands, the rest is compared.
+const HEAD: usize = 32;
+/// Bytes that may be compared for each byte of a text, before it is given up and redacted whole. Only
+/// a text and a value that were made for each other come near it.
+const PATIENCE: usize = 256;
+
 /// Finds the values of a set of secrets in text, in time linear in the text.
 #[derive(Default)]
 pub struct Redactor {
-    /// Nothing, when there is nothing to find.
-    values: Option<AhoCorasick>,
+    /// What values look like, in lower case.
+    forms: Vec<String>,
+    /// Finds their heads, each under the index of its form; nothing, when there is nothing to find.
+    heads: Option<AhoCorasick>,
 }
 
-/// The values are too many, or too large, to look for.
-#[derive(Debug, Error)]
-#[error("the secrets are too large to be redacted")]
-pub struct TooLarge;
-
 impl Redactor {
-    /// Prepares to find `values`. Takes time and memory in proportion to their size.
-    pub fn new<'a>(values: impl IntoIterator<Item = &'a SecretString>) -> Result<Self, TooLarge> {
-        let mut patterns = BTreeSet::new();
+    /// Prepares to find `values`.
+    pub fn new<'a>(values: impl IntoIterator<Item = &'a SecretString>) -> Self {
+        let mut forms = BTreeSet::new();
         for value in values {
-            encodings::add_all(value.expose_secret(), &mut patterns);
+            encodings::add_all(value.expose_secret(), &mut forms);
         }
-        if patterns.is_empty() {
-            return Ok(Self::default());
+        if forms.is_empty() {
+            return Self::default();
         }
-        let values = AhoCorasickBuilder::new()
+        let forms: Vec<_> = forms.into_iter().collect();
+        let heads = AhoCorasickBuilder::new()
             .ascii_case_insensitive(true)
             .match_kind(MatchKind::Standard)
             .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(patterns)
-            .map_err(|_| TooLarge)?;
-        Ok(Self { values: Some(values) })
+            .build(forms.iter().map(|form| &form.as_bytes()[..form.len().min(HEAD)]))
+            .expect("heads are short, and so many values fit into no memory");
+        Self { forms, heads: Some(heads) }
     }
 
     /// Memory that the prepared values take, in bytes.
     pub fn memory(&self) -> usize {
-        self.values.as_ref().map_or(0, AhoCorasick::memory_usage)
+        let heads = self.heads.as_ref().map_or(0, AhoCorasick::memory_usage);
+        heads + self.forms.iter().map(String::len).sum::<usize>()
     }
 
     /// Whether there is nothing to find.
     pub fn is_empty(&self) -> bool {
-        self.values.is_none()
+        self.heads.is_none()
     }
 
     /// Returns `text` without the values.
@@ -130,14 +134,21 @@ impl Redactor {
 
     /// Where values stand, in order; values that overlap or touch are one place.
     fn find(&self, text: &str) -> Vec<Range<usize>> {
-        let Some(values) = &self.values else { return Vec::new() };
+        let Some(heads) = &self.heads else { return Vec::new() };
+        let mut patience = text.len().saturating_mul(PATIENCE);
         let mut found: Vec<Range<usize>> = Vec::new();
-        // Overlapping, because a value may begin inside another one. Matches come by their ends.
-        for value in values.find_overlapping_iter(text) {
-            let mut place = value.range();
-            while let Some(last) = found.last().filter(|last| last.end >= place.start) {
-                place.start = place.start.min(last.start);
-                found.pop();
+        // Overlapping, because a value may begin inside another one. Heads come by their ends, so no
+        // place lies wholly before one that was found earlier.
+        for head in heads.find_overlapping_iter(text) {
+            let form = self.forms[head.pattern()].as_bytes();
+            let Some(left) = patience.checked_sub(form.len()) else { return vec![0..text.len()] };
+            patience = left;
+            let mut place = head.start()..head.start() + form.len();
+            if !text.as_bytes().get(place.clone()).is_some_and(|there| there.eq_ignore_ascii_case(form)) {
+                continue;
+            }
+            while let Some(last) = found.pop_if(|last| last.end >= place.start) {
+                place = place.start.min(last.start)..place.end.max(last.end);
             }
             found.push(place);
         }
@@ -158,7 +169,7 @@ mod tests {
 
     fn redactor(values: &[&str]) -> Redactor {
         let values: Vec<_> = values.iter().map(|value| SecretString::from(*value)).collect();
-        Redactor::new(&values).expect("the values are small")
+        Redactor::new(&values)
     }
 
     #[track_caller]
@@ -255,10 +266,22 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_value_and_text_take_linear_time() {
-        let value = "a".repeat(4 << 10);
+    fn a_long_value_is_removed_whole_and_only_where_it_stands_whole() {
+        let key = format!("{}-end", "0123456789abcdef".repeat(20));
+        let other = format!("{}-END of another", "0123456789abcdef".repeat(20));
+
+        check(&[&key], &format!("<{key}>"), "<[redacted]>");
+        check(&[&key, &other], &format!("<{other}>"), "<[redacted]>");
+        check(&[&key], &key[..key.len() - 1], &key[..key.len() - 1]);
+    }
+
+    #[test]
+    fn a_value_and_a_text_that_were_made_for_each_other_take_linear_time() {
+        let almost = format!("{}b", "a".repeat(4 << 10));
         let text = "a".repeat(1 << 20);
 
-        assert_eq!(redactor(&[&value]).redact(&text), REPLACEMENT);
+        assert_eq!(redactor(&[&"a".repeat(4 << 10)]).redact(&text), REPLACEMENT);
+        // It is not there, but to be sure of that would take too long.
+        assert_eq!(redactor(&[&almost]).redact(&text), REPLACEMENT);
     }
 }

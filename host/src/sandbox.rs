@@ -25,6 +25,7 @@ use wasmtime::component::Component;
 use crate::capabilities::Grants;
 use crate::capabilities::log::Log;
 use crate::egress::Egress;
+use crate::outbound_auth::OutboundAuth;
 pub use call::{CallError, Ended, Fault, Invocation, Report, ToolError, ToolResult, Usage};
 pub use describe::DescribeError;
 pub use imports::{ImportError, Imports};
@@ -40,6 +41,7 @@ pub struct Sandbox {
     background: Arc<Background>,
     limits: Arc<Limits>,
     egress: Egress,
+    outbound_auth: OutboundAuth,
 }
 
 /// A toolkit's machine code, linked against exactly what it was granted and ready to be
@@ -71,7 +73,8 @@ impl Sandbox {
     pub fn new(limits: Limits, egress: Egress) -> Result<Self, EngineError> {
         let engine = engine::start(&limits)?;
         let background = Arc::new(Background::start().map_err(wasmtime::Error::new)?);
-        Ok(Self { engine, background, limits: Arc::new(limits), egress })
+        let outbound_auth = OutboundAuth::new(egress.clone());
+        Ok(Self { engine, background, limits: Arc::new(limits), egress, outbound_auth })
     }
 
     /// Compiles a component to machine code, as [`Sandbox::load`] takes it. Blocks for seconds.

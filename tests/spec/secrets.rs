@@ -100,7 +100,7 @@ async fn a_value_is_one_secret_and_nothing_else() {
     let set = async |value: &str| ana.put("/toolkits/probe/secrets/API_KEY", value).await;
 
     set("").await.assert_problem(422, "empty");
-    set(&"x".repeat(5000)).await.assert_problem(422, "longer than 4096 bytes");
+    set(&"x".repeat(9000)).await.assert_problem(422, "longer than 8192 bytes");
     assert_eq!(set("12345").await.assert_status(200).json()["redacted"], false);
     assert_eq!(set("123456").await.assert_status(200).json()["redacted"], true);
 }
@@ -203,7 +203,7 @@ async fn the_command_refuses_what_cannot_be_a_secret() {
 
     set("API_KEY", &["--from-stdin"], "").await.assert_failed("the value is empty");
     set("API_KEY", &["--from-stdin"], "\n").await.assert_failed("the value is empty");
-    set("API_KEY", &["--from-stdin"], &"x".repeat(20_000)).await.assert_failed("longer than 4096 bytes");
+    set("API_KEY", &["--from-stdin"], &"x".repeat(20_000)).await.assert_failed("longer than 8192 bytes");
     set("TYPO", &["--from-stdin"], VALUE).await.assert_failed("it declares API_KEY, OTHER_KEY");
     set("API_KEY", &[], VALUE).await.assert_failed("no terminal");
 }

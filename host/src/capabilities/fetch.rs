@@ -2,16 +2,22 @@
 //! Granted by `egress`.
 //!
 //! Every byte that leaves goes through `Gate::send_request`; the allowlist and the address guard
-//! are those of [`Egress`]. A refused request is a network error for the guest, and a line in the
-//! toolkit's log that names the host and the line to add.
+//! are those of [`Egress`]. Redirects are followed, and a declared `auth` signs in, where the guest
+//! does not see it: each request on the way passes the same policy and counts as one of the call's.
+//! A refused request is a network error for the guest, and a line in the toolkit's log that names
+//! the host and the line to add.
+
+mod body;
+mod exchange;
+#[cfg(test)]
+mod tests;
+mod usage;
 
 use std::future::Future;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::{Request, Response};
-use http_body::Body;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use kitbag_manifest::OAuth2ClientCredentials;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::component::{Linker, ResourceTable};
 use wasmtime_wasi_http::p2::bindings::LinkOptions;
@@ -20,8 +26,12 @@ use wasmtime_wasi_http::{
     Error, RequestOptions, WasiBody, WasiHttp, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks,
 };
 
+pub use self::usage::{Usage, UsageSnapshot};
+
+use self::exchange::Exchange;
 use super::log::Log;
-use crate::egress::{Allowlist, BoxError, Egress, EgressError, Policy};
+use crate::egress::{Allowlist, Egress, Policy, Timeouts};
+use crate::outbound_auth::{Account, AttachedTokens, Credentials, OutboundAuth};
 
 /// Headers of one request or response, as they lie in memory. With [`BODY_CHUNK`] and the limit on
 /// handles it bounds what a guest can make the host keep without ever sending it.
@@ -42,6 +52,26 @@ pub struct FetchLimits {
     pub response_body: usize,
 }
 
+/// What one invocation may reach, and as whom. The default reaches nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// Nothing, when the declaration grants no egress at all.
+    pub allowlist: Option<Arc<Allowlist>>,
+    /// The sign-in that the host does for the toolkit, where it declares one.
+    pub sign_in: Option<SignInAccess>,
+}
+
+/// With what the host signs in for a toolkit.
+#[derive(Clone, Debug)]
+pub struct SignInAccess {
+    /// Whose tokens they are.
+    pub account: Account,
+    /// Where to sign in, and who receives the token.
+    pub declaration: Arc<OAuth2ClientCredentials>,
+    /// The values of the two secrets that the declaration names.
+    pub credentials: Credentials,
+}
+
 /// One invocation's access to the network.
 pub struct Fetch {
     context: WasiHttpCtx,
@@ -49,31 +79,48 @@ pub struct Fetch {
 }
 
 struct Gate {
-    egress: Egress,
     /// Nothing, when the declaration grants no egress at all.
-    policy: Option<Policy>,
+    exchange: Option<Arc<Exchange>>,
     in_flight: Arc<Semaphore>,
-    requests_left: usize,
-    request_body: usize,
-    response_body: usize,
+    usage: Usage,
+    attached: AttachedTokens,
     log: Log,
 }
 
 impl Fetch {
-    /// Grants the hosts of `allowlist`.
-    pub fn new(egress: &Egress, allowlist: Option<Arc<Allowlist>>, limits: &FetchLimits, log: Log) -> Self {
-        let gate = Gate {
-            egress: egress.clone(),
-            policy: allowlist.map(Policy::Allowlist),
-            in_flight: Arc::new(Semaphore::new(limits.in_flight)),
-            requests_left: limits.requests,
-            request_body: limits.request_body,
-            response_body: limits.response_body,
-            log,
-        };
+    /// Grants what `access` says.
+    pub fn new(
+        egress: &Egress,
+        outbound_auth: &OutboundAuth,
+        access: Access,
+        limits: &FetchLimits,
+        log: Log,
+    ) -> Self {
+        let usage = Usage::default();
+        let in_flight = Arc::new(Semaphore::new(limits.in_flight));
+        let exchange = access.allowlist.map(|allowlist| {
+            let policy = Policy::Allowlist(allowlist);
+            let sign_in = access.sign_in.and_then(|SignInAccess { account, declaration, credentials }| {
+                outbound_auth.sign_in(account, declaration, credentials, policy.clone())
+            });
+            let (egress, limits, usage, log) = (egress.clone(), limits.clone(), usage.clone(), log.clone());
+            Arc::new(Exchange { egress, policy, sign_in, limits, usage, log })
+        });
+        let sign_in = exchange.as_ref().and_then(|exchange| exchange.sign_in.as_ref());
+        let attached = sign_in.map_or_else(AttachedTokens::default, |sign_in| sign_in.attached());
         let mut context = WasiHttpCtx::new();
         context.set_field_size_limit(HEADERS);
-        Self { context, gate }
+        Self { context, gate: Gate { exchange, in_flight, usage, attached, log } }
+    }
+
+    /// What the invocation sends and receives; it counts on while the invocation runs.
+    pub fn usage(&self) -> Usage {
+        self.gate.usage.clone()
+    }
+
+    /// The tokens that the host attaches; the list grows while the invocation runs.
+    pub fn attached_tokens(&self) -> AttachedTokens {
+        self.gate.attached.clone()
     }
 
     /// Borrows the state for one host call.
@@ -99,18 +146,18 @@ pub fn add_types_to_linker<T: Send + 'static>(
 }
 
 impl Gate {
-    /// Counts a request against the invocation's budget.
-    fn admit(&mut self) -> Result<(Policy, OwnedSemaphorePermit), Error> {
-        let policy = self.policy.clone().ok_or(Error::HttpRequestDenied)?;
+    /// Counts a request among those in flight and against the invocation's budget.
+    fn admit(&mut self) -> Result<(Arc<Exchange>, OwnedSemaphorePermit), Error> {
+        let exchange = self.exchange.clone().ok_or(Error::HttpRequestDenied)?;
         let permit = self.in_flight.clone().try_acquire_owned().map_err(|_| {
             self.log.note("fetch: too many requests in flight; wait for one to finish".to_owned());
             Error::ConnectionLimitReached
         })?;
-        self.requests_left = self.requests_left.checked_sub(1).ok_or_else(|| {
-            self.log.note("fetch: this call has made all the requests it may make".to_owned());
-            Error::ConnectionLimitReached
+        exchange.pay().map_err(|failure| {
+            self.log.note(format!("fetch: {failure}"));
+            failure.as_guest_sees()
         })?;
-        Ok((policy, permit))
+        Ok((exchange, permit))
     }
 }
 
@@ -126,58 +173,26 @@ impl WasiHttpHooks for Gate {
     fn send_request(
         &mut self,
         request: Request<WasiBody>,
-        _options: Option<RequestOptions>,
+        options: Option<RequestOptions>,
         _response_processed: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Sent> + Send> {
         let admitted = self.admit();
-        let egress = self.egress.clone();
-        let log = self.log.clone();
-        let (most_out, most_in) = (self.request_body, self.response_body);
+        let options = options.unwrap_or_default();
         Box::new(async move {
-            let (policy, permit) = admitted?;
-            let request = request.map(|body| Limited::new(body, most_out));
-            let response = egress.send(request, &policy).await.map_err(|error| {
-                log.note(format!("fetch: {error}"));
-                as_guest_sees(&error)
+            let (exchange, permit) = admitted?;
+            let (limits, usage, log) =
+                (exchange.limits.clone(), exchange.usage.clone(), exchange.log.clone());
+            let request = request.map(|body| body::outgoing(body, limits.request_body, usage.clone()));
+            let timeouts =
+                Timeouts { connect: options.connect_timeout, first_byte: options.first_byte_timeout };
+            let response = exchange.answer(request, timeouts).await.map_err(|failure| {
+                log.note(format!("fetch: {failure}"));
+                failure.as_guest_sees()
             })?;
-            let response = response.map(|body| bounded(body, most_in, log, permit));
+            let (most, pause) = (limits.response_body, options.between_bytes_timeout);
+            let response = response.map(|body| body::incoming(body, most, pause, usage, log, permit));
             let nothing_to_drive = Box::new(std::future::ready(Ok(()))) as Box<_>;
             Ok((response, nothing_to_drive))
         })
-    }
-}
-
-/// Cuts a response off at `most` bytes. The request counts as in flight until its body is gone.
-fn bounded<B>(body: B, most: usize, log: Log, permit: OwnedSemaphorePermit) -> WasiBody
-where
-    B: Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
-    Limited::new(body, most)
-        .map_frame(move |frame| {
-            let _in_flight = &permit;
-            frame
-        })
-        .map_err(move |error| {
-            if error.is::<LengthLimitError>() {
-                log.note(format!("fetch: the response is larger than {most} bytes and was cut off"));
-                Error::HttpResponseBodySize(Some(most as u64))
-            } else {
-                Error::HttpResponseIncomplete
-            }
-        })
-        .boxed_unsync()
-}
-
-/// The guest learns the kind of network error and nothing about the network behind the host.
-fn as_guest_sees(error: &EgressError) -> Error {
-    match error {
-        EgressError::NotListed { .. } => Error::HttpRequestDenied,
-        EgressError::ForbiddenAddress { .. } => Error::DestinationIpProhibited,
-        EgressError::Resolve { .. } => Error::DnsError { rcode: None, info_code: None },
-        EgressError::Connect { .. } => Error::ConnectionRefused,
-        EgressError::Tls { .. } => Error::TlsProtocolError,
-        EgressError::Timeout { .. } => Error::ConnectionTimeout,
-        _ => Error::HttpProtocolError,
     }
 }

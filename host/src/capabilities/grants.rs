@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
-use kitbag_manifest::{SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
+use kitbag_manifest::{OAuth2ClientCredentials, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
 
 use crate::egress::Allowlist;
 
 /// The capabilities that a declaration grants.
 #[derive(Clone, Debug)]
 pub struct Grants {
+    /// Whose grants they are.
+    pub toolkit_id: Arc<str>,
     /// Hosts that `wasi:http` may reach; nothing is linked when there are none.
     pub egress: Option<Arc<Allowlist>>,
+    /// The sign-in that the host does for requests to one of those hosts.
+    pub auth: Option<Arc<OAuth2ClientCredentials>>,
     /// Names that `secrets.get` may read.
     pub secrets: Arc<[String]>,
     /// Whether the knowledge base may be read.
@@ -25,6 +29,8 @@ impl Grants {
     pub fn of(definition: &ToolkitDefinition) -> Self {
         let allowlist = || Arc::new(Allowlist::parse(&definition.egress).unwrap_or_default());
         Self {
+            toolkit_id: definition.id.as_str().into(),
+            auth: definition.auth.clone().map(Arc::new),
             egress: (!definition.egress.is_empty()).then(allowlist),
             secrets: definition.secrets.as_slice().into(),
             search: definition.has_scope(SCOPE_SEARCH),

@@ -11,12 +11,13 @@ use super::background::Background;
 use super::limits::Limits;
 use super::state::State;
 use crate::capabilities::Grants;
-use crate::capabilities::fetch::Fetch;
+use crate::capabilities::fetch::{Access, Fetch, SignInAccess};
 use crate::capabilities::ingest::Ingest;
 use crate::capabilities::log::{Log, Transcript};
 use crate::capabilities::search::Search;
 use crate::capabilities::secrets::Secrets;
 use crate::egress::Egress;
+use crate::outbound_auth::{Account, Credentials, OutboundAuth};
 use crate::vault::UserSecrets;
 use bindings::ToolkitPre;
 use bindings::exports::kitbag::toolkit::tools;
@@ -132,6 +133,7 @@ pub(super) struct Runner {
     background: Arc<Background>,
     limits: Arc<Limits>,
     egress: Egress,
+    outbound_auth: OutboundAuth,
     grants: Grants,
 }
 
@@ -143,13 +145,8 @@ impl Runner {
         grants: Grants,
     ) -> wasmtime::Result<Self> {
         let pre = ToolkitPre::new(linker.instantiate_pre(component)?)?;
-        Ok(Self {
-            pre,
-            background: sandbox.background.clone(),
-            limits: sandbox.limits.clone(),
-            egress: sandbox.egress.clone(),
-            grants,
-        })
+        let Sandbox { background, limits, egress, outbound_auth, .. } = sandbox.clone();
+        Ok(Self { pre, background, limits, egress, outbound_auth, grants })
     }
 
     pub(super) fn new_log(&self) -> Log {
@@ -198,7 +195,8 @@ impl Runner {
     }
 
     fn store(&self, log: &Log, invocation: &Invocation) -> Store<State> {
-        let fetch = Fetch::new(&self.egress, self.grants.egress.clone(), &self.limits.fetch, log.clone());
+        let access = self.access(invocation, Credentials::default());
+        let fetch = Fetch::new(&self.egress, &self.outbound_auth, access, &self.limits.fetch, log.clone());
         let Invocation { user_id, toolkit_id, secrets, .. } = invocation;
         let (user_id, toolkit_id): (Arc<str>, Arc<str>) =
             (user_id.as_str().into(), toolkit_id.as_str().into());
@@ -207,6 +205,13 @@ impl Runner {
         let ingest = Ingest { user_id, toolkit_id };
         let state = State::new(&self.limits, log.clone(), fetch, secrets, search, ingest);
         new_store(self.pre.engine(), &self.limits, state)
+    }
+
+    fn access(&self, invocation: &Invocation, credentials: Credentials) -> Access {
+        let Grants { toolkit_id, egress, auth, .. } = self.grants.clone();
+        let account = Account { user_id: invocation.user_id.clone(), toolkit_id };
+        let sign_in = auth.map(|declaration| SignInAccess { account, declaration, credentials });
+        Access { allowlist: egress, sign_in }
     }
 }
 

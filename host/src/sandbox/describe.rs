@@ -16,7 +16,7 @@ use super::call::{Fault, fault, new_store};
 use super::limits::DESCRIBE_TIME;
 use super::linker;
 use super::state::State;
-use crate::capabilities::fetch::Fetch;
+use crate::capabilities::fetch::{Access, Fetch};
 use crate::capabilities::ingest::Ingest;
 use crate::capabilities::log::Log;
 use crate::capabilities::search::Search;
@@ -52,7 +52,8 @@ pub(super) async fn describe(
 
     let limits = &sandbox.limits;
     let log = Log::new(limits.log);
-    let fetch = Fetch::new(&sandbox.egress, None, &limits.fetch, log.clone());
+    let fetch =
+        Fetch::new(&sandbox.egress, &sandbox.outbound_auth, Access::default(), &limits.fetch, log.clone());
     let state = State::new(limits, log, fetch, Secrets::none(), Search::default(), Ingest::default());
     let mut store = new_store(&sandbox.engine, limits, state);
     let answer = timeout(DESCRIBE_TIME, async {

@@ -1,0 +1,158 @@
+//! From a guest's request to its answer: redirects, the host's sign-in, and what they cost.
+
+use std::mem;
+use std::sync::Arc;
+
+use http::header::AUTHORIZATION;
+use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
+use wasmtime_wasi_http::Error;
+
+use super::super::log::Log;
+use super::FetchLimits;
+use super::usage::Usage;
+use crate::egress::{
+    Egress, EgressError, OutgoingBody, Policy, Redirects, Repeatable, Step, Timeouts, Unrepeatable,
+};
+use crate::outbound_auth::{SignIn, SignInError, Token};
+
+/// What all requests of one call share.
+pub(super) struct Exchange {
+    pub(super) egress: Egress,
+    pub(super) policy: Policy,
+    pub(super) sign_in: Option<SignIn>,
+    pub(super) limits: FetchLimits,
+    pub(super) usage: Usage,
+    pub(super) log: Log,
+}
+
+/// Why a request has no answer. The text is one line for the toolkit's log.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    #[error(transparent)]
+    Egress(#[from] EgressError),
+    #[error(transparent)]
+    SignIn(#[from] SignInError),
+    #[error("the request cannot be redirected: {0}")]
+    Redirect(#[from] Unrepeatable),
+    #[error("this call has made all the requests it may make")]
+    NoRequestLeft,
+}
+
+/// What one guest's request keeps from one hop to the next.
+struct Progress {
+    request: Repeatable,
+    timeouts: Timeouts,
+    /// A handler's own `Authorization` rules for the whole journey, also where a redirect dropped it.
+    signs_in: bool,
+    may_replace_token: bool,
+}
+
+impl Exchange {
+    /// Counts a request against the call's budget.
+    pub(super) fn pay(&self) -> Result<(), Failure> {
+        self.usage.admit(self.limits.requests).then_some(()).ok_or(Failure::NoRequestLeft)
+    }
+
+    /// Sends a request, which is paid for, and whatever it takes to answer it.
+    pub(super) async fn answer(
+        self: Arc<Self>,
+        request: Request<OutgoingBody>,
+        timeouts: Timeouts,
+    ) -> Result<Response<Incoming>, Failure> {
+        let request = Repeatable::new(request)?;
+        let signs_in = !request.head().headers.contains_key(AUTHORIZATION);
+        let mut progress = Progress { request, timeouts, signs_in, may_replace_token: true };
+        let mut redirects = Redirects::default();
+        loop {
+            let response = self.hop(&mut progress).await?;
+            match redirects.step(&mut progress.request, &response)? {
+                Step::Answer => return Ok(response),
+                Step::Follow => self.pay()?,
+            }
+        }
+    }
+
+    /// Sends the request to where it goes now, signed in where that is the toolkit's API.
+    async fn hop(&self, progress: &mut Progress) -> Result<Response<Incoming>, Failure> {
+        let uri = &progress.request.head().uri;
+        let sign_in = self.sign_in.as_ref().filter(|it| progress.signs_in && it.applies_to(uri));
+        let Some(sign_in) = sign_in else {
+            let request = progress.request.next().await?;
+            return self.send(request, progress.timeouts).await;
+        };
+        let request = progress.request.next().await?;
+        let token = sign_in.token(|| self.pay().is_ok()).await?;
+        let response = self.send(with(&token, request), progress.timeouts).await?;
+        if !is_refusal(response.status()) || !mem::take(&mut progress.may_replace_token) {
+            return Ok(response);
+        }
+        match self.again(sign_in, &token, &mut progress.request).await {
+            Ok(request) => self.send(request, progress.timeouts).await,
+            Err(why) => {
+                self.log.note(format!(
+                    "fetch: the API answered {} and the request was not repeated: {why}",
+                    response.status().as_u16()
+                ));
+                Ok(response)
+            }
+        }
+    }
+
+    /// Prepares the request once more, with another token than the refused one.
+    async fn again(
+        &self,
+        sign_in: &SignIn,
+        refused: &Token,
+        request: &mut Repeatable,
+    ) -> Result<Request<OutgoingBody>, String> {
+        let request = match request.next().await {
+            Ok(request) => request,
+            Err(why) => {
+                sign_in.forget(refused).await;
+                return Err(why.to_string());
+            }
+        };
+        let token = sign_in.replace(refused, || self.pay().is_ok()).await.map_err(|why| why.to_string())?;
+        self.pay().map_err(|why| why.to_string())?;
+        Ok(with(&token, request))
+    }
+
+    async fn send(
+        &self,
+        request: Request<OutgoingBody>,
+        timeouts: Timeouts,
+    ) -> Result<Response<Incoming>, Failure> {
+        Ok(self.egress.send_within(request, &self.policy, timeouts).await?)
+    }
+}
+
+fn with(token: &Token, mut request: Request<OutgoingBody>) -> Request<OutgoingBody> {
+    request.headers_mut().insert(AUTHORIZATION, token.header());
+    request
+}
+
+fn is_refusal(status: StatusCode) -> bool {
+    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+}
+
+impl Failure {
+    /// The guest learns the kind of network error and nothing about the network behind the host.
+    pub(super) fn as_guest_sees(&self) -> Error {
+        match self {
+            Self::Egress(error) => match error {
+                EgressError::NotListed { .. } => Error::HttpRequestDenied,
+                EgressError::ForbiddenAddress { .. } => Error::DestinationIpProhibited,
+                EgressError::Resolve { .. } => Error::DnsError { rcode: None, info_code: None },
+                EgressError::Connect { .. } => Error::ConnectionRefused,
+                EgressError::Tls { .. } => Error::TlsProtocolError,
+                EgressError::Timeout { .. } => Error::ConnectionTimeout,
+                EgressError::HeadTooLarge { .. } => Error::HttpResponseHeaderSectionSize(None),
+                _ => Error::HttpProtocolError,
+            },
+            Self::SignIn(SignInError::NoRequestLeft) | Self::NoRequestLeft => Error::ConnectionLimitReached,
+            Self::SignIn(_) => Error::HttpRequestDenied,
+            Self::Redirect(_) => Error::HttpProtocolError,
+        }
+    }
+}

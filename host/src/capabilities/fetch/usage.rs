@@ -1,0 +1,52 @@
+//! What one call has sent and received.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counts one call's traffic; a clone counts on, and outlives the store.
+#[derive(Clone, Debug, Default)]
+pub struct Usage(Arc<Counters>);
+
+#[derive(Debug, Default)]
+struct Counters {
+    requests: AtomicU64,
+    bytes_out: AtomicU64,
+    bytes_in: AtomicU64,
+}
+
+/// The counts of one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UsageSnapshot {
+    /// Requests, those that followed a redirect, were repeated or asked for a token included.
+    pub requests: u64,
+    /// Bytes of request bodies; those of token requests are the host's own.
+    pub bytes_out: u64,
+    /// Bytes of response bodies that the guest has read.
+    pub bytes_in: u64,
+}
+
+impl Usage {
+    /// Returns what was counted so far.
+    pub fn snapshot(&self) -> UsageSnapshot {
+        let Counters { requests, bytes_out, bytes_in } = &*self.0;
+        UsageSnapshot {
+            requests: requests.load(Ordering::Relaxed),
+            bytes_out: bytes_out.load(Ordering::Relaxed),
+            bytes_in: bytes_in.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Counts one more request, unless there were `most` already; says whether it did.
+    pub(super) fn admit(&self, most: usize) -> bool {
+        let one_more = |count: u64| (count < most as u64).then(|| count + 1);
+        self.0.requests.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
+    }
+
+    pub(super) fn sent(&self, bytes: usize) {
+        self.0.bytes_out.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn received(&self, bytes: usize) {
+        self.0.bytes_in.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}

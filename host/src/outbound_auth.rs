@@ -1,0 +1,201 @@
+//! Outbound sign-in: the host carries out a toolkit's client-credentials grant (RFC 6749, section
+//! 4.4), and the guest never sees the token.
+//!
+//! Invariants:
+//! - a token is for one user, one toolkit, one declaration and one pair of credentials: a call in
+//!   which any of them differs mints its own;
+//! - only the declared `apiHost` receives it ([`SignIn::applies_to`]);
+//! - the token request goes through the toolkit's own policy and follows no redirect;
+//! - no error names a credential's value, a token, or what the token endpoint said in its own words.
+
+mod cache;
+mod mint;
+#[cfg(test)]
+mod tests;
+mod token;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::Uri;
+use kitbag_manifest::OAuth2ClientCredentials;
+use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
+
+pub use self::mint::SignInError;
+pub use self::token::Token;
+
+use self::cache::{Cache, Key, Slot};
+use self::mint::Grant;
+use crate::egress::{ApiHost, Egress, Policy};
+
+/// Tokens of all users and toolkits; a clone shares them.
+#[derive(Clone, Debug)]
+pub struct OutboundAuth {
+    egress: Egress,
+    cache: Arc<Cache>,
+}
+
+/// What a call signs in with: the values of the two secrets that the declaration names.
+#[derive(Clone, Debug, Default)]
+pub struct Credentials {
+    /// Nothing, where the user has set none.
+    pub client_id: Option<SecretString>,
+    /// Nothing, where the user has set none.
+    pub client_secret: Option<SecretString>,
+}
+
+/// Whose call it is.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// The calling user.
+    pub user_id: String,
+    /// The toolkit that is called.
+    pub toolkit_id: Arc<str>,
+}
+
+/// One call's sign-in; nothing is minted before the first token is asked for.
+#[derive(Debug)]
+pub struct SignIn {
+    service: OutboundAuth,
+    account: Account,
+    declaration: Arc<OAuth2ClientCredentials>,
+    api_host: ApiHost,
+    credentials: Credentials,
+    policy: Policy,
+    attached: AttachedTokens,
+}
+
+/// The tokens that left with a call's requests; a clone shares the list.
+///
+/// An API may send back what it received, so whatever leaves the sandbox is searched for these.
+#[derive(Clone, Debug, Default)]
+pub struct AttachedTokens(Arc<Mutex<Vec<SecretString>>>);
+
+impl OutboundAuth {
+    /// Makes an empty cache whose token requests leave through `egress`.
+    pub fn new(egress: Egress) -> Self {
+        Self { egress, cache: Arc::default() }
+    }
+
+    /// Prepares a call's sign-in. There is none where `apiHost` is no host, which the rules of a
+    /// declaration refuse.
+    pub fn sign_in(
+        &self,
+        account: Account,
+        declaration: Arc<OAuth2ClientCredentials>,
+        credentials: Credentials,
+        policy: Policy,
+    ) -> Option<SignIn> {
+        let api_host = ApiHost::parse(&declaration.api_host).ok()?;
+        let (service, attached) = (self.clone(), AttachedTokens::default());
+        Some(SignIn { service, account, declaration, api_host, credentials, policy, attached })
+    }
+}
+
+impl SignIn {
+    /// Whether a request to `uri` carries the token.
+    pub fn applies_to(&self, uri: &Uri) -> bool {
+        self.api_host.is(uri)
+    }
+
+    /// Returns the token to attach, minting it where there is none that lasts. `may_send` is asked
+    /// before a token request is sent; calls that ask at the same time share one.
+    pub async fn token(&self, may_send: impl FnOnce() -> bool) -> Result<Token, SignInError> {
+        self.obtain(None, may_send).await
+    }
+
+    /// Returns another token than the one that the API has refused. Where a concurrent request has
+    /// replaced it already, that one is returned and nothing is sent.
+    pub async fn replace(
+        &self,
+        refused: &Token,
+        may_send: impl FnOnce() -> bool,
+    ) -> Result<Token, SignInError> {
+        self.obtain(Some(refused), may_send).await
+    }
+
+    /// Makes the next [`token`](Self::token) another than the one that the API has refused.
+    pub async fn forget(&self, refused: &Token) {
+        if let Ok((_, slot)) = self.grant() {
+            slot.forget(refused).await;
+        }
+    }
+
+    /// The tokens returned so far.
+    pub fn attached(&self) -> AttachedTokens {
+        self.attached.clone()
+    }
+
+    async fn obtain(
+        &self,
+        refused: Option<&Token>,
+        may_send: impl FnOnce() -> bool,
+    ) -> Result<Token, SignInError> {
+        let (grant, slot) = self.grant()?;
+        let mint = async {
+            if !may_send() {
+                return Err(SignInError::NoRequestLeft);
+            }
+            grant.mint(&self.service.egress, &self.policy).await
+        };
+        let token = slot.token(refused, mint).await?;
+        self.attached.add(&token);
+        Ok(token)
+    }
+
+    /// Finds both credentials, and where their token is kept.
+    fn grant(&self) -> Result<(Grant<'_>, Arc<Slot>), SignInError> {
+        let (Some(client_id), Some(client_secret)) =
+            (&self.credentials.client_id, &self.credentials.client_secret)
+        else {
+            return Err(self.missing());
+        };
+        let declaration = &self.declaration;
+        let Account { user_id, toolkit_id } = &self.account;
+        let key = Key { user_id: user_id.clone(), toolkit_id: toolkit_id.clone() };
+        let fingerprint = fingerprint([
+            &declaration.token_url,
+            declaration.scope.as_deref().unwrap_or_default(),
+            &declaration.api_host,
+            client_id.expose_secret(),
+            client_secret.expose_secret(),
+        ]);
+        Ok((Grant { declaration, client_id, client_secret }, self.service.cache.slot(key, fingerprint)))
+    }
+
+    fn missing(&self) -> SignInError {
+        let names = [
+            (&self.credentials.client_id, &self.declaration.client_id_secret),
+            (&self.credentials.client_secret, &self.declaration.client_secret_secret),
+        ];
+        let names = names.into_iter().filter(|(value, _)| value.is_none());
+        let commands: Vec<_> = names
+            .map(|(_, name)| format!("kitbag secret set {} {name} --from-stdin", self.account.toolkit_id))
+            .collect();
+        SignInError::MissingCredentials { commands: commands.join(" and ") }
+    }
+}
+
+/// Tells lists of texts apart: each is preceded by its length, so that none runs into the next.
+fn fingerprint<const N: usize>(parts: [&str; N]) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update((part.len() as u64).to_be_bytes());
+        digest.update(part);
+    }
+    digest.finalize().into()
+}
+
+impl AttachedTokens {
+    /// The tokens, each once.
+    pub fn values(&self) -> Vec<SecretString> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn add(&self, token: &Token) {
+        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !values.iter().any(|known| known.expose_secret() == token.expose()) {
+            values.push(token.value());
+        }
+    }
+}

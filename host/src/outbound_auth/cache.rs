@@ -1,0 +1,155 @@
+//! Where tokens wait to be used again.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use super::mint::SignInError;
+use super::token::Token;
+
+/// How many tokens are kept; beyond, the one whose last use is longest ago goes.
+const MOST: usize = 10_000;
+
+/// One user's sign-in for one toolkit.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) user_id: String,
+    pub(super) toolkit_id: Arc<str>,
+}
+
+/// The slots of all users and toolkits.
+#[derive(Debug, Default)]
+pub(super) struct Cache(Mutex<HashMap<Key, Entry>>);
+
+#[derive(Debug)]
+struct Entry {
+    /// Of the declaration and the credentials.
+    fingerprint: [u8; 32],
+    used: Instant,
+    slot: Arc<Slot>,
+}
+
+impl Cache {
+    /// Returns the slot of a user and toolkit. Another fingerprint is another slot, and the old one,
+    /// with its token, is forgotten.
+    pub(super) fn slot(&self, key: Key, fingerprint: [u8; 32]) -> Arc<Slot> {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if let Some(entry) = entries.get_mut(&key).filter(|entry| entry.fingerprint == fingerprint) {
+            entry.used = now;
+            return entry.slot.clone();
+        }
+        if entries.len() >= MOST {
+            let oldest = entries.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
+            oldest.and_then(|key| entries.remove(&key));
+        }
+        let slot = Arc::<Slot>::default();
+        entries.insert(key, Entry { fingerprint, used: now, slot: slot.clone() });
+        slot
+    }
+}
+
+/// One token, and the turn to mint it.
+///
+/// Whoever mints holds the lock, so that everyone else who needs the token waits for this one. A
+/// call that ends while it mints gives its turn to the next.
+#[derive(Default)]
+pub(super) struct Slot(tokio::sync::Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    token: Option<Token>,
+    failed: Option<(Instant, SignInError)>,
+}
+
+impl Slot {
+    /// Returns the token, or what `mint` makes where there is none that lasts, or only the refused one.
+    pub(super) async fn token(
+        &self,
+        refused: Option<&Token>,
+        mint: impl Future<Output = Result<Token, SignInError>>,
+    ) -> Result<Token, SignInError> {
+        let asked = Instant::now();
+        let mut state = self.0.lock().await;
+        if let Some(refused) = refused {
+            state.drop_token(refused);
+        }
+        if let Some(token) = state.token.as_ref().filter(|token| token.lasts()) {
+            return Ok(token.clone());
+        }
+        // Whoever waited for an attempt shares its failure, too: a crowd must not ask one by one.
+        if let Some((at, error)) = &state.failed
+            && *at >= asked
+        {
+            return Err(error.clone());
+        }
+        match mint.await {
+            Ok(token) => {
+                *state = State { token: Some(token.clone()), failed: None };
+                Ok(token)
+            }
+            // That one call has no request left says nothing about the others.
+            Err(SignInError::NoRequestLeft) => Err(SignInError::NoRequestLeft),
+            Err(error) => {
+                *state = State { token: None, failed: Some((Instant::now(), error.clone())) };
+                Err(error)
+            }
+        }
+    }
+
+    /// Drops the token if it is the refused one.
+    pub(super) async fn forget(&self, refused: &Token) {
+        self.0.lock().await.drop_token(refused);
+    }
+}
+
+impl State {
+    fn drop_token(&mut self, refused: &Token) {
+        self.token.take_if(|token| token.is(refused));
+    }
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Slot")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(user: usize) -> Key {
+        Key { user_id: user.to_string(), toolkit_id: "api".into() }
+    }
+
+    #[test]
+    fn the_slot_that_was_used_longest_ago_makes_room() {
+        let cache = Cache::default();
+        let first = cache.slot(key(0), [0; 32]);
+        let second = cache.slot(key(1), [0; 32]);
+        for user in 2..MOST {
+            cache.slot(key(user), [0; 32]);
+        }
+
+        let still_first = cache.slot(key(0), [0; 32]);
+        cache.slot(key(MOST), [0; 32]);
+
+        assert!(Arc::ptr_eq(&first, &still_first));
+        assert!(Arc::ptr_eq(&first, &cache.slot(key(0), [0; 32])));
+        assert!(!Arc::ptr_eq(&second, &cache.slot(key(1), [0; 32])));
+        assert_eq!(cache.0.lock().unwrap().len(), MOST);
+    }
+
+    #[test]
+    fn another_fingerprint_replaces_the_slot() {
+        let cache = Cache::default();
+        let before = cache.slot(key(0), [0; 32]);
+
+        let after = cache.slot(key(0), [1; 32]);
+
+        assert!(!Arc::ptr_eq(&before, &after));
+        assert_eq!(cache.0.lock().unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,180 @@
+//! The token request of the client-credentials grant (RFC 6749, sections 2.3.1, 4.4 and 5).
+
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use http::{Method, Request, Response, StatusCode, Uri};
+use http_body_util::Full;
+use kitbag_manifest::OAuth2ClientCredentials;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use url::form_urlencoded::{Serializer, byte_serialize};
+
+use super::token::Token;
+use crate::egress::{Egress, EgressError, Policy};
+
+/// How long a token request may take in all.
+const TIME: Duration = Duration::from_secs(10);
+/// The largest answer that is read, in bytes.
+const ANSWER: usize = 32 << 10;
+
+/// The error codes that may be repeated (RFC 6749, section 5.2, and what servers add): an endpoint
+/// that put a credential there instead would otherwise write it into a log.
+const CODES: [&str; 8] = [
+    "invalid_request",
+    "invalid_client",
+    "invalid_grant",
+    "unauthorized_client",
+    "unsupported_grant_type",
+    "invalid_scope",
+    "server_error",
+    "temporarily_unavailable",
+];
+
+/// Why there is no token. The text is for the toolkit's log: it names hosts, names of credentials
+/// and registered error codes, and nothing else that came from outside.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum SignInError {
+    /// The user has set no value.
+    #[error("a credential of `auth` is not set: set it with {commands}")]
+    MissingCredentials {
+        /// What to run, once for each.
+        commands: String,
+    },
+    /// The call may send no more requests.
+    #[error("this call has made all the requests it may make, and needs one more for a token")]
+    NoRequestLeft,
+    /// The token endpoint was not reached, or did not answer in bounds.
+    #[error("no token could be asked for: {0}")]
+    Egress(#[from] EgressError),
+    /// The token endpoint refused.
+    #[error("the token endpoint {host} refused the credentials of `auth`: {status}{}", code.map(|code| format!(" {code}")).unwrap_or_default())]
+    Refused {
+        /// The endpoint's host.
+        host: String,
+        /// The answer's status.
+        status: StatusCode,
+        /// The answer's error code, where it is a registered one.
+        code: Option<&'static str>,
+    },
+    /// The token endpoint answered with something else than a token.
+    #[error("the answer of the token endpoint {host} cannot be used: {reason}")]
+    Unusable {
+        /// The endpoint's host.
+        host: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+}
+
+/// What a token is asked for with.
+#[derive(Debug)]
+pub(super) struct Grant<'a> {
+    pub(super) declaration: &'a OAuth2ClientCredentials,
+    pub(super) client_id: &'a SecretString,
+    pub(super) client_secret: &'a SecretString,
+}
+
+/// A successful answer (section 5.1).
+#[derive(Deserialize)]
+struct Answer {
+    access_token: SecretString,
+    token_type: String,
+    #[serde(default)]
+    expires_in: Option<Seconds>,
+}
+
+/// A number, which some servers write as a string.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Seconds {
+    Number(f64),
+    Text(String),
+}
+
+/// An error (section 5.2).
+#[derive(Deserialize)]
+struct Refusal {
+    error: String,
+}
+
+impl Grant<'_> {
+    /// Asks for a token, once.
+    pub(super) async fn mint(&self, egress: &Egress, policy: &Policy) -> Result<Token, SignInError> {
+        let asked = Instant::now();
+        let response = egress.exchange(self.request()?, policy, ANSWER, TIME).await?;
+        self.read(&response, asked)
+    }
+
+    fn request(&self) -> Result<Request<Full<Bytes>>, SignInError> {
+        let mut form = Serializer::new(String::new());
+        form.append_pair("grant_type", "client_credentials");
+        if let Some(scope) = self.declaration.scope.as_deref().filter(|scope| !scope.is_empty()) {
+            form.append_pair("scope", scope);
+        }
+        let mut request = Request::new(Full::from(form.finish()));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.uri()?;
+        let headers = request.headers_mut();
+        headers.insert(AUTHORIZATION, self.basic());
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+        Ok(request)
+    }
+
+    /// HTTP Basic; both parts are form-urlencoded first (section 2.3.1).
+    fn basic(&self) -> HeaderValue {
+        let encoded =
+            |secret: &SecretString| byte_serialize(secret.expose_secret().as_bytes()).collect::<String>();
+        let pair = format!("{}:{}", encoded(self.client_id), encoded(self.client_secret));
+        let mut value = HeaderValue::try_from(format!("Basic {}", STANDARD.encode(pair)))
+            .expect("base64 is made of letters that a header may hold");
+        value.set_sensitive(true);
+        value
+    }
+
+    fn uri(&self) -> Result<Uri, SignInError> {
+        let parsed = url::Url::parse(&self.declaration.token_url).ok();
+        parsed
+            .and_then(|url| Uri::try_from(url.as_str()).ok())
+            .ok_or(SignInError::Egress(EgressError::InvalidRequest { reason: "`auth.tokenUrl` is no URL" }))
+    }
+
+    fn read(&self, response: &Response<Bytes>, asked: Instant) -> Result<Token, SignInError> {
+        let unusable = |reason| SignInError::Unusable { host: self.host(), reason };
+        let status = response.status();
+        if status != StatusCode::OK {
+            let refusal: Option<Refusal> = serde_json::from_slice(response.body()).ok();
+            let code = refusal.and_then(|it| CODES.into_iter().find(|code| *code == it.error));
+            return Err(SignInError::Refused { host: self.host(), status, code });
+        }
+        let answer: Answer = serde_json::from_slice(response.body())
+            .map_err(|_| unusable("it is no JSON object with access_token and token_type"))?;
+        if !answer.token_type.eq_ignore_ascii_case("bearer") {
+            return Err(unusable("its token_type is not Bearer"));
+        }
+        let lifetime = answer.expires_in.and_then(Seconds::duration);
+        Token::new(answer.access_token, asked, lifetime)
+            .ok_or_else(|| unusable("its access_token cannot stand in a header"))
+    }
+
+    fn host(&self) -> String {
+        let uri = self.uri().ok();
+        uri.as_ref().and_then(Uri::host).unwrap_or("of `auth.tokenUrl`").to_owned()
+    }
+}
+
+impl Seconds {
+    /// What is no time counts as none.
+    fn duration(self) -> Option<Duration> {
+        let seconds = match self {
+            Self::Number(seconds) => seconds,
+            Self::Text(text) => text.parse().ok()?,
+        };
+        // More seconds than a `Duration` holds are as good as all that it holds.
+        if seconds >= 1e18 { Some(Duration::MAX) } else { Duration::try_from_secs_f64(seconds).ok() }
+    }
+}

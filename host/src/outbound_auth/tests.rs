@@ -1,0 +1,369 @@
+//! The grant over real sockets.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use futures::future::join_all;
+use http::Response;
+use http_body_util::Full;
+
+use super::*;
+use crate::egress::test_server::TestServer;
+use crate::egress::{Allowlist, EgressSettings};
+
+/// Answers `/token` with `token-1`, `token-2`, …, after the fields of `with`.
+async fn token_server(with: &'static str) -> TestServer {
+    let minted = AtomicUsize::new(0);
+    TestServer::start(move |_| {
+        let number = minted.fetch_add(1, Ordering::Relaxed) + 1;
+        json(200, &format!(r#"{{{with}"access_token":"token-{number}"}}"#))
+    })
+    .await
+}
+
+fn json(status: u16, body: &str) -> Response<Full<Bytes>> {
+    Response::builder().status(status).body(Full::from(body.to_owned())).unwrap()
+}
+
+const HOUR: &str = r#""token_type":"Bearer","expires_in":3600,"#;
+
+fn service() -> OutboundAuth {
+    let allowed_ranges = vec!["127.0.0.0/8".parse().unwrap()];
+    OutboundAuth::new(Egress::new(EgressSettings { allowed_ranges, ..EgressSettings::default() }))
+}
+
+fn declaration(server: &TestServer) -> OAuth2ClientCredentials {
+    OAuth2ClientCredentials {
+        token_url: format!("{}/token", server.origin()),
+        client_id_secret: "CLIENT_ID".to_owned(),
+        client_secret_secret: "CLIENT_SECRET".to_owned(),
+        scope: Some("read write".to_owned()),
+        api_host: "api.example.com".to_owned(),
+    }
+}
+
+fn credentials(id: &str, secret: &str) -> Credentials {
+    Credentials { client_id: Some(id.into()), client_secret: Some(secret.into()) }
+}
+
+fn account(user: &str, toolkit: &str) -> Account {
+    Account { user_id: user.to_owned(), toolkit_id: toolkit.into() }
+}
+
+fn policy(server: &TestServer) -> Policy {
+    let listed = [format!("127.0.0.1:{}", server.port())];
+    Policy::Allowlist(Arc::new(Allowlist::parse(listed).unwrap()))
+}
+
+fn sign_in(service: &OutboundAuth, server: &TestServer) -> SignIn {
+    sign_in_as(service, server, account("ana", "books"), credentials("id", "secret"))
+}
+
+fn sign_in_as(service: &OutboundAuth, server: &TestServer, who: Account, with: Credentials) -> SignIn {
+    service.sign_in(who, Arc::new(declaration(server)), with, policy(server)).unwrap()
+}
+
+async fn token(sign_in: &SignIn) -> String {
+    sign_in.token(|| true).await.unwrap().expose().to_owned()
+}
+
+#[tokio::test]
+async fn the_token_request_is_the_one_of_the_grant() {
+    let server = token_server(HOUR).await;
+    let with = credentials("id with ü&", "se:cret/+%");
+
+    token(&sign_in_as(&service(), &server, account("ana", "books"), with)).await;
+
+    let (head, body) = server.received().remove(0);
+    assert_eq!((head.method.as_str(), head.uri.path()), ("POST", "/token"));
+    assert_eq!(body, "grant_type=client_credentials&scope=read+write");
+    assert_eq!(head.headers["content-type"], "application/x-www-form-urlencoded");
+    assert_eq!(head.headers["accept"], "application/json");
+    let basic = STANDARD.encode("id+with+%C3%BC%26:se%3Acret%2F%2B%25");
+    assert_eq!(head.headers["authorization"], format!("Basic {basic}"));
+}
+
+#[tokio::test]
+async fn without_a_scope_none_is_sent() {
+    let server = token_server(HOUR).await;
+    let declaration = Arc::new(OAuth2ClientCredentials { scope: None, ..declaration(&server) });
+    let with = credentials("id", "secret");
+
+    let sign_in = service().sign_in(account("ana", "books"), declaration, with, policy(&server)).unwrap();
+    token(&sign_in).await;
+
+    assert_eq!(server.received()[0].1, "grant_type=client_credentials");
+}
+
+#[tokio::test]
+async fn a_token_is_minted_on_first_use_and_kept_over_calls() {
+    let server = token_server(HOUR).await;
+    let service = service();
+
+    let first = sign_in(&service, &server);
+    assert!(server.requests().is_empty());
+    let tokens = [token(&first).await, token(&first).await, token(&sign_in(&service, &server)).await];
+
+    assert_eq!(tokens, ["token-1", "token-1", "token-1"]);
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn calls_that_need_a_token_at_the_same_time_share_one_request() {
+    let server = token_server(HOUR).await;
+    let service = service();
+    let calls: Vec<_> = (0..20).map(|_| sign_in(&service, &server)).collect();
+
+    let tokens = join_all(calls.iter().map(token)).await;
+
+    assert!(tokens.iter().all(|token| token == "token-1"), "{tokens:?}");
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_crowd_shares_a_failure_and_the_next_call_tries_again() {
+    let server = TestServer::start(|_| json(503, "")).await;
+    let service = service();
+    let calls: Vec<_> = (0..20).map(|_| sign_in(&service, &server)).collect();
+
+    let crowd = join_all(calls.iter().map(|call| call.token(|| true))).await;
+    assert!(crowd.iter().all(Result::is_err));
+    assert_eq!(server.requests().len(), 1);
+
+    assert!(sign_in(&service, &server).token(|| true).await.is_err());
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_call_that_ends_while_it_mints_gives_its_turn_to_the_next() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let silent = OAuth2ClientCredentials {
+        token_url: format!("http://{}/token", listener.local_addr().unwrap()),
+        ..Default::default()
+    };
+    let server = token_server(HOUR).await;
+    let slot = Slot::default();
+    let (service, policy) = (service(), Policy::Operator);
+    let (id, secret) = ("id".into(), "secret".into());
+
+    let stuck = Grant { declaration: &silent, client_id: &id, client_secret: &secret };
+    let abandoned = slot.token(None, stuck.mint(&service.egress, &policy));
+    assert!(tokio::time::timeout(Duration::from_millis(50), abandoned).await.is_err());
+
+    let declaration = declaration(&server);
+    let good = Grant { declaration: &declaration, client_id: &id, client_secret: &secret };
+    assert_eq!(slot.token(None, good.mint(&service.egress, &policy)).await.unwrap().expose(), "token-1");
+}
+
+#[tokio::test]
+async fn no_other_user_toolkit_credentials_or_declaration_gets_the_token() {
+    let server = token_server(HOUR).await;
+    let service = service();
+    assert_eq!(token(&sign_in(&service, &server)).await, "token-1");
+
+    let (ana, with) = (|| account("ana", "books"), || credentials("id", "secret"));
+    let bob = sign_in_as(&service, &server, account("bob", "books"), with());
+    let films = sign_in_as(&service, &server, account("ana", "films"), with());
+    let moved = sign_in_as(&service, &server, ana(), credentials("ids", "ecret"));
+    assert_eq!(token(&bob).await, "token-2");
+    assert_eq!(token(&films).await, "token-3");
+    assert_eq!(token(&moved).await, "token-4");
+
+    let changes: [fn(&mut OAuth2ClientCredentials); 3] = [
+        |it| it.scope = Some("read".to_owned()),
+        |it| it.api_host = "other.example.com".to_owned(),
+        |it| it.token_url.push('2'),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let mut changed = declaration(&server);
+        change(&mut changed);
+        let sign_in = service.sign_in(ana(), Arc::new(changed), with(), policy(&server)).unwrap();
+        assert_eq!(token(&sign_in).await, format!("token-{}", number + 5));
+    }
+
+    // What was replaced is gone, too.
+    assert_eq!(token(&sign_in(&service, &server)).await, "token-8");
+    assert_eq!(token(&bob).await, "token-2");
+}
+
+#[tokio::test]
+async fn a_token_is_replaced_before_it_expires() {
+    let server = token_server(r#""token_type":"bearer","expires_in":"1","#).await;
+    let sign_in = sign_in(&service(), &server);
+
+    assert_eq!((token(&sign_in).await, token(&sign_in).await), ("token-1".into(), "token-1".into()));
+    tokio::time::sleep(Duration::from_millis(600)).await;
+
+    assert_eq!(token(&sign_in).await, "token-2");
+}
+
+#[tokio::test]
+async fn a_token_without_a_lifetime_is_used_until_it_is_refused() {
+    let server = token_server(r#""token_type":"BEARER","#).await;
+    let sign_in = sign_in(&service(), &server);
+
+    let first = sign_in.token(|| true).await.unwrap();
+    assert_eq!(token(&sign_in).await, "token-1");
+
+    assert_eq!(sign_in.replace(&first, || true).await.unwrap().expose(), "token-2");
+    assert_eq!(token(&sign_in).await, "token-2");
+}
+
+#[tokio::test]
+async fn refusals_of_one_token_share_one_replacement() {
+    let server = token_server(HOUR).await;
+    let service = service();
+    let calls: Vec<_> = (0..20).map(|_| sign_in(&service, &server)).collect();
+    let refused = join_all(calls.iter().map(|call| call.token(|| true))).await;
+
+    let replaced = calls.iter().zip(&refused);
+    let replaced = replaced.map(|(call, refused)| call.replace(refused.as_ref().unwrap(), || true));
+    let replaced = join_all(replaced).await;
+
+    assert!(replaced.iter().all(|token| token.as_ref().unwrap().expose() == "token-2"));
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_forgotten_token_is_minted_anew_by_whoever_needs_it_next() {
+    let server = token_server(HOUR).await;
+    let sign_in = sign_in(&service(), &server);
+    let first = sign_in.token(|| true).await.unwrap();
+
+    sign_in.forget(&first).await;
+    assert_eq!(token(&sign_in).await, "token-2");
+
+    sign_in.forget(&first).await;
+    assert_eq!(token(&sign_in).await, "token-2");
+}
+
+#[tokio::test]
+async fn a_call_without_a_request_left_mints_nothing_and_stops_nobody() {
+    let server = token_server(HOUR).await;
+    let sign_in = sign_in(&service(), &server);
+
+    let none_left = sign_in.token(|| false).await;
+
+    assert!(matches!(none_left, Err(SignInError::NoRequestLeft)));
+    assert!(server.requests().is_empty());
+    assert_eq!(token(&sign_in).await, "token-1");
+    assert!(sign_in.token(|| false).await.is_ok(), "a token that is there costs nothing");
+}
+
+#[tokio::test]
+async fn a_missing_credential_names_the_command_that_sets_it() {
+    let server = token_server(HOUR).await;
+    let id = || credentials("id", "secret").client_id;
+    let line = async |with| {
+        let sign_in = sign_in_as(&service(), &server, account("ana", "books"), with);
+        sign_in.token(|| true).await.unwrap_err().to_string()
+    };
+
+    let one = line(Credentials { client_id: id(), client_secret: None }).await;
+    let both = line(Credentials::default()).await;
+
+    assert!(one.ends_with("with kitbag secret set books CLIENT_SECRET --from-stdin"), "{one}");
+    assert!(both.contains("kitbag secret set books CLIENT_ID --from-stdin and kitbag secret set"), "{both}");
+    assert!(server.requests().is_empty());
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_bearer_token_is_refused() {
+    for answer in [
+        "",
+        "token",
+        "[]",
+        r#"{"token_type":"Bearer"}"#,
+        r#"{"access_token":"canary"}"#,
+        r#"{"access_token":"canary","token_type":"mac"}"#,
+        r#"{"access_token":"","token_type":"Bearer"}"#,
+        r#"{"access_token":"canary\r\nx-evil: 1","token_type":"Bearer"}"#,
+        r#"{"access_token":7,"token_type":"Bearer"}"#,
+    ] {
+        let server = TestServer::start(move |_| json(200, answer)).await;
+
+        let error = sign_in(&service(), &server).token(|| true).await.unwrap_err();
+
+        assert!(matches!(error, SignInError::Unusable { .. }), "{answer}: {error}");
+        assert!(!format!("{error} {error:?}").contains("canary"), "{answer}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_repeats_the_registered_code_and_nothing_else() {
+    for (status, answer, shown) in [
+        (
+            401,
+            r#"{"error":"invalid_client","error_description":"canary"}"#,
+            "401 Unauthorized invalid_client",
+        ),
+        (400, r#"{"error":"canary"}"#, "400 Bad Request"),
+        (500, "canary", "500 Internal Server Error"),
+        (201, r#"{"access_token":"canary","token_type":"Bearer"}"#, "201 Created"),
+    ] {
+        let server = TestServer::start(move |_| json(status, answer)).await;
+        let with = credentials("canary-id", "canary-secret");
+
+        let sign_in = sign_in_as(&service(), &server, account("ana", "books"), with);
+        let error = sign_in.token(|| true).await.unwrap_err();
+
+        assert!(error.to_string().ends_with(shown), "{error}");
+        assert!(!format!("{error} {error:?} {sign_in:?}").contains("canary"), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_cut_off() {
+    let server = TestServer::start(|_| json(200, &" ".repeat(100_000))).await;
+
+    let error = sign_in(&service(), &server).token(|| true).await.unwrap_err();
+
+    assert!(error.to_string().contains("sent more than 32768 bytes"), "{error}");
+}
+
+#[tokio::test]
+async fn the_token_request_follows_no_redirect() {
+    let elsewhere = token_server(HOUR).await;
+    let location = format!("{}/token", elsewhere.origin());
+    let server = TestServer::start(move |_| {
+        Response::builder().status(307).header("location", &location).body(Full::default()).unwrap()
+    })
+    .await;
+
+    let error = sign_in(&service(), &server).token(|| true).await.unwrap_err();
+
+    assert!(matches!(error, SignInError::Refused { status, .. } if status == 307), "{error}");
+    assert!(elsewhere.requests().is_empty());
+}
+
+#[tokio::test]
+async fn the_token_request_goes_only_where_the_toolkit_may_go() {
+    let (server, listed) = (token_server(HOUR).await, token_server(HOUR).await);
+    let declaration = Arc::new(declaration(&server));
+    let with = credentials("id", "secret");
+
+    let sign_in = service().sign_in(account("ana", "books"), declaration, with, policy(&listed)).unwrap();
+    let error = sign_in.token(|| true).await.unwrap_err();
+
+    assert!(error.to_string().contains("is not in the toolkit's egress list"), "{error}");
+    assert!(server.requests().is_empty() && listed.requests().is_empty());
+}
+
+#[tokio::test]
+async fn every_token_that_was_handed_out_is_remembered_once() {
+    let server = token_server(HOUR).await;
+    let sign_in = sign_in(&service(), &server);
+    let attached = sign_in.attached();
+    assert!(attached.values().is_empty());
+
+    let first = sign_in.token(|| true).await.unwrap();
+    token(&sign_in).await;
+    sign_in.replace(&first, || true).await.unwrap();
+
+    let values: Vec<_> = attached.values().iter().map(|value| value.expose_secret().to_owned()).collect();
+    assert_eq!(values, ["token-1", "token-2"]);
+    assert!(!format!("{attached:?}").contains("token-1"));
+}

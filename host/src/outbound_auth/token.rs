@@ -1,0 +1,102 @@
+//! A bearer token and how long it is used.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::HeaderValue;
+use secrecy::{ExposeSecret, SecretString};
+
+/// How long before its expiry a token is replaced.
+const EARLY: Duration = Duration::from_mins(1);
+/// How long a token is used whose lifetime nobody told.
+const UNKNOWN: Duration = Duration::from_hours(1);
+/// The longest lifetime that is believed.
+const LONGEST: Duration = Duration::from_hours(24 * 365);
+
+/// A bearer token (RFC 6750); a clone is the same token.
+#[derive(Clone, Debug)]
+pub struct Token {
+    value: SecretString,
+    header: HeaderValue,
+    use_until: Instant,
+    /// Two grants may give the same text twice; which of them was refused matters.
+    identity: Arc<()>,
+}
+
+impl Token {
+    /// Takes a token over that was asked for at `asked` and lives for `lifetime` from then; nothing
+    /// when it cannot stand in a header.
+    pub(super) fn new(value: SecretString, asked: Instant, lifetime: Option<Duration>) -> Option<Self> {
+        let text = value.expose_secret();
+        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return None;
+        }
+        let mut header = HeaderValue::try_from(format!("Bearer {text}")).ok()?;
+        header.set_sensitive(true);
+        Some(Self { value, header, use_until: asked + time_of_use(lifetime), identity: Arc::new(()) })
+    }
+
+    /// The value of `Authorization`.
+    pub fn header(&self) -> HeaderValue {
+        self.header.clone()
+    }
+
+    pub(super) fn value(&self) -> SecretString {
+        self.value.clone()
+    }
+
+    pub(super) fn expose(&self) -> &str {
+        self.value.expose_secret()
+    }
+
+    /// Whether it is still to be used.
+    pub(super) fn lasts(&self) -> bool {
+        Instant::now() < self.use_until
+    }
+
+    /// Whether both come from the same grant.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.identity, &other.identity)
+    }
+}
+
+/// A minute less than the lifetime, or half of it where a minute would be more than that.
+fn time_of_use(lifetime: Option<Duration>) -> Duration {
+    match lifetime {
+        Some(lifetime) => {
+            let lifetime = lifetime.min(LONGEST);
+            lifetime.saturating_sub(EARLY).max(lifetime / 2)
+        }
+        None => UNKNOWN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_replaced_a_minute_early_or_at_half_of_a_short_life() {
+        for (lifetime, used) in [(3600, 3540), (121, 61), (120, 60), (119, 59), (60, 30), (10, 5), (0, 0)] {
+            let used_for = time_of_use(Some(Duration::from_secs(lifetime)));
+
+            assert_eq!(used_for.as_secs(), used, "{lifetime}");
+        }
+        assert_eq!(time_of_use(None), Duration::from_hours(1));
+        assert_eq!(time_of_use(Some(Duration::MAX)), LONGEST - EARLY);
+    }
+
+    #[test]
+    fn a_token_that_cannot_stand_in_a_header_is_none() {
+        for text in ["", "a b", "a\r\nX-Evil: 1", "a\0", "ü"] {
+            assert!(Token::new(text.into(), Instant::now(), None).is_none(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_token_cannot_print() {
+        let token = Token::new("canary".into(), Instant::now(), None).unwrap();
+
+        assert!(!format!("{token:?} {:?}", token.header()).contains("canary"));
+    }
+}
