@@ -182,7 +182,7 @@ impl WasiHttpHooks for Gate {
             let (exchange, permit) = admitted?;
             let (limits, usage, log) =
                 (exchange.limits.clone(), exchange.usage.clone(), exchange.log.clone());
-            let request = request.map(|body| body::outgoing(body, limits.request_body, usage.clone()));
+            let request = request.map(|body| body::outgoing(body, limits.request_body));
             let timeouts =
                 Timeouts { connect: options.connect_timeout, first_byte: options.first_byte_timeout };
             let response = exchange.answer(request, timeouts).await.map_err(|failure| {

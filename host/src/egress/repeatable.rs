@@ -57,7 +57,7 @@ pub enum Unrepeatable {
 #[derive(Debug)]
 enum Content {
     Nothing,
-    /// The declared length, in bytes, comes first.
+    /// The length that the client will know, in bytes, comes first.
     Unsent(Option<u64>, OutgoingBody),
     Sent(watch::Receiver<Record>),
 }
@@ -77,7 +77,7 @@ impl Repeatable {
         let body = if bodiless || body.is_end_stream() {
             Content::Nothing
         } else {
-            Content::Unsent(length, body.map_err(Into::into).boxed_unsync())
+            Content::Unsent(length.or(body.size_hint().exact()), body.map_err(Into::into).boxed_unsync())
         };
         Ok(Self { head, body })
     }
@@ -168,7 +168,7 @@ impl Record {
 /// Streams a body and remembers it.
 struct Recorded {
     body: OutgoingBody,
-    /// As declared, in bytes.
+    /// Where the client knows it, in bytes.
     length: Option<u64>,
     memory: watch::Sender<Record>,
 }
@@ -239,6 +239,19 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(sent(&mut request).await, "xxxyz");
         }
+    }
+
+    #[tokio::test]
+    async fn a_body_of_known_length_is_remembered_although_nobody_asks_for_its_end() {
+        let mut request =
+            Repeatable::new(Request::post("http://api.example/").body(Full::from("body")).unwrap());
+        let request = request.as_mut().unwrap();
+
+        let mut body = request.next().await.unwrap().into_body();
+        body.frame().await.unwrap().unwrap();
+        drop(body);
+
+        assert_eq!(sent(request).await, "body");
     }
 
     #[tokio::test]

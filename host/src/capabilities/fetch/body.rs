@@ -16,10 +16,14 @@ use super::super::log::Log;
 use super::usage::Usage;
 use crate::egress::{BoxError, OutgoingBody};
 
-/// Cuts a request's body off at `most` bytes, and counts what is sent.
-pub(super) fn outgoing(body: WasiBody, most: usize, usage: Usage) -> OutgoingBody {
-    Counted { body: Limited::new(body, most).boxed_unsync(), count: move |size| usage.sent(size) }
-        .boxed_unsync()
+/// Cuts a request's body off at `most` bytes.
+pub(super) fn outgoing(body: WasiBody, most: usize) -> OutgoingBody {
+    Limited::new(body, most).boxed_unsync()
+}
+
+/// Counts what is sent of a request's body.
+pub(super) fn counted(body: OutgoingBody, usage: Usage) -> OutgoingBody {
+    Counted { body, count: move |size| usage.sent(size) }.boxed_unsync()
 }
 
 /// Cuts a response off at `most` bytes, or where it pauses for longer than `pause`, and counts what

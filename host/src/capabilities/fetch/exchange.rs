@@ -10,6 +10,7 @@ use wasmtime_wasi_http::Error;
 
 use super::super::log::Log;
 use super::FetchLimits;
+use super::body::counted;
 use super::usage::Usage;
 use crate::egress::{
     Egress, EgressError, OutgoingBody, Policy, Redirects, Repeatable, Step, Timeouts, Unrepeatable,
@@ -123,6 +124,7 @@ impl Exchange {
         request: Request<OutgoingBody>,
         timeouts: Timeouts,
     ) -> Result<Response<Incoming>, Failure> {
+        let request = request.map(|body| counted(body, self.usage.clone()));
         Ok(self.egress.send_within(request, &self.policy, timeouts).await?)
     }
 }
@@ -140,19 +142,23 @@ impl Failure {
     /// The guest learns the kind of network error and nothing about the network behind the host.
     pub(super) fn as_guest_sees(&self) -> Error {
         match self {
-            Self::Egress(error) => match error {
-                EgressError::NotListed { .. } => Error::HttpRequestDenied,
-                EgressError::ForbiddenAddress { .. } => Error::DestinationIpProhibited,
-                EgressError::Resolve { .. } => Error::DnsError { rcode: None, info_code: None },
-                EgressError::Connect { .. } => Error::ConnectionRefused,
-                EgressError::Tls { .. } => Error::TlsProtocolError,
-                EgressError::Timeout { .. } => Error::ConnectionTimeout,
-                EgressError::HeadTooLarge { .. } => Error::HttpResponseHeaderSectionSize(None),
-                _ => Error::HttpProtocolError,
-            },
+            Self::Egress(error) | Self::SignIn(SignInError::Egress(error)) => kind_of(error),
             Self::SignIn(SignInError::NoRequestLeft) | Self::NoRequestLeft => Error::ConnectionLimitReached,
-            Self::SignIn(_) => Error::HttpRequestDenied,
+            Self::SignIn(_) => Error::ConfigurationError,
             Self::Redirect(_) => Error::HttpProtocolError,
         }
+    }
+}
+
+fn kind_of(error: &EgressError) -> Error {
+    match error {
+        EgressError::NotListed { .. } => Error::HttpRequestDenied,
+        EgressError::ForbiddenAddress { .. } => Error::DestinationIpProhibited,
+        EgressError::Resolve { .. } => Error::DnsError { rcode: None, info_code: None },
+        EgressError::Connect { .. } => Error::ConnectionRefused,
+        EgressError::Tls { .. } => Error::TlsProtocolError,
+        EgressError::Timeout { .. } => Error::ConnectionTimeout,
+        EgressError::HeadTooLarge { .. } => Error::HttpResponseHeaderSectionSize(None),
+        _ => Error::HttpProtocolError,
     }
 }

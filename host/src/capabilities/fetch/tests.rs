@@ -1,1 +1,114 @@
+//! A guest's requests, from the hook that wasmtime calls to a real server and back.
 
+mod limits;
+mod redirects;
+mod sign_in;
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
+
+use super::*;
+use crate::egress::EgressSettings;
+use crate::egress::test_server::TestServer;
+
+/// What a toolkit may do, before its call starts.
+struct Toolkit {
+    listed: Vec<String>,
+    sign_in: Option<SignInAccess>,
+    limits: FetchLimits,
+}
+
+/// A call that may send requests.
+struct Guest {
+    fetch: Fetch,
+    log: Log,
+}
+
+/// Where tokens are kept, and the way out.
+fn service() -> (Egress, OutboundAuth) {
+    let allowed_ranges = vec!["127.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()];
+    let egress = Egress::new(EgressSettings { allowed_ranges, ..EgressSettings::default() });
+    (egress.clone(), OutboundAuth::new(egress))
+}
+
+impl Toolkit {
+    /// Lists a server by its address and by its name, and an address that nobody may reach.
+    fn reaching(server: &TestServer) -> Self {
+        let port = server.port();
+        let listed =
+            vec![format!("127.0.0.1:{port}"), format!("localhost:{port}"), "169.254.169.254".to_owned()];
+        let limits =
+            FetchLimits { in_flight: 16, requests: 50, request_body: 8 << 20, response_body: 1 << 20 };
+        Self { listed, sign_in: None, limits }
+    }
+
+    fn call(&self) -> Guest {
+        self.call_with(&service())
+    }
+
+    fn call_with(&self, (egress, outbound_auth): &(Egress, OutboundAuth)) -> Guest {
+        let log = Log::new(64 << 10);
+        let allowlist = Some(Arc::new(Allowlist::parse(&self.listed).unwrap()));
+        let access = Access { allowlist, sign_in: self.sign_in.clone() };
+        Guest { fetch: Fetch::new(egress, outbound_auth, access, &self.limits, log.clone()), log }
+    }
+}
+
+impl Guest {
+    fn send(
+        &mut self,
+        request: Request<WasiBody>,
+    ) -> impl Future<Output = Result<Response<WasiBody>, Error>> {
+        self.send_with(request, RequestOptions::default())
+    }
+
+    fn send_with(
+        &mut self,
+        request: Request<WasiBody>,
+        options: RequestOptions,
+    ) -> impl Future<Output = Result<Response<WasiBody>, Error>> + use<> {
+        let processed = Box::new(std::future::ready(Ok(())));
+        let sent = Pin::from(self.fetch.gate.send_request(request, Some(options), processed));
+        async { Ok(sent.await?.0) }
+    }
+
+    async fn get(&mut self, uri: &str) -> Result<u16, Error> {
+        Ok(self.send(get(uri)).await?.status().as_u16())
+    }
+
+    /// What the host wrote for the author.
+    fn notes(&self) -> String {
+        let entries = self.log.take().entries.into_iter();
+        entries.map(|entry| entry.arguments[0].as_str().unwrap().to_owned() + "\n").collect()
+    }
+}
+
+fn get(uri: &str) -> Request<WasiBody> {
+    request("GET", uri, "")
+}
+
+fn request(method: &str, uri: &str, body: impl Into<Bytes>) -> Request<WasiBody> {
+    let body = Full::new(body.into()).map_err(|never| match never {}).boxed_unsync();
+    Request::builder().method(method).uri(uri).body(body).unwrap()
+}
+
+async fn whole(response: Response<WasiBody>) -> Bytes {
+    response.into_body().collect().await.unwrap().to_bytes()
+}
+
+/// Answers `/redirect/{status}?{location}` with that redirect, and anything else with a greeting.
+fn redirecting(head: &http::request::Parts) -> Response<Full<Bytes>> {
+    match head.uri.path().strip_prefix("/redirect/") {
+        Some(status) => Response::builder()
+            .status(status.parse::<u16>().unwrap())
+            .header("location", head.uri.query().unwrap_or_default())
+            .body(Full::default())
+            .unwrap(),
+        None => Response::new(Full::from("hello")),
+    }
+}

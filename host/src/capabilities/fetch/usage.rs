@@ -19,7 +19,7 @@ struct Counters {
 pub struct UsageSnapshot {
     /// Requests, those that followed a redirect, were repeated or asked for a token included.
     pub requests: u64,
-    /// Bytes of request bodies; those of token requests are the host's own.
+    /// Bytes of request bodies, each time they were sent; those of token requests are not counted.
     pub bytes_out: u64,
     /// Bytes of response bodies that the guest has read.
     pub bytes_in: u64,

@@ -1,0 +1,106 @@
+//! What a call may send and receive, how long it waits, and what is counted.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::*;
+
+const SHORT: Option<Duration> = Some(Duration::from_millis(50));
+
+/// Sends `answer` to whoever comes, and then nothing more.
+async fn stalling(answer: &'static str) -> (TcpListenerTask, Guest, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let authority = listener.local_addr().unwrap().to_string();
+    let limits = FetchLimits { in_flight: 16, requests: 50, request_body: 10, response_body: 1000 };
+    let guest = Toolkit { listed: vec![authority.clone()], sign_in: None, limits }.call();
+    let serving = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        stream.read_to_end(&mut Vec::new()).await.ok();
+    });
+    (TcpListenerTask(serving), guest, format!("http://{authority}/"))
+}
+
+struct TcpListenerTask(tokio::task::JoinHandle<()>);
+
+impl Drop for TcpListenerTask {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+#[tokio::test]
+async fn traffic_is_counted_and_the_count_outlives_the_call() {
+    let server = TestServer::start(redirecting).await;
+    let mut guest = Toolkit::reaching(&server).call();
+    let usage = guest.fetch.usage();
+
+    let post = request("POST", &format!("{}/redirect/307?/end", server.origin()), "four");
+    let response = guest.send(post).await.unwrap();
+    assert_eq!(whole(response).await, "hello");
+    drop(guest);
+
+    assert_eq!(usage.snapshot(), UsageSnapshot { requests: 2, bytes_out: 8, bytes_in: 5 });
+}
+
+#[tokio::test]
+async fn a_guest_waits_for_an_answer_as_long_as_it_says() {
+    let (_serving, mut guest, uri) = stalling("").await;
+    let options = RequestOptions { first_byte_timeout: SHORT, ..RequestOptions::default() };
+
+    let late = guest.send_with(get(&uri), options).await.err();
+
+    assert!(matches!(late, Some(Error::ConnectionTimeout)), "{late:?}");
+}
+
+#[tokio::test]
+async fn a_guest_waits_between_two_pieces_as_long_as_it_says() {
+    let (_serving, mut guest, uri) = stalling("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf").await;
+    let options = RequestOptions { between_bytes_timeout: SHORT, ..RequestOptions::default() };
+
+    let mut body = guest.send_with(get(&uri), options).await.unwrap().into_body();
+
+    assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "half");
+    let late = body.frame().await.unwrap().unwrap_err();
+    assert!(matches!(late, Error::ConnectionReadTimeout), "{late:?}");
+    assert_eq!(guest.notes(), "fetch: the response paused for longer than the request allows\n");
+}
+
+#[tokio::test]
+async fn a_request_is_in_flight_until_its_body_is_gone() {
+    let server = TestServer::start(redirecting).await;
+    let mut toolkit = Toolkit::reaching(&server);
+    toolkit.limits.in_flight = 1;
+    let mut guest = toolkit.call();
+
+    let first = guest.send(get(&server.origin())).await.unwrap();
+    assert!(matches!(guest.get(&server.origin()).await, Err(Error::ConnectionLimitReached)));
+    drop(first);
+
+    assert_eq!(guest.get(&server.origin()).await.unwrap(), 200);
+    assert!(guest.notes().contains("too many requests in flight"));
+}
+
+#[tokio::test]
+async fn a_response_that_breaks_off_is_incomplete() {
+    let server = TestServer::start(redirecting).await;
+    let (serving, mut guest, uri) = stalling("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf").await;
+
+    let mut body = guest.send(get(&uri)).await.unwrap().into_body();
+    body.frame().await.unwrap().unwrap();
+    drop((serving, server));
+
+    assert!(matches!(body.frame().await.unwrap(), Err(Error::HttpResponseIncomplete)));
+}
+
+#[tokio::test]
+async fn a_toolkit_without_egress_sends_nothing() {
+    let server = TestServer::start(redirecting).await;
+    let (egress, outbound_auth) = service();
+    let limits = Toolkit::reaching(&server).limits;
+    let fetch = Fetch::new(&egress, &outbound_auth, Access::default(), &limits, Log::new(1000));
+    let mut guest = Guest { fetch, log: Log::new(0) };
+
+    assert!(matches!(guest.get(&server.origin()).await, Err(Error::HttpRequestDenied)));
+    assert!(server.requests().is_empty());
+}

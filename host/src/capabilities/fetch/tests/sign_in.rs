@@ -1,0 +1,264 @@
+//! The toolkit's token: which requests carry it, and what happens when it is refused.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::future::join_all;
+use secrecy::ExposeSecret;
+
+use super::*;
+
+/// Mints `token-1`, `token-2`, … at `/token`; `/api` refuses all but the last of them.
+async fn api() -> TestServer {
+    api_refusing(401).await
+}
+
+async fn api_refusing(status: u16) -> TestServer {
+    let minted = AtomicUsize::new(0);
+    TestServer::start(move |head| match head.uri.path() {
+        "/token" => {
+            let number = minted.fetch_add(1, Ordering::Relaxed) + 1;
+            Response::new(Full::from(format!(r#"{{"access_token":"token-{number}","token_type":"Bearer"}}"#)))
+        }
+        "/api" => {
+            let last = format!("Bearer token-{}", minted.load(Ordering::Relaxed));
+            let good = head.headers.get("authorization").is_some_and(|value| *value == last);
+            let status = if good { 200 } else { status };
+            Response::builder().status(status).body(Full::from("answer")).unwrap()
+        }
+        "/never" => Response::builder().status(status).body(Full::from("never")).unwrap(),
+        _ => redirecting(head),
+    })
+    .await
+}
+
+fn signing_in(server: &TestServer) -> Toolkit {
+    let declaration = OAuth2ClientCredentials {
+        token_url: format!("http://localhost:{}/token", server.port()),
+        client_id_secret: "CLIENT_ID".to_owned(),
+        client_secret_secret: "CLIENT_SECRET".to_owned(),
+        scope: None,
+        api_host: format!("127.0.0.1:{}", server.port()),
+    };
+    let sign_in = SignInAccess {
+        account: Account { user_id: "ana".to_owned(), toolkit_id: "books".into() },
+        declaration: Arc::new(declaration),
+        credentials: Credentials { client_id: Some("id".into()), client_secret: Some("secret".into()) },
+    };
+    Toolkit { sign_in: Some(sign_in), ..Toolkit::reaching(server) }
+}
+
+/// Makes the API refuse the token that is kept: it has minted another one for somebody else.
+async fn outdate(server: &TestServer) {
+    let elsewhere = service();
+    signing_in(server).call_with(&elsewhere).get(&format!("{}/api", server.origin())).await.unwrap();
+}
+
+fn tokens_at(server: &TestServer, path: &str) -> Vec<Option<String>> {
+    let requests = server.requests().into_iter().filter(|head| head.uri.path() == path);
+    requests
+        .map(|head| head.headers.get("authorization").map(|value| value.to_str().unwrap().to_owned()))
+        .collect()
+}
+
+fn bearer(number: u8) -> Option<String> {
+    Some(format!("Bearer token-{number}"))
+}
+
+#[tokio::test]
+async fn the_api_gets_the_token_and_no_other_host_does() {
+    let server = api().await;
+    let mut guest = signing_in(&server).call();
+
+    assert_eq!(guest.get(&format!("{}/api", server.origin())).await.unwrap(), 200);
+    guest.get(&format!("http://localhost:{}/elsewhere", server.port())).await.unwrap();
+
+    assert_eq!(tokens_at(&server, "/api"), [bearer(1)]);
+    assert_eq!(tokens_at(&server, "/elsewhere"), [None]);
+    assert_eq!(server.hits("/token"), 1);
+    assert_eq!(guest.fetch.usage().snapshot().requests, 3);
+}
+
+#[tokio::test]
+async fn a_bare_api_host_gets_no_token_in_the_clear() {
+    let server = api().await;
+    let mut toolkit = signing_in(&server);
+    toolkit.listed.push("localhost".to_owned());
+    let sign_in = toolkit.sign_in.as_mut().unwrap();
+    Arc::make_mut(&mut sign_in.declaration).api_host = "localhost".to_owned();
+    let mut guest = toolkit.call();
+
+    guest.get("http://localhost/").await.ok();
+    guest.get(&format!("http://localhost:{}/elsewhere", server.port())).await.unwrap();
+
+    assert_eq!(tokens_at(&server, "/elsewhere"), [None]);
+    assert_eq!(server.hits("/token"), 0);
+    assert!(guest.fetch.attached_tokens().values().is_empty());
+}
+
+#[tokio::test]
+async fn a_handlers_own_authorization_is_never_overwritten() {
+    let server = api().await;
+    let mut guest = signing_in(&server).call();
+    let back = format!("http://127.0.0.1:{}/api", server.port());
+
+    for uri in [back.clone(), format!("http://localhost:{}/redirect/307?{back}", server.port())] {
+        let mut request = get(&uri);
+        request.headers_mut().insert("authorization", "Basic mine".parse().unwrap());
+
+        assert_eq!(guest.send(request).await.unwrap().status(), 401);
+    }
+
+    // The redirect dropped it, and nothing came in its place.
+    assert_eq!(tokens_at(&server, "/api"), [Some("Basic mine".to_owned()), None]);
+    assert_eq!(server.hits("/token"), 0);
+}
+
+#[tokio::test]
+async fn a_redirect_away_from_the_api_does_not_carry_the_token() {
+    let server = api().await;
+    let mut guest = signing_in(&server).call();
+    let away = format!("http://localhost:{}/away", server.port());
+    let back = format!("http://127.0.0.1:{}/api", server.port());
+
+    guest.get(&format!("{}/redirect/307?{away}", server.origin())).await.unwrap();
+    guest.get(&format!("http://localhost:{}/redirect/307?{back}", server.port())).await.unwrap();
+
+    assert_eq!(tokens_at(&server, "/redirect/307"), [bearer(1), None]);
+    assert_eq!((tokens_at(&server, "/away"), tokens_at(&server, "/api")), (vec![None], vec![bearer(1)]));
+}
+
+#[tokio::test]
+async fn a_refused_token_is_replaced_once_and_the_request_repeated() {
+    for status in [401, 403] {
+        let server = api_refusing(status).await;
+        let (toolkit, service) = (signing_in(&server), service());
+        toolkit.call_with(&service).get(&format!("{}/api", server.origin())).await.unwrap();
+        outdate(&server).await;
+        let mut guest = toolkit.call_with(&service);
+
+        let response =
+            guest.send(request("POST", &format!("{}/api", server.origin()), "body")).await.unwrap();
+
+        assert_eq!((response.status().as_u16(), &whole(response).await[..]), (200, &b"answer"[..]));
+        assert_eq!(tokens_at(&server, "/api")[2..], [bearer(1), bearer(3)]);
+        assert!(
+            server.received()[4..].iter().all(|(head, body)| head.uri.path() != "/api" || body == "body")
+        );
+        assert_eq!(guest.fetch.usage().snapshot().requests, 3);
+        let attached = guest.fetch.attached_tokens();
+        drop(guest);
+        let attached: Vec<_> = attached.values().iter().map(|it| it.expose_secret().to_owned()).collect();
+        assert_eq!(attached, ["token-1", "token-3"]);
+    }
+}
+
+#[tokio::test]
+async fn a_second_refusal_is_the_answer() {
+    let server = api().await;
+    let mut guest = signing_in(&server).call();
+
+    for _ in 0..2 {
+        let response = guest.send(get(&format!("{}/never", server.origin()))).await.unwrap();
+        assert_eq!((response.status().as_u16(), &whole(response).await[..]), (401, &b"never"[..]));
+    }
+
+    assert_eq!(tokens_at(&server, "/never"), [bearer(1), bearer(2), bearer(2), bearer(3)]);
+}
+
+#[tokio::test]
+async fn one_request_replaces_its_token_once_over_all_its_hops() {
+    let server = api().await;
+    let mut guest = signing_in(&server).call();
+
+    // The API redirects signed-in requests to a place that refuses them all.
+    let status = guest.get(&format!("{}/redirect/307?/never", server.origin())).await.unwrap();
+
+    assert_eq!(status, 401);
+    assert_eq!(tokens_at(&server, "/never"), [bearer(1), bearer(2)]);
+}
+
+#[tokio::test]
+async fn concurrent_refusals_of_one_token_share_one_replacement() {
+    let server = api().await;
+    let (toolkit, service) = (signing_in(&server), service());
+    let uri = format!("{}/api", server.origin());
+    let mut guest = toolkit.call_with(&service);
+    guest.get(&uri).await.unwrap();
+    outdate(&server).await;
+
+    let requests: Vec<_> = (0..10).map(|_| guest.send_with(get(&uri), RequestOptions::default())).collect();
+    let answers = join_all(requests).await;
+
+    assert!(answers.into_iter().all(|answer| answer.unwrap().status() == 200));
+    assert_eq!(server.hits("/token"), 3);
+}
+
+#[tokio::test]
+async fn a_request_that_cannot_be_repeated_gets_its_refusal_and_the_next_one_another_token() {
+    let server = api().await;
+    let (toolkit, service) = (signing_in(&server), service());
+    let uri = format!("{}/api", server.origin());
+    toolkit.call_with(&service).get(&uri).await.unwrap();
+    outdate(&server).await;
+    let mut guest = toolkit.call_with(&service);
+
+    let refused = guest.send(request("POST", &uri, vec![b'x'; (1 << 20) + 1])).await.unwrap();
+    let line = "fetch: the API answered 401 and the request was not repeated: \
+                its body is larger than 1024 KiB and cannot be sent again\n";
+    assert_eq!((refused.status().as_u16(), guest.notes().as_str()), (401, line));
+
+    assert_eq!(guest.get(&uri).await.unwrap(), 200);
+    assert_eq!(server.hits("/token"), 3);
+}
+
+#[tokio::test]
+async fn tokens_and_repetitions_count_against_the_budget_of_the_call() {
+    let server = api().await;
+    let mut toolkit = signing_in(&server);
+    let uri = format!("{}/never", server.origin());
+    let mut requests = async |budget| {
+        toolkit.limits.requests = budget;
+        let mut guest = toolkit.call();
+        let before = server.requests().len();
+        let answer = guest.get(&uri).await.map_err(|error| format!("{error:?}"));
+        (answer, server.requests().len() - before, guest.notes().contains("all the requests it may make"))
+    };
+
+    // The token, the request, another token, the request again.
+    assert_eq!(requests(1).await, (Err("ConnectionLimitReached".to_owned()), 0, true));
+    assert_eq!(requests(2).await, (Ok(401), 2, true));
+    assert_eq!(requests(3).await, (Ok(401), 3, true));
+    assert_eq!(requests(4).await, (Ok(401), 4, false));
+}
+
+#[tokio::test]
+async fn a_missing_credential_is_a_network_error_and_a_command_in_the_log() {
+    let server = api().await;
+    let mut toolkit = signing_in(&server);
+    toolkit.sign_in.as_mut().unwrap().credentials.client_secret = None;
+    let mut guest = toolkit.call();
+
+    let refused = guest.get(&format!("{}/api", server.origin())).await.unwrap_err();
+
+    assert!(matches!(refused, Error::ConfigurationError), "{refused:?}");
+    let notes = guest.notes();
+    assert!(notes.contains("kitbag secret set books CLIENT_SECRET --from-stdin\n"), "{notes}");
+    assert!(server.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_refused_grant_is_a_network_error_and_a_line_without_secrets() {
+    let server = TestServer::start(|_| {
+        Response::builder().status(401).body(Full::from(r#"{"error":"invalid_client"}"#)).unwrap()
+    })
+    .await;
+    let mut guest = signing_in(&server).call();
+
+    let refused = guest.get(&format!("{}/api", server.origin())).await.unwrap_err();
+
+    assert!(matches!(refused, Error::ConfigurationError), "{refused:?}");
+    let notes = guest.notes();
+    assert!(notes.contains("refused the credentials of `auth`: 401 Unauthorized invalid_client"), "{notes}");
+    assert!(!notes.contains("secret") && !notes.contains("/token"), "{notes}");
+    assert_eq!(server.hits("/api"), 0);
+}
