@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use crate::harness::{Kitbag, Outcome, Upstream, User, guests};
 
-fn loopback_allowed(settings: &mut Settings) {
+pub(crate) fn loopback_allowed(settings: &mut Settings) {
     settings.allow_private_ranges = "127.0.0.0/8,::1/128".parse().expect("ranges");
 }
 
-async fn probe(change: impl FnOnce(&mut Settings)) -> (Kitbag, User) {
+pub(crate) async fn probe(change: impl FnOnce(&mut Settings)) -> (Kitbag, User) {
     let kitbag = Kitbag::start_with(change).await;
     kitbag.deploy(guests::PROBE).await;
     let ana = kitbag.as_user("ana");
@@ -17,12 +17,12 @@ async fn probe(change: impl FnOnce(&mut Settings)) -> (Kitbag, User) {
 }
 
 impl User {
-    async fn fetch(&self, url: &str) -> Outcome {
+    pub(crate) async fn fetch(&self, url: &str) -> Outcome {
         self.call("probe__fetch", json!({ "url": url })).await
     }
 }
 
-fn value_of(outcome: &Outcome) -> Value {
+pub(crate) fn value_of(outcome: &Outcome) -> Value {
     serde_json::from_str(outcome.text()).expect("the probe answers with JSON")
 }
 
@@ -49,6 +49,26 @@ async fn a_private_address_is_refused_although_it_is_listed_unless_the_operator_
         let logged = ana.logged("probe__fetch").await;
         let entries = logged["entries"].to_string();
         assert!(entries.contains("requests to private addresses are refused"), "{entries}");
+    }
+
+    upstream.assert_untouched();
+}
+
+#[tokio::test]
+async fn no_spelling_of_a_private_address_is_public() {
+    let upstream = Upstream::start().await;
+    let (_kitbag, ana) = probe(|_| {}).await;
+
+    for host in
+        ["localhost", "LocalHost.", "127.1", "0x7f.1", "0177.0.0.1", "2130706433", "127.0.0.1", "127.0.0.1."]
+    {
+        ana.fetch(&format!("http://{host}:18999/hello")).await.assert_tool_error("DestinationIpProhibited");
+    }
+    for url in ["http://[::ffff:127.0.0.1]:18999/", "http://[::1]:18999/", "http://[fd00:ec2::254]/"] {
+        ana.fetch(url).await.assert_tool_error("HttpRequestDenied");
+    }
+    for url in ["http://0xa9fea9fe/", "http://2852039166/", "http://169.254.43518/"] {
+        ana.fetch(url).await.assert_tool_error("DestinationIpProhibited");
     }
 
     upstream.assert_untouched();
@@ -98,6 +118,22 @@ async fn another_spelling_of_a_host_is_that_host_and_no_way_around_the_list() {
         ana.fetch(url).await.assert_tool_error("");
     }
     assert_eq!(upstream.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn a_request_has_a_browsers_user_agent_unless_it_brings_its_own() {
+    let upstream = Upstream::start().await;
+    let (_kitbag, ana) = probe(loopback_allowed).await;
+
+    ana.fetch(&upstream.url("/hello")).await;
+    let own = json!({ "url": upstream.url("/hello"), "headers": { "user-agent": "mine/1" } });
+    ana.call("probe__fetch", own).await;
+
+    let agents: Vec<_> = upstream.requests().iter().map(|head| head.headers["user-agent"].clone()).collect();
+    assert_eq!(
+        agents,
+        [&format!("Mozilla/5.0 (compatible; Kitbag/{})", env!("CARGO_PKG_VERSION")), "mine/1"]
+    );
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 mod answer;
 pub(crate) mod guests;
+pub(crate) mod gzip;
 mod http;
 mod log;
 mod mcp;

@@ -1,18 +1,21 @@
 //! A server that toolkits may want to reach.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
 use axum::http::request::Parts;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
+use futures::{StreamExt, stream};
 use tokio::net::TcpListener;
 use tokio::sync::{Barrier, MutexGuard};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
-use super::eventually;
+use super::{eventually, gzip};
 
 /// The port that the probe declares.
 const PORT: u16 = 18999;
@@ -22,14 +25,26 @@ static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// Listens where the probe may go, and remembers who came.
 pub(crate) struct Upstream {
-    seen: Arc<Mutex<Vec<Parts>>>,
+    seen: Arc<Mutex<Vec<(Parts, Bytes)>>>,
     serving: JoinHandle<()>,
     _turn: MutexGuard<'static, ()>,
 }
 
 impl Upstream {
-    /// Answers `/hello` with a greeting, `/large` with a mebibyte, and `/pair` once two requests
-    /// are waiting for it.
+    /// Answers once a request is there whole:
+    ///
+    /// | path | answer |
+    /// |---|---|
+    /// | `/hello` | a greeting |
+    /// | `/large` | a mebibyte |
+    /// | `/pair` | once two requests are waiting for it |
+    /// | `/redirect/{status}?{location}` | that redirect |
+    /// | `/drip` | a byte now and then, without end |
+    /// | `/endless` | as much as the connection takes, without end |
+    /// | `/silent` | nothing for a long time |
+    /// | `/bomb` | [`gzip::BOMB`] zeros, compressed |
+    /// | `/huge-head` | 100 KiB in one header |
+    /// | `/many-headers` | 200 headers |
     pub(crate) async fn start() -> Self {
         let turn = TURN.lock().await;
         let mut listener = None;
@@ -41,11 +56,13 @@ impl Upstream {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (remembered, pair) = (seen.clone(), Arc::new(Barrier::new(2)));
         let router = Router::new().fallback(move |request: Request| {
-            let (parts, _) = request.into_parts();
-            let path = parts.uri.path().to_owned();
-            remembered.lock().expect("no writer panicked").push(parts);
-            let pair = pair.clone();
-            async move { answer(&path, &pair).await.into_response() }
+            let (remembered, pair) = (remembered.clone(), pair.clone());
+            async move {
+                let (parts, body) = request.into_parts();
+                let (uri, body) = (parts.uri.clone(), to_bytes(body, usize::MAX).await.unwrap_or_default());
+                remembered.lock().expect("no writer panicked").push((parts, body));
+                answer(uri.path(), uri.query().unwrap_or_default(), &pair).await
+            }
         });
         let listener = listener.expect("the port was free");
         let serving = tokio::spawn(async { axum::serve(listener, router).await.expect("it serves") });
@@ -66,6 +83,11 @@ impl Upstream {
 
     /// The heads of the requests so far.
     pub(crate) fn requests(&self) -> Vec<Parts> {
+        self.received().into_iter().map(|(head, _)| head).collect()
+    }
+
+    /// The requests so far, with their bodies.
+    pub(crate) fn received(&self) -> Vec<(Parts, Bytes)> {
         self.seen.lock().expect("no writer panicked").clone()
     }
 
@@ -81,14 +103,41 @@ impl Drop for Upstream {
     }
 }
 
-async fn answer(path: &str, pair: &Barrier) -> Result<String, &'static str> {
+async fn answer(path: &str, query: &str, pair: &Barrier) -> Response {
     match path {
-        "/hello" => Ok("hello".to_owned()),
-        "/large" => Ok("x".repeat(1 << 20)),
+        "/hello" => "hello".into_response(),
+        "/large" => "x".repeat(1 << 20).into_response(),
         "/pair" => match timeout(Duration::from_secs(20), pair.wait()).await {
-            Ok(_) => Ok("together".to_owned()),
-            Err(_) => Err("alone"),
+            Ok(_) => "together".into_response(),
+            Err(_) => "alone".into_response(),
         },
-        _ => Ok("elsewhere".to_owned()),
+        "/drip" => for_ever(Bytes::from("."), Duration::from_millis(20)),
+        "/endless" => for_ever(Bytes::from(vec![b'x'; 64 << 10]), Duration::ZERO),
+        "/silent" => {
+            sleep(Duration::from_mins(5)).await;
+            "at last".into_response()
+        }
+        "/bomb" => ([("content-encoding", "gzip")], gzip::bomb()).into_response(),
+        "/huge-head" => [("x-huge", "v".repeat(100 << 10))].into_response(),
+        "/many-headers" => {
+            let names = (0..200).map(|number| (format!("x-{number}"), "v".to_owned()));
+            axum::response::AppendHeaders(names.collect::<Vec<_>>()).into_response()
+        }
+        _ => match path.strip_prefix("/redirect/").and_then(|status| status.parse::<u16>().ok()) {
+            Some(status) => {
+                let status = axum::http::StatusCode::from_u16(status).expect("a status");
+                (status, [("location", query)]).into_response()
+            }
+            None => "elsewhere".into_response(),
+        },
     }
+}
+
+/// A body that repeats itself, with a pause before each piece.
+fn for_ever(piece: Bytes, pause: Duration) -> Response {
+    let pieces = stream::repeat(piece).then(move |piece| async move {
+        sleep(pause).await;
+        Ok::<_, Infallible>(piece)
+    });
+    Body::from_stream(pieces).into_response()
 }

@@ -21,7 +21,11 @@ pub(super) fn explain(code: &ErrorCode) -> FetchError {
         | ErrorCode::ConnectionReadTimeout
         | ErrorCode::ConnectionWriteTimeout
         | ErrorCode::HttpResponseTimeout => "the server took too long",
-        ErrorCode::ConnectionLimitReached => "too many requests are in flight",
+        ErrorCode::ConnectionLimitReached => {
+            "too many requests are in flight, or the call has made all that it may"
+        }
+        ErrorCode::ConfigurationError => "the host could not sign in at the server",
+        ErrorCode::HttpProtocolError => "the exchange with the server failed",
         ErrorCode::TlsProtocolError | ErrorCode::TlsCertificateError | ErrorCode::TlsAlertReceived(_) => {
             "no secure connection could be made"
         }

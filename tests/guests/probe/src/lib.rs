@@ -24,8 +24,12 @@ const SCOPES: [&str; 2] = ["svc:search", "svc:ingest"];
 
 fn describe() -> ToolkitDefinition {
     let tools = vec![
-        tool("fetch", "Sends {method?, url, headers?, body?}; returns status, headers and body."),
+        tool("fetch", "Sends {method?, url, headers?, body?, …}; returns status, headers and body."),
         tool("fetch_many", "Sends {count} requests to {url} at once; returns each status or error."),
+        tool(
+            "fetch_in_turn",
+            "Sends {count} requests to {url}; returns how often each status or error came.",
+        ),
         tool("secret", "Returns the secret {name}; null when it has no value."),
         tool("leak", "Gives the secret {name} away by way of {into}, written {as}."),
         ToolDefinition {
@@ -51,6 +55,7 @@ fn call(invocation: &Invocation) -> Outcome {
     match invocation.tool.as_str() {
         "fetch" => http::fetch(invocation),
         "fetch_many" => network::fetch_many(invocation),
+        "fetch_in_turn" => network::fetch_in_turn(invocation),
         "secret" => vault::secret(invocation),
         "leak" => vault::leak(invocation),
         "leak_structured" => vault::leak_structured(invocation),

@@ -1,5 +1,7 @@
 //! `wasi:http/outgoing-handler`.
 
+use std::collections::BTreeMap;
+
 use guest_support::http;
 use guest_support::serde_json::{Value, json};
 use guest_support::{Invocation, Outcome, arguments, structured};
@@ -18,4 +20,15 @@ pub(crate) fn fetch_many(invocation: &Invocation) -> Outcome {
         })
         .collect();
     structured(&json!({ "answers": answers }))
+}
+
+pub(crate) fn fetch_in_turn(invocation: &Invocation) -> Outcome {
+    let arguments = arguments(invocation);
+    let request = http::Request::from_arguments(&arguments);
+    let mut answers = BTreeMap::<String, u64>::new();
+    for _ in 0..arguments["count"].as_u64().unwrap_or(1) {
+        let answer = http::send(&request).map_or_else(|refusal| refusal, |it| it.status.to_string());
+        *answers.entry(answer).or_default() += 1;
+    }
+    structured(&json!(answers))
 }

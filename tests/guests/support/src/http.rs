@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use wasip2::http::outgoing_handler;
 use wasip2::http::types::{
     Fields, FutureIncomingResponse, IncomingBody, IncomingResponse, Method, OutgoingBody, OutgoingRequest,
-    Scheme,
+    RequestOptions, Scheme,
 };
 use wasip2::io::streams::StreamError;
 
@@ -24,10 +24,23 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// No body when empty.
     pub body: Vec<u8>,
+    /// How long to wait; the host decides where nothing is said.
+    pub timeouts: Timeouts,
+}
+
+/// How long to wait, each in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Timeouts {
+    /// For a connection.
+    pub connect: Option<u64>,
+    /// For the response.
+    pub first_byte: Option<u64>,
+    /// For each piece of it.
+    pub between_bytes: Option<u64>,
 }
 
 impl Request {
-    /// Reads `{method?, url, headers?, body?}`.
+    /// Reads `{method?, url, headers?, body?, connect_ms?, first_byte_ms?, between_bytes_ms?}`.
     pub fn from_arguments(arguments: &Value) -> Self {
         let string = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let headers = arguments["headers"].as_object().into_iter().flatten();
@@ -36,6 +49,11 @@ impl Request {
             url: string(&arguments["url"]),
             headers: headers.map(|(name, value)| (name.clone(), string(value))).collect(),
             body: string(&arguments["body"]).into_bytes(),
+            timeouts: Timeouts {
+                connect: arguments["connect_ms"].as_u64(),
+                first_byte: arguments["first_byte_ms"].as_u64(),
+                between_bytes: arguments["between_bytes_ms"].as_u64(),
+            },
         }
     }
 }
@@ -51,14 +69,15 @@ pub struct Response {
     pub body: Vec<u8>,
 }
 
-/// Answers a tool that sends `{method?, url, headers?, body?}`: status, headers and body, or the
-/// host's error as a tool error.
+/// Answers a tool that sends [`Request::from_arguments`]: status, headers, body and its size in
+/// bytes, or the host's error as a tool error.
 pub fn fetch(invocation: &Invocation) -> Outcome {
     match send(&Request::from_arguments(&arguments(invocation))) {
         Ok(response) => structured(&json!({
             "status": response.status,
             "headers": response.headers,
             "body": String::from_utf8_lossy(&response.body),
+            "size": response.body.len(),
         })),
         Err(refusal) => error(refusal),
     }
@@ -83,7 +102,8 @@ pub fn start(request: &Request) -> Result<FutureIncomingResponse, String> {
     outgoing.set_path_with_query(Some(path)).map_err(|()| "the path was refused")?;
 
     let body = outgoing.body().map_err(|()| "the request has no body")?;
-    let response = outgoing_handler::handle(outgoing, None).map_err(|error| format!("{error:?}"))?;
+    let response = outgoing_handler::handle(outgoing, options(request.timeouts))
+        .map_err(|error| format!("{error:?}"))?;
     write(&body, &request.body)?;
     OutgoingBody::finish(body, None).map_err(|error| format!("{error:?}"))?;
     Ok(response)
@@ -101,6 +121,20 @@ pub fn finish(response: &FutureIncomingResponse) -> Result<Response, String> {
     let headers = incoming.headers().entries().into_iter();
     let headers = headers.map(|(name, value)| (name, String::from_utf8_lossy(&value).into_owned())).collect();
     Ok(Response { status: incoming.status(), headers, body: read(&incoming)? })
+}
+
+/// Nothing, where nothing is said: wasmtime keeps the options of a request until the call's end.
+fn options(timeouts: Timeouts) -> Option<RequestOptions> {
+    if timeouts == Timeouts::default() {
+        return None;
+    }
+    let nanoseconds = |milliseconds: Option<u64>| milliseconds.map(|it| it.saturating_mul(1_000_000));
+    let options = RequestOptions::new();
+    // A host that cannot wait for less than it does says so; the test then sees that it did not.
+    options.set_connect_timeout(nanoseconds(timeouts.connect)).ok();
+    options.set_first_byte_timeout(nanoseconds(timeouts.first_byte)).ok();
+    options.set_between_bytes_timeout(nanoseconds(timeouts.between_bytes)).ok();
+    Some(options)
 }
 
 fn split(url: &str) -> (Scheme, &str, &str) {
