@@ -31,7 +31,7 @@ pub use self::usage::{Usage, UsageSnapshot};
 use self::exchange::Exchange;
 use super::log::Log;
 use crate::egress::{Allowlist, Egress, Policy, Timeouts};
-use crate::outbound_auth::{Account, AttachedTokens, Credentials, OutboundAuth};
+use crate::outbound_auth::{Account, AttachedTokens, Credentials, OutboundAuth, SignIn};
 
 /// Headers of one request or response, as they lie in memory. With [`BODY_CHUNK`] and the limit on
 /// handles it bounds what a guest can make the host keep without ever sending it.
@@ -107,7 +107,7 @@ impl Fetch {
             Arc::new(Exchange { egress, policy, sign_in, limits, usage, log })
         });
         let sign_in = exchange.as_ref().and_then(|exchange| exchange.sign_in.as_ref());
-        let attached = sign_in.map_or_else(AttachedTokens::default, |sign_in| sign_in.attached());
+        let attached = sign_in.map_or_else(AttachedTokens::default, SignIn::attached);
         let mut context = WasiHttpCtx::new();
         context.set_field_size_limit(HEADERS);
         Self { context, gate: Gate { exchange, in_flight, usage, attached, log } }

@@ -178,9 +178,9 @@ async fn no_other_user_toolkit_credentials_or_declaration_gets_the_token() {
         |it| it.token_url.push('2'),
     ];
     for (number, change) in changes.into_iter().enumerate() {
-        let mut changed = declaration(&server);
-        change(&mut changed);
-        let sign_in = service.sign_in(ana(), Arc::new(changed), with(), policy(&server)).unwrap();
+        let mut another = declaration(&server);
+        change(&mut another);
+        let sign_in = service.sign_in(ana(), Arc::new(another), with(), policy(&server)).unwrap();
         assert_eq!(token(&sign_in).await, format!("token-{}", number + 5));
     }
 

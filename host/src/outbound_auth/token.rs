@@ -83,7 +83,7 @@ mod tests {
             assert_eq!(used_for.as_secs(), used, "{lifetime}");
         }
         assert_eq!(time_of_use(None), Duration::from_hours(1));
-        assert_eq!(time_of_use(Some(Duration::MAX)), LONGEST - EARLY);
+        assert_eq!(time_of_use(Some(Duration::MAX)) + EARLY, LONGEST);
     }
 
     #[test]

@@ -65,24 +65,26 @@ impl Exchange {
         let signs_in = !request.head().headers.contains_key(AUTHORIZATION);
         let mut progress = Progress { request, timeouts, signs_in, may_replace_token: true };
         let mut redirects = Redirects::default();
+        let mut request = progress.request.next().await?;
         loop {
-            let response = self.hop(&mut progress).await?;
+            let response = self.hop(request, &mut progress).await?;
             match redirects.step(&mut progress.request, &response)? {
                 Step::Answer => return Ok(response),
                 Step::Follow => self.pay()?,
             }
+            // The response is still there: without it the rest of a body that is on its way would stop.
+            request = progress.request.next().await?;
         }
     }
 
     /// Sends the request to where it goes now, signed in where that is the toolkit's API.
-    async fn hop(&self, progress: &mut Progress) -> Result<Response<Incoming>, Failure> {
-        let uri = &progress.request.head().uri;
-        let sign_in = self.sign_in.as_ref().filter(|it| progress.signs_in && it.applies_to(uri));
-        let Some(sign_in) = sign_in else {
-            let request = progress.request.next().await?;
-            return self.send(request, progress.timeouts).await;
-        };
-        let request = progress.request.next().await?;
+    async fn hop(
+        &self,
+        request: Request<OutgoingBody>,
+        progress: &mut Progress,
+    ) -> Result<Response<Incoming>, Failure> {
+        let sign_in = self.sign_in.as_ref().filter(|it| progress.signs_in && it.applies_to(request.uri()));
+        let Some(sign_in) = sign_in else { return self.send(request, progress.timeouts).await };
         let token = sign_in.token(|| self.pay().is_ok()).await?;
         let response = self.send(with(&token, request), progress.timeouts).await?;
         if !is_refusal(response.status()) || !mem::take(&mut progress.may_replace_token) {
@@ -91,9 +93,9 @@ impl Exchange {
         match self.again(sign_in, &token, &mut progress.request).await {
             Ok(request) => self.send(request, progress.timeouts).await,
             Err(why) => {
+                let status = response.status().as_u16();
                 self.log.note(format!(
-                    "fetch: the API answered {} and the request was not repeated: {why}",
-                    response.status().as_u16()
+                    "fetch: the API answered {status} and the request was not repeated: {why}"
                 ));
                 Ok(response)
             }

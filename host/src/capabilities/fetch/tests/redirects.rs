@@ -1,5 +1,10 @@
 //! Each hop of a redirect is a request like any other.
 
+use futures::stream;
+use http_body_util::StreamBody;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
 use super::*;
 
 async fn upstream() -> (TestServer, Guest) {
@@ -57,6 +62,51 @@ async fn a_body_that_is_not_remembered_cannot_be_redirected() {
         notes,
         "fetch: the request cannot be redirected: its body is larger than 1024 KiB and cannot be sent again\n"
     );
+}
+
+#[tokio::test]
+async fn a_body_that_is_still_on_its_way_is_repeated_whole() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let authority = listener.local_addr().unwrap().to_string();
+    let (chunks, arriving) = tokio::sync::mpsc::unbounded_channel::<Bytes>();
+    let server = tokio::spawn(async move {
+        // It answers at the head, and only then does the guest write the body.
+        let (mut first, _) = listener.accept().await.unwrap();
+        assert!(read_until(&mut first, "\r\n\r\n").await);
+        first.write_all(b"HTTP/1.1 307 Go\r\nlocation: /end\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        chunks.send("late body".into()).unwrap();
+        drop(chunks);
+        let mut second = tokio::select! {
+            true = read_until(&mut first, "POST /end") => first,
+            accepted = listener.accept() => accepted.unwrap().0,
+        };
+        assert!(read_until(&mut second, "late body").await);
+        second.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+    });
+    let body = stream::unfold(arriving, async |mut arriving| {
+        let chunk = arriving.recv().await?;
+        Some((Ok(http_body::Frame::data(chunk)), arriving))
+    });
+    let post =
+        Request::post(format!("http://{authority}/")).body(StreamBody::new(body).boxed_unsync()).unwrap();
+    let limits = FetchLimits { in_flight: 1, requests: 2, request_body: 100, response_body: 100 };
+
+    let answer = Toolkit { listed: vec![authority], sign_in: None, limits }.call().send(post).await;
+
+    assert_eq!(answer.unwrap().status(), 200);
+    server.await.unwrap();
+}
+
+/// Reads until `text` was there; says whether it was, before the end.
+async fn read_until(stream: &mut TcpStream, text: &str) -> bool {
+    let mut seen = Vec::new();
+    while !seen.windows(text.len()).any(|window| window == text.as_bytes()) {
+        if stream.read_buf(&mut seen).await.unwrap() == 0 {
+            return false;
+        }
+    }
+    true
 }
 
 #[tokio::test]
