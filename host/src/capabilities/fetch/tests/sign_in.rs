@@ -211,7 +211,7 @@ async fn a_request_that_cannot_be_repeated_gets_its_refusal_and_the_next_one_ano
     assert_eq!((refused.status().as_u16(), guest.notes().as_str()), (401, line));
 
     assert_eq!(guest.get(&uri).await.unwrap(), 200);
-    assert_eq!(server.hits("/token"), 3);
+    assert_eq!(tokens_at(&server, "/api")[2..], [bearer(1), bearer(3)]);
 }
 
 #[tokio::test]
