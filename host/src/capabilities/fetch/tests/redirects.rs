@@ -73,7 +73,10 @@ async fn a_body_that_is_still_on_its_way_is_repeated_whole() {
         // It answers at the head, and only then does the guest write the body.
         let (mut first, _) = listener.accept().await.unwrap();
         assert!(read_until(&mut first, "\r\n\r\n").await);
-        first.write_all(b"HTTP/1.1 307 Go\r\nlocation: /end\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+        first
+            .write_all(b"HTTP/1.1 307 Go\r\nlocation: /end\r\ncontent-length: 100\r\n\r\nmoved")
+            .await
+            .unwrap();
         tokio::time::sleep(Duration::from_millis(50)).await;
         chunks.send("late body".into()).unwrap();
         drop(chunks);
