@@ -10,8 +10,10 @@ pub mod ingest;
 pub mod log;
 pub mod search;
 pub mod secrets;
+mod trail;
 
 pub use grants::Grants;
+pub use trail::Trail;
 
 /// Why a capability that is granted cannot answer yet; a guest sees it as `unavailable`.
 pub(crate) const NO_KNOWLEDGE_BASE: &str = "this server has no knowledge base yet";

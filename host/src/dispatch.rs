@@ -114,9 +114,10 @@ impl Dispatch {
             config: self.config(tool, caller).await?,
             secrets: secrets.clone(),
         };
-        let log = ready.code.new_log();
-        recording.watch(&log, &secrets);
-        let report = redact::report(secrets.redactor(), ready.code.call(invocation, &log).await);
+        let trail = ready.code.new_trail();
+        recording.watch(&trail, &secrets);
+        let report = ready.code.call(invocation, &trail).await;
+        let report = redact::report(report, &secrets, &trail.tokens);
         Ok(conclude(report, ready.output(tool.index)))
     }
 

@@ -121,9 +121,10 @@ impl SignIn {
         }
     }
 
-    /// The tokens returned so far.
-    pub fn attached(&self) -> AttachedTokens {
-        self.attached.clone()
+    /// Adds the tokens that it returns to `attached`.
+    #[must_use]
+    pub fn noting_in(self, attached: AttachedTokens) -> Self {
+        Self { attached, ..self }
     }
 
     async fn obtain(

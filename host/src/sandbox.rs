@@ -22,11 +22,10 @@ use thiserror::Error;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::capabilities::Grants;
-use crate::capabilities::log::Log;
+use crate::capabilities::{Grants, Trail};
 use crate::egress::Egress;
 use crate::outbound_auth::OutboundAuth;
-pub use call::{CallError, Ended, Fault, Invocation, Report, ToolError, ToolResult, Usage};
+pub use call::{CallError, Ended, Fault, Invocation, Report, ToolError, ToolResult};
 pub use describe::DescribeError;
 pub use imports::{ImportError, Imports};
 pub use limits::Limits;
@@ -113,13 +112,13 @@ impl Sandbox {
 }
 
 impl Loaded {
-    /// Makes the log of one call. Whoever keeps it can read what a call wrote that was never finished.
-    pub fn new_log(&self) -> Log {
-        self.runner.new_log()
+    /// Begins the trail of one call. Whoever keeps it can read what a call did that never finished.
+    pub fn new_trail(&self) -> Trail {
+        self.runner.new_trail()
     }
 
     /// Runs one call to its end, and says how it ended. Dropping the future ends the guest.
-    pub async fn call(&self, invocation: Invocation, log: &Log) -> Report {
-        self.runner.clone().run(invocation, log).await
+    pub async fn call(&self, invocation: Invocation, trail: &Trail) -> Report {
+        self.runner.clone().run(invocation, trail).await
     }
 }

@@ -71,7 +71,7 @@ async fn times(toolkit: &Loaded, invocation: &Invocation, effort: &Effort) -> Ou
     for _ in 0..effort.calls {
         let invocation = invocation.clone();
         let started = Instant::now();
-        let report = toolkit.call(invocation, &toolkit.new_log()).await;
+        let report = toolkit.call(invocation, &toolkit.new_trail()).await;
         calls.push(micros(started.elapsed()));
         if !matches!(report.ended, Ended::Returned(_)) {
             return Err(format!("the guest failed: {:?}", report.ended).into());

@@ -25,7 +25,7 @@ async fn a_response_that_drips_for_ever_ends_with_the_call() {
 #[tokio::test]
 async fn a_response_without_end_is_cut_off() {
     let upstream = Upstream::start().await;
-    let (kitbag, ana) = probe(|settings| {
+    let (_kitbag, ana) = probe(|settings| {
         loopback_allowed(settings);
         settings.call_response_body = "1MiB".parse().expect("a size");
     })
@@ -34,8 +34,8 @@ async fn a_response_without_end_is_cut_off() {
     let outcome = within("the call", ana.fetch(&upstream.url("/endless"))).await;
 
     outcome.assert_tool_error("response body size exceeds limit");
-    let logged = kitbag.log().call_of("fetch");
-    assert!(logged["entries"].as_str().expect("entries").contains("larger than 1048576 bytes"), "{logged}");
+    let logged = ana.logged("probe__fetch").await;
+    assert!(logged["entries"].to_string().contains("larger than 1048576 bytes"), "{logged}");
 }
 
 #[tokio::test]
@@ -58,12 +58,12 @@ async fn a_compressed_response_reaches_the_toolkit_as_it_is() {
 #[tokio::test]
 async fn a_response_with_a_huge_head_is_a_network_error() {
     let upstream = Upstream::start().await;
-    let (kitbag, ana) = probe(loopback_allowed).await;
+    let (_kitbag, ana) = probe(loopback_allowed).await;
 
     for path in ["/huge-head", "/many-headers"] {
         ana.fetch(&upstream.url(path)).await.assert_tool_error("HttpResponseHeaderSectionSize");
-        let logged = kitbag.log().call_of("fetch");
-        let entries = logged["entries"].as_str().expect("entries");
+        let logged = ana.logged("probe__fetch").await;
+        let entries = logged["entries"].to_string();
         assert!(entries.contains("larger than 64 KiB or has more than 100 headers"), "{entries}");
     }
     assert_eq!(value_of(&ana.fetch(&upstream.url("/hello")).await)["body"], "hello");

@@ -52,7 +52,7 @@ async fn a_redirected_post_becomes_a_get_or_is_repeated_by_the_status() {
 #[tokio::test]
 async fn a_redirect_to_where_the_toolkit_may_not_go_is_a_network_error_and_a_line_in_its_log() {
     let upstream = Upstream::start().await;
-    let (kitbag, ana) = probe(loopback_allowed).await;
+    let (_kitbag, ana) = probe(loopback_allowed).await;
 
     for (location, error, line) in [
         ("http://evil.example/", "HttpRequestDenied", "evil.example is not in the toolkit's egress list"),
@@ -71,8 +71,8 @@ async fn a_redirect_to_where_the_toolkit_may_not_go_is_a_network_error_and_a_lin
     ] {
         ana.fetch(&redirect(&upstream, 302, location)).await.assert_tool_error(error);
 
-        let logged = kitbag.log().call_of("fetch");
-        let entries = logged["entries"].as_str().expect("entries");
+        let logged = ana.logged("probe__fetch").await;
+        let entries = logged["entries"].to_string();
         assert!(entries.contains(line), "{location}: {entries}");
         assert!(!entries.contains("/redirect") && !entries.contains("passwd"), "{location}: {entries}");
     }

@@ -29,9 +29,10 @@ use wasmtime_wasi_http::{
 pub use self::usage::{Usage, UsageSnapshot};
 
 use self::exchange::Exchange;
+use super::Trail;
 use super::log::Log;
 use crate::egress::{Allowlist, Egress, Policy, Timeouts};
-use crate::outbound_auth::{Account, AttachedTokens, Credentials, OutboundAuth, SignIn};
+use crate::outbound_auth::{Account, Credentials, OutboundAuth};
 
 /// Headers of one request or response, as they lie in memory. With [`BODY_CHUNK`] and the limit on
 /// handles it bounds what a guest can make the host keep without ever sending it.
@@ -82,45 +83,32 @@ struct Gate {
     /// Nothing, when the declaration grants no egress at all.
     exchange: Option<Arc<Exchange>>,
     in_flight: Arc<Semaphore>,
-    usage: Usage,
-    attached: AttachedTokens,
     log: Log,
 }
 
 impl Fetch {
-    /// Grants what `access` says.
+    /// Grants what `access` says, and notes in `trail` what comes of it.
     pub fn new(
         egress: &Egress,
         outbound_auth: &OutboundAuth,
         access: Access,
         limits: &FetchLimits,
-        log: Log,
+        trail: Trail,
     ) -> Self {
-        let usage = Usage::default();
+        let Trail { log, usage, tokens } = trail;
         let in_flight = Arc::new(Semaphore::new(limits.in_flight));
         let exchange = access.allowlist.map(|allowlist| {
             let policy = Policy::Allowlist(allowlist);
             let sign_in = access.sign_in.and_then(|SignInAccess { account, declaration, credentials }| {
-                outbound_auth.sign_in(account, declaration, credentials, policy.clone())
+                let sign_in = outbound_auth.sign_in(account, declaration, credentials, policy.clone())?;
+                Some(sign_in.noting_in(tokens))
             });
-            let (egress, limits, usage, log) = (egress.clone(), limits.clone(), usage.clone(), log.clone());
+            let (egress, limits, log) = (egress.clone(), limits.clone(), log.clone());
             Arc::new(Exchange { egress, policy, sign_in, limits, usage, log })
         });
-        let sign_in = exchange.as_ref().and_then(|exchange| exchange.sign_in.as_ref());
-        let attached = sign_in.map_or_else(AttachedTokens::default, SignIn::attached);
         let mut context = WasiHttpCtx::new();
         context.set_field_size_limit(HEADERS);
-        Self { context, gate: Gate { exchange, in_flight, usage, attached, log } }
-    }
-
-    /// What the invocation sends and receives; it counts on while the invocation runs.
-    pub fn usage(&self) -> Usage {
-        self.gate.usage.clone()
-    }
-
-    /// The tokens that the host attaches; the list grows while the invocation runs.
-    pub fn attached_tokens(&self) -> AttachedTokens {
-        self.gate.attached.clone()
+        Self { context, gate: Gate { exchange, in_flight, log } }
     }
 
     /// Borrows the state for one host call.

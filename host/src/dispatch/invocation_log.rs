@@ -9,7 +9,8 @@ use tracing::{debug, info};
 
 use super::redact;
 use super::reply::{self, Reply};
-use crate::capabilities::log::{Log, Transcript, json_or_string, json_string};
+use crate::capabilities::Trail;
+use crate::capabilities::log::{json_or_string, json_string};
 use crate::identity::Caller;
 use crate::invocations::{Conclusion, Invocations, Outcome, Record};
 use crate::sandbox::{CallError, Ended, Fault, Report, ToolError};
@@ -30,19 +31,19 @@ pub(super) struct Recording<'a> {
     caller: &'a Caller,
     started: Instant,
     started_at: Timestamp,
-    written: Option<(Log, Arc<UserSecrets>)>,
+    watched: Option<(Trail, Arc<UserSecrets>)>,
     is_recorded: bool,
 }
 
 impl<'a> Recording<'a> {
     pub(super) fn start(invocations: &'a Invocations, tool: &'a Tool, caller: &'a Caller) -> Self {
         let (started, started_at) = (Instant::now(), Timestamp::now());
-        Self { invocations, tool, caller, started, started_at, written: None, is_recorded: false }
+        Self { invocations, tool, caller, started, started_at, watched: None, is_recorded: false }
     }
 
-    /// Takes note of where the guest writes, and of what must not be in it.
-    pub(super) fn watch(&mut self, log: &Log, secrets: &Arc<UserSecrets>) {
-        self.written = Some((log.clone(), secrets.clone()));
+    /// Takes note of what the call leaves behind, and of what must not be in it.
+    pub(super) fn watch(&mut self, trail: &Trail, secrets: &Arc<UserSecrets>) {
+        self.watched = Some((trail.clone(), secrets.clone()));
     }
 
     pub(super) fn end(mut self, conclusion: Conclusion) {
@@ -69,19 +70,19 @@ impl<'a> Recording<'a> {
 impl Drop for Recording<'_> {
     fn drop(&mut self) {
         if !self.is_recorded {
-            let transcript = self.written.take().map(|(log, secrets)| {
-                let mut transcript = log.take();
-                redact::transcript(secrets.redactor(), &mut transcript);
-                transcript
-            });
-            self.record(cancelled(transcript.unwrap_or_default()));
+            let conclusion = match self.watched.take() {
+                Some((trail, secrets)) => cancelled(&trail, &secrets),
+                None => Outcome::Cancelled.into(),
+            };
+            self.record(conclusion);
         }
     }
 }
 
 /// What there is to say of a call that nobody waited for.
-fn cancelled(transcript: Transcript) -> Conclusion {
-    Conclusion { transcript, ..Outcome::Cancelled.into() }
+fn cancelled(trail: &Trail, secrets: &UserSecrets) -> Conclusion {
+    let (transcript, usage) = (redact::abandoned(trail, secrets), trail.usage.snapshot());
+    Conclusion { transcript, usage, ..Outcome::Cancelled.into() }
 }
 
 /// Turns the end of a call into what the caller sees and what the record keeps; `output` is the

@@ -5,22 +5,38 @@
 
 use std::borrow::Cow;
 
+use crate::capabilities::Trail;
 use crate::capabilities::log::{Transcript, json_or_string};
+use crate::outbound_auth::AttachedTokens;
 use crate::redaction::Redactor;
 use crate::sandbox::{CallError, Ended, Fault, Report, ToolError, ToolResult};
+use crate::vault::UserSecrets;
 
-/// Cleans a report.
-pub(super) fn report(redactor: &Redactor, mut report: Report) -> Report {
-    if redactor.is_empty() {
-        return report;
+/// Cleans a report of the caller's secrets, and of the tokens that the host has signed in with.
+pub(super) fn report(mut report: Report, secrets: &UserSecrets, tokens: &AttachedTokens) -> Report {
+    for redactor in [secrets.redactor(), &of_tokens(tokens)] {
+        if !redactor.is_empty() {
+            ended(redactor, &mut report.ended);
+            transcript(redactor, &mut report.log);
+        }
     }
-    ended(redactor, &mut report.ended);
-    transcript(redactor, &mut report.log);
     report
 }
 
-/// Cleans what the guest wrote.
-pub(super) fn transcript(redactor: &Redactor, transcript: &mut Transcript) {
+/// Cleans what a call wrote that was broken off.
+pub(super) fn abandoned(trail: &Trail, secrets: &UserSecrets) -> Transcript {
+    let mut written = trail.log.take();
+    transcript(secrets.redactor(), &mut written);
+    transcript(&of_tokens(&trail.tokens), &mut written);
+    written
+}
+
+/// They are few, and mostly none.
+fn of_tokens(tokens: &AttachedTokens) -> Redactor {
+    Redactor::new(&tokens.values())
+}
+
+fn transcript(redactor: &Redactor, transcript: &mut Transcript) {
     for argument in transcript.entries.iter_mut().flat_map(|entry| &mut entry.arguments) {
         if let Cow::Owned(clean) = redactor.redact_json_text(argument.get()) {
             *argument = json_or_string(&clean);

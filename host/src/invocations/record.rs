@@ -5,8 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
+use crate::capabilities::fetch::UsageSnapshot;
 use crate::capabilities::log::Transcript;
-use crate::sandbox::Usage;
 
 /// One call of a tool.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ pub struct Conclusion {
     /// What the guest wrote.
     pub transcript: Transcript,
     /// What it sent and received.
-    pub usage: Usage,
+    pub usage: UsageSnapshot,
     /// Bytes of the result.
     pub result_size: usize,
 }
@@ -78,7 +78,7 @@ impl From<Outcome> for Conclusion {
             detail: None,
             data: None,
             transcript: Transcript::default(),
-            usage: Usage::default(),
+            usage: UsageSnapshot::default(),
             result_size: 0,
         }
     }

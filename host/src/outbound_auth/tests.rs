@@ -361,7 +361,8 @@ async fn the_token_request_goes_only_where_the_toolkit_may_go() {
 async fn every_token_that_was_handed_out_is_remembered_once() {
     let server = token_server(HOUR).await;
     let sign_in = sign_in(&service(), &server);
-    let attached = sign_in.attached();
+    let attached = AttachedTokens::default();
+    let sign_in = sign_in.noting_in(attached.clone());
     assert!(attached.values().is_empty());
 
     let first = sign_in.token(|| true).await.unwrap();

@@ -13,6 +13,9 @@ const UNKNOWN: Duration = Duration::from_hours(1);
 /// The longest lifetime that is believed.
 const LONGEST: Duration = Duration::from_hours(24 * 365);
 
+/// The longest token, in bytes; servers refuse longer headers.
+const LARGEST: usize = 16 << 10;
+
 /// A bearer token (RFC 6750); a clone is the same token.
 #[derive(Clone, Debug)]
 pub struct Token {
@@ -28,7 +31,7 @@ impl Token {
     /// when it cannot stand in a header.
     pub(super) fn new(value: SecretString, asked: Instant, lifetime: Option<Duration>) -> Option<Self> {
         let text = value.expose_secret();
-        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        if text.is_empty() || text.len() > LARGEST || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return None;
         }
         let mut header = HeaderValue::try_from(format!("Bearer {text}")).ok()?;
@@ -88,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_token_that_cannot_stand_in_a_header_is_none() {
-        for text in ["", "a b", "a\r\nX-Evil: 1", "a\0", "ü"] {
+        for text in ["", "a b", "a\r\nX-Evil: 1", "a\0", "ü", &"a".repeat(LARGEST + 1)] {
             assert!(Token::new(text.into(), Instant::now(), None).is_none(), "{text:?}");
         }
     }

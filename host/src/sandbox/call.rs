@@ -10,12 +10,12 @@ use super::Sandbox;
 use super::background::Background;
 use super::limits::Limits;
 use super::state::State;
-use crate::capabilities::Grants;
-use crate::capabilities::fetch::{Access, Fetch, SignInAccess};
+use crate::capabilities::fetch::{Access, Fetch, SignInAccess, UsageSnapshot};
 use crate::capabilities::ingest::Ingest;
-use crate::capabilities::log::{Log, Transcript};
+use crate::capabilities::log::Transcript;
 use crate::capabilities::search::Search;
 use crate::capabilities::secrets::Secrets;
+use crate::capabilities::{Grants, Trail};
 use crate::egress::Egress;
 use crate::outbound_auth::{Account, Credentials, OutboundAuth};
 use crate::vault::UserSecrets;
@@ -56,20 +56,9 @@ pub struct Report {
     /// What the guest wrote.
     pub log: Transcript,
     /// What it sent and received.
-    pub usage: Usage,
+    pub usage: UsageSnapshot,
     /// From the first instruction of instantiation to the end.
     pub duration: Duration,
-}
-
-/// What a call sent and received over the network.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// Outbound requests.
-    pub requests: u64,
-    /// Bytes of their bodies.
-    pub bytes_out: u64,
-    /// Bytes of the responses' bodies.
-    pub bytes_in: u64,
 }
 
 /// What a call came to.
@@ -149,13 +138,13 @@ impl Runner {
         Ok(Self { pre, background, limits, egress, outbound_auth, grants })
     }
 
-    pub(super) fn new_log(&self) -> Log {
-        Log::new(self.limits.log)
+    pub(super) fn new_trail(&self) -> Trail {
+        Trail::new(self.limits.log)
     }
 
-    pub(super) async fn run(self: Arc<Self>, invocation: Invocation, log: &Log) -> Report {
+    pub(super) async fn run(self: Arc<Self>, invocation: Invocation, trail: &Trail) -> Report {
         let started = Instant::now();
-        let mut store = self.store(log, &invocation);
+        let mut store = self.store(&invocation, trail);
 
         let deadline = self.limits.call_time;
         let runner = self.clone();
@@ -172,7 +161,8 @@ impl Runner {
         };
 
         // The instance is gone by now: what it wrote without a line end reaches the log only then.
-        Report { ended, log: log.take(), usage: Usage::default(), duration: started.elapsed() }
+        let Trail { log, usage, .. } = trail;
+        Report { ended, log: log.take(), usage: usage.snapshot(), duration: started.elapsed() }
     }
 
     async fn drive(&self, store: &mut Store<State>, invocation: Invocation) -> wasmtime::Result<Ended> {
@@ -194,24 +184,32 @@ impl Runner {
         Ended::Returned(ToolResult { text: result.text, structured: result.structured })
     }
 
-    fn store(&self, log: &Log, invocation: &Invocation) -> Store<State> {
-        let access = self.access(invocation, Credentials::default());
-        let fetch = Fetch::new(&self.egress, &self.outbound_auth, access, &self.limits.fetch, log.clone());
+    fn store(&self, invocation: &Invocation, trail: &Trail) -> Store<State> {
+        let access = self.access(invocation);
+        let fetch = Fetch::new(&self.egress, &self.outbound_auth, access, &self.limits.fetch, trail.clone());
         let Invocation { user_id, toolkit_id, secrets, .. } = invocation;
         let (user_id, toolkit_id): (Arc<str>, Arc<str>) =
             (user_id.as_str().into(), toolkit_id.as_str().into());
         let secrets = Secrets::new(self.grants.secrets.clone(), toolkit_id.clone(), secrets.clone());
         let search = Search { user_id: user_id.clone() };
         let ingest = Ingest { user_id, toolkit_id };
-        let state = State::new(&self.limits, log.clone(), fetch, secrets, search, ingest);
+        let state = State::new(&self.limits, trail.log.clone(), fetch, secrets, search, ingest);
         new_store(self.pre.engine(), &self.limits, state)
     }
 
-    fn access(&self, invocation: &Invocation, credentials: Credentials) -> Access {
-        let Grants { toolkit_id, egress, auth, .. } = self.grants.clone();
-        let account = Account { user_id: invocation.user_id.clone(), toolkit_id };
-        let sign_in = auth.map(|declaration| SignInAccess { account, declaration, credentials });
-        Access { allowlist: egress, sign_in }
+    /// Where the call may send requests, and with which of its caller's secrets the host signs in.
+    fn access(&self, invocation: &Invocation) -> Access {
+        let Invocation { user_id, toolkit_id, secrets, .. } = invocation;
+        let sign_in = self.grants.auth.clone().map(|declaration| {
+            let value = |name| secrets.get(toolkit_id, name).cloned();
+            let credentials = Credentials {
+                client_id: value(&declaration.client_id_secret),
+                client_secret: value(&declaration.client_secret_secret),
+            };
+            let account = Account { user_id: user_id.clone(), toolkit_id: toolkit_id.as_str().into() };
+            SignInAccess { account, declaration, credentials }
+        });
+        Access { allowlist: self.grants.egress.clone(), sign_in }
     }
 }
 

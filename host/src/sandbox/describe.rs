@@ -16,9 +16,9 @@ use super::call::{Fault, fault, new_store};
 use super::limits::DESCRIBE_TIME;
 use super::linker;
 use super::state::State;
+use crate::capabilities::Trail;
 use crate::capabilities::fetch::{Access, Fetch};
 use crate::capabilities::ingest::Ingest;
-use crate::capabilities::log::Log;
 use crate::capabilities::search::Search;
 use crate::capabilities::secrets::Secrets;
 
@@ -51,9 +51,9 @@ pub(super) async fn describe(
     let pre = linker.instantiate_pre(component).and_then(ToolkitPre::new).map_err(DescribeError::Contract)?;
 
     let limits = &sandbox.limits;
-    let log = Log::new(limits.log);
-    let fetch =
-        Fetch::new(&sandbox.egress, &sandbox.outbound_auth, Access::default(), &limits.fetch, log.clone());
+    let trail = Trail::new(limits.log);
+    let log = trail.log.clone();
+    let fetch = Fetch::new(&sandbox.egress, &sandbox.outbound_auth, Access::default(), &limits.fetch, trail);
     let state = State::new(limits, log, fetch, Secrets::none(), Search::default(), Ingest::default());
     let mut store = new_store(&sandbox.engine, limits, state);
     let answer = timeout(DESCRIBE_TIME, async {

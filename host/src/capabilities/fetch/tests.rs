@@ -26,7 +26,7 @@ struct Toolkit {
 /// A call that may send requests.
 struct Guest {
     fetch: Fetch,
-    log: Log,
+    trail: Trail,
 }
 
 /// Where tokens are kept, and the way out.
@@ -52,10 +52,10 @@ impl Toolkit {
     }
 
     fn call_with(&self, (egress, outbound_auth): &(Egress, OutboundAuth)) -> Guest {
-        let log = Log::new(64 << 10);
+        let trail = Trail::new(64 << 10);
         let allowlist = Some(Arc::new(Allowlist::parse(&self.listed).unwrap()));
         let access = Access { allowlist, sign_in: self.sign_in.clone() };
-        Guest { fetch: Fetch::new(egress, outbound_auth, access, &self.limits, log.clone()), log }
+        Guest { fetch: Fetch::new(egress, outbound_auth, access, &self.limits, trail.clone()), trail }
     }
 }
 
@@ -83,8 +83,10 @@ impl Guest {
 
     /// What the host wrote for the author.
     fn notes(&self) -> String {
-        let entries = self.log.take().entries.into_iter();
-        entries.map(|entry| entry.arguments[0].as_str().unwrap().to_owned() + "\n").collect()
+        let entries = self.trail.log.take().entries.into_iter();
+        entries
+            .map(|entry| serde_json::from_str::<String>(entry.arguments[0].get()).unwrap() + "\n")
+            .collect()
     }
 }
 

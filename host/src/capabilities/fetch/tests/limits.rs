@@ -33,7 +33,7 @@ impl Drop for TcpListenerTask {
 async fn traffic_is_counted_and_the_count_outlives_the_call() {
     let server = TestServer::start(redirecting).await;
     let mut guest = Toolkit::reaching(&server).call();
-    let usage = guest.fetch.usage();
+    let usage = guest.trail.usage.clone();
 
     let post = request("POST", &format!("{}/redirect/307?/end", server.origin()), "four");
     let response = guest.send(post).await.unwrap();
@@ -99,8 +99,9 @@ async fn a_toolkit_without_egress_sends_nothing() {
     let server = TestServer::start(redirecting).await;
     let (egress, outbound_auth) = service();
     let limits = Toolkit::reaching(&server).limits;
-    let fetch = Fetch::new(&egress, &outbound_auth, Access::default(), &limits, Log::new(1000));
-    let mut guest = Guest { fetch, log: Log::new(0) };
+    let trail = Trail::new(1000);
+    let fetch = Fetch::new(&egress, &outbound_auth, Access::default(), &limits, trail.clone());
+    let mut guest = Guest { fetch, trail };
 
     assert!(matches!(guest.get(&server.origin()).await, Err(Error::HttpRequestDenied)));
     assert!(server.requests().is_empty());

@@ -22,7 +22,7 @@ async fn a_redirect_is_followed_where_the_guest_does_not_see_it() {
 
     assert_eq!(whole(response).await, "hello");
     assert_eq!(server.requests().len(), 3);
-    assert_eq!(guest.fetch.usage().snapshot().requests, 3);
+    assert_eq!(guest.trail.usage.snapshot().requests, 3);
 }
 
 #[tokio::test]

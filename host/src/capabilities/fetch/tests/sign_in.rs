@@ -77,7 +77,7 @@ async fn the_api_gets_the_token_and_no_other_host_does() {
     assert_eq!(tokens_at(&server, "/api"), [bearer(1)]);
     assert_eq!(tokens_at(&server, "/elsewhere"), [NOTHING]);
     assert_eq!(server.hits("/token"), 1);
-    assert_eq!(guest.fetch.usage().snapshot().requests, 3);
+    assert_eq!(guest.trail.usage.snapshot().requests, 3);
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn a_bare_api_host_gets_no_token_in_the_clear() {
 
     assert_eq!(tokens_at(&server, "/elsewhere"), [NOTHING]);
     assert_eq!(server.hits("/token"), 0);
-    assert!(guest.fetch.attached_tokens().values().is_empty());
+    assert!(guest.trail.tokens.values().is_empty());
 }
 
 #[tokio::test]
@@ -147,8 +147,8 @@ async fn a_refused_token_is_replaced_once_and_the_request_repeated() {
         assert!(
             server.received()[4..].iter().all(|(head, body)| head.uri.path() != "/api" || body == "body")
         );
-        assert_eq!(guest.fetch.usage().snapshot().requests, 3);
-        let attached = guest.fetch.attached_tokens();
+        assert_eq!(guest.trail.usage.snapshot().requests, 3);
+        let attached = guest.trail.tokens.clone();
         drop(guest);
         let attached: Vec<_> = attached.values().iter().map(|it| it.expose_secret().to_owned()).collect();
         assert_eq!(attached, ["token-1", "token-3"]);
