@@ -174,7 +174,7 @@ struct Turn<W> {
 
 impl<W: Future> Turn<W> {
     /// Resolves to the output, or to the work itself once nobody wants it any more.
-    fn take(&self, context: &mut Context<'_>) -> Poll<Result<W::Output, Pin<Box<W>>>> {
+    fn take(&self, context: &mut Context<'_>) -> Poll<Driven<W>> {
         let polled = self.lock().as_mut().map_or(Poll::Pending, |work| work.as_mut().poll(context));
         match polled {
             Poll::Ready(output) => Poll::Ready(Ok(output)),
@@ -191,6 +191,9 @@ impl<W: Future> Turn<W> {
     }
 }
 
+/// The output, or the work itself where nobody wants it any more.
+type Driven<W> = Result<<W as Future>::Output, Pin<Box<W>>>;
+
 /// The owner's side of work in the background.
 struct Demoted<W>
 where
@@ -198,7 +201,7 @@ where
 {
     turn: Arc<Turn<W>>,
     /// There until `drop`.
-    task: Option<JoinHandle<Result<W::Output, Pin<Box<W>>>>>,
+    task: Option<JoinHandle<Driven<W>>>,
     home: Handle,
 }
 
