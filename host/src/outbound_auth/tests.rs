@@ -177,12 +177,12 @@ async fn no_other_user_toolkit_credentials_or_declaration_gets_the_token() {
         assert_eq!(token(&sign_in).await, format!("token-{}", number + 4));
     }
 
-    let changes: [fn(&mut OAuth2ClientCredentials); 3] = [
+    let declarations: [fn(&mut OAuth2ClientCredentials); 3] = [
         |it| it.scope = Some("read".to_owned()),
         |it| it.api_host = "other.example.com".to_owned(),
         |it| it.token_url.push('2'),
     ];
-    for (number, change) in changes.into_iter().enumerate() {
+    for (number, change) in declarations.into_iter().enumerate() {
         let mut another = declaration(&server);
         change(&mut another);
         let sign_in = service.sign_in(ana(), Arc::new(another), with(), policy(&server)).unwrap();
