@@ -109,7 +109,6 @@ impl Dispatch {
         let invocation = Invocation {
             tool: tool.definition().name.clone(),
             arguments: arguments.to_string(),
-            toolkit_id: tool.toolkit.definition.id.clone(),
             user_id: caller.user_id.clone(),
             config: self.config(tool, caller).await?,
             secrets: secrets.clone(),

@@ -321,8 +321,13 @@ impl UserSecrets {
             let value = value.map_err(|_| broken_at(row.place()))?;
             values.insert((row.toolkit_id, row.name), value);
         }
+        Ok(Self::of(values))
+    }
+
+    /// Takes values that are open already, by toolkit and name.
+    pub fn of(values: HashMap<(String, String), SecretString>) -> Self {
         let redactor = Redactor::new(values.values());
-        Ok(Self { values, redactor })
+        Self { values, redactor }
     }
 
     /// The value of a name, for a call of that toolkit.

@@ -97,7 +97,7 @@ pub(crate) fn text() -> &'static str {
 }
 
 /// A candidate that this very program plays.
-fn own(name: &'static str, role: &str) -> Outcome<Candidate> {
+pub(crate) fn own(name: &'static str, role: &str) -> Outcome<Candidate> {
     let server = Server::start(Command::new(std::env::current_exe()?).arg(role))?;
     let call = count(server.address(), None)?;
     Ok(Candidate { name, server, call, _data: None })

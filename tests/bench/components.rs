@@ -12,15 +12,18 @@ pub(crate) struct Components {
     pub(crate) text: Vec<u8>,
     /// `tests/guests/greeter-v1`: next to nothing, and no SDK; it also waits as long as it is told to.
     pub(crate) greeter: Vec<u8>,
+    /// `tests/guests/probe`: uses each capability raw.
+    pub(crate) probe: Vec<u8>,
 }
 
 /// Builds them; quick where nothing has changed.
 pub(crate) async fn build() -> Outcome<Components> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let packages = ["toolkit-text", "guest-greeter-v1"];
+    let packages = ["toolkit-text", "guest-greeter-v1", "guest-probe"];
     let built =
         toolchain::build_workspace(&root, &packages, &BuildOptions::default(), |line| eprintln!("{line}"))
             .await?;
-    let [text, greeter] = <[_; 2]>::try_from(built).map_err(|_| "two packages give two components")?;
-    Ok(Components { text: text.bytes, greeter: greeter.bytes })
+    let [text, greeter, probe] =
+        <[_; 3]>::try_from(built).map_err(|_| "three packages give three components")?;
+    Ok(Components { text: text.bytes, greeter: greeter.bytes, probe: probe.bytes })
 }

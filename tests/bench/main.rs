@@ -7,6 +7,7 @@
 #![expect(clippy::cast_precision_loss, reason = "every count here is far below 2^52")]
 
 mod candidate;
+mod capabilities;
 mod child;
 mod client;
 mod components;
@@ -92,6 +93,7 @@ async fn measure(arguments: &Arguments) -> Outcome<()> {
 
     let report = Report {
         sandbox: sandbox_share::measure(&components, &effort).await?,
+        capabilities: capabilities::measure(&components, &effort).await?,
         first_call: first_call::measure(&components, &effort).await?,
         in_flight: in_flight::measure(&components, &effort).await?,
         throughput: throughput::measure(&components, &effort).await?,

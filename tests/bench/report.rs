@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::Outcome;
+use crate::capabilities::Capabilities;
 use crate::first_call::FirstCall;
 use crate::in_flight::InFlight;
 use crate::sandbox_share::Share;
@@ -47,6 +48,7 @@ impl Effort {
 pub(crate) struct Report {
     pub(crate) throughput: Vec<Point>,
     pub(crate) sandbox: Share,
+    pub(crate) capabilities: Capabilities,
     pub(crate) first_call: FirstCall,
     pub(crate) in_flight: InFlight,
 }
@@ -130,6 +132,20 @@ impl fmt::Display for Report {
             "{:<45}{:>10.1}{:>10.1}",
             "text__count, its own work included", count.p50_us, count.p99_us
         )?;
+
+        let Capabilities { plain_us, secret_us, redaction_us_per_kib, fetch_us, hyper_us } =
+            &self.capabilities;
+        writeln!(f, "\nWhat capabilities cost, median                        µs  × plain  × hyper")?;
+        for (what, micros) in [
+            ("a plain call", plain_us),
+            ("a call that reads a secret", secret_us),
+            ("redaction of one KiB, 16 secrets", redaction_us_per_kib),
+        ] {
+            writeln!(f, "{what:<45}{micros:>10.1}{:>9.2}", micros / plain_us)?;
+        }
+        for (what, micros) in [("a call that fetches", fetch_us), ("the same request by hyper", hyper_us)] {
+            writeln!(f, "{what:<45}{micros:>10.1}{:>9.2}{:>9.2}", micros / plain_us, micros / hyper_us)?;
+        }
 
         let FirstCall { first_ms, second_ms } = &self.first_call;
         writeln!(f, "\nAfter a restart: first call {first_ms:.2} ms, second call {second_ms:.2} ms")?;

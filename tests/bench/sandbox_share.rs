@@ -40,35 +40,41 @@ pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome
     let settings = Settings::load(Sources::default(), None)?;
     let sandbox = Sandbox::new(app::limits(&settings), Egress::new(EgressSettings::default()))?;
 
-    let greeter = load(&sandbox, &components.greeter).await?;
-    let text = load(&sandbox, &components.text).await?;
+    let greeter = load(&sandbox, &components.greeter, |declared| declared).await?;
+    let text = load(&sandbox, &components.text, |declared| declared).await?;
     Ok(Share {
-        trivial: times(&greeter, &invocation("greet", &json!({ "name": "Ana" })), effort).await?,
-        count: times(&text, &invocation("count", &json!({ "text": candidate::text() })), effort).await?,
+        trivial: times(&greeter, &invocation("greet", &json!({ "name": "Ana" })), effort.calls).await?,
+        count: times(&text, &invocation("count", &json!({ "text": candidate::text() })), effort.calls)
+            .await?,
     })
 }
 
-async fn load(sandbox: &Sandbox, component: &[u8]) -> Outcome<Loaded> {
+/// Compiles a component, asks it for its declaration, and grants what `grant` makes of that.
+pub(crate) async fn load(
+    sandbox: &Sandbox,
+    component: &[u8],
+    grant: impl FnOnce(Grants) -> Grants,
+) -> Outcome<Loaded> {
     let code = tempfile::NamedTempFile::new()?;
     std::fs::write(code.path(), sandbox.compile(component)?)?;
     let definition = sandbox.describe(code.path()).await?;
-    Ok(sandbox.load(code.path(), &Grants::of(&definition))?)
+    Ok(sandbox.load(code.path(), &grant(Grants::of(&definition)))?)
 }
 
-fn invocation(tool: &str, arguments: &serde_json::Value) -> Invocation {
+pub(crate) fn invocation(tool: &str, arguments: &serde_json::Value) -> Invocation {
     Invocation {
         tool: tool.to_owned(),
         arguments: arguments.to_string(),
-        toolkit_id: "bench".to_owned(),
         user_id: "local".to_owned(),
         config: "{}".to_owned(),
         secrets: Arc::default(),
     }
 }
 
-async fn times(toolkit: &Loaded, invocation: &Invocation, effort: &Effort) -> Outcome<Times> {
-    let mut calls = Vec::with_capacity(effort.calls);
-    for _ in 0..effort.calls {
+/// Calls `count` times, one after the other.
+pub(crate) async fn times(toolkit: &Loaded, invocation: &Invocation, count: usize) -> Outcome<Times> {
+    let mut calls = Vec::with_capacity(count);
+    for _ in 0..count {
         let invocation = invocation.clone();
         let started = Instant::now();
         let report = toolkit.call(invocation, &toolkit.new_trail()).await;
@@ -78,7 +84,7 @@ async fn times(toolkit: &Loaded, invocation: &Invocation, effort: &Effort) -> Ou
         }
     }
     // The first tenth warms the pool, the caches and the branch predictor.
-    let measured = &mut calls[effort.calls / 10..];
+    let measured = &mut calls[count / 10..];
     Ok(Times {
         p50_us: percentile(measured, 0.5).unwrap_or_default(),
         p99_us: percentile(measured, 0.99).unwrap_or_default(),

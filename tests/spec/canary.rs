@@ -3,12 +3,14 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
+use tokio::time::sleep;
 
-use crate::harness::{ServerProcess, User, guests};
+use crate::harness::{ServerProcess, Upstream, User, guests};
 
 /// Set for the toolkit that tries to give it away. All lower-case, and nothing in it that a host name
 /// could not hold, so that it fits through every way.
@@ -25,7 +27,7 @@ const DISGUISES: [&str; 7] = ["raw", "json", "escaped", "percent", "base64", "he
 /// What a leak would look like, in lower case: `AWKWARD` in each encoding, and `CANARY`.
 fn traces() -> Vec<String> {
     let mut traces = Vec::new();
-    for value in [CANARY, AWKWARD, ELSEWHERE] {
+    for value in [CANARY, AWKWARD, ELSEWHERE, "minted-token-1"] {
         let json = json!(value).to_string();
         traces.extend([
             value.to_owned(),
@@ -34,7 +36,7 @@ fn traces() -> Vec<String> {
             url::form_urlencoded::byte_serialize(value.as_bytes()).collect::<String>().replace('+', "%20"),
             hex::encode(value),
             // Whatever stands before it: the first group of three may be shared, the rest is its own.
-            BASE64_STANDARD.encode(value)[4..20].to_owned(),
+            BASE64_STANDARD.encode(value)[4..16].to_owned(),
         ]);
     }
     traces.into_iter().map(|trace| trace.to_lowercase()).collect()
@@ -79,10 +81,29 @@ async fn drive(user: &User) -> String {
     replies
 }
 
+/// Has calls stopped that have just logged a secret: by their deadline, and by a client that leaves.
+async fn stall(user: &User) -> String {
+    let arguments = json!({ "name": "API_KEY", "into": "stall" });
+    let stopped = user.call("probe__leak", arguments.clone()).await.raw();
+    let abandoned = user.start_call("probe__leak", arguments);
+    sleep(Duration::from_millis(300)).await;
+    abandoned.abort();
+    stopped
+}
+
+/// Has the host sign in, at an API that sends back what it receives.
+async fn sign_in(user: &User, upstream: &Upstream) -> String {
+    let echoed = user.call("signed-in__fetch", json!({ "url": upstream.url("/api") })).await;
+    assert!(echoed.text().contains("Bearer [redacted]"), "{}", echoed.text());
+    echoed.raw()
+}
+
 #[tokio::test]
 async fn no_secret_leaves_the_sandbox_by_any_way() {
+    let upstream = Upstream::start().await;
     let folder = tempfile::tempdir().expect("a scratch directory");
     let server = ServerProcess::start_with(folder.path(), |command| {
+        command.args(["--call-time", "1s", "--allow-private-ranges", "127.0.0.0/8"]);
         command.env("KITBAG_LOG", "trace").env("RUST_BACKTRACE", "1");
     })
     .await;
@@ -92,15 +113,28 @@ async fn no_secret_leaves_the_sandbox_by_any_way() {
     }
     user.set_secret("probe", "API_KEY", CANARY).await;
     user.set_secret("probe", "OTHER_KEY", AWKWARD).await;
+    user.set_secret("signed-in", "CLIENT_ID", "canary-client").await;
     user.set_secret("signed-in", "CLIENT_SECRET", ELSEWHERE).await;
 
     let mut replies = drive(&user).await;
+    replies.push_str(&stall(&user).await);
+    replies.push_str(&sign_in(&user, &upstream).await);
     let echoed = user.call("text__sort_lines", json!({ "text": format!("b\n{ELSEWHERE}\na") })).await;
     assert!(echoed.text().contains("[redacted]"), "{}", echoed.text());
     replies.push_str(&echoed.raw());
 
+    let mut logs = String::new();
+    for toolkit in ["probe", "signed-in", "text"] {
+        for record in user.logs(toolkit).await {
+            logs.push_str(&record.to_string());
+        }
+    }
+    assert!(logs.contains(r#""outcome":"cancelled""#) && logs.contains(r#""outcome":"deadline""#), "{logs}");
+    assert!(logs.contains("the key is [redacted], keep it"), "{logs}");
+
     assert!(replies.contains("the key is [redacted], keep it"), "the guest has the value: {replies}");
     assert_clean("the replies", replies.as_bytes());
+    assert_clean("the logs", logs.as_bytes());
     assert_clean("standard error", &server.log());
     assert_folder_is_clean(server.data());
     server.terminate().await;

@@ -38,8 +38,6 @@ pub struct Invocation {
     pub tool: String,
     /// JSON object.
     pub arguments: String,
-    /// The toolkit that is called.
-    pub toolkit_id: String,
     /// The calling user.
     pub user_id: String,
     /// JSON object of the user's settings.
@@ -187,10 +185,9 @@ impl Runner {
     fn store(&self, invocation: &Invocation, trail: &Trail) -> Store<State> {
         let access = self.access(invocation);
         let fetch = Fetch::new(&self.egress, &self.outbound_auth, access, &self.limits.fetch, trail.clone());
-        let Invocation { user_id, toolkit_id, secrets, .. } = invocation;
-        let (user_id, toolkit_id): (Arc<str>, Arc<str>) =
-            (user_id.as_str().into(), toolkit_id.as_str().into());
-        let secrets = Secrets::new(self.grants.secrets.clone(), toolkit_id.clone(), secrets.clone());
+        let user_id: Arc<str> = invocation.user_id.as_str().into();
+        let Grants { toolkit_id, secrets, .. } = self.grants.clone();
+        let secrets = Secrets::new(secrets, toolkit_id.clone(), invocation.secrets.clone());
         let search = Search { user_id: user_id.clone() };
         let ingest = Ingest { user_id, toolkit_id };
         let state = State::new(&self.limits, trail.log.clone(), fetch, secrets, search, ingest);
@@ -199,17 +196,18 @@ impl Runner {
 
     /// Where the call may send requests, and with which of its caller's secrets the host signs in.
     fn access(&self, invocation: &Invocation) -> Access {
-        let Invocation { user_id, toolkit_id, secrets, .. } = invocation;
-        let sign_in = self.grants.auth.clone().map(|declaration| {
-            let value = |name| secrets.get(toolkit_id, name).cloned();
+        let Invocation { user_id, secrets, .. } = invocation;
+        let Grants { toolkit_id, egress, auth, .. } = self.grants.clone();
+        let sign_in = auth.map(|declaration| {
+            let value = |name| secrets.get(&toolkit_id, name).cloned();
             let credentials = Credentials {
                 client_id: value(&declaration.client_id_secret),
                 client_secret: value(&declaration.client_secret_secret),
             };
-            let account = Account { user_id: user_id.clone(), toolkit_id: toolkit_id.as_str().into() };
+            let account = Account { user_id: user_id.clone(), toolkit_id };
             SignInAccess { account, declaration, credentials }
         });
-        Access { allowlist: self.grants.egress.clone(), sign_in }
+        Access { allowlist: egress, sign_in }
     }
 }
 

@@ -4,12 +4,14 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
+use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
+use axum::{Json, Router};
 use futures::{StreamExt, stream};
+use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::{Barrier, MutexGuard};
 use tokio::task::JoinHandle;
@@ -45,6 +47,9 @@ impl Upstream {
     /// | `/bomb` | [`gzip::BOMB`] zeros, compressed |
     /// | `/huge-head` | 100 KiB in one header |
     /// | `/many-headers` | 200 headers |
+    /// | `/token` | a bearer token, `minted-token-1` and so on |
+    /// | `/api` | the `Authorization` that came with the request |
+    /// | `/api/no-first-token` | the same, but 401 for `minted-token-1` |
     pub(crate) async fn start() -> Self {
         let turn = TURN.lock().await;
         let mut listener = None;
@@ -59,9 +64,17 @@ impl Upstream {
             let (remembered, pair) = (remembered.clone(), pair.clone());
             async move {
                 let (parts, body) = request.into_parts();
-                let (uri, body) = (parts.uri.clone(), to_bytes(body, usize::MAX).await.unwrap_or_default());
-                remembered.lock().expect("no writer panicked").push((parts, body));
-                answer(uri.path(), uri.query().unwrap_or_default(), &pair).await
+                let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
+                let minted = {
+                    let mut remembered = remembered.lock().expect("no writer panicked");
+                    remembered.push((parts.clone(), body));
+                    remembered.iter().filter(|(parts, _)| parts.uri.path() == "/token").count()
+                };
+                match parts.uri.path() {
+                    "/token" => token(minted),
+                    "/api" | "/api/no-first-token" => api(&parts),
+                    path => answer(path, parts.uri.query().unwrap_or_default(), &pair).await,
+                }
             }
         });
         let listener = listener.expect("the port was free");
@@ -125,11 +138,24 @@ async fn answer(path: &str, query: &str, pair: &Barrier) -> Response {
         }
         _ => match path.strip_prefix("/redirect/").and_then(|status| status.parse::<u16>().ok()) {
             Some(status) => {
-                let status = axum::http::StatusCode::from_u16(status).expect("a status");
+                let status = StatusCode::from_u16(status).expect("a status");
                 (status, [("location", query)]).into_response()
             }
             None => "elsewhere".into_response(),
         },
+    }
+}
+
+fn token(number: usize) -> Response {
+    let token = format!("minted-token-{number}");
+    Json(json!({ "access_token": token, "token_type": "Bearer", "expires_in": 3600 })).into_response()
+}
+
+fn api(request: &Parts) -> Response {
+    let authorization = request.headers.get("authorization").and_then(|value| value.to_str().ok());
+    match (request.uri.path(), authorization) {
+        ("/api/no-first-token", Some("Bearer minted-token-1")) => StatusCode::UNAUTHORIZED.into_response(),
+        (_, authorization) => authorization.unwrap_or("nobody").to_owned().into_response(),
     }
 }
 

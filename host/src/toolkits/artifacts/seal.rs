@@ -102,7 +102,6 @@ fn make_key(path: &Path) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
 
     use super::*;
 
@@ -175,15 +174,5 @@ mod tests {
 
         fs::write(&path, "short").expect("the file is ours");
         assert_eq!(key().0.len(), KEY_BYTES);
-    }
-
-    #[test]
-    #[ignore = "measures: cargo test --workspace --lib -- --ignored --nocapture seal"]
-    fn how_long_a_large_file_takes() {
-        let seal = seal();
-        let mut file = sealed(&seal, &vec![7; 42 << 20]);
-        let started = Instant::now();
-        seal.check(DIGEST, &mut file).expect("nothing was changed");
-        println!("42 MiB: {:?}", started.elapsed());
     }
 }

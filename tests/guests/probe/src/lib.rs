@@ -8,7 +8,7 @@ mod network;
 mod vault;
 
 use guest_support::{
-    Invocation, Outcome, ToolDefinition, ToolkitDefinition, definition, http, tool, unknown,
+    Invocation, Outcome, ToolDefinition, ToolkitDefinition, definition, http, text, tool, unknown,
 };
 
 guest_support::toolkit!(describe, call);
@@ -24,6 +24,7 @@ const SCOPES: [&str; 2] = ["svc:search", "svc:ingest"];
 
 fn describe() -> ToolkitDefinition {
     let tools = vec![
+        tool("nothing", "Returns at once, and uses no capability."),
         tool("fetch", "Sends {method?, url, headers?, body?, …}; returns status, headers and body."),
         tool("fetch_many", "Sends {count} requests to {url} at once; returns each status or error."),
         tool(
@@ -53,6 +54,7 @@ fn describe() -> ToolkitDefinition {
 
 fn call(invocation: &Invocation) -> Outcome {
     match invocation.tool.as_str() {
+        "nothing" => text("nothing"),
         "fetch" => http::fetch(invocation),
         "fetch_many" => network::fetch_many(invocation),
         "fetch_in_turn" => network::fetch_in_turn(invocation),

@@ -1,0 +1,118 @@
+//! What capabilities cost: each beside the same call without it, in one process and on one thread.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::{Request, header};
+use http_body_util::Full;
+use kitbag::app;
+use kitbag::capabilities::Grants;
+use kitbag::egress::{Allowlist, Egress, EgressSettings};
+use kitbag::redaction::Redactor;
+use kitbag::sandbox::{Loaded, Sandbox};
+use kitbag::settings::{Settings, Sources};
+use kitbag::vault::UserSecrets;
+use secrecy::SecretString;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::Outcome;
+use crate::candidate;
+use crate::child::Server;
+use crate::client::Connection;
+use crate::components::Components;
+use crate::load::micros;
+use crate::report::Effort;
+use crate::sandbox_share::{self, invocation, times};
+use crate::stats::median;
+
+/// How many secrets the user of the benchmark has set.
+const SECRETS: usize = 16;
+/// How much text is cleaned at once.
+const KIBIBYTES: usize = 64;
+
+/// Medians, in microseconds.
+#[derive(Debug, Serialize)]
+pub(crate) struct Capabilities {
+    /// A call of the guest that uses no capability.
+    pub(crate) plain_us: f64,
+    /// The same with one secret read.
+    pub(crate) secret_us: f64,
+    /// One KiB of a result cleaned of a user's secrets.
+    pub(crate) redaction_us_per_kib: f64,
+    /// A call with one request to a server on this machine.
+    pub(crate) fetch_us: f64,
+    /// The same request by a plain hyper client on an open connection.
+    pub(crate) hyper_us: f64,
+}
+
+/// Measures them all with the guest `probe`.
+pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome<Capabilities> {
+    eprintln!("Measuring capabilities");
+    let upstream = candidate::own("floor", "serve-floor")?.server;
+    let toolkit = load(&components.probe, &upstream).await?;
+    let calls = async |tool: &str, arguments: Value, count: usize| {
+        let mut invocation = invocation(tool, &arguments);
+        invocation.secrets = Arc::new(secrets());
+        times(&toolkit, &invocation, count).await.map(|times| times.p50_us)
+    };
+    let url = format!("http://{}/", upstream.address());
+    let fetch = json!({ "method": "POST", "url": url, "body": "{}" });
+    Ok(Capabilities {
+        plain_us: calls("nothing", json!({}), effort.calls).await?,
+        secret_us: calls("secret", json!({ "name": "API_KEY" }), effort.calls).await?,
+        redaction_us_per_kib: redaction(effort),
+        fetch_us: calls("fetch", fetch, effort.calls / 10).await?,
+        hyper_us: hyper(&upstream, effort.calls / 10).await?,
+    })
+}
+
+/// Grants the probe what it declares, but of the network the upstream of the benchmark alone.
+async fn load(component: &[u8], upstream: &Server) -> Outcome<Loaded> {
+    let settings = Settings::load(Sources::default(), None)?;
+    let allowed_ranges = vec!["127.0.0.0/8".parse()?];
+    let egress = Egress::new(EgressSettings { allowed_ranges, ..EgressSettings::default() });
+    let sandbox = Sandbox::new(app::limits(&settings), egress)?;
+    let allowlist = Arc::new(Allowlist::parse([upstream.address().to_string()])?);
+    let grant = |declared| Grants { egress: Some(allowlist), ..declared };
+    sandbox_share::load(&sandbox, component, grant).await
+}
+
+/// What the user has set for the probe.
+fn secrets() -> UserSecrets {
+    let names = (1..SECRETS).map(|number| format!("KEY_{number}")).chain(["API_KEY".to_owned()]);
+    let secret = |name: String| {
+        let value = format!("sk-wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLE-{name}");
+        (("probe".to_owned(), name), SecretString::from(value))
+    };
+    UserSecrets::of(names.map(secret).collect())
+}
+
+/// Microseconds for one KiB of text in which no secret stands.
+fn redaction(effort: &Effort) -> f64 {
+    let secrets = secrets();
+    let redactor: &Redactor = secrets.redactor();
+    let text = candidate::text().repeat(KIBIBYTES * 1024 / candidate::text().len());
+    let rounds = (effort.calls / 100).max(3);
+    median((0..rounds).map(|_| {
+        let started = Instant::now();
+        black_box(redactor.redact(black_box(&text)));
+        micros(started.elapsed()) / KIBIBYTES as f64
+    }))
+}
+
+async fn hyper(upstream: &Server, requests: usize) -> Outcome<f64> {
+    let mut connection = Connection::open(upstream.address()).await?;
+    let request = Request::post("/")
+        .header(header::HOST, upstream.address().to_string())
+        .body(Full::new(Bytes::from_static(b"{}")))?;
+    let mut times = Vec::with_capacity(requests);
+    for _ in 0..requests {
+        let started = Instant::now();
+        connection.exchange(&request).await?;
+        times.push(micros(started.elapsed()));
+    }
+    Ok(median(times))
+}
