@@ -44,6 +44,7 @@ const CLOSE: Duration = Duration::from_secs(5);
 pub struct App {
     listener: TcpListener,
     router: Router,
+    address: SocketAddr,
     base_url: Url,
     database: Database,
     invocations: Arc<Invocations>,
@@ -105,7 +106,8 @@ impl App {
         let address = settings.listen;
         let listen = |cause| StartError::Listen { address, cause };
         let listener = TcpListener::bind(address).await.map_err(listen)?;
-        let base_url = settings.base_url(listener.local_addr().map_err(listen)?);
+        let address = listener.local_addr().map_err(listen)?;
+        let base_url = settings.base_url(address);
 
         let database = Database::open(&settings.data.join("kitbag.sqlite")).await?;
         let egress = Egress::new(EgressSettings {
@@ -137,7 +139,9 @@ impl App {
                     .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
                 let identity =
                     Identity::with_local_issuer(identity_settings(settings, &base_url), local.clone())?;
-                let server = AuthorizationServer::new(local, database.clone(), Lifetimes::default());
+                let lifetimes =
+                    Lifetimes { access_token: settings.access_token_lifetime.get(), ..Lifetimes::default() };
+                let server = AuthorizationServer::new(local, database.clone(), lifetimes);
                 (identity, Some(Arc::new(server)))
             }
         };
@@ -156,7 +160,12 @@ impl App {
             allowed_origins: settings.allowed_origins.as_slice().into(),
             component_size: settings.component_size.bytes() as u64,
         });
-        Ok(Self { listener, router, base_url, database, invocations, stopping, _lock: lock })
+        Ok(Self { listener, router, address, base_url, database, invocations, stopping, _lock: lock })
+    }
+
+    /// The address that it listens on; behind a reverse proxy, another than that of the public URL.
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// The public URL, without a path.

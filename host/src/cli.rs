@@ -3,8 +3,12 @@
 mod client;
 mod config;
 mod demo;
+mod login;
+mod logout;
+mod oauth;
 mod secret;
 mod serve;
+mod session;
 mod token;
 mod toolkit;
 mod vault;
@@ -33,6 +37,10 @@ enum Verb {
     Serve(serve::Serve),
     /// Build the example toolkits, serve them, call one, and keep serving.
     Demo(demo::Demo),
+    /// Sign in at a server, in a browser.
+    Login(login::Login),
+    /// End the session at a server.
+    Logout(logout::Logout),
     /// Print an access token of a server in local mode, for scripts and curl.
     Token(token::Token),
     /// Write, build, check, deploy and manage toolkits.
@@ -82,6 +90,8 @@ pub async fn run(command: Command) -> ExitCode {
     let outcome = match command.verb {
         Verb::Serve(command) => command.run().await,
         Verb::Demo(command) => command.run().await,
+        Verb::Login(command) => command.run().await,
+        Verb::Logout(command) => command.run().await,
         Verb::Token(command) => command.run(),
         Verb::Toolkit(command) => command.run().await,
         Verb::Config(command) => command.run().await,

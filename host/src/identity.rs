@@ -33,6 +33,7 @@ use crate::egress::Egress;
 
 pub use self::algorithms::Algorithms;
 pub use self::error::{AuthError, InvalidSettings};
+pub(crate) use self::local::random_text;
 pub use self::local::{
     AccessGrant, AuthorizationServer, AuthorizeError, Consent, Destination, EndpointError, ErrorCode,
     Lifetimes, LocalIssuer, LocalIssuerError, OAuthError, RedirectUri, Registration, Scopes, Step, Tokens,
@@ -47,6 +48,7 @@ use self::keys::KeySet;
 use self::memory::Memory;
 use self::origins::Origins;
 use self::token::Token;
+pub(crate) use self::well_known::metadata_urls;
 
 /// Who makes a request, and what their token allows.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -66,6 +66,8 @@ settings! {
     /// Accepts session tokens that name no audience (some providers send none); a wrong one is
     /// always refused.
     accept_missing_audience: bool = false, "KITBAG_ACCEPT_MISSING_AUDIENCE";
+    /// How long an access token of local sign-in is valid.
+    access_token_lifetime: Span = Span::seconds(3600), "KITBAG_ACCESS_TOKEN_LIFETIME";
     /// Private address ranges that toolkits may reach, such as `10.1.0.0/16`; by default none.
     allow_private_ranges: List<IpNet> = List::default(), "KITBAG_ALLOW_PRIVATE_RANGES";
     /// Where the key is that seals the users' secrets: `file` (`master-key` in the data directory,
@@ -194,7 +196,8 @@ pub fn variable(name: &str) -> Result<SecretString, SettingsError> {
     std::env::var(name).map(SecretString::from).map_err(|_| SettingsError::Absent(name.to_owned()))
 }
 
-fn is_loopback(url: &Url) -> bool {
+/// Whether the URL's host is this machine, by name or by address.
+pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
         Some(Host::Ipv4(address)) => address.is_loopback(),

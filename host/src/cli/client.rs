@@ -2,7 +2,7 @@
 
 mod lines;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use url::Url;
 
 use super::CliError;
+use super::session::{SessionFile, SignedIn, sign_in_again};
 use super::token::mint;
 use crate::egress::{Egress, EgressError, EgressSettings, Policy};
 use crate::local_mode;
@@ -28,7 +29,7 @@ pub(super) struct Connection {
     /// URL of the server; by default the one that last ran on the data directory.
     #[arg(long, env = "KITBAG_SERVER", global = true)]
     server: Option<Url>,
-    /// Access token; by default one is signed with the key of the local server.
+    /// Access token; by default that of `kitbag login`, or one signed with the key of the local server.
     #[arg(long, env = "KITBAG_TOKEN", global = true, hide_env_values = true)]
     token: Option<SecretString>,
     /// Data directory of the local server.
@@ -40,6 +41,8 @@ pub(super) struct Connection {
 pub(super) struct Client {
     server: Url,
     token: SecretString,
+    /// Where the token comes from, if it can be renewed.
+    session: Option<SignedIn>,
     egress: Egress,
 }
 
@@ -66,27 +69,25 @@ impl Connection {
     }
 
     /// Finds the server and a token.
-    pub(super) fn open(self) -> Result<Client, CliError> {
-        let announced = local_mode::announced(&self.data);
-        let server = self.server.or_else(|| announced.clone()).ok_or_else(|| {
-            CliError::new("there is no server to talk to")
-                .hint("start one with `kitbag serve`, or name one with --server URL and KITBAG_TOKEN")
-        })?;
-        let token = match self.token {
-            Some(token) => token,
+    pub(super) async fn open(self) -> Result<Client, CliError> {
+        let server = which_server(self.server, &self.data)?;
+        let session = if self.token.is_none() { SignedIn::at(&server)? } else { None };
+        let token = match (self.token, &session) {
+            (Some(token), _) => token,
+            (None, Some(session)) => session.token().await?,
             // A token of the local server is for the local server: it goes nowhere else.
-            None if Some(&server) == announced.as_ref() => {
+            (None, None) if local_mode::announced(&self.data).as_ref() == Some(&server) => {
                 mint(&self.data, local_mode::USER, Duration::from_mins(5))?
             }
-            None => {
-                return Err(CliError::new(format!("{server} is not the local server, so it needs a token"))
-                    .hint("give one in KITBAG_TOKEN"));
+            (None, None) => {
+                return Err(CliError::new(format!("you are not signed in at {server}"))
+                    .hint(format!("{}, or give a token in KITBAG_TOKEN", sign_in_again(&server))));
             }
         };
         // A large component takes its time to compile before the server answers.
         let settings =
             EgressSettings { response_timeout: Duration::from_mins(10), ..EgressSettings::default() };
-        Ok(Client { server, token, egress: Egress::new(settings) })
+        Ok(Client { server, token, session, egress: Egress::new(settings) })
     }
 }
 
@@ -131,9 +132,33 @@ impl Client {
         Ok(read(response).await?)
     }
 
-    /// Sends a request and returns the answer, unless the server refuses.
+    /// Sends a request and returns the answer, unless the server refuses. A token that has expired is
+    /// renewed, where it comes from a session.
     async fn answer(
         &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, Failed> {
+        let (again, again_body) = (method.clone(), body.clone());
+        let mut response = self.answer_as(&self.token, method, path, content_type, body).await?;
+        if let (StatusCode::UNAUTHORIZED, Some(session)) = (response.status(), &self.session) {
+            let token = session.token_after(&self.token).await.map_err(Failed::Refused)?;
+            response = self.answer_as(&token, again, path, content_type, again_body).await?;
+        }
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let refusal = self.refused(status, &read(response).await?);
+        let may_pass = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+        Err(if may_pass { Failed::Unreachable(refusal) } else { Failed::Refused(refusal) })
+    }
+
+    async fn answer_as(
+        &self,
+        token: &SecretString,
         method: Method,
         path: &str,
         content_type: &str,
@@ -144,24 +169,30 @@ impl Client {
         let request = Request::builder()
             .method(method)
             .uri(url.as_str())
-            .header(header::AUTHORIZATION, format!("Bearer {}", self.token.expose_secret()))
+            .header(header::AUTHORIZATION, format!("Bearer {}", token.expose_secret()))
             .header(header::CONTENT_TYPE, content_type)
             .body(Full::new(body))
             .map_err(|error| unusable(&error))?;
         let response = self.egress.send(request, &Policy::Operator).await;
-        let response = response.map_err(|error| Failed::Unreachable(self.unreachable(&error)))?;
-        let status = response.status();
-        if status.is_success() {
-            return Ok(response);
-        }
-        let refusal = refused(status, &read(response).await?);
-        let may_pass = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
-        Err(if may_pass { Failed::Unreachable(refusal) } else { Failed::Refused(refusal) })
+        response.map_err(|error| Failed::Unreachable(self.unreachable(&error)))
     }
 
     fn unreachable(&self, error: &EgressError) -> CliError {
         CliError::new(format!("cannot reach {}: {error}", self.server))
             .hint("is the server running? `kitbag serve` starts one; --server names another")
+    }
+
+    fn refused(&self, status: StatusCode, body: &[u8]) -> CliError {
+        let Ok(details) = serde_json::from_slice::<ProblemDetails>(body) else {
+            return CliError::new(format!("the server answered {status}"));
+        };
+        let error = CliError::listing(details.detail, &details.problems);
+        match status {
+            StatusCode::UNAUTHORIZED => {
+                error.hint(format!("{}, or give a valid token in KITBAG_TOKEN", sign_in_again(&self.server)))
+            }
+            _ => error,
+        }
     }
 }
 
@@ -178,13 +209,20 @@ async fn read(response: Response<Incoming>) -> Result<Bytes, Failed> {
     response.into_body().collect().await.map(http_body_util::Collected::to_bytes).map_err(broke_off)
 }
 
-fn refused(status: StatusCode, body: &[u8]) -> CliError {
-    let Ok(details) = serde_json::from_slice::<ProblemDetails>(body) else {
-        return CliError::new(format!("the server answered {status}"));
-    };
-    let error = CliError::listing(details.detail, &details.problems);
-    match status {
-        StatusCode::UNAUTHORIZED => error.hint("give a valid token in KITBAG_TOKEN"),
-        _ => error,
+/// The server that is meant: the one that was named, or runs here, or is the only one with a session.
+pub(super) fn which_server(named: Option<Url>, data: &Path) -> Result<Url, CliError> {
+    if let Some(server) = named.or_else(|| local_mode::announced(data)) {
+        return Ok(server);
+    }
+    let sessions = SessionFile::of_this_user().map(|file| file.read()).transpose()?.unwrap_or_default();
+    match sessions.servers().as_slice() {
+        [server] => Ok(server.clone()),
+        [] => Err(CliError::new("there is no server to talk to")
+            .hint("start one with `kitbag serve`, or sign in at one with `kitbag login --server URL`")),
+        several => {
+            let list: Vec<_> = several.iter().map(Url::as_str).collect();
+            Err(CliError::new("you are signed in at several servers")
+                .hint(format!("name one with --server: {}", list.join(", "))))
+        }
     }
 }

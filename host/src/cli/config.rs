@@ -84,7 +84,7 @@ impl Config {
 
 impl Set {
     async fn run(self) -> Result<(), CliError> {
-        let client = self.connection.open()?;
+        let client = self.connection.open().await?;
         let fields = fetch(&client, &self.toolkit).await?;
         let field = find(&fields, &self.toolkit, &self.key)?;
         let value = parse(field.definition.kind, &self.value)
@@ -97,7 +97,7 @@ impl Set {
 
 impl Unset {
     async fn run(self) -> Result<(), CliError> {
-        let client = self.connection.open()?;
+        let client = self.connection.open().await?;
         let fields = change(&client, &self.toolkit, &self.key, Value::Null).await?;
         let now = find(&fields, &self.toolkit, &self.key)?;
         println!("{} is unset for your calls of {}: {}", self.key, self.toolkit, shown(now));
@@ -107,7 +107,7 @@ impl Unset {
 
 impl Get {
     async fn run(self) -> Result<(), CliError> {
-        let fields = fetch(&self.connection.open()?, &self.toolkit).await?;
+        let fields = fetch(&self.connection.open().await?, &self.toolkit).await?;
         match &self.key {
             Some(key) => {
                 let field = find(&fields, &self.toolkit, key)?;

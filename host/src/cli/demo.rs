@@ -48,7 +48,7 @@ impl Demo {
         let serving = tokio::spawn(app.serve(stop_signal()?));
 
         // Serving goes on in the background; if anything from here on fails, the process ends with it.
-        let connection = Connection::local(settings.data.clone()).open()?;
+        let connection = Connection::local(settings.data.clone()).open().await?;
         step("Uploading it");
         deploy(&connection, &component).await?;
 

@@ -85,7 +85,8 @@ impl Set {
         }
         let path = path(&self.toolkit, &self.name);
         let body = value.expose_secret().to_owned();
-        let stored: Stored = self.connection.open()?.send(Method::PUT, &path, "text/plain", body).await?;
+        let stored: Stored =
+            self.connection.open().await?.send(Method::PUT, &path, "text/plain", body).await?;
         println!("{} is set for {}.", self.name, self.toolkit);
         if !stored.redacted {
             eprintln!(
@@ -99,7 +100,7 @@ impl Set {
 
 impl Unset {
     async fn run(self) -> Result<(), CliError> {
-        self.connection.open()?.delete(&path(&self.toolkit, &self.name)).await?;
+        self.connection.open().await?.delete(&path(&self.toolkit, &self.name)).await?;
         println!("{} is not set for {} any more.", self.name, self.toolkit);
         Ok(())
     }
@@ -109,7 +110,7 @@ impl List {
     async fn run(self) -> Result<(), CliError> {
         let path = format!("/toolkits/{}/secrets", self.toolkit);
         let list: Vec<SecretStatus> =
-            self.connection.open()?.send(Method::GET, &path, "application/json", "").await?;
+            self.connection.open().await?.send(Method::GET, &path, "application/json", "").await?;
         if self.json {
             return print_json(&list);
         }

@@ -36,7 +36,7 @@ impl Vault {
 
 impl Rotate {
     async fn run(self) -> Result<(), CliError> {
-        let client = self.connection.open()?;
+        let client = self.connection.open().await?;
         let Rotated { master_key, rewrapped } =
             client.send(Method::POST, "/vault/rotate", "application/json", "").await?;
         println!("The master key is {master_key} now; secrets wrapped anew: {rewrapped}.");

@@ -35,6 +35,7 @@ pub use self::oauth_error::{EndpointError, ErrorCode, OAuthError};
 pub use self::redirect_uri::{Destination, RedirectUri};
 pub use self::register::Registration;
 pub use self::scopes::Scopes;
+pub(crate) use self::secret::random_text;
 pub use self::token::Tokens;
 
 use super::keys::KeySet;

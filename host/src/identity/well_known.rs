@@ -6,7 +6,7 @@ use url::Url;
 /// http(s) URL without user information, query and fragment.
 ///
 /// `OpenID` Connect Discovery appends to the issuer; RFC 8414, section 3.1 inserts before its path.
-pub(super) fn metadata_urls(issuer: &str) -> Option<[Url; 2]> {
+pub(crate) fn metadata_urls(issuer: &str) -> Option<[Url; 2]> {
     let url = Url::parse(issuer).ok()?;
     let plain = url.query().is_none()
         && url.fragment().is_none()

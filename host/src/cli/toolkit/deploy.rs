@@ -24,7 +24,7 @@ pub(in crate::cli) struct Deploy {
 
 impl Deploy {
     pub(super) async fn run(self) -> Result<(), CliError> {
-        let client = self.connection.open()?;
+        let client = self.connection.open().await?;
         let component =
             if self.path.is_dir() { build::build(&self.path, None).await?.component } else { self.path };
         let bytes = read(&component)?;

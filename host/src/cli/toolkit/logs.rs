@@ -62,7 +62,7 @@ struct Place {
 impl Logs {
     pub(super) async fn run(self) -> Result<(), CliError> {
         if !self.follow {
-            let mut lines = self.connection.clone().open()?.lines(&self.path(None)).await?;
+            let mut lines = self.connection.clone().open().await?.lines(&self.path(None)).await?;
             return match self.print(&mut lines, &mut None).await? {
                 Stopped::Lost(error) => Err(error),
                 Stopped::Complete | Stopped::Unread => Ok(()),
@@ -77,7 +77,7 @@ impl Logs {
     /// Prints until nobody reads it any more; takes a broken stream up again where it broke.
     async fn follow(&self) -> Result<(), CliError> {
         let mut seen = None;
-        let mut lines = self.connection.clone().open()?.lines(&self.path(seen)).await?;
+        let mut lines = self.connection.clone().open().await?.lines(&self.path(seen)).await?;
         loop {
             match self.print(&mut lines, &mut seen).await? {
                 Stopped::Unread => return Ok(()),
@@ -92,7 +92,7 @@ impl Logs {
         let mut pause = Duration::from_millis(250);
         loop {
             // Opened anew: another address may be announced by now, and a token may have run out.
-            match self.connection.clone().open()?.lines(&self.path(seen)).await {
+            match self.connection.clone().open().await?.lines(&self.path(seen)).await {
                 Ok(lines) => return Ok(lines),
                 Err(Failed::Refused(error)) => return Err(error),
                 Err(Failed::Unreachable(error)) => {

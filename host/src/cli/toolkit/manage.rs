@@ -105,8 +105,12 @@ impl Rollback {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let wanted = self.to.map_or_else(|| json!({}), |version| json!({ "version": version }));
         let path = format!("/toolkits/{}/rollback", self.id);
-        let live: Value =
-            self.connection.open()?.send(Method::POST, &path, "application/json", wanted.to_string()).await?;
+        let live: Value = self
+            .connection
+            .open()
+            .await?
+            .send(Method::POST, &path, "application/json", wanted.to_string())
+            .await?;
         println!("{} {} is live.", self.id, text(&live["version"]));
         Ok(())
     }
@@ -114,14 +118,14 @@ impl Rollback {
 
 impl Remove {
     pub(super) async fn run(self) -> Result<(), CliError> {
-        self.connection.open()?.delete(&format!("/toolkits/{}", self.id)).await?;
+        self.connection.open().await?.delete(&format!("/toolkits/{}", self.id)).await?;
         println!("{} is removed, with all its versions.", self.id);
         Ok(())
     }
 }
 
 async fn get<T: serde::de::DeserializeOwned>(connection: Connection, path: &str) -> Result<T, CliError> {
-    connection.open()?.send(Method::GET, path, "application/json", "").await
+    connection.open().await?.send(Method::GET, path, "application/json", "").await
 }
 
 fn text(value: &Value) -> &str {

@@ -4,6 +4,7 @@
 //! address are known, an error is a page.
 
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use tracing::info;
 
@@ -36,6 +37,8 @@ pub struct Consent {
     pub redirect_uri: RedirectUri,
     /// What is asked for.
     pub scopes: Scopes,
+    /// How long the client may act, unless it may renew its access.
+    pub lifetime: Duration,
 }
 
 /// Why a browser cannot be sent back to the client: what its person is told instead.
@@ -84,7 +87,14 @@ impl AuthorizationServer {
                 let scopes = authorization.scopes.clone();
                 let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
                 let request_id = pending.keep(authorization);
-                Ok(Step::Ask(Consent { request_id, client_name: client.name, redirect_uri, scopes }))
+                let lifetime = self.lifetimes.access_token;
+                Ok(Step::Ask(Consent {
+                    request_id,
+                    client_name: client.name,
+                    redirect_uri,
+                    scopes,
+                    lifetime,
+                }))
             }
             Err(error) => {
                 let state = parameters.get("state").unwrap_or_default();

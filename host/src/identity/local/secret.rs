@@ -6,7 +6,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 pub(super) use crate::identity::memory::{Digest, digest};
 
 /// Random bytes as base64url without padding: four characters for three bytes.
-pub(super) fn random_text<const BYTES: usize>() -> String {
+pub(crate) fn random_text<const BYTES: usize>() -> String {
     let mut bytes = [0; BYTES];
     aws_lc_rs::rand::fill(&mut bytes).expect("the system has random numbers");
     URL_SAFE_NO_PAD.encode(bytes)

@@ -31,9 +31,9 @@ static CONTENT_SECURITY_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
 /// Asks a person whether the client may act for them.
 pub(super) fn consent(question: &Consent) -> Response {
     let duration = if question.scopes.last_beyond_access_token() {
-        "and renew its access by itself"
+        "and renew its access by itself".to_owned()
     } else {
-        "for an hour"
+        format!("for {}", humantime::format_duration(question.lifetime))
     };
     let content = format!(
         include_str!("consent.html"),

@@ -1,0 +1,114 @@
+//! `kitbag login`
+
+mod callback;
+
+use std::path::PathBuf;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use clap::Args;
+use sha2::{Digest, Sha256};
+use url::Url;
+
+use self::callback::{Callback, Expected};
+use super::CliError;
+use super::client::which_server;
+use super::oauth::{self, AuthorizationServer, Code, Http};
+use super::session::{Session, SessionFile};
+use crate::identity::random_text;
+
+/// Sign in at a server, in a browser.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The session is kept in $XDG_STATE_HOME/kitbag (~/.local/state/kitbag), for you alone; \
+                        every command that talks to the server uses and renews it."
+)]
+pub(super) struct Login {
+    /// URL of the server; by default the one that last ran on the data directory.
+    #[arg(long, env = "KITBAG_SERVER")]
+    server: Option<Url>,
+    /// Print the page's URL only; open no browser.
+    #[arg(long)]
+    no_browser: bool,
+    /// Identifier of a public client to sign in as, for a provider that lets no program register
+    /// by itself.
+    #[arg(long)]
+    client_id: Option<String>,
+    /// Data directory of the local server.
+    #[arg(long, env = "KITBAG_DATA", default_value = "kitbag-data")]
+    data: PathBuf,
+}
+
+impl Login {
+    pub(super) async fn run(self) -> Result<(), CliError> {
+        let server = which_server(self.server, &self.data)?;
+        let file = SessionFile::of_this_user().ok_or_else(|| {
+            CliError::new("there is no place to keep a session").hint("set HOME or XDG_STATE_HOME")
+        })?;
+        // Before anybody signs in for nothing.
+        drop(file.lock().await?);
+
+        let http = Http::new();
+        let authorization_server = oauth::discover(&http, &server).await?;
+        let callback = Callback::listen().await?;
+        let client_id = match self.client_id {
+            Some(client_id) => client_id,
+            None => authorization_server.register(&http, callback.redirect_uri()).await?,
+        };
+        let (verifier, state) = (random_text::<32>(), random_text::<16>());
+        let page = page(&authorization_server, &client_id, callback.redirect_uri(), &verifier, &state);
+        println!("To sign in to {server}, open\n\n  {page}\n");
+        if !self.no_browser && open::that_detached(page.as_str()).is_err() {
+            println!("(there is no browser here to open it)");
+        }
+        let redirect_uri = callback.redirect_uri().to_owned();
+        let expected = Expected {
+            state,
+            issuer: authorization_server.issuer.clone(),
+            names_itself: authorization_server.names_itself,
+        };
+        let code = callback.code(expected).await?;
+        let code =
+            Code { client_id: &client_id, redirect_uri: &redirect_uri, verifier: &verifier, code: &code };
+        let tokens = oauth::redeem(&http, &authorization_server, &code).await?;
+
+        let mut locked = file.lock().await?;
+        let before = locked.sessions.insert(&server, Session::new(authorization_server, client_id, tokens));
+        locked.store()?;
+        drop(locked);
+        println!("Signed in to {server}. `kitbag logout --server {server}` ends the session.");
+        // The session that is replaced would go on without anybody to end it.
+        if let Some(Err(error)) = match before {
+            Some(session) => Some(session.revoke().await),
+            None => None,
+        } {
+            eprintln!("warning: the session before this one could not be ended: {error}");
+        }
+        Ok(())
+    }
+}
+
+/// The URL of the page that asks the person (RFC 6749, section 4.1.1; RFC 7636; RFC 8707).
+fn page(
+    server: &AuthorizationServer,
+    client_id: &str,
+    redirect_uri: &str,
+    verifier: &str,
+    state: &str,
+) -> Url {
+    let mut page = server.authorization_endpoint.clone();
+    page.query_pairs_mut()
+        .append_pair("response_type", "code")
+        .append_pair("client_id", client_id)
+        .append_pair("redirect_uri", redirect_uri)
+        .append_pair("code_challenge", &URL_SAFE_NO_PAD.encode(Sha256::digest(verifier)))
+        .append_pair("code_challenge_method", "S256")
+        .append_pair("state", state)
+        .append_pair("scope", &server.scope)
+        .append_pair("resource", &server.resource);
+    // Without it, a provider of OpenID Connect gives no refresh token (Core, section 11).
+    if server.scope.split(' ').any(|scope| scope == "offline_access") {
+        page.query_pairs_mut().append_pair("prompt", "consent");
+    }
+    page
+}

@@ -1,0 +1,68 @@
+// A real OpenID provider for one test: oidc-provider, as an operator would configure it for Kitbag.
+//
+//   node provider.mjs ISSUER RESOURCE ACCESS_TOKEN_SECONDS
+//
+// Listens on a free port of 127.0.0.1 and prints it. ISSUER is the URL under which it is reached,
+// RESOURCE the one resource that it gives tokens for (RFC 8707): JWTs of the type at+jwt (RFC 9068).
+// Clients register by themselves; a person signs in by name, on a page with one form.
+
+import { createServer } from "node:http";
+import Provider, { errors } from "oidc-provider";
+
+const [issuer, resource, accessTokenSeconds] = process.argv.slice(2);
+const SCOPE = "profile email offline_access";
+
+const provider = new Provider(issuer, {
+  clients: [],
+  scopes: ["openid", "offline_access", "profile", "email"],
+  features: {
+    devInteractions: { enabled: false },
+    registration: { enabled: true },
+    revocation: { enabled: true },
+    resourceIndicators: {
+      enabled: true,
+      getResourceServerInfo(_, indicator) {
+        if (indicator !== resource) throw new errors.InvalidTarget();
+        return { scope: SCOPE, audience: resource, accessTokenFormat: "jwt", jwt: { sign: { alg: "RS256" } } };
+      },
+      // Clients repeat the resource in the token request, or leave it out.
+      useGrantedResource: () => true,
+    },
+  },
+  responseTypes: ["code"],
+  rotateRefreshToken: true,
+  ttl: { AccessToken: Number(accessTokenSeconds), RefreshToken: 3600, Grant: 3600, Session: 3600, Interaction: 600, IdToken: 60 },
+  interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
+  findAccount: (_, sub) => ({ accountId: sub, claims: () => ({ sub }) }),
+  // Programs on a person's machine listen on loopback; browsers of others fetch from anywhere.
+  clientDefaults: { token_endpoint_auth_method: "none" },
+  clientBasedCORS: () => true,
+});
+
+// The person's page: asks for a name, and grants what was asked for.
+async function interaction(request, response) {
+  const { prompt, params, session, uid } = await provider.interactionDetails(request, response);
+  if (request.method === "GET") {
+    response.setHeader("content-type", "text/html");
+    response.end(`<form method="post" action="/interaction/${uid}"><input name="user"><button>Allow</button></form>`);
+    return;
+  }
+  let body = "";
+  for await (const chunk of request) body += chunk;
+  const accountId = session?.accountId ?? new URLSearchParams(body).get("user");
+  const grant = new provider.Grant({ accountId, clientId: params.client_id });
+  grant.addOIDCScope(params.scope);
+  grant.addResourceScope(resource, params.scope);
+  const result = { login: { accountId }, consent: { grantId: await grant.save() } };
+  await provider.interactionFinished(request, response, result, { mergeWithLastSubmission: prompt.name === "consent" });
+}
+
+const oidc = provider.callback();
+const server = createServer((request, response) => {
+  if (!request.url.startsWith("/interaction/")) return oidc(request, response);
+  return interaction(request, response).catch((error) => {
+    console.error(error);
+    response.writeHead(400).end(error.message);
+  });
+});
+server.listen(0, "127.0.0.1", () => console.log(server.address().port));
