@@ -40,10 +40,11 @@ build-guests: install
     {{ output }}/examples/build-components . \
         $(grep -l cdylib toolkits/*/Cargo.toml tests/guests/*/Cargo.toml | xargs sed -n 's/^name = "\(.*\)"$/\1/p')
 
-# Install what the other tasks need and this machine has not: a compiler for WebAssembly, npm packages.
+# Install what the other tasks need and this machine has not: a compiler for WebAssembly, npm and Python packages.
 install:
     scripts/install-guest-toolchain
     scripts/install-node-packages
+    scripts/install-python-packages
 
 # All members at once, although one is wanted: with `-p kitbag` some dependencies of wasmtime have
 # other features than in the tests, and cargo would compile wasmtime a second time.

@@ -1,20 +1,21 @@
-// Signs in to a Kitbag server in local mode from nothing but its URL, with a real MCP client, and
-// calls a tool before and after its tokens are renewed:
+// Signs in to a Kitbag server from nothing but its URL, with a real MCP client, and calls a tool
+// before and after its access token expires:
 //
-//   node sign-in.mjs current|older URL TOOL ARGUMENTS [USER]
+//   node sign-in.mjs current|older URL TOOL ARGUMENTS
 //
 // `current` and `older` are as in call.mjs. Discovery, registration, PKCE, tokens and renewal are the
-// SDK's own; this file is the person with a browser, who reads the consent page and presses Allow.
-// Prints one JSON object: { protocolVersion, client, consent, scope, reply, renewed, spent, requests }.
+// SDK's own. Prints the page to open on standard error, waits for the browser to come back, and in
+// the end prints one JSON object: { protocolVersion, scope, reply, again }.
 
 import { randomUUID } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
 import { Client as CurrentClient, StreamableHTTPClientTransport as CurrentTransport } from "@modelcontextprotocol/client";
 import { Client as OlderClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as OlderTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { listen } from "./callback.mjs";
 
-const [era, url, tool, args = "{}", user] = process.argv.slice(2);
+const [era, url, tool, args = "{}"] = process.argv.slice(2);
 const identity = { name: "kitbag-client", version: "1.0.0" };
-const redirectUrl = "http://127.0.0.1:33418/callback";
 
 const eras = {
   current: {
@@ -31,15 +32,16 @@ const eras = {
 };
 const sdk = eras[era];
 if (!sdk || !tool) {
-  console.error("usage: node sign-in.mjs current|older URL TOOL ARGUMENTS [USER]");
+  console.error("usage: node sign-in.mjs current|older URL TOOL ARGUMENTS");
   process.exit(2);
 }
 
 // What a client keeps between its runs.
+const callback = await listen();
 const kept = {};
 const authProvider = {
-  redirectUrl,
-  clientMetadata: { client_name: "Kitbag client", redirect_uris: [redirectUrl] },
+  redirectUrl: callback.redirectUrl,
+  clientMetadata: { client_name: "Kitbag client", redirect_uris: [callback.redirectUrl] },
   state: () => (kept.state = randomUUID()),
   clientInformation: () => kept.client,
   saveClientInformation: (client) => void (kept.client = client),
@@ -52,16 +54,8 @@ const authProvider = {
   redirectToAuthorization: (page) => void (kept.page = page),
 };
 
-const requests = [];
-async function recordingFetch(input, init) {
-  const response = await fetch(input, init);
-  const { pathname } = new URL(input.url ?? input);
-  requests.push(`${init?.method ?? "GET"} ${pathname} → ${response.status}`);
-  return response;
-}
-
 async function connect() {
-  const [client, transport] = [sdk.client(), sdk.transport({ authProvider, fetch: recordingFetch })];
+  const [client, transport] = [sdk.client(), sdk.transport({ authProvider })];
   const outcome = await client.connect(transport).then(
     () => "connected",
     (error) => {
@@ -72,60 +66,22 @@ async function connect() {
   return { client, transport, outcome };
 }
 
-// The browser: opens the page, sends its form, and is sent back to the client.
-async function consent(page) {
-  const html = await (await recordingFetch(page)).text();
-  const text = (pattern) => html.match(pattern)?.[1];
-  const form = new URLSearchParams({
-    request_id: text(/name="request_id" value="([^"]+)"/),
-    user: user ?? text(/name="user" value="([^"]+)"/),
-    decision: "allow",
-  });
-  const action = new URL(text(/<form method="post" action="([^"]+)"/), page);
-  const response = await recordingFetch(action, { method: "POST", body: form, redirect: "manual" });
-  const back = new URL(response.headers.get("location"));
-  if (`${back.origin}${back.pathname}` !== redirectUrl || back.searchParams.get("state") !== kept.state) {
-    throw new Error(`sent back to ${back}`);
-  }
-  return { shown: { client: text(/<bdi>(.*?)<\/bdi>/), user: form.get("user") }, answer: back.searchParams };
-}
-
 const first = await connect();
 if (first.outcome !== "asked to sign in") throw new Error("the server let a client in without a token");
-const { shown, answer } = await consent(kept.page);
+console.error(`open ${kept.page}`);
+const answer = await callback.answer;
+if (answer.get("state") !== kept.state) throw new Error("the answer is to another question");
 await sdk.finish(first.transport, answer);
 
 const { client, transport } = await connect();
 const call = () => client.callTool({ name: tool, arguments: JSON.parse(args) });
 const reply = await call();
-
-// An access token that the server no longer takes: the SDK renews it and calls again.
-const { refresh_token: old, scope } = kept.tokens;
-kept.tokens = { ...kept.tokens, access_token: "expired" };
-await call();
-const renewed = kept.tokens.refresh_token !== old && kept.tokens.access_token !== "expired";
-
-// Whoever comes with the old refresh token ends the sign-in for everybody.
-const refresh = async (refresh_token) => {
-  const body = new URLSearchParams({ grant_type: "refresh_token", client_id: kept.client.client_id, refresh_token });
-  const response = await recordingFetch(new URL("/oauth/token", url), { method: "POST", body });
-  return { status: response.status, error: (await response.json()).error };
-};
-const spent = { old: await refresh(old), newest: await refresh(kept.tokens.refresh_token) };
+const { expires_in, scope } = kept.tokens;
+await setTimeout((expires_in + 1) * 1000);
+const again = await call();
 
 // The older client learns the version in its handshake and keeps it in the transport.
 const protocolVersion = client.getNegotiatedProtocolVersion?.() ?? transport.protocolVersion;
-const { client_id, token_endpoint_auth_method } = kept.client;
-console.log(
-  JSON.stringify({
-    protocolVersion,
-    client: { client_id, token_endpoint_auth_method },
-    consent: shown,
-    scope,
-    reply,
-    renewed,
-    spent,
-    requests,
-  }),
-);
+console.log(JSON.stringify({ protocolVersion, scope, reply, again }));
 await client.close();
+callback.close();

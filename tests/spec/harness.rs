@@ -1,6 +1,8 @@
 //! What the tests are written in: a server, users who call it, and what they are answered.
 
 mod answer;
+mod browser;
+mod external_provider;
 pub(crate) mod guests;
 pub(crate) mod gzip;
 mod http;
@@ -9,13 +11,19 @@ mod mcp;
 mod outcome;
 mod program;
 mod provider;
+mod recorder;
 mod server;
+pub(crate) mod sign_in;
+pub(crate) mod signer;
 mod stream;
+mod terminal;
 mod upstream;
 mod wait;
 pub(crate) mod wat;
 
 pub(crate) use self::answer::Answer;
+pub(crate) use self::browser::Browser;
+pub(crate) use self::external_provider::ExternalProvider;
 pub(crate) use self::guests::Guest;
 pub(crate) use self::http::{Http, send_raw};
 pub(crate) use self::log::Log;
@@ -23,8 +31,12 @@ pub(crate) use self::mcp::{Revision, User};
 pub(crate) use self::outcome::Outcome;
 pub(crate) use self::program::{Ran, ServerProcess, kitbag, run};
 pub(crate) use self::provider::Provider;
+pub(crate) use self::recorder::{Recorder, Transcript};
 pub(crate) use self::server::{Kitbag, Stopped};
+pub(crate) use self::sign_in::SignIn;
+pub(crate) use self::signer::Signer;
 pub(crate) use self::stream::Stream;
+pub(crate) use self::terminal::Terminal;
 pub(crate) use self::upstream::Upstream;
 pub(crate) use self::wait::{eventually, within};
 pub(crate) use self::wat::Wat;

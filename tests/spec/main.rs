@@ -7,6 +7,7 @@ mod harness;
 
 mod architecture;
 mod arguments;
+mod attacks;
 mod canary;
 mod capabilities;
 mod cli;
@@ -21,6 +22,7 @@ mod hostile_network;
 mod life_cycle;
 mod listing;
 mod local_issuer;
+mod login;
 mod logs;
 mod odd_components;
 mod outbound_auth;

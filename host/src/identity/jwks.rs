@@ -3,7 +3,8 @@
 //! Invariants:
 //! - the provider's metadata counts only if it names the configured issuer, letter for letter;
 //! - one fetch at a time, and requests cannot provoke more than the schedule allows;
-//! - what was fetched once stays usable while the provider is down.
+//! - what was fetched once stays usable while the provider is down, for a day: whoever can keep us
+//!   from the provider must not keep a key alive that the provider has withdrawn.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +30,8 @@ const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct Schedule {
     /// How long documents are used without asking.
     pub(super) max_age: Duration,
+    /// How long keys are used while the provider is down.
+    pub(super) max_stale: Duration,
     /// How often a token with an unknown key may cause a fetch, and how often a provider that is
     /// down is asked while old keys serve.
     pub(super) retry: Duration,
@@ -40,6 +43,7 @@ impl Default for Schedule {
     fn default() -> Self {
         Self {
             max_age: Duration::from_mins(10),
+            max_stale: Duration::from_hours(24),
             retry: Duration::from_secs(30),
             retry_without_keys: Duration::from_secs(5),
         }
@@ -72,6 +76,7 @@ struct Snapshot {
     keys: Arc<KeySet>,
     /// When the metadata was fetched; the keys are as old or younger.
     fetched: Instant,
+    keys_fetched: Instant,
 }
 
 #[derive(Debug, Default)]
@@ -168,12 +173,21 @@ impl Provider {
         if current.fetched.elapsed() < schedule.max_age {
             return Ok(current);
         }
+        let too_old = |snapshot: &Snapshot| snapshot.keys_fetched.elapsed() >= schedule.max_stale;
+        let still_good = |snapshot: Arc<Snapshot>| {
+            if too_old(&snapshot) { Err(AuthError::Unavailable) } else { Ok(snapshot) }
+        };
         // While another request fetches, the old keys do.
-        let Ok(attempts) = Arc::clone(&self.shared.attempts).try_lock_owned() else { return Ok(current) };
+        let Ok(attempts) = Arc::clone(&self.shared.attempts).try_lock_owned() else {
+            return still_good(current);
+        };
         if !is_due(attempts.last, schedule.retry) {
-            return Ok(self.shared.current.load_full().unwrap_or(current));
+            return still_good(self.shared.current.load_full().unwrap_or(current));
         }
-        Ok(self.fetch(Extent::MetadataAndKeys, attempts).await.unwrap_or(current))
+        match self.fetch(Extent::MetadataAndKeys, attempts).await {
+            Some(fetched) => Ok(fetched),
+            None => still_good(current),
+        }
     }
 
     /// Fetches in a task of its own: a client that hangs up must not undo a fetch that others wait for.
@@ -207,6 +221,7 @@ impl Shared {
             let (metadata, jwks_uri) = self.discover().await?;
             (metadata, jwks_uri, Instant::now())
         };
+        let keys_fetched = Instant::now();
         let jwks = self.get(&jwks_uri).await?;
         let keys = match &previous {
             Some(previous) if previous.jwks == jwks => Arc::clone(&previous.keys),
@@ -215,7 +230,7 @@ impl Shared {
                 Arc::new(KeySet::parse(&jwks, generation).ok_or(FetchError::Jwks)?)
             }
         };
-        Ok(Snapshot { metadata, jwks_uri, jwks, keys, fetched })
+        Ok(Snapshot { metadata, jwks_uri, jwks, keys, fetched, keys_fetched })
     }
 
     async fn discover(&self) -> Result<(Bytes, Url), FetchError> {

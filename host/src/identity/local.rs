@@ -47,6 +47,8 @@ pub mod paths {
     pub const AUTHORIZE: &str = "/oauth/authorize";
     /// Token endpoint (RFC 6749, section 3.2).
     pub const TOKEN: &str = "/oauth/token";
+    /// Token revocation (RFC 7009).
+    pub const REVOKE: &str = "/oauth/revoke";
     /// Dynamic client registration (RFC 7591).
     pub const REGISTER: &str = "/oauth/register";
     /// Public keys (RFC 7517).
@@ -134,6 +136,7 @@ impl LocalIssuer {
             "issuer": base,
             "authorization_endpoint": format!("{base}{}", paths::AUTHORIZE),
             "token_endpoint": format!("{base}{}", paths::TOKEN),
+            "revocation_endpoint": format!("{base}{}", paths::REVOKE),
             "registration_endpoint": format!("{base}{}", paths::REGISTER),
             "jwks_uri": format!("{base}{}", paths::JWKS),
             "scopes_supported": SCOPES,
@@ -141,6 +144,7 @@ impl LocalIssuer {
             "response_modes_supported": ["query"],
             "grant_types_supported": ["authorization_code", "refresh_token"],
             "token_endpoint_auth_methods_supported": ["none"],
+            "revocation_endpoint_auth_methods_supported": ["none"],
             "code_challenge_methods_supported": ["S256"],
             "authorization_response_iss_parameter_supported": true,
         })

@@ -5,6 +5,7 @@
 //! | `/oauth/register` | clients, once: RFC 7591 |
 //! | `/oauth/authorize` | a browser: the consent page, and its answer |
 //! | `/oauth/token` | clients: a code or a refresh token → tokens |
+//! | `/oauth/revoke` | clients: a refresh token ends |
 //! | `/oauth/jwks` | whoever verifies a token |
 //!
 //! All of them answer only to the server's own name: a page that makes its name resolve to this
@@ -35,6 +36,11 @@ pub(super) use page::failure;
 /// In bytes; of a body or a query.
 const LARGEST_REQUEST: usize = 16 * 1024;
 
+const NO_FORM: OAuthError = OAuthError {
+    code: ErrorCode::InvalidRequest,
+    description: "the body must be application/x-www-form-urlencoded of at most 16 KiB",
+};
+
 /// The routes of `server`, which is reached at `base_url`.
 pub(super) fn routes<S>(server: Arc<AuthorizationServer>, base_url: &Url) -> Router<S>
 where
@@ -47,6 +53,7 @@ where
     let for_clients = Router::new()
         .route(paths::REGISTER, post(register))
         .route(paths::TOKEN, post(token))
+        .route(paths::REVOKE, post(revoke))
         .route(paths::JWKS, get(jwks))
         .layer(super::open_to_any_page());
     for_people
@@ -95,11 +102,7 @@ async fn token(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<impl IntoResponse, EndpointError> {
-    let refused = OAuthError {
-        code: ErrorCode::InvalidRequest,
-        description: "the body must be application/x-www-form-urlencoded of at most 16 KiB",
-    };
-    let form = form(&headers, body).ok_or(refused)?;
+    let form = form(&headers, body).ok_or(NO_FORM)?;
     let tokens = server.token(&form).await?;
     let mut response = json!({
         "access_token": tokens.access_token.expose_secret(),
@@ -111,6 +114,16 @@ async fn token(
         response["refresh_token"] = refresh_token.expose_secret().into();
     }
     Ok((NOT_STORED, Json(response)))
+}
+
+async fn revoke(
+    State(server): State<Arc<AuthorizationServer>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<impl IntoResponse, EndpointError> {
+    let form = form(&headers, body).ok_or(NO_FORM)?;
+    server.revoke(&form).await?;
+    Ok(NOT_STORED)
 }
 
 async fn jwks(State(server): State<Arc<AuthorizationServer>>) -> Json<Value> {

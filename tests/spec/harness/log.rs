@@ -24,7 +24,7 @@ impl Log {
         events.filter(|event: &Value| event["target"] == "kitbag::toolkit").collect()
     }
 
-    /// What receives a server's events.
+    /// What receives a server's events: all of our own, so that nothing can leak into the rest.
     pub(super) fn subscriber(&self) -> Dispatch {
         let log = self.clone();
         tracing_subscriber::fmt()

@@ -13,13 +13,14 @@ use url::Url;
 
 use super::{Http, User, within};
 
-/// A command of the program, without the `KITBAG_` variables of whoever runs the tests.
+/// A command of the program, without the `KITBAG_` variables and the sessions of whoever runs the tests.
 pub(crate) fn kitbag<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kitbag"));
     let inherited = std::env::vars_os().map(|(name, _)| name);
     for name in inherited.filter(|name| name.to_string_lossy().starts_with("KITBAG_")) {
         command.env_remove(name);
     }
+    command.env("XDG_STATE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/nobody-signed-in"));
     command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
     command
 }

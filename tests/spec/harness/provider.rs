@@ -1,25 +1,27 @@
-//! An identity provider on loopback.
+//! An identity provider on loopback, whose keys are at hand.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use aws_lc_rs::rand::SystemRandom;
-use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
+use axum::extract::Request;
+use axum::middleware::{self, Next};
 use axum::routing::get;
 use axum::{Json, Router};
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kitbag::settings::Settings;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use super::Kitbag;
+use super::signer::rsa_jwk;
+use super::{Kitbag, Signer};
 
-/// Publishes its metadata and one key. Dropped, it is down.
+/// Publishes its metadata, the key that it signs with, and an RSA key that it does not use yet.
+/// Dropped, it is down.
 pub(crate) struct Provider {
     issuer: String,
     metadata: Value,
-    key: EcdsaKeyPair,
+    signer: Signer,
+    requests: Arc<AtomicUsize>,
     serving: JoinHandle<()>,
 }
 
@@ -27,19 +29,26 @@ impl Provider {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let issuer = format!("http://{}", listener.local_addr().expect("an address"));
-        let key = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).expect("a key");
+        let signer = Signer::generate(&issuer);
         let metadata = json!({
             "issuer": issuer,
             "jwks_uri": format!("{issuer}/keys"),
             "authorization_endpoint": format!("{issuer}/authorize"),
             "token_endpoint": format!("{issuer}/token"),
         });
-        let (published, keys) = (Json(metadata.clone()), Json(json!({ "keys": [public_key(&key)] })));
+        let (published, keys) = (Json(metadata.clone()), Json(json!({ "keys": [signer.jwk(), rsa_jwk()] })));
+        let requests = Arc::new(AtomicUsize::new(0));
+        let counted = requests.clone();
+        let count = move |request: Request, next: Next| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            next.run(request)
+        };
         let router = Router::new()
             .route("/.well-known/openid-configuration", get(async || published))
-            .route("/keys", get(async || keys));
+            .route("/keys", get(async || keys))
+            .layer(middleware::from_fn(count));
         let serving = tokio::spawn(async { axum::serve(listener, router).await.expect("it serves") });
-        Self { issuer, metadata, key, serving }
+        Self { issuer, metadata, signer, requests, serving }
     }
 
     pub(crate) fn issuer(&self) -> &str {
@@ -64,27 +73,29 @@ impl Provider {
         .await
     }
 
+    /// How many requests it has had.
+    pub(crate) fn requests(&self) -> usize {
+        self.requests.load(Ordering::SeqCst)
+    }
+
+    /// Signs its tokens.
+    pub(crate) fn signer(&self) -> &Signer {
+        &self.signer
+    }
+
     /// What an OAuth access token of `user` for `kitbag` says.
     pub(crate) fn access_claims(&self, kitbag: &Kitbag, user: &str) -> Value {
-        json!({
-            "iss": self.issuer, "aud": format!("{}mcp", kitbag.base_url()), "sub": user,
-            "client_id": "assistant", "iat": now(), "exp": now() + 300, "jti": "1",
-        })
+        self.signer.access_claims(kitbag, user)
     }
 
     /// What a session token of `user` for `kitbag` says.
     pub(crate) fn session_claims(&self, kitbag: &Kitbag, user: &str) -> Value {
-        let audience = kitbag.base_url().as_str().trim_end_matches('/');
-        json!({ "iss": self.issuer, "aud": audience, "sub": user, "exp": now() + 60 })
+        self.signer.session_claims(kitbag, user)
     }
 
     /// Signs a token of the type `typ`.
     pub(crate) fn sign(&self, typ: &str, claims: &Value) -> String {
-        let encode = |part: &Value| URL_SAFE_NO_PAD.encode(part.to_string());
-        let header = json!({ "typ": typ, "alg": "ES256", "kid": "1" });
-        let signed = format!("{}.{}", encode(&header), encode(claims));
-        let signature = self.key.sign(&SystemRandom::new(), signed.as_bytes()).expect("the key signs");
-        format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
+        self.signer.sign(&self.signer.header(typ), claims)
     }
 }
 
@@ -92,18 +103,4 @@ impl Drop for Provider {
     fn drop(&mut self) {
         self.serving.abort();
     }
-}
-
-fn public_key(key: &EcdsaKeyPair) -> Value {
-    // An uncompressed point: one byte of form, then x and y.
-    let (x, y) = key.public_key().as_ref()[1..].split_at(32);
-    json!({
-        "kty": "EC", "crv": "P-256", "kid": "1", "use": "sig",
-        "x": URL_SAFE_NO_PAD.encode(x), "y": URL_SAFE_NO_PAD.encode(y),
-    })
-}
-
-/// Seconds since 1970.
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is right").as_secs()
 }

@@ -1,5 +1,6 @@
 //! A server inside the test's process, with threads and a log of its own.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -36,6 +37,7 @@ struct Running {
     runtime: Option<Runtime>,
     stop: oneshot::Sender<()>,
     served: JoinHandle<()>,
+    address: SocketAddr,
     base_url: Url,
 }
 
@@ -61,6 +63,11 @@ impl Kitbag {
 
     pub(crate) fn base_url(&self) -> &Url {
         &self.running.base_url
+    }
+
+    /// Where it listens; behind a proxy, elsewhere than its URL says.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.running.address
     }
 
     /// The data directory.
@@ -137,10 +144,10 @@ impl Stopped {
             .expect("threads can be started");
         let app = within("the server's start", runtime.spawn(start(self.settings.clone()))).await;
         let app = app.expect("no panic").expect("the server starts");
-        let base_url = app.base_url().clone();
+        let (address, base_url) = (app.address(), app.base_url().clone());
         let (stop, stopping) = oneshot::channel();
         let served = runtime.spawn(app.serve(async { drop(stopping.await) }));
-        Kitbag { running: Running { runtime: Some(runtime), stop, served, base_url }, stopped: self }
+        Kitbag { running: Running { runtime: Some(runtime), stop, served, address, base_url }, stopped: self }
     }
 
     /// The data directory.

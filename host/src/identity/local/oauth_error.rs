@@ -10,7 +10,7 @@ pub struct OAuthError {
     pub description: &'static str,
 }
 
-/// Error codes of RFC 6749 (sections 4.1.2.1 and 5.2), RFC 7591 (3.2.2) and RFC 8707 (2).
+/// Error codes of RFC 6749 (sections 4.1.2.1 and 5.2), RFC 7591 (3.2.2), RFC 7009 (2.2.1) and RFC 8707 (2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorCode {
     /// The person said no.
@@ -33,6 +33,8 @@ pub enum ErrorCode {
     UnsupportedGrantType,
     /// Something other than a code is asked for.
     UnsupportedResponseType,
+    /// Revocation: the token is none that can be taken back.
+    UnsupportedTokenType,
 }
 
 /// A request of a client that failed.
@@ -60,6 +62,7 @@ impl ErrorCode {
             Self::InvalidTarget => "invalid_target",
             Self::UnsupportedGrantType => "unsupported_grant_type",
             Self::UnsupportedResponseType => "unsupported_response_type",
+            Self::UnsupportedTokenType => "unsupported_token_type",
         }
     }
 

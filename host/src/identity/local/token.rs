@@ -132,6 +132,24 @@ impl AuthorizationServer {
         Ok(self.issue(&grant.user_id, client_id, scopes, Some(next)))
     }
 
+    /// Ends the grant of a refresh token (RFC 7009). A token that is good for nothing is as it should
+    /// be, and no error.
+    pub async fn revoke(&self, form: &str) -> Result<(), EndpointError> {
+        let parameters = Parameters::parse(form);
+        let token = parameters.require("token", "token is missing")?;
+        let client_id = parameters.require("client_id", "client_id is missing")?;
+        let Some((grant_id, secret)) = token.split_once('.') else { return Ok(()) };
+        if secret.contains('.') {
+            let description = "access tokens cannot be taken back; they expire by themselves";
+            return Err(ErrorCode::UnsupportedTokenType.because(description).into());
+        }
+        let Some(grant) = self.store.grant(grant_id).await? else { return Ok(()) };
+        if grant.refresh_digest == digest(token) && grant.client_id == client_id {
+            self.store.revoke(&grant.id).await?;
+        }
+        Ok(())
+    }
+
     /// A refresh token that was replaced has two holders, and nobody knows which is the client: the
     /// grant ends (RFC 9700, section 4.14.2).
     async fn reused(&self, grant: &GrantRow) -> sqlx::Result<OAuthError> {

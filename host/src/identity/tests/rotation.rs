@@ -10,8 +10,12 @@ use crate::egress::EgressSettings;
 use crate::identity::jwks::Schedule;
 
 /// Every request finds the documents too old.
-const ALWAYS_STALE: Schedule =
-    Schedule { max_age: Duration::ZERO, retry: Duration::ZERO, retry_without_keys: Duration::ZERO };
+const ALWAYS_STALE: Schedule = Schedule {
+    max_age: Duration::ZERO,
+    max_stale: Duration::from_hours(1),
+    retry: Duration::ZERO,
+    retry_without_keys: Duration::ZERO,
+};
 
 fn header_of(provider: &TestProvider, jti: &str) -> HeaderMap {
     bearer(&provider.token("at+jwt", &with(access_claims(&provider.issuer()), json!({ "jti": jti }))))
@@ -100,6 +104,21 @@ async fn known_keys_serve_while_the_provider_is_down() {
     assert!(identity.authenticate(&seen).await.is_ok());
     assert!(identity.authenticate(&unseen).await.is_ok());
     assert!(identity.authorization_server_metadata().await.is_ok());
+}
+
+#[tokio::test]
+async fn known_keys_do_not_serve_for_ever_while_the_provider_is_down() {
+    let provider = TestProvider::start().await;
+    let schedule = Schedule { max_stale: Duration::from_millis(200), ..ALWAYS_STALE };
+    let identity = provider.scheduled_identity(settings(), schedule);
+    let seen = header_of(&provider, "1");
+    assert!(identity.authenticate(&seen).await.is_ok());
+
+    drop(provider);
+    tokio::time::sleep(Duration::from_millis(250)).await;
+
+    assert_eq!(identity.authenticate(&seen).await, Err(AuthError::Unavailable));
+    assert_eq!(identity.authorization_server_metadata().await, Err(AuthError::Unavailable));
 }
 
 #[tokio::test]

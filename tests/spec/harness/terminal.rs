@@ -1,0 +1,62 @@
+//! A person at a terminal of their own: what `kitbag login` keeps there is theirs.
+
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+use tokio::process::Command;
+
+use super::sign_in::Asking;
+use super::{Browser, Ran, kitbag, run};
+
+/// A home directory, and the server that its commands talk to.
+pub(crate) struct Terminal {
+    home: TempDir,
+    server: String,
+}
+
+impl Terminal {
+    /// Somebody new, whose commands talk to `server`.
+    pub(crate) fn at(server: &str) -> Self {
+        Self { home: tempfile::tempdir().expect("a scratch directory"), server: server.to_owned() }
+    }
+
+    /// A command of the program in this terminal.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = kitbag(arguments);
+        command
+            .current_dir(self.home.path())
+            .env("XDG_STATE_HOME", self.home.path())
+            .env("KITBAG_SERVER", &self.server);
+        command
+    }
+
+    /// Runs a command to its end.
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Ran {
+        run(self.command(arguments)).await
+    }
+
+    /// Starts `kitbag login`, which then waits for a browser.
+    pub(crate) fn start_login(&self) -> Asking {
+        Asking::start(self.command(&["login", "--no-browser"]))
+    }
+
+    /// Signs in as `user`, which must succeed.
+    pub(crate) async fn login(&self, user: &str) {
+        let mut login = self.start_login();
+        let page = login.page().await;
+        let (_, answer) = Browser::default().sign_in(&page, user).await;
+        answer.assert_status(200);
+        let said = login.finished().await.succeeded();
+        assert!(said.contains("Signed in to "), "{said}");
+    }
+
+    /// Where sessions are kept.
+    pub(crate) fn session_file(&self) -> PathBuf {
+        self.home.path().join("kitbag/sessions.json")
+    }
+
+    /// What is kept, as text.
+    pub(crate) fn sessions(&self) -> String {
+        std::fs::read_to_string(self.session_file()).expect("somebody has signed in")
+    }
+}
