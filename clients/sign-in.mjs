@@ -41,7 +41,12 @@ const callback = await listen();
 const kept = {};
 const authProvider = {
   redirectUrl: callback.redirectUrl,
-  clientMetadata: { client_name: "Kitbag client", redirect_uris: [callback.redirectUrl] },
+  clientMetadata: {
+    client_name: "Kitbag client",
+    redirect_uris: [callback.redirectUrl],
+    // Of a client that does not say so, a strict provider thinks that it cannot renew (RFC 7591, section 2).
+    grant_types: ["authorization_code", "refresh_token"],
+  },
   state: () => (kept.state = randomUUID()),
   clientInformation: () => kept.client,
   saveClientInformation: (client) => void (kept.client = client),

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use self::table::{Attack, attacks, bearer};
 use crate::harness::signer::encode;
-use crate::harness::{Kitbag, Provider, Signer, send_raw};
+use crate::harness::{Kitbag, Provider, Signer, ask_raw, send_raw};
 
 const APP: &str = "https://app.example";
 
@@ -135,7 +135,7 @@ async fn a_page_whose_name_was_bent_to_this_machine_reaches_no_tool() {
              MCP-Protocol-Version: 2025-11-25\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        let answer = send_raw(kitbag.base_url(), request.as_bytes()).await;
+        let answer = ask_raw(kitbag.base_url(), &request).await;
         answer.split(' ').nth(1).expect("a status").to_owned()
     };
 
@@ -163,7 +163,7 @@ async fn behind_a_proxy_the_base_url_names_the_server() {
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: {host}\r\n{origin}Authorization: Bearer {token}\r\nConnection: close\r\n\r\n"
         );
-        send_raw(&here, request.as_bytes()).await
+        ask_raw(&here, &request).await
     };
     let claims = provider.access_claims(&kitbag, "ana");
     assert_eq!(claims["aud"], "https://kitbag.example/mcp");

@@ -151,7 +151,9 @@ async fn signs_in(at: &SignIn, mut client: Command, installed: &str) -> Value {
     let (_, answer) = Browser::default().sign_in(&page, "ana").await;
 
     answer.assert_status(200);
-    serde_json::from_str(&client.finished().await.succeeded()).expect("the client prints JSON")
+    let ran = client.finished().await;
+    assert_eq!(ran.code, Some(0), "{}\n{:#?}", ran.stderr, at.transcript.lines());
+    serde_json::from_str(&ran.stdout).expect("the client prints JSON")
 }
 
 /// The Inspector, in a terminal: without one it does not ask a person anything.

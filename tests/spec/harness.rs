@@ -25,7 +25,7 @@ pub(crate) use self::answer::Answer;
 pub(crate) use self::browser::Browser;
 pub(crate) use self::external_provider::ExternalProvider;
 pub(crate) use self::guests::Guest;
-pub(crate) use self::http::{Http, send_raw};
+pub(crate) use self::http::{Http, ask_raw, send_raw};
 pub(crate) use self::log::Log;
 pub(crate) use self::mcp::{Revision, User};
 pub(crate) use self::outcome::Outcome;

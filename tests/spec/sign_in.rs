@@ -1,7 +1,7 @@
 //! The door: who gets in, and what those outside are told.
 
 use http::{HeaderMap, HeaderValue, Method};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::harness::{Kitbag, Provider, guests};
 

@@ -78,3 +78,15 @@ pub(crate) async fn send_raw(base_url: &Url, bytes: &[u8]) -> String {
     })
     .await
 }
+
+/// Writes `request`, which must ask the server to close the connection, and returns the whole answer.
+pub(crate) async fn ask_raw(base_url: &Url, request: &str) -> String {
+    within("the raw request", async {
+        let mut stream = TcpStream::connect(base_url.authority()).await.expect("the server listens");
+        stream.write_all(request.as_bytes()).await.expect("the server reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("the server answers");
+        answer
+    })
+    .await
+}

@@ -5,12 +5,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use url::Url;
 use url::form_urlencoded::Serializer;
 
-use crate::harness::{Answer, Http, within};
+use crate::harness::{Answer, Http, ask_raw};
 
 pub(super) const CALLBACK: &str = "http://127.0.0.1:33418/callback";
 pub(super) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
@@ -87,15 +85,7 @@ pub(super) async fn get_as(base_url: &Url, hosts: &[String], path: &str) -> Stri
     let mut lines = vec![format!("GET {path} HTTP/1.1")];
     lines.extend(hosts.iter().map(|host| format!("Host: {host}")));
     lines.push("Connection: close\r\n\r\n".to_owned());
-    let request = lines.join("\r\n");
-    within("the raw request", async {
-        let mut stream = TcpStream::connect(base_url.authority()).await.expect("the server listens");
-        stream.write_all(request.as_bytes()).await.expect("the server reads");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.expect("the server answers");
-        answer
-    })
-    .await
+    ask_raw(base_url, &lines.join("\r\n")).await
 }
 
 pub(super) async fn post(http: &Http, path: &str, parameters: &[(&str, &str)]) -> Answer {
