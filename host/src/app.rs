@@ -130,7 +130,11 @@ impl App {
         let mut operators: HashSet<_> = settings.operators.iter().cloned().collect();
         let (identity, authorization_server) = match &settings.issuer {
             Issuer::External(issuer) => {
-                (Identity::with_provider(identity_settings(settings, &base_url), issuer, egress)?, None)
+                let mut identity = identity_settings(settings, &base_url);
+                if !settings.token_algorithms.is_empty() {
+                    identity.algorithms = Algorithms::parse(settings.token_algorithms.iter())?;
+                }
+                (Identity::with_provider(identity, issuer, egress)?, None)
             }
             Issuer::Local => {
                 let local = Arc::new(LocalIssuer::open(&settings.data, base_url.as_str())?);

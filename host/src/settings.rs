@@ -63,6 +63,8 @@ settings! {
     operators: List<String> = List::default(), "KITBAG_OPERATORS";
     /// Origins whose pages may use the session cookie, such as `https://app.example.com`.
     allowed_origins: List<String> = List::default(), "KITBAG_ALLOWED_ORIGINS";
+    /// Signature algorithms of the provider's tokens; by default RS256, PS256, ES256, ES384, `EdDSA`.
+    token_algorithms: List<String> = List::default(), "KITBAG_TOKEN_ALGORITHMS";
     /// Accepts session tokens that name no audience (some providers send none); a wrong one is
     /// always refused.
     accept_missing_audience: bool = false, "KITBAG_ACCEPT_MISSING_AUDIENCE";

@@ -1,5 +1,7 @@
 //! `kitbag login`: a session in a terminal, and what the other commands do with it.
 
+mod discovery;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 

@@ -107,3 +107,25 @@ pub(super) fn is_protected(url: &Url, server: &Url) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_go_over_tls_or_stay_on_the_machine_that_the_server_is_on() {
+        let is_protected = |url: &str, server: &str| {
+            is_protected(&url.parse().expect("a URL"), &server.parse().expect("a URL"))
+        };
+        let (public, local) = ("https://kitbag.example", "http://127.0.0.1:8787");
+
+        assert!(is_protected("https://id.example/token", public));
+        assert!(is_protected("https://id.example/token", local));
+        assert!(is_protected("http://localhost:9000/token", local));
+        // A server elsewhere must not name what runs on this machine.
+        assert!(!is_protected("http://127.0.0.1:9000/token", public));
+        assert!(!is_protected("http://id.example/token", public));
+        assert!(!is_protected("http://id.example/token", local));
+        assert!(!is_protected("ftp://id.example/token", public));
+    }
+}

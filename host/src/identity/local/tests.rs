@@ -97,6 +97,10 @@ impl Fixture {
         self.server.token(&form(&good, changes)).await
     }
 
+    async fn revoke(&self, client_id: &str, token: &str) -> Result<(), EndpointError> {
+        self.server.revoke(&form(&[("client_id", client_id), ("token", token)], &[])).await
+    }
+
     /// A registered client, and its refresh token for all scopes.
     async fn signed_in(&self) -> (String, String) {
         let client_id = self.client().await;

@@ -29,40 +29,14 @@ async fn without_a_credential_there_is_no_caller() {
 }
 
 #[tokio::test]
-async fn malformed_credentials_are_refused() {
+async fn the_scheme_is_read_in_any_case() {
     let provider = TestProvider::start().await;
-    let identity = provider.identity(settings());
     let token = provider.token("at+jwt", &access_claims(&provider.issuer()));
-    let [header, payload, signature] = token.split('.').collect::<Vec<_>>()[..] else { panic!() };
-    let forged = encode(&with(access_claims(&provider.issuer()), json!({ "sub": "admin" })));
-    let long = format!("{header}.{}.{signature}", "A".repeat(16 * 1024));
 
-    let cases = [
-        ("Basic YTpi".to_owned(), "other than Bearer"),
-        (token.clone(), "without a token"),
-        ("Bearer".to_owned(), "without a token"),
-        ("Bearer ".to_owned(), "no JWS"),
-        ("Bearer x".to_owned(), "no JWS"),
-        ("Bearer ..".to_owned(), "malformed JSON"),
-        (format!("Bearer {header}.{payload}"), "no JWS"),
-        (format!("Bearer {header}.{payload}."), "a wrong signature"),
-        (format!("Bearer {header}..{signature}"), "a wrong signature"),
-        (format!("Bearer {token}.x"), "no JWS of three parts"),
-        (format!("Bearer {header}.{forged}.{signature}"), "a wrong signature"),
-        (format!("Bearer {header}.{payload}x.{signature}"), "a wrong signature"),
-        (format!("Bearer {header}=.{payload}.{signature}"), "malformed base64url"),
-        (format!("Bearer {header}.{payload}.{signature}="), "a wrong signature"),
-        (format!("Bearer {header}.{payload}.%%%"), "a wrong signature"),
-        (format!("Bearer {token}, Bearer {token}"), "no JWS of three parts"),
-        (format!("Bearer {token} {token}"), "no JWS of three parts"),
-        (format!("Bearer \"{token}\""), "malformed base64url"),
-        (format!("Bearer {long}"), "more than 16 KiB"),
-    ];
-    for (value, reason) in cases {
-        let outcome = identity.authenticate(&headers(&[("authorization", &value)])).await;
-        assert_refused(&outcome, reason, value);
+    for scheme in ["Bearer", "bearer", "bEARER "] {
+        let headers = headers(&[("authorization", &format!("{scheme} {token}"))]);
+        assert!(provider.identity(settings()).authenticate(&headers).await.is_ok(), "{scheme}");
     }
-    assert!(identity.authenticate(&headers(&[("authorization", &format!("bEARER  {token}"))])).await.is_ok());
 }
 
 #[tokio::test]
@@ -74,18 +48,6 @@ async fn a_token_that_is_too_long_is_refused_before_anything_is_fetched() {
 
     assert_refused(&outcome, "more than 16 KiB", "long");
     assert!(provider.hits(provider::OPENID) == 0 && provider.hits(provider::JWKS) == 0);
-}
-
-#[tokio::test]
-async fn two_authorization_headers_are_refused() {
-    let provider = TestProvider::start().await;
-    let value = format!("Bearer {}", provider.token("at+jwt", &access_claims(&provider.issuer())));
-
-    for second in [value.as_str(), "Bearer x", ""] {
-        let headers = headers(&[("authorization", &value), ("authorization", second)]);
-        let outcome = provider.identity(settings()).authenticate(&headers).await;
-        assert_refused(&outcome, "more than one Authorization header", second);
-    }
 }
 
 #[tokio::test]

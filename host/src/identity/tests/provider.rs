@@ -8,6 +8,8 @@ use aws_lc_rs::rsa::KeySize;
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair, RSA_PKCS1_SHA256, RsaKeyPair,
 };
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::{Response, StatusCode};
 use http_body_util::Full;
 
@@ -21,7 +23,6 @@ type Sign = Box<dyn Fn(&[u8]) -> Vec<u8> + Send + Sync>;
 /// A key pair that signs whatever it is given, sense or not.
 pub(super) struct TestKey {
     pub(super) jwk: Value,
-    pub(super) public_key: Vec<u8>,
     algorithm: Algorithm,
     sign: Sign,
 }
@@ -33,19 +34,19 @@ impl TestKey {
         match algorithm {
             Algorithm::ES256 => {
                 let key = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
-                let public_key = key.public_key().as_ref().to_vec();
-                let (x, y) = (text(&public_key[1..33]), text(&public_key[33..]));
+                let point = key.public_key().as_ref();
+                let (x, y) = (text(&point[1..33]), text(&point[33..]));
                 let jwk = json!({ "kty": "EC", "crv": "P-256", "kid": kid, "use": "sig", "x": x, "y": y });
                 let sign =
                     Box::new(move |message: &[u8]| key.sign(&random, message).unwrap().as_ref().to_vec());
-                Self { jwk, public_key, algorithm, sign }
+                Self { jwk, algorithm, sign }
             }
             Algorithm::EdDSA => {
                 let key = Ed25519KeyPair::generate().unwrap();
-                let public_key = key.public_key().as_ref().to_vec();
-                let jwk = json!({ "kty": "OKP", "crv": "Ed25519", "kid": kid, "alg": "EdDSA", "x": text(&public_key) });
+                let x = text(key.public_key().as_ref());
+                let jwk = json!({ "kty": "OKP", "crv": "Ed25519", "kid": kid, "alg": "EdDSA", "x": x });
                 let sign = Box::new(move |message: &[u8]| key.sign(message).as_ref().to_vec());
-                Self { jwk, public_key, algorithm, sign }
+                Self { jwk, algorithm, sign }
             }
             Algorithm::RS256 => {
                 let key = aws_lc_rs::rsa::KeyPair::generate(KeySize::Rsa2048).unwrap();
@@ -55,13 +56,12 @@ impl TestKey {
                 let (n, e) = (public.modulus(), public.exponent());
                 let (n, e) = (n.big_endian_without_leading_zero(), e.big_endian_without_leading_zero());
                 let jwk = json!({ "kty": "RSA", "kid": kid, "alg": "RS256", "n": text(n), "e": text(e) });
-                let public_key = public.as_ref().to_vec();
                 let sign = Box::new(move |message: &[u8]| {
                     let mut signature = vec![0; key.public_modulus_len()];
                     key.sign(&RSA_PKCS1_SHA256, &random, message, &mut signature).unwrap();
                     signature
                 });
-                Self { jwk, public_key, algorithm, sign }
+                Self { jwk, algorithm, sign }
             }
             other => unreachable!("no test signs with {other:?}"),
         }

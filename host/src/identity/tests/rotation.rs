@@ -34,23 +34,6 @@ async fn many_first_requests_share_one_fetch() {
 }
 
 #[tokio::test]
-async fn a_flood_of_unknown_keys_causes_one_fetch() {
-    let provider = TestProvider::start().await;
-    let identity = provider.identity(settings());
-    let claims = access_claims(&provider.issuer());
-    let header = |number: i32| json!({ "typ": "at+jwt", "alg": "ES256", "kid": format!("unknown-{number}") });
-    let flood: Vec<_> =
-        (0..200).map(|number| bearer(&provider.key().sign(&header(number), &claims))).collect();
-
-    for outcome in join_all(flood.iter().map(|headers| identity.authenticate(headers))).await {
-        assert_refused(&outcome, "no key of this kid", "flood");
-    }
-
-    // The first fetch of all, and one for the flood.
-    assert_eq!((provider.hits(OPENID), provider.hits(JWKS)), (1, 2));
-}
-
-#[tokio::test]
 async fn unknown_keys_are_asked_for_again_after_the_interval() {
     let provider = TestProvider::start().await;
     let schedule = Schedule { retry: Duration::from_millis(50), ..Schedule::default() };

@@ -152,3 +152,44 @@ async fn a_refresh_token_is_good_for_its_client_its_scopes_and_this_server() {
     let tokens = fixture.refresh(&client_id, &refresh_token(&tokens), &[]).await.unwrap();
     assert_eq!(claims(&tokens)["scope"], "profile offline_access");
 }
+
+#[tokio::test]
+async fn a_revoked_refresh_token_is_good_for_nothing() {
+    let fixture = Fixture::new().await;
+    let (client_id, refresh_token) = fixture.signed_in().await;
+
+    fixture.revoke(&client_id, &refresh_token).await.unwrap();
+
+    let outcome = fixture.refresh(&client_id, &refresh_token, &[]).await;
+    assert_refused(outcome, ErrorCode::InvalidGrant, "revoked");
+    // Whoever revokes twice has what they want.
+    fixture.revoke(&client_id, &refresh_token).await.unwrap();
+}
+
+#[tokio::test]
+async fn only_its_own_client_with_the_whole_token_revokes_it() {
+    let fixture = Fixture::new().await;
+    let (client_id, refresh_token) = fixture.signed_in().await;
+    let (grant_id, _) = refresh_token.split_once('.').unwrap();
+    let (other, guess) = (fixture.client().await, format!("{grant_id}.guess"));
+
+    for (client_id, token) in [(&other, &refresh_token), (&client_id, &guess), (&client_id, &other)] {
+        fixture.revoke(client_id, token).await.unwrap();
+    }
+
+    assert!(fixture.refresh(&client_id, &refresh_token, &[]).await.is_ok());
+}
+
+#[tokio::test]
+async fn what_cannot_be_revoked_is_said_to_be_so() {
+    let fixture = Fixture::new().await;
+    let client_id = fixture.client().await;
+    let code = fixture.code(&client_id, &[]).await;
+    let tokens = fixture.redeem(&client_id, &code, &[]).await.unwrap();
+    let access_token = tokens.access_token.expose_secret();
+
+    let outcome = fixture.revoke(&client_id, access_token).await;
+    assert_refused(outcome, ErrorCode::UnsupportedTokenType, "an access token");
+    assert_refused(fixture.revoke(&client_id, "").await, ErrorCode::InvalidRequest, "no token");
+    assert_refused(fixture.revoke("", "a.b").await, ErrorCode::InvalidRequest, "no client");
+}
