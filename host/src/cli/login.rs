@@ -69,7 +69,7 @@ impl Login {
         };
         let code = callback.code(expected).await?;
         let code =
-            Code { client_id: &client_id, redirect_uri: &redirect_uri, verifier: &verifier, code: &code };
+            Code { client_id: &client_id, redirect_uri: &redirect_uri, verifier: &verifier, value: &code };
         let tokens = oauth::redeem(&http, &authorization_server, &code).await?;
 
         let mut locked = file.lock().await?;
@@ -78,10 +78,9 @@ impl Login {
         drop(locked);
         println!("Signed in to {server}. `kitbag logout --server {server}` ends the session.");
         // The session that is replaced would go on without anybody to end it.
-        if let Some(Err(error)) = match before {
-            Some(session) => Some(session.revoke().await),
-            None => None,
-        } {
+        if let Some(before) = before
+            && let Err(error) = before.revoke().await
+        {
             eprintln!("warning: the session before this one could not be ended: {error}");
         }
         Ok(())

@@ -144,6 +144,7 @@ fn expose<S: Serializer>(secret: &SecretString, serializer: S) -> Result<S::Ok, 
     serializer.serialize_str(secret.expose_secret())
 }
 
+#[expect(clippy::ref_option, reason = "serde calls it so")]
 fn expose_some<S: Serializer>(secret: &Option<SecretString>, serializer: S) -> Result<S::Ok, S::Error> {
     secret.as_ref().map(ExposeSecret::expose_secret).serialize(serializer)
 }

@@ -44,8 +44,8 @@ fn headers(kitbag: &Kitbag, signer: &Signer, stranger: &Provider) -> Vec<Token> 
     let mut attacks = Vec::new();
 
     for name in ["none", "None", "NONE", "nOnE", ""] {
-        let signed = format!("{}.{}", part(&header(json!({ "alg": name }))), part(&claims));
-        attacks.push((format!("alg {name:?}, unsigned"), format!("{signed}."), NO_ALGORITHM));
+        let input = format!("{}.{}", part(&header(json!({ "alg": name }))), part(&claims));
+        attacks.push((format!("alg {name:?}, unsigned"), format!("{input}."), NO_ALGORITHM));
         let token = signer.sign(&header(json!({ "alg": name })), &claims);
         attacks.push((format!("alg {name:?}, signed"), token, NO_ALGORITHM));
     }
@@ -62,9 +62,9 @@ fn headers(kitbag: &Kitbag, signer: &Signer, stranger: &Provider) -> Vec<Token> 
         for (name, algorithm) in
             [("HS256", hmac::HMAC_SHA256), ("HS384", hmac::HMAC_SHA384), ("HS512", hmac::HMAC_SHA512)]
         {
-            let signed = format!("{}.{}", part(&header(json!({ "alg": name }))), part(&claims));
-            let tag = hmac::sign(&hmac::Key::new(algorithm, &secret), signed.as_bytes());
-            let token = format!("{signed}.{}", encode(tag));
+            let input = format!("{}.{}", part(&header(json!({ "alg": name }))), part(&claims));
+            let tag = hmac::sign(&hmac::Key::new(algorithm, &secret), input.as_bytes());
+            let token = format!("{input}.{}", encode(tag));
             attacks.push((format!("{name} with the public key as secret ({what})"), token, NO_ALGORITHM));
         }
     }

@@ -1,4 +1,4 @@
-//! A certified OpenID provider, as a process of its own.
+//! A certified `OpenID` provider, as a process of its own.
 
 use std::process::Stdio;
 

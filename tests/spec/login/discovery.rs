@@ -20,13 +20,11 @@ struct Published {
 async fn answer(State(published): State<Arc<Mutex<Published>>>, request: Request) -> Response {
     let mut published = published.lock().expect("no writer panicked");
     let path = request.uri().path();
-    match published.documents.iter().find(|(place, _)| *place == path) {
-        Some((_, document)) => Json(document.clone()).into_response(),
-        None => {
-            published.asked.push(path.to_owned());
-            StatusCode::NOT_FOUND.into_response()
-        }
+    if let Some((_, document)) = published.documents.iter().find(|(place, _)| *place == path) {
+        return Json(document.clone()).into_response();
     }
+    published.asked.push(path.to_owned());
+    StatusCode::NOT_FOUND.into_response()
 }
 
 #[tokio::test]

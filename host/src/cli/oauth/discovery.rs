@@ -30,7 +30,7 @@ pub(in crate::cli) struct AuthorizationServer {
 
 /// Protected resource metadata (RFC 9728, section 2).
 #[derive(Deserialize)]
-struct Resource {
+struct ProtectedResource {
     resource: String,
     #[serde(default)]
     authorization_servers: Vec<String>,
@@ -136,10 +136,10 @@ impl AuthorizationServer {
     }
 }
 
-async fn resource(http: &Http, server: &Url) -> Result<Resource, CliError> {
+async fn resource(http: &Http, server: &Url) -> Result<ProtectedResource, CliError> {
     let at = |path: &str| server.join(path).map_err(|error| CliError::new(error.to_string()));
     let place = at("/.well-known/oauth-protected-resource/mcp")?;
-    let found: Resource = http.document(&place).await?.ok_or_else(|| {
+    let found: ProtectedResource = http.document(&place).await?.ok_or_else(|| {
         CliError::new(format!("{server} does not say how to sign in")).hint("is it a Kitbag server?")
     })?;
     // RFC 9728, section 3.3: with another name in it, the document may be about another server, and

@@ -25,7 +25,7 @@ pub(in crate::cli) struct Code<'a> {
     pub(in crate::cli) client_id: &'a str,
     pub(in crate::cli) redirect_uri: &'a str,
     pub(in crate::cli) verifier: &'a str,
-    pub(in crate::cli) code: &'a str,
+    pub(in crate::cli) value: &'a str,
 }
 
 /// An error in OAuth's form (RFC 6749, section 5.2).
@@ -54,7 +54,7 @@ pub(in crate::cli) async fn redeem(
         ("client_id", code.client_id),
         ("redirect_uri", code.redirect_uri),
         ("code_verifier", code.verifier),
-        ("code", code.code),
+        ("code", code.value),
         ("resource", &server.resource),
     ];
     request(http, &server.token_endpoint, &form)
