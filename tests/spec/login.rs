@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::join;
 
 use crate::harness::sign_in::access_tokens_expire;
-use crate::harness::{Browser, Http, Kitbag, SignIn, Terminal, guests};
+use crate::harness::{Browser, Http, Kitbag, SignIn, Terminal, guests, run};
 
 #[tokio::test]
 async fn a_person_signs_in_and_every_command_uses_and_renews_the_session() {
@@ -105,6 +105,21 @@ async fn a_session_goes_to_no_other_server() {
     refused.assert_failed("you are not signed in at");
     refused.assert_failed(&format!("kitbag login --server {}", theirs.url()));
     assert_eq!(theirs.transcript.lines(), [""; 0]);
+}
+
+#[tokio::test]
+async fn without_a_name_the_only_server_with_a_session_is_meant() {
+    let (one, other) = (SignIn::local().await, SignIn::local().await);
+    let mut ana = Terminal::at(one.url());
+    let list = |ana: &Terminal| run(ana.command_without_server(&["toolkit", "list"]));
+
+    list(&ana).await.assert_failed("there is no server to talk to");
+    ana.login("ana").await;
+    list(&ana).await.succeeded();
+    ana.login_also_at(other.url(), "ana").await;
+    let refused = list(&ana).await;
+    refused.assert_failed("you are signed in at several servers");
+    refused.assert_failed(other.url());
 }
 
 #[tokio::test]
@@ -220,6 +235,6 @@ async fn a_token_of_ones_own_wins_over_the_session() {
     let mut list = ana.command(&["toolkit", "list"]);
     list.env("KITBAG_TOKEN", "nonsense");
 
-    crate::harness::run(list).await.assert_failed("valid access token");
+    run(list).await.assert_failed("valid access token");
     ana.run(&["toolkit", "list"]).await.succeeded();
 }

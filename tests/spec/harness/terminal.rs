@@ -30,6 +30,20 @@ impl Terminal {
         command
     }
 
+    /// A command that is not told which server.
+    pub(crate) fn command_without_server(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(arguments);
+        command.env_remove("KITBAG_SERVER");
+        command
+    }
+
+    /// Signs in as `user` at another server as well.
+    pub(crate) async fn login_also_at(&mut self, server: &str, user: &str) {
+        let first = std::mem::replace(&mut self.server, server.to_owned());
+        self.login(user).await;
+        self.server = first;
+    }
+
     /// Runs a command to its end.
     pub(crate) async fn run(&self, arguments: &[&str]) -> Ran {
         run(self.command(arguments)).await

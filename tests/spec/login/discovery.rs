@@ -53,6 +53,11 @@ async fn documents_that_do_not_hold_lead_to_no_sign_in() {
         (json!({ "resource": url }), json!({}), "calls itself"),
         (json!({ "authorization_servers": [] }), json!({}), "names nobody who signs people in"),
         (json!({ "authorization_servers": ["no URL"] }), json!({}), "names nobody who could"),
+        (
+            json!({ "authorization_servers": ["http://a/\u{1b}[2J"] }),
+            json!({}),
+            "a/\\u{1b}[2J\" names nobody",
+        ),
         (json!({}), json!({ "issuer": "https://elsewhere.example" }), "is about another issuer"),
         (json!({}), json!({ "issuer": format!("{url}/") }), "is about another issuer"),
         (json!({}), json!({ "token_endpoint": "http://elsewhere.example/token" }), "which is not protected"),

@@ -145,7 +145,7 @@ async fn resource(http: &Http, server: &Url) -> Result<ProtectedResource, CliErr
     // RFC 9728, section 3.3: with another name in it, the document may be about another server, and
     // the tokens with it.
     if found.resource != at("/mcp")?.as_str() {
-        let itself = found.resource.trim_end_matches("/mcp");
+        let itself = found.resource.trim_end_matches("/mcp").escape_debug();
         return Err(CliError::new(format!("{server} calls itself {itself}"))
             .hint(format!("if you trust that name, run `kitbag login --server {itself}`")));
     }
@@ -153,7 +153,9 @@ async fn resource(http: &Http, server: &Url) -> Result<ProtectedResource, CliErr
 }
 
 async fn metadata(http: &Http, issuer: &str) -> Result<Metadata, CliError> {
+    // The URL parser would encode control characters, and a terminal would obey them.
     let places = metadata_urls(issuer)
+        .filter(|_| !issuer.contains(char::is_control))
         .ok_or_else(|| CliError::new(format!("{issuer:?} names nobody who could sign people in")))?;
     for place in &places {
         let Some(found) = http.document::<Metadata>(place).await? else { continue };
