@@ -5,12 +5,14 @@
 //! the challenge, for its own reason (which is in the log and nowhere else), and leaves no part of a
 //! token in the log.
 
+mod presentations;
 mod table;
 
 use http::{HeaderMap, HeaderValue, Method, header};
 use serde_json::json;
 
-use self::table::{Attack, attacks, bearer};
+use self::presentations::{bearer, cookie};
+use self::table::{Attack, attacks};
 use crate::harness::signer::encode;
 use crate::harness::{Kitbag, Provider, Signer, ask_raw, send_raw};
 
@@ -58,7 +60,7 @@ async fn refuses_all_attacks(kitbag: &Kitbag, signer: &Signer) {
     let good = signer.sign(&signer.header("at+jwt"), &signer.access_claims(kitbag, "ana"));
     http.send(Method::GET, "/toolkits", bearer(&good), "").await.assert_status(200);
     let session = signer.sign(&signer.header("JWT"), &signer.session_claims(kitbag, "ana"));
-    let headers = table::cookie(&session, Some(APP));
+    let headers = cookie(&session, Some(APP));
     http.send(Method::GET, "/toolkits", headers, "").await.assert_status(200);
 
     assert_eq!(stranger.requests(), 0, "a key was fetched from where a token said");

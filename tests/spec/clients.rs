@@ -152,7 +152,9 @@ async fn signs_in(at: &SignIn, mut client: Command, installed: &str) -> Value {
 
     answer.assert_status(200);
     let ran = client.finished().await;
-    assert_eq!(ran.code, Some(0), "{}\n{:#?}", ran.stderr, at.transcript.lines());
+    // For whoever wants to read it: `-- --nocapture`.
+    println!("{:#?}", at.transcript.lines());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     serde_json::from_str(&ran.stdout).expect("the client prints JSON")
 }
 
