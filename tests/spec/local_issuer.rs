@@ -102,6 +102,22 @@ async fn the_consent_page_runs_no_script_and_fits_in_no_frame() {
 }
 
 #[tokio::test]
+async fn the_consent_page_says_for_how_long() {
+    let kitbag = Kitbag::start_with(|settings| {
+        settings.access_token_lifetime = "90m".parse().expect("a duration");
+    })
+    .await;
+    let http = kitbag.anonymous();
+    let client_id = register(&http, &json!({ "redirect_uris": [CALLBACK] })).await;
+
+    for (scope, words) in [("", "and renew its access by itself"), ("&scope=profile", "for 1h 30m")] {
+        let page = http.get(&format!("{}{scope}", request(&client_id))).await.assert_status(200);
+        let html = String::from_utf8(page.body.to_vec()).expect("UTF-8");
+        assert!(html.contains(words), "no {words:?} in {html}");
+    }
+}
+
+#[tokio::test]
 async fn no_other_page_can_show_or_answer_the_question() {
     let kitbag = Kitbag::start().await;
     let http = kitbag.anonymous();

@@ -101,6 +101,19 @@ async fn tokens_of_the_configured_provider_are_accepted_and_those_of_another_are
 }
 
 #[tokio::test]
+async fn a_signature_algorithm_that_the_operator_did_not_list_is_refused() {
+    let provider = Provider::start().await;
+    for (listed, status) in [("RS256,EdDSA", 401), ("RS256,ES256", 200)] {
+        let kitbag = provider
+            .kitbag_with(|settings| settings.token_algorithms = listed.parse().expect("a list"))
+            .await;
+        let token = provider.sign("at+jwt", &provider.access_claims(&kitbag, "ana"));
+
+        kitbag.with_token(&token).get("/toolkits").await.assert_status(status);
+    }
+}
+
+#[tokio::test]
 async fn a_session_token_comes_in_the_header_or_in_the_cookie_of_an_allowed_page() {
     let provider = Provider::start().await;
     let kitbag = provider.kitbag_with(|settings| {

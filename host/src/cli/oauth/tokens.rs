@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use http::StatusCode;
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -106,7 +107,8 @@ async fn request(
 ) -> Result<Result<Tokens, Refusal>, CliError> {
     let asked = Timestamp::now().as_second();
     let answer = http.post_form(endpoint, form).await?;
-    if answer.status.is_client_error() {
+    // Whoever asks too often may ask again; every other refusal is final.
+    if answer.status.is_client_error() && answer.status != StatusCode::TOO_MANY_REQUESTS {
         return Ok(Err(Refusal::of(&answer)));
     }
     if !answer.status.is_success() {
