@@ -64,12 +64,12 @@ async fn clients_of_both_revisions_understand_refusals() {
 
 #[tokio::test]
 async fn the_current_typescript_sdk_signs_in_calls_and_renews() {
-    check_typescript("current", Revision::Current).await;
+    Box::pin(check_typescript("current", Revision::Current)).await;
 }
 
 #[tokio::test]
 async fn the_older_typescript_sdk_signs_in_calls_and_renews() {
-    check_typescript("older", Revision::Older).await;
+    Box::pin(check_typescript("older", Revision::Older)).await;
 }
 
 async fn check_typescript(era: &str, revision: Revision) {
