@@ -158,11 +158,13 @@ impl App {
             dispatch,
             user_config,
             invocations: invocations.clone(),
-            stopping: stopping.clone(),
             base_url: base_url.clone(),
             operators: Arc::new(operators),
             allowed_origins: settings.allowed_origins.as_slice().into(),
             component_size: settings.component_size.bytes() as u64,
+            mcp_request_size: settings.mcp_request_size.bytes(),
+            mcp_requests_per_minute: settings.mcp_requests_per_minute,
+            stopping: stopping.clone(),
         });
         Ok(Self { listener, router, address, base_url, database, invocations, stopping, _lock: lock })
     }

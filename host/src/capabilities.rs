@@ -8,6 +8,7 @@ pub mod fetch;
 pub mod grants;
 pub mod ingest;
 pub mod log;
+pub mod progress;
 pub mod search;
 pub mod secrets;
 mod trail;

@@ -9,16 +9,21 @@ mod redact;
 mod reply;
 
 use std::fmt::Display;
+use std::pin::pin;
 use std::sync::Arc;
 
 use kitbag_manifest::{ToolkitDefinition, config};
 use serde_json::{Map, Value};
 use thiserror::Error;
+use tokio::sync::mpsc;
 use tracing::error;
 
+use crate::capabilities::Trail;
+pub use crate::capabilities::progress::{ProgressListener, ProgressReport};
 use crate::identity::Caller;
 use crate::invocations::{Conclusion, Invocations, Outcome};
-use crate::sandbox::Invocation;
+pub use crate::sandbox::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink};
+use crate::sandbox::{Invocation, Loaded, Report};
 use crate::toolkits::{Tool, Toolkits};
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
@@ -60,12 +65,14 @@ impl Dispatch {
         Self { toolkits, vault, user_config, invocations, admission: Admission::new(limits) }
     }
 
-    /// Calls `{toolkitId}__{tool}` for `caller`. Dropping the future ends the call.
+    /// Calls `{toolkitId}__{tool}` for `caller`; `listener` hears how far it has come. Dropping the
+    /// future ends the call.
     pub async fn call(
         &self,
         caller: &Caller,
         listed_name: &str,
         arguments: Map<String, Value>,
+        listener: Option<ProgressListener>,
     ) -> Result<Reply, DispatchError> {
         let tool = self
             .toolkits
@@ -73,7 +80,7 @@ impl Dispatch {
             .find(listed_name, &caller.user_id)
             .ok_or_else(|| DispatchError::UnknownTool(listed_name.to_owned()))?;
         let mut recording = Recording::start(&self.invocations, &tool, caller);
-        match self.run(&tool, caller, arguments, &mut recording).await {
+        match self.run(&tool, caller, arguments, listener, &mut recording).await {
             Ok((reply, conclusion)) => {
                 recording.end(conclusion);
                 Ok(reply)
@@ -90,6 +97,7 @@ impl Dispatch {
         tool: &Tool,
         caller: &Caller,
         arguments: Map<String, Value>,
+        listener: Option<ProgressListener>,
         recording: &mut Recording<'_>,
     ) -> Result<(Reply, Conclusion), DispatchError> {
         let Some(_admitted) = self.admission.enter(&caller.user_id, &tool.toolkit.definition.id) else {
@@ -112,10 +120,14 @@ impl Dispatch {
             user_id: caller.user_id.clone(),
             config: self.config(tool, caller).await?,
             secrets: secrets.clone(),
+            progress: None,
         };
         let trail = ready.code.new_trail();
         recording.watch(&trail, &secrets);
-        let report = ready.code.call(invocation, &trail).await;
+        let report = match listener {
+            None => ready.code.call(invocation, &trail).await,
+            Some(listener) => call_and_tell(&ready.code, invocation, &trail, listener).await,
+        };
         let report = redact::report(report, &secrets, &trail.tokens);
         Ok(conclude(report, ready.output(tool.index)))
     }
@@ -129,6 +141,33 @@ impl Dispatch {
         let values = self.user_config.values(&caller.user_id, id).await;
         let values = values.map_err(|cause| unavailable(tool, &cause))?;
         Ok(Value::Object(config::effective(fields, &values)).to_string())
+    }
+}
+
+/// Runs a call whose client wants to know how far it has come.
+async fn call_and_tell(
+    code: &Loaded,
+    mut invocation: Invocation,
+    trail: &Trail,
+    listener: ProgressListener,
+) -> Report {
+    let (sender, mut reports) = mpsc::channel(listener.max_capacity());
+    let secrets = invocation.secrets.clone();
+    invocation.progress = Some(sender);
+    // A client that reads slowly misses some; neither it nor the guest is waited for.
+    let tell = |report| drop(listener.try_send(redact::progress(report, &secrets, &trail.tokens)));
+    let mut call = pin!(code.call(invocation, trail));
+    loop {
+        tokio::select! {
+            biased;
+            Some(report) = reports.recv() => tell(report),
+            report = &mut call => {
+                while let Ok(last) = reports.try_recv() {
+                    tell(last);
+                }
+                return report;
+            }
+        }
     }
 }
 

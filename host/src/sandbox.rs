@@ -7,6 +7,7 @@
 
 mod background;
 mod call;
+mod content;
 mod describe;
 mod engine;
 mod imports;
@@ -26,6 +27,7 @@ use crate::capabilities::{Grants, Trail};
 use crate::egress::Egress;
 use crate::outbound_auth::OutboundAuth;
 pub use call::{CallError, Ended, Fault, Invocation, Report, ToolError, ToolResult};
+pub use content::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink};
 pub use describe::DescribeError;
 pub use imports::{ImportError, Imports};
 pub use limits::Limits;

@@ -6,6 +6,7 @@
 mod value;
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -77,6 +78,10 @@ settings! {
     master_key: MasterKey = MasterKey::File(None), "KITBAG_MASTER_KEY";
     /// Largest component that may be uploaded.
     component_size: Size = Size::mebibytes(64), "KITBAG_COMPONENT_SIZE";
+    /// Largest request of an MCP client.
+    mcp_request_size: Size = Size::mebibytes(8), "KITBAG_MCP_REQUEST_SIZE";
+    /// MCP requests of one user a minute, on average; as many may come at once.
+    mcp_requests_per_minute: NonZeroU32 = MCP_REQUESTS_PER_MINUTE, "KITBAG_MCP_REQUESTS_PER_MINUTE";
     /// Wall time of one call.
     call_time: Span = Span::seconds(30), "KITBAG_CALL_TIME";
     /// Memory of one call.
@@ -110,6 +115,9 @@ settings! {
     /// Calls of one toolkit that run at the same time.
     concurrent_calls_per_toolkit: usize = 128, "KITBAG_CONCURRENT_CALLS_PER_TOOLKIT";
 }
+
+/// Ten a second: far more than a model asks for, far less than a loop that ran wild.
+const MCP_REQUESTS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(600).expect("not zero");
 
 /// Variables that are read elsewhere: by the client commands, for the log, for the file itself.
 const OTHER_VARIABLES: [&str; 4] = ["KITBAG_CONFIG", "KITBAG_LOG", "KITBAG_SERVER", "KITBAG_TOKEN"];

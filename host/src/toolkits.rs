@@ -19,7 +19,7 @@ use futures::Stream;
 use kitbag_manifest::{Problem, Problems, schema};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::{Mutex, Semaphore, watch};
 use tracing::{info, warn};
 
 use crate::database::Database;
@@ -37,6 +37,8 @@ pub struct Toolkits {
     artifacts: Artifacts,
     store: Store,
     registry: ArcSwap<Registry>,
+    /// Signals whenever `registry` was replaced.
+    published: watch::Sender<()>,
     /// Components are inspected one at a time: compiling one takes all cores and much memory.
     inspecting: Semaphore,
     /// Held while the database and the registry change together.
@@ -141,6 +143,7 @@ impl Toolkits {
             artifacts,
             store,
             registry: ArcSwap::default(),
+            published: watch::Sender::new(()),
             inspecting: Semaphore::new(1),
             changing: Mutex::new(()),
         };
@@ -154,6 +157,11 @@ impl Toolkits {
     /// What is live at this moment. A call keeps the snapshot that it started with.
     pub fn registry(&self) -> Arc<Registry> {
         self.registry.load_full()
+    }
+
+    /// Signals whenever another registry is in force.
+    pub fn published(&self) -> watch::Receiver<()> {
+        self.published.subscribe()
     }
 
     /// Takes an upload all the way to a live version; `by` is the deploying user.
@@ -224,6 +232,7 @@ impl Toolkits {
     async fn publish(&self) -> Result<(), ToolkitError> {
         let registry = Registry::succeeding(&self.registry(), self.live_from_store().await?);
         self.registry.store(Arc::new(registry));
+        self.published.send_replace(());
         Ok(())
     }
 

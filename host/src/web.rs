@@ -24,6 +24,7 @@ mod unread;
 mod well_known;
 
 use std::collections::HashSet;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use axum::http::{HeaderValue, Method};
@@ -67,11 +68,17 @@ pub struct Shared {
     pub allowed_origins: Arc<[String]>,
     /// Largest component, in bytes.
     pub component_size: u64,
+    /// Largest MCP request, in bytes.
+    pub mcp_request_size: usize,
+    /// MCP requests of one user.
+    pub mcp_requests_per_minute: NonZeroU32,
 }
 
 /// Builds the router.
 pub fn router(shared: Shared) -> Router {
     let challenge = authenticate::challenge(&shared.base_url);
+    let door =
+        middleware::from_fn_with_state((shared.identity.clone(), challenge), authenticate::require_caller);
     let signed_in = Router::new()
         .route("/toolkits", post(toolkits::deploy).get(toolkits::list))
         .route("/toolkits/{id}", get(toolkits::show).delete(toolkits::remove))
@@ -81,11 +88,8 @@ pub fn router(shared: Shared) -> Router {
         .route("/vault/rotate", post(secrets::rotate))
         .route("/toolkits/{id}/logs", get(logs::read))
         .route("/toolkits/{id}/config", config::routes())
-        .route_service("/mcp", mcp::service(&shared))
-        .layer(middleware::from_fn_with_state(
-            (shared.identity.clone(), challenge),
-            authenticate::require_caller,
-        ))
+        .layer(door.clone())
+        .merge(mcp::guard(mcp::routes(&shared).layer(door), &shared))
         .layer(middleware::from_fn(unread::discard));
     let discovery = Router::new()
         .route("/.well-known/oauth-protected-resource", get(well_known::protected_resource))
@@ -103,6 +107,7 @@ pub fn router(shared: Shared) -> Router {
         .merge(sign_in)
         .merge(health)
         .fallback(|| async { error::WebError::nothing_here() })
+        .layer(middleware::map_response(error::as_problem))
         .with_state(shared)
 }
 

@@ -68,6 +68,7 @@ pub(crate) fn invocation(tool: &str, arguments: &serde_json::Value) -> Invocatio
         user_id: "local".to_owned(),
         config: "{}".to_owned(),
         secrets: Arc::default(),
+        progress: None,
     }
 }
 

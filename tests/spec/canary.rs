@@ -20,8 +20,19 @@ const AWKWARD: &str = "c4n\"a\\r/y+w ü&=%\n~zz";
 /// Set for another toolkit of the same user: the guest has it from its arguments.
 const ELSEWHERE: &str = "canary-of-another-toolkit";
 
-const WAYS: [&str; 10] =
-    ["text", "message", "data", "failure", "parameters", "panic", "log", "stdout", "stderr", "host"];
+const WAYS: [&str; 11] = [
+    "text",
+    "message",
+    "content",
+    "data",
+    "failure",
+    "parameters",
+    "panic",
+    "log",
+    "stdout",
+    "stderr",
+    "host",
+];
 const DISGUISES: [&str; 7] = ["raw", "json", "escaped", "percent", "base64", "hexadecimal", "capitals"];
 
 /// What a leak would look like, in lower case: `AWKWARD` in each encoding, and `CANARY`.

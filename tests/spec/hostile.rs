@@ -130,9 +130,13 @@ async fn a_call_that_takes_too_long_is_stopped_whether_it_computes_or_waits() {
 async fn a_call_that_needs_too_much_is_stopped_at_the_limit() {
     let (_kitbag, ana) = hostile().await;
 
-    for (tool, words) in
-        [("eat_memory", "memory limit"), ("recurse", "stack limit"), ("big_result", "result is too large")]
-    {
+    for (tool, words) in [
+        ("eat_memory", "memory limit"),
+        ("recurse", "stack limit"),
+        ("big_result", "result is too large"),
+        ("big_picture", "result is too large"),
+        ("many_pictures", "result is too large"),
+    ] {
         ana.misbehave(tool).await.assert_tool_error(words);
         ana.assert_served().await;
     }

@@ -14,6 +14,7 @@ mod cli;
 mod clients;
 mod concurrency;
 mod config;
+mod conformance;
 mod crash;
 mod fetch;
 mod grants;

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::local::Platform;
 #[cfg(target_family = "wasm")]
 use crate::sandbox::Platform;
-use crate::{Failure, FetchError, Request, Response, Result, Svc, ToolError, log};
+use crate::{Failure, FetchError, Progress, Request, Response, Result, Svc, ToolError, log};
 
 /// The calling user, their settings, and the capabilities that the toolkit declares.
 ///
@@ -119,6 +119,22 @@ impl Ctx {
     #[doc(hidden)]
     pub fn write_log(&self, arguments: Vec<String>) {
         self.0.platform.log(arguments);
+    }
+
+    /// Tells the client how far the call has come. Where the client did not ask, nothing happens;
+    /// reports that follow too soon on another are dropped.
+    ///
+    /// ```
+    /// # use kitbag_toolkit::prelude::*;
+    /// async fn count(_: NoArgs, ctx: Ctx) -> Result<String> {
+    ///     for page in 1..=10 {
+    ///         ctx.progress(Progress::new(page).of(10).message(format!("page {page}")));
+    ///     }
+    ///     Ok("10 pages".into())
+    /// }
+    /// ```
+    pub fn progress(&self, progress: Progress) {
+        self.0.platform.progress(progress);
     }
 
     pub(crate) fn platform(&self) -> &Platform {

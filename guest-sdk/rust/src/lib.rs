@@ -46,7 +46,8 @@
 //! An async function of its arguments and a [`Ctx`]. The arguments are any type that can be
 //! deserialized and has a JSON Schema; doc comments on its fields are what the model reads. A tool
 //! without arguments takes [`NoArgs`]. It returns anything that is [`IntoToolResult`]: a string, a
-//! [`ToolResult`], a [`Structured`] value (which declares the tool's `output`), or a [`Result`] of these.
+//! [`ToolResult`], a [`Structured`] value (which declares the tool's `output`), or a [`Result`] of
+//! these. Pictures, sounds and documents stand beside the text as [`Content`].
 //!
 //! # Errors
 //! [`ToolError`] is an error that the model is meant to read. Every other error, by `?`, becomes a
@@ -72,9 +73,11 @@
 //! ```
 
 mod arguments;
+mod content;
 mod ctx;
 mod error;
 mod log;
+mod progress;
 mod request;
 mod response;
 mod result;
@@ -91,12 +94,14 @@ mod local;
 pub mod sandbox;
 
 pub use arguments::NoArgs;
+pub use content::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink};
 pub use ctx::Ctx;
 pub use error::{Failure, FetchError, Result, SvcError, ToolError};
 #[cfg(not(target_family = "wasm"))]
 pub use local::{Answer, Call, ErrorCode, Outcome, ToolFailure, dispatch};
 #[doc(hidden)]
 pub use log::argument as __log_argument;
+pub use progress::Progress;
 pub use request::Request;
 pub use response::Response;
 pub use result::{IntoToolResult, Structured, ToolResult};
@@ -130,9 +135,10 @@ pub mod prelude {
     #[cfg(not(target_family = "wasm"))]
     pub use crate::{Answer, Call, ErrorCode, Outcome, dispatch};
     pub use crate::{
-        ClientCredentials, Ctx, Document, DocumentSummary, Failure, FetchError, IngestDocument, IngestFeed,
-        IntoToolResult, NoArgs, Request, Response, Result, Scope, SearchOptions, SearchResult, Setting,
-        Structured, Svc, SvcError, Tool, ToolError, ToolResult, Toolkit, Visibility, log,
+        ClientCredentials, Content, Ctx, Document, DocumentSummary, EmbeddedResource, Failure, FetchError,
+        IngestDocument, IngestFeed, IntoToolResult, NoArgs, Progress, Request, ResourceLink, Response,
+        Result, Scope, SearchOptions, SearchResult, Setting, Structured, Svc, SvcError, Tool, ToolError,
+        ToolResult, Toolkit, Visibility, log,
     };
 }
 

@@ -4,21 +4,39 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Failure, schema};
+use crate::{Content, Failure, schema};
 
-/// What a tool answers: text for the model, and perhaps a value for programs.
+/// What a tool answers: text for the model, and perhaps a value for programs, pictures, documents.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolResult {
     /// What the model reads.
     pub text: String,
     /// A JSON value. It reaches clients only where the tool declares `output`; see [`Structured`].
     pub structured: Option<Value>,
+    /// What clients show beside the text, in this order.
+    pub content: Vec<Content>,
 }
 
 impl ToolResult {
     /// A result of text alone.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), structured: None }
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// Adds a picture, a sound, a document or a link beside the text.
+    ///
+    /// ```
+    /// # use kitbag_toolkit::prelude::*;
+    /// let png = vec![0x89, b'P', b'N', b'G'];
+    /// let result = ToolResult::new("A chart of this week.")
+    ///     .with(Content::image(png, "image/png"))
+    ///     .with(ResourceLink::new("https://example.com/week.csv", "week.csv"));
+    /// # assert_eq!(result.content.len(), 2);
+    /// ```
+    #[must_use]
+    pub fn with(mut self, content: impl Into<Content>) -> Self {
+        self.content.push(content.into());
+        self
     }
 
     /// Attaches a value without declaring its schema.
@@ -35,17 +53,26 @@ pub struct Structured<T> {
     pub text: String,
     /// The value; it serializes to a JSON object.
     pub structured: T,
+    /// What clients show beside the text, in this order.
+    pub content: Vec<Content>,
 }
 
 impl<T: Serialize + JsonSchema> Structured<T> {
     /// A value and the text that says the same.
     pub fn new(text: impl Into<String>, structured: T) -> Self {
-        Self { text: text.into(), structured }
+        Self { text: text.into(), structured, content: Vec::new() }
     }
 
     /// A value whose JSON is the text too.
     pub fn json(structured: T) -> Result<Self, Failure> {
-        Ok(Self { text: serde_json::to_string(&structured)?, structured })
+        Ok(Self::new(serde_json::to_string(&structured)?, structured))
+    }
+
+    /// Adds a picture, a sound, a document or a link beside the text.
+    #[must_use]
+    pub fn with(mut self, content: impl Into<Content>) -> Self {
+        self.content.push(content.into());
+        self
     }
 }
 
@@ -84,7 +111,8 @@ impl IntoToolResult for &'static str {
 
 impl<T: Serialize + JsonSchema> IntoToolResult for Structured<T> {
     fn into_tool_result(self) -> Result<ToolResult, Failure> {
-        ToolResult::new(self.text).with_structured(self.structured)
+        let result = ToolResult { content: self.content, ..ToolResult::new(self.text) };
+        result.with_structured(self.structured)
     }
 
     fn output_schema() -> Option<Value> {

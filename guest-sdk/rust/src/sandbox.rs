@@ -9,6 +9,7 @@ pub mod bindings {
         pub_export_macro: true,
     });
 }
+mod content;
 mod definition;
 mod fetch;
 mod network;
@@ -17,10 +18,10 @@ mod svc;
 use std::marker::PhantomData;
 
 use self::bindings::exports::kitbag::toolkit::tools;
-use self::bindings::kitbag::toolkit::{definition as wit, log, secrets};
+use self::bindings::kitbag::toolkit::{definition as wit, log, progress, secrets};
 use crate::ctx::SecretError;
 use crate::error::CallError;
-use crate::{Ctx, Toolkit};
+use crate::{Ctx, Progress, Toolkit};
 
 pub(crate) use self::fetch::read;
 
@@ -50,6 +51,7 @@ impl<A: Author> tools::Guest for Component<A> {
         Ok(tools::ToolResult {
             text: result.text,
             structured: result.structured.map(|value| value.to_string()),
+            content: result.content.into_iter().map(Into::into).collect(),
         })
     }
 }
@@ -61,6 +63,10 @@ pub(crate) struct Platform;
 impl Platform {
     pub(crate) fn log(&self, arguments: Vec<String>) {
         log::write(&arguments);
+    }
+
+    pub(crate) fn progress(&self, it: Progress) {
+        progress::report(it.progress, it.total, it.message.as_deref());
     }
 
     pub(crate) fn secret(&self, name: &str) -> Result<Option<String>, SecretError> {

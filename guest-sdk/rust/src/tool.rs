@@ -76,6 +76,14 @@ impl Tool {
         self
     }
 
+    /// Replaces the schema that follows from the handler's type. The handler is only called with
+    /// arguments that fit it.
+    #[must_use]
+    pub fn input_schema(mut self, schema: fn() -> Value) -> Self {
+        self.input = schema;
+        self
+    }
+
     /// The tool changes state; clients are expected to ask before they call it.
     #[must_use]
     pub fn mutating(mut self) -> Self {

@@ -55,7 +55,7 @@ struct Capability {
     is_granted: fn(&Grants) -> bool,
 }
 
-/// Every capability but the log, which is always granted. `sandbox/linker` links the same ones.
+/// Every capability but log and progress, which are always granted. `sandbox/linker` links the same ones.
 const CAPABILITIES: [Capability; 4] = [
     Capability {
         interface: "kitbag:toolkit/ingest",

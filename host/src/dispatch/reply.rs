@@ -4,7 +4,7 @@ use kitbag_manifest::schema::Schema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::sandbox::{CallError, Ended, Fault, ToolResult};
+use crate::sandbox::{CallError, Content, Ended, Fault, ToolResult};
 
 /// What the model is told when a handler fails in any way but a `ToolError`.
 const GENERIC: &str = "The tool failed.";
@@ -25,6 +25,8 @@ pub struct Success {
     pub text: String,
     /// Present only where the tool declares `output`.
     pub structured: Option<Value>,
+    /// What stands beside the text.
+    pub content: Vec<Content>,
 }
 
 /// `{ ok: false, code, error, retryable }`.
@@ -82,10 +84,11 @@ pub(super) fn from(ended: &Ended, output: Option<&Schema>) -> Reply {
 
 /// Without `output`, a structured value is the handler's own affair and goes no further.
 fn returned(result: &ToolResult, output: Option<&Schema>) -> Reply {
-    let text = result.text.clone();
-    let (Some(json), Some(schema)) = (&result.structured, output) else {
-        return Reply::Success(Success { text, structured: None });
+    let success = |structured| {
+        let ToolResult { text, content, .. } = result.clone();
+        Reply::Success(Success { text, structured, content })
     };
+    let (Some(json), Some(schema)) = (&result.structured, output) else { return success(None) };
     let mismatch = |detail: &str| {
         let error = format!("The tool's structured result does not match its output schema: {detail}");
         Reply::Failure(Failure::new(ErrorCode::ToolError, error))
@@ -93,7 +96,7 @@ fn returned(result: &ToolResult, output: Option<&Schema>) -> Reply {
     match serde_json::from_str::<Value>(json) {
         Err(_) => mismatch("/: not valid JSON"),
         Ok(structured) => match schema.violations(&structured).as_slice() {
-            [] => Reply::Success(Success { text, structured: Some(structured) }),
+            [] => success(Some(structured)),
             violations => mismatch(&violations.join("; ")),
         },
     }
@@ -125,7 +128,8 @@ mod tests {
     }
 
     fn result(structured: Option<&str>) -> Ended {
-        Ended::Returned(ToolResult { text: "t".into(), structured: structured.map(str::to_owned) })
+        let structured = structured.map(str::to_owned);
+        Ended::Returned(ToolResult { text: "t".into(), structured, content: Vec::new() })
     }
 
     fn failure(ended: &Ended) -> Failure {

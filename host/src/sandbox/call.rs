@@ -8,11 +8,13 @@ use wasmtime::{Engine, Store, Trap};
 
 use super::Sandbox;
 use super::background::Background;
+use super::content::Content;
 use super::limits::Limits;
 use super::state::State;
 use crate::capabilities::fetch::{Access, Fetch, SignInAccess, UsageSnapshot};
 use crate::capabilities::ingest::Ingest;
 use crate::capabilities::log::Transcript;
+use crate::capabilities::progress::{Progress, ProgressListener};
 use crate::capabilities::search::Search;
 use crate::capabilities::secrets::Secrets;
 use crate::capabilities::{Grants, Trail};
@@ -44,6 +46,8 @@ pub struct Invocation {
     pub config: String,
     /// What the user has set, for whichever toolkit.
     pub secrets: Arc<UserSecrets>,
+    /// Who wants to know how far it has come.
+    pub progress: Option<ProgressListener>,
 }
 
 /// How a call went.
@@ -77,6 +81,8 @@ pub struct ToolResult {
     pub text: String,
     /// JSON text, unchecked.
     pub structured: Option<String>,
+    /// What stands beside the text.
+    pub content: Vec<Content>,
 }
 
 /// A handler's error.
@@ -175,11 +181,14 @@ impl Runner {
     }
 
     fn returned(&self, result: tools::ToolResult) -> Ended {
-        let size = result.text.len() + result.structured.as_ref().map_or(0, String::len);
+        let content: Vec<Content> = result.content.into_iter().map(Into::into).collect();
+        let size = result.text.len()
+            + result.structured.as_ref().map_or(0, String::len)
+            + content.iter().map(Content::size).sum::<usize>();
         if size > self.limits.result {
             return Ended::Faulted(Fault::ResultTooLarge);
         }
-        Ended::Returned(ToolResult { text: result.text, structured: result.structured })
+        Ended::Returned(ToolResult { text: result.text, structured: result.structured, content })
     }
 
     fn store(&self, invocation: &Invocation, trail: &Trail) -> Store<State> {
@@ -190,7 +199,8 @@ impl Runner {
         let secrets = Secrets::new(secrets, toolkit_id.clone(), invocation.secrets.clone());
         let search = Search { user_id: user_id.clone() };
         let ingest = Ingest { user_id, toolkit_id };
-        let state = State::new(&self.limits, trail.log.clone(), fetch, secrets, search, ingest);
+        let mut state = State::new(&self.limits, trail.log.clone(), fetch, secrets, search, ingest);
+        state.progress = Progress::new(invocation.progress.clone());
         new_store(self.pre.engine(), &self.limits, state)
     }
 

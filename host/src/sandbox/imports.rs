@@ -12,10 +12,11 @@ const TOOLS: &str = "kitbag:toolkit/tools";
 
 /// Interfaces that reach nothing, and are therefore always linked. A trailing `/` stands for a
 /// whole package, whatever its interfaces.
-const HARMLESS: [&str; 9] = [
+const HARMLESS: [&str; 10] = [
     "kitbag:toolkit/definition",
     "kitbag:toolkit/knowledge",
     "kitbag:toolkit/log",
+    "kitbag:toolkit/progress",
     "wasi:cli/",
     "wasi:clocks/",
     "wasi:filesystem/",

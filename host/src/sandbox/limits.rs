@@ -17,7 +17,7 @@ pub struct Limits {
     pub table_elements: usize,
     /// Handles to host resources (streams, requests, timers) that one call may hold at once.
     pub resources: usize,
-    /// Text and structured value of a result together; also what a guest may pass in one host call.
+    /// Text, structured value and content of a result together; also what a guest may pass in one host call.
     pub result: usize,
     /// Log entries and output of one call.
     pub log: usize,

@@ -12,7 +12,7 @@ use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
 
 use super::state::State;
 use super::{imports, io_error};
-use crate::capabilities::{Grants, fetch, ingest, log, search, secrets};
+use crate::capabilities::{Grants, fetch, ingest, log, progress, search, secrets};
 
 /// Links what every toolkit gets and what `grants` adds.
 pub(super) fn granted(engine: &Engine, grants: &Grants) -> wasmtime::Result<Linker<State>> {
@@ -51,7 +51,7 @@ pub(super) fn trapping(engine: &Engine, component: &Component) -> wasmtime::Resu
     Ok(linker)
 }
 
-/// Links what reaches nothing: the log, and what plain language runtimes need.
+/// Links what reaches nothing: the log, the progress, and what plain language runtimes need.
 ///
 /// Invariant: `wasi:sockets` is never linked.
 fn harmless(engine: &Engine) -> wasmtime::Result<Linker<State>> {
@@ -63,6 +63,7 @@ fn harmless(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     let l = &mut linker;
     log::add_to_linker(l, |state: &mut State| &mut state.log)?;
+    progress::add_to_linker(l, |state: &mut State| &mut state.progress)?;
     fetch::add_types_to_linker(l, |state: &mut State| state.fetch.view(&mut state.table))?;
 
     io_error::add_to_linker(l)?;

@@ -7,6 +7,7 @@ use super::limits::{Limits, Meter};
 use crate::capabilities::fetch::Fetch;
 use crate::capabilities::ingest::Ingest;
 use crate::capabilities::log::{Log, Source};
+use crate::capabilities::progress::Progress;
 use crate::capabilities::search::Search;
 use crate::capabilities::secrets::Secrets;
 
@@ -18,6 +19,7 @@ pub(super) struct State {
     pub(super) meter: Meter,
     pub(super) table: ResourceTable,
     pub(super) log: Log,
+    pub(super) progress: Progress,
     pub(super) fetch: Fetch,
     pub(super) secrets: Secrets,
     pub(super) search: Search,
@@ -45,7 +47,18 @@ impl State {
             .allow_udp(false)
             .max_random_size(RANDOM_BYTES)
             .build();
-        Self { meter: Meter::new(limits), table, log, fetch, secrets, search, ingest, wasi }
+        Self {
+            meter: Meter::new(limits),
+            table,
+            log,
+            // Whoever listens is set where a call begins.
+            progress: Progress::default(),
+            fetch,
+            secrets,
+            search,
+            ingest,
+            wasi,
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 mod oauth;
 
 use axum::Json;
+use axum::body::to_bytes;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use kitbag_manifest::Problem;
@@ -15,6 +16,9 @@ use crate::identity::AuthError;
 use crate::toolkits::ToolkitError;
 use crate::user_config::UserConfigError;
 use crate::vault::VaultError;
+
+/// RFC 9457, section 3.
+const PROBLEM: &str = "application/problem+json";
 
 /// An error as a client sees it.
 #[derive(Debug)]
@@ -74,12 +78,36 @@ impl IntoResponse for WebError {
         };
         let mut response = (self.status, Json(body)).into_response();
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
         if let Some(challenge) = self.challenge {
             headers.insert(header::WWW_AUTHENTICATE, challenge);
         }
         response
     }
+}
+
+/// Gives the errors that axum makes by itself (no such method, a body that does not fit) the form of
+/// all others.
+pub(super) async fn as_problem(response: Response) -> Response {
+    const LONGEST: usize = 16 << 10;
+
+    let status = response.status();
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    let is_plain = kind.is_none_or(|kind| kind.as_bytes().starts_with(b"text/plain"));
+    if !is_plain || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let text = to_bytes(body, LONGEST).await.unwrap_or_default();
+    let said = String::from_utf8_lossy(&text);
+    let detail = match said.trim() {
+        "" => status.canonical_reason().unwrap_or("Error").to_owned(),
+        said => said.to_owned(),
+    };
+    let problem = WebError::new(status, detail).into_response();
+    parts.headers.remove(header::CONTENT_LENGTH);
+    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
+    Response::from_parts(parts, problem.into_body())
 }
 
 impl From<VaultError> for WebError {

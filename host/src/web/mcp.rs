@@ -1,111 +1,196 @@
-//! MCP at `/mcp`: the protocol is rmcp's, callers and tools are ours.
+//! MCP at `/mcp`: the protocol is rmcp's; callers, tools and the edges of HTTP are ours.
 //!
 //! How results and errors are spelled is in `docs/mcp.md`; keep the two together.
+//!
+//! Invariant: nothing is kept between requests but who is calling now, and how often of late.
 
+mod answer;
+mod calls;
 mod catalogue;
+mod changes;
+mod content;
+mod envelope;
+mod gate;
+mod handler;
+mod media;
+mod rate;
 
 use std::sync::Arc;
 
-use axum::http::request::Parts;
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Extensions,
-    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
-};
-use rmcp::service::RequestContext;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use axum::{Extension, Router, middleware};
+use rmcp::model::{ErrorData, ProtocolVersion, RequestId};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use rmcp::{RoleServer, ServerHandler};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+use tower_http::cors::{AllowHeaders, CorsLayer};
 
 use super::Shared;
-use crate::dispatch::{Dispatch, DispatchError, Failure, Reply, Success};
+use crate::dispatch::Dispatch;
 use crate::identity::Caller;
+use answer::refused;
+use calls::{Calls, ClientLabel};
 use catalogue::Catalogue;
+use changes::{Changes, Place, Streams};
+use envelope::{Envelope, Message};
+use gate::Gate;
+use handler::{Asker, Handler};
+use media::Accepts;
+use rate::RateLimit;
+
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// The endpoint. Stateless: every request stands alone, so any process can answer it.
-pub(super) fn service(shared: &Shared) -> StreamableHttpService<Handler, NeverSessionManager> {
-    let handler = Handler {
-        dispatch: shared.dispatch.clone(),
-        catalogue: Arc::new(Catalogue::new(shared.toolkits.clone())),
-    };
-    let host = shared.base_url.authority().to_owned();
-    let own_origin = shared.base_url.origin().ascii_serialization();
-    let config = StreamableHttpServerConfig::default()
-        .with_legacy_session_mode(false)
-        .with_json_response(true)
-        .with_allowed_hosts([host])
-        .with_allowed_origins(shared.allowed_origins.iter().cloned().chain([own_origin]))
-        .enforce_origin_validation();
-    StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(NeverSessionManager::default()), config)
-}
-
-/// Answers MCP requests.
-#[derive(Clone)]
-pub(super) struct Handler {
+struct Endpoint {
     dispatch: Arc<Dispatch>,
     catalogue: Arc<Catalogue>,
+    calls: Calls,
+    streams: Streams,
+    rate: RateLimit,
+    /// Largest request, in bytes.
+    request_size: usize,
+    /// Ends the streams that wait for changes once the server stops.
+    stopping: CancellationToken,
+    sessions: Arc<NeverSessionManager>,
 }
 
-impl ServerHandler for Handler {
-    fn get_info(&self) -> ServerConfig {
-        let capabilities =
-            ServerCapabilities::builder().enable_tools().enable_prompts().enable_resources().build();
-        let mut info = ServerConfig::new(capabilities);
-        info.server_info = Implementation::new("kitbag", env!("CARGO_PKG_VERSION")).with_title("Kitbag");
-        info
-    }
+/// The route for callers who have a token; [`guard`] belongs around it.
+pub(super) fn routes(shared: &Shared) -> Router<Shared> {
+    let endpoint = Arc::new(Endpoint {
+        dispatch: shared.dispatch.clone(),
+        catalogue: Arc::new(Catalogue::new(shared.toolkits.clone())),
+        calls: Calls::default(),
+        streams: Streams::default(),
+        rate: RateLimit::new(shared.mcp_requests_per_minute),
+        request_size: shared.mcp_request_size,
+        stopping: shared.stopping.clone(),
+        sessions: Arc::new(NeverSessionManager::default()),
+    });
+    let methods = post(receive).get(listen).fallback(no_such_method).with_state(endpoint);
+    Router::new().route("/mcp", methods)
+}
 
-    async fn list_tools(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        let caller = caller(&context.extensions)?;
-        Ok(ListToolsResult::with_all_items(self.catalogue.visible_to(&caller.user_id)))
-    }
+/// What stands before everything else, even before the token: pages of other origins, and names
+/// that are not this server's (DNS rebinding), get no further.
+pub(super) fn guard(routes: Router<Shared>, shared: &Shared) -> Router<Shared> {
+    let gate = Gate::new(&shared.base_url, &shared.allowed_origins);
+    let pages = CorsLayer::new()
+        .allow_origin(gate.pages())
+        .allow_credentials(true)
+        .allow_methods([Method::GET, Method::POST])
+        .allow_headers(AllowHeaders::mirror_request())
+        .expose_headers([header::WWW_AUTHENTICATE, header::RETRY_AFTER, calls::LABEL, PROTOCOL_VERSION]);
+    routes.layer(middleware::from_fn_with_state(Arc::new(gate), gate::check)).layer(pages)
+}
 
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let caller = caller(&context.extensions)?;
-        let arguments = request.arguments.unwrap_or_default();
-        // Boxed, because rmcp moves the future of a request several times, and this one is large.
-        let call = Box::pin(self.dispatch.call(caller, &request.name, arguments));
-        // A client that goes away takes its call with it: the guest stops.
-        let reply = tokio::select! {
-            reply = call => reply,
-            () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
-        };
-        match reply {
-            Ok(Reply::Success(success)) => Ok(succeeded(success).into()),
-            Ok(Reply::Failure(failure)) => Ok(failed(&failure).into()),
-            Err(error @ DispatchError::UnknownTool(_)) => {
-                Err(ErrorData::invalid_params(error.to_string(), None))
+/// `POST`: one message of a client.
+async fn receive(
+    State(endpoint): State<Arc<Endpoint>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Response {
+    endpoint.receive(caller, request).await.unwrap_or_else(|refusal| refusal)
+}
+
+/// `GET`: clients of the older revisions wait here for changes of what they see.
+async fn listen(
+    State(endpoint): State<Arc<Endpoint>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+) -> Response {
+    endpoint.listen(&caller, &headers).unwrap_or_else(|refusal| refusal)
+}
+
+async fn no_such_method() -> Response {
+    method_not_allowed("GET, POST")
+}
+
+#[expect(clippy::result_large_err, reason = "a refusal is an answer like any other, made once")]
+impl Endpoint {
+    async fn receive(self: &Arc<Self>, caller: Caller, request: Request) -> Result<Response, Response> {
+        self.rate.admit(&caller.user_id)?;
+        let accepts = Accepts::of(request.headers());
+        accepts.check()?;
+        media::check_content_type(request.headers())?;
+        let (mut parts, body) = request.into_parts();
+        let body = to_bytes(body, self.request_size)
+            .await
+            .map_err(|error| answer::unreadable(&error, self.request_size))?;
+        let Envelope { id, message } = Envelope::parse(&body)?;
+        let client = ClientLabel::of(&parts.headers);
+        let mut place = None;
+        match (&message, &client) {
+            (Message::Cancelled(request), Some(client)) => {
+                let (user, request) = (caller.user_id.clone(), request.clone());
+                self.calls.cancel(&calls::Key { user, client: client.clone(), request });
             }
-            Err(error @ DispatchError::Unavailable) => {
-                Err(ErrorData::internal_error(error.to_string(), None))
+            (Message::Listen, _) => {
+                accepts.check_stream(id.clone())?;
+                place = Some(self.place(&caller, id.clone())?);
             }
+            _ => {}
         }
+        media::normalise(&mut parts.headers);
+        let asker = Asker { caller, client, takes_stream: accepts.stream, place: place.map(Arc::new) };
+        let handler = Handler::new(self.clone(), asker);
+        let mut response = self.serve(handler, Request::from_parts(parts, Body::from(body))).await;
+        if !is_presentable(&response) {
+            response = answer::from_plain_text(id, response).await;
+        }
+        if message == Message::Initialize && response.status().is_success() {
+            response.headers_mut().insert(calls::LABEL, ClientLabel::new().into());
+        }
+        Ok(response)
+    }
+
+    /// Has rmcp answer. A service of its own for each request knows the caller from the start.
+    async fn serve(&self, handler: Handler, request: Request) -> Response {
+        let config = StreamableHttpServerConfig::default()
+            .with_legacy_session_mode(false)
+            .with_json_response(true)
+            .with_max_request_body_bytes(self.request_size)
+            // The gate has checked both, more strictly.
+            .disable_allowed_hosts()
+            .disable_allowed_origins();
+        let service = StreamableHttpService::new(move || Ok(handler.clone()), self.sessions.clone(), config);
+        let response = service.oneshot(request).await.expect("the service cannot fail");
+        response.map(Body::new)
+    }
+
+    fn listen(&self, caller: &Caller, headers: &HeaderMap) -> Result<Response, Response> {
+        self.rate.admit(&caller.user_id)?;
+        let version = headers.get(PROTOCOL_VERSION).and_then(|version| version.to_str().ok());
+        // Later revisions ask with a POST of `subscriptions/listen`.
+        let is_current = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str());
+        if is_current || !Accepts::names_stream(headers) {
+            return Err(method_not_allowed("POST"));
+        }
+        let place = self.place(caller, None)?;
+        let changes = Changes::new(self.catalogue.clone(), &caller.user_id);
+        Ok(changes::event_stream(changes, place, self.stopping.clone()).into_response())
+    }
+
+    fn place(&self, caller: &Caller, id: Option<RequestId>) -> Result<Place, Response> {
+        self.streams.enter(&caller.user_id).ok_or_else(|| changes::too_many(id))
     }
 }
 
-fn succeeded(success: Success) -> CallToolResult {
-    let mut result = CallToolResult::success(vec![ContentBlock::text(success.text)]);
-    result.structured_content = success.structured;
-    result
+fn method_not_allowed(allowed: &'static str) -> Response {
+    let error = ErrorData::invalid_request("this endpoint takes JSON-RPC messages by POST", None);
+    let mut response = refused(StatusCode::METHOD_NOT_ALLOWED, None, error);
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
+    response
 }
 
-/// The envelope is the text of the result: it is what the model reads, code and all.
-fn failed(failure: &Failure) -> CallToolResult {
-    let envelope = serde_json::to_string(failure).expect("strings and booleans always serialise");
-    CallToolResult::error(vec![ContentBlock::text(envelope)])
-}
-
-/// The caller whom `authenticate` let in.
-fn caller(extensions: &Extensions) -> Result<&Caller, ErrorData> {
-    extensions
-        .get::<Parts>()
-        .and_then(|parts| parts.extensions.get::<Caller>())
-        .ok_or_else(|| ErrorData::internal_error("the request has no caller", None))
+/// Whether an answer of rmcp is one that a client can read: JSON, a stream, or nothing at all.
+fn is_presentable(response: &Response) -> bool {
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    response.status().is_success()
+        || kind
+            .is_some_and(|kind| kind.starts_with("application/json") || kind.starts_with("text/event-stream"))
 }

@@ -14,6 +14,8 @@ pub(crate) const HINTS: Guest = Guest("guest-hints");
 pub(crate) const HOSTILE: Guest = Guest("guest-hostile");
 /// Uses each capability raw, and is declared everything there is to declare.
 pub(crate) const PROBE: Guest = Guest("guest-probe");
+/// The tools that the conformance suite calls.
+pub(crate) const CONFORMANCE: Guest = Guest("guest-conformance");
 /// Has the host sign in for it at one of the two hosts it may reach.
 pub(crate) const SIGNED_IN: Guest = Guest("guest-signed-in");
 /// A private toolkit: version 1.0.0.

@@ -1,6 +1,7 @@
 //! A server inside the test's process, with threads and a log of its own.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -127,6 +128,8 @@ impl Stopped {
             data: data.path().to_owned(),
             // Every server reserves address space for as many; a hundred servers must fit.
             concurrent_calls: 40,
+            // Tests wait by asking again and again.
+            mcp_requests_per_minute: NonZeroU32::MAX,
             ..Settings::default()
         };
         change(&mut settings);

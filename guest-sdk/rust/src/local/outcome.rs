@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use crate::error::CallError;
-use crate::{IngestDocument, Request, ToolResult};
+use crate::{Content, IngestDocument, Progress, Request, ToolResult};
 
 /// What a model reads of a failure that is not meant for it.
 const GENERIC_FAILURE: &str = "The tool failed.";
@@ -15,6 +15,7 @@ const GENERIC_FAILURE: &str = "The tool failed.";
 pub struct Outcome {
     pub(super) ending: Ending,
     pub(super) log: Vec<Vec<Value>>,
+    pub(super) progress: Vec<Progress>,
     pub(super) requests: Vec<Request>,
     pub(super) most_in_flight: usize,
     pub(super) ingested: Vec<IngestDocument>,
@@ -64,6 +65,15 @@ impl Outcome {
         self.result().structured.as_ref().expect("the call returned a structured value")
     }
 
+    /// Returns what the result holds beside the text.
+    ///
+    /// # Panics
+    /// When the call failed.
+    #[track_caller]
+    pub fn content(&self) -> &[Content] {
+        &self.result().content
+    }
+
     /// Returns the failure.
     ///
     /// # Panics
@@ -87,6 +97,11 @@ impl Outcome {
         &self.log
     }
 
+    /// Returns what the handler reported of its progress, in order and without the host's limits.
+    pub fn progress(&self) -> &[Progress] {
+        &self.progress
+    }
+
     /// Returns the requests that reached the upstream, in order; those that the declaration does
     /// not grant are not among them.
     pub fn requests(&self) -> &[Request] {
@@ -106,8 +121,8 @@ impl Outcome {
     /// Returns the envelope as JSON.
     pub fn to_json(&self) -> Value {
         match &self.ending.result {
-            Ok(ToolResult { text, structured: None }) => json!({ "ok": true, "text": text }),
-            Ok(ToolResult { text, structured: Some(value) }) => {
+            Ok(ToolResult { text, structured: None, .. }) => json!({ "ok": true, "text": text }),
+            Ok(ToolResult { text, structured: Some(value), .. }) => {
                 json!({ "ok": true, "text": text, "structured": value })
             }
             Err(ToolFailure { code, error, retryable }) => {

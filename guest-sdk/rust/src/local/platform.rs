@@ -13,7 +13,7 @@ use url::Url;
 use super::call::Answer;
 use super::outcome::{Ending, Outcome};
 use crate::ctx::SecretError;
-use crate::{Document, FetchError, IngestDocument, Request, Response};
+use crate::{Document, FetchError, IngestDocument, Progress, Request, Response};
 
 /// The host behind [`Ctx`](crate::Ctx).
 #[derive(Clone)]
@@ -26,6 +26,7 @@ pub(super) struct World {
     upstream: Box<dyn Fn(&Request) -> Answer>,
     pub(super) documents: Vec<Document>,
     log: RefCell<Vec<Vec<Value>>>,
+    progress: RefCell<Vec<Progress>>,
     requests: RefCell<Vec<Request>>,
     in_flight: Cell<usize>,
     most_in_flight: Cell<usize>,
@@ -45,6 +46,7 @@ impl World {
             upstream,
             documents,
             log: RefCell::default(),
+            progress: RefCell::default(),
             requests: RefCell::default(),
             in_flight: Cell::default(),
             most_in_flight: Cell::default(),
@@ -68,6 +70,10 @@ impl Platform {
             .map(|text| serde_json::from_str(&text).unwrap_or(Value::String(text)))
             .collect();
         self.0.log.borrow_mut().push(entry);
+    }
+
+    pub(crate) fn progress(&self, progress: Progress) {
+        self.0.progress.borrow_mut().push(progress);
     }
 
     pub(crate) fn secret(&self, name: &str) -> Result<Option<String>, SecretError> {
@@ -101,6 +107,7 @@ impl Platform {
         Outcome {
             ending,
             log: self.0.log.take(),
+            progress: self.0.progress.take(),
             requests: self.0.requests.take(),
             most_in_flight: self.0.most_in_flight.get(),
             ingested: self.0.ingested.take(),

@@ -1,13 +1,25 @@
 //! `tools/list`, built once for each change of the registry and not for each request.
 
+mod cursor;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use kitbag_manifest::ToolDefinition;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::toolkits::{Live, Registry, Toolkits, listed_name};
+use cursor::Cursor;
+pub(super) use cursor::InvalidCursor;
+
+/// Tools on one page.
+const PAGE: usize = 100;
+
+/// A parameter whose schema has this member travels in a header too (2026-07-28).
+const HEADER_MEMBER: &str = "x-mcp-header";
 
 /// The tools of all live toolkits as MCP lists them.
 pub(super) struct Catalogue {
@@ -15,9 +27,28 @@ pub(super) struct Catalogue {
     built: ArcSwap<Built>,
 }
 
+/// What a user sees, told from what the user saw before.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct View(u64);
+
+/// A part of the list.
+pub(super) struct Page {
+    pub(super) tools: Vec<Tool>,
+    /// Where the next page begins, when there is one.
+    pub(super) next: Option<String>,
+}
+
 struct Built {
     from: Arc<Registry>,
-    entries: Vec<(Arc<Live>, Vec<Tool>)>,
+    /// By the toolkit's id.
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    toolkit: Arc<Live>,
+    tools: Vec<Tool>,
+    /// Of all that is listed.
+    hash: u64,
 }
 
 impl Catalogue {
@@ -26,11 +57,50 @@ impl Catalogue {
         Self { toolkits, built }
     }
 
-    /// The tools that `user` can see: toolkits by id, in each the `alwaysOn` tools first.
-    pub(super) fn visible_to(&self, user: &str) -> Vec<Tool> {
+    /// Signals whenever another registry is in force.
+    pub(super) fn published(&self) -> watch::Receiver<()> {
+        self.toolkits.published()
+    }
+
+    /// One page of the tools that `user` can see: toolkits by id, in each the `alwaysOn` tools first.
+    pub(super) fn page(&self, user: &str, cursor: Option<&str>) -> Result<Page, InvalidCursor> {
+        let from = cursor.map(str::parse::<Cursor>).transpose()?.unwrap_or_default();
         let built = self.current();
-        let visible = built.entries.iter().filter(|(toolkit, _)| toolkit.is_visible_to(user));
-        visible.flat_map(|(_, tools)| tools.iter().cloned()).collect()
+        let mut listed = built.visible_to(user).flat_map(|entry| {
+            let id = entry.toolkit.definition.id.as_str();
+            entry
+                .tools
+                .iter()
+                .enumerate()
+                .skip(from.listed_of(id))
+                .map(move |(index, tool)| (id, index, tool))
+        });
+        let mut tools = Vec::new();
+        let mut last = None;
+        for (id, index, tool) in listed.by_ref().take(PAGE) {
+            tools.push(tool.clone());
+            last = Some((id, index));
+        }
+        let next =
+            last.filter(|_| listed.next().is_some()).map(|(id, index)| Cursor::after(id, index).to_string());
+        Ok(Page { tools, next })
+    }
+
+    /// A tool that `user` can see, if any of its parameters travels in a header.
+    pub(super) fn with_headers(&self, user: &str, name: &str) -> Option<Tool> {
+        let tool = self.toolkits.registry().find(name, user)?;
+        let schema = &tool.definition().input_schema;
+        let mut properties = schema.get("properties")?.as_object()?.values();
+        properties
+            .any(|property| property.get(HEADER_MEMBER).is_some())
+            .then(|| listed(&tool.toolkit.definition.id, tool.definition()))
+    }
+
+    /// What `user` sees at this moment.
+    pub(super) fn view(&self, user: &str) -> View {
+        let mut hasher = DefaultHasher::new();
+        self.current().visible_to(user).for_each(|entry| entry.hash.hash(&mut hasher));
+        View(hasher.finish())
     }
 
     fn current(&self) -> Arc<Built> {
@@ -45,17 +115,28 @@ impl Catalogue {
     }
 }
 
+impl Built {
+    fn visible_to<'a>(&'a self, user: &'a str) -> impl Iterator<Item = &'a Entry> {
+        self.entries.iter().filter(move |entry| entry.toolkit.is_visible_to(user))
+    }
+}
+
 impl From<Arc<Registry>> for Built {
     fn from(registry: Arc<Registry>) -> Self {
-        let entries = registry.all().map(|toolkit| (toolkit.clone(), tools(toolkit))).collect();
+        let entries = registry.all().map(|toolkit| Entry::from(toolkit.clone())).collect();
         Self { from: registry, entries }
     }
 }
 
-fn tools(toolkit: &Live) -> Vec<Tool> {
-    let mut declared: Vec<_> = toolkit.definition.tools.iter().collect();
-    declared.sort_by_key(|tool| !tool.always_on);
-    declared.into_iter().map(|tool| listed(&toolkit.definition.id, tool)).collect()
+impl From<Arc<Live>> for Entry {
+    fn from(toolkit: Arc<Live>) -> Self {
+        let mut declared: Vec<_> = toolkit.definition.tools.iter().collect();
+        declared.sort_by_key(|tool| !tool.always_on);
+        let tools: Vec<_> = declared.into_iter().map(|tool| listed(&toolkit.definition.id, tool)).collect();
+        let mut hasher = DefaultHasher::new();
+        serde_json::to_string(&tools).expect("tools always serialise").hash(&mut hasher);
+        Self { toolkit, tools, hash: hasher.finish() }
+    }
 }
 
 fn listed(toolkit_id: &str, declared: &ToolDefinition) -> Tool {

@@ -1,7 +1,7 @@
 //! Results that break the contract.
 
 use guest_support::serde_json::json;
-use guest_support::{Invocation, Outcome, ToolResult, structured, text};
+use guest_support::{Content, Invocation, Media, Outcome, ToolResult, structured, text};
 
 /// The output schema of `wrong_output`.
 pub(crate) const COUNT_SCHEMA: &str =
@@ -11,6 +11,22 @@ pub(crate) fn big_result(_: &Invocation) -> Outcome {
     text("x".repeat(100_000_000))
 }
 
+pub(crate) fn big_picture(_: &Invocation) -> Outcome {
+    beside_the_text(vec![picture(5_000_000)])
+}
+
+pub(crate) fn many_pictures(_: &Invocation) -> Outcome {
+    beside_the_text((0..50_000).map(|_| picture(0)).collect())
+}
+
+fn picture(size: usize) -> Content {
+    Content::Image(Media { data: vec![0; size], media_type: "image/png".to_owned() })
+}
+
+fn beside_the_text(content: Vec<Content>) -> Outcome {
+    Ok(ToolResult { text: "see the pictures".to_owned(), structured: None, content })
+}
+
 #[allow(unsafe_code, reason = "the one way to make a string that is not UTF-8")]
 pub(crate) fn invalid_utf8(_: &Invocation) -> Outcome {
     // SAFETY: the string is read by nobody on this side; it is lowered to the host byte by byte.
@@ -18,13 +34,13 @@ pub(crate) fn invalid_utf8(_: &Invocation) -> Outcome {
 }
 
 pub(crate) fn invalid_json(_: &Invocation) -> Outcome {
-    Ok(ToolResult { text: "see the structured value".to_owned(), structured: Some("{not json".to_owned()) })
+    structured_text("{not json".to_owned())
 }
 
 pub(crate) fn deep_json(_: &Invocation) -> Outcome {
     const DEPTH: usize = 100_000;
     let nested = format!("{}1{}", r#"{"a":"#.repeat(DEPTH), "}".repeat(DEPTH));
-    Ok(ToolResult { text: "see the structured value".to_owned(), structured: Some(nested) })
+    structured_text(nested)
 }
 
 pub(crate) fn wrong_output(_: &Invocation) -> Outcome {
@@ -33,4 +49,10 @@ pub(crate) fn wrong_output(_: &Invocation) -> Outcome {
 
 pub(crate) fn undeclared_output(_: &Invocation) -> Outcome {
     structured(&json!({ "count": 1 }))
+}
+
+/// A result whose structured value is whatever text it is given.
+fn structured_text(structured: String) -> Outcome {
+    let text = "see the structured value".to_owned();
+    Ok(ToolResult { text, structured: Some(structured), content: Vec::new() })
 }

@@ -3,7 +3,7 @@
 use std::io::{Write as _, stdout};
 use std::time::Duration;
 
-use guest_support::{Invocation, Outcome, clock, error, log, text};
+use guest_support::{Invocation, Outcome, clock, error, log, progress, text};
 
 const FLOOD: usize = 10_000_000;
 const LINE: usize = 10_000;
@@ -29,6 +29,14 @@ pub(crate) fn log_for_ever(_: &Invocation) -> Outcome {
     loop {
         log::write(std::slice::from_ref(&line));
     }
+}
+
+pub(crate) fn report_for_ever(_: &Invocation) -> Outcome {
+    let line = "x".repeat(LINE);
+    for done in 0_u32.. {
+        progress::report(f64::from(done), None, Some(&line));
+    }
+    text("reported")
 }
 
 pub(crate) fn stdout_flood(_: &Invocation) -> Outcome {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use guest_support::serde_json::json;
 use guest_support::{
-    CallError, Invocation, Outcome, ToolError, arguments, clock, error, http, log, secrets, structured, text,
-    unknown,
+    CallError, Content, EmbeddedResource, Invocation, Media, Outcome, ResourceBody, ResourceLink, ToolError,
+    ToolResult, arguments, clock, error, http, log, progress, secrets, structured, text, unknown,
 };
 
 pub(crate) fn secret(invocation: &Invocation) -> Outcome {
@@ -26,6 +26,11 @@ pub(crate) fn leak(invocation: &Invocation) -> Outcome {
     match arguments["into"].as_str().unwrap_or("text") {
         "text" => text(sentence),
         "message" => error(sentence),
+        "content" => Ok(beside_the_text(&sentence)),
+        "progress" => {
+            progress::report(1.0, None, Some(&sentence));
+            text("reported")
+        }
         "data" => Err(CallError::ToolError(ToolError {
             message: "see the data".to_owned(),
             retryable: false,
@@ -74,6 +79,33 @@ pub(crate) fn leak_structured(invocation: &Invocation) -> Outcome {
             structured(&json!({ "nested": [{ "key": secret }], secret.as_str(): true }))
         }
         Err(refusal) => error(refusal),
+    }
+}
+
+/// Everything that may stand beside a text, with `leak` wherever there is room for it.
+fn beside_the_text(leak: &str) -> ToolResult {
+    let string = || leak.to_owned();
+    let media = || Media { data: leak.into(), media_type: string() };
+    let resource =
+        |body| Content::Resource(EmbeddedResource { uri: string(), media_type: Some(string()), body });
+    let link = ResourceLink {
+        uri: string(),
+        name: string(),
+        title: Some(string()),
+        description: Some(string()),
+        media_type: Some(string()),
+        size: Some(1),
+    };
+    ToolResult {
+        text: "see the content".to_owned(),
+        structured: None,
+        content: vec![
+            Content::Image(media()),
+            Content::Audio(media()),
+            resource(ResourceBody::Text(string())),
+            resource(ResourceBody::Blob(leak.into())),
+            Content::ResourceLink(link),
+        ],
     }
 }
 

@@ -23,12 +23,13 @@ pub use serde_json;
 pub use wasip2;
 
 pub use self::bindings::exports::kitbag::toolkit::tools::{
-    CallError, Guest, Invocation, ToolError, ToolResult, ToolkitDefinition,
+    CallError, Content, EmbeddedResource, Guest, Invocation, Media, ResourceBody, ResourceLink, ToolError,
+    ToolResult, ToolkitDefinition,
 };
 pub use self::bindings::kitbag::toolkit::definition::{
     ConfigField, ConfigKind, Oauth2ClientCredentials, ToolAnnotations, ToolDefinition, Visibility,
 };
-pub use self::bindings::kitbag::toolkit::{ingest, knowledge, log, search, secrets};
+pub use self::bindings::kitbag::toolkit::{ingest, knowledge, log, progress, search, secrets};
 
 use serde_json::Value;
 
@@ -109,12 +110,12 @@ pub fn arguments(invocation: &Invocation) -> Value {
 
 /// A result of text alone.
 pub fn text(text: impl Into<String>) -> Outcome {
-    Ok(ToolResult { text: text.into(), structured: None })
+    Ok(ToolResult { text: text.into(), structured: None, content: Vec::new() })
 }
 
 /// A result whose text is its structured value as JSON.
 pub fn structured(value: &Value) -> Outcome {
-    Ok(ToolResult { text: value.to_string(), structured: Some(value.to_string()) })
+    Ok(ToolResult { text: value.to_string(), structured: Some(value.to_string()), content: Vec::new() })
 }
 
 /// An error that the model may read.

@@ -28,6 +28,31 @@ fn a_value_may_be_attached_without_a_schema() {
 }
 
 #[test]
+fn pictures_and_documents_stand_beside_the_text() {
+    let tool = Tool::new("t", async |_: NoArgs, _| {
+        ToolResult::new("a chart")
+            .with(Content::image([1, 2], "image/png"))
+            .with(EmbeddedResource::text("data:week", "1,2").media_type("text/csv"))
+    });
+
+    let outcome = run(tool, json!({}));
+
+    assert_eq!(outcome.text(), "a chart");
+    let expected = EmbeddedResource::text("data:week", "1,2").media_type("text/csv");
+    assert_eq!(outcome.content(), [Content::image([1, 2], "image/png"), expected.into()]);
+}
+
+#[test]
+fn a_test_sees_what_was_reported_of_the_progress() {
+    let tool = Tool::new("t", async |_: NoArgs, ctx: Ctx| {
+        ctx.progress(Progress::new(1).of(2).message("half"));
+        "done"
+    });
+
+    assert_eq!(run(tool, json!({})).progress(), [Progress::new(1).of(2).message("half")]);
+}
+
+#[test]
 fn a_structured_result_declares_its_schema_and_is_checked_against_it() {
     #[derive(Serialize, JsonSchema)]
     struct Rating {

@@ -1,0 +1,38 @@
+//! What stands beside a result's text, in the contract's types.
+
+use super::tools;
+use crate::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink};
+
+impl From<Content> for tools::Content {
+    fn from(content: Content) -> Self {
+        match content {
+            Content::Image(media) => Self::Image(media.into()),
+            Content::Audio(media) => Self::Audio(media.into()),
+            Content::Resource(resource) => Self::Resource(resource.into()),
+            Content::Link(link) => Self::ResourceLink(link.into()),
+        }
+    }
+}
+
+impl From<Media> for tools::Media {
+    fn from(Media { data, media_type }: Media) -> Self {
+        Self { data, media_type }
+    }
+}
+
+impl From<EmbeddedResource> for tools::EmbeddedResource {
+    fn from(EmbeddedResource { uri, media_type, body }: EmbeddedResource) -> Self {
+        let body = match body {
+            ResourceBody::Text(text) => tools::ResourceBody::Text(text),
+            ResourceBody::Blob(bytes) => tools::ResourceBody::Blob(bytes),
+        };
+        Self { uri, media_type, body }
+    }
+}
+
+impl From<ResourceLink> for tools::ResourceLink {
+    fn from(it: ResourceLink) -> Self {
+        let ResourceLink { uri, name, title, description, media_type, size } = it;
+        Self { uri, name, title, description, media_type, size }
+    }
+}

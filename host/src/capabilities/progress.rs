@@ -1,0 +1,158 @@
+//! `kitbag:toolkit/progress`: how far a long call has come. Always granted.
+//!
+//! Where nobody asked, a report costs the guest one call and nobody anything else. Where somebody
+//! did, reports are dropped when they come too fast, when they do not grow, and when the client is
+//! slow to read: the guest never waits.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+use wasmtime::component::{HasData, Linker};
+
+mod bindings {
+    wasmtime::component::bindgen!({
+        path: "../wit",
+        inline: "package kitbag:host-progress; world host { import kitbag:toolkit/progress@0.1.0; }",
+        world: "kitbag:host-progress/host",
+        imports: { default: trappable },
+    });
+}
+
+/// How far a call has come, in the guest's own unit and words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProgressReport {
+    /// Larger than in the report before.
+    pub progress: f64,
+    /// What it grows to.
+    pub total: Option<f64>,
+    /// What is being done; at most [`LONGEST_MESSAGE`] bytes.
+    pub message: Option<String>,
+}
+
+/// Where reports go.
+pub type ProgressListener = mpsc::Sender<ProgressReport>;
+
+/// A longer message is cut.
+pub const LONGEST_MESSAGE: usize = 1024;
+
+/// Reports that come sooner after another are dropped.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(25);
+
+/// What one invocation reports, and to whom.
+#[derive(Debug, Default)]
+pub struct Progress {
+    listener: Option<ProgressListener>,
+    last: Option<(Instant, f64)>,
+}
+
+impl Progress {
+    /// Reports to `listener`, where there is one.
+    pub fn new(listener: Option<ProgressListener>) -> Self {
+        Self { listener, last: None }
+    }
+
+    fn accepts(&self, now: Instant, progress: f64) -> bool {
+        let grows = |(at, before)| now.duration_since(at) >= SHORTEST_INTERVAL && progress > before;
+        progress.is_finite() && self.last.is_none_or(grows)
+    }
+}
+
+impl bindings::kitbag::toolkit::progress::Host for Progress {
+    fn report(&mut self, progress: f64, total: Option<f64>, message: Option<String>) -> wasmtime::Result<()> {
+        let Some(listener) = &self.listener else { return Ok(()) };
+        let now = Instant::now();
+        if !self.accepts(now, progress) {
+            return Ok(());
+        }
+        let total = total.filter(|total| total.is_finite());
+        let report = ProgressReport { progress, total, message: message.map(cut) };
+        if listener.try_send(report).is_ok() {
+            self.last = Some((now, progress));
+        }
+        Ok(())
+    }
+}
+
+fn cut(mut message: String) -> String {
+    message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
+    message
+}
+
+/// Links the capability; `progress` finds the invocation's progress in the store's state.
+pub fn add_to_linker<T: 'static>(
+    linker: &mut Linker<T>,
+    progress: fn(&mut T) -> &mut Progress,
+) -> wasmtime::Result<()> {
+    struct HasProgress;
+    impl HasData for HasProgress {
+        type Data<'a> = &'a mut Progress;
+    }
+    bindings::kitbag::toolkit::progress::add_to_linker::<T, HasProgress>(linker, progress)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::sleep;
+
+    use super::bindings::kitbag::toolkit::progress::Host as _;
+    use super::*;
+
+    fn report(progress: &mut Progress, value: f64, message: Option<&str>) {
+        progress.report(value, Some(f64::NAN), message.map(str::to_owned)).expect("reporting never traps");
+    }
+
+    fn received(reports: &mut mpsc::Receiver<ProgressReport>) -> Vec<f64> {
+        std::iter::from_fn(|| reports.try_recv().ok()).map(|report| report.progress).collect()
+    }
+
+    #[test]
+    fn a_flood_of_reports_becomes_a_trickle() {
+        let (listener, mut reports) = mpsc::channel(1000);
+        let mut progress = Progress::new(Some(listener));
+
+        (0..1000).for_each(|value| report(&mut progress, f64::from(value), None));
+        assert_eq!(received(&mut reports), [0.0]);
+
+        sleep(SHORTEST_INTERVAL);
+        report(&mut progress, 1000.0, None);
+        assert_eq!(received(&mut reports), [1000.0]);
+    }
+
+    #[test]
+    fn progress_only_grows_and_is_a_number() {
+        let (listener, mut reports) = mpsc::channel(1000);
+        let mut progress = Progress::new(Some(listener));
+
+        for value in [f64::NAN, f64::INFINITY, 2.0, 2.0, 1.0, 3.0] {
+            report(&mut progress, value, None);
+            sleep(SHORTEST_INTERVAL);
+        }
+
+        assert_eq!(received(&mut reports), [2.0, 3.0]);
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_letters_and_a_total_is_a_number() {
+        let (listener, mut reports) = mpsc::channel(1);
+        let mut progress = Progress::new(Some(listener));
+
+        report(&mut progress, 1.0, Some(&format!("a{}", "é".repeat(LONGEST_MESSAGE))));
+
+        let report = reports.try_recv().expect("a report");
+        assert_eq!(report.message.map(|message| message.len()), Some(LONGEST_MESSAGE - 1));
+        assert_eq!(report.total, None);
+    }
+
+    #[test]
+    fn a_guest_does_not_wait_for_a_slow_client() {
+        let (listener, mut reports) = mpsc::channel(1);
+        let mut progress = Progress::new(Some(listener));
+
+        for value in 0..3 {
+            report(&mut progress, f64::from(value), None);
+            sleep(SHORTEST_INTERVAL);
+        }
+
+        assert_eq!(received(&mut reports), [0.0]);
+    }
+}

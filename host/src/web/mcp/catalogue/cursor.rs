@@ -1,0 +1,78 @@
+//! Where a page of `tools/list` begins.
+//!
+//! A cursor says how many tools of which toolkit were listed last. So it still means something after
+//! toolkits came, went or changed: none that is there before and after is left out or listed twice.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// The beginning of a page. By default that of the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Cursor(String, usize);
+
+/// A cursor that this server has not made.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("this cursor is not one of nextCursor; start without one")]
+pub(crate) struct InvalidCursor;
+
+impl Cursor {
+    /// Begins after the tool at `index` of a toolkit.
+    pub(super) fn after(toolkit_id: &str, index: usize) -> Self {
+        Self(toolkit_id.to_owned(), index + 1)
+    }
+
+    /// How many tools of a toolkit are on earlier pages.
+    pub(super) fn listed_of(&self, toolkit_id: &str) -> usize {
+        match toolkit_id.cmp(&self.0) {
+            std::cmp::Ordering::Less => usize::MAX,
+            std::cmp::Ordering::Equal => self.1,
+            std::cmp::Ordering::Greater => 0,
+        }
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let json = serde_json::to_vec(self).expect("a string and a number always serialise");
+        out.write_str(&URL_SAFE_NO_PAD.encode(json))
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = InvalidCursor;
+
+    fn from_str(text: &str) -> Result<Self, InvalidCursor> {
+        let json = URL_SAFE_NO_PAD.decode(text).map_err(|_| InvalidCursor)?;
+        serde_json::from_slice(&json).map_err(|_| InvalidCursor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_survives_its_journey() {
+        let cursor = Cursor::after("text", 4);
+
+        assert_eq!(cursor.to_string().parse(), Ok(cursor));
+        for stranger in ["", "text", "e30", "W10", "bm90IGpzb24", "!"] {
+            assert_eq!(stranger.parse::<Cursor>(), Err(InvalidCursor), "{stranger}");
+        }
+    }
+
+    #[test]
+    fn toolkits_before_it_are_listed_and_toolkits_after_it_are_not() {
+        let cursor = Cursor::after("m", 1);
+
+        let listed = ["a", "m", "z"].map(|id| cursor.listed_of(id));
+
+        assert_eq!(listed, [usize::MAX, 2, 0]);
+        assert_eq!(Cursor::default().listed_of("a"), 0);
+    }
+}

@@ -1,0 +1,122 @@
+//! What a message is, before rmcp reads it.
+
+use std::borrow::Cow;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use rmcp::model::{ErrorData, RequestId};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
+use serde_json::error::Category;
+
+use super::answer::refused;
+
+/// A well-formed JSON-RPC message.
+#[derive(Debug)]
+pub(super) struct Envelope {
+    /// Of a request.
+    pub(super) id: Option<RequestId>,
+    pub(super) message: Message,
+}
+
+/// The messages that are more to the endpoint than something for rmcp to answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Message {
+    /// The handshake of the older revisions.
+    Initialize,
+    /// `subscriptions/listen`: the answer is a stream that stays open.
+    Listen,
+    /// `notifications/cancelled`, for the request with this id.
+    Cancelled(RequestId),
+    /// Anything else.
+    Other,
+}
+
+impl Envelope {
+    /// Reads the members that every message has.
+    #[expect(clippy::result_large_err, reason = "a refusal is an answer like any other, made once")]
+    pub(super) fn parse(body: &[u8]) -> Result<Self, Response> {
+        let members: Members = serde_json::from_slice(body).map_err(|error| match error.classify() {
+            Category::Data => invalid(None, "a message is one JSON object of JSON-RPC 2.0, never a batch"),
+            _ => {
+                let error = ErrorData::parse_error(format!("this is not JSON: {error}"), None);
+                refused(StatusCode::BAD_REQUEST, None, error)
+            }
+        })?;
+        let Members { jsonrpc, id, method, result, error } = members;
+        if jsonrpc != "2.0" {
+            return Err(invalid(id, "the member jsonrpc must be \"2.0\""));
+        }
+        let message = match method.as_deref() {
+            Some("initialize") => Message::Initialize,
+            Some("subscriptions/listen") => Message::Listen,
+            Some("notifications/cancelled") => cancelled(body),
+            Some(_) => Message::Other,
+            None if result.is_some() || error.is_some() => Message::Other,
+            None => return Err(invalid(id, "the message has neither method nor result")),
+        };
+        Ok(Self { id, message })
+    }
+}
+
+/// A notification that names no request cancels nothing.
+fn cancelled(body: &[u8]) -> Message {
+    #[derive(Deserialize)]
+    struct Notification {
+        params: Params,
+    }
+
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Params {
+        request_id: RequestId,
+    }
+
+    serde_json::from_slice(body)
+        .map_or(Message::Other, |Notification { params }| Message::Cancelled(params.request_id))
+}
+
+fn invalid(id: Option<RequestId>, why: &'static str) -> Response {
+    refused(StatusCode::BAD_REQUEST, id, ErrorData::invalid_request(why, None))
+}
+
+#[derive(Deserialize)]
+struct Members<'a> {
+    #[serde(borrow)]
+    jsonrpc: Cow<'a, str>,
+    #[serde(default, deserialize_with = "present")]
+    id: Option<RequestId>,
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+    result: Option<IgnoredAny>,
+    error: Option<IgnoredAny>,
+}
+
+/// `null` is no id: a message without one has no such member.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RequestId>, D::Error> {
+    RequestId::deserialize(deserializer).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_told_apart() {
+        let message = |body: &str| Envelope::parse(body.as_bytes()).map(|envelope| envelope.message).ok();
+
+        for (body, expected) in [
+            (r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, Message::Initialize),
+            (r#"{"jsonrpc":"2.0","id":"a","method":"subscriptions/listen"}"#, Message::Listen),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools\u002flist"}"#, Message::Other),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Message::Other),
+            (
+                r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#,
+                Message::Cancelled(RequestId::Number(7)),
+            ),
+            (r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}"#, Message::Other),
+        ] {
+            assert_eq!(message(body), Some(expected), "{body}");
+        }
+    }
+}

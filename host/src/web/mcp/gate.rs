@@ -1,0 +1,164 @@
+//! Under which name the server was called, and from which page.
+//!
+//! A page of any origin can have a browser send requests to a server on the same machine or network;
+//! by rebinding a name of its own to that address it could even read the answers. Both are told by
+//! `Host` and `Origin`.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use rmcp::model::ErrorData;
+use url::Url;
+
+use super::answer::refused;
+
+/// The names and origins that may pass.
+pub(super) struct Gate {
+    host: String,
+    port: Option<u16>,
+    scheme: String,
+    /// As browsers spell them: without the scheme's default port (RFC 6454, section 6.2).
+    origins: HashSet<String>,
+    own: String,
+}
+
+impl Gate {
+    /// Lets the server's own name pass, its own origin, and those that the operator lists.
+    pub(super) fn new(base_url: &Url, allowed_origins: &[String]) -> Self {
+        let own = base_url.origin().ascii_serialization();
+        let allowed = allowed_origins.iter().filter_map(|origin| Url::parse(origin).ok());
+        let origins = allowed.map(|origin| origin.origin().ascii_serialization()).chain([own.clone()]);
+        Self {
+            host: base_url.host_str().unwrap_or_default().to_owned(),
+            port: base_url.port_or_known_default(),
+            scheme: base_url.scheme().to_owned(),
+            origins: origins.collect(),
+            own,
+        }
+    }
+
+    /// The origins of pages that are not the server's own and may read its answers.
+    pub(super) fn pages(&self) -> Vec<HeaderValue> {
+        let foreign = self.origins.iter().filter(|origin| **origin != self.own);
+        foreign.filter_map(|origin| HeaderValue::from_str(origin).ok()).collect()
+    }
+
+    fn lets_in(&self, request: &Request) -> Result<(), &'static str> {
+        let headers = request.headers();
+        let host = single(headers, &header::HOST).or(request.uri().authority().map(Authority::as_str));
+        if !host.is_some_and(|host| self.is_own(host)) {
+            return Err("the Host of the request is not this server");
+        }
+        if headers.contains_key(header::ORIGIN)
+            && !single(headers, &header::ORIGIN).is_some_and(|origin| self.origins.contains(origin))
+        {
+            return Err("pages of this Origin may not call this server; its operator can allow them");
+        }
+        Ok(())
+    }
+
+    fn is_own(&self, host: &str) -> bool {
+        // The URL parser knows every spelling of a host and the scheme's default port.
+        let called = format!("{}://{host}", self.scheme).parse::<Url>();
+        called.is_ok_and(|called| {
+            called.host_str() == Some(&self.host)
+                && called.port_or_known_default() == self.port
+                && called.username().is_empty()
+                && called.password().is_none()
+                && called.path() == "/"
+                && called.query().is_none()
+                && called.fragment().is_none()
+        })
+    }
+}
+
+/// Refuses requests under other names, or from other pages.
+pub(super) async fn check(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    match gate.lets_in(&request) {
+        Ok(()) => next.run(request).await,
+        Err(why) => refused(StatusCode::FORBIDDEN, None, ErrorData::invalid_request(why, None)),
+    }
+}
+
+/// The header's value when there is exactly one.
+fn single<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let only = values.next()?.to_str().ok()?;
+    values.next().is_none().then_some(only)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+
+    use super::*;
+
+    fn gate(base_url: &str) -> Gate {
+        let allowed = ["https://app.example".to_owned(), "http://localhost:3000".to_owned()];
+        Gate::new(&base_url.parse().expect("a URL"), &allowed)
+    }
+
+    fn passes(gate: &Gate, headers: &[(&str, &str)]) -> bool {
+        let mut request = Request::post("/mcp");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        gate.lets_in(&request.body(Body::empty()).expect("a request")).is_ok()
+    }
+
+    #[test]
+    fn only_the_servers_own_name_passes() {
+        let gate = gate("https://kb.example");
+
+        for host in ["kb.example", "KB.example", "kb.example:443"] {
+            assert!(passes(&gate, &[("host", host)]), "{host}");
+        }
+        for host in [
+            "kb.example:80",
+            "kb.example:8443",
+            "evil.example",
+            "kb.example.evil.example",
+            "",
+            "a@kb.example",
+        ] {
+            assert!(!passes(&gate, &[("host", host)]), "{host}");
+        }
+        assert!(!passes(&gate, &[]));
+        assert!(!passes(&gate, &[("host", "kb.example"), ("host", "kb.example")]));
+    }
+
+    #[test]
+    fn an_origin_without_a_port_is_its_schemes_default_port_and_no_other() {
+        let gate = gate("http://127.0.0.1:8787");
+        let from = |origin| passes(&gate, &[("host", "127.0.0.1:8787"), ("origin", origin)]);
+
+        for origin in ["http://127.0.0.1:8787", "https://app.example", "http://localhost:3000"] {
+            assert!(from(origin), "{origin}");
+        }
+        for origin in [
+            "https://app.example:8443",
+            "http://app.example",
+            "http://localhost",
+            "http://localhost:3001",
+            "http://127.0.0.1",
+            "null",
+            "",
+            "https://app.example.evil.example",
+        ] {
+            assert!(!from(origin), "{origin}");
+        }
+    }
+
+    #[test]
+    fn other_pages_are_listed_and_the_servers_own_are_not() {
+        let mut pages = gate("http://127.0.0.1:8787").pages();
+        pages.sort();
+
+        assert_eq!(pages, ["http://localhost:3000", "https://app.example"]);
+    }
+}

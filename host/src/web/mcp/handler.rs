@@ -1,0 +1,248 @@
+//! Answers MCP requests.
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams,
+    CompleteResult, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestParams,
+    GetPromptResponse, Implementation, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    ProgressToken, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, SubscriptionFilter, Tool,
+};
+use rmcp::service::{Peer, RequestContext, SubscriptionContext};
+use rmcp::{RoleServer, ServerHandler};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use super::calls::{ClientLabel, Key, Running};
+use super::changes::{Changes, Place};
+use super::{Endpoint, content};
+use crate::dispatch::{DispatchError, Failure, ProgressReport, Reply, Success};
+use crate::identity::Caller;
+
+/// Reports of progress that wait for a slow client; what comes beyond is dropped.
+const WAITING_REPORTS: usize = 16;
+
+/// Methods that rmcp hands on as unknown when their parameters are not as they should be.
+const KNOWN_METHODS: [&str; 9] = [
+    "completion/complete",
+    "initialize",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/templates/list",
+    "tools/call",
+    "tools/list",
+];
+
+/// Answers one request.
+#[derive(Clone)]
+pub(super) struct Handler {
+    endpoint: Arc<Endpoint>,
+    asker: Asker,
+}
+
+/// Who asks, and what they can take for an answer.
+#[derive(Clone)]
+pub(super) struct Asker {
+    pub(super) caller: Caller,
+    /// Sent by clients of the older revisions alone.
+    pub(super) client: Option<ClientLabel>,
+    /// Whether the answer may be a stream.
+    pub(super) takes_stream: bool,
+    /// Held as long as the answer is a stream of changes.
+    #[expect(dead_code, reason = "it is there to be dropped")]
+    pub(super) place: Option<Arc<Place>>,
+}
+
+impl Handler {
+    pub(super) fn new(endpoint: Arc<Endpoint>, asker: Asker) -> Self {
+        Self { endpoint, asker }
+    }
+
+    /// What a client of the older revisions may cancel by name. Later ones close the request.
+    fn cancellable(&self, context: &RequestContext<RoleServer>) -> Option<Running> {
+        let is_current = context.protocol_version().is_some_and(|it| it >= ProtocolVersion::V_2026_07_28);
+        let client = self.asker.client.clone().filter(|_| !is_current)?;
+        let key = Key { user: self.asker.caller.user_id.clone(), client, request: context.id.clone() };
+        Some(self.endpoint.calls.begin(key))
+    }
+
+    async fn call(
+        &self,
+        request: CallToolRequestParams,
+        wanted: Option<Wanted>,
+    ) -> Result<Reply, DispatchError> {
+        let arguments = request.arguments.unwrap_or_default();
+        let (sender, reports) = mpsc::channel(WAITING_REPORTS);
+        let listener = wanted.is_some().then_some(sender);
+        // Boxed, because rmcp moves the future of a request several times, and this one is large.
+        let call =
+            Box::pin(self.endpoint.dispatch.call(&self.asker.caller, &request.name, arguments, listener));
+        match wanted {
+            None => call.await,
+            Some(wanted) => tokio::join!(call, wanted.pass_on(reports)).0,
+        }
+    }
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_prompts()
+            .enable_resources()
+            .build();
+        let mut info = ServerConfig::new(capabilities);
+        info.server_info = Implementation::new("kitbag", env!("CARGO_PKG_VERSION")).with_title("Kitbag");
+        info
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        let page = self
+            .endpoint
+            .catalogue
+            .page(&self.asker.caller.user_id, cursor.as_deref())
+            .map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
+        let mut result = ListToolsResult::with_all_items(page.tools);
+        result.next_cursor = page.next;
+        Ok(result)
+    }
+
+    /// rmcp checks the `Mcp-Param-*` headers of a call against the tool's schema.
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.endpoint.catalogue.with_headers(&self.asker.caller.user_id, name)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let running = self.cancellable(&context);
+        let cancelled = async {
+            match &running {
+                Some(running) => running.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        let token = context.meta.get_progress_token().filter(|_| self.asker.takes_stream);
+        let wanted = token.map(|token| Wanted { token, peer: context.peer.clone() });
+        // A client that goes away takes its call with it: the guest stops.
+        let reply = tokio::select! {
+            reply = self.call(request, wanted) => reply,
+            () = context.ct.cancelled() => return Err(abandoned()),
+            () = cancelled => return Err(abandoned()),
+        };
+        match reply {
+            Ok(Reply::Success(success)) => Ok(succeeded(success).into()),
+            Ok(Reply::Failure(failure)) => Ok(failed(&failure).into()),
+            Err(error @ DispatchError::UnknownTool(_)) => {
+                Err(ErrorData::invalid_params(error.to_string(), None))
+            }
+            Err(error @ DispatchError::Unavailable) => {
+                Err(ErrorData::internal_error(error.to_string(), None))
+            }
+        }
+    }
+
+    fn accepted_subscription_filter(&self, _requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(SubscriptionFilter::builder().tools_list_changed().build())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut changes = Changes::new(self.endpoint.catalogue.clone(), &self.asker.caller.user_id);
+        loop {
+            tokio::select! {
+                changed = changes.next(&self.endpoint.stopping) => match changed {
+                    // Refused where the client did not ask for this kind.
+                    Some(()) => drop(context.sink().notify_tool_list_changed().await),
+                    None => return Ok(()),
+                },
+                () = context.cancelled() => return Ok(()),
+            }
+        }
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        Err(ErrorData::invalid_params(format!("unknown prompt: {}", request.name), None))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let data = json!({ "uri": request.uri });
+        Err(ErrorData::resource_not_found("unknown resource", Some(data)))
+    }
+
+    async fn complete(
+        &self,
+        _request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if KNOWN_METHODS.contains(&request.method.as_str()) {
+            let message = format!("the parameters are not those of {}", request.method);
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
+    }
+}
+
+/// A client that asked how far its call has come.
+struct Wanted {
+    token: ProgressToken,
+    peer: Peer<RoleServer>,
+}
+
+impl Wanted {
+    /// Tells the client, until the call has ended.
+    async fn pass_on(self, mut reports: mpsc::Receiver<ProgressReport>) {
+        while let Some(ProgressReport { progress, total, message }) = reports.recv().await {
+            let mut params = ProgressNotificationParam::new(self.token.clone(), progress);
+            params.total = total;
+            params.message = message;
+            // A client that is gone ends the call elsewhere.
+            let _ = self.peer.notify_progress(params).await;
+        }
+    }
+}
+
+/// Nobody reads this answer.
+fn abandoned() -> ErrorData {
+    ErrorData::internal_error("cancelled", None)
+}
+
+fn succeeded(success: Success) -> CallToolResult {
+    let text = std::iter::once(ContentBlock::text(success.text));
+    let mut result =
+        CallToolResult::success(text.chain(success.content.into_iter().map(content::block)).collect());
+    result.structured_content = success.structured;
+    result
+}
+
+/// The envelope is the text of the result: it is what the model reads, code and all.
+fn failed(failure: &Failure) -> CallToolResult {
+    let envelope = serde_json::to_string(failure).expect("strings and booleans always serialise");
+    CallToolResult::error(vec![ContentBlock::text(envelope)])
+}

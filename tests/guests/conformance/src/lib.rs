@@ -1,0 +1,126 @@
+//! The tools that the protocol's own conformance suite calls. Names, texts and behaviour are the
+//! suite's; `tests/conformance` has what runs it.
+
+use std::time::Duration;
+
+use kitbag_toolkit::prelude::*;
+use wstd::task::sleep;
+
+kitbag_toolkit::export!(toolkit);
+
+/// One red pixel.
+const PNG: &[u8] = include_bytes!("pixel.png");
+/// A moment of silence.
+const WAV: &[u8] = include_bytes!("silence.wav");
+
+fn toolkit() -> Toolkit {
+    Toolkit::new("conformance", "Conformance")
+        .description("What the conformance suite calls.")
+        .icon("✅")
+        .version("1.0.0")
+        .visibility(Visibility::Shared)
+        .tool(Tool::new("test_simple_text", text).description("Returns text."))
+        .tool(Tool::new("test_image_content", image).description("Returns a picture."))
+        .tool(Tool::new("test_audio_content", audio).description("Returns a sound."))
+        .tool(Tool::new("test_embedded_resource", resource).description("Returns a document."))
+        .tool(Tool::new("test_multiple_content_types", mixed).description("Returns one of each."))
+        .tool(Tool::new("test_error_handling", fail).description("Fails."))
+        .tool(Tool::new("test_tool_with_progress", progress).description("Says how far it has come."))
+        .tool(Tool::new("test_streaming_elicitation", progress).description("Answers with a stream."))
+        .tool(Tool::new("test_logging_tool", log_something).description("Writes to its log."))
+        .tool(
+            Tool::new("test_trigger_tool_change", text).description("The harness changes the list of tools."),
+        )
+        .tool(Tool::new("test_headers", region).description("Has a parameter that travels in a header."))
+        .tool(
+            Tool::new("json_schema_2020_12_tool", anything)
+                .description("Has a schema with everything in it.")
+                .input_schema(intricate_schema),
+        )
+}
+
+async fn text(_: NoArgs, _: Ctx) -> &'static str {
+    "This is a simple text response for testing."
+}
+
+async fn image(_: NoArgs, _: Ctx) -> ToolResult {
+    ToolResult::new("A picture.").with(Content::image(PNG, "image/png"))
+}
+
+async fn audio(_: NoArgs, _: Ctx) -> ToolResult {
+    ToolResult::new("A sound.").with(Content::audio(WAV, "audio/wav"))
+}
+
+async fn resource(_: NoArgs, _: Ctx) -> ToolResult {
+    let document =
+        EmbeddedResource::text("test://embedded-resource", "This is an embedded resource content.");
+    ToolResult::new("A document.").with(document.media_type("text/plain"))
+}
+
+async fn mixed(_: NoArgs, _: Ctx) -> ToolResult {
+    let document = EmbeddedResource::text("test://mixed-content-resource", r#"{"test":"data","value":123}"#);
+    ToolResult::new("Multiple content types test:")
+        .with(Content::image(PNG, "image/png"))
+        .with(document.media_type("application/json"))
+}
+
+async fn fail(_: NoArgs, _: Ctx) -> Result<String> {
+    Err(ToolError::new("This tool intentionally returns an error for testing").into())
+}
+
+async fn progress(_: NoArgs, ctx: Ctx) -> &'static str {
+    for done in [0, 50, 100] {
+        ctx.progress(Progress::new(done).of(100).message(format!("{done} of 100")));
+        sleep(Duration::from_millis(50).into()).await;
+    }
+    "done"
+}
+
+async fn log_something(_: NoArgs, ctx: Ctx) -> &'static str {
+    log!(ctx, "this is for the toolkit's author");
+    "done"
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Region {
+    /// Where to run.
+    #[schemars(extend("x-mcp-header" = "Region"))]
+    region: String,
+}
+
+async fn region(arguments: Region, _: Ctx) -> String {
+    arguments.region
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Anything {}
+
+async fn anything(_: Anything, _: Ctx) -> &'static str {
+    "fits"
+}
+
+fn intricate_schema() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {
+            "address": {
+                "$anchor": "addressDef",
+                "type": "object",
+                "properties": { "street": { "type": "string" }, "city": { "type": "string" } },
+            },
+        },
+        "properties": {
+            "name": { "type": "string" },
+            "address": { "$ref": "#/$defs/address" },
+            "contactMethod": { "type": "string", "enum": ["phone", "email"] },
+            "phone": { "type": "string" },
+            "email": { "type": "string" },
+        },
+        "allOf": [{ "anyOf": [{ "required": ["phone"] }, { "required": ["email"] }] }],
+        "if": { "properties": { "contactMethod": { "const": "phone" } }, "required": ["contactMethod"] },
+        "then": { "required": ["phone"] },
+        "else": { "required": ["email"] },
+        "additionalProperties": false,
+    })
+}
