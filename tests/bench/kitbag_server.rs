@@ -15,7 +15,12 @@ use crate::client::Connection;
 pub(crate) fn start(data: &Path, more: &[&str]) -> Outcome<Server> {
     // Away from any `kitbag.toml`, and quiet about deploys.
     Server::start(
-        program(data).args(["serve", "--listen", "127.0.0.1:0"]).args(more).env("KITBAG_LOG", "warn"),
+        program(data)
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            // One user asks for as much as there is.
+            .args(["--mcp-requests-per-minute", "4294967295"])
+            .args(more)
+            .env("KITBAG_LOG", "warn"),
     )
 }
 

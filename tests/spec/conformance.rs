@@ -67,4 +67,7 @@ fn print_totals(
         count(Status::Warning),
         count(Status::Failure),
     );
+    for check in checks().filter(|check| check.status == Status::Warning) {
+        println!("warned: {}: {}", check.id, check.error_message.as_deref().unwrap_or_default());
+    }
 }

@@ -2,6 +2,7 @@
 
 mod answer;
 mod browser;
+mod events;
 mod external_provider;
 pub(crate) mod guests;
 pub(crate) mod gzip;
@@ -23,6 +24,7 @@ pub(crate) mod wat;
 
 pub(crate) use self::answer::Answer;
 pub(crate) use self::browser::Browser;
+pub(crate) use self::events::Events;
 pub(crate) use self::external_provider::ExternalProvider;
 pub(crate) use self::guests::Guest;
 pub(crate) use self::http::{Http, ask_raw, send_raw};

@@ -64,7 +64,9 @@ fn ended(redactor: &Redactor, ended: &mut Ended) {
         Ended::Returned(ToolResult { text, structured, content: blocks }) => {
             redactor.redact_string(text);
             json(redactor, structured);
-            blocks.iter_mut().for_each(|block| content(redactor, block));
+            for block in blocks {
+                content(redactor, block);
+            }
         }
         Ended::Refused(CallError::Tool(ToolError { message, retryable: _, data })) => {
             redactor.redact_string(message);
@@ -93,7 +95,9 @@ fn content(redactor: &Redactor, content: &mut Content) {
         Content::ResourceLink(ResourceLink { uri, name, title, description, media_type, size: _ }) => {
             redactor.redact_string(uri);
             redactor.redact_string(name);
-            [title, description, media_type].into_iter().for_each(|text| optional(redactor, text));
+            for text in [title, description, media_type] {
+                optional(redactor, text);
+            }
         }
     }
 }

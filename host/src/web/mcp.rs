@@ -23,7 +23,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Extension, Router, middleware};
-use rmcp::model::{ErrorData, ProtocolVersion, RequestId};
+use rmcp::model::{ProtocolVersion, RequestId};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
@@ -33,7 +33,7 @@ use tower_http::cors::{AllowHeaders, CorsLayer};
 use super::Shared;
 use crate::dispatch::Dispatch;
 use crate::identity::Caller;
-use answer::refused;
+use answer::Refusal;
 use calls::{Calls, ClientLabel};
 use catalogue::Catalogue;
 use changes::{Changes, Place, Streams};
@@ -56,6 +56,7 @@ struct Endpoint {
     request_size: usize,
     /// Ends the streams that wait for changes once the server stops.
     stopping: CancellationToken,
+    transport: StreamableHttpServerConfig,
     sessions: Arc<NeverSessionManager>,
 }
 
@@ -69,6 +70,13 @@ pub(super) fn routes(shared: &Shared) -> Router<Shared> {
         rate: RateLimit::new(shared.mcp_requests_per_minute),
         request_size: shared.mcp_request_size,
         stopping: shared.stopping.clone(),
+        transport: StreamableHttpServerConfig::default()
+            .with_legacy_session_mode(false)
+            .with_json_response(true)
+            .with_max_request_body_bytes(shared.mcp_request_size)
+            // The gate checks both, more strictly.
+            .disable_allowed_hosts()
+            .disable_allowed_origins(),
         sessions: Arc::new(NeverSessionManager::default()),
     });
     let methods = post(receive).get(listen).fallback(no_such_method).with_state(endpoint);
@@ -93,8 +101,8 @@ async fn receive(
     State(endpoint): State<Arc<Endpoint>>,
     Extension(caller): Extension<Caller>,
     request: Request,
-) -> Response {
-    endpoint.receive(caller, request).await.unwrap_or_else(|refusal| refusal)
+) -> Result<Response, Refusal> {
+    endpoint.receive(caller, request).await
 }
 
 /// `GET`: clients of the older revisions wait here for changes of what they see.
@@ -102,17 +110,16 @@ async fn listen(
     State(endpoint): State<Arc<Endpoint>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-) -> Response {
-    endpoint.listen(&caller, &headers).unwrap_or_else(|refusal| refusal)
+) -> Result<Response, Refusal> {
+    endpoint.listen(&caller, &headers)
 }
 
-async fn no_such_method() -> Response {
+async fn no_such_method() -> Refusal {
     method_not_allowed("GET, POST")
 }
 
-#[expect(clippy::result_large_err, reason = "a refusal is an answer like any other, made once")]
 impl Endpoint {
-    async fn receive(self: &Arc<Self>, caller: Caller, request: Request) -> Result<Response, Response> {
+    async fn receive(self: &Arc<Self>, caller: Caller, request: Request) -> Result<Response, Refusal> {
         self.rate.admit(&caller.user_id)?;
         let accepts = Accepts::of(request.headers());
         accepts.check()?;
@@ -140,7 +147,7 @@ impl Endpoint {
         let handler = Handler::new(self.clone(), asker);
         let mut response = self.serve(handler, Request::from_parts(parts, Body::from(body))).await;
         if !is_presentable(&response) {
-            response = answer::from_plain_text(id, response).await;
+            return Err(answer::from_plain_text(id, response).await);
         }
         if message == Message::Initialize && response.status().is_success() {
             response.headers_mut().insert(calls::LABEL, ClientLabel::new().into());
@@ -150,19 +157,13 @@ impl Endpoint {
 
     /// Has rmcp answer. A service of its own for each request knows the caller from the start.
     async fn serve(&self, handler: Handler, request: Request) -> Response {
-        let config = StreamableHttpServerConfig::default()
-            .with_legacy_session_mode(false)
-            .with_json_response(true)
-            .with_max_request_body_bytes(self.request_size)
-            // The gate has checked both, more strictly.
-            .disable_allowed_hosts()
-            .disable_allowed_origins();
-        let service = StreamableHttpService::new(move || Ok(handler.clone()), self.sessions.clone(), config);
+        let handler = move || Ok(handler.clone());
+        let service = StreamableHttpService::new(handler, self.sessions.clone(), self.transport.clone());
         let response = service.oneshot(request).await.expect("the service cannot fail");
         response.map(Body::new)
     }
 
-    fn listen(&self, caller: &Caller, headers: &HeaderMap) -> Result<Response, Response> {
+    fn listen(&self, caller: &Caller, headers: &HeaderMap) -> Result<Response, Refusal> {
         self.rate.admit(&caller.user_id)?;
         let version = headers.get(PROTOCOL_VERSION).and_then(|version| version.to_str().ok());
         // Later revisions ask with a POST of `subscriptions/listen`.
@@ -175,16 +176,15 @@ impl Endpoint {
         Ok(changes::event_stream(changes, place, self.stopping.clone()).into_response())
     }
 
-    fn place(&self, caller: &Caller, id: Option<RequestId>) -> Result<Place, Response> {
+    fn place(&self, caller: &Caller, id: Option<RequestId>) -> Result<Place, Refusal> {
         self.streams.enter(&caller.user_id).ok_or_else(|| changes::too_many(id))
     }
 }
 
-fn method_not_allowed(allowed: &'static str) -> Response {
-    let error = ErrorData::invalid_request("this endpoint takes JSON-RPC messages by POST", None);
-    let mut response = refused(StatusCode::METHOD_NOT_ALLOWED, None, error);
-    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
-    response
+fn method_not_allowed(allowed: &'static str) -> Refusal {
+    let why = "this endpoint takes JSON-RPC messages by POST";
+    Refusal::invalid(StatusCode::METHOD_NOT_ALLOWED, None, why)
+        .with_header(header::ALLOW, HeaderValue::from_static(allowed))
 }
 
 /// Whether an answer of rmcp is one that a client can read: JSON, a stream, or nothing at all.

@@ -16,6 +16,8 @@ pub(crate) const HOSTILE: Guest = Guest("guest-hostile");
 pub(crate) const PROBE: Guest = Guest("guest-probe");
 /// The tools that the conformance suite calls.
 pub(crate) const CONFORMANCE: Guest = Guest("guest-conformance");
+/// Has more tools than fit on a page of the list.
+pub(crate) const CROWD: Guest = Guest("guest-crowd");
 /// Has the host sign in for it at one of the two hosts it may reach.
 pub(crate) const SIGNED_IN: Guest = Guest("guest-signed-in");
 /// A private toolkit: version 1.0.0.

@@ -1,14 +1,15 @@
 //! Plain HTTP to a server on loopback.
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request};
+use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use kitbag::egress::{Egress, EgressSettings, Policy};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use url::Url;
 
-use super::{Answer, Stream, within};
+use super::{Answer, Events, Stream, within};
 
 /// A client without a token.
 #[derive(Clone)]
@@ -39,17 +40,33 @@ impl Http {
         headers: HeaderMap,
         body: impl Into<Bytes>,
     ) -> Answer {
-        let mut request = Request::new(Full::new(body.into()));
-        *request.method_mut() = method;
-        *request.uri_mut() = self.url(path).as_str().parse().expect("a URL is a URI");
-        *request.headers_mut() = headers;
         within("the request", async {
-            let response = self.egress.send(request, &Policy::Operator).await.expect("the server answers");
-            let (parts, body) = response.into_parts();
+            let (parts, body) = self.begin(method, path, headers, body.into()).await.into_parts();
             let body = body.collect().await.expect("the answer is whole").to_bytes();
             Answer { status: parts.status, headers: parts.headers, body }
         })
         .await
+    }
+
+    /// Sends a request and leaves its answer open.
+    pub(crate) async fn open(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: impl Into<Bytes>,
+    ) -> Events {
+        let begun = self.begin(method, path, headers, body.into());
+        let (parts, body) = within("the request", begun).await.into_parts();
+        Events::new(parts, body)
+    }
+
+    async fn begin(&self, method: Method, path: &str, headers: HeaderMap, body: Bytes) -> Response<Incoming> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = self.url(path).as_str().parse().expect("a URL is a URI");
+        *request.headers_mut() = headers;
+        self.egress.send(request, &Policy::Operator).await.expect("the server answers")
     }
 }
 

@@ -1,11 +1,11 @@
 //! A user, and the two revisions of MCP in which they speak.
 
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use super::{Answer, Http, Outcome, Stream, within};
+use super::{Answer, Events, Http, Outcome, Stream, within};
 
 /// A revision of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,18 +27,22 @@ impl Revision {
     }
 }
 
+const LABEL: HeaderName = HeaderName::from_static("mcp-session-id");
+
 /// Someone who has signed in.
 #[derive(Clone)]
 pub(crate) struct User {
     http: Http,
     authorization: HeaderValue,
     revision: Revision,
+    /// What the server told an older client to send with every request.
+    label: Option<HeaderValue>,
 }
 
 impl User {
     pub(crate) fn new(http: Http, token: &str) -> Self {
         let authorization = format!("Bearer {token}").parse().expect("a token is ASCII");
-        Self { http, authorization, revision: Revision::Current }
+        Self { http, authorization, revision: Revision::Current, label: None }
     }
 
     /// The same user with a client of `revision`, which has made its handshake if there is one.
@@ -48,7 +52,9 @@ impl User {
             let client = json!({ "name": "spec", "version": "1.0.0" });
             let hello =
                 json!({ "protocolVersion": revision.version(), "capabilities": {}, "clientInfo": client });
-            let welcome = self.request("initialize", None, hello).await;
+            let answer = self.post_mcp("initialize", None, hello).await;
+            let welcome = answer.json();
+            self.label = answer.headers.get(LABEL).cloned();
             assert_eq!(welcome["result"]["protocolVersion"], revision.version(), "{welcome}");
         }
         self
@@ -101,8 +107,46 @@ impl User {
     }
 
     /// Sends a JSON-RPC request and returns the HTTP answer.
-    pub(crate) async fn post_mcp(&self, method: &str, name: Option<&str>, mut params: Value) -> Answer {
+    pub(crate) async fn post_mcp(&self, method: &str, name: Option<&str>, params: Value) -> Answer {
+        let (headers, body) = self.message(method, name, params);
+        self.http.send(Method::POST, "/mcp", headers, body.to_string()).await
+    }
+
+    /// Sends a JSON-RPC request whose answer is a stream.
+    pub(crate) async fn stream_mcp(&self, method: &str, name: Option<&str>, params: Value) -> Events {
+        let (headers, body) = self.message(method, name, params);
+        self.http.open(Method::POST, "/mcp", headers, body.to_string()).await.assert_open()
+    }
+
+    /// Waits for changes of the list of tools, as a client of this revision does.
+    pub(crate) async fn listen(&self) -> Events {
+        self.try_to_listen().await.assert_open()
+    }
+
+    /// Asks to wait for changes, and may be refused.
+    pub(crate) async fn try_to_listen(&self) -> Events {
+        let wanted = json!({ "notifications": { "toolsListChanged": true } });
+        let (mut headers, body) = self.message("subscriptions/listen", None, wanted);
+        match self.revision {
+            Revision::Current => self.http.open(Method::POST, "/mcp", headers, body.to_string()).await,
+            Revision::Older => {
+                headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+                self.http.open(Method::GET, "/mcp", headers, "").await
+            }
+        }
+    }
+
+    /// Sends a notification.
+    pub(crate) async fn notify(&self, method: &str, params: Value) -> Answer {
+        let (headers, mut body) = self.message(method, None, params);
+        body.as_object_mut().expect("an object").remove("id");
+        self.http.send(Method::POST, "/mcp", headers, body.to_string()).await
+    }
+
+    /// Head and body of a request.
+    pub(crate) fn message(&self, method: &str, name: Option<&str>, mut params: Value) -> (HeaderMap, Value) {
         let mut headers = self.headers();
+        headers.extend(self.label.clone().map(|label| (LABEL, label)));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if method != "initialize" {
@@ -113,14 +157,12 @@ impl User {
             if let Some(name) = name {
                 headers.insert("mcp-name", name.parse().expect("a name is ASCII"));
             }
-            params["_meta"] = json!({
-                "io.modelcontextprotocol/protocolVersion": self.revision.version(),
-                "io.modelcontextprotocol/clientInfo": { "name": "spec", "version": "1.0.0" },
-                "io.modelcontextprotocol/clientCapabilities": {},
-            });
+            let meta = &mut params["_meta"];
+            meta["io.modelcontextprotocol/protocolVersion"] = self.revision.version().into();
+            meta["io.modelcontextprotocol/clientInfo"] = json!({ "name": "spec", "version": "1.0.0" });
+            meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
         }
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        self.http.send(Method::POST, "/mcp", headers, body.to_string()).await
+        (headers, json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
     }
 
     /// The last thousand records of a toolkit's calls as this user sees them, oldest first.

@@ -1,44 +1,71 @@
 //! Refusals of the transport, as JSON-RPC errors.
 
+use std::borrow::Cow;
+use std::{error, iter};
+
 use axum::Json;
 use axum::body::to_bytes;
-use axum::http::StatusCode;
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use http_body_util::LengthLimitError;
 use rmcp::model::{ErrorData, JsonRpcError, RequestId};
-use tracing::error;
 
-/// Answers with an error; `id` is that of the request, where it could be read.
-pub(super) fn refused(status: StatusCode, id: Option<RequestId>, error: ErrorData) -> Response {
-    (status, Json(JsonRpcError::new(id, error))).into_response()
+/// The answer to a request that goes no further.
+pub(super) struct Refusal(Box<Response>);
+
+impl Refusal {
+    /// Answers with an error; `id` is that of the request, where it could be read.
+    pub(super) fn new(status: StatusCode, id: Option<RequestId>, error: ErrorData) -> Self {
+        Self(Box::new((status, Json(JsonRpcError::new(id, error))).into_response()))
+    }
+
+    /// Answers to a message that breaks the rules of JSON-RPC or of the transport.
+    pub(super) fn invalid(
+        status: StatusCode,
+        id: Option<RequestId>,
+        why: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self::new(status, id, ErrorData::invalid_request(why, None))
+    }
+
+    /// Adds a header.
+    pub(super) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.0.headers_mut().insert(name, value);
+        self
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        *self.0
+    }
 }
 
 /// Answers to a body that did not arrive whole; `limit` is in bytes.
-pub(super) fn unreadable(cause: &axum::Error, limit: usize) -> Response {
-    let mut causes = std::iter::successors(std::error::Error::source(cause), |cause| cause.source());
-    if causes.any(|cause| cause.is::<LengthLimitError>()) {
+pub(super) fn unreadable(cause: &axum::Error, limit: usize) -> Refusal {
+    let mut causes = iter::successors(error::Error::source(cause), |cause| cause.source());
+    if causes.any(<dyn error::Error>::is::<LengthLimitError>) {
         let message = format!("the request is larger than {limit} bytes, the limit of this server");
-        return refused(StatusCode::PAYLOAD_TOO_LARGE, None, ErrorData::invalid_request(message, None));
+        return Refusal::invalid(StatusCode::PAYLOAD_TOO_LARGE, None, message);
     }
     let error = ErrorData::parse_error("the request broke off", None);
-    refused(StatusCode::BAD_REQUEST, None, error)
+    Refusal::new(StatusCode::BAD_REQUEST, None, error)
 }
 
 /// Says as JSON-RPC what rmcp says as plain text.
-pub(super) async fn from_plain_text(id: Option<RequestId>, response: Response) -> Response {
+pub(super) async fn from_plain_text(id: Option<RequestId>, response: Response) -> Refusal {
     const LONGEST: usize = 16 << 10;
 
     let status = response.status();
     let text = to_bytes(response.into_body(), LONGEST).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&text).into_owned();
     if status.is_server_error() {
-        error!(cause = %text, "MCP failed");
-        return refused(status, id, ErrorData::internal_error("the server failed", None));
+        tracing::error!(cause = %text, "MCP failed");
+        return Refusal::new(status, id, ErrorData::internal_error("the server failed", None));
     }
     // The body is JSON-RPC, as the envelope has shown; its members do not fit the method.
     if status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-        let error = ErrorData::invalid_request("this is no message of the protocol", None);
-        return refused(StatusCode::BAD_REQUEST, id, error);
+        return Refusal::invalid(StatusCode::BAD_REQUEST, id, "this is no message of the protocol");
     }
-    refused(status, id, ErrorData::invalid_request(text, None))
+    Refusal::invalid(status, id, text)
 }

@@ -8,15 +8,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
 use rmcp::model::{ErrorCode, ErrorData, RequestId};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::answer::refused;
+use super::answer::Refusal;
 use super::catalogue::{Catalogue, View};
 
 /// Streams that one user may have open: some clients on some machines.
@@ -117,9 +117,9 @@ impl Drop for Place {
 }
 
 /// Refuses one stream too many.
-pub(super) fn too_many(id: Option<RequestId>) -> Response {
+pub(super) fn too_many(id: Option<RequestId>) -> Refusal {
     let message = format!("{PER_USER} streams are open already; close one, or poll tools/list instead.");
-    refused(StatusCode::TOO_MANY_REQUESTS, id, ErrorData::new(TOO_MANY_STREAMS, message, None))
+    Refusal::new(StatusCode::TOO_MANY_REQUESTS, id, ErrorData::new(TOO_MANY_STREAMS, message, None))
 }
 
 #[cfg(test)]

@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 
 use axum::http::StatusCode;
-use axum::response::Response;
 use rmcp::model::{ErrorData, RequestId};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 
-use super::answer::refused;
+use super::answer::Refusal;
 
 /// A well-formed JSON-RPC message.
 #[derive(Debug)]
@@ -34,14 +33,13 @@ pub(super) enum Message {
 
 impl Envelope {
     /// Reads the members that every message has.
-    #[expect(clippy::result_large_err, reason = "a refusal is an answer like any other, made once")]
-    pub(super) fn parse(body: &[u8]) -> Result<Self, Response> {
-        let members: Members = serde_json::from_slice(body).map_err(|error| match error.classify() {
-            Category::Data => invalid(None, "a message is one JSON object of JSON-RPC 2.0, never a batch"),
-            _ => {
-                let error = ErrorData::parse_error(format!("this is not JSON: {error}"), None);
-                refused(StatusCode::BAD_REQUEST, None, error)
+    pub(super) fn parse(body: &[u8]) -> Result<Self, Refusal> {
+        let members: Members = serde_json::from_slice(body).map_err(|error| {
+            if error.classify() == Category::Data {
+                return invalid(None, "a message is one JSON object of JSON-RPC 2.0, never a batch");
             }
+            let error = ErrorData::parse_error(format!("this is not JSON: {error}"), None);
+            Refusal::new(StatusCode::BAD_REQUEST, None, error)
         })?;
         let Members { jsonrpc, id, method, result, error } = members;
         if jsonrpc != "2.0" {
@@ -76,8 +74,8 @@ fn cancelled(body: &[u8]) -> Message {
         .map_or(Message::Other, |Notification { params }| Message::Cancelled(params.request_id))
 }
 
-fn invalid(id: Option<RequestId>, why: &'static str) -> Response {
-    refused(StatusCode::BAD_REQUEST, id, ErrorData::invalid_request(why, None))
+fn invalid(id: Option<RequestId>, why: &'static str) -> Refusal {
+    Refusal::invalid(StatusCode::BAD_REQUEST, id, why)
 }
 
 #[derive(Deserialize)]

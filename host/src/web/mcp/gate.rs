@@ -12,10 +12,9 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use rmcp::model::ErrorData;
 use url::Url;
 
-use super::answer::refused;
+use super::answer::Refusal;
 
 /// The names and origins that may pass.
 pub(super) struct Gate {
@@ -78,11 +77,13 @@ impl Gate {
 }
 
 /// Refuses requests under other names, or from other pages.
-pub(super) async fn check(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
-    match gate.lets_in(&request) {
-        Ok(()) => next.run(request).await,
-        Err(why) => refused(StatusCode::FORBIDDEN, None, ErrorData::invalid_request(why, None)),
-    }
+pub(super) async fn check(
+    State(gate): State<Arc<Gate>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Refusal> {
+    gate.lets_in(&request).map_err(|why| Refusal::invalid(StatusCode::FORBIDDEN, None, why))?;
+    Ok(next.run(request).await)
 }
 
 /// The header's value when there is exactly one.

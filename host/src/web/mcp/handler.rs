@@ -24,9 +24,7 @@ use crate::identity::Caller;
 const WAITING_REPORTS: usize = 16;
 
 /// Methods that rmcp hands on as unknown when their parameters are not as they should be.
-const KNOWN_METHODS: [&str; 9] = [
-    "completion/complete",
-    "initialize",
+const KNOWN_METHODS: [&str; 7] = [
     "prompts/get",
     "prompts/list",
     "resources/list",
@@ -63,8 +61,7 @@ impl Handler {
 
     /// What a client of the older revisions may cancel by name. Later ones close the request.
     fn cancellable(&self, context: &RequestContext<RoleServer>) -> Option<Running> {
-        let is_current = context.protocol_version().is_some_and(|it| it >= ProtocolVersion::V_2026_07_28);
-        let client = self.asker.client.clone().filter(|_| !is_current)?;
+        let client = self.asker.client.clone().filter(|_| !is_current(context))?;
         let key = Key { user: self.asker.caller.user_id.clone(), client, request: context.id.clone() };
         Some(self.endpoint.calls.begin(key))
     }
@@ -158,10 +155,10 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = Changes::new(self.endpoint.catalogue.clone(), &self.asker.caller.user_id);
+        let mut seen = Changes::new(self.endpoint.catalogue.clone(), &self.asker.caller.user_id);
         loop {
             tokio::select! {
-                changed = changes.next(&self.endpoint.stopping) => match changed {
+                changed = seen.next(&self.endpoint.stopping) => match changed {
                     // Refused where the client did not ask for this kind.
                     Some(()) => drop(context.sink().notify_tool_list_changed().await),
                     None => return Ok(()),
@@ -199,14 +196,20 @@ impl ServerHandler for Handler {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        if KNOWN_METHODS.contains(&request.method.as_str()) {
+        let method = request.method.as_str();
+        if KNOWN_METHODS.contains(&method) || (method == "initialize" && !is_current(&context)) {
             let message = format!("the parameters are not those of {}", request.method);
             return Err(ErrorData::invalid_params(message, None));
         }
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
     }
+}
+
+/// Whether the request keeps to 2026-07-28 or later.
+fn is_current(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
 /// A client that asked how far its call has come.

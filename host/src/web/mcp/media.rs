@@ -1,10 +1,9 @@
 //! Media types: what a client sends, and what it takes.
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::Response;
-use rmcp::model::{ErrorData, RequestId};
+use rmcp::model::RequestId;
 
-use super::answer::refused;
+use super::answer::Refusal;
 
 const JSON: &str = "application/json";
 const STREAM: &str = "text/event-stream";
@@ -17,7 +16,6 @@ pub(super) struct Accepts {
     pub(super) stream: bool,
 }
 
-#[expect(clippy::result_large_err, reason = "a refusal is an answer like any other, made once")]
 impl Accepts {
     /// Reads `Accept` (RFC 9110, section 12.5.1).
     pub(super) fn of(headers: &HeaderMap) -> Self {
@@ -34,25 +32,24 @@ impl Accepts {
     }
 
     /// Refuses a client that could not read any answer.
-    pub(super) fn check(self) -> Result<(), Response> {
+    pub(super) fn check(self) -> Result<(), Refusal> {
         if self.json { Ok(()) } else { Err(not_acceptable(None, JSON)) }
     }
 
     /// Refuses a client that could not read a stream.
-    pub(super) fn check_stream(self, id: Option<RequestId>) -> Result<(), Response> {
+    pub(super) fn check_stream(self, id: Option<RequestId>) -> Result<(), Refusal> {
         if self.stream { Ok(()) } else { Err(not_acceptable(id, STREAM)) }
     }
 }
 
 /// Refuses a body that does not say that it is JSON.
-#[expect(clippy::result_large_err, reason = "a refusal is an answer like any other, made once")]
-pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Response> {
+pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if essence(kind).eq_ignore_ascii_case(JSON) {
         return Ok(());
     }
-    let error = ErrorData::invalid_request(format!("the Content-Type of a message is {JSON}"), None);
-    Err(refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, error))
+    let why = format!("the Content-Type of a message is {JSON}");
+    Err(Refusal::invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, why))
 }
 
 /// Spells `Accept` as rmcp insists on it.
@@ -76,9 +73,9 @@ fn essence(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
-fn not_acceptable(id: Option<RequestId>, kind: &str) -> Response {
-    let error = ErrorData::invalid_request(format!("the answer is {kind}, which Accept leaves out"), None);
-    refused(StatusCode::NOT_ACCEPTABLE, id, error)
+fn not_acceptable(id: Option<RequestId>, kind: &str) -> Refusal {
+    let why = format!("the answer is {kind}, which Accept leaves out");
+    Refusal::invalid(StatusCode::NOT_ACCEPTABLE, id, why)
 }
 
 #[cfg(test)]

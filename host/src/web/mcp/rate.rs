@@ -4,13 +4,12 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::Response;
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota};
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::json;
 
-use super::answer::refused;
+use super::answer::Refusal;
 
 /// A bucket for each user who asked within the last minute: a minute's requests may come at once,
 /// and it fills up again evenly.
@@ -36,8 +35,7 @@ impl RateLimit {
     }
 
     /// Counts a request of `user`, or refuses it.
-    #[expect(clippy::result_large_err, reason = "a refusal is an answer like any other, made once")]
-    pub(super) fn admit(&self, user: &str) -> Result<(), Response> {
+    pub(super) fn admit(&self, user: &str) -> Result<(), Refusal> {
         if self.asked.fetch_add(1, Ordering::Relaxed) % FORGET_EVERY == FORGET_EVERY - 1 {
             self.buckets.retain_recent();
         }
@@ -48,17 +46,18 @@ impl RateLimit {
     }
 }
 
-fn too_many(seconds: u64) -> Response {
+fn too_many(seconds: u64) -> Refusal {
     let message = format!("Too many requests. Send fewer, and try again in {seconds} s.");
     let data = json!({ "retryAfterSeconds": seconds });
     let error = ErrorData::new(TOO_MANY_REQUESTS, message, Some(data));
-    let mut response = refused(StatusCode::TOO_MANY_REQUESTS, None, error);
-    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-    response
+    Refusal::new(StatusCode::TOO_MANY_REQUESTS, None, error)
+        .with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
 }
 
 #[cfg(test)]
 mod tests {
+    use axum::response::IntoResponse;
+
     use super::*;
 
     fn limit(per_minute: u32) -> RateLimit {
@@ -70,7 +69,8 @@ mod tests {
         let limit = limit(2);
 
         assert!(limit.admit("ana").is_ok() && limit.admit("ana").is_ok());
-        let refusal = limit.admit("ana").expect_err("the third is too many");
+        let Err(refusal) = limit.admit("ana") else { panic!("the third is too many") };
+        let refusal = refusal.into_response();
         assert_eq!(refusal.status(), StatusCode::TOO_MANY_REQUESTS);
         assert_eq!(refusal.headers()[header::RETRY_AFTER], "30");
         assert!(limit.admit("ben").is_ok());
