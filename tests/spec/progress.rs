@@ -1,10 +1,12 @@
 //! Long calls say how far they have come, to clients that ask.
 
+use std::time::{Duration, Instant};
+
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method};
 use serde_json::{Value, json};
 
-use crate::harness::{Kitbag, Revision, User, guests};
+use crate::harness::{Kitbag, Revision, User, eventually, guests};
 
 impl User {
     /// Calls a tool, asking for its progress, and returns all messages; the last one is the reply.
@@ -69,6 +71,29 @@ async fn a_secret_does_not_leave_by_way_of_a_report() {
 
     assert_eq!(said[0]["params"]["message"], "the key is [redacted], keep it", "{said:?}");
     assert!(!json!(said).to_string().contains("canary"), "{said:?}");
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_the_stream_takes_its_call_with_it() {
+    let kitbag = Kitbag::start_with(|settings| settings.concurrent_calls_per_user = 1).await;
+    kitbag.deploy(guests::HOSTILE).await;
+    kitbag.deploy(guests::HINTS).await;
+
+    for revision in Revision::BOTH {
+        let ana = kitbag.as_user("ana").speaking(revision).await;
+        let tool = "hostile__report_for_ever";
+        let params = json!({ "name": tool, "_meta": { "progressToken": 1 } });
+        let mut events = ana.stream_mcp("tools/call", Some(tool), params).await;
+        events.next().await.expect("a report");
+        ana.call("hints__plain", json!({})).await.assert_retryable("Too many calls");
+        let began = Instant::now();
+
+        drop(events);
+
+        eventually("the guest has stopped", async || !ana.call("hints__plain", json!({})).await.is_busy())
+            .await;
+        assert!(began.elapsed() < Duration::from_secs(10), "it was not the deadline: {revision:?}");
+    }
 }
 
 #[tokio::test]

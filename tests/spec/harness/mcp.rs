@@ -60,10 +60,18 @@ impl User {
         self
     }
 
-    /// The tools that are listed for this user.
+    /// The tools that are listed for this user, on all pages.
     pub(crate) async fn tools(&self) -> Vec<Value> {
-        let reply = self.request("tools/list", None, json!({})).await;
-        reply["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tools in {reply}")).clone()
+        let (mut tools, mut params) = (Vec::new(), json!({}));
+        loop {
+            let reply = self.request("tools/list", None, params).await;
+            let page = reply["result"]["tools"].as_array();
+            tools.extend_from_slice(page.unwrap_or_else(|| panic!("no tools in {reply}")));
+            match reply["result"].get("nextCursor") {
+                Some(cursor) => params = json!({ "cursor": cursor }),
+                None => return tools,
+            }
+        }
     }
 
     /// Names of the tools that are listed for this user.

@@ -71,15 +71,16 @@ impl Handler {
         request: CallToolRequestParams,
         wanted: Option<Wanted>,
     ) -> Result<Reply, DispatchError> {
-        let arguments = request.arguments.unwrap_or_default();
-        let (sender, reports) = mpsc::channel(WAITING_REPORTS);
-        let listener = wanted.is_some().then_some(sender);
+        let CallToolRequestParams { name, arguments, .. } = request;
+        let (dispatch, caller) = (&self.endpoint.dispatch, &self.asker.caller);
         // Boxed, because rmcp moves the future of a request several times, and this one is large.
-        let call =
-            Box::pin(self.endpoint.dispatch.call(&self.asker.caller, &request.name, arguments, listener));
+        let call = |listener| Box::pin(dispatch.call(caller, &name, arguments.unwrap_or_default(), listener));
         match wanted {
-            None => call.await,
-            Some(wanted) => tokio::join!(call, wanted.pass_on(reports)).0,
+            None => call(None).await,
+            Some(wanted) => {
+                let (listener, reports) = mpsc::channel(WAITING_REPORTS);
+                tokio::join!(call(Some(listener)), wanted.pass_on(reports)).0
+            }
         }
     }
 }
