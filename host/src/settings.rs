@@ -62,7 +62,7 @@ settings! {
     issuer: Issuer = Issuer::Local, "KITBAG_ISSUER";
     /// User ids that may deploy toolkits.
     operators: List<String> = List::default(), "KITBAG_OPERATORS";
-    /// Origins whose pages may use the session cookie, such as `https://app.example.com`.
+    /// Origins whose pages may use the session cookie and speak MCP, such as `https://app.example.com`.
     allowed_origins: List<String> = List::default(), "KITBAG_ALLOWED_ORIGINS";
     /// Signature algorithms of the provider's tokens; by default RS256, PS256, ES256, ES384, `EdDSA`.
     token_algorithms: List<String> = List::default(), "KITBAG_TOKEN_ALGORITHMS";
