@@ -16,11 +16,11 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, fmt, registry};
 
-/// For a server: our own events, and only trouble from others. To `rmcp::service`, every client that
-/// goes away is trouble.
-pub const SERVING: &str = "warn,kitbag=info,rmcp=error,rmcp::service=off";
+/// For a server: our own events, and only trouble from others. To rmcp, every client that goes away
+/// is trouble; what it fails at otherwise is logged by `web/mcp`.
+pub const SERVING: &str = "warn,kitbag=info,rmcp=off";
 /// For a command that has a person's attention already: only trouble.
-pub const QUIET: &str = "warn,rmcp=error,rmcp::service=off";
+pub const QUIET: &str = "warn,rmcp=off";
 
 /// Starts logging: text for a person at a terminal, JSON for everything else.
 /// `KITBAG_LOG` takes a filter such as `debug` or `kitbag=debug,rmcp=info`; without it, `default` is used.

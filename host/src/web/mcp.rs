@@ -36,7 +36,7 @@ use crate::identity::Caller;
 use answer::Refusal;
 use calls::{Calls, ClientLabel};
 use catalogue::Catalogue;
-use changes::{Changes, Place, Streams};
+use changes::{Changes, Streams};
 use envelope::{Envelope, Message};
 use gate::Gate;
 use handler::{Asker, Handler};
@@ -130,7 +130,7 @@ impl Endpoint {
             .map_err(|error| answer::unreadable(&error, self.request_size))?;
         let Envelope { id, message } = Envelope::parse(&body)?;
         let client = ClientLabel::of(&parts.headers);
-        let mut place = None;
+        let mut changes = None;
         match (&message, &client) {
             (Message::Cancelled(request), Some(client)) => {
                 let (user, request) = (caller.user_id.clone(), request.clone());
@@ -138,12 +138,12 @@ impl Endpoint {
             }
             (Message::Listen, _) => {
                 accepts.check_stream(id.clone())?;
-                place = Some(self.place(&caller, id.clone())?);
+                changes = Some(self.changes(&caller, id.clone())?);
             }
             _ => {}
         }
         media::normalise(&mut parts.headers);
-        let asker = Asker { caller, client, takes_stream: accepts.stream, place: place.map(Arc::new) };
+        let asker = Asker { caller, client, takes_stream: accepts.stream, changes };
         let handler = Handler::new(self.clone(), asker);
         let mut response = self.serve(handler, Request::from_parts(parts, Body::from(body))).await;
         if !is_presentable(&response) {
@@ -171,13 +171,13 @@ impl Endpoint {
         if is_current || !Accepts::names_stream(headers) {
             return Err(method_not_allowed("POST"));
         }
-        let place = self.place(caller, None)?;
-        let changes = Changes::new(self.catalogue.clone(), &caller.user_id);
-        Ok(changes::event_stream(changes, place, self.stopping.clone()).into_response())
+        let changes = self.changes(caller, None)?;
+        Ok(changes::event_stream(changes, self.stopping.clone()).into_response())
     }
 
-    fn place(&self, caller: &Caller, id: Option<RequestId>) -> Result<Place, Refusal> {
-        self.streams.enter(&caller.user_id).ok_or_else(|| changes::too_many(id))
+    fn changes(&self, caller: &Caller, id: Option<RequestId>) -> Result<Changes, Refusal> {
+        let place = self.streams.enter(&caller.user_id).ok_or_else(|| changes::too_many(id))?;
+        Ok(Changes::new(self.catalogue.clone(), &caller.user_id, place))
     }
 }
 

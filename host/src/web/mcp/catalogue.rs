@@ -28,7 +28,7 @@ pub(super) struct Catalogue {
 }
 
 /// What a user sees, told from what the user saw before.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct View(u64);
 
 /// A part of the list.

@@ -31,21 +31,25 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// JSON-RPC leaves this range to servers.
 const TOO_MANY_STREAMS: ErrorCode = ErrorCode(-32030);
 
-/// What a user sees, as it changes.
+/// What a user sees, as it changes. The place is held as long as there is somebody to tell.
+#[derive(Clone)]
 pub(super) struct Changes {
     catalogue: Arc<Catalogue>,
     published: watch::Receiver<()>,
     user: String,
     seen: View,
     end: Instant,
+    _place: Arc<Place>,
 }
 
 impl Changes {
-    pub(super) fn new(catalogue: Arc<Catalogue>, user: &str) -> Self {
+    /// Begins with what `user` sees now.
+    pub(super) fn new(catalogue: Arc<Catalogue>, user: &str, place: Place) -> Self {
         // Before the look at what there is: what changes in between is then seen as a change.
         let published = catalogue.published();
         let seen = catalogue.view(user);
-        Self { catalogue, published, user: user.to_owned(), seen, end: Instant::now() + LONGEST }
+        let end = Instant::now() + LONGEST;
+        Self { catalogue, published, user: user.to_owned(), seen, end, _place: Arc::new(place) }
     }
 
     /// Waits for the next change; nothing when it is time to end.
@@ -65,15 +69,14 @@ impl Changes {
     }
 }
 
-/// The stream of a client of the older revisions. It holds its `place` as long as it is open.
-pub(super) fn event_stream(changes: Changes, place: Place, stopping: CancellationToken) -> impl IntoResponse {
+/// The stream of a client of the older revisions.
+pub(super) fn event_stream(changes: Changes, stopping: CancellationToken) -> impl IntoResponse {
     const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
 
-    let events =
-        futures::stream::unfold((changes, place, stopping), async |(mut changes, place, stopping)| {
-            changes.next(&stopping).await?;
-            Some((Event::default().event("message").data(CHANGED), (changes, place, stopping)))
-        });
+    let events = futures::stream::unfold((changes, stopping), async |(mut changes, stopping)| {
+        changes.next(&stopping).await?;
+        Some((Event::default().event("message").data(CHANGED), (changes, stopping)))
+    });
     Sse::new(events.map(Ok::<_, Infallible>)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
 }
 

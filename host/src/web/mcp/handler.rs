@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::calls::{ClientLabel, Key, Running};
-use super::changes::{Changes, Place};
+use super::changes::Changes;
 use super::{Endpoint, content};
 use crate::dispatch::{DispatchError, Failure, ProgressReport, Reply, Success};
 use crate::identity::Caller;
@@ -49,9 +49,8 @@ pub(super) struct Asker {
     pub(super) client: Option<ClientLabel>,
     /// Whether the answer may be a stream.
     pub(super) takes_stream: bool,
-    /// Held as long as the answer is a stream of changes.
-    #[expect(dead_code, reason = "it is there to be dropped")]
-    pub(super) place: Option<Arc<Place>>,
+    /// Of `subscriptions/listen`, from before it was acknowledged: nothing in between goes unheard.
+    pub(super) changes: Option<Changes>,
 }
 
 impl Handler {
@@ -156,7 +155,9 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut seen = Changes::new(self.endpoint.catalogue.clone(), &self.asker.caller.user_id);
+        let Some(mut seen) = self.asker.changes.clone() else {
+            return Err(ErrorData::internal_error("the request has no place", None));
+        };
         loop {
             tokio::select! {
                 changed = seen.next(&self.endpoint.stopping) => match changed {
