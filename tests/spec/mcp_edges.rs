@@ -329,7 +329,7 @@ async fn a_user_who_asks_too_often_is_told_when_to_come_back() {
 
     let refused = ana.post_mcp("tools/list", None, json!({})).await;
 
-    let error = refused.assert_rpc_error(429, -32029);
+    let error = refused.assert_rpc_error(429, -32010);
     let wait: u64 = refused.header(RETRY_AFTER.as_str()).expect("a time").parse().expect("seconds");
     assert!((1..=20).contains(&wait), "{wait}");
     assert_eq!(error["error"]["data"]["retryAfterSeconds"], wait, "{error}");

@@ -28,8 +28,8 @@ const LONGEST: Duration = Duration::from_hours(1);
 /// How often a quiet stream says that it is there, so that one whose client is gone is noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// JSON-RPC leaves this range to servers.
-const TOO_MANY_STREAMS: ErrorCode = ErrorCode(-32030);
+/// From -32000 to -32019 codes are a server's own; beyond are the protocol's (2026-07-28).
+const TOO_MANY_STREAMS: ErrorCode = ErrorCode(-32011);
 
 /// What a user sees, as it changes. The place is held as long as there is somebody to tell.
 #[derive(Clone)]

@@ -22,8 +22,8 @@ pub(super) struct RateLimit {
 /// After so many requests the full buckets are forgotten: they are what a new one would be.
 const FORGET_EVERY: u32 = 1024;
 
-/// JSON-RPC leaves this range to servers.
-const TOO_MANY_REQUESTS: ErrorCode = ErrorCode(-32029);
+/// From -32000 to -32019 codes are a server's own; beyond are the protocol's (2026-07-28).
+const TOO_MANY_REQUESTS: ErrorCode = ErrorCode(-32010);
 
 impl RateLimit {
     pub(super) fn new(per_minute: NonZeroU32) -> Self {
