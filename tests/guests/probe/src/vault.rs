@@ -110,7 +110,6 @@ fn beside_the_text(leak: &str) -> ToolResult {
 }
 
 /// Writes a secret in one of the encodings in which values travel.
-#[expect(clippy::format_collect, reason = "a secret is short")]
 fn disguise(secret: &str, encoding: &str) -> String {
     match encoding {
         "json" => json!(secret).to_string(),
