@@ -73,10 +73,10 @@ const BASE: u32 = 1024;
 struct Memory(Vec<u8>);
 
 impl Memory {
-    /// `result<tool-result, call-error>`: text, and nothing structured.
+    /// `result<tool-result, call-error>`: text, nothing structured, and nothing beside it.
     fn answer(&mut self, text: &str) -> u32 {
         let text = self.string(text);
-        self.put(&words(&[&[0], &text, &[0, 0, 0, 0]]))
+        self.put(&words(&[&[0], &text, &[0; 5]]))
     }
 
     /// `toolkit-definition`, shared by all users.
