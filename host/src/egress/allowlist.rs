@@ -15,8 +15,9 @@ pub struct Allowlist {
 
 /// The one host that receives a toolkit's token.
 ///
-/// A bare host stands for `https` on port 443, so that the token does not travel in the clear unless
-/// the declaration says so with a port.
+/// A bare host stands for `https` on port 443, and a host with a port for `https` on that port. The
+/// token travels in the clear only where it does not leave the machine: to a loopback address, or
+/// `localhost`, with a port.
 #[derive(Clone, Debug)]
 pub struct ApiHost(Entry);
 
@@ -69,7 +70,7 @@ impl ApiHost {
         let Self(Entry { host, port }) = self;
         Target::of(uri).is_ok_and(|target| {
             let expected = match port {
-                Some(port) => target.port() == *port,
+                Some(port) => target.port() == *port && (target.is_https() || target.is_loopback()),
                 None => target.is_https() && target.has_default_port(),
             };
             expected && target.host() == host
@@ -258,11 +259,24 @@ mod tests {
     #[test]
     fn an_api_host_with_a_port_is_that_port_alone() {
         check_api_host("127.0.0.1:8080", "http://127.1:8080/", true);
-        check_api_host("api.example.com:80", "http://api.example.com/", true);
+        check_api_host("api.example.com:8443", "https://api.example.com:8443/", true);
         check_api_host("127.0.0.1:8080", "http://localhost:8080/", false);
         check_api_host("127.0.0.1:8080", "http://127.0.0.1/", false);
         check_api_host("api.example.com:8443", "https://api.example.com/", false);
         assert!(ApiHost::parse("https://api.example.com").is_err());
+    }
+
+    #[test]
+    fn a_token_travels_in_the_clear_within_the_machine_alone() {
+        for host in ["127.0.0.1:8080", "127.9.9.9:8080", "[::1]:8080", "localhost:8080"] {
+            check_api_host(host, &format!("http://{host}/"), true);
+            check_api_host(host, &format!("https://{host}/"), true);
+        }
+        for host in ["api.example.com:8080", "api.localhost:8080", "10.0.0.1:8080", "[::ffff:7f00:1]:8080"] {
+            check_api_host(host, &format!("http://{host}/"), false);
+            check_api_host(host, &format!("https://{host}/"), true);
+        }
+        check_api_host("api.example.com:80", "http://api.example.com/", false);
     }
 
     #[test]

@@ -41,6 +41,15 @@ impl Target {
         self.scheme == Scheme::HTTPS
     }
 
+    /// Whether what is sent stays on this machine: a loopback address, or `localhost`.
+    pub(super) fn is_loopback(&self) -> bool {
+        match &self.host {
+            Host::Domain(name) => name == "localhost",
+            Host::Ipv4(address) => address.is_loopback(),
+            Host::Ipv6(address) => address.is_loopback(),
+        }
+    }
+
     pub(super) fn host(&self) -> &Host {
         &self.host
     }
