@@ -157,6 +157,20 @@ impl Egress {
         }
     }
 
+    /// Runs a future on the runtime of the connections, whichever runtime this is called on. Dropping
+    /// the returned future ends it.
+    pub async fn at_home<F>(&self, future: F) -> Result<F::Output, Arc<dyn StdError + Send + Sync>>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        on(&self.runtime, future).await
+    }
+
+    /// Runs `work` until its end on the runtime of the connections.
+    pub fn spawn_at_home(&self, work: impl Future<Output = ()> + Send + 'static) {
+        drop(self.runtime.spawn(work));
+    }
+
     /// Sends one request and returns as soon as the response's head is there; the body streams.
     ///
     /// The URI must be absolute. `Host` is derived from it and overrides what the caller set; headers
@@ -281,9 +295,8 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    // CONNECT would ask the far side to open a tunnel to a host that nobody checked.
-    if request.method() == Method::CONNECT {
-        return Err(EgressError::InvalidRequest { reason: "CONNECT is not possible" });
+    if is_forbidden(request.method()) {
+        return Err(EgressError::InvalidRequest { reason: "CONNECT, TRACE and TRACK are not possible" });
     }
     let (mut parts, body) = request.into_parts();
     hygiene::check_length(&parts.headers, &body.size_hint())?;
@@ -291,6 +304,13 @@ where
     parts.uri = target.apply(&parts.uri)?;
     parts.version = Version::HTTP_11;
     Ok(Request::from_parts(parts, body.map_err(Into::into).boxed_unsync()))
+}
+
+/// The forbidden methods of the Fetch Standard. CONNECT would ask the far side to open a tunnel to a
+/// host that nobody checked; TRACE and TRACK would have it send back the request's head, with the
+/// token that the host attaches where its guest does not see it.
+fn is_forbidden(method: &Method) -> bool {
+    ["CONNECT", "TRACE", "TRACK"].iter().any(|forbidden| method.as_str().eq_ignore_ascii_case(forbidden))
 }
 
 /// Waits for the connection, and then for the head.

@@ -108,16 +108,29 @@ async fn the_host_header_is_the_checked_host() {
 }
 
 #[tokio::test]
-async fn a_tunnel_and_a_relative_uri_are_refused() {
+async fn a_relative_uri_is_refused() {
     let egress = egress(&[]);
-    let mut tunnel = get("https://api.example.com/");
-    *tunnel.method_mut() = Method::CONNECT;
 
-    for request in [tunnel, get("/v1"), get("api.example.com:443"), get("ftp://api.example.com/")] {
+    for request in [get("/v1"), get("api.example.com:443"), get("ftp://api.example.com/")] {
         let error = egress.send(request, &Policy::Operator).await.unwrap_err();
 
         assert!(matches!(error, EgressError::InvalidRequest { .. }), "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_tunnel_and_a_request_for_its_own_head_are_refused() {
+    let upstream = upstream().await;
+
+    for method in ["CONNECT", "TRACE", "TRACK", "connect", "Trace", "track"] {
+        let mut request = get(&upstream.origin());
+        *request.method_mut() = method.parse().unwrap();
+
+        let error = egress(&[]).send(request, &Policy::Operator).await.unwrap_err();
+
+        assert!(matches!(error, EgressError::InvalidRequest { .. }), "{method}: {error}");
+    }
+    assert!(upstream.requests().is_empty());
 }
 
 #[tokio::test]
