@@ -119,6 +119,20 @@ async fn only_the_api_host_gets_the_token() {
 }
 
 #[tokio::test]
+async fn no_other_host_and_no_method_turns_the_sign_in_against_its_user() {
+    let upstream = Upstream::start().await;
+    let (_kitbag, ana) = signed_in().await;
+    ana.set_credentials("ana-at-api", "anas-5ecret").await;
+
+    let chosen_elsewhere = upstream.named_url(&format!("/redirect/307?{}", upstream.url("/api")));
+    assert_eq!(ana.fetch_signed_in(&chosen_elsewhere).await["body"], "nobody");
+
+    let trace = json!({ "method": "TRACE", "url": upstream.url("/api") });
+    ana.call("signed-in__fetch", trace).await.assert_tool_error("HttpProtocolError");
+    assert!(upstream.requests().iter().all(|head| head.method != "TRACE"));
+}
+
+#[tokio::test]
 async fn without_credentials_a_request_to_the_api_is_a_network_error_that_says_what_to_do() {
     let upstream = Upstream::start().await;
     let (_kitbag, ana) = signed_in().await;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::fetch::{loopback_allowed, probe, value_of};
-use crate::harness::Upstream;
+use crate::harness::{Kitbag, Upstream, guests};
 
 /// URL of a redirect.
 fn redirect(upstream: &Upstream, status: u16, location: &str) -> String {
@@ -112,6 +112,25 @@ async fn credentials_do_not_follow_to_another_origin() {
         for name in ["authorization", "cookie"] {
             assert_eq!(arrived.contains_key(name), kept, "{name} at {location}");
         }
+        assert_eq!(arrived["x-kept"], "1");
+    }
+}
+
+#[tokio::test]
+async fn a_header_with_a_secret_of_the_caller_does_not_follow_to_another_origin() {
+    let upstream = Upstream::start().await;
+    let kitbag = Kitbag::start_with(loopback_allowed).await;
+    kitbag.deploy(guests::SIGNED_IN).await;
+    let ana = kitbag.as_user("ana");
+    ana.set_secret("signed-in", "CLIENT_SECRET", "anas-5ecret").await;
+    let headers = json!({ "authorization": "mine", "x-api-key": "anas-5ecret", "x-kept": "1" });
+
+    for (location, kept) in [("/end", true), ("http://localhost:18999/end", false)] {
+        let request = json!({ "url": redirect(&upstream, 307, location), "headers": headers });
+        ana.call("signed-in__fetch", request).await.result();
+
+        let arrived = upstream.requests().pop().expect("a request").headers;
+        assert_eq!(arrived.contains_key("x-api-key"), kept, "at {location}");
         assert_eq!(arrived["x-kept"], "1");
     }
 }

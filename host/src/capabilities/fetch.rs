@@ -28,11 +28,12 @@ use wasmtime_wasi_http::{
 
 pub use self::usage::{Usage, UsageSnapshot};
 
-use self::exchange::Exchange;
+use self::exchange::{Exchange, Failure};
 use super::Trail;
 use super::log::Log;
 use crate::egress::{Allowlist, Egress, Policy, Timeouts};
 use crate::outbound_auth::{Account, Credentials, OutboundAuth};
+use crate::vault::UserSecrets;
 
 /// Headers of one request or response, as they lie in memory. With [`BODY_CHUNK`] and the limit on
 /// handles it bounds what a guest can make the host keep without ever sending it.
@@ -54,12 +55,14 @@ pub struct FetchLimits {
 }
 
 /// What one invocation may reach, and as whom. The default reaches nothing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Access {
     /// Nothing, when the declaration grants no egress at all.
     pub allowlist: Option<Arc<Allowlist>>,
     /// The sign-in that the host does for the toolkit, where it declares one.
     pub sign_in: Option<SignInAccess>,
+    /// The caller's secrets, which a redirect does not carry to another origin.
+    pub secrets: Arc<UserSecrets>,
 }
 
 /// With what the host signs in for a toolkit.
@@ -97,14 +100,15 @@ impl Fetch {
     ) -> Self {
         let Trail { log, usage, tokens } = trail;
         let in_flight = Arc::new(Semaphore::new(limits.in_flight));
-        let exchange = access.allowlist.map(|allowlist| {
+        let Access { allowlist, sign_in, secrets } = access;
+        let exchange = allowlist.map(|allowlist| {
             let policy = Policy::Allowlist(allowlist);
-            let sign_in = access.sign_in.and_then(|SignInAccess { account, declaration, credentials }| {
+            let sign_in = sign_in.and_then(|SignInAccess { account, declaration, credentials }| {
                 let sign_in = outbound_auth.sign_in(account, declaration, credentials, policy.clone())?;
                 Some(sign_in.noting_in(tokens))
             });
             let (egress, limits, log) = (egress.clone(), limits.clone(), log.clone());
-            Arc::new(Exchange { egress, policy, sign_in, limits, usage, log })
+            Arc::new(Exchange { egress, policy, sign_in, limits, usage, log, secrets })
         });
         let mut context = WasiHttpCtx::new();
         context.set_field_size_limit(HEADERS);
@@ -173,7 +177,11 @@ impl WasiHttpHooks for Gate {
             let request = request.map(|body| body::outgoing(body, limits.request_body));
             let timeouts =
                 Timeouts { connect: options.connect_timeout, first_byte: options.first_byte_timeout };
-            let response = exchange.answer(request, timeouts).await.map_err(|failure| {
+            // Never on the guest's own thread: that may have to wait long for the processor, and on the
+            // way there are locks that calls share.
+            let answer = exchange.egress.clone().at_home(exchange.answer(request, timeouts)).await;
+            let answer = answer.unwrap_or_else(|cause| Err(Failure::Broken(cause)));
+            let response = answer.map_err(|failure| {
                 log.note(format!("fetch: {failure}"));
                 failure.as_guest_sees()
             })?;

@@ -77,6 +77,15 @@ pub enum EgressError {
         /// Host, with its port unless the scheme implies it.
         authority: String,
     },
+    /// The request's own body has more bytes than its sender may send.
+    #[error(
+        "the request's body is larger than {limit} bytes, the most that this server sends for a toolkit \
+         (its setting --call-request-body)"
+    )]
+    RequestTooLarge {
+        /// The most that would have been sent, in bytes.
+        limit: usize,
+    },
     /// The document has more bytes than its reader accepts.
     #[error("{authority} sent more than {limit} bytes")]
     TooLarge {

@@ -3,13 +3,18 @@
 //! This decides what the next request is and sends nothing: whoever follows a redirect sends each
 //! request through the same policy as the first.
 
-use http::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderValue, LOCATION, PROXY_AUTHORIZATION};
+use std::borrow::Cow;
+
+use http::header::{
+    AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION, PROXY_AUTHORIZATION,
+};
 use http::{Method, Response, StatusCode, Uri};
 use url::Url;
 
 use super::EgressError;
 use super::repeatable::Repeatable;
 use super::target::Target;
+use crate::redaction::Redactor;
 
 /// How many redirects one request follows.
 const MOST: usize = 20;
@@ -30,8 +35,14 @@ pub enum Step {
 }
 
 impl Redirects {
-    /// Turns `request` into the one that `response` redirects it to, if it does.
-    pub fn step<T>(&mut self, request: &mut Repeatable, response: &Response<T>) -> Result<Step, EgressError> {
+    /// Turns `request` into the one that `response` redirects it to, if it does. Where that is another
+    /// origin, credentials stay behind, and so does every header that holds one of `secrets`.
+    pub fn step<T>(
+        &mut self,
+        request: &mut Repeatable,
+        response: &Response<T>,
+        secrets: &Redactor,
+    ) -> Result<Step, EgressError> {
         let status = response.status();
         if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
             return Ok(Step::Answer);
@@ -44,6 +55,9 @@ impl Redirects {
             EgressError::InvalidRequest { reason } => refused(reason),
             other => other,
         })?;
+        if here.is_https() && !there.is_https() {
+            return Err(refused("it leads from https to http"));
+        }
         if self.followed == MOST {
             return Err(refused("there were twenty before it"));
         }
@@ -54,12 +68,21 @@ impl Redirects {
             request.drop_body();
         }
         if there != here {
-            for name in [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION] {
-                request.head.headers.remove(name);
-            }
+            leave_credentials(&mut request.head.headers, secrets);
         }
         request.head.uri = uri;
         Ok(Step::Follow)
+    }
+}
+
+/// Beyond what `fetch` drops: APIs take keys in headers of many names, and a key is known by its value.
+fn leave_credentials(headers: &mut HeaderMap, secrets: &Redactor) {
+    let holds_one = |value: &str| matches!(secrets.redact(value), Cow::Owned(_));
+    let with_secrets =
+        headers.iter().filter(|(_, value)| holds_one(&text(value))).map(|(name, _)| name.clone());
+    let names: Vec<HeaderName> = with_secrets.chain([AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION]).collect();
+    for name in names {
+        headers.remove(name);
     }
 }
 
@@ -71,7 +94,7 @@ fn becomes_get(status: StatusCode, method: &Method) -> bool {
     }
 }
 
-/// Reads the one `Location`; its bytes are UTF-8 or else Latin-1.
+/// Reads the one `Location`.
 fn location(headers: &HeaderMap) -> Result<Option<String>, &'static str> {
     let mut values = headers.get_all(LOCATION).iter();
     let Some(first) = values.next() else { return Ok(None) };
@@ -81,6 +104,7 @@ fn location(headers: &HeaderMap) -> Result<Option<String>, &'static str> {
     Ok(Some(text(first)))
 }
 
+/// A header's bytes are UTF-8 or else Latin-1.
 fn text(value: &HeaderValue) -> String {
     let bytes = value.as_bytes();
     std::str::from_utf8(bytes).map_or_else(|_| bytes.iter().copied().map(char::from).collect(), str::to_owned)
@@ -135,7 +159,7 @@ mod tests {
     }
 
     fn step(request: &mut Repeatable, status: u16, location: &str) -> Result<Step, EgressError> {
-        Redirects::default().step(request, &redirect(status, &[location.as_bytes()]))
+        Redirects::default().step(request, &redirect(status, &[location.as_bytes()]), &Redactor::default())
     }
 
     #[track_caller]
@@ -156,17 +180,17 @@ mod tests {
         check("#part", HERE);
         check("https://api.example.com/a#part", "https://api.example.com/a");
         check("//cdn.example.com/a", "https://cdn.example.com/a");
-        check("http://CDN.example.com:80/a b", "http://cdn.example.com/a%20b");
+        check("https://CDN.example.com:443/a b", "https://cdn.example.com/a%20b");
         check("\\\\cdn.example.com\\a", "https://cdn.example.com/a");
         check("/ü", "https://api.example.com/%C3%BC");
-        check("http://127.1/", "http://127.0.0.1/");
+        check("https://127.1/", "https://127.0.0.1/");
     }
 
     #[test]
     fn a_location_in_latin_1_is_read_too() {
         let mut request = request("GET", HERE);
 
-        Redirects::default().step(&mut request, &redirect(301, &[b"/\xfc"])).unwrap();
+        Redirects::default().step(&mut request, &redirect(301, &[b"/\xfc"]), &Redactor::default()).unwrap();
 
         assert_eq!(request.head.uri.path(), "/%C3%BC");
     }
@@ -178,7 +202,9 @@ mod tests {
         {
             let mut request = request("POST", HERE);
 
-            assert_eq!(Redirects::default().step(&mut request, &response).unwrap(), Step::Answer);
+            let step = Redirects::default().step(&mut request, &response, &Redactor::default());
+
+            assert_eq!(step.unwrap(), Step::Answer);
             assert_eq!((request.head.method.as_str(), request.head.uri), ("POST", HERE.parse().unwrap()));
         }
     }
@@ -203,10 +229,12 @@ mod tests {
             assert!(matches!(error, EgressError::Redirect { .. }), "{location}: {error}");
             assert!(error.to_string().contains("api.example.com"), "{error}");
         }
-        let two = redirect(302, &[b"/a", b"/b"]);
-        assert!(Redirects::default().step(&mut request("GET", HERE), &two).is_err());
-        let same = redirect(302, &[b"/a", b"/a"]);
-        assert_eq!(Redirects::default().step(&mut request("GET", HERE), &same).unwrap(), Step::Follow);
+        let follow = |locations: &[&[u8]]| {
+            let response = redirect(302, locations);
+            Redirects::default().step(&mut request("GET", HERE), &response, &Redactor::default())
+        };
+        assert!(follow(&[b"/a", b"/b"]).is_err());
+        assert_eq!(follow(&[b"/a", b"/a"]).unwrap(), Step::Follow);
     }
 
     #[tokio::test]
@@ -244,7 +272,6 @@ mod tests {
         for (location, kept) in [
             ("/next", true),
             ("https://API.example.com.:443/next", true),
-            ("http://api.example.com/next", false),
             ("https://api.example.com:8443/next", false),
             ("https://other.example.com/next", false),
         ] {
@@ -261,14 +288,50 @@ mod tests {
     }
 
     #[test]
+    fn a_header_with_a_secret_stays_with_its_origin_whatever_its_name() {
+        let secrets = Redactor::new(&["s3cr3t-välue".into()]);
+        let latin_1 = HeaderValue::from_bytes(b"s3cr3t-v\xe4lue").unwrap();
+        let in_base64 = HeaderValue::from_static("Basic YW5hOnMzY3IzdC12w6RsdWU=");
+        let plain = HeaderValue::from_bytes("key=s3cr3t-välue".as_bytes()).unwrap();
+
+        for (location, kept) in [("/next", true), ("https://other.example.com/next", false)] {
+            let mut request = request("GET", HERE);
+            for (name, value) in [("x-api-key", &plain), ("x-old", &latin_1), ("x-basic", &in_base64)] {
+                request.head.headers.insert(name, value.clone());
+            }
+            request.head.headers.append("x-api-key", HeaderValue::from_static("another"));
+
+            Redirects::default()
+                .step(&mut request, &redirect(307, &[location.as_bytes()]), &secrets)
+                .unwrap();
+
+            for name in ["x-api-key", "x-old", "x-basic"] {
+                assert_eq!(request.head.headers.contains_key(name), kept, "{name} to {location}");
+            }
+            assert!(request.head.headers.contains_key("x-kept"));
+        }
+    }
+
+    #[test]
+    fn a_redirect_does_not_leave_tls() {
+        for location in ["http://api.example.com/", "http://other.example.com/", "http://localhost/"] {
+            let error = step(&mut request("GET", HERE), 307, location).unwrap_err();
+
+            assert!(error.to_string().ends_with("it leads from https to http"), "{error}");
+        }
+        assert!(step(&mut request("GET", "http://api.example.com/"), 307, HERE).is_ok());
+    }
+
+    #[test]
     fn the_twenty_first_redirect_is_an_error() {
         let (mut redirects, mut request) = (Redirects::default(), request("GET", HERE));
+        let mut step = |response| redirects.step(&mut request, &response, &Redactor::default());
 
         for _ in 0..MOST {
-            assert_eq!(redirects.step(&mut request, &redirect(302, &[b"/again"])).unwrap(), Step::Follow);
+            assert_eq!(step(redirect(302, &[b"/again"])).unwrap(), Step::Follow);
         }
 
-        assert!(redirects.step(&mut request, &redirect(302, &[b"/again"])).is_err());
-        assert_eq!(redirects.step(&mut request, &redirect(200, &[])).unwrap(), Step::Answer);
+        assert!(step(redirect(302, &[b"/again"])).is_err());
+        assert_eq!(step(redirect(200, &[])).unwrap(), Step::Answer);
     }
 }

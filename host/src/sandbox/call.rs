@@ -217,7 +217,7 @@ impl Runner {
             let account = Account { user_id: user_id.clone(), toolkit_id };
             SignInAccess { account, declaration, credentials }
         });
-        Access { allowlist: egress, sign_in }
+        Access { allowlist: egress, sign_in, secrets: secrets.clone() }
     }
 }
 

@@ -14,11 +14,18 @@ use wasmtime_wasi_http::{Error, WasiBody};
 
 use super::super::log::Log;
 use super::usage::Usage;
-use crate::egress::{BoxError, OutgoingBody};
+use crate::egress::{BoxError, EgressError, OutgoingBody};
 
 /// Cuts a request's body off at `most` bytes.
 pub(super) fn outgoing(body: WasiBody, most: usize) -> OutgoingBody {
-    Limited::new(body, most).boxed_unsync()
+    let explain = move |error: BoxError| {
+        if error.is::<LengthLimitError>() {
+            EgressError::RequestTooLarge { limit: most }.into()
+        } else {
+            error
+        }
+    };
+    Limited::new(body, most).map_err(explain).boxed_unsync()
 }
 
 /// Counts what is sent of a request's body.

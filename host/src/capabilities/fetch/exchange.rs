@@ -1,5 +1,6 @@
 //! From a guest's request to its answer: redirects, the host's sign-in, and what they cost.
 
+use std::error::Error as StdError;
 use std::mem;
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use crate::egress::{
     Egress, EgressError, OutgoingBody, Policy, Redirects, Repeatable, Step, Timeouts, Unrepeatable,
 };
 use crate::outbound_auth::{SignIn, SignInError, Token};
+use crate::vault::UserSecrets;
 
 /// What all requests of one call share.
 pub(super) struct Exchange {
@@ -25,6 +27,8 @@ pub(super) struct Exchange {
     pub(super) limits: FetchLimits,
     pub(super) usage: Usage,
     pub(super) log: Log,
+    /// Of the caller: none of them follows a redirect to another origin.
+    pub(super) secrets: Arc<UserSecrets>,
 }
 
 /// Why a request has no answer. The text is one line for the toolkit's log.
@@ -38,13 +42,18 @@ pub(super) enum Failure {
     Redirect(#[from] Unrepeatable),
     #[error("this call has made all the requests it may make")]
     NoRequestLeft,
+    #[error("the request could not be carried out")]
+    Broken(#[source] Arc<dyn StdError + Send + Sync>),
 }
 
 /// What one guest's request keeps from one hop to the next.
 struct Progress {
     request: Repeatable,
     timeouts: Timeouts,
-    /// A handler's own `Authorization` rules for the whole journey, also where a redirect dropped it.
+    /// While every hop so far was at the API, and the handler brought no `Authorization` of its own.
+    ///
+    /// Where another host has redirected to is that host's choice: what is sent there on the toolkit's
+    /// behalf must not have its authority.
     signs_in: bool,
     may_replace_token: bool,
 }
@@ -68,7 +77,7 @@ impl Exchange {
         let mut request = progress.request.next().await?;
         loop {
             let response = self.hop(request, &mut progress).await?;
-            match redirects.step(&mut progress.request, &response)? {
+            match redirects.step(&mut progress.request, &response, self.secrets.redactor())? {
                 Step::Answer => return Ok(response),
                 Step::Follow => self.pay()?,
             }
@@ -84,7 +93,10 @@ impl Exchange {
         progress: &mut Progress,
     ) -> Result<Response<Incoming>, Failure> {
         let sign_in = self.sign_in.as_ref().filter(|it| progress.signs_in && it.applies_to(request.uri()));
-        let Some(sign_in) = sign_in else { return self.send(request, progress.timeouts).await };
+        let Some(sign_in) = sign_in else {
+            progress.signs_in = false;
+            return self.send(request, progress.timeouts).await;
+        };
         let token = sign_in.token(|| self.pay().is_ok()).await?;
         let response = self.send(with(&token, request), progress.timeouts).await?;
         if !is_refusal(response.status()) || !mem::take(&mut progress.may_replace_token) {
@@ -147,7 +159,7 @@ impl Failure {
             Self::Egress(error) | Self::SignIn(SignInError::Egress(error)) => kind_of(error),
             Self::SignIn(SignInError::NoRequestLeft) | Self::NoRequestLeft => Error::ConnectionLimitReached,
             Self::SignIn(_) => Error::ConfigurationError,
-            Self::Redirect(_) => Error::HttpProtocolError,
+            Self::Redirect(_) | Self::Broken(_) => Error::HttpProtocolError,
         }
     }
 }
@@ -161,6 +173,7 @@ fn kind_of(error: &EgressError) -> Error {
         EgressError::Tls { .. } => Error::TlsProtocolError,
         EgressError::Timeout { .. } => Error::ConnectionTimeout,
         EgressError::HeadTooLarge { .. } => Error::HttpResponseHeaderSectionSize(None),
+        EgressError::RequestTooLarge { limit } => Error::HttpRequestBodySize(Some(*limit as u64)),
         _ => Error::HttpProtocolError,
     }
 }

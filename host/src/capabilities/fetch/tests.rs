@@ -54,7 +54,7 @@ impl Toolkit {
     fn call_with(&self, (egress, outbound_auth): &(Egress, OutboundAuth)) -> Guest {
         let trail = Trail::new(64 << 10);
         let allowlist = Some(Arc::new(Allowlist::parse(&self.listed).unwrap()));
-        let access = Access { allowlist, sign_in: self.sign_in.clone() };
+        let access = Access { allowlist, sign_in: self.sign_in.clone(), secrets: Arc::default() };
         Guest { fetch: Fetch::new(egress, outbound_auth, access, &self.limits, trail.clone()), trail }
     }
 }

@@ -83,6 +83,40 @@ async fn a_request_is_in_flight_until_its_body_is_gone() {
 }
 
 #[tokio::test]
+async fn a_body_that_is_too_large_names_the_limit_and_the_setting() {
+    let server = TestServer::start(redirecting).await;
+    let mut toolkit = Toolkit::reaching(&server);
+    toolkit.limits.request_body = 100;
+    let mut guest = toolkit.call();
+
+    let refused = guest.send(request("POST", &server.origin(), vec![b'x'; 101])).await.err();
+
+    assert!(matches!(refused, Some(Error::HttpRequestBodySize(Some(100)))), "{refused:?}");
+    let notes = guest.notes();
+    assert_eq!(notes.lines().count(), 1, "{notes}");
+    assert!(notes.contains("larger than 100 bytes") && notes.contains("--call-request-body"), "{notes}");
+}
+
+#[tokio::test]
+async fn a_request_goes_on_while_its_guest_waits_for_the_processor() {
+    let server = TestServer::start(redirecting).await;
+    let mut guest = Toolkit::reaching(&server).call();
+    let redirected = get(&format!("{}/redirect/302?/redirect/307?/end", server.origin()));
+
+    // The guest has one turn, and never comes to another.
+    let mut sent = Box::pin(guest.send(redirected));
+    assert!(futures::poll!(&mut sent).is_pending());
+
+    let arrived = async {
+        while server.hits("/end") == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), arrived).await.expect("the last hop was taken");
+    assert_eq!(sent.await.unwrap().status(), 200);
+}
+
+#[tokio::test]
 async fn a_response_that_breaks_off_is_incomplete() {
     let server = TestServer::start(redirecting).await;
     let (serving, mut guest, uri) = stalling("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf").await;

@@ -127,6 +127,35 @@ async fn a_redirect_away_from_the_api_does_not_carry_the_token() {
 
     assert_eq!(tokens_at(&server, "/redirect/307"), [bearer(1), NOTHING.to_owned()]);
     assert_eq!(tokens_at(&server, "/away"), [NOTHING]);
+}
+
+#[tokio::test]
+async fn no_other_host_can_send_a_signed_in_request_by_a_redirect() {
+    let server = api().await;
+    let mut guest = signing_in(&server).call();
+    let (api, elsewhere) = (server.origin(), format!("http://localhost:{}", server.port()));
+
+    for (status, way) in [
+        (302, format!("{elsewhere}/redirect/302?{api}/api")),
+        (307, format!("{elsewhere}/redirect/307?{api}/api")),
+        // Not even on the way back.
+        (307, format!("{api}/redirect/307?{elsewhere}/redirect/307?{api}/api")),
+        // Nor later, at the API itself.
+        (307, format!("{elsewhere}/redirect/307?{api}/redirect/307?/api")),
+    ] {
+        assert_eq!(guest.get(&way).await.unwrap(), 401, "{status} by {way}");
+    }
+
+    assert_eq!(tokens_at(&server, "/api"), [NOTHING; 4]);
+}
+
+#[tokio::test]
+async fn the_api_may_redirect_a_signed_in_request_to_itself() {
+    let server = api().await;
+    let mut guest = signing_in(&server).call();
+
+    guest.get(&format!("{}/redirect/307?/redirect/307?/api", server.origin())).await.unwrap();
+
     assert_eq!(tokens_at(&server, "/api"), [bearer(1)]);
 }
 
