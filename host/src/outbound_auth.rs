@@ -2,6 +2,7 @@
 //! 4.4), and the guest never sees the token.
 //!
 //! Invariants:
+//! - a token leaves memory within minutes after its expiry, or after its last call;
 //! - a token is for one user, one toolkit, one declaration and one pair of credentials: a call in
 //!   which any of them differs mints its own;
 //! - only the declared `apiHost` receives it ([`SignIn::applies_to`]);
@@ -63,6 +64,9 @@ pub struct SignIn {
     credentials: Credentials,
     policy: Policy,
     attached: AttachedTokens,
+    /// Taken once: a long call with credentials that have changed since keeps to its own, and takes
+    /// nothing from the calls with the new ones. Nothing where a credential is missing.
+    slot: Option<Arc<Slot>>,
 }
 
 /// The tokens that left with a call's requests; a clone shares the list.
@@ -74,7 +78,9 @@ pub struct AttachedTokens(Arc<Mutex<Vec<SecretString>>>);
 impl OutboundAuth {
     /// Makes an empty cache whose token requests leave through `egress`.
     pub fn new(egress: Egress) -> Self {
-        Self { egress, cache: Arc::default() }
+        let cache = Arc::<Cache>::default();
+        egress.spawn_at_home(Cache::sweep_regularly(Arc::downgrade(&cache)));
+        Self { egress, cache }
     }
 
     /// Prepares a call's sign-in. There is none where `apiHost` is no host, which the rules of a
@@ -88,7 +94,30 @@ impl OutboundAuth {
     ) -> Option<SignIn> {
         let api_host = ApiHost::parse(&declaration.api_host).ok()?;
         let (service, attached) = (self.clone(), AttachedTokens::default());
-        Some(SignIn { service, account, declaration, api_host, credentials, policy, attached })
+        let slot = self.slot(&account, &declaration, &credentials);
+        Some(SignIn { service, account, declaration, api_host, credentials, policy, attached, slot })
+    }
+
+    /// Finds where the token of these credentials is kept.
+    fn slot(
+        &self,
+        account: &Account,
+        declaration: &OAuth2ClientCredentials,
+        credentials: &Credentials,
+    ) -> Option<Arc<Slot>> {
+        let Credentials { client_id: Some(client_id), client_secret: Some(client_secret) } = credentials
+        else {
+            return None;
+        };
+        let Account { user_id, toolkit_id } = account.clone();
+        let fingerprint = fingerprint([
+            &declaration.token_url,
+            declaration.scope.as_deref().unwrap_or_default(),
+            &declaration.api_host,
+            client_id.expose_secret(),
+            client_secret.expose_secret(),
+        ]);
+        Some(self.cache.slot(Key { user_id, toolkit_id }, fingerprint))
     }
 }
 
@@ -116,7 +145,7 @@ impl SignIn {
 
     /// Makes the next [`token`](Self::token) another than the one that the API has refused.
     pub async fn forget(&self, refused: &Token) {
-        if let Ok((_, slot)) = self.grant() {
+        if let Some(slot) = &self.slot {
             slot.forget(refused).await;
         }
     }
@@ -145,23 +174,14 @@ impl SignIn {
     }
 
     /// Finds both credentials, and where their token is kept.
-    fn grant(&self) -> Result<(Grant<'_>, Arc<Slot>), SignInError> {
-        let (Some(client_id), Some(client_secret)) =
-            (&self.credentials.client_id, &self.credentials.client_secret)
-        else {
-            return Err(self.missing());
-        };
-        let declaration = &self.declaration;
-        let Account { user_id, toolkit_id } = &self.account;
-        let key = Key { user_id: user_id.clone(), toolkit_id: toolkit_id.clone() };
-        let fingerprint = fingerprint([
-            &declaration.token_url,
-            declaration.scope.as_deref().unwrap_or_default(),
-            &declaration.api_host,
-            client_id.expose_secret(),
-            client_secret.expose_secret(),
-        ]);
-        Ok((Grant { declaration, client_id, client_secret }, self.service.cache.slot(key, fingerprint)))
+    fn grant(&self) -> Result<(Grant<'_>, &Slot), SignInError> {
+        let Credentials { client_id, client_secret } = &self.credentials;
+        match (client_id, client_secret, &self.slot) {
+            (Some(client_id), Some(client_secret), Some(slot)) => {
+                Ok((Grant { declaration: &self.declaration, client_id, client_secret }, slot))
+            }
+            _ => Err(self.missing()),
+        }
     }
 
     fn missing(&self) -> SignInError {

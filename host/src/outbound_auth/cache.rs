@@ -1,15 +1,22 @@
-//! Where tokens wait to be used again.
+//! Where tokens wait to be used again, and from where they go when they are no longer used.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
 
 use super::mint::SignInError;
 use super::token::Token;
 
 /// How many tokens are kept; beyond, the one whose last use is longest ago goes.
 const MOST: usize = 10_000;
+
+/// How long the token of a user and toolkit without calls is kept.
+const IDLE: Duration = Duration::from_mins(10);
+/// How often tokens are looked for that are no longer of use.
+const SWEEP: Duration = Duration::from_mins(1);
 
 /// One user's sign-in for one toolkit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -31,6 +38,25 @@ struct Entry {
 }
 
 impl Cache {
+    /// Drops what is no longer of use once a minute, for as long as there is a cache.
+    pub(super) async fn sweep_regularly(cache: Weak<Self>) {
+        loop {
+            sleep(SWEEP).await;
+            let Some(cache) = cache.upgrade() else { return };
+            cache.sweep(Instant::now());
+        }
+    }
+
+    /// Drops slots that no call has taken for [`IDLE`], and of the others the tokens that have expired.
+    fn sweep(&self, now: Instant) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.retain(|_, Entry { used, slot, .. }| {
+            slot.drop_expired(now);
+            // A long call may still be under way, and a second one must not mint another token.
+            Arc::strong_count(slot) > 1 || now.saturating_duration_since(*used) < IDLE
+        });
+    }
+
     /// Returns the slot of a user and toolkit. Another fingerprint is another slot, and the old one,
     /// with its token, is forgotten.
     pub(super) fn slot(&self, key: Key, fingerprint: [u8; 32]) -> Arc<Slot> {
@@ -98,6 +124,13 @@ impl Slot {
         }
     }
 
+    /// Drops a token that has expired. One that somebody is about to use or to replace is theirs.
+    fn drop_expired(&self, now: Instant) {
+        if let Ok(mut state) = self.0.try_lock() {
+            state.token.take_if(|token| !token.lasts_at(now));
+        }
+    }
+
     /// Drops the token if it is the refused one.
     pub(super) async fn forget(&self, refused: &Token) {
         self.0.lock().await.drop_token(refused);
@@ -140,6 +173,36 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &cache.slot(key(0), [0; 32])));
         assert!(!Arc::ptr_eq(&second, &cache.slot(key(1), [0; 32])));
         assert_eq!(cache.0.lock().unwrap().len(), MOST);
+    }
+
+    #[test]
+    fn a_slot_without_calls_goes_with_its_token() {
+        let cache = Cache::default();
+        let idle = Arc::downgrade(&cache.slot(key(0), [0; 32]));
+        let under_way = cache.slot(key(1), [0; 32]);
+        let soon = |minutes| Instant::now() + Duration::from_mins(minutes);
+
+        cache.sweep(soon(9));
+        assert!(idle.upgrade().is_some());
+        cache.sweep(soon(11));
+
+        assert!(idle.upgrade().is_none());
+        assert!(Arc::ptr_eq(&under_way, &cache.slot(key(1), [0; 32])));
+    }
+
+    #[tokio::test]
+    async fn a_token_goes_when_it_expires_although_its_slot_is_in_use() {
+        let cache = Cache::default();
+        let slot = cache.slot(key(0), [0; 32]);
+        let hour = Some(Duration::from_hours(1));
+        let minted = Token::new("a-token".into(), Instant::now(), hour).expect("it fits into a header");
+        slot.token(None, async { Ok(minted) }).await.expect("it was minted");
+        let is_kept = || slot.0.try_lock().expect("nobody mints").token.is_some();
+
+        cache.sweep(Instant::now() + Duration::from_mins(58));
+        assert!(is_kept());
+        cache.sweep(Instant::now() + Duration::from_mins(60));
+        assert!(!is_kept());
     }
 
     #[test]

@@ -195,6 +195,22 @@ async fn no_other_user_toolkit_credentials_or_declaration_gets_the_token() {
 }
 
 #[tokio::test]
+async fn a_long_call_with_old_credentials_and_calls_with_new_ones_leave_each_others_token_alone() {
+    let server = token_server(HOUR).await;
+    let service = service();
+    let long = sign_in(&service, &server);
+    assert_eq!(token(&long).await, "token-1");
+    let new = || sign_in_as(&service, &server, account("ana", "books"), credentials("id", "new"));
+
+    for _ in 0..3 {
+        assert_eq!(token(&new()).await, "token-2");
+        assert_eq!(token(&long).await, "token-1");
+    }
+
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[tokio::test]
 async fn a_token_is_replaced_before_it_expires() {
     let server = token_server(r#""token_type":"bearer","expires_in":"1","#).await;
     let sign_in = sign_in(&service(), &server);

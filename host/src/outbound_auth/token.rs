@@ -54,7 +54,11 @@ impl Token {
 
     /// Whether it is still to be used.
     pub(super) fn lasts(&self) -> bool {
-        Instant::now() < self.use_until
+        self.lasts_at(Instant::now())
+    }
+
+    pub(super) fn lasts_at(&self, now: Instant) -> bool {
+        now < self.use_until
     }
 
     /// Whether both come from the same grant.
