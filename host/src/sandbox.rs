@@ -107,8 +107,9 @@ impl Sandbox {
     /// Maps machine code into memory.
     #[expect(unsafe_code, reason = "machine code cannot be checked; it is never accepted from outside")]
     fn map(&self, code: &Path) -> wasmtime::Result<Component> {
-        // SAFETY: the file was written by `compile` of this very engine version, under the data
-        // directory that only the operator can write to. wasmtime checks version and settings.
+        // SAFETY: the file was written by `compile` of this very engine version, and nobody but the
+        // server's own user can have changed it: it is either fresh, with mode 0600, or open already
+        // and its seal was checked. wasmtime checks version and settings.
         unsafe { Component::deserialize_file(&self.engine, code) }
     }
 }

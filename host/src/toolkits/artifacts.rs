@@ -14,6 +14,7 @@ mod seal;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,6 +52,18 @@ pub(super) struct Upload {
     file: TempPath,
     digest: String,
     size: u64,
+}
+
+/// Machine code whose seal was checked: this very file, whatever stands under its name by now.
+pub(super) struct SealedCode(File);
+
+impl SealedCode {
+    /// Where the file can be opened for as long as this value lives.
+    pub(super) fn path(&self) -> PathBuf {
+        const DESCRIPTORS: &str = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
+
+        Path::new(DESCRIPTORS).join(self.0.as_raw_fd().to_string())
+    }
 }
 
 impl Artifacts {
@@ -93,11 +106,11 @@ impl Artifacts {
         }
     }
 
-    /// Returns where the machine code is, once its seal was checked. Reads all of it.
-    pub(super) fn sealed_code(&self, digest: &str) -> io::Result<PathBuf> {
-        let path = self.code(digest);
-        self.0.seal.check(digest, &mut File::open(&path)?)?;
-        Ok(path)
+    /// Opens the machine code, once its seal was checked. Reads all of it.
+    pub(super) fn sealed_code(&self, digest: &str) -> io::Result<SealedCode> {
+        let mut file = File::open(self.code(digest))?;
+        self.0.seal.check(digest, &mut file)?;
+        Ok(SealedCode(file))
     }
 
     /// Streams an upload to disk and hashes it on the way.
@@ -223,4 +236,24 @@ fn remove_all_but(folder: &Path, kept: &HashSet<String>) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_mapped_is_the_file_that_was_checked_whatever_took_its_name_since() {
+        let data = tempfile::tempdir().expect("a scratch directory");
+        let artifacts = Artifacts::open(data.path(), "engine").await.expect("folders");
+        artifacts.keep_code("digest", b"good code").expect("it can be kept");
+
+        let checked = artifacts.sealed_code("digest").expect("it is sealed");
+        let mut other = write_code(artifacts.uploads(), b"evil code").expect("a file");
+        other.write_all(&[0; 32]).expect("a file");
+        other.persist(artifacts.code("digest")).expect("the name is free to take");
+
+        assert!(fs::read(checked.path()).expect("it is open").starts_with(b"good code"));
+        assert!(artifacts.sealed_code("digest").is_err());
+    }
 }

@@ -111,7 +111,7 @@ fn load_or_recompile(
     digest: &str,
     grants: &Grants,
 ) -> Result<Loaded, NotReady> {
-    match artifacts.sealed_code(digest).map(|code| sandbox.load(&code, grants)) {
+    match artifacts.sealed_code(digest).map(|code| sandbox.load(&code.path(), grants)) {
         Ok(Ok(loaded)) => return Ok(loaded),
         Ok(Err(error @ LoadError::Link(_))) => return Err(NotReady(error.to_string())),
         Ok(Err(error @ LoadError::Code(_))) => warn!(%digest, %error, "compiling the component again"),
@@ -122,5 +122,5 @@ fn load_or_recompile(
     let code = sandbox.compile(&component).map_err(|error| lost(&error))?;
     artifacts.keep_code(digest, &code).map_err(|error| lost(&error))?;
     let code = artifacts.sealed_code(digest).map_err(|error| lost(&error))?;
-    sandbox.load(&code, grants).map_err(|error| lost(&error))
+    sandbox.load(&code.path(), grants).map_err(|error| lost(&error))
 }

@@ -4,15 +4,20 @@
 //! Machine code is run as it lies on the disk; nothing in it can be checked once it is mapped. A
 //! file with a flipped bit, another toolkit's code under this name, or a file that somebody put
 //! there who can write to the folder but has not the key: each is found out before it is mapped.
+//!
+//! The file that was checked is the one that is mapped, and it belongs to the server's own user and
+//! can be written to by nobody else: whoever could change it afterwards, that user and the
+//! machine's administrators, can read the key too.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key, Tag};
 use aws_lc_rs::rand;
+use rustix::process::geteuid;
 use tempfile::NamedTempFile;
 
 /// The key's file in the data directory, mode 0600. Without it all machine code is made again.
@@ -21,6 +26,8 @@ const KEY_BYTES: usize = 32;
 /// An HMAC-SHA-256 (RFC 2104) over the component's digest and the code. It stands behind the code,
 /// in the same file: the two appear under their name in one step.
 const SEAL_BYTES: usize = 32;
+/// Write permission of the group and of everybody.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// How much is read at once.
 const CHUNK: usize = 256 << 10;
 
@@ -51,7 +58,12 @@ impl Seal {
     pub(super) fn check(&self, digest: &str, file: &mut File) -> io::Result<()> {
         let broken =
             || io::Error::new(io::ErrorKind::InvalidData, "it does not bear the seal of this server");
-        let size = file.metadata()?.len().checked_sub(SEAL_BYTES as u64).ok_or_else(broken)?;
+        let metadata = file.metadata()?;
+        if metadata.uid() != geteuid().as_raw() || metadata.mode() & WRITABLE_BY_OTHERS != 0 {
+            let detail = "others than the user of this server can write to it";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, detail));
+        }
+        let size = metadata.len().checked_sub(SEAL_BYTES as u64).ok_or_else(broken)?;
         file.rewind()?;
         let expected = self.over(digest, file, size)?;
         let mut found = [0; SEAL_BYTES];
@@ -141,6 +153,17 @@ mod tests {
         for size in [0, 1, SEAL_BYTES as u64, end - 1, end + 1] {
             file.set_len(size).expect("a scratch file has any size");
             assert!(seal.check(DIGEST, &mut file).is_err(), "{size} bytes of {end}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_others_can_write_to_is_refused_although_its_seal_is_whole() {
+        let seal = seal();
+        let mut file = sealed(&seal, b"code");
+
+        for (mode, accepted) in [(0o600, true), (0o644, true), (0o664, false), (0o602, false)] {
+            file.set_permissions(fs::Permissions::from_mode(mode)).expect("the file is ours");
+            assert_eq!(seal.check(DIGEST, &mut file).is_ok(), accepted, "{mode:o}");
         }
     }
 
