@@ -231,6 +231,30 @@ async fn an_error_of_the_host_says_nothing_about_the_host() {
 }
 
 #[tokio::test]
+async fn the_record_of_a_trap_has_the_toolkits_frames_and_none_of_the_host() {
+    let data = tempfile::tempdir().expect("a scratch directory");
+    let server = ServerProcess::start_with(data.path(), |command| {
+        command.env("RUST_BACKTRACE", "1");
+    })
+    .await;
+    let operator = server.as_operator().await;
+    operator.deploy(guests::HOSTILE.bytes()).await.assert_status(201);
+
+    for (tool, cause) in [("trap", "unreachable"), ("invalid_utf8", "utf-8")] {
+        let tool = format!("hostile__{tool}");
+        operator.call(&tool, json!({})).await.assert_generic_failure();
+
+        let detail = operator.logged(&tool).await["detail"].to_string();
+        assert!(detail.contains(cause), "{detail}");
+        for of_the_host in ["stack backtrace", "Stack backtrace", "wasmtime::", "tokio", "host/src", ".cargo"]
+        {
+            assert!(!detail.contains(of_the_host), "{of_the_host:?} in {detail}");
+        }
+    }
+    assert!(operator.logged("hostile__trap").await["detail"].to_string().contains("guest_hostile"));
+}
+
+#[tokio::test]
 async fn handles_to_the_host_run_out() {
     let (_kitbag, ana) = hostile().await;
 

@@ -245,8 +245,14 @@ pub(super) fn fault(error: &wasmtime::Error, state: &State) -> Fault {
     match error.downcast_ref::<Trap>() {
         Some(Trap::StackOverflow) => Fault::Limit("stack limit"),
         _ if is_too_much_at_once(error) => Fault::ResultTooLarge,
-        _ => Fault::Trap(format!("{error:?}")),
+        _ => Fault::Trap(story(error)),
     }
+}
+
+/// Tells the error and its causes, the guest's own frames among them. Not as `Debug` does: with
+/// `RUST_BACKTRACE` that adds the host's frames and the paths of its sources, and the caller reads it.
+fn story(error: &wasmtime::Error) -> String {
+    error.chain().map(ToString::to_string).collect::<Vec<_>>().join("\n\nCaused by: ")
 }
 
 /// Whether the guest handed the host more than `set_hostcall_fuel` allows. That error has no type,
