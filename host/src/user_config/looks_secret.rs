@@ -66,27 +66,63 @@ fn word_looks_secret(word: &str) -> Option<&'static str> {
     if word.split(['=', ':']).any(is_jwt) {
         return Some("a JSON Web Token");
     }
-    if word.contains("://") {
-        return url_looks_secret(word);
-    }
-    // An e-mail address, a host, a file's ending and a time of day fall into harmless parts.
-    let is_random = word.split(['.', ':', '@', '|']).any(|part| !is_uuid(part) && is_random(part));
-    is_random.then_some("a long string of random characters")
-}
-
-/// A URL names things by identifiers that look random: what counts is a password, or a parameter that
-/// says of itself what it is.
-fn url_looks_secret(word: &str) -> Option<&'static str> {
-    let url = Url::parse(word).ok()?;
-    if url.password().is_some() {
+    let url = if word.contains("://") { Url::parse(word).ok() } else { None };
+    if url.as_ref().is_some_and(|url| url.password().is_some()) {
         return Some("a URL with a password");
     }
-    let names_a_secret = |name: &str| {
-        let name = name.to_ascii_lowercase();
-        ["key", "token", "secret", "password", "sig", "auth"].iter().any(|word| name.contains(word))
+    match url {
+        Some(url) if matches!(url.scheme(), "http" | "https") => {
+            url_holds_secret(&url).then_some("a URL with a key in it")
+        }
+        _ => {
+            // An e-mail address, a host, a file's ending and a time of day fall into harmless parts.
+            let is_random = word.split(['.', ':', '@', '|']).any(part_is_random)
+                // What only looks like a URL hides nothing between its slashes.
+                || (word.contains("://") && word.split(['/', '?', '&', '=', '#', ':', '@', '.']).any(part_is_random));
+            is_random.then_some("a long string of random characters")
+        }
+    }
+}
+
+/// Whether a URL grants what it names to whoever has it: as those of webhooks do, by a long random
+/// part. Pages are named by words, dates and short identifiers.
+fn url_holds_secret(url: &Url) -> bool {
+    let path = url.path_segments().into_iter().flatten();
+    let path = path.filter(|segment| !is_commit(segment)).flat_map(words_apart);
+    let fragment = url.fragment().into_iter().flat_map(|text| text.split(['/', '&', '=', '?']));
+    part_is_random(url.username())
+        || path.chain(fragment).flat_map(plain_parts).any(part_is_random)
+        || url
+            .query_pairs()
+            .any(|(name, value)| !names_an_identifier(&name) && plain_parts(&value).any(part_is_random))
+}
+
+/// Parameters that pages are known by, and clicks (`v`, `list`, `docid`, `gclid`): random, and public.
+fn names_an_identifier(name: &str) -> bool {
+    matches!(name, "v" | "list") || name.to_ascii_lowercase().ends_with("id")
+}
+
+/// The words of a segment that is made of words: its end may be an identifier that is judged by itself.
+fn words_apart(segment: &str) -> Vec<&str> {
+    let parts: Vec<_> = segment.split(['-', '_']).collect();
+    let is_word = |part: &&&str| {
+        part.bytes().all(|byte| byte.is_ascii_lowercase()) || part.bytes().all(|byte| byte.is_ascii_digit())
     };
-    let has_one = url.query_pairs().any(|(name, value)| names_a_secret(&name) && is_random(&value));
-    has_one.then_some("a URL with a key in it")
+    let is_slug = parts.len() > 2 && parts.iter().filter(is_word).count() * 2 > parts.len();
+    if is_slug { parts } else { vec![segment] }
+}
+
+/// A SHA-1, by which repositories name what is in them.
+fn is_commit(segment: &str) -> bool {
+    segment.len() == 40 && segment.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn plain_parts(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| !(letter.is_ascii_alphanumeric() || "+=_-".contains(letter)))
+}
+
+fn part_is_random(part: &str) -> bool {
+    !is_uuid(part) && is_random(part)
 }
 
 /// Whether `prefix` begins a word in `text`, and what follows is a token and no name: long, with a digit.
@@ -209,6 +245,23 @@ mod tests {
             "K8F3J29DK3L5M7N1P0Q4R6S8",
             "password: Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",
             "Zk3vQ9xT7pLm2RwY8sBn+C4/dF6gHj==",
+            // What is no URL, or one of another kind, is judged by its words.
+            "://Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",
+            "key://Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",
+            "a=b://Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",
+            "https://Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj:x/",
+            "s3://bucket/Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj/x",
+            "otpauth://totp/ana?secret=JBSWY3DPEHPK3PXP7Q2A4Z6W",
+            "token://x?Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",
+            // Webhooks, and other URLs that are keys.
+            "https://hooks.slack.example/services/T01ABCDEFGH/B01ABCDEFGH/Zk3vQ9xT7pLm2RwY8sBnC4dF",
+            "https://discord.example/api/webhooks/123456789012345678/aB3dE5-gH7jK9_mN2pQ4rS6tU8vW0xY1zA3bC5dE7fG9hJ2kL4",
+            "https://chat.example/webhook/123e4567-e89b-12d3-a456-426614174000/d41d8cd98f00b204e9800998ecf8427e",
+            "https://hook.example/Zk3vQ9xT7pLm2RwY8sBn%2BC4dF6gHj",
+            "https://hook.example/run?code=Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",
+            "https://hook.example/run?x=a,Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",
+            "https://app.example/#access=Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",
+            "https://0b0e1f2a9c3d8e7f6a5b4c3d2e1f0a9b@errors.example/42",
         ] {
             assert!(looks_secret(text).is_some(), "{text}");
         }
@@ -229,6 +282,17 @@ mod tests {
             "https://example.com/a/b?page=2&sort=asc#top",
             "https://www.youtube.com/watch?v=dQw4w9WgXcQ&list=PLrAXtmErZgOeiKm4sgNOknGvNjby9efdf",
             "https://example.com/?monkey=banana",
+            "https://news.example/2024/05/17/world/europe/elections-2024-what-to-know.html",
+            "https://blog.example/@ana/how-we-moved-12-services-to-rust-in-2024-3f2a9c8d7e6b",
+            "https://shop.example/dp/B08N5WRWNW/ref=sr_1_3?keywords=desk+lamp&qid=1715948400&sr=8-3",
+            "https://example.com/documents/123e4567-e89b-12d3-a456-426614174000?v=3",
+            "https://example.com/events/20240517T123000Z",
+            "https://code.example/kitbag/commit/0a1b2c3d4e5f60718293a4b5c6d7e8f901234567",
+            "https://example.com/a?gclid=EAIaIQobChMI1b2c3D4e5F6g7H8i9J0k&utm_source=newsletter-2024-05",
+            "https://en.example/wiki/Donaudampfschifffahrtsgesellschaft_(1829%E2%80%931995)",
+            "https://maps.example/@48.2081743,16.3738189,15z/data=3m1",
+            "file:///home/ana/documents/2024/quarterly-report-v2.pdf",
+            "s3://kitbag-backups-eu-west-1/2024/05/17/",
             "https://ana@example.com/",
             "/usr/lib/x86_64-linux-gnu/libssl3.so.1.1",
             "docs/2024/q3/quarterly-report-v2-final.pdf",
