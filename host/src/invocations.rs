@@ -3,7 +3,8 @@
 //!
 //! Invariants:
 //! - a call never waits for its record: what cannot be queued is dropped, and the log says how much;
-//! - what is queued is bounded, for each toolkit and in all;
+//! - what is queued is bounded, for each user of a toolkit, for each toolkit and in all;
+//! - what is removed first is of whoever has left the most: nobody pushes out the records of others;
 //! - the content of a call is read by the user whose call it was, and by nobody else.
 
 mod reading;
@@ -40,18 +41,22 @@ use writer::{Message, Writer};
 const QUEUED: usize = 64 << 20;
 /// Of one toolkit.
 const QUEUED_PER_TOOLKIT: usize = 16 << 20;
-/// Streams that follow a log at the same time, in all.
-const FOLLOWERS: usize = 256;
+/// Of one user of one toolkit.
+const QUEUED_PER_USER: usize = 4 << 20;
+/// Answers that are read at the same time, in all; as many again may follow a log.
+const READERS: usize = 256;
 /// Of one user.
-const FOLLOWERS_PER_USER: usize = 16;
+const READERS_PER_USER: usize = 16;
 
 /// The records of all calls.
 pub struct Invocations {
     store: Store,
     queue: UnboundedSender<Message>,
     room: Shares,
+    room_of_users: Shares,
     lost: Arc<AtomicU64>,
     committed: watch::Receiver<i64>,
+    readers: Shares,
     followers: Shares,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
@@ -64,14 +69,16 @@ impl Invocations {
         let (committed, known) = watch::channel(store.newest().await?);
         let lost = Arc::new(AtomicU64::new(0));
         let retention = Retention::new(limits);
-        let writer = Writer { store: store.clone(), inbox, committed, lost: lost.clone(), retention };
+        let writer = Writer::new(store.clone(), inbox, committed, lost.clone(), retention);
         Ok(Self {
             store,
             queue,
             room: Shares::new(QUEUED, QUEUED_PER_TOOLKIT),
+            room_of_users: Shares::new(QUEUED, QUEUED_PER_USER),
             lost,
             committed: known,
-            followers: Shares::new(FOLLOWERS, FOLLOWERS_PER_USER),
+            readers: Shares::new(READERS, READERS_PER_USER),
+            followers: Shares::new(READERS, READERS_PER_USER),
             writer: Mutex::new(Some(tokio::spawn(writer.run()))),
         })
     }
@@ -88,7 +95,9 @@ impl Invocations {
     }
 
     fn with_room(&self, record: Box<Record>) -> Result<Message, Box<Record>> {
-        match self.room.take(&record.toolkit, record.size()) {
+        let (size, Record { toolkit, user, .. }) = (record.size(), &*record);
+        let of_user = self.room_of_users.take(&format!("{toolkit} {user}"), size);
+        match of_user.and_then(|of_user| Some((of_user, self.room.take(toolkit, size)?))) {
             Some(room) => Ok(Message::Record(record, room)),
             None => Err(record),
         }
@@ -106,8 +115,13 @@ impl Invocations {
         self.store.has_records_of(toolkit, user).await
     }
 
+    /// A place among those who read what there is, or nothing where too many do. Dropping it makes room.
+    pub fn read_place(&self, user: &str) -> Option<Share> {
+        self.readers.take(user, 1)
+    }
+
     /// A place among those who follow, or nothing where too many do. Dropping it makes room.
-    pub fn follow(&self, user: &str) -> Option<Share> {
+    pub fn follow_place(&self, user: &str) -> Option<Share> {
         self.followers.take(user, 1)
     }
 

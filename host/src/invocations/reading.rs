@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use super::store::{Logged, PAGE, Store};
+use super::store::{Logged, Store};
 
 /// Which records of a toolkit to read.
 #[derive(Clone, Debug)]
@@ -64,13 +64,11 @@ impl Reading {
     pub async fn next_page(&mut self, scope: Scope, until: i64) -> sqlx::Result<Vec<Logged>> {
         let newest = *self.committed.borrow_and_update();
         let page = self.store.page(&self.query, scope, self.cursor, until).await?;
-        if let Some(last) = page.last() {
-            self.cursor = last.id;
-        }
-        if page.len() < PAGE {
+        self.cursor = match page.last() {
+            Some(last) => last.id,
             // All that was committed before the query was asked is behind us.
-            self.cursor = self.cursor.max(newest.min(until));
-        }
+            None => self.cursor.max(newest.min(until)),
+        };
         Ok(page)
     }
 

@@ -1,6 +1,7 @@
 //! How long records are kept: until they are too old, or their toolkit has too many.
 //!
-//! Bounds are a toolkit's own: a noisy one loses its own past, never another's.
+//! Bounds are a toolkit's own: a noisy one loses its own past, never another's. Within a toolkit the
+//! users with the most records lose theirs first.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -21,6 +22,9 @@ pub struct RetentionLimits {
     pub bytes: usize,
 }
 
+/// Calls that were refused before they ran, of each user of a toolkit: they say little, and come
+/// by the thousand from a client that is out of order.
+const REFUSED: u32 = 100;
 /// Records after which it is time to look for those that are too many.
 const OFTEN: usize = 1000;
 /// Bytes of records after which it is time.
@@ -68,6 +72,7 @@ impl Retention {
         let age = i64::try_from(self.limits.age.as_millis()).unwrap_or(i64::MAX);
         store.remove_before(Timestamp::now().as_millisecond().saturating_sub(age)).await?;
         for toolkit in toolkits {
+            store.remove_refused_beyond(&toolkit, REFUSED).await?;
             store.remove_beyond(&toolkit, self.limits.records, self.limits.bytes).await?;
         }
         Ok(())

@@ -6,13 +6,16 @@ use serde_json::value::RawValue;
 use sqlx::{AssertSqlSafe, FromRow, SqliteConnection};
 
 use super::reading::{Query, Scope};
-use super::record::Record;
+use super::record::{Outcome, Record};
 use crate::database::Database;
 
-/// Records that are read at a time: what one reader holds in memory.
-pub(super) const PAGE: usize = 16;
+/// Records that are read at a time, at most.
+const PAGE: usize = 16;
+/// Bytes of records that are read at a time, about, and one record at least: what one reader holds in
+/// memory.
+const PAGE_BYTES: usize = 512 << 10;
 /// Rows that are removed at a time: others write between.
-const REMOVED_AT_ONCE: i64 = 500;
+const REMOVED_AT_ONCE: usize = 500;
 
 #[derive(Clone)]
 pub(super) struct Store(Database);
@@ -96,7 +99,8 @@ impl Store {
             .await
     }
 
-    /// The first records after `cursor` and up to `until`, at most [`PAGE`], oldest first.
+    /// The first records after `cursor` and up to `until`, oldest first: at most [`PAGE`], of
+    /// [`PAGE_BYTES`], and none only where there is none.
     pub(super) async fn page(
         &self,
         query: &Query,
@@ -106,14 +110,19 @@ impl Store {
     ) -> sqlx::Result<Vec<Logged>> {
         // The content of others stays where it is: it is not even read.
         let sql = format!(
-            "SELECT id, toolkit_id, version, tool, user_id, started_at, duration, outcome, limit_hit,
+            "WITH next AS (
+                 SELECT id, size FROM invocations
+                 WHERE toolkit_id = ?1 AND id > ?2 AND ended_at >= ?3 AND id <= ?5 AND {}
+                 ORDER BY id LIMIT {PAGE}),
+             page AS (SELECT id, SUM(size) OVER (ORDER BY id) - size AS before FROM next)
+             SELECT id, toolkit_id, version, tool, user_id, started_at, duration, outcome, limit_hit,
                     requests, bytes_out, bytes_in, result_size, dropped,
                     CASE WHEN user_id = ?4 THEN detail END AS detail,
                     CASE WHEN user_id = ?4 THEN data END AS data,
                     CASE WHEN user_id = ?4 THEN entries END AS entries
              FROM invocations
-             WHERE toolkit_id = ?1 AND id > ?2 AND ended_at >= ?3 AND id <= ?5 AND {}
-             ORDER BY id LIMIT {PAGE}",
+             WHERE id IN (SELECT id FROM page WHERE before < {PAGE_BYTES})
+             ORDER BY id",
             whose(scope)
         );
         sqlx::query_as(AssertSqlSafe(sql))
@@ -139,7 +148,7 @@ impl Store {
                      SELECT id FROM invocations WHERE ended_at < ? ORDER BY ended_at LIMIT ?)",
             )
             .bind(ended_at)
-            .bind(REMOVED_AT_ONCE)
+            .bind(as_i64(REMOVED_AT_ONCE))
             .execute(&self.0.writer)
             .await?;
             if removed.rows_affected() == 0 {
@@ -148,35 +157,56 @@ impl Store {
         }
     }
 
-    /// Removes a toolkit's oldest records, so that `count` are left and they take `bytes` at most.
+    /// Removes a toolkit's records, so that `count` are left and they take `bytes` at most: first the
+    /// oldest of whichever users have the most.
     pub(super) async fn remove_beyond(&self, toolkit: &str, count: u32, bytes: usize) -> sqlx::Result<()> {
-        let last_too_many: Option<i64> = sqlx::query_scalar(
+        // Ranked by how many, or how much, its own user has that is newer: the first of everybody come
+        // first, then the second of everybody who has two, and so on.
+        let too_many: Vec<i64> = sqlx::query_scalar(
             "SELECT id FROM (
-                 SELECT id, ROW_NUMBER() OVER newest_first AS place, SUM(size) OVER newest_first AS total
-                 FROM invocations WHERE toolkit_id = ?
-                 WINDOW newest_first AS (ORDER BY id DESC))
-             WHERE place > ? OR total > ? ORDER BY id DESC LIMIT 1",
+                 SELECT id,
+                        ROW_NUMBER() OVER (ORDER BY nth, id DESC) AS place,
+                        SUM(size) OVER (ORDER BY taken, id DESC) AS total
+                 FROM (
+                     SELECT id, size, ROW_NUMBER() OVER newest_first AS nth, SUM(size) OVER newest_first AS taken
+                     FROM invocations WHERE toolkit_id = ?
+                     WINDOW newest_first AS (PARTITION BY user_id ORDER BY id DESC)))
+             WHERE place > ? OR total > ? ORDER BY id",
         )
         .bind(toolkit)
         .bind(count)
         .bind(as_i64(bytes))
-        .fetch_optional(&self.0.readers)
+        .fetch_all(&self.0.readers)
         .await?;
-        let Some(last) = last_too_many else { return Ok(()) };
-        loop {
-            let removed = sqlx::query(
-                "DELETE FROM invocations WHERE id IN (
-                     SELECT id FROM invocations WHERE toolkit_id = ? AND id <= ? ORDER BY id LIMIT ?)",
-            )
-            .bind(toolkit)
-            .bind(last)
-            .bind(REMOVED_AT_ONCE)
-            .execute(&self.0.writer)
-            .await?;
-            if removed.rows_affected() == 0 {
-                return Ok(());
-            }
+        self.remove(&too_many).await
+    }
+
+    /// Removes the oldest records of refused calls, so that `count` of each user are left.
+    pub(super) async fn remove_refused_beyond(&self, toolkit: &str, count: u32) -> sqlx::Result<()> {
+        let too_many: Vec<i64> = sqlx::query_scalar(
+            "SELECT id FROM (
+                 SELECT id, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY id DESC) AS nth
+                 FROM invocations WHERE toolkit_id = ? AND outcome IN (?, ?))
+             WHERE nth > ? ORDER BY id",
+        )
+        .bind(toolkit)
+        .bind(Outcome::Busy.as_str())
+        .bind(Outcome::InvalidParams.as_str())
+        .bind(count)
+        .fetch_all(&self.0.readers)
+        .await?;
+        self.remove(&too_many).await
+    }
+
+    async fn remove(&self, ids: &[i64]) -> sqlx::Result<()> {
+        for some in ids.chunks(REMOVED_AT_ONCE) {
+            let some = serde_json::to_string(some).map_err(|error| sqlx::Error::Encode(error.into()))?;
+            sqlx::query("DELETE FROM invocations WHERE id IN (SELECT value FROM json_each(?))")
+                .bind(some)
+                .execute(&self.0.writer)
+                .await?;
         }
+        Ok(())
     }
 }
 

@@ -151,6 +151,99 @@ async fn a_noisy_toolkit_loses_its_own_past_and_no_others() {
 }
 
 #[tokio::test]
+async fn a_noisy_user_loses_records_first_and_pushes_out_nobody_elses() {
+    for limits in [
+        RetentionLimits { records: 10, ..KEEP_ALL },
+        // Room for ten bare records, about.
+        RetentionLimits { bytes: 10 * record("a", "ana", "000").size(), ..KEEP_ALL },
+    ] {
+        let (database, _data) = database().await;
+        let invocations = open(&database, KEEP_ALL).await;
+        for content in 0..3 {
+            invocations.record(record("a", "ana", &format!("00{content}")));
+        }
+        for content in 100..700 {
+            invocations.record(record("a", "ben", &content.to_string()));
+        }
+        invocations.close().await;
+
+        Retention::new(limits).sweep(&Store::new(database.clone())).await.expect("it can be swept");
+
+        let invocations = open(&database, KEEP_ALL).await;
+        let of_ana = read(&invocations, query("a", "ana"), Scope::Own).await;
+        assert_eq!(contents(&of_ana), ["000", "001", "002"], "{limits:?}");
+        let of_ben = read(&invocations, query("a", "ben"), Scope::Own).await;
+        assert_eq!(contents(&of_ben), ["693", "694", "695", "696", "697", "698", "699"], "{limits:?}");
+    }
+}
+
+#[tokio::test]
+async fn refused_calls_do_not_push_out_the_calls_of_the_same_user() {
+    let (database, _data) = database().await;
+    let invocations = open(&database, KEEP_ALL).await;
+    invocations.record(record("a", "ana", "useful"));
+    for outcome in [Outcome::Busy, Outcome::InvalidParams] {
+        for _ in 0..100 {
+            invocations.record(Record { conclusion: outcome.into(), ..record("a", "ana", "") });
+        }
+    }
+    invocations.close().await;
+
+    let limits = RetentionLimits { records: 150, ..KEEP_ALL };
+    Retention::new(limits).sweep(&Store::new(database.clone())).await.expect("it can be swept");
+
+    let invocations = open(&database, KEEP_ALL).await;
+    let kept = read(&invocations, query("a", "ana"), Scope::Own).await;
+    assert_eq!((kept.len(), contents(&kept)), (101, vec!["useful"]));
+}
+
+#[tokio::test]
+async fn what_cannot_be_stored_now_is_stored_later() {
+    let (database, _data) = database().await;
+    let invocations = open(&database, KEEP_ALL).await;
+    let rename = async |from: &'static str, to: &'static str| {
+        let sql = sqlx::AssertSqlSafe(format!("ALTER TABLE {from} RENAME TO {to}"));
+        sqlx::query(sql).execute(&database.writer).await.expect("the table is there");
+    };
+
+    rename("invocations", "elsewhere").await;
+    invocations.record(record("a", "ana", "in bad times"));
+    invocations.flush().await;
+    rename("elsewhere", "invocations").await;
+    invocations.record(record("a", "ana", "in good times"));
+
+    let started = std::time::Instant::now();
+    let mut found = Vec::new();
+    while found.len() < 2 && started.elapsed() < Duration::from_secs(10) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        found = read(&invocations, query("a", "ana"), Scope::Own).await;
+    }
+    assert_eq!(contents(&found), ["in bad times", "in good times"]);
+}
+
+#[tokio::test]
+async fn a_page_is_bounded_by_its_bytes_and_every_record_is_on_one() {
+    let (database, _data) = database().await;
+    let invocations = open(&database, KEEP_ALL).await;
+    let large = "x".repeat(200 << 10);
+    for _ in 0..5 {
+        invocations.record(record("a", "ana", &large));
+    }
+    invocations.record(record("a", "ana", &"x".repeat(2 << 20)));
+    invocations.record(record("a", "ana", "small"));
+
+    let mut reading = invocations.read(query("a", "ana"), Scope::Own).await.expect("it can be read");
+    let mut pages = Vec::new();
+    while pages.last() != Some(&0) {
+        let page = reading.next_page(Scope::Own, reading.newest()).await.expect("it can be read");
+        pages.push(page.len());
+    }
+
+    // A page ends with the record that is the first too many.
+    assert_eq!(pages, [3, 3, 1, 0]);
+}
+
+#[tokio::test]
 async fn records_go_when_they_take_too_much_or_are_too_old() {
     let (database, _data) = database().await;
     let invocations = open(&database, KEEP_ALL).await;
@@ -193,18 +286,27 @@ async fn without_room_the_content_goes_first_and_one_toolkit_cannot_take_the_roo
     let (database, _data) = database().await;
     let invocations = open(&database, KEEP_ALL).await;
     let busy = database.writer.begin().await.expect("nobody else writes yet");
-    let large = "x".repeat(QUEUED_PER_TOOLKIT / 4);
+    let large = "x".repeat(QUEUED_PER_USER / 4);
 
     for _ in 0..10 {
         invocations.record(record("a", "ana", &large));
     }
-    invocations.record(record("b", "ana", "still whole"));
+    invocations.record(record("a", "ben", "of another user"));
+    for user in 0..10 {
+        for _ in 0..3 {
+            invocations.record(record("a", &user.to_string(), &large));
+        }
+    }
+    invocations.record(record("b", "ana", "of another toolkit"));
     drop(busy);
 
     let found = read(&invocations, query("a", "ana"), Scope::Own).await;
     assert_eq!((found.len(), contents(&found).len()), (10, 3), "all are there, three of them whole");
     assert_eq!(found[9]["dropped"], 1);
-    assert_eq!(contents(&read(&invocations, query("b", "ana"), Scope::Own).await), ["still whole"]);
+    assert_eq!(contents(&read(&invocations, query("a", "ben"), Scope::Own).await), ["of another user"]);
+    let last = read(&invocations, query("a", "9"), Scope::Own).await;
+    assert_eq!((last.len(), contents(&last).len()), (3, 0), "the toolkit has its share");
+    assert_eq!(contents(&read(&invocations, query("b", "ana"), Scope::Own).await), ["of another toolkit"]);
 }
 
 #[tokio::test]
@@ -213,7 +315,7 @@ async fn what_cannot_be_kept_is_counted() {
     let invocations = open(&database, KEEP_ALL).await;
     let busy = database.writer.begin().await.expect("nobody else writes yet");
 
-    let most = QUEUED_PER_TOOLKIT / record("a", "ana", "").without_content().size();
+    let most = QUEUED_PER_USER / record("a", "ana", "").without_content().size();
     for _ in 0..most + 10 {
         invocations.record(record("a", "ana", ""));
     }

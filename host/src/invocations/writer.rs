@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{oneshot, watch};
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 use tracing::{error, warn};
 
 use super::record::Record;
@@ -21,9 +21,17 @@ const BATCH: usize = 1000;
 /// How often old records are looked for when nothing is written.
 const SWEEP: Duration = Duration::from_mins(1);
 
+/// How long it waits after a failure.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Failures in a row after which the oldest batch is given up.
+const ATTEMPTS: u32 = 120;
+
+/// What a record takes of its user's share, and of its toolkit's.
+pub(super) type Room = (Share, Share);
+
 /// What the writer is told. The queue is bounded by the room that each record holds.
 pub(super) enum Message {
-    Record(Box<Record>, Share),
+    Record(Box<Record>, Room),
     /// Commit what came before, then answer.
     Flush(oneshot::Sender<()>),
     /// Commit what is queued, and end.
@@ -31,24 +39,34 @@ pub(super) enum Message {
 }
 
 pub(super) struct Writer {
-    pub(super) store: Store,
-    pub(super) inbox: UnboundedReceiver<Message>,
+    store: Store,
+    inbox: UnboundedReceiver<Message>,
     /// The newest id that is committed.
-    pub(super) committed: watch::Sender<i64>,
+    committed: watch::Sender<i64>,
     /// Records that were dropped since the last batch.
-    pub(super) lost: Arc<AtomicU64>,
-    pub(super) retention: Retention,
-}
-
-#[derive(Default)]
-struct Batch {
+    lost: Arc<AtomicU64>,
+    retention: Retention,
+    /// What is to be written, the oldest first, with the room that it takes until then.
     records: Vec<Record>,
-    /// Given back once the batch is committed.
-    room: Vec<Share>,
-    waiting: Vec<oneshot::Sender<()>>,
+    room: Vec<Room>,
+    /// How often in a row that has failed, and when it is tried again.
+    failures: u32,
+    next_attempt: Instant,
 }
 
 impl Writer {
+    pub(super) fn new(
+        store: Store,
+        inbox: UnboundedReceiver<Message>,
+        committed: watch::Sender<i64>,
+        lost: Arc<AtomicU64>,
+        retention: Retention,
+    ) -> Self {
+        let (records, room) = (Vec::new(), Vec::new());
+        let next_attempt = Instant::now();
+        Self { store, inbox, committed, lost, retention, records, room, failures: 0, next_attempt }
+    }
+
     /// Runs until it is told to stop, or nobody is left who could tell it anything.
     pub(super) async fn run(mut self) {
         let mut sweep = interval(SWEEP);
@@ -56,35 +74,41 @@ impl Writer {
         loop {
             tokio::select! {
                 message = self.inbox.recv() => {
-                    let Some(message) = message else { return };
-                    let batch = self.gather(message).await;
-                    self.write(batch).await;
+                    let Some(message) = message else { break };
+                    let waiting = self.gather(message).await;
+                    self.write().await;
+                    if let Some(waiting) = waiting {
+                        // Whoever asked may have gone away since.
+                        let _ = waiting.send(());
+                    }
                     if self.retention.is_due() {
                         self.sweep().await;
                     }
                 }
+                () = sleep_until(self.next_attempt), if !self.records.is_empty() => self.write().await,
                 _ = sweep.tick() => self.sweep().await,
             }
         }
+        self.next_attempt = Instant::now();
+        self.write().await;
+        self.give_up(self.records.len());
     }
 
-    async fn gather(&mut self, first: Message) -> Batch {
-        let mut batch = Batch::default();
+    /// Takes over what is queued, and returns whoever waits for its commit.
+    async fn gather(&mut self, first: Message) -> Option<oneshot::Sender<()>> {
         let mut too_old = std::pin::pin!(sleep(AGE));
         let mut next = Some(first);
+        let enough = self.records.len() + BATCH;
         while let Some(message) = next {
             match message {
                 Message::Record(record, room) => {
-                    batch.records.push(*record);
-                    batch.room.push(room);
+                    self.records.push(*record);
+                    self.room.push(room);
                 }
-                Message::Flush(done) => {
-                    batch.waiting.push(done);
-                    break;
-                }
+                Message::Flush(done) => return Some(done),
                 Message::Stop => self.inbox.close(),
             }
-            if batch.records.len() >= BATCH {
+            if self.records.len() >= enough {
                 break;
             }
             next = tokio::select! {
@@ -93,31 +117,53 @@ impl Writer {
                 message = self.inbox.recv() => message,
             };
         }
-        batch
+        None
     }
 
-    async fn write(&mut self, batch: Batch) {
+    /// Commits what was gathered. What cannot be committed is kept, and tried again after a pause; the
+    /// room that it takes bounds how much that can become.
+    async fn write(&mut self) {
         let lost = self.lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
             warn!(lost, "records of calls were dropped: more came than could be written");
         }
-        if !batch.records.is_empty() {
-            match self.store.insert(&batch.records).await {
+        while !self.records.is_empty() && self.next_attempt <= Instant::now() {
+            let batch = self.records.len().min(BATCH);
+            match self.store.insert(&self.records[..batch]).await {
                 Ok(newest) => {
-                    self.retention.note(&batch.records);
+                    self.failures = 0;
+                    self.retention.note(&self.records[..batch]);
+                    self.forget(batch);
                     self.committed.send_if_modified(|known| {
                         let is_newer = newest > *known;
                         *known = newest.max(*known);
                         is_newer
                     });
                 }
-                Err(cause) => error!(%cause, lost = batch.records.len(), "records of calls were not stored"),
+                Err(cause) => {
+                    self.failures += 1;
+                    self.next_attempt = Instant::now() + PAUSE;
+                    error!(%cause, waiting = self.records.len(), "records of calls were not stored yet");
+                    // A record that can never be stored must not keep all others from it.
+                    if self.failures >= ATTEMPTS {
+                        self.failures = 0;
+                        self.give_up(batch);
+                    }
+                }
             }
         }
-        for waiting in batch.waiting {
-            // Whoever asked may have gone away since.
-            let _ = waiting.send(());
+    }
+
+    fn give_up(&mut self, oldest: usize) {
+        if oldest > 0 {
+            error!(lost = oldest, "records of calls were not stored");
+            self.forget(oldest);
         }
+    }
+
+    fn forget(&mut self, oldest: usize) {
+        self.records.drain(..oldest);
+        self.room.drain(..oldest);
     }
 
     async fn sweep(&mut self) {

@@ -51,16 +51,14 @@ pub(super) async fn read(
     let follows = parameters.follow;
     let query = parameters.query(&id, user)?;
 
-    let place = if follows {
-        let too_many = || WebError::new(StatusCode::TOO_MANY_REQUESTS, "Too many logs are being followed.");
-        Some(invocations.follow(user).ok_or_else(too_many)?)
-    } else {
-        None
-    };
+    let place = if follows { invocations.follow_place(user) } else { invocations.read_place(user) };
+    let too_many = || WebError::new(StatusCode::TOO_MANY_REQUESTS, "Too many logs are being read.");
+    let place = place.ok_or_else(too_many)?;
     let reading = invocations.read(query, scope).await.map_err(|cause| WebError::storage(&cause))?;
     let until = if follows { i64::MAX } else { reading.newest() };
     let now = Instant::now();
-    let tail = Tail { reading, until, place, shared, caller, id, ends: now + LONGEST, heard: now };
+    let (ends, heard) = (now + LONGEST, now);
+    let tail = Tail { reading, until, follows, _place: place, shared, caller, id, ends, heard };
     let body = Body::from_stream(stream::unfold(Some(tail), |tail| async { tail?.next().await }));
     let headers = [(header::CONTENT_TYPE, "application/x-ndjson"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, body).into_response())
@@ -83,8 +81,10 @@ struct Tail {
     reading: Reading,
     /// The last record that may be read.
     until: i64,
-    /// Held by those who follow.
-    place: Option<Share>,
+    /// Whether it goes on when all was read.
+    follows: bool,
+    /// Held until the answer is gone.
+    _place: Share,
     shared: Shared,
     caller: Caller,
     id: String,
@@ -99,11 +99,14 @@ impl Tail {
     async fn next(mut self) -> Option<(io::Result<Bytes>, Option<Self>)> {
         loop {
             // Who follows can come again; what was asked for once is answered to its end.
-            if self.place.is_some() && (self.shared.stopping.is_cancelled() || self.ends <= Instant::now()) {
+            if self.follows && (self.shared.stopping.is_cancelled() || self.ends <= Instant::now()) {
                 return None;
             }
-            // Asked each time: whoever may no longer see the toolkit's calls stops seeing them.
-            self.shared.toolkits.registry().get(&self.id)?;
+            // Asked each time: whoever may no longer see the toolkit's calls stops seeing them. With the
+            // toolkit its records are gone.
+            if self.shared.toolkits.registry().get(&self.id).is_none() {
+                return Some((Err(io::Error::other("the toolkit was removed")), None));
+            }
             let scope = scope(&self.shared, &self.caller, &self.id).unwrap_or(Scope::Own);
             let page = self.reading.next_page(scope, self.until).await.map_err(io::Error::other);
             match page.and_then(|page| lines(&page)) {
@@ -114,7 +117,9 @@ impl Tail {
                 Ok(lines) if !lines.is_empty() => return Some((Ok(lines), Some(self.was_heard()))),
                 Ok(_) => {}
             }
-            self.place.as_ref()?;
+            if !self.follows {
+                return None;
+            }
             tokio::select! {
                 () = self.shared.stopping.cancelled() => return None,
                 () = sleep_until(self.ends) => return None,

@@ -19,6 +19,11 @@ impl Stream {
         Self { status: response.status(), body: response.into_body(), received: Vec::new() }
     }
 
+    /// Whether the answer breaks off now, before its end.
+    pub(crate) async fn breaks_off(&mut self) -> bool {
+        within("the end", self.body.frame()).await.is_some_and(|frame| frame.is_err())
+    }
+
     /// The next record, or nothing once the answer is complete.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {

@@ -71,7 +71,7 @@ async fn who_follows_sees_only_what_they_may_see() {
 }
 
 #[tokio::test]
-async fn a_stream_ends_when_its_toolkit_goes() {
+async fn a_stream_breaks_off_when_its_toolkit_goes() {
     let (kitbag, ana) = hostile().await;
     let mut stream = ana.follow(FOLLOW).await;
 
@@ -80,7 +80,7 @@ async fn a_stream_ends_when_its_toolkit_goes() {
     kitbag.deploy(crate::harness::guests::HINTS).await;
     ana.call("hints__plain", json!({})).await.text();
 
-    assert_eq!(stream.next().await, None);
+    assert!(stream.breaks_off().await, "it looks as if it were whole");
 }
 
 #[tokio::test]
@@ -115,8 +115,32 @@ async fn one_user_follows_so_many_logs_and_no_more_until_one_is_left() {
 
     ana.get(FOLLOW).await.assert_problem(429, "Too many logs");
     assert_eq!(kitbag.as_user("ben").follow(FOLLOW).await.status, 200, "others have room");
-    assert_eq!(ana.logs("hostile").await.len(), 0, "reading without following needs none");
+    assert_eq!(ana.logs("hostile").await.len(), 0, "there is room for reading what there is");
 
     streams.pop();
     eventually("the place is free", async || ana.follow(FOLLOW).await.status == 200).await;
+}
+
+#[tokio::test]
+async fn one_user_reads_so_many_logs_at_once_and_no_more_until_one_is_left() {
+    // More than the machine keeps of an answer that nobody reads.
+    const CALLS: usize = 60;
+    const READ: &str = "/toolkits/hostile/logs?limit=60";
+    let (kitbag, ana) = hostile().await;
+    for _ in 0..CALLS {
+        ana.call("hostile__log_flood", json!({})).await.text();
+    }
+    let mut unread = Vec::new();
+    for _ in 0..16 {
+        let stream = ana.follow(READ).await;
+        assert_eq!(stream.status, 200);
+        unread.push(stream);
+    }
+
+    ana.get(READ).await.assert_problem(429, "Too many logs");
+    assert_eq!(kitbag.as_user("ben").get("/toolkits/hostile/logs").await.status, 200, "others have room");
+
+    assert_eq!(ids(&mut unread[0], CALLS).await.len(), CALLS, "who reads gets all");
+    unread.clear();
+    eventually("the place is free", async || ana.follow(READ).await.status == 200).await;
 }
