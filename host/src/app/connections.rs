@@ -107,9 +107,10 @@ mod tests {
                 }
             }
         });
+        let piece = vec![0; 64 << 10];
         let writing = async {
             loop {
-                if let Err(error) = stream.write_all(&[0; 64 << 10]).await {
+                if let Err(error) = stream.write_all(&piece).await {
                     return error;
                 }
             }

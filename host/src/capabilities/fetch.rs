@@ -179,7 +179,8 @@ impl WasiHttpHooks for Gate {
                 Timeouts { connect: options.connect_timeout, first_byte: options.first_byte_timeout };
             // Never on the guest's own thread: that may have to wait long for the processor, and on the
             // way there are locks that calls share.
-            let answer = exchange.egress.clone().at_home(exchange.answer(request, timeouts)).await;
+            let egress = exchange.egress.clone();
+            let answer = egress.at_home(Box::pin(exchange.answer(request, timeouts))).await;
             let answer = answer.unwrap_or_else(|cause| Err(Failure::Broken(cause)));
             let response = answer.map_err(|failure| {
                 log.note(format!("fetch: {failure}"));

@@ -201,7 +201,7 @@ mod tests {
 
         cache.sweep(Instant::now() + Duration::from_mins(58));
         assert!(is_kept());
-        cache.sweep(Instant::now() + Duration::from_mins(60));
+        cache.sweep(Instant::now() + Duration::from_hours(1));
         assert!(!is_kept());
     }
 
