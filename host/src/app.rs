@@ -115,8 +115,13 @@ impl App {
             ..EgressSettings::default()
         });
         let sandbox = Sandbox::new(limits(settings), egress.clone())?;
-        let toolkits = Arc::new(Toolkits::open(&settings.data, database.clone(), sandbox).await?);
         let vault = Arc::new(Vault::open(database.clone(), key_source(settings)?).await?);
+        let forget_secrets = {
+            let vault = vault.clone();
+            move || vault.forget_opened()
+        };
+        let toolkits = Toolkits::open(&settings.data, database.clone(), sandbox, forget_secrets).await?;
+        let toolkits = Arc::new(toolkits);
         let user_config = Arc::new(UserConfig::new(database.clone()));
         let invocations = Arc::new(Invocations::open(database.clone(), retention(settings)).await?);
         let dispatch = Arc::new(Dispatch::new(
@@ -235,6 +240,7 @@ fn key_source(settings: &Settings) -> Result<KeySource, SettingsError> {
         }
         MasterKey::Variable(name) => KeySource::Text(settings::variable(name)?),
         MasterKey::Command(line) => KeySource::Command(line.clone()),
+        MasterKey::Nowhere => return Err(SettingsError::MasterKey),
     })
 }
 

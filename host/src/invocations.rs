@@ -26,6 +26,7 @@ use tokio::task::JoinHandle;
 use tracing::error;
 
 use crate::database::Database;
+use crate::tasks::Interrupted;
 pub use reading::{Query, Reading, Scope};
 pub use record::{Conclusion, Outcome, Record};
 pub use retention::RetentionLimits;
@@ -130,8 +131,9 @@ impl Invocations {
         // A writer that has ended already needs no word.
         let _ = self.queue.send(Message::Stop);
         let writer = self.writer.lock().await.take();
-        if let Some(Err(panic)) = OptionFuture::from(writer).await {
-            error!(%panic, "the writer of records panicked");
+        if let Some(Err(error)) = OptionFuture::from(writer).await {
+            let cause = Interrupted::from(error);
+            error!(%cause, "the writer of records did not end by itself");
         }
     }
 

@@ -18,6 +18,7 @@ mod private_file;
 pub mod redaction;
 pub mod sandbox;
 pub mod settings;
+mod tasks;
 pub mod telemetry;
 pub mod toolchain;
 pub mod toolkits;

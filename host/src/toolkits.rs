@@ -9,6 +9,8 @@ mod inspect;
 mod live;
 mod registry;
 mod store;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use tracing::{info, warn};
 
 use crate::database::Database;
 use crate::sandbox::Sandbox;
+use crate::tasks::{Interrupted, to_its_end};
 use artifacts::Artifacts;
 pub use inspect::{Inspected, inspect};
 pub use live::{Live, NotReady, Ready};
@@ -43,6 +46,8 @@ pub struct Toolkits {
     inspecting: Semaphore,
     /// Held while the database and the registry change together.
     changing: Mutex<()>,
+    /// Told whenever a toolkit is gone from the database, with all that belonged to it.
+    removed: Box<dyn Fn() + Send + Sync>,
 }
 
 /// What a deploy did.
@@ -107,6 +112,12 @@ impl From<sqlx::Error> for ToolkitError {
     }
 }
 
+impl From<Interrupted> for ToolkitError {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::Storage(interrupted.to_string())
+    }
+}
+
 impl From<std::io::Error> for ToolkitError {
     fn from(error: std::io::Error) -> Self {
         Self::Storage(error.to_string())
@@ -129,8 +140,14 @@ impl From<Vec<Problem>> for ToolkitError {
 
 impl Toolkits {
     /// Reads what is deployed from the data directory. Machine code is loaded at the first call of
-    /// each toolkit, not here: the start does not grow with the number of toolkits.
-    pub async fn open(directory: &Path, database: Database, sandbox: Sandbox) -> Result<Self, ToolkitError> {
+    /// each toolkit, not here: the start does not grow with the number of toolkits. `removed` is called
+    /// whenever a toolkit was removed.
+    pub async fn open(
+        directory: &Path,
+        database: Database,
+        sandbox: Sandbox,
+        removed: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Self, ToolkitError> {
         let artifacts = Artifacts::open(directory, &sandbox.code_version()).await?;
         let store = Store::new(database);
         let known = store.digests().await?;
@@ -146,6 +163,7 @@ impl Toolkits {
             published: watch::Sender::new(()),
             inspecting: Semaphore::new(1),
             changing: Mutex::new(()),
+            removed: Box::new(removed),
         };
         let registry = Registry::new(toolkits.live_from_store().await?);
         toolkits.registry.store(Arc::new(registry));
@@ -204,7 +222,18 @@ impl Toolkits {
     }
 
     /// Makes an earlier version live again: `version`, or else the one that was live before.
-    pub async fn roll_back(&self, id: &str, version: Option<&str>, by: &str) -> Result<String, ToolkitError> {
+    pub async fn roll_back(
+        self: &Arc<Self>,
+        id: &str,
+        version: Option<&str>,
+        by: &str,
+    ) -> Result<String, ToolkitError> {
+        let (toolkits, version) = (self.clone(), version.map(str::to_owned));
+        let [id, by] = [id, by].map(str::to_owned);
+        to_its_end(async move { toolkits.roll_back_now(&id, version.as_deref(), &by).await }).await?
+    }
+
+    async fn roll_back_now(&self, id: &str, version: Option<&str>, by: &str) -> Result<String, ToolkitError> {
         let _changing = self.changing.lock().await;
         let version = self.store.activate(id, version, by).await?;
         self.publish().await?;
@@ -213,9 +242,16 @@ impl Toolkits {
     }
 
     /// Removes a toolkit with all its versions.
-    pub async fn remove(&self, id: &str, by: &str) -> Result<(), ToolkitError> {
+    pub async fn remove(self: &Arc<Self>, id: &str, by: &str) -> Result<(), ToolkitError> {
+        let toolkits = self.clone();
+        let [id, by] = [id, by].map(str::to_owned);
+        to_its_end(async move { toolkits.remove_now(&id, &by).await }).await?
+    }
+
+    async fn remove_now(&self, id: &str, by: &str) -> Result<(), ToolkitError> {
         let _changing = self.changing.lock().await;
         self.store.remove(id).await?;
+        (self.removed)();
         self.publish().await?;
         // Files last: as long as the database names a version, its files are there.
         self.artifacts.sweep(&self.store.digests().await?).await;

@@ -8,34 +8,40 @@
 //! Invariants:
 //! - the database never holds a value, nor a key that opens one;
 //! - no function here gives a value to anybody but a call of its owner;
-//! - a call sees the secrets as they were when it began.
+//! - a call sees the secrets as they were when it began;
+//! - a change that was begun is ended, with all that follows from it, whether or not anybody waits.
 
 mod master_key;
+mod opened;
+mod rotation;
 mod seal;
 mod store;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
-use moka::future::Cache;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use tokio::sync::{Mutex, RwLock};
+use tokio::sync::Mutex;
 use tracing::{error, info};
 
 use crate::database::Database;
-use crate::redaction::Redactor;
+use crate::redaction;
+use crate::tasks::{Interrupted, to_its_end};
 pub use master_key::{KeySource, MasterKeyError};
+pub use opened::UserSecrets;
+pub use rotation::Rotated;
 
 use master_key::{Creation, MasterKeys};
+use opened::Opened;
 use seal::Place;
-use store::{Row, Store};
+use store::Store;
 
 /// Longest value, in bytes. A key or a certificate fits; a file does not.
 pub const LONGEST: usize = 8 << 10;
@@ -43,12 +49,13 @@ pub const LONGEST: usize = 8 << 10;
 /// sandbox.
 pub const MOST_OF_USER: usize = 64 << 10;
 
+/// Lines that all values of one user may have: each is looked for by itself, in many encodings.
+pub const MOST_LINES_OF_USER: usize = 512;
+
 /// How long the opened secrets of a user who makes no calls stay in memory.
 const IDLE: Duration = Duration::from_mins(5);
-/// What the opened secrets of all users may take in memory, in bytes.
-const OPENED: u64 = 256 << 20;
-/// Records that are rewrapped in one transaction.
-const BATCH: u32 = 500;
+/// How often what has stayed too long is looked for.
+const SWEEP: Duration = Duration::from_mins(1);
 
 /// Sealed secrets, and whoever's secrets are open at the moment.
 pub struct Vault {
@@ -56,43 +63,24 @@ pub struct Vault {
     source: KeySource,
     /// Grows while the process lives: a record that was read just before a rotation still opens.
     keys: ArcSwap<MasterKeys>,
-    /// By user. Of calls that begin at once, one opens and the others wait for it.
-    opened: Cache<String, Arc<UserSecrets>>,
-    /// Held for reading while records are opened, for writing while they change: what is open is never
-    /// older than the last change.
-    changing: RwLock<()>,
+    opened: Opened,
     /// Held while a value is sealed or the keys change: none is sealed with a key on its way out.
     sealing: Mutex<()>,
 }
 
-/// All secrets of one user, open.
-#[derive(Default)]
-pub struct UserSecrets {
-    values: HashMap<(String, String), SecretString>,
-    redactor: Redactor,
-}
-
-/// A declared name, for a person: never the value.
+/// A name that is declared or has a value, for a person: never the value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretStatus {
     /// As declared.
     pub name: String,
+    /// Whether the toolkit still declares it, and so can read it.
+    pub declared: bool,
     /// Whether it has a value.
     pub set: bool,
     /// When it was set: RFC 3339, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
-}
-
-/// What a rotation did.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Rotated {
-    /// Name of the master key that seals from now on.
-    pub master_key: String,
-    /// How many records were wrapped anew.
-    pub rewrapped: u64,
 }
 
 /// Why the vault did not do what it was asked to.
@@ -139,6 +127,12 @@ impl From<sqlx::Error> for VaultError {
     }
 }
 
+impl From<Interrupted> for VaultError {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::Storage(interrupted.to_string())
+    }
+}
+
 impl From<VaultError> for OpenError {
     fn from(error: VaultError) -> Self {
         Self::Storage(error.to_string())
@@ -161,17 +155,11 @@ impl Vault {
         if let Some((name, records)) = used.into_iter().find(|(name, _)| keys.named(name).is_none()) {
             return Err(OpenError::KeyMissing { name, records });
         }
-        let opened = Cache::builder()
-            .max_capacity(OPENED)
-            .weigher(|_, secrets: &Arc<UserSecrets>| secrets.memory())
-            .time_to_idle(IDLE)
-            .build();
         let vault = Self {
             store,
             source,
             keys: ArcSwap::from_pointee(keys),
-            opened,
-            changing: RwLock::default(),
+            opened: Opened::new(IDLE, SWEEP),
             sealing: Mutex::default(),
         };
         vault.finish_rotation().await?;
@@ -180,177 +168,118 @@ impl Vault {
 
     /// The secrets of a user, opened at the first call and remembered for a while.
     pub async fn of_user(&self, user: &str) -> Result<Arc<UserSecrets>, VaultError> {
-        if let Some(opened) = self.opened.get(user).await {
-            return Ok(opened);
-        }
-        let _unchanged = self.changing.read().await;
-        let opened = self.opened.try_get_with_by_ref(user, self.read(user)).await;
+        let opened = self.opened.get_or(user, || self.read(user)).await;
         opened.map_err(|error: Arc<VaultError>| VaultError::Storage(error.to_string()))
     }
 
-    async fn read(&self, user: &str) -> Result<Arc<UserSecrets>, VaultError> {
+    async fn read(&self, user: &str) -> Result<UserSecrets, VaultError> {
         let rows = self.store.of_user(user).await?;
         if rows.is_empty() {
-            return Ok(Arc::default());
+            return Ok(UserSecrets::default());
         }
         // Loaded after the records: whichever key wraps one of them is among these.
         let keys = self.keys.load_full();
         // Many large secrets take their time to be prepared for redaction.
-        let open = tokio::task::spawn_blocking(move || UserSecrets::open(rows, &keys)).await;
-        open.map_err(|panic| VaultError::Storage(panic.to_string()))?.map(Arc::new)
+        let open = tokio::task::spawn_blocking(move || UserSecrets::open(rows, &keys));
+        open.await.map_err(Interrupted::from)?
     }
 
     /// Seals a value for one toolkit of one user. Whoever calls has checked that the name is declared.
     pub async fn set(
-        &self,
+        self: &Arc<Self>,
         user: &str,
         toolkit: &str,
         name: &str,
         value: &SecretString,
     ) -> Result<(), VaultError> {
         check(value)?;
-        let place = Place { user, toolkit, name };
+        let (vault, value) = (self.clone(), value.clone());
+        let [user, toolkit, name] = [user, toolkit, name].map(str::to_owned);
+        let change =
+            async move { vault.set_now(Place { user: &user, toolkit: &toolkit, name: &name }, &value).await };
+        to_its_end(change).await?
+    }
+
+    async fn set_now(&self, place: Place<'_>, value: &SecretString) -> Result<(), VaultError> {
+        let Place { user, toolkit, name } = place;
         let _sealing = self.sealing.lock().await;
-        let others = self.of_user(user).await?.size_without(toolkit, name);
-        if others + value.expose_secret().len() > MOST_OF_USER {
-            let detail = format!("all secrets of one user together may take {MOST_OF_USER} bytes");
-            return Err(VaultError::Refused(detail));
-        }
+        self.check_share(place, value).await?;
         let keys = self.keys.load_full();
         let sealed = seal::seal(keys.current(), place, value);
-        {
-            let _changing = self.changing.write().await;
-            self.store.put(place, keys.current().name(), sealed).await?;
-            self.opened.invalidate(user).await;
-        }
+        self.store.put(place, keys.current().name(), sealed).await?;
+        self.opened.forget(user).await;
         info!(%user, toolkit.id = %toolkit, %name, "set a secret");
         Ok(())
     }
 
-    /// Removes a value; says whether there was one.
-    pub async fn unset(&self, user: &str, toolkit: &str, name: &str) -> Result<bool, VaultError> {
-        let _changing = self.changing.write().await;
-        let deleted = self.store.delete(Place { user, toolkit, name }).await?;
-        self.opened.invalidate(user).await;
-        info!(%user, toolkit.id = %toolkit, %name, "removed a secret");
-        Ok(deleted)
+    /// Refuses a value that would give its user more than a share. A record that does not open counts
+    /// by its size, so that setting it again is a way out.
+    async fn check_share(&self, place: Place<'_>, value: &SecretString) -> Result<(), VaultError> {
+        let measure = |value: &SecretString| {
+            (value.expose_secret().len(), redaction::lines_to_find(value.expose_secret()))
+        };
+        let (mut bytes, mut lines) = measure(value);
+        let rows = self.store.of_user(place.user).await?;
+        let keys = self.keys.load_full();
+        for row in rows.iter().filter(|row| row.place() != place) {
+            let (more_bytes, more_lines) =
+                row.open(&keys).map_or((row.sealed.value.len(), 0), |other| measure(&other));
+            bytes += more_bytes;
+            lines += more_lines;
+        }
+        let refused =
+            |what: String| Err(VaultError::Refused(format!("all secrets of one user together may {what}")));
+        if bytes > MOST_OF_USER {
+            return refused(format!("take {MOST_OF_USER} bytes"));
+        }
+        if lines > MOST_LINES_OF_USER {
+            return refused(format!("have {MOST_LINES_OF_USER} lines; this would make {lines}"));
+        }
+        Ok(())
     }
 
-    /// Says which of the `declared` names have a value.
+    /// Removes a value, declared or not; says whether there was one.
+    pub async fn unset(self: &Arc<Self>, user: &str, toolkit: &str, name: &str) -> Result<bool, VaultError> {
+        let vault = self.clone();
+        let [user, toolkit, name] = [user, toolkit, name].map(str::to_owned);
+        let change = async move {
+            let place = Place { user: &user, toolkit: &toolkit, name: &name };
+            let deleted = vault.store.delete(place).await?;
+            vault.opened.forget(&user).await;
+            if deleted {
+                info!(%user, toolkit.id = %toolkit, %name, "removed a secret");
+            }
+            Ok(deleted)
+        };
+        to_its_end(change).await?
+    }
+
+    /// Says which of the `declared` names have a value, and which others still do.
     pub async fn list(
         &self,
         user: &str,
         toolkit: &str,
         declared: &[String],
     ) -> Result<Vec<SecretStatus>, VaultError> {
-        let known: HashMap<_, _> = self.store.names(user, toolkit).await?.into_iter().collect();
+        let mut known: BTreeMap<_, _> = self.store.names(user, toolkit).await?.into_iter().collect();
+        let shown = |at| Timestamp::from_millisecond(at).unwrap_or_default().to_string();
         let status = |name: &String| {
-            let updated_at = known.get(name).copied();
-            let shown = |at| Timestamp::from_millisecond(at).unwrap_or_default().to_string();
-            SecretStatus { name: name.clone(), set: updated_at.is_some(), updated_at: updated_at.map(shown) }
+            let updated_at = known.remove(name).map(shown);
+            SecretStatus { name: name.clone(), declared: true, set: updated_at.is_some(), updated_at }
         };
-        Ok(declared.iter().map(status).collect())
+        let mut list: Vec<_> = declared.iter().map(status).collect();
+        list.extend(known.into_iter().map(|(name, at)| SecretStatus {
+            name,
+            declared: false,
+            set: true,
+            updated_at: Some(shown(at)),
+        }));
+        Ok(list)
     }
 
     /// Forgets what is open: the records of a toolkit have gone with it.
-    pub async fn forget_opened(&self) {
-        let _changing = self.changing.write().await;
-        self.opened.invalidate_all();
-    }
-
-    /// Wraps every record with a new master key. Where the keys are in a file, the new one is made here
-    /// and the old ones go; elsewhere the new one is the first of those that the operator gave.
-    pub async fn rotate(&self) -> Result<Rotated, VaultError> {
-        let _sealing = self.sealing.lock().await;
-        let failed = |error: MasterKeyError| VaultError::Storage(error.to_string());
-        if let KeySource::File(path) = &self.source {
-            let keys = self.keys.load().with_new();
-            // Both keys are in the file before the first record is under the new one.
-            keys.save(path).map_err(failed)?;
-            self.keys.store(Arc::new(keys));
-        }
-        let rewrapped = self.rewrap_all().await?;
-        if let KeySource::File(path) = &self.source {
-            self.keys.load().only_current().save(path).map_err(failed)?;
-        }
-        let master_key = self.keys.load().current().name().to_owned();
-        info!(%master_key, rewrapped, "rotated the master key");
-        Ok(Rotated { master_key, rewrapped })
-    }
-
-    /// Ends what a crash has interrupted: a file with more than one key is a rotation half done.
-    async fn finish_rotation(&self) -> Result<(), OpenError> {
-        let KeySource::File(path) = &self.source else { return Ok(()) };
-        if self.keys.load().are_several() {
-            let rewrapped = self.rewrap_all().await?;
-            self.keys.load().only_current().save(path)?;
-            info!(rewrapped, "finished the rotation of the master key");
-        }
-        Ok(())
-    }
-
-    async fn rewrap_all(&self) -> Result<u64, VaultError> {
-        let keys = self.keys.load_full();
-        let current = keys.current();
-        let mut rewrapped = 0;
-        loop {
-            let rows = self.store.not_under(current.name(), BATCH).await?;
-            if rows.is_empty() {
-                return Ok(rewrapped);
-            }
-            let wrap = |row: Row| {
-                let old = keys.named(&row.master_key).ok_or(seal::Broken);
-                let wrapped =
-                    old.and_then(|old| seal::rewrap(old, current, row.place(), &row.sealed.wrapped_key));
-                let wrapped_key = wrapped.map_err(|_| broken_at(row.place()))?;
-                Ok::<_, VaultError>((row, wrapped_key))
-            };
-            let wrapped: Vec<_> = rows.into_iter().map(wrap).collect::<Result<_, _>>()?;
-            self.store.rewrap(&wrapped, current.name()).await?;
-            rewrapped += wrapped.len() as u64;
-        }
-    }
-}
-
-impl UserSecrets {
-    fn open(rows: Vec<Row>, keys: &MasterKeys) -> Result<Self, VaultError> {
-        let mut values = HashMap::with_capacity(rows.len());
-        for row in rows {
-            let key = keys.named(&row.master_key).ok_or(seal::Broken);
-            let value = key.and_then(|key| seal::open(key, row.place(), &row.sealed));
-            let value = value.map_err(|_| broken_at(row.place()))?;
-            values.insert((row.toolkit_id, row.name), value);
-        }
-        Ok(Self::of(values))
-    }
-
-    /// Takes values that are open already, by toolkit and name.
-    pub fn of(values: HashMap<(String, String), SecretString>) -> Self {
-        let redactor = Redactor::new(values.values());
-        Self { values, redactor }
-    }
-
-    /// The value of a name, for a call of that toolkit.
-    pub fn get(&self, toolkit: &str, name: &str) -> Option<&SecretString> {
-        self.values.get(&(toolkit.to_owned(), name.to_owned()))
-    }
-
-    /// Removes every one of these values from text.
-    pub fn redactor(&self) -> &Redactor {
-        &self.redactor
-    }
-
-    fn size_without(&self, toolkit: &str, name: &str) -> usize {
-        let others =
-            self.values.iter().filter(|((of, named), _)| (of.as_str(), named.as_str()) != (toolkit, name));
-        others.map(|(_, value)| value.expose_secret().len()).sum()
-    }
-
-    /// What they take in memory, in bytes.
-    fn memory(&self) -> u32 {
-        const OVERHEAD: usize = 256;
-        let values: usize = self.values.values().map(|value| value.expose_secret().len() + OVERHEAD).sum();
-        u32::try_from(OVERHEAD + values + self.redactor.memory()).unwrap_or(u32::MAX)
+    pub fn forget_opened(&self) {
+        self.opened.forget_all();
     }
 }
 

@@ -16,6 +16,7 @@ use super::toolkit::{print_deployed, read, upload};
 use crate::app::App;
 use crate::local_mode;
 use crate::settings::{Settings, Sources};
+use crate::tasks::Interrupted;
 use crate::telemetry;
 use crate::toolchain::{self, BuildOptions};
 
@@ -65,7 +66,7 @@ impl Demo {
         }
 
         print_connections(&connection, &settings.data);
-        serving.await.map_err(|panic| CliError::new(panic.to_string()))
+        serving.await.map_err(|error| CliError::new(Interrupted::from(error).to_string()))
     }
 }
 

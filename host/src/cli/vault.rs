@@ -37,9 +37,17 @@ impl Vault {
 impl Rotate {
     async fn run(self) -> Result<(), CliError> {
         let client = self.connection.open().await?;
-        let Rotated { master_key, rewrapped } =
+        let Rotated { master_key, rewrapped, broken, hint } =
             client.send(Method::POST, "/vault/rotate", "application/json", "").await?;
         println!("The master key is {master_key} now; secrets wrapped anew: {rewrapped}.");
+        if broken > 0 {
+            eprintln!(
+                "warning: {broken} secrets do not open; they stay as they are, and so does their key (the server's log names them)"
+            );
+        }
+        if let Some(hint) = hint {
+            eprintln!("hint: {hint}");
+        }
         Ok(())
     }
 }

@@ -10,6 +10,7 @@ use super::ToolkitError;
 use super::artifacts::write_code;
 use crate::capabilities::Grants;
 use crate::sandbox::{DescribeError, Imports, Sandbox};
+use crate::tasks::Interrupted;
 
 /// A component that keeps every rule.
 pub struct Inspected {
@@ -96,8 +97,7 @@ fn judge(
 async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolkitError> + Send + 'static,
 ) -> Result<T, ToolkitError> {
-    let done = tokio::task::spawn_blocking(work);
-    done.await.map_err(|panic| ToolkitError::Storage(format!("inspecting a component: {panic}")))?
+    tokio::task::spawn_blocking(work).await.map_err(Interrupted::from)?
 }
 
 fn problem(path: &str, message: impl Into<String>) -> Problem {

@@ -11,6 +11,7 @@ use tracing::warn;
 use super::artifacts::Artifacts;
 use crate::capabilities::Grants;
 use crate::sandbox::{LoadError, Loaded, Sandbox};
+use crate::tasks::Interrupted;
 
 /// A version that is live.
 pub struct Live {
@@ -80,7 +81,8 @@ impl Live {
             let tools = definition.tools.iter().map(schemas).collect::<Result<_, _>>().map_err(NotReady)?;
             Ok(Ready { code, tools })
         };
-        tokio::task::spawn_blocking(load).await.unwrap_or_else(|panic| Err(NotReady(panic.to_string())))
+        let loaded = tokio::task::spawn_blocking(load).await;
+        loaded.map_err(|error| NotReady(Interrupted::from(error).to_string()))?
     }
 }
 

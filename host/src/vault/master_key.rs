@@ -1,5 +1,6 @@
 //! The keys that wrap the records' own keys, and where they come from.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -136,9 +137,10 @@ impl MasterKeys {
         Self { keys: keys.collect() }
     }
 
-    /// The key that seals, alone.
-    pub(super) fn only_current(&self) -> Self {
-        Self { keys: vec![self.current().clone()] }
+    /// The key that seals, and those that are still `used`.
+    pub(super) fn only_current_and(&self, used: &HashSet<String>) -> Self {
+        let is_needed = |key: &&MasterKey| key.name == self.current().name || used.contains(&key.name);
+        Self { keys: self.keys.iter().filter(is_needed).cloned().collect() }
     }
 
     /// Replaces the file.

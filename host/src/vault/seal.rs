@@ -18,7 +18,7 @@ pub(super) const KEY_LENGTH: usize = 32;
 pub(super) type Key = Zeroizing<[u8; KEY_LENGTH]>;
 
 /// Whose record it is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place<'a> {
     pub(super) user: &'a str,
     pub(super) toolkit: &'a str,

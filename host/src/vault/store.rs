@@ -1,9 +1,11 @@
 //! All SQL about secrets.
 
 use jiff::Timestamp;
+use secrecy::SecretString;
 use sqlx::FromRow;
 
-use super::seal::{Place, Sealed};
+use super::master_key::MasterKeys;
+use super::seal::{self, Broken, Place, Sealed};
 use crate::database::Database;
 
 /// The table of sealed values.
@@ -24,6 +26,10 @@ pub(super) struct Row {
 impl Row {
     pub(super) fn place(&self) -> Place<'_> {
         Place { user: &self.user_id, toolkit: &self.toolkit_id, name: &self.name }
+    }
+
+    pub(super) fn open(&self, keys: &MasterKeys) -> Result<SecretString, Broken> {
+        seal::open(keys.named(&self.master_key).ok_or(Broken)?, self.place(), &self.sealed)
     }
 }
 
@@ -89,17 +95,29 @@ impl Store {
             .await
     }
 
-    /// Up to `most` records that another key than `current` wraps.
-    pub(super) async fn not_under(&self, current: &str, most: u32) -> sqlx::Result<Vec<Row>> {
-        sqlx::query_as("SELECT * FROM secrets WHERE master_key <> ? LIMIT ?")
-            .bind(current)
-            .bind(most)
-            .fetch_all(&self.0.readers)
-            .await
+    /// Up to `most` records behind `after` that another key than `current` wraps, by place.
+    pub(super) async fn not_under(
+        &self,
+        current: &str,
+        after: Place<'_>,
+        most: u32,
+    ) -> sqlx::Result<Vec<Row>> {
+        sqlx::query_as(
+            "SELECT * FROM secrets
+             WHERE master_key <> ? AND (user_id, toolkit_id, name) > (?, ?, ?)
+             ORDER BY user_id, toolkit_id, name LIMIT ?",
+        )
+        .bind(current)
+        .bind(after.user)
+        .bind(after.toolkit)
+        .bind(after.name)
+        .bind(most)
+        .fetch_all(&self.0.readers)
+        .await
     }
 
     /// Replaces the wrapping of records, all or none. A value that was written meanwhile stays.
-    pub(super) async fn rewrap(&self, rewrapped: &[(Row, Vec<u8>)], current: &str) -> sqlx::Result<()> {
+    pub(super) async fn rewrap(&self, rewrapped: &[(&Row, Vec<u8>)], current: &str) -> sqlx::Result<()> {
         let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
         for (row, wrapped_key) in rewrapped {
             sqlx::query(

@@ -4,6 +4,7 @@ use std::path::Path;
 use secrecy::ExposeSecret;
 
 use super::*;
+use crate::tasks::tests::abandon_after;
 
 async fn database(folder: &Path) -> Database {
     let database = Database::open(&folder.join("kitbag.sqlite")).await.expect("a database");
@@ -24,8 +25,8 @@ fn key_file(folder: &Path) -> KeySource {
     KeySource::File(folder.join("master-key"))
 }
 
-async fn vault(folder: &Path) -> Vault {
-    Vault::open(database(folder).await, key_file(folder)).await.expect("the vault opens")
+async fn vault(folder: &Path) -> Arc<Vault> {
+    Arc::new(Vault::open(database(folder).await, key_file(folder)).await.expect("the vault opens"))
 }
 
 impl Vault {
@@ -89,7 +90,7 @@ async fn a_changed_or_removed_value_is_gone_at_the_next_call() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_value_that_is_read_while_it_changes_is_never_remembered_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
-    let vault = Arc::new(vault(folder.path()).await);
+    let vault = vault(folder.path()).await;
     let reader = vault.clone();
     let reading = tokio::spawn(async move {
         loop {
@@ -114,12 +115,14 @@ async fn a_list_says_what_is_set_and_no_value() {
     let vault = vault(folder.path()).await;
     vault.set("ana", "books", "API_KEY", &"s3cr3t-value".into()).await.unwrap();
 
+    vault.set("ana", "books", "UNDECLARED", &"s3cr3t-value".into()).await.unwrap();
+
     let declared = ["API_KEY".to_owned(), "OTHER".to_owned()];
     let list = vault.list("ana", "books", &declared).await.unwrap();
 
     assert_eq!(
-        list.iter().map(|it| (it.name.as_str(), it.set)).collect::<Vec<_>>(),
-        [("API_KEY", true), ("OTHER", false)]
+        list.iter().map(|it| (it.name.as_str(), it.declared, it.set)).collect::<Vec<_>>(),
+        [("API_KEY", true, true), ("OTHER", true, false), ("UNDECLARED", false, true)]
     );
     assert!(!serde_json::to_string(&list).unwrap().contains("s3cr3t"));
 }
@@ -144,6 +147,49 @@ async fn a_value_that_is_no_secret_is_refused_without_being_quoted() {
 }
 
 #[tokio::test]
+async fn the_lines_of_all_values_of_a_user_are_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = vault(folder.path()).await;
+    let lines = |count: usize| "longer than six\n".repeat(count);
+
+    // The value itself is looked for as well.
+    vault.set("ana", "books", "KEY", &lines(MOST_LINES_OF_USER - 1).into()).await.unwrap();
+    let refused = vault.set("ana", "films", "KEY", &"one too many".into()).await.unwrap_err();
+
+    assert!(matches!(&refused, VaultError::Refused(why) if why.contains("512 lines")), "{refused}");
+    vault.set("ana", "films", "KEY", &"short".into()).await.unwrap();
+    vault.set("ana", "books", "KEY", &"in its place".into()).await.unwrap();
+    vault.set("ana", "films", "KEY", &"one more".into()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_change_that_nobody_waits_for_is_not_left_half_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = vault(folder.path()).await;
+    let stored = async || vault.store.names("ana", "books").await.unwrap().len();
+    let agrees = async || {
+        // The database is first, and what is open follows.
+        for _ in 0..200 {
+            if usize::from(vault.value("ana", "books", "API_KEY").await.is_some()) == stored().await {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        false
+    };
+
+    for times in 0..40 {
+        vault.value("ana", "books", "API_KEY").await;
+        abandon_after(times, vault.set("ana", "books", "API_KEY", &"s3cr3t-value".into())).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        assert!(agrees().await, "set, dropped after {times} polls");
+        abandon_after(times, vault.unset("ana", "books", "API_KEY")).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        assert!(agrees().await, "unset, dropped after {times} polls");
+    }
+}
+
+#[tokio::test]
 async fn a_toolkit_takes_its_secrets_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let vault = vault(folder.path()).await;
@@ -154,7 +200,7 @@ async fn a_toolkit_takes_its_secrets_with_it() {
         .execute(&vault.store.database().writer)
         .await
         .unwrap();
-    vault.forget_opened().await;
+    vault.forget_opened();
 
     assert_eq!(vault.value("ana", "books", "API_KEY").await, None);
     let late = vault.set("ana", "books", "API_KEY", &"s3cr3t-value".into()).await;
@@ -171,6 +217,8 @@ async fn a_record_that_was_moved_or_changed_stops_its_users_calls() {
     sqlx::query(steal).execute(&vault.store.database().writer).await.unwrap();
 
     assert!(vault.of_user("eve").await.is_err());
+    vault.set("eve", "books", "API_KEY", &"a value of eve's own".into()).await.unwrap();
+    assert_eq!(vault.value("eve", "books", "API_KEY").await.as_deref(), Some("a value of eve's own"));
     assert_eq!(vault.value("ana", "books", "API_KEY").await.as_deref(), Some("s3cr3t-value"));
 }
 
@@ -196,6 +244,53 @@ async fn a_rotation_leaves_every_value_and_takes_the_old_key_away() {
     assert_eq!(after.value("ana", "books", "KEY_2").await.as_deref(), Some("value-2"));
     let with_old_key = Vault::open(database(folder.path()).await, KeySource::Text(old_key.into())).await;
     assert!(matches!(with_old_key.err(), Some(OpenError::KeyMissing { records: 3, .. })));
+}
+
+#[tokio::test]
+async fn a_broken_record_keeps_its_key_and_stops_neither_a_rotation_nor_a_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = vault(folder.path()).await;
+    for toolkit in ["books", "films"] {
+        before.set("ana", toolkit, "KEY", &"s3cr3t-value".into()).await.unwrap();
+    }
+    let break_one = "UPDATE secrets SET wrapped_key = x'00' WHERE toolkit_id = 'books'";
+    sqlx::query(break_one).execute(&before.store.database().writer).await.unwrap();
+    let keys = || fs::read_to_string(folder.path().join("master-key")).unwrap().lines().count();
+
+    let first = before.rotate().await.unwrap();
+    let second = before.rotate().await.unwrap();
+
+    assert_eq!((first.rewrapped, first.broken), (1, 1));
+    assert_eq!((second.rewrapped, second.broken), (1, 1));
+    // The new one, and the one that the broken record waits for: no other.
+    assert_eq!(keys(), 2);
+    drop(before);
+    let after = vault(folder.path()).await;
+    // Her calls wait until she has mended it.
+    assert!(after.of_user("ana").await.is_err());
+    after.unset("ana", "books", "KEY").await.unwrap();
+    assert_eq!(after.value("ana", "films", "KEY").await.as_deref(), Some("s3cr3t-value"));
+    drop(after);
+    vault(folder.path()).await;
+    assert_eq!(keys(), 1);
+}
+
+#[tokio::test]
+async fn a_rotation_without_a_second_key_says_what_is_left_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let [old, new] = [[1_u8; 32], [2; 32]].map(hex::encode);
+    let open = async |keys: &str| {
+        let source = KeySource::Text(keys.into());
+        Arc::new(Vault::open(database(folder.path()).await, source).await.unwrap())
+    };
+    let before = open(&old).await;
+    before.set("ana", "books", "KEY", &"s3cr3t-value".into()).await.unwrap();
+
+    let alone = before.rotate().await.unwrap();
+    let with_both = open(&format!("{new} {old}")).await.rotate().await.unwrap();
+
+    assert!(alone.hint.is_some_and(|hint| hint.contains("one master key only")));
+    assert_eq!((with_both.rewrapped, with_both.hint), (1, None));
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::Shared;
 use super::error::WebError;
 use crate::identity::Caller;
+use crate::tasks::to_its_end;
 use crate::toolkits::{Deployed, Live, ToolkitError, ToolkitRecord};
 
 /// One line of the listing.
@@ -45,10 +46,7 @@ pub(super) async fn deploy(
     let deploy = async move {
         shared.toolkits.deploy(body.into_data_stream(), shared.component_size, &caller.user_id).await
     };
-    let deployed = tokio::spawn(deploy).await.map_err(|panic| {
-        tracing::error!(%panic, "deploy panicked");
-        WebError::new(StatusCode::INTERNAL_SERVER_ERROR, "The deploy failed.")
-    })??;
+    let deployed = to_its_end(deploy).await.map_err(ToolkitError::from)??;
     Ok((StatusCode::CREATED, Json(deployed)))
 }
 
@@ -127,8 +125,6 @@ pub(super) async fn remove(
 ) -> Result<StatusCode, WebError> {
     require_operator(&shared, &caller)?;
     shared.toolkits.remove(&id, &caller.user_id).await?;
-    // Its secrets went with it.
-    shared.vault.forget_opened().await;
     Ok(StatusCode::NO_CONTENT)
 }
 

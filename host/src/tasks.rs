@@ -1,0 +1,72 @@
+//! Work in tasks of its own: what goes on when nobody waits for it any more.
+
+use std::future::{Future, pending};
+use std::panic::resume_unwind;
+
+use thiserror::Error;
+use tokio::task::{JoinError, spawn_blocking};
+
+/// A task that did not come to its end. Tokio's own words for it quote the panic's message, which may
+/// hold what the code was working on; these never do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(crate) enum Interrupted {
+    #[error("a task panicked")]
+    Panicked,
+    #[error("a task was cancelled")]
+    Cancelled,
+}
+
+impl From<JoinError> for Interrupted {
+    fn from(error: JoinError) -> Self {
+        if error.is_panic() { Self::Panicked } else { Self::Cancelled }
+    }
+}
+
+/// Runs `work` to its end, also when the returned future is dropped before: a client that goes away
+/// must not part a change from what follows it.
+pub(crate) async fn to_its_end<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, Interrupted> {
+    Ok(tokio::spawn(work).await?)
+}
+
+/// Computes off the threads that serve requests. A panic goes on in the caller.
+pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            // The runtime is on its way out, and this future with it.
+            Err(_cancelled) => pending().await,
+        },
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::pin::pin;
+    use std::time::Duration;
+
+    use futures::poll;
+
+    use super::*;
+
+    /// Polls `work` `times` times, and then drops it.
+    pub(crate) async fn abandon_after(times: usize, work: impl Future) {
+        let mut work = pin!(work);
+        for _ in 0..times {
+            if poll!(&mut work).is_ready() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_micros(100)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_reported_without_its_message() {
+        let interrupted = to_its_end(async { panic!("hunter{}", 2) }).await.map(|()| "no panic");
+
+        assert_eq!(interrupted, Err(Interrupted::Panicked));
+        assert!(!interrupted.unwrap_err().to_string().contains("hunter2"));
+    }
+}

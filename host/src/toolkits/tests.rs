@@ -1,0 +1,114 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+use crate::capabilities::fetch::FetchLimits;
+use crate::egress::{Egress, EgressSettings};
+use crate::sandbox::Limits;
+use crate::tasks::tests::abandon_after;
+
+/// Opens toolkits of which `books` is live in version 2.0.0, and was in 1.0.0; their components are
+/// nowhere. Counts removals.
+pub(crate) async fn books(folder: &Path) -> (Database, Arc<Toolkits>, Arc<AtomicUsize>) {
+    let database = Database::open(&folder.join("kitbag.sqlite")).await.expect("a database");
+    insert_books(&database).await;
+    let removals = Arc::new(AtomicUsize::new(0));
+    let counter = removals.clone();
+    let removed = move || {
+        counter.fetch_add(1, Ordering::SeqCst);
+    };
+    let toolkits = Toolkits::open(folder, database.clone(), sandbox(), removed).await.expect("they open");
+    (database, Arc::new(toolkits), removals)
+}
+
+async fn insert_books(database: &Database) {
+    let manifest = |version: &str| {
+        json!({
+            "id": "books", "name": "Books", "description": "Finds books.", "icon": "book",
+            "version": version, "visibility": "shared",
+            "tools": [{ "name": "find", "description": "Finds one.", "inputSchema": { "type": "object" } }],
+        })
+        .to_string()
+    };
+    let mut transaction = database.writer.begin().await.expect("a transaction");
+    for version in ["1.0.0", "2.0.0"] {
+        sqlx::query("INSERT INTO toolkit_versions VALUES ('books', ?, ?, 1, ?, '{}', 'ana', 0)")
+            .bind(version)
+            .bind(version)
+            .bind(manifest(version))
+            .execute(&mut *transaction)
+            .await
+            .expect("a version");
+    }
+    sqlx::raw_sql(
+        "INSERT INTO toolkits VALUES ('books', 'ana', '2.0.0');
+         INSERT INTO toolkit_activations (toolkit_id, version, activated_by, activated_at)
+             VALUES ('books', '1.0.0', 'ana', 0), ('books', '2.0.0', 'ana', 1)",
+    )
+    .execute(&mut *transaction)
+    .await
+    .expect("rows");
+    transaction.commit().await.expect("they refer to each other");
+}
+
+fn sandbox() -> Sandbox {
+    let fetch = FetchLimits { in_flight: 1, requests: 1, request_body: 1 << 10, response_body: 1 << 10 };
+    let limits = Limits {
+        call_time: Duration::from_secs(1),
+        memory: 1 << 20,
+        table_elements: 100,
+        resources: 10,
+        result: 1 << 10,
+        log: 1 << 10,
+        instances: 1,
+        fetch,
+    };
+    Sandbox::new(limits, Egress::new(EgressSettings::default())).expect("an engine")
+}
+
+/// The live version, as calls see it and as the database has it, once the two agree.
+async fn agreed(database: &Database, toolkits: &Toolkits) -> Option<String> {
+    for _ in 0..200 {
+        let stored: Option<String> =
+            sqlx::query_scalar("SELECT live_version FROM toolkits WHERE id = 'books'")
+                .fetch_optional(&database.readers)
+                .await
+                .expect("the database answers");
+        if stored == toolkits.registry().get("books").map(|live| live.definition.version.clone()) {
+            return stored;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("the database and the registry do not agree")
+}
+
+#[tokio::test]
+async fn a_removal_that_nobody_waits_for_is_not_left_half_done() {
+    for polls in 1..30 {
+        let folder = tempfile::tempdir().expect("a scratch directory");
+        let (database, toolkits, removals) = books(folder.path()).await;
+
+        abandon_after(polls, toolkits.remove("books", "ana")).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+
+        assert_eq!(agreed(&database, &toolkits).await, None, "dropped after {polls} polls");
+        assert_eq!(removals.load(Ordering::SeqCst), 1, "dropped after {polls} polls");
+    }
+}
+
+#[tokio::test]
+async fn a_roll_back_that_nobody_waits_for_is_not_left_half_done() {
+    let folder = tempfile::tempdir().expect("a scratch directory");
+    let (database, toolkits, removals) = books(folder.path()).await;
+    for polls in 1..30 {
+        let wanted = if polls % 2 == 0 { "2.0.0" } else { "1.0.0" };
+
+        abandon_after(polls, toolkits.roll_back("books", Some(wanted), "ana")).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+
+        assert_eq!(agreed(&database, &toolkits).await.as_deref(), Some(wanted), "after {polls} polls");
+    }
+    assert_eq!(removals.load(Ordering::SeqCst), 0);
+}

@@ -1,0 +1,213 @@
+//! Secrets of users that are open at the moment.
+//!
+//! Invariant: what was read before a change is not handed out after it. Whatever is opened bears the
+//! generation that its user had before it was read, and a change that is committed begins another.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use moka::future::Cache;
+use secrecy::{ExposeSecret, SecretString};
+use tokio::time::sleep;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::master_key::MasterKeys;
+use super::store::Row;
+use super::{VaultError, broken_at, seal};
+use crate::redaction::Redactor;
+
+/// What the opened secrets of all users may take in memory, in bytes.
+const MEMORY: u64 = 256 << 20;
+/// Users share generations: where two meet, a change of one has the other's secrets opened again.
+const GENERATIONS: usize = 1024;
+
+/// All secrets of one user, open.
+#[derive(Default)]
+pub struct UserSecrets {
+    values: HashMap<(String, String), SecretString>,
+    redactor: Redactor,
+}
+
+/// Whoever's secrets are open.
+pub(super) struct Opened {
+    /// By user. Of calls that begin at once, one opens and the others wait for it.
+    cache: Cache<String, Known>,
+    generations: Box<[AtomicU64]>,
+    hasher: RandomState,
+    /// Ends the sweeping.
+    _sweeping: DropGuard,
+}
+
+#[derive(Clone)]
+struct Known {
+    generation: u64,
+    secrets: Arc<UserSecrets>,
+}
+
+impl Opened {
+    /// Remembers what nobody uses for `idle`, and up to `sweep` longer.
+    pub(super) fn new(idle: Duration, sweep: Duration) -> Self {
+        let cache: Cache<String, Known> = Cache::builder()
+            .max_capacity(MEMORY)
+            .weigher(|_, known: &Known| known.secrets.memory())
+            .time_to_idle(idle)
+            .build();
+        let stopped = CancellationToken::new();
+        // The cache has no thread of its own: on a server without calls, what has expired would stay.
+        let (swept, until) = (cache.clone(), stopped.clone());
+        let sweeping = async move {
+            loop {
+                sleep(sweep).await;
+                swept.run_pending_tasks().await;
+            }
+        };
+        tokio::spawn(async move { until.run_until_cancelled(sweeping).await });
+        Self {
+            cache,
+            generations: (0..GENERATIONS).map(|_| AtomicU64::new(0)).collect(),
+            hasher: RandomState::new(),
+            _sweeping: stopped.drop_guard(),
+        }
+    }
+
+    /// What is open of a user, or else what `open` reads; never what was read before a change that had
+    /// ended when this began.
+    pub(super) async fn get_or<Opening>(
+        &self,
+        user: &str,
+        open: impl Fn() -> Opening,
+    ) -> Result<Arc<UserSecrets>, Arc<VaultError>>
+    where
+        Opening: Future<Output = Result<UserSecrets, VaultError>>,
+    {
+        let wanted = self.generation(user).load(Ordering::SeqCst);
+        loop {
+            let opening = async {
+                let generation = self.generation(user).load(Ordering::SeqCst);
+                Ok(Known { generation, secrets: Arc::new(open().await?) })
+            };
+            let known = self.cache.try_get_with_by_ref(user, opening).await?;
+            if known.generation >= wanted {
+                return Ok(known.secrets);
+            }
+            // Read before the change and remembered after it. The next one is read from now on.
+            self.cache.invalidate(user).await;
+        }
+    }
+
+    /// Forgets what is open of a user whose records have changed.
+    pub(super) async fn forget(&self, user: &str) {
+        self.generation(user).fetch_add(1, Ordering::SeqCst);
+        self.cache.invalidate(user).await;
+    }
+
+    /// Forgets everything.
+    pub(super) fn forget_all(&self) {
+        for generation in &self.generations {
+            generation.fetch_add(1, Ordering::SeqCst);
+        }
+        self.cache.invalidate_all();
+    }
+
+    fn generation(&self, user: &str) -> &AtomicU64 {
+        let place = self.hasher.hash_one(user) % GENERATIONS as u64;
+        &self.generations[usize::try_from(place).expect("it is below their number")]
+    }
+}
+
+impl UserSecrets {
+    pub(super) fn open(rows: Vec<Row>, keys: &MasterKeys) -> Result<Self, VaultError> {
+        let mut values = HashMap::with_capacity(rows.len());
+        for row in rows {
+            let value = row.open(keys).map_err(|seal::Broken| broken_at(row.place()))?;
+            values.insert((row.toolkit_id, row.name), value);
+        }
+        Ok(Self::of(values))
+    }
+
+    /// Takes values that are open already, by toolkit and name.
+    pub fn of(values: HashMap<(String, String), SecretString>) -> Self {
+        let redactor = Redactor::new(values.values());
+        Self { values, redactor }
+    }
+
+    /// The value of a name, for a call of that toolkit.
+    pub fn get(&self, toolkit: &str, name: &str) -> Option<&SecretString> {
+        self.values.get(&(toolkit.to_owned(), name.to_owned()))
+    }
+
+    /// Removes every one of these values from text.
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    /// What they take in memory, in bytes.
+    fn memory(&self) -> u32 {
+        const OVERHEAD: usize = 256;
+        let values: usize = self.values.values().map(|value| value.expose_secret().len() + OVERHEAD).sum();
+        u32::try_from(OVERHEAD + values + self.redactor.memory()).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    fn secrets(value: &str) -> UserSecrets {
+        UserSecrets::of(HashMap::from([(("books".to_owned(), "KEY".to_owned()), value.into())]))
+    }
+
+    #[tokio::test]
+    async fn what_nobody_uses_leaves_the_memory_of_a_server_without_calls() {
+        let opened = Opened::new(Duration::from_millis(20), Duration::from_millis(20));
+        let opening = opened.get_or("ana", || async { Ok(secrets("s3cr3t-value")) }).await;
+        let known = opening.map(|known| Arc::downgrade(&known)).expect("it opens");
+
+        for _ in 0..500 {
+            if known.upgrade().is_none() {
+                return;
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+
+        panic!("it is still there");
+    }
+
+    #[tokio::test]
+    async fn what_was_read_before_a_change_is_not_handed_out_after_it() {
+        let opened = Arc::new(Opened::new(Duration::from_mins(5), Duration::from_mins(1)));
+        let (reached, go_on) = (Arc::new(tokio::sync::Notify::new()), Arc::new(tokio::sync::Notify::new()));
+        let slow = {
+            let (opened, reached, go_on) = (opened.clone(), reached.clone(), go_on.clone());
+            tokio::spawn(async move {
+                let open = || async {
+                    reached.notify_one();
+                    go_on.notified().await;
+                    Ok(secrets("before-the-change"))
+                };
+                opened.get_or("ana", open).await.map(drop)
+            })
+        };
+        reached.notified().await;
+
+        // It has read and has not ended yet.
+        opened.forget("ana").await;
+        go_on.notify_one();
+        slow.await.expect("no panic").expect("it opens");
+        let times = AtomicUsize::new(0);
+        let open = || async {
+            times.fetch_add(1, Ordering::SeqCst);
+            Ok(secrets("after-the-change"))
+        };
+        let found = opened.get_or("ana", open).await.expect("it opens");
+
+        assert_eq!(found.get("books", "KEY").map(ExposeSecret::expose_secret), Some("after-the-change"));
+        opened.get_or("ana", open).await.expect("it opens");
+        assert_eq!(times.load(Ordering::SeqCst), 1);
+    }
+}

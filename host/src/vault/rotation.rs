@@ -1,0 +1,131 @@
+//! Wrapping every record with a new master key.
+//!
+//! Invariant: the key file always holds every key that a record refers to, and no start fails because
+//! a record is broken.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tracing::{info, warn};
+
+use super::master_key::{KeySource, MasterKeyError};
+use super::seal::Place;
+use super::store::Row;
+use super::{OpenError, Vault, VaultError, broken_at, seal};
+use crate::tasks::to_its_end;
+
+/// Records that are rewrapped in one transaction.
+const BATCH: u32 = 500;
+
+/// What a rotation did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rotated {
+    /// Name of the master key that seals from now on.
+    pub master_key: String,
+    /// How many records were wrapped anew.
+    pub rewrapped: u64,
+    /// How many do not open, and stay as they are; the log names each.
+    pub broken: u64,
+    /// What is left to do, where nothing was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// How many records were wrapped anew, and how many could not be.
+#[derive(Default)]
+struct Rewrapped {
+    whole: u64,
+    broken: u64,
+}
+
+impl Vault {
+    /// Wraps every record with a new master key. Where the keys are in a file, the new one is made here
+    /// and the old ones go; elsewhere the new one is the first of those that the operator gave. Records
+    /// that do not open stay, and so do their keys.
+    pub async fn rotate(self: &Arc<Self>) -> Result<Rotated, VaultError> {
+        let vault = self.clone();
+        to_its_end(async move { vault.rotate_now().await }).await?
+    }
+
+    async fn rotate_now(&self) -> Result<Rotated, VaultError> {
+        let _sealing = self.sealing.lock().await;
+        if let KeySource::File(path) = &self.source {
+            let keys = self.keys.load().with_new();
+            // Both keys are in the file before the first record is under the new one.
+            keys.save(path)?;
+            self.keys.store(Arc::new(keys));
+        }
+        let Rewrapped { whole: rewrapped, broken } = self.rewrap_all().await?;
+        self.drop_old_keys().await?;
+        let keys = self.keys.load();
+        let master_key = keys.current().name().to_owned();
+        let has_one_key = !keys.are_several();
+        let hint = (has_one_key && rewrapped == 0).then(|| {
+            "the server was given one master key only: give it a new one before that one, restart it, and rotate again"
+                .to_owned()
+        });
+        info!(%master_key, rewrapped, broken, "rotated the master key");
+        Ok(Rotated { master_key, rewrapped, broken, hint })
+    }
+
+    /// Ends what a crash has interrupted: a file with more than one key is a rotation half done, or one
+    /// that has met broken records.
+    pub(super) async fn finish_rotation(&self) -> Result<(), OpenError> {
+        if matches!(self.source, KeySource::File(_)) && self.keys.load().are_several() {
+            let Rewrapped { whole: rewrapped, broken } = self.rewrap_all().await?;
+            self.drop_old_keys().await?;
+            if broken == 0 {
+                info!(rewrapped, "finished the rotation of the master key");
+            } else {
+                warn!(rewrapped, broken, "an old master key stays for the secrets that do not open");
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes out of the key file, where there is one, what no record refers to any more.
+    async fn drop_old_keys(&self) -> Result<(), VaultError> {
+        if let KeySource::File(path) = &self.source {
+            let used: HashSet<_> =
+                self.store.master_keys().await?.into_iter().map(|(name, _)| name).collect();
+            self.keys.load().only_current_and(&used).save(path)?;
+        }
+        Ok(())
+    }
+
+    async fn rewrap_all(&self) -> Result<Rewrapped, VaultError> {
+        let keys = self.keys.load_full();
+        let current = keys.current();
+        let mut done = Rewrapped::default();
+        let mut last: Option<Row> = None;
+        loop {
+            let after = last.as_ref().map_or(Place { user: "", toolkit: "", name: "" }, Row::place);
+            let mut rows = self.store.not_under(current.name(), after, BATCH).await?;
+            let mut wrapped = Vec::with_capacity(rows.len());
+            for row in &rows {
+                let old = keys.named(&row.master_key).ok_or(seal::Broken);
+                match old.and_then(|old| seal::rewrap(old, current, row.place(), &row.sealed.wrapped_key)) {
+                    Ok(wrapped_key) => wrapped.push((row, wrapped_key)),
+                    Err(seal::Broken) => {
+                        let _logged = broken_at(row.place());
+                        done.broken += 1;
+                    }
+                }
+            }
+            self.store.rewrap(&wrapped, current.name()).await?;
+            done.whole += wrapped.len() as u64;
+            last = rows.pop();
+            if last.is_none() {
+                return Ok(done);
+            }
+        }
+    }
+}
+
+impl From<MasterKeyError> for VaultError {
+    fn from(error: MasterKeyError) -> Self {
+        Self::Storage(error.to_string())
+    }
+}
