@@ -29,7 +29,7 @@ use crate::user_config::UserConfig;
 use crate::vault::Vault;
 use admission::Admission;
 pub use admission::AdmissionLimits;
-use invocation_log::{Recording, conclude};
+use invocation_log::{Recording, conclude, result_size};
 pub use reply::{ErrorCode, Failure, Reply, Success};
 
 /// Routes tool calls to toolkits.
@@ -111,7 +111,7 @@ impl Dispatch {
         let violations = ready.input(tool.index).violations(&arguments);
         if !violations.is_empty() {
             let mut failure = Failure::invalid_params(&violations);
-            secrets.redactor().redact_string(&mut failure.error);
+            failure.error = redact::answer(failure.error, &secrets).await;
             return Ok((Reply::Failure(failure), Outcome::InvalidParams.into()));
         }
         let invocation = Invocation {
@@ -128,8 +128,10 @@ impl Dispatch {
             None => ready.code.call(invocation, &trail).await,
             Some(listener) => call_and_tell(&ready.code, invocation, &trail, listener).await,
         };
-        let report = redact::report(report, &secrets, &trail.tokens);
-        Ok(conclude(report, ready.output(tool.index)))
+        // As the guest made it: after cleaning, the size would tell whether a secret was in it.
+        let result_size = result_size(&report.ended);
+        let report = redact::report(report, &secrets, &trail.tokens).await;
+        Ok(conclude(report, result_size, ready.output(tool.index)))
     }
 
     /// The caller's settings, as JSON text; nothing is read for a toolkit that declares none.

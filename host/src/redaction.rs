@@ -10,10 +10,10 @@
 mod encodings;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
+use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
 
@@ -25,15 +25,27 @@ pub const REPLACEMENT: &str = "[redacted]";
 
 /// How much of a form, in bytes, is looked for at once. Where that much stands, the rest is compared.
 const HEAD: usize = 32;
-/// Bytes that may be compared for each byte of a text, before it is given up and redacted whole. Only
-/// a text and a value that were made for each other come near it.
-const PATIENCE: usize = 256;
+/// Steps that may be taken for each byte of a text, before it is given up and redacted whole: one for
+/// each head that stands there, and one for each byte that is compared behind it. Only a text and
+/// values that were made for each other come near it.
+const PATIENCE: usize = 16;
+
+/// Whether a value is found where it is used: some line of it is long enough.
+pub fn is_findable(value: &str) -> bool {
+    value.lines().any(|line| line.trim().len() >= SHORTEST)
+}
+
+/// How many texts are looked for because of a value: its lines, or itself.
+pub fn lines_to_find(value: &str) -> usize {
+    encodings::texts(value).count()
+}
 
 /// Finds the values of a set of secrets in text, in time linear in the text.
 #[derive(Default)]
 pub struct Redactor {
-    /// What values look like, in lower case.
-    forms: Vec<String>,
+    /// What values look like, in lower case. Wiped when dropped; what the finder of heads keeps of
+    /// them is not.
+    forms: Vec<Zeroizing<String>>,
     /// Finds their heads, each under the index of its form; nothing, when there is nothing to find.
     heads: Option<AhoCorasick>,
 }
@@ -41,14 +53,16 @@ pub struct Redactor {
 impl Redactor {
     /// Prepares to find `values`.
     pub fn new<'a>(values: impl IntoIterator<Item = &'a SecretString>) -> Self {
-        let mut forms = BTreeSet::new();
+        let mut forms = Vec::new();
         for value in values {
             encodings::add_all(value.expose_secret(), &mut forms);
         }
         if forms.is_empty() {
             return Self::default();
         }
-        let forms: Vec<_> = forms.into_iter().collect();
+        forms.sort_unstable_by(|one, other| one.as_str().cmp(other));
+        forms.dedup();
+        forms.shrink_to_fit();
         let heads = AhoCorasickBuilder::new()
             .ascii_case_insensitive(true)
             .match_kind(MatchKind::Standard)
@@ -61,7 +75,8 @@ impl Redactor {
     /// Memory that the prepared values take, in bytes.
     pub fn memory(&self) -> usize {
         let heads = self.heads.as_ref().map_or(0, AhoCorasick::memory_usage);
-        heads + self.forms.iter().map(String::len).sum::<usize>()
+        let forms = self.forms.iter().map(|form| size_of::<String>() + form.capacity());
+        heads + forms.sum::<usize>()
     }
 
     /// Whether there is nothing to find.
@@ -71,19 +86,21 @@ impl Redactor {
 
     /// Returns `text` without the values.
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let found = self.find(text);
-        if found.is_empty() {
-            return Cow::Borrowed(text);
+        match self.find(text.as_bytes()).as_slice() {
+            [] => Cow::Borrowed(text),
+            found => {
+                let clean = without(text.as_bytes(), found);
+                Cow::Owned(String::from_utf8(clean).expect("a form is text, and so is what stands around it"))
+            }
         }
-        let mut clean = String::with_capacity(text.len());
-        let mut copied = 0;
-        for value in found {
-            clean.push_str(&text[copied..value.start]);
-            clean.push_str(REPLACEMENT);
-            copied = value.end;
+    }
+
+    /// Removes the values from bytes, whatever stands around them.
+    pub fn redact_bytes(&self, bytes: &mut Vec<u8>) {
+        let found = self.find(bytes);
+        if !found.is_empty() {
+            *bytes = without(bytes, &found);
         }
-        clean.push_str(&text[copied..]);
-        Cow::Owned(clean)
     }
 
     /// Removes the values from a string that is already there.
@@ -96,7 +113,7 @@ impl Redactor {
     /// Returns JSON text without the values; text that is no JSON is cleaned as it is.
     pub fn redact_json_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         // Without escapes the text says each string as it is, and there is nothing more to find.
-        if self.is_empty() || (!text.contains('\\') && self.find(text).is_empty()) {
+        if self.is_empty() || (!text.contains('\\') && self.find(text.as_bytes()).is_empty()) {
             return Cow::Borrowed(text);
         }
         let Ok(mut value) = serde_json::from_str(text) else { return self.redact(text) };
@@ -133,7 +150,7 @@ impl Redactor {
     }
 
     /// Where values stand, in order; values that overlap or touch are one place.
-    fn find(&self, text: &str) -> Vec<Range<usize>> {
+    fn find(&self, text: &[u8]) -> Vec<Range<usize>> {
         let Some(heads) = &self.heads else { return Vec::new() };
         let mut patience = text.len().saturating_mul(PATIENCE);
         let mut found: Vec<Range<usize>> = Vec::new();
@@ -141,12 +158,16 @@ impl Redactor {
         // place lies wholly before one that was found earlier.
         for head in heads.find_overlapping_iter(text) {
             let form = self.forms[head.pattern()].as_bytes();
-            let Some(left) = patience.checked_sub(form.len()) else {
+            let mut place = head.start()..head.start() + form.len();
+            let is_known =
+                found.last().is_some_and(|last| last.start <= place.start && place.end <= last.end);
+            let behind = if is_known { None } else { text.get(head.end()..place.end) };
+            let same = behind.map_or(0, |there| common(there, &form[head.len()..]));
+            let Some(left) = patience.checked_sub(1 + same) else {
                 return std::iter::once(0..text.len()).collect();
             };
             patience = left;
-            let mut place = head.start()..head.start() + form.len();
-            if !text.as_bytes().get(place.clone()).is_some_and(|there| there.eq_ignore_ascii_case(form)) {
+            if behind.is_none_or(|there| there.len() != same) {
                 continue;
             }
             while let Some(last) = found.pop_if(|last| last.end >= place.start) {
@@ -156,6 +177,24 @@ impl Redactor {
         }
         found
     }
+}
+
+/// What is left of `text`, with the replacement at each of these places.
+fn without(text: &[u8], places: &[Range<usize>]) -> Vec<u8> {
+    let mut clean = Vec::with_capacity(text.len());
+    let mut copied = 0;
+    for place in places {
+        clean.extend_from_slice(&text[copied..place.start]);
+        clean.extend_from_slice(REPLACEMENT.as_bytes());
+        copied = place.end;
+    }
+    clean.extend_from_slice(&text[copied..]);
+    clean
+}
+
+/// How many bytes at the beginning of both are the same, in either case.
+fn common(one: &[u8], other: &[u8]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one.eq_ignore_ascii_case(other)).count()
 }
 
 #[cfg(test)]
@@ -211,6 +250,8 @@ mod tests {
             json,
             in_json_in_json,
             r#"p\"a\\s\/s+w o\nrd&\u00fc~kitbag"#.to_owned(),
+            // Go's default.
+            r#"p\"a\\s/s+w o\nrd\u0026ü~kitbag"#.to_owned(),
             form,
             percent.to_owned(),
             percent.to_lowercase(),
@@ -278,6 +319,36 @@ mod tests {
     }
 
     #[test]
+    fn what_go_and_php_make_of_a_value_by_default_is_found_whole() {
+        let value = "<a/b&c>é-end-of-it";
+
+        check(&[value], r"-\u003ca/b\u0026c\u003eé-end-of-it-", "-[redacted]-");
+        check(&[value], r"-<a\/b&c>\u00e9-end-of-it-", "-[redacted]-");
+    }
+
+    #[test]
+    fn a_value_is_removed_from_bytes_that_are_no_text() {
+        let mut bytes = b"\xff\x89s3cr3t-value\0s3cr3t-value\xfe".to_vec();
+
+        redactor(&["s3cr3t-value"]).redact_bytes(&mut bytes);
+
+        assert_eq!(bytes, b"\xff\x89[redacted]\0[redacted]\xfe");
+    }
+
+    #[test]
+    fn a_value_is_findable_when_any_of_its_lines_is() {
+        for (value, expected) in [
+            ("12345", false),
+            ("123456", true),
+            ("12345\n12345\n", false),
+            ("  12345  ", false),
+            ("1\n 123456", true),
+        ] {
+            assert_eq!(is_findable(value), expected, "{value:?}");
+        }
+    }
+
+    #[test]
     fn a_value_and_a_text_that_were_made_for_each_other_take_linear_time() {
         let almost = format!("{}b", "a".repeat(4 << 10));
         let text = "a".repeat(1 << 20);
@@ -285,5 +356,34 @@ mod tests {
         assert_eq!(redactor(&[&"a".repeat(4 << 10)]).redact(&text), REPLACEMENT);
         // It is not there, but to be sure of that would take too long.
         assert_eq!(redactor(&[&almost]).redact(&text), REPLACEMENT);
+    }
+
+    #[test]
+    fn hostile_values_cost_the_same_for_each_byte_of_a_text() {
+        // Many lines with one head, which stands everywhere in the text; none of them ever does.
+        let lines: Vec<_> = (0..400).map(|line| format!("{}{line:03}", "a".repeat(HEAD + 40))).collect();
+        let redactor = redactor(&[&lines.join("\n")]);
+        let time = |length: usize| {
+            let text = "a".repeat(length);
+            let once = || {
+                let began = std::time::Instant::now();
+                assert!(redactor.redact(&text).len() <= length);
+                began.elapsed()
+            };
+            (0..5).map(|_| once()).min().expect("it was measured")
+        };
+
+        let (short, long) = (time(1 << 20), time(4 << 20));
+
+        assert!(long < short * 12, "{short:?} for a quarter of the text, {long:?} for all of it");
+    }
+
+    #[test]
+    fn secrets_that_share_their_beginning_do_not_use_up_the_patience_of_an_honest_text() {
+        let header = "eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCIsImtpZCI6IjEifQ";
+        let tokens: Vec<_> = (0..8).map(|n| format!("{header}.{}", hex::encode([n; 200]))).collect();
+        let values: Vec<_> = tokens.iter().map(String::as_str).collect();
+
+        check(&values, &format!("a {} and {}", tokens[0], tokens[7]), "a [redacted] and [redacted]");
     }
 }

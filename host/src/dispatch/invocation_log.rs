@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use kitbag_manifest::schema::Schema;
+use tokio::runtime::Handle;
 use tracing::{debug, info};
 
 use super::redact;
@@ -26,7 +27,7 @@ const DATA: usize = 64 << 10;
 
 /// A call under way. Dropped before its end is known, it was cancelled: that is recorded as well.
 pub(super) struct Recording<'a> {
-    invocations: &'a Invocations,
+    invocations: &'a Arc<Invocations>,
     tool: &'a Tool,
     caller: &'a Caller,
     started: Instant,
@@ -36,7 +37,7 @@ pub(super) struct Recording<'a> {
 }
 
 impl<'a> Recording<'a> {
-    pub(super) fn start(invocations: &'a Invocations, tool: &'a Tool, caller: &'a Caller) -> Self {
+    pub(super) fn start(invocations: &'a Arc<Invocations>, tool: &'a Tool, caller: &'a Caller) -> Self {
         let (started, started_at) = (Instant::now(), Timestamp::now());
         Self { invocations, tool, caller, started, started_at, watched: None, is_recorded: false }
     }
@@ -47,13 +48,13 @@ impl<'a> Recording<'a> {
     }
 
     pub(super) fn end(mut self, conclusion: Conclusion) {
-        self.record(conclusion);
+        self.is_recorded = true;
+        write(self.invocations, self.record(conclusion));
     }
 
-    fn record(&mut self, conclusion: Conclusion) {
-        self.is_recorded = true;
+    fn record(&self, conclusion: Conclusion) -> Record {
         let definition = &self.tool.toolkit.definition;
-        let record = Record {
+        Record {
             toolkit: definition.id.clone(),
             version: definition.version.clone(),
             tool: self.tool.definition().name.clone(),
@@ -61,40 +62,53 @@ impl<'a> Recording<'a> {
             started_at: self.started_at,
             duration: self.started.elapsed(),
             conclusion,
-        };
-        write_line(&record);
-        self.invocations.record(record);
+        }
     }
 }
 
 impl Drop for Recording<'_> {
     fn drop(&mut self) {
-        if !self.is_recorded {
-            let conclusion = match self.watched.take() {
-                Some((trail, secrets)) => cancelled(&trail, &secrets),
-                None => Outcome::Cancelled.into(),
-            };
-            self.record(conclusion);
+        if self.is_recorded {
+            return;
+        }
+        let outcome = if std::thread::panicking() { Outcome::Failed } else { Outcome::Cancelled };
+        let mut record = self.record(outcome.into());
+        let Some((trail, secrets)) = self.watched.take() else { return write(self.invocations, record) };
+        record.conclusion.usage = trail.usage.snapshot();
+        let mut written = trail.log.take();
+        let is_large = redact::is_large(&written);
+        let invocations = self.invocations.clone();
+        let finish = move || {
+            redact::abandoned(&mut written, &secrets, &trail.tokens);
+            record.conclusion.transcript = written;
+            write(&invocations, record);
+        };
+        match Handle::try_current() {
+            Ok(runtime) if is_large => drop(runtime.spawn_blocking(finish)),
+            _ => finish(),
         }
     }
 }
 
-/// What there is to say of a call that nobody waited for.
-fn cancelled(trail: &Trail, secrets: &UserSecrets) -> Conclusion {
-    let (transcript, usage) = (redact::abandoned(trail, secrets), trail.usage.snapshot());
-    Conclusion { transcript, usage, ..Outcome::Cancelled.into() }
+fn write(invocations: &Invocations, record: Record) {
+    write_line(&record);
+    invocations.record(record);
+}
+
+/// Bytes of what a handler returned.
+pub(super) fn result_size(ended: &Ended) -> usize {
+    match ended {
+        Ended::Returned(result) => result.text.len() + result.structured.as_ref().map_or(0, String::len),
+        Ended::Refused(_) | Ended::Faulted(_) => 0,
+    }
 }
 
 /// Turns the end of a call into what the caller sees and what the record keeps; `output` is the
 /// declared schema. Nothing else reads a report.
-pub(super) fn conclude(report: Report, output: Option<&Schema>) -> (Reply, Conclusion) {
+pub(super) fn conclude(report: Report, result_size: usize, output: Option<&Schema>) -> (Reply, Conclusion) {
     let reply = reply::from(&report.ended, output);
     let (outcome, limit) = outcome(&report.ended, &reply);
     let (detail, data) = untold(&report.ended, &reply);
-    let result_size = match &report.ended {
-        Ended::Returned(result) => result.text.len() + result.structured.as_ref().map_or(0, String::len),
-        Ended::Refused(_) | Ended::Faulted(_) => 0,
-    };
     let Report { log: transcript, usage, .. } = report;
     (reply, Conclusion { outcome, limit, detail, data, transcript, usage, result_size })
 }
@@ -156,7 +170,43 @@ fn write_line(record: &Record) {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::time::Duration;
+
     use super::*;
+    use crate::identity::TokenProfile;
+    use crate::invocations::RetentionLimits;
+    use crate::toolkits::tests::books;
+
+    #[tokio::test]
+    async fn a_call_that_panics_has_failed_and_one_that_is_dropped_was_cancelled() {
+        let folder = tempfile::tempdir().expect("a scratch directory");
+        let (database, toolkits, _) = books(folder.path()).await;
+        let limits = RetentionLimits { age: Duration::from_hours(1), records: 100, bytes: 1 << 20 };
+        let invocations = Invocations::open(database.clone(), limits).await.expect("they open");
+        let invocations = Arc::new(invocations);
+        let tool = toolkits.registry().find("books__find", "ana").expect("it is live");
+        let caller = Caller {
+            user_id: "ana".to_owned(),
+            profile: TokenProfile::Access,
+            client_id: None,
+            scopes: Vec::new(),
+        };
+
+        drop(Recording::start(&invocations, &tool, &caller));
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let _recording = Recording::start(&invocations, &tool, &caller);
+            panic!("on purpose");
+        }));
+        assert!(panicked.is_err());
+        invocations.close().await;
+
+        let outcomes: Vec<String> = sqlx::query_scalar("SELECT outcome FROM invocations ORDER BY id")
+            .fetch_all(&database.readers)
+            .await
+            .expect("they were written");
+        assert_eq!(outcomes, ["cancelled", "failed"]);
+    }
 
     #[test]
     fn what_is_too_long_is_cut_between_characters() {

@@ -4,8 +4,8 @@
 //! from what is returned here, and from nothing else.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use crate::capabilities::Trail;
 use crate::capabilities::log::{Transcript, json_or_string};
 use crate::capabilities::progress::ProgressReport;
 use crate::outbound_auth::AttachedTokens;
@@ -14,10 +14,23 @@ use crate::sandbox::{
     CallError, Content, EmbeddedResource, Ended, Fault, Media, Report, ResourceBody, ResourceLink, ToolError,
     ToolResult,
 };
+use crate::tasks::off_thread;
 use crate::vault::UserSecrets;
 
+/// More than this, in bytes, is cleaned off the threads that serve requests.
+const LARGE: usize = 64 << 10;
+
 /// Cleans a report of the caller's secrets, and of the tokens that the host has signed in with.
-pub(super) fn report(mut report: Report, secrets: &UserSecrets, tokens: &AttachedTokens) -> Report {
+pub(super) async fn report(report: Report, secrets: &Arc<UserSecrets>, tokens: &AttachedTokens) -> Report {
+    let is_nothing_to_find = secrets.redactor().is_empty() && tokens.values().is_empty();
+    if is_nothing_to_find || size_of_end(&report.ended) + size(&report.log) <= LARGE {
+        return clean(report, secrets, tokens);
+    }
+    let (secrets, tokens) = (secrets.clone(), tokens.clone());
+    off_thread(move || clean(report, &secrets, &tokens)).await
+}
+
+fn clean(mut report: Report, secrets: &UserSecrets, tokens: &AttachedTokens) -> Report {
     for redactor in [secrets.redactor(), &of_tokens(tokens)] {
         if !redactor.is_empty() {
             ended(redactor, &mut report.ended);
@@ -28,11 +41,25 @@ pub(super) fn report(mut report: Report, secrets: &UserSecrets, tokens: &Attache
 }
 
 /// Cleans what a call wrote that was broken off.
-pub(super) fn abandoned(trail: &Trail, secrets: &UserSecrets) -> Transcript {
-    let mut written = trail.log.take();
-    transcript(secrets.redactor(), &mut written);
-    transcript(&of_tokens(&trail.tokens), &mut written);
-    written
+pub(super) fn abandoned(written: &mut Transcript, secrets: &UserSecrets, tokens: &AttachedTokens) {
+    transcript(secrets.redactor(), written);
+    transcript(&of_tokens(tokens), written);
+}
+
+/// Whether cleaning this is no work for a thread that serves requests.
+pub(super) fn is_large(written: &Transcript) -> bool {
+    size(written) > LARGE
+}
+
+/// Cleans what the caller is told although nothing has run.
+pub(super) async fn answer(mut text: String, secrets: &Arc<UserSecrets>) -> String {
+    let secrets = secrets.clone();
+    let is_large = text.len() > LARGE;
+    let clean = move || {
+        secrets.redactor().redact_string(&mut text);
+        text
+    };
+    if is_large { off_thread(clean).await } else { clean() }
 }
 
 /// They are few, and mostly none.
@@ -78,10 +105,38 @@ fn ended(redactor: &Redactor, ended: &mut Ended) {
     }
 }
 
+/// Bytes that are to be cleaned, as good as all of them.
+fn size_of_end(ended: &Ended) -> usize {
+    let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    match ended {
+        Ended::Returned(ToolResult { text, structured, content }) => {
+            text.len() + optional(structured) + content.iter().map(size_of_content).sum::<usize>()
+        }
+        Ended::Refused(CallError::Tool(ToolError { message, data, .. })) => message.len() + optional(data),
+        Ended::Refused(CallError::InvalidParams(text) | CallError::Failure(text))
+        | Ended::Faulted(Fault::Trap(text)) => text.len(),
+        Ended::Faulted(Fault::Deadline(_) | Fault::Limit(_) | Fault::ResultTooLarge) => 0,
+    }
+}
+
+fn size_of_content(content: &Content) -> usize {
+    match content {
+        Content::Image(media) | Content::Audio(media) => media.data.len(),
+        Content::Resource(EmbeddedResource { body: ResourceBody::Text(text), .. }) => text.len(),
+        Content::Resource(EmbeddedResource { body: ResourceBody::Blob(blob), .. }) => blob.len(),
+        Content::ResourceLink(link) => link.uri.len() + link.description.as_ref().map_or(0, String::len),
+    }
+}
+
+fn size(transcript: &Transcript) -> usize {
+    let arguments = transcript.entries.iter().flat_map(|entry| &entry.arguments);
+    arguments.map(|argument| argument.get().len()).sum()
+}
+
 fn content(redactor: &Redactor, content: &mut Content) {
     match content {
         Content::Image(Media { data, media_type }) | Content::Audio(Media { data, media_type }) => {
-            bytes(redactor, data);
+            redactor.redact_bytes(data);
             redactor.redact_string(media_type);
         }
         Content::Resource(EmbeddedResource { uri, media_type, body }) => {
@@ -89,7 +144,7 @@ fn content(redactor: &Redactor, content: &mut Content) {
             optional(redactor, media_type);
             match body {
                 ResourceBody::Text(text) => redactor.redact_string(text),
-                ResourceBody::Blob(blob) => bytes(redactor, blob),
+                ResourceBody::Blob(blob) => redactor.redact_bytes(blob),
             }
         }
         Content::ResourceLink(ResourceLink { uri, name, title, description, media_type, size: _ }) => {
@@ -102,13 +157,6 @@ fn content(redactor: &Redactor, content: &mut Content) {
     }
 }
 
-/// Bytes that are text are treated as text; others have no places where a value could be seen.
-fn bytes(redactor: &Redactor, bytes: &mut Vec<u8>) {
-    if let Ok(Cow::Owned(clean)) = str::from_utf8(bytes).map(|text| redactor.redact(text)) {
-        *bytes = clean.into_bytes();
-    }
-}
-
 fn optional(redactor: &Redactor, text: &mut Option<String>) {
     if let Some(text) = text {
         redactor.redact_string(text);
@@ -118,5 +166,89 @@ fn optional(redactor: &Redactor, text: &mut Option<String>) {
 fn json(redactor: &Redactor, text: &mut Option<String>) {
     if let Some(Cow::Owned(clean)) = text.as_deref().map(|text| redactor.redact_json_text(text)) {
         *text = Some(clean);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::time::Duration;
+
+    use secrecy::SecretString;
+
+    use super::*;
+    use crate::capabilities::fetch::UsageSnapshot;
+    use crate::capabilities::log::{Entry, Source, json_string};
+
+    const SECRET: &str = "s3cr3t-value";
+
+    fn secrets() -> Arc<UserSecrets> {
+        let value = SecretString::from(SECRET);
+        Arc::new(UserSecrets::of(HashMap::from([(("books".to_owned(), "KEY".to_owned()), value)])))
+    }
+
+    fn report_of(ended: Ended, logged: &str) -> Report {
+        let entry = Entry { source: Source::Log, arguments: vec![json_string(logged)] };
+        let log = Transcript { entries: vec![entry], dropped: 0 };
+        Report { ended, log, usage: UsageSnapshot::default(), duration: Duration::ZERO }
+    }
+
+    /// Every kind of content, with the secret in every part of it.
+    fn contents() -> Vec<Content> {
+        let text = || format!("a {SECRET}");
+        let some = || Some(text());
+        let bytes = || [b"\xff".as_slice(), text().as_bytes()].concat();
+        let media = || Media { data: bytes(), media_type: text() };
+        let resource = |body| Content::Resource(EmbeddedResource { uri: text(), media_type: some(), body });
+        vec![
+            Content::Image(media()),
+            Content::Audio(media()),
+            resource(ResourceBody::Text(text())),
+            resource(ResourceBody::Blob(bytes())),
+            Content::ResourceLink(ResourceLink {
+                uri: text(),
+                name: text(),
+                title: some(),
+                description: some(),
+                media_type: some(),
+                size: None,
+            }),
+        ]
+    }
+
+    #[tokio::test]
+    async fn no_part_of_a_result_keeps_a_secret_however_large_it_is() {
+        for padding in [0, LARGE] {
+            let text = format!("{}{SECRET}", "-".repeat(padding));
+            let structured = Some(format!(r#"{{"a":"{SECRET}"}}"#));
+            let result = ToolResult { text, structured, content: contents() };
+
+            let clean =
+                report(report_of(Ended::Returned(result), SECRET), &secrets(), &AttachedTokens::default())
+                    .await;
+
+            let Ended::Returned(result) = &clean.ended else { panic!("it was a result") };
+            let shown = format!("{:?} {:?} {:?}", result.text, result.structured, clean.log);
+            assert!(!shown.contains(SECRET) && shown.contains("[redacted]"), "{shown:.300}");
+            let parts = format!("{:?}", result.content);
+            assert!(!parts.contains(SECRET) && parts.matches("a [redacted]").count() == 12, "{parts}");
+            for block in &result.content {
+                if let Content::Image(Media { data, .. }) | Content::Audio(Media { data, .. }) = block {
+                    assert_eq!(data, b"\xffa [redacted]");
+                }
+                if let Content::Resource(EmbeddedResource { body: ResourceBody::Blob(data), .. }) = block {
+                    assert_eq!(data, b"\xffa [redacted]");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_told_on_the_way_keeps_no_secret() {
+        let report = ProgressReport { progress: 1.0, total: None, message: Some(format!("at {SECRET}")) };
+
+        let told = progress(report, &secrets(), &AttachedTokens::default());
+
+        assert_eq!(told.message.as_deref(), Some("at [redacted]"));
     }
 }

@@ -1,11 +1,11 @@
 //! The forms in which a value may arrive in text.
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use secrecy::zeroize::Zeroizing;
 
 use super::SHORTEST;
 
@@ -35,19 +35,23 @@ const URL: &AsciiSet = &COMPONENT
     .remove(b';')
     .remove(b'?');
 
-/// Adds every form of `value`, and of each of its lines.
-pub(super) fn add_all(value: &str, forms: &mut BTreeSet<String>) {
-    let whole = std::iter::once(value);
+/// The texts that are looked for of a value: itself, and each of its lines.
+pub(super) fn texts(value: &str) -> impl Iterator<Item = &str> {
     // Output is logged line by line, and a value that ends with a line end is often used without it.
     let lines = value.lines().map(str::trim).filter(|line| line.len() < value.len());
-    for text in whole.chain(lines).filter(|text| text.len() >= SHORTEST) {
-        add(text, forms);
-    }
+    std::iter::once(value).chain(lines).filter(|text| text.len() >= SHORTEST)
 }
 
-fn add(text: &str, forms: &mut BTreeSet<String>) {
-    let json = json(text);
-    let mut found = vec![json_ascii(text), json.replace('/', "\\/"), self::json(&json), json];
+/// Adds every form of `value`, and of each of its lines, in lower case.
+pub(super) fn add_all(value: &str, forms: &mut Vec<Zeroizing<String>>) {
+    texts(value).for_each(|text| add(text, forms));
+}
+
+fn add(text: &str, forms: &mut Vec<Zeroizing<String>>) {
+    let (json, ascii) = (json(text), json_ascii(text));
+    // PHP's default and Go's.
+    let mut found = vec![ascii.replace('/', "\\/"), json_for_html(&json)];
+    found.extend([json.replace('/', "\\/"), self::json(&json), json, ascii]);
     found.extend([COMPONENT, UNRESERVED, URL].map(|kept| utf8_percent_encode(text, kept).to_string()));
     found.push(url::form_urlencoded::byte_serialize(text.as_bytes()).collect());
     found.push(hex::encode(text));
@@ -61,9 +65,20 @@ fn add(text: &str, forms: &mut BTreeSet<String>) {
     }
     found.push(text.to_owned());
     // The matcher ignores case, so two forms that differ in it are one.
-    forms.extend(
-        found.into_iter().filter(|form| form.len() >= SHORTEST).map(|form| form.to_ascii_lowercase()),
-    );
+    found.iter_mut().for_each(|form| form.make_ascii_lowercase());
+    // Most are alike.
+    found.sort_unstable();
+    found.dedup();
+    forms.extend(found.into_iter().map(Zeroizing::new).filter(|form| form.len() >= SHORTEST));
+}
+
+/// JSON that can stand in HTML, as Go's `encoding/json` makes it.
+fn json_for_html(json: &str) -> String {
+    json.replace('&', "\\u0026")
+        .replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
 }
 
 /// As a JSON string, without the quotes around it.
