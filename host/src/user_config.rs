@@ -56,7 +56,8 @@ impl UserConfig {
             .collect()
     }
 
-    /// Sets what `changes` names, and unsets what it names with `null`: all of it or nothing.
+    /// Sets what `changes` names, and unsets what it names with `null`: all of it or nothing. What the
+    /// user has set of a key that is not declared any more can be unset.
     pub async fn change(
         &self,
         user: &str,
@@ -64,8 +65,14 @@ impl UserConfig {
         fields: &BTreeMap<String, ConfigField>,
         changes: &Map<String, Value>,
     ) -> Result<(), UserConfigError> {
-        check(fields, changes)?;
         let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
+        let has: Vec<String> =
+            sqlx::query_scalar("SELECT key FROM user_config WHERE user_id = ? AND toolkit_id = ?")
+                .bind(user)
+                .bind(toolkit)
+                .fetch_all(&mut *transaction)
+                .await?;
+        check(fields, changes, &has)?;
         let exists: bool = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM toolkits WHERE id = ?)")
             .bind(toolkit)
             .fetch_one(&mut *transaction)
@@ -96,14 +103,16 @@ impl UserConfig {
     }
 }
 
-/// Names everything that is wrong with `changes`, and never quotes a value: it may be a secret.
+/// Names everything that is wrong with `changes` of a user who `has` set these keys, and never quotes a value: it may be a secret.
 fn check(
     fields: &BTreeMap<String, ConfigField>,
     changes: &Map<String, Value>,
+    has: &[String],
 ) -> Result<(), UserConfigError> {
     let mut problems = Problems::default();
     for (key, value) in changes {
         match fields.get(key) {
+            None if value.is_null() && has.contains(key) => {}
             None => problems.add(key, unknown(fields)),
             Some(_) if value.is_null() => {}
             Some(field) => {
@@ -164,13 +173,16 @@ mod tests {
             "order": "RANDOM",
             "note": "x".repeat(LONGEST + 1),
             "gone": "AWAY",
+            "never": null,
+            "left": null,
         });
+        let has = ["gone".to_owned(), "left".to_owned()];
 
-        let refused = check(&fields, changes.as_object().expect("an object"));
+        let refused = check(&fields, changes.as_object().expect("an object"), &has);
 
         let Err(UserConfigError::Refused(problems)) = refused else { panic!("it must be refused") };
         let paths: Vec<_> = problems.0.iter().map(|problem| problem.path.as_str()).collect();
-        assert_eq!(paths, ["gone", "language", "limit", "note", "order"]);
+        assert_eq!(paths, ["gone", "language", "limit", "never", "note", "order"]);
         let text = problems.to_string();
         assert!(
             text.contains("language, limit, note, order") && text.contains("kitbag secret set"),

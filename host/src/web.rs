@@ -28,7 +28,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use axum::http::{HeaderValue, Method};
-use axum::routing::{get, post, put};
+use axum::routing::{get, post};
 use axum::{Router, middleware};
 use tokio_util::sync::CancellationToken;
 use tower_http::cors::{Any, CorsLayer};
@@ -84,7 +84,7 @@ pub fn router(shared: Shared) -> Router {
         .route("/toolkits/{id}", get(toolkits::show).delete(toolkits::remove))
         .route("/toolkits/{id}/rollback", post(toolkits::roll_back))
         .route("/toolkits/{id}/secrets", get(secrets::list))
-        .route("/toolkits/{id}/secrets/{name}", put(secrets::set).delete(secrets::unset))
+        .route("/toolkits/{id}/secrets/{name}", secrets::routes_of_one())
         .route("/vault/rotate", post(secrets::rotate))
         .route("/toolkits/{id}/logs", get(logs::read))
         .route("/toolkits/{id}/config", config::routes())

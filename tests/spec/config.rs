@@ -65,6 +65,24 @@ async fn a_call_gets_its_own_users_settings_over_the_defaults() {
 }
 
 #[tokio::test]
+async fn what_was_set_of_a_key_that_is_not_declared_any_more_can_be_unset() {
+    let (kitbag, ana) = hostile().await;
+    ana.patch(CONFIG, &json!({ "language": "de" })).await.assert_status(200);
+    let stopped = kitbag.stop().await;
+    stopped
+        .alter("UPDATE toolkit_versions SET manifest = replace(manifest, '\"language\"', '\"tongue\"')")
+        .await;
+    let kitbag = stopped.start().await;
+    let (ana, ben) = (kitbag.as_user("ana"), kitbag.as_user("ben"));
+
+    ana.patch(CONFIG, &json!({ "language": "en" })).await.assert_problem(422, "nothing is changed");
+    ben.patch(CONFIG, &json!({ "language": null })).await.assert_problem(422, "nothing is changed");
+    ana.patch(CONFIG, &json!({ "language": null })).await.assert_status(200);
+
+    ana.patch(CONFIG, &json!({ "language": null })).await.assert_problem(422, "nothing is changed");
+}
+
+#[tokio::test]
 async fn a_change_is_made_whole_or_refused_with_everything_that_is_wrong() {
     let (_kitbag, ana) = hostile().await;
 

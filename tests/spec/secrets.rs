@@ -68,7 +68,8 @@ async fn another_users_secret_is_not_there() {
 
     assert_eq!(ben.probe_secret("API_KEY").await, Value::Null);
     let listed = ben.get("/toolkits/probe/secrets").await.assert_status(200).json();
-    assert_eq!(listed, json!([{ "name": "API_KEY", "set": false }, { "name": "OTHER_KEY", "set": false }]));
+    let unset = |name: &str| json!({ "name": name, "declared": true, "set": false });
+    assert_eq!(listed, json!([unset("API_KEY"), unset("OTHER_KEY")]));
 }
 
 #[tokio::test]
@@ -95,14 +96,66 @@ async fn a_private_toolkit_takes_secrets_from_its_owner_alone() {
 }
 
 #[tokio::test]
+async fn a_value_can_be_removed_although_its_name_is_not_declared_any_more_or_its_toolkit_is_hidden() {
+    let (kitbag, ana) = probe().await;
+    for name in ["API_KEY", "OTHER_KEY"] {
+        ana.set_secret("probe", name, VALUE).await;
+    }
+    let stopped = kitbag.stop().await;
+    stopped
+        .alter(
+            "UPDATE toolkit_versions SET manifest = json_set(replace(manifest, 'OTHER_KEY', 'NEW_KEY'), '$.visibility', 'private')",
+        )
+        .await;
+    let kitbag = stopped.start().await;
+    let (ana, operator) = (kitbag.as_user("ana"), kitbag.as_operator());
+    let listed = async |user: &User| user.get("/toolkits/probe/secrets").await.assert_status(200).json();
+    let left = |name: &str, list: &Value| {
+        let of_name = |it: &&Value| it["name"] == name && it["declared"] == false && it["set"] == true;
+        list.as_array().expect("a list").iter().filter(of_name).count()
+    };
+
+    let hidden = listed(&ana).await;
+    assert_eq!((left("API_KEY", &hidden), left("OTHER_KEY", &hidden)), (1, 1), "{hidden}");
+    ana.put("/toolkits/probe/secrets/OTHER_KEY", VALUE).await.assert_problem(404, "there is no toolkit");
+    for name in ["API_KEY", "OTHER_KEY"] {
+        ana.delete(&format!("/toolkits/probe/secrets/{name}")).await.assert_status(204);
+    }
+    // Nothing of hers is left, and to her there is no such toolkit.
+    ana.delete("/toolkits/probe/secrets/API_KEY").await.assert_problem(404, "there is no toolkit");
+    ana.get("/toolkits/probe/secrets").await.assert_problem(404, "there is no toolkit");
+    assert_eq!(listed(&operator).await[1]["name"], "NEW_KEY");
+}
+
+#[tokio::test]
+async fn the_size_of_a_result_does_not_tell_whether_a_secret_was_in_it() {
+    let (kitbag, ana) = probe().await;
+    kitbag.deploy(guests::TEXT).await;
+    ana.set_secret("probe", "API_KEY", VALUE).await;
+    let size = async |text: &str| {
+        let said = ana.call("text__sort_lines", json!({ "text": text })).await.text().to_owned();
+        (said, ana.logged("text__sort_lines").await["resultSize"].clone())
+    };
+
+    let (guessed, with) = size(VALUE).await;
+    let (_, without) = size("canary-6ecret").await;
+
+    assert!(guessed.contains("[redacted]"), "{guessed}");
+    assert_eq!(with, without);
+}
+
+#[tokio::test]
 async fn a_value_is_one_secret_and_nothing_else() {
     let (_kitbag, ana) = probe().await;
     let set = async |value: &str| ana.put("/toolkits/probe/secrets/API_KEY", value).await;
 
     set("").await.assert_problem(422, "empty");
-    set(&"x".repeat(9000)).await.assert_problem(422, "longer than 8192 bytes");
-    assert_eq!(set("12345").await.assert_status(200).json()["redacted"], false);
-    assert_eq!(set("123456").await.assert_status(200).json()["redacted"], true);
+    set(&"x".repeat(8193)).await.assert_problem(413, "longer than 8192 bytes");
+    set(&"x".repeat(8192)).await.assert_status(200);
+    set(&"longer than six\n".repeat(512)).await.assert_problem(422, "512 lines");
+    for (value, redacted) in [("12345", false), ("123456", true), ("12345\n12345\n", false)] {
+        assert_eq!(set(value).await.assert_status(200).json()["redacted"], redacted, "{value:?}");
+    }
 }
 
 #[tokio::test]
@@ -176,7 +229,7 @@ async fn the_command_sets_lists_and_removes() {
     let set = secret(data, &["set", "probe", "API_KEY", "--from-stdin"], "x y\n").await;
     assert_eq!(set.code, Some(0), "{set:?}");
     assert!(
-        set.stdout.contains("API_KEY is set for probe") && set.stderr.contains("shorter than 6"),
+        set.stdout.contains("API_KEY is set for probe") && set.stderr.contains("no line has 6 bytes"),
         "{set:?}"
     );
     // One line end is left out, and no more than one.

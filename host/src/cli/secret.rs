@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Read};
 
 use clap::{Args, Subcommand};
 use http::Method;
+use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
@@ -19,7 +20,7 @@ pub(super) enum Secret {
     Set(Set),
     /// Remove a secret.
     Unset(Unset),
-    /// List the names that a toolkit declares, and whether you have set them.
+    /// List the names that a toolkit declares, whether you have set them, and what else you have set.
     List(List),
 }
 
@@ -90,7 +91,7 @@ impl Set {
         println!("{} is set for {}.", self.name, self.toolkit);
         if !stored.redacted {
             eprintln!(
-                "warning: a value shorter than {} characters is not removed from results and logs",
+                "warning: a value of which no line has {} bytes is not removed from results and logs",
                 redaction::SHORTEST
             );
         }
@@ -117,9 +118,10 @@ impl List {
         if list.is_empty() {
             println!("{} declares no secrets.", self.toolkit);
         }
-        for SecretStatus { name, updated_at, .. } in list {
+        for SecretStatus { name, declared, updated_at, .. } in list {
             let state = updated_at.map_or("not set".to_owned(), |at| format!("set {at}"));
-            println!("{name:<32} {state}");
+            let left_over = if declared { "" } else { ", no longer declared" };
+            println!("{name:<32} {state}{left_over}");
         }
         Ok(())
     }
@@ -132,12 +134,20 @@ fn path(toolkit: &str, name: &str) -> String {
 /// Reads all of standard input, without the line end that `echo` and editors add.
 fn read_input() -> Result<SecretString, CliError> {
     let unreadable = |error: std::io::Error| CliError::new(format!("cannot read standard input: {error}"));
-    // One byte more than fits: what is too long is refused by the server, and never cut.
-    let most = LONGEST as u64 + 3;
-    let mut text = String::new();
-    std::io::stdin().take(most).read_to_string(&mut text).map_err(unreadable)?;
-    let value = text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
-    Ok(value.into())
+    // A line end and one byte more than fit: what is too long is never cut.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(LONGEST + 3));
+    std::io::stdin().take(LONGEST as u64 + 3).read_to_end(&mut bytes).map_err(unreadable)?;
+    value_of(&bytes)
+}
+
+fn value_of(input: &[u8]) -> Result<SecretString, CliError> {
+    let value = input.strip_suffix(b"\n").map_or(input, |line| line.strip_suffix(b"\r").unwrap_or(line));
+    // Before it is read as text: the end may lie inside a character.
+    if value.len() > LONGEST {
+        return Err(CliError::new(format!("the value is longer than {LONGEST} bytes")));
+    }
+    let text = std::str::from_utf8(value).map_err(|_| CliError::new("the value is not UTF-8"))?;
+    Ok(text.into())
 }
 
 /// Asks at the terminal, without showing what is typed.
@@ -148,4 +158,22 @@ fn ask(name: &str) -> Result<SecretString, CliError> {
     }
     let typed = rpassword::prompt_password(format!("{name}: "));
     typed.map(SecretString::from).map_err(|error| CliError::new(format!("cannot read the value: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_end_is_left_out_and_what_is_too_long_is_said_before_it_is_read_as_text() {
+        let value = |input: &[u8]| value_of(input).map(|value| value.expose_secret().to_owned());
+
+        assert_eq!(value(b"a\n\n").ok().as_deref(), Some("a\n"));
+        assert_eq!(value(b"a\r\n").ok().as_deref(), Some("a"));
+        let longest = "x".repeat(LONGEST);
+        assert_eq!(value(format!("{longest}\r\n").as_bytes()).ok(), Some(longest));
+        let cut = &"é".repeat(LONGEST).into_bytes()[..LONGEST + 3];
+        assert!(value(cut).is_err_and(|error| error.to_string().contains("longer than 8192 bytes")));
+        assert!(value(b"\xff").is_err_and(|error| error.to_string().contains("not UTF-8")));
+    }
 }

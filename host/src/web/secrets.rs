@@ -1,8 +1,10 @@
 //! A user's own secrets over HTTP: set, removed, listed. No route ever returns a value.
 
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::StatusCode;
+use axum::routing::{MethodRouter, put};
 use axum::{Extension, Json};
 use secrecy::SecretString;
 use serde::Serialize;
@@ -12,7 +14,8 @@ use super::error::WebError;
 use super::toolkits::{require_operator, visible_to};
 use crate::identity::Caller;
 use crate::redaction;
-use crate::vault::{Rotated, SecretStatus};
+use crate::toolkits::ToolkitError;
+use crate::vault::{LONGEST, Rotated, SecretStatus};
 
 /// What became of a value.
 #[derive(Serialize)]
@@ -22,39 +25,57 @@ pub(super) struct Stored {
     redacted: bool,
 }
 
-/// `GET /toolkits/{id}/secrets`: each declared name, and whether the caller has set it.
+/// `/toolkits/{id}/secrets/{name}`
+pub(super) fn routes_of_one() -> MethodRouter<Shared> {
+    put(set).delete(unset).layer(DefaultBodyLimit::max(LONGEST))
+}
+
+/// `GET /toolkits/{id}/secrets`: each declared name, and whether the caller has set it; then what the
+/// caller has set that is not declared any more. Own values can be seen although the toolkit cannot.
 pub(super) async fn list(
     State(shared): State<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<Vec<SecretStatus>>, WebError> {
-    let toolkit = visible_to(&shared, &caller, &id)?;
-    Ok(Json(shared.vault.list(&caller.user_id, &id, &toolkit.definition.secrets).await?))
+    let toolkit = visible_to(&shared, &caller, &id).ok();
+    let declared = toolkit.as_ref().map_or(&[][..], |toolkit| &toolkit.definition.secrets);
+    let list = shared.vault.list(&caller.user_id, &id, declared).await?;
+    if toolkit.is_none() && list.is_empty() {
+        return Err(ToolkitError::Unknown(id).into());
+    }
+    Ok(Json(list))
 }
 
-/// `PUT /toolkits/{id}/secrets/{name}`: the value as the body, as it is.
-pub(super) async fn set(
+/// `PUT`: the value as the body, as it is.
+async fn set(
     State(shared): State<Shared>,
     Extension(caller): Extension<Caller>,
     Path((id, name)): Path<(String, String)>,
-    body: Bytes,
+    body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<Stored>, WebError> {
     require_declared(&shared, &caller, &id, &name)?;
+    let body = body.map_err(|rejection| match rejection.status() {
+        status @ StatusCode::PAYLOAD_TOO_LARGE => {
+            WebError::new(status, format!("The value is longer than {LONGEST} bytes."))
+        }
+        status => WebError::new(status, rejection.body_text()),
+    })?;
     let text = std::str::from_utf8(&body)
         .map_err(|_| WebError::new(StatusCode::UNPROCESSABLE_ENTITY, "The value must be UTF-8."))?;
-    let value = SecretString::from(text);
-    shared.vault.set(&caller.user_id, &id, &name, &value).await?;
-    Ok(Json(Stored { name, redacted: text.len() >= redaction::SHORTEST }))
+    shared.vault.set(&caller.user_id, &id, &name, &SecretString::from(text)).await?;
+    Ok(Json(Stored { name, redacted: redaction::is_findable(text) }))
 }
 
-/// `DELETE /toolkits/{id}/secrets/{name}`
-pub(super) async fn unset(
+/// `DELETE`: whatever the caller has set can be removed, although the toolkit is hidden by now or does
+/// not declare the name any more.
+async fn unset(
     State(shared): State<Shared>,
     Extension(caller): Extension<Caller>,
     Path((id, name)): Path<(String, String)>,
 ) -> Result<StatusCode, WebError> {
-    require_declared(&shared, &caller, &id, &name)?;
-    shared.vault.unset(&caller.user_id, &id, &name).await?;
+    if !shared.vault.unset(&caller.user_id, &id, &name).await? {
+        require_declared(&shared, &caller, &id, &name)?;
+    }
     Ok(StatusCode::NO_CONTENT)
 }
 
