@@ -137,13 +137,20 @@ pub enum SettingsError {
         cause: std::io::Error,
     },
     /// The file has an unknown key or a bad value.
-    #[error("{path}: {cause}")]
+    #[error("{path}, line {line}: {cause}")]
     Key {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
-        cause: toml::de::Error,
+        /// Where, from 1.
+        line: usize,
+        /// What is wrong. The line itself is not quoted: it may hold a key.
+        cause: String,
     },
+    /// The setting does not say where the key is; what it says may be the key.
+    #[error(
+        "the setting master-key says where the key is, and is not the key: file, file:PATH, env:VARIABLE or command:LINE"
+    )]
+    MasterKey,
     /// A variable is misspelled.
     #[error("the environment variable {0} is no setting of Kitbag; `kitbag serve --help` lists them")]
     Variable(String),
@@ -169,6 +176,9 @@ impl Settings {
     /// Combines flags and variables with the file: `file`, or else `kitbag.toml` where it exists.
     pub fn load(given: Sources, file: Option<&Path>) -> Result<Self, SettingsError> {
         let settings = Self::from_sources(given, read(file)?);
+        if settings.master_key == MasterKey::Nowhere {
+            return Err(SettingsError::MasterKey);
+        }
         let misspelled = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).find(|name| {
             name.starts_with("KITBAG_")
                 && !VARIABLES.contains(&name.as_str())
@@ -223,7 +233,11 @@ fn read(file: Option<&Path>) -> Result<Sources, SettingsError> {
         Err(error) if file.is_none() && error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(cause) => return Err(SettingsError::File { path: path.to_owned(), cause }),
     };
-    toml::from_str(&text).map_err(|cause| SettingsError::Key { path: path.to_owned(), cause })
+    toml::from_str(&text).map_err(|error: toml::de::Error| {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let line = 1 + before.matches('\n').count();
+        SettingsError::Key { path: path.to_owned(), line, cause: error.message().to_owned() }
+    })
 }
 
 #[cfg(test)]
@@ -276,6 +290,36 @@ mod tests {
         ));
         assert!(load("0.0.0.0:1", Some("https://kitbag.example"), "https://id.example").is_ok());
         assert!(matches!(load("0.0.0.0:1", None, "https://id.example"), Err(SettingsError::NoBaseUrl(_))));
+    }
+
+    #[test]
+    fn a_master_key_in_the_place_of_where_it_is_is_refused_without_being_quoted() {
+        let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+        let hexadecimal = "a00102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+        let file = tempfile::NamedTempFile::new().expect("a scratch file");
+        let from_file = |line: &str| {
+            std::fs::write(file.path(), format!("call-time = \"1s\"\n{line}\n")).expect("it is ours");
+            Settings::load(Sources::default(), Some(file.path()))
+        };
+        let as_flag = |text: &str| {
+            let given = Sources { master_key: text.parse().ok(), ..Sources::default() };
+            Settings::load(given, None)
+        };
+
+        for refused in [
+            as_flag(key),
+            as_flag(&format!("env:{key}")),
+            as_flag(&format!("env:{hexadecimal}")),
+            from_file(&format!("master-key = \"{key}\"")),
+            from_file(&format!("master-key = [\"{key}\"]")),
+        ] {
+            assert!(matches!(&refused, Err(SettingsError::MasterKey)), "{refused:?}");
+        }
+        for line in [format!("master-key = {key}"), format!("master-key \"{key}\"")] {
+            let refused = from_file(&line).expect_err("no TOML").to_string();
+            assert!(refused.contains("line 2") && !refused.contains("AAEC"), "{refused}");
+        }
+        assert!(as_flag("env:KITBAG_KEY").is_ok() && from_file("master-key = \"file:/a\"").is_ok());
     }
 
     #[test]

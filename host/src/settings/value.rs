@@ -1,5 +1,6 @@
 //! Types of settings, each read the same way from a flag, a variable and the file.
 
+use std::convert::Infallible;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -124,20 +125,41 @@ pub enum MasterKey {
     Variable(String),
     /// What this shell command prints.
     Command(String),
+    /// None of these. What was given instead may be the key itself: it is not kept, and not quoted.
+    Nowhere,
 }
 
+/// Never fails: whoever reports the failure (clap, toml) would quote the text.
 impl FromStr for MasterKey {
-    type Err = String;
+    type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.split_once(':') {
-            None if text == "file" => Ok(Self::File(None)),
-            Some(("file", path)) if !path.is_empty() => Ok(Self::File(Some(path.into()))),
-            Some(("env", name)) if !name.is_empty() => Ok(Self::Variable(name.to_owned())),
-            Some(("command", line)) if !line.trim().is_empty() => Ok(Self::Command(line.to_owned())),
-            _ => Err("a master key is at file, file:PATH, env:VARIABLE or command:LINE".to_owned()),
-        }
+        Ok(match text.split_once(':') {
+            None if text == "file" => Self::File(None),
+            Some(("file", path)) if !path.is_empty() => Self::File(Some(path.into())),
+            Some(("env", name)) if is_variable(name) => Self::Variable(name.to_owned()),
+            Some(("command", line)) if !line.trim().is_empty() => Self::Command(line.to_owned()),
+            _ => Self::Nowhere,
+        })
     }
+}
+
+impl<'de> Deserialize<'de> for MasterKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer).unwrap_or_default();
+        Ok(text.parse().unwrap_or_else(|never: Infallible| match never {}))
+    }
+}
+
+/// Whether it can be the name of an environment variable (POSIX.1-2017, section 8.1), and is not so
+/// long that it is rather a key.
+fn is_variable(name: &str) -> bool {
+    const LONGEST: usize = 40;
+
+    let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
+    name.len() <= LONGEST
+        && name.bytes().next().is_some_and(is_letter)
+        && name.bytes().all(|byte| is_letter(byte) || byte.is_ascii_digit())
 }
 
 /// Several values: separated by commas in a flag, an array in the file.
@@ -193,4 +215,4 @@ macro_rules! deserialize_from_str {
     )+};
 }
 
-deserialize_from_str!(Span, Size, Issuer, BaseUrl, MasterKey);
+deserialize_from_str!(Span, Size, Issuer, BaseUrl);
