@@ -2,7 +2,8 @@
 //!
 //! Invariant: what libraries trace never gets into the log. They trace what passes through them:
 //! tokens, arguments, host names that a guest has put together. So only our own events can be turned
-//! louder than `info`.
+//! louder than `info`, and none of rmcp's is written at all: it quotes what clients send when it warns.
+//! What it fails at is logged by `web/mcp`.
 //!
 //! Invariant: a panic is logged by its place alone, unless its message is a constant: a message that
 //! was put together may hold what the code was working on.
@@ -16,14 +17,13 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, fmt, registry};
 
-/// For a server: our own events, and only trouble from others. To rmcp, every client that goes away
-/// is trouble; what it fails at otherwise is logged by `web/mcp`.
-pub const SERVING: &str = "warn,kitbag=info,rmcp=off";
+/// For a server: our own events, and only trouble from others.
+pub const SERVING: &str = "warn,kitbag=info";
 /// For a command that has a person's attention already: only trouble.
-pub const QUIET: &str = "warn,rmcp=off";
+pub const QUIET: &str = "warn";
 
 /// Starts logging: text for a person at a terminal, JSON for everything else.
-/// `KITBAG_LOG` takes a filter such as `debug` or `kitbag=debug,rmcp=info`; without it, `default` is used.
+/// `KITBAG_LOG` takes a filter such as `debug` or `kitbag=debug,sqlx=info`; without it, `default` is used.
 pub fn start(default: &str) {
     let filter = EnvFilter::try_from_env("KITBAG_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     let lines = fmt::layer().with_writer(std::io::stderr);
@@ -37,7 +37,8 @@ pub fn start(default: &str) {
 }
 
 fn is_fit_for_the_log(event: &Metadata<'_>) -> bool {
-    *event.level() <= Level::INFO || event.target().starts_with("kitbag")
+    let target = event.target();
+    target.starts_with("kitbag") || (*event.level() <= Level::INFO && !target.starts_with("rmcp"))
 }
 
 fn log_panic(panic: &PanicHookInfo<'_>) {
@@ -63,6 +64,7 @@ mod tests {
             tracing::info!(target: "hyper", "theirs, quiet");
             tracing::debug!(target: "hyper", "theirs, loud");
             tracing::trace!(target: "wasmtime_wasi_http", "theirs, loud");
+            tracing::error!(target: "rmcp::service", "theirs, loud with what a client sent");
         });
 
         let written = String::from_utf8(written.lock().expect("no panic").clone()).expect("text");

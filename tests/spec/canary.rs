@@ -130,6 +130,11 @@ async fn no_secret_leaves_the_sandbox_by_any_way() {
     let mut replies = drive(&user).await;
     replies.push_str(&stall(&user).await);
     replies.push_str(&sign_in(&user, &upstream).await);
+    // A client that mixes things up sends it as the name of a tool, or of a method.
+    for name in [CANARY.to_owned(), format!("probe__{CANARY}"), ELSEWHERE.to_owned()] {
+        user.call(&name, json!({})).await.assert_unknown_tool();
+        user.request(&name, None, json!({})).await;
+    }
     let echoed = user.call("text__sort_lines", json!({ "text": format!("b\n{ELSEWHERE}\na") })).await;
     assert!(echoed.text().contains("[redacted]"), "{}", echoed.text());
     replies.push_str(&echoed.raw());
