@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use tempfile::NamedTempFile;
@@ -23,19 +24,10 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Whether other users of this machine may read the file, or write to it.
-#[cfg(unix)]
 pub(crate) fn is_exposed(path: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::PermissionsExt;
-
     const OTHER_USERS: u32 = 0o077;
 
     Ok(fs::metadata(path)?.permissions().mode() & OTHER_USERS != 0)
-}
-
-/// Other systems have no such mode.
-#[cfg(not(unix))]
-pub(crate) fn is_exposed(_: &Path) -> io::Result<bool> {
-    Ok(false)
 }
 
 /// Temporary files are made with mode 0600.

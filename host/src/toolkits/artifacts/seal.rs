@@ -11,14 +11,16 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key, Tag};
 use aws_lc_rs::rand;
 use rustix::process::geteuid;
-use tempfile::NamedTempFile;
+use secrecy::zeroize::Zeroizing;
+
+use crate::private_file;
 
 /// The key's file in the data directory, mode 0600. Without it all machine code is made again.
 const KEY_FILE: &str = "code.key";
@@ -89,31 +91,25 @@ impl Seal {
 }
 
 /// Nothing where there is no key, or one that is damaged or that other users of the machine can read.
-fn read_key(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    const OTHER_USERS: u32 = 0o077;
-
-    match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-        Ok(metadata) if metadata.permissions().mode() & OTHER_USERS != 0 => return Ok(None),
-        Ok(_) => {}
+fn read_key(path: &Path) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
+    match private_file::is_exposed(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+        Ok(true) => Ok(None),
+        Ok(false) => Ok(Some(Zeroizing::new(fs::read(path)?)).filter(|key| key.len() == KEY_BYTES)),
     }
-    Ok(Some(fs::read(path)?).filter(|key| key.len() == KEY_BYTES))
 }
 
-fn make_key(path: &Path) -> io::Result<Vec<u8>> {
-    let mut key = vec![0; KEY_BYTES];
+fn make_key(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
+    let mut key = Zeroizing::new(vec![0; KEY_BYTES]);
     rand::fill(&mut key).map_err(|_| io::Error::other("no random numbers"))?;
-    // Temporary files are made with mode 0600.
-    let mut file = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
-    file.write_all(&key)?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
+    private_file::replace(path, &key)?;
     Ok(key)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 
