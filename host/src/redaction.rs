@@ -367,7 +367,7 @@ mod tests {
             let text = "a".repeat(length);
             let once = || {
                 let began = std::time::Instant::now();
-                assert!(redactor.redact(&text).len() <= length);
+                assert_eq!(redactor.redact(&text), REPLACEMENT);
                 began.elapsed()
             };
             (0..5).map(|_| once()).min().expect("it was measured")

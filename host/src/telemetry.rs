@@ -64,7 +64,7 @@ mod tests {
             tracing::info!(target: "hyper", "theirs, quiet");
             tracing::debug!(target: "hyper", "theirs, loud");
             tracing::trace!(target: "wasmtime_wasi_http", "theirs, loud");
-            tracing::error!(target: "rmcp::service", "theirs, loud with what a client sent");
+            tracing::error!(target: "rmcp", "theirs, loud with what a client sent");
         });
 
         let written = String::from_utf8(written.lock().expect("no panic").clone()).expect("text");

@@ -295,6 +295,10 @@ fn check(value: &SecretString) -> Result<(), VaultError> {
 /// A record that its key does not open was changed from outside: nobody's call may go on without it,
 /// because what is not known cannot be redacted.
 fn broken_at(place: Place<'_>) -> VaultError {
-    error!(user = %place.user, toolkit.id = %place.toolkit, name = %place.name, "a sealed secret does not open");
+    log_broken(place);
     VaultError::Storage("a sealed secret does not open".to_owned())
+}
+
+fn log_broken(place: Place<'_>) {
+    error!(user = %place.user, toolkit.id = %place.toolkit, name = %place.name, "a sealed secret does not open");
 }

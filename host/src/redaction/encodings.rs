@@ -65,7 +65,9 @@ fn add(text: &str, forms: &mut Vec<Zeroizing<String>>) {
     }
     found.push(text.to_owned());
     // The matcher ignores case, so two forms that differ in it are one.
-    found.iter_mut().for_each(|form| form.make_ascii_lowercase());
+    for form in &mut found {
+        form.make_ascii_lowercase();
+    }
     // Most are alike.
     found.sort_unstable();
     found.dedup();

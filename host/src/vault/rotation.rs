@@ -12,7 +12,7 @@ use tracing::{info, warn};
 use super::master_key::{KeySource, MasterKeyError};
 use super::seal::Place;
 use super::store::Row;
-use super::{OpenError, Vault, VaultError, broken_at, seal};
+use super::{OpenError, Vault, VaultError, log_broken, seal};
 use crate::tasks::to_its_end;
 
 /// Records that are rewrapped in one transaction.
@@ -106,12 +106,13 @@ impl Vault {
             let mut wrapped = Vec::with_capacity(rows.len());
             for row in &rows {
                 let old = keys.named(&row.master_key).ok_or(seal::Broken);
-                match old.and_then(|old| seal::rewrap(old, current, row.place(), &row.sealed.wrapped_key)) {
-                    Ok(wrapped_key) => wrapped.push((row, wrapped_key)),
-                    Err(seal::Broken) => {
-                        let _logged = broken_at(row.place());
-                        done.broken += 1;
-                    }
+                let wrapped_key =
+                    old.and_then(|old| seal::rewrap(old, current, row.place(), &row.sealed.wrapped_key));
+                if let Ok(wrapped_key) = wrapped_key {
+                    wrapped.push((row, wrapped_key));
+                } else {
+                    log_broken(row.place());
+                    done.broken += 1;
                 }
             }
             self.store.rewrap(&wrapped, current.name()).await?;
