@@ -8,12 +8,14 @@ pub mod fetch;
 pub mod grants;
 pub mod ingest;
 pub mod log;
+mod missing_secrets;
 pub mod progress;
 pub mod search;
 pub mod secrets;
 mod trail;
 
 pub use grants::Grants;
+pub use missing_secrets::MissingSecrets;
 pub use trail::Trail;
 
 /// Why a capability that is granted cannot answer yet; a guest sees it as `unavailable`.

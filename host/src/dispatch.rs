@@ -130,8 +130,13 @@ impl Dispatch {
         };
         // As the guest made it: after cleaning, the size would tell whether a secret was in it.
         let result_size = result_size(&report.ended);
+        let missing = reply::missing_secrets(&report.ended, &trail.missing);
         let report = redact::report(report, &secrets, &trail.tokens).await;
-        Ok(conclude(report, result_size, ready.output(tool.index)))
+        let (mut reply, conclusion) = conclude(report, result_size, ready.output(tool.index));
+        if let Reply::Failure(failure) = &mut reply {
+            failure.missing_secrets = missing;
+        }
+        Ok((reply, conclusion))
     }
 
     /// The caller's settings, as JSON text; nothing is read for a toolkit that declares none.

@@ -146,7 +146,18 @@ impl Identity {
     ///
     /// A token that was verified before costs one hash and one look-up.
     pub async fn authenticate(&self, headers: &HeaderMap) -> Result<Caller, AuthError> {
-        let credential = Credential::from_headers(headers, &self.origins)?;
+        self.establish(Credential::from_headers(headers, &self.origins)?).await
+    }
+
+    /// Establishes whose browser opens a page, by its session cookie alone.
+    ///
+    /// A browser names no origin when it opens a page, and may come from a link on another site. So this
+    /// is for pages that no other page can read or frame, and whose opening changes nothing.
+    pub async fn recognise_visitor(&self, headers: &HeaderMap) -> Result<Caller, AuthError> {
+        self.establish(Credential::of_visit(headers)?).await
+    }
+
+    async fn establish(&self, credential: Credential<'_>) -> Result<Caller, AuthError> {
         let keys = self.keys().await?;
         let digest = memory::digest(credential.token);
         let verified = match self.memory.recall(&digest, keys.generation(), now()) {
@@ -198,17 +209,19 @@ impl Identity {
 
     /// Checks what the token alone cannot say: whether it may be presented in this way.
     fn check_presentation(&self, source: &Source<'_>, verified: &Verified) -> Result<(), AuthError> {
-        let Source::Cookie { origin } = source else { return Ok(()) };
+        if matches!(source, Source::Header) {
+            return Ok(());
+        }
         if verified.caller.profile != TokenProfile::Session {
             return Err(invalid("an access token in a cookie"));
         }
-        match (origin, verified.authorized_party.as_deref()) {
-            (None, None) => Err(invalid("a cookie with neither Origin nor azp")),
-            (None, Some(party)) if !self.origins.contains(party) => {
+        match (source, verified.authorized_party.as_deref()) {
+            (Source::Cookie { origin: None }, None) => Err(invalid("a cookie with neither Origin nor azp")),
+            (Source::Cookie { origin: None }, Some(party)) if !self.origins.contains(party) => {
                 Err(invalid("a cookie without Origin and with an azp that is not allowed"))
             }
             // A sibling application on the same domain and provider sets the same cookie.
-            (Some(_), Some(party)) if origins::is_origin(party) && !self.origins.contains(party) => {
+            (_, Some(party)) if origins::is_origin(party) && !self.origins.contains(party) => {
                 Err(invalid("a cookie with an azp that is not allowed"))
             }
             _ => Ok(()),

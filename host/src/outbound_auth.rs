@@ -189,11 +189,13 @@ impl SignIn {
             (&self.credentials.client_id, &self.declaration.client_id_secret),
             (&self.credentials.client_secret, &self.declaration.client_secret_secret),
         ];
-        let names = names.into_iter().filter(|(value, _)| value.is_none());
+        let names: Vec<_> =
+            names.into_iter().filter(|(value, _)| value.is_none()).map(|(_, name)| name.clone()).collect();
         let commands: Vec<_> = names
-            .map(|(_, name)| format!("kitbag secret set {} {name} --from-stdin", self.account.toolkit_id))
+            .iter()
+            .map(|name| format!("kitbag secret set {} {name} --from-stdin", self.account.toolkit_id))
             .collect();
-        SignInError::MissingCredentials { commands: commands.join(" and ") }
+        SignInError::MissingCredentials { names, commands: commands.join(" and ") }
     }
 }
 

@@ -30,7 +30,7 @@ use crate::tasks::{Interrupted, to_its_end};
 use artifacts::Artifacts;
 pub use inspect::{Inspected, inspect};
 pub use live::{Live, NotReady, Ready};
-pub use registry::{Registry, Tool, listed_name};
+pub use registry::{Registry, Tool, listed_name, toolkit_of};
 pub use store::{Changes, ToolkitRecord, VersionRecord, capabilities};
 use store::{NewVersion, Store};
 

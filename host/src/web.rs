@@ -5,6 +5,7 @@
 //! | `/mcp` | MCP clients with a token |
 //! | `/toolkits…` | operators with a token; listing for every signed-in user |
 //! | `/toolkits/{id}/secrets…` | every signed-in user, for own secrets |
+//! | `/toolkits/{id}/secrets/{name}/page` | whoever has a link, in a browser: set one secret |
 //! | `/vault/rotate` | operators with a token |
 //! | `/toolkits/{id}/logs` | every signed-in user: own calls; operators and owners: all, of others no content |
 //! | `/toolkits/{id}/config` | every signed-in user: own settings |
@@ -14,10 +15,12 @@
 
 mod authenticate;
 mod config;
+mod elicitation;
 mod error;
 mod logs;
 mod mcp;
 mod oauth;
+mod pages;
 mod secrets;
 mod toolkits;
 mod unread;
@@ -79,6 +82,7 @@ pub fn router(shared: Shared) -> Router {
     let challenge = authenticate::challenge(&shared.base_url);
     let door =
         middleware::from_fn_with_state((shared.identity.clone(), challenge), authenticate::require_caller);
+    let links = Arc::new(elicitation::Links::default());
     let signed_in = Router::new()
         .route("/toolkits", post(toolkits::deploy).get(toolkits::list))
         .route("/toolkits/{id}", get(toolkits::show).delete(toolkits::remove))
@@ -89,7 +93,7 @@ pub fn router(shared: Shared) -> Router {
         .route("/toolkits/{id}/logs", get(logs::read))
         .route("/toolkits/{id}/config", config::routes())
         .layer(door.clone())
-        .merge(mcp::guard(mcp::routes(&shared).layer(door), &shared))
+        .merge(mcp::guard(mcp::routes(&shared, links.clone()).layer(door), &shared))
         .layer(middleware::from_fn(unread::discard));
     let discovery = Router::new()
         .route("/.well-known/oauth-protected-resource", get(well_known::protected_resource))
@@ -105,6 +109,7 @@ pub fn router(shared: Shared) -> Router {
     signed_in
         .merge(discovery)
         .merge(sign_in)
+        .merge(elicitation::routes(&shared, links))
         .merge(health)
         .fallback(|| async { error::WebError::nothing_here() })
         .layer(middleware::map_response(error::as_problem))

@@ -17,6 +17,7 @@ mod config;
 mod conformance;
 mod content;
 mod crash;
+mod elicitation;
 mod fetch;
 mod grants;
 mod hostile;

@@ -98,7 +98,7 @@ impl Fetch {
         limits: &FetchLimits,
         trail: Trail,
     ) -> Self {
-        let Trail { log, usage, tokens } = trail;
+        let Trail { log, usage, tokens, missing } = trail;
         let in_flight = Arc::new(Semaphore::new(limits.in_flight));
         let Access { allowlist, sign_in, secrets } = access;
         let exchange = allowlist.map(|allowlist| {
@@ -108,7 +108,7 @@ impl Fetch {
                 Some(sign_in.noting_in(tokens))
             });
             let (egress, limits, log) = (egress.clone(), limits.clone(), log.clone());
-            Arc::new(Exchange { egress, policy, sign_in, limits, usage, log, secrets })
+            Arc::new(Exchange { egress, policy, sign_in, limits, usage, log, secrets, missing })
         });
         let mut context = WasiHttpCtx::new();
         context.set_field_size_limit(HEADERS);

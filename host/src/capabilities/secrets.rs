@@ -6,6 +6,7 @@ use std::sync::Arc;
 use secrecy::ExposeSecret;
 use wasmtime::component::{HasData, Linker};
 
+use super::MissingSecrets;
 use crate::vault::UserSecrets;
 use bindings::kitbag::toolkit::secrets::{Host, SecretError};
 
@@ -24,17 +25,24 @@ pub struct Secrets {
     declared: Arc<[String]>,
     toolkit: Arc<str>,
     of_user: Arc<UserSecrets>,
+    missing: MissingSecrets,
 }
 
 impl Secrets {
     /// Grants the names in `declared` and no others: those that the user has set for `toolkit`.
     pub fn new(declared: Arc<[String]>, toolkit: Arc<str>, of_user: Arc<UserSecrets>) -> Self {
-        Self { declared, toolkit, of_user }
+        Self { declared, toolkit, of_user, missing: MissingSecrets::default() }
     }
 
     /// Grants nothing.
     pub fn none() -> Self {
         Self::new([].into(), Arc::default(), Arc::default())
+    }
+
+    /// Adds what is asked for and has no value to `missing`.
+    #[must_use]
+    pub fn noting_in(self, missing: MissingSecrets) -> Self {
+        Self { missing, ..self }
     }
 
     fn allows(&self, name: &str) -> bool {
@@ -48,6 +56,9 @@ impl Host for Secrets {
             return Ok(Err(SecretError::Undeclared));
         }
         let value = self.of_user.get(&self.toolkit, &name);
+        if value.is_none() {
+            self.missing.guest_asked(&name);
+        }
         Ok(Ok(value.map(|value| value.expose_secret().to_owned())))
     }
 }

@@ -4,7 +4,8 @@ use kitbag_manifest::schema::Schema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::sandbox::{CallError, Content, Ended, Fault, ToolResult};
+use crate::capabilities::MissingSecrets;
+use crate::sandbox::{CallError, Content, Ended, Fault, ToolError, ToolResult};
 
 /// What the model is told when a handler fails in any way but a `ToolError`.
 const GENERIC: &str = "The tool failed.";
@@ -39,6 +40,9 @@ pub struct Failure {
     pub error: String,
     /// Whether the model should consider trying again.
     pub retryable: bool,
+    /// Declared secrets for want of which it failed. Not part of the envelope.
+    #[serde(skip)]
+    pub missing_secrets: Vec<String>,
 }
 
 /// The kinds of failure.
@@ -53,7 +57,7 @@ pub enum ErrorCode {
 
 impl Failure {
     fn new(code: ErrorCode, error: impl Into<String>) -> Self {
-        Self { ok: false, code, error: error.into(), retryable: false }
+        Self { ok: false, code, error: error.into(), retryable: false, missing_secrets: Vec::new() }
     }
 
     pub(super) fn busy() -> Self {
@@ -79,6 +83,16 @@ pub(super) fn from(ended: &Ended, output: Option<&Schema>) -> Reply {
         }
         Ended::Refused(CallError::Failure(_)) => Reply::Failure(Failure::new(ErrorCode::ToolError, GENERIC)),
         Ended::Faulted(fault) => Reply::Failure(Failure::new(ErrorCode::ToolError, stopped(fault))),
+    }
+}
+
+/// The secrets for want of which a call failed; none where it was stopped, or its arguments were wrong.
+pub(super) fn missing_secrets(ended: &Ended, missing: &MissingSecrets) -> Vec<String> {
+    match ended {
+        Ended::Refused(CallError::Tool(ToolError { message: said, .. }) | CallError::Failure(said)) => {
+            missing.behind(said)
+        }
+        Ended::Returned(_) | Ended::Refused(CallError::InvalidParams(_)) | Ended::Faulted(_) => Vec::new(),
     }
 }
 
@@ -119,7 +133,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::sandbox::ToolError;
 
     fn schema() -> Schema {
         let schema =

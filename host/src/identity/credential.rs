@@ -27,6 +27,8 @@ pub(super) enum Source<'a> {
         /// The request's `Origin`, already found to be allowed.
         origin: Option<&'a str>,
     },
+    /// The session cookie of a browser that opens a page, wherever it comes from.
+    Visit,
 }
 
 impl<'a> Credential<'a> {
@@ -36,10 +38,20 @@ impl<'a> Credential<'a> {
             Some(value) => Self { token: bearer(value)?, source: Source::Header },
             None => Self::from_cookie(headers, origins)?,
         };
-        if credential.token.len() > MAX_TOKEN_BYTES {
+        credential.of_reasonable_size()
+    }
+
+    fn of_reasonable_size(self) -> Result<Self, AuthError> {
+        if self.token.len() > MAX_TOKEN_BYTES {
             return Err(invalid("a token of more than 16 KiB"));
         }
-        Ok(credential)
+        Ok(self)
+    }
+
+    /// Finds the session cookie of a browser that opens a page.
+    pub(super) fn of_visit(headers: &'a HeaderMap) -> Result<Self, AuthError> {
+        let token = session_cookie(headers)?.ok_or(AuthError::Missing)?;
+        Self { token, source: Source::Visit }.of_reasonable_size()
     }
 
     fn from_cookie(headers: &'a HeaderMap, origins: &Origins) -> Result<Self, AuthError> {

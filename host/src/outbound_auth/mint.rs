@@ -41,6 +41,8 @@ pub enum SignInError {
     /// The user has set no value.
     #[error("a credential of `auth` is not set: set it with {commands}")]
     MissingCredentials {
+        /// Which, as declared.
+        names: Vec<String>,
         /// What to run, once for each.
         commands: String,
     },

@@ -196,7 +196,8 @@ impl Runner {
         let fetch = Fetch::new(&self.egress, &self.outbound_auth, access, &self.limits.fetch, trail.clone());
         let user_id: Arc<str> = invocation.user_id.as_str().into();
         let Grants { toolkit_id, secrets, .. } = self.grants.clone();
-        let secrets = Secrets::new(secrets, toolkit_id.clone(), invocation.secrets.clone());
+        let secrets = Secrets::new(secrets, toolkit_id.clone(), invocation.secrets.clone())
+            .noting_in(trail.missing.clone());
         let search = Search { user_id: user_id.clone() };
         let ingest = Ingest { user_id, toolkit_id };
         let mut state = State::new(&self.limits, trail.log.clone(), fetch, secrets, search, ingest);

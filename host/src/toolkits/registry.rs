@@ -65,6 +65,11 @@ impl Tool {
     }
 }
 
+/// The toolkit's id in a listed name, or nothing where there is none.
+pub fn toolkit_of(listed_name: &str) -> Option<&str> {
+    listed_name.split_once(SEPARATOR).map(|(id, _)| id)
+}
+
 /// The name under which a tool is listed: `{id}__{tool}`.
 pub fn listed_name(toolkit_id: &str, tool_name: &str) -> String {
     format!("{toolkit_id}{SEPARATOR}{tool_name}")

@@ -9,6 +9,7 @@ mod calls;
 mod catalogue;
 mod changes;
 mod content;
+mod elicitation;
 mod envelope;
 mod gate;
 mod handler;
@@ -31,12 +32,14 @@ use tower::ServiceExt;
 use tower_http::cors::{AllowHeaders, CorsLayer};
 
 use super::Shared;
+use super::elicitation::Links;
 use crate::dispatch::Dispatch;
 use crate::identity::Caller;
 use answer::Refusal;
 use calls::{Calls, ClientLabel};
 use catalogue::Catalogue;
 use changes::{Changes, Streams};
+use elicitation::Elicitation;
 use envelope::{Envelope, Message};
 use gate::Gate;
 use handler::{Asker, Handler};
@@ -50,6 +53,7 @@ struct Endpoint {
     dispatch: Arc<Dispatch>,
     catalogue: Arc<Catalogue>,
     calls: Calls,
+    elicitation: Elicitation,
     streams: Streams,
     rate: RateLimit,
     /// Largest request, in bytes.
@@ -60,12 +64,14 @@ struct Endpoint {
     sessions: Arc<NeverSessionManager>,
 }
 
-/// The route for callers who have a token; [`guard`] belongs around it.
-pub(super) fn routes(shared: &Shared) -> Router<Shared> {
+/// The route for callers who have a token; [`guard`] belongs around it. `links` lead to the page on
+/// which a person sets a secret.
+pub(super) fn routes(shared: &Shared, links: Arc<Links>) -> Router<Shared> {
     let endpoint = Arc::new(Endpoint {
         dispatch: shared.dispatch.clone(),
         catalogue: Arc::new(Catalogue::new(shared.toolkits.clone())),
         calls: Calls::default(),
+        elicitation: Elicitation::new(links, shared.base_url.clone()),
         streams: Streams::default(),
         rate: RateLimit::new(shared.mcp_requests_per_minute),
         request_size: shared.mcp_request_size,
@@ -149,8 +155,10 @@ impl Endpoint {
         if !is_presentable(&response) {
             return Err(answer::from_plain_text(id, response).await);
         }
-        if message == Message::Initialize && response.status().is_success() {
-            response.headers_mut().insert(calls::LABEL, ClientLabel::new().into());
+        if let Message::Initialize(client) = message
+            && response.status().is_success()
+        {
+            response.headers_mut().insert(calls::LABEL, ClientLabel::new(client).into());
         }
         Ok(response)
     }

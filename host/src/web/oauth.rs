@@ -12,15 +12,15 @@
 //! machine (DNS rebinding) would otherwise be of the same origin as the consent page, and could press
 //! its button.
 
-mod guard;
 mod page;
 
 use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{DefaultBodyLimit, RawQuery, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::extract::{DefaultBodyLimit, RawQuery, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
@@ -28,6 +28,8 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use url::Url;
 
+use super::pages::NOT_STORED;
+use super::pages::guard::{self, Own, Sender};
 use crate::identity::{
     AuthorizationServer, AuthorizeError, EndpointError, ErrorCode, OAuthError, Step, paths,
 };
@@ -46,10 +48,10 @@ pub(super) fn routes<S>(server: Arc<AuthorizationServer>, base_url: &Url) -> Rou
 where
     S: Clone + Send + Sync + 'static,
 {
-    let own = guard::Own::of(base_url);
+    let own = Own::of(base_url);
     let for_people = Router::new()
         .route(paths::AUTHORIZE, get(authorize).post(decide))
-        .layer(middleware::from_fn_with_state(own.clone(), guard::refuse_other_pages));
+        .layer(middleware::from_fn_with_state(own.clone(), refuse_other_pages));
     let for_clients = Router::new()
         .route(paths::REGISTER, post(register))
         .route(paths::TOKEN, post(token))
@@ -61,6 +63,19 @@ where
         .layer(DefaultBodyLimit::max(LARGEST_REQUEST))
         .layer(middleware::from_fn_with_state(own, guard::refuse_other_hosts))
         .with_state(server)
+}
+
+/// Keeps other pages from fetching or framing the consent page, and from answering it.
+///
+/// The answer's `request_id`, which only the consent page has, is the defence; this one does not wait
+/// for a page that has found it out. An unnamed page passes: an older browser says no more of the consent
+/// page, because of the page's `Referrer-Policy`.
+async fn refuse_other_pages(State(own): State<Own>, request: Request, next: Next) -> Response {
+    let is_own_form = *request.method() == Method::POST && own.sender(request.headers()) != Sender::Other;
+    if is_own_form || guard::opens_window(&request) {
+        return next.run(request).await;
+    }
+    page::failure(StatusCode::FORBIDDEN, "Another page has tried to sign in here. Nothing was granted.")
 }
 
 async fn register(
@@ -129,10 +144,6 @@ async fn revoke(
 async fn jwks(State(server): State<Arc<AuthorizationServer>>) -> Json<Value> {
     Json(server.issuer().jwks())
 }
-
-/// Responses with something to keep from others (RFC 6749, section 5.1).
-pub(super) const NOT_STORED: [(header::HeaderName, HeaderValue); 1] =
-    [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
 
 /// Sends the browser on with GET, and does not tell the client the URL that it comes from.
 fn back_to_client(url: &str) -> Response {

@@ -20,6 +20,8 @@ pub(crate) const CONFORMANCE: Guest = Guest("guest-conformance");
 pub(crate) const CROWD: Guest = Guest("guest-crowd");
 /// Has the host sign in for it at one of the two hosts it may reach.
 pub(crate) const SIGNED_IN: Guest = Guest("guest-signed-in");
+/// Asks for credentials in every way there is.
+pub(crate) const NEEDS_SECRET: Guest = Guest("guest-needs-secret");
 /// A private toolkit: version 1.0.0.
 pub(crate) const GREETER_V1: Guest = Guest("guest-greeter-v1");
 /// Version 1.0.0 as well, with other bytes.

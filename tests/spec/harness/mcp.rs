@@ -37,12 +37,19 @@ pub(crate) struct User {
     revision: Revision,
     /// What the server told an older client to send with every request.
     label: Option<HeaderValue>,
+    /// What the client says that it can do.
+    capabilities: Value,
 }
 
 impl User {
     pub(crate) fn new(http: Http, token: &str) -> Self {
         let authorization = format!("Bearer {token}").parse().expect("a token is ASCII");
-        Self { http, authorization, revision: Revision::Current, label: None }
+        Self { http, authorization, revision: Revision::Current, label: None, capabilities: json!({}) }
+    }
+
+    /// The same user with a client that can do this; a handshake comes after it.
+    pub(crate) fn capable_of(self, capabilities: Value) -> Self {
+        Self { capabilities, ..self }
     }
 
     /// The same user with a client of `revision`, which has made its handshake if there is one.
@@ -50,8 +57,11 @@ impl User {
         self.revision = revision;
         if revision == Revision::Older {
             let client = json!({ "name": "spec", "version": "1.0.0" });
-            let hello =
-                json!({ "protocolVersion": revision.version(), "capabilities": {}, "clientInfo": client });
+            let hello = json!({
+                "protocolVersion": revision.version(),
+                "capabilities": self.capabilities,
+                "clientInfo": client,
+            });
             let answer = self.post_mcp("initialize", None, hello).await;
             let welcome = answer.json();
             self.label = answer.headers.get(LABEL).cloned();
@@ -168,7 +178,7 @@ impl User {
             let meta = &mut params["_meta"];
             meta["io.modelcontextprotocol/protocolVersion"] = self.revision.version().into();
             meta["io.modelcontextprotocol/clientInfo"] = json!({ "name": "spec", "version": "1.0.0" });
-            meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
+            meta["io.modelcontextprotocol/clientCapabilities"] = self.capabilities.clone();
         }
         (headers, json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
     }

@@ -9,6 +9,7 @@ use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use wasmtime_wasi_http::Error;
 
+use super::super::MissingSecrets;
 use super::super::log::Log;
 use super::FetchLimits;
 use super::body::counted;
@@ -29,6 +30,7 @@ pub(super) struct Exchange {
     pub(super) log: Log,
     /// Of the caller: none of them follows a redirect to another origin.
     pub(super) secrets: Arc<UserSecrets>,
+    pub(super) missing: MissingSecrets,
 }
 
 /// Why a request has no answer. The text is one line for the toolkit's log.
@@ -97,7 +99,7 @@ impl Exchange {
             progress.signs_in = false;
             return self.send(request, progress.timeouts).await;
         };
-        let token = sign_in.token(|| self.pay().is_ok()).await?;
+        let token = sign_in.token(|| self.pay().is_ok()).await.inspect_err(|why| self.note_missing(why))?;
         let response = self.send(with(&token, request), progress.timeouts).await?;
         if !is_refusal(response.status()) || !mem::take(&mut progress.may_replace_token) {
             return Ok(response);
@@ -131,6 +133,12 @@ impl Exchange {
         let token = sign_in.replace(refused, || self.pay().is_ok()).await.map_err(|why| why.to_string())?;
         self.pay().map_err(|why| why.to_string())?;
         Ok(with(&token, request))
+    }
+
+    fn note_missing(&self, why: &SignInError) {
+        if let SignInError::MissingCredentials { names, .. } = why {
+            names.iter().for_each(|name| self.missing.host_asked(name));
+        }
     }
 
     async fn send(

@@ -181,3 +181,30 @@ async fn an_absent_audience_passes_only_where_the_operator_says_so() {
     let wrong = bearer(&session(json!({ "aud": "https://other.example" })));
     assert_refused(&lenient.authenticate(&wrong).await, "another audience", "wrong aud");
 }
+
+#[tokio::test]
+async fn a_visitor_is_known_by_the_session_cookie_alone() {
+    let provider = TestProvider::start().await;
+    let identity = provider.identity(settings());
+    let session = session_claims(&provider.issuer());
+    let cookie = |typ: &str, claims: &Value| format!("__session={}", provider.token(typ, claims));
+    let good = cookie("JWT", &session);
+
+    for lines in [
+        &[("cookie", good.as_str())][..],
+        &[("cookie", good.as_str()), ("sec-fetch-site", "cross-site")],
+        &[("cookie", good.as_str()), ("authorization", "Bearer x")],
+    ] {
+        let visitor = identity.recognise_visitor(&headers(lines)).await;
+        assert_eq!(visitor.map(|visitor| visitor.user_id), Ok("ana".to_owned()), "{lines:?}");
+    }
+
+    let sibling = cookie("JWT", &with(session, json!({ "azp": "https://sibling.example" })));
+    let access = cookie("at+jwt", &access_claims(&provider.issuer()));
+    for (bad, reason) in [(sibling, "azp that is not allowed"), (access, "access token in a cookie")] {
+        let outcome = identity.recognise_visitor(&headers(&[("cookie", &bad)])).await;
+        assert_refused(&outcome, reason, &bad);
+    }
+    let token = provider.token("JWT", &session_claims(&provider.issuer()));
+    assert_eq!(identity.recognise_visitor(&bearer(&token)).await, Err(AuthError::Missing));
+}

@@ -7,7 +7,7 @@ use serde_json::json;
 use tracing::{debug, error};
 
 use crate::identity::{AuthorizeError, EndpointError, ErrorCode};
-use crate::web::oauth;
+use crate::web::{oauth, pages};
 
 /// RFC 6749, section 5.2; RFC 7591, section 3.2.2.
 impl IntoResponse for EndpointError {
@@ -27,7 +27,7 @@ impl IntoResponse for EndpointError {
             }
         };
         let body = json!({ "error": code, "error_description": description });
-        (status, oauth::NOT_STORED, Json(body)).into_response()
+        (status, pages::NOT_STORED, Json(body)).into_response()
     }
 }
 

@@ -4,6 +4,10 @@
 //! Ids are unique within a client only, and one user may have several. So each client gets a label
 //! with its handshake, in the header that the protocol has for sessions. It is no session: nothing
 //! is kept under it but the calls that run at the moment, and a server that never saw it takes it.
+//!
+//! Such a client says in its handshake, and never again, what it can do. What the server has to know of
+//! that is written into the label itself, in plain letters and unsigned: a client that writes something
+//! else there says something else of itself, as it could have said in the handshake.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,27 +43,46 @@ pub(super) struct Running {
     token: CancellationToken,
 }
 
+/// What a client says of itself in its handshake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Abilities {
+    /// It opens links for its person: elicitation in URL mode.
+    pub(super) opens_links: bool,
+}
+
 /// Of a label, in bytes; in hexadecimal it is twice as long.
 const LABEL_SIZE: usize = 16;
+/// Ends the label of a client that opens links.
+const OPENS_LINKS: &str = ".u";
 
 impl ClientLabel {
     /// Makes one that no other client has.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(client: Abilities) -> Self {
         let mut bytes = [0; LABEL_SIZE];
         aws_lc_rs::rand::fill(&mut bytes).expect("the system has random numbers");
-        Self(hex::encode(bytes))
+        let mut label = hex::encode(bytes);
+        if client.opens_links {
+            label.push_str(OPENS_LINKS);
+        }
+        Self(label)
     }
 
     /// Reads the label of a client; what could not be one of ours is none.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         let label = headers.get(LABEL)?.to_str().ok()?;
-        (label.len() == 2 * LABEL_SIZE).then(|| Self(label.to_owned()))
+        let name = label.strip_suffix(OPENS_LINKS).unwrap_or(label);
+        (name.len() == 2 * LABEL_SIZE).then(|| Self(label.to_owned()))
+    }
+
+    /// Whether the client opens links for its person.
+    pub(super) fn opens_links(&self) -> bool {
+        self.0.ends_with(OPENS_LINKS)
     }
 }
 
 impl From<ClientLabel> for HeaderValue {
     fn from(ClientLabel(label): ClientLabel) -> Self {
-        Self::try_from(label).expect("hexadecimal digits")
+        Self::try_from(label).expect("it is visible ASCII")
     }
 }
 
@@ -107,7 +130,7 @@ mod tests {
     #[test]
     fn a_call_is_cancelled_by_its_own_client_alone() {
         let calls = Calls::default();
-        let (one, other) = (ClientLabel::new(), ClientLabel::new());
+        let (one, other) = (ClientLabel::new(Abilities::default()), ClientLabel::new(Abilities::default()));
         let running = calls.begin(key("ana", &one, 1));
 
         for stranger in [key("ana", &other, 1), key("ben", &one, 1), key("ana", &one, 2)] {
@@ -120,10 +143,27 @@ mod tests {
     }
 
     #[test]
+    fn a_label_says_what_its_client_can_do() {
+        let read = |label: &str| {
+            ClientLabel::of(&HeaderMap::from_iter([(LABEL, label.parse().expect("it is ASCII"))]))
+        };
+        let name = "0".repeat(2 * LABEL_SIZE);
+
+        assert_eq!(read(&name).map(|label| label.opens_links()), Some(false));
+        assert_eq!(read(&format!("{name}.u")).map(|label| label.opens_links()), Some(true));
+        for strange in [".u", "0.u", &format!("{name}.v"), &format!("{name}.u.u")] {
+            assert_eq!(read(strange), None, "{strange}");
+        }
+        for opens_links in [false, true] {
+            assert_eq!(ClientLabel::new(Abilities { opens_links }).opens_links(), opens_links);
+        }
+    }
+
+    #[test]
     fn nothing_is_kept_of_a_call_that_has_ended() {
         let calls = Calls::default();
 
-        drop(calls.begin(key("ana", &ClientLabel::new(), 1)));
+        drop(calls.begin(key("ana", &ClientLabel::new(Abilities::default()), 1)));
 
         assert!(calls.lock().is_empty());
     }

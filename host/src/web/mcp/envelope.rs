@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 
 use super::answer::Refusal;
+use super::calls::Abilities;
 
 /// A well-formed JSON-RPC message.
 #[derive(Debug)]
@@ -21,8 +22,8 @@ pub(super) struct Envelope {
 /// The messages that are more to the endpoint than something for rmcp to answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Message {
-    /// The handshake of the older revisions.
-    Initialize,
+    /// The handshake of the older revisions, with what the client can do.
+    Initialize(Abilities),
     /// `subscriptions/listen`: the answer is a stream that stays open.
     Listen,
     /// `notifications/cancelled`, for the request with this id.
@@ -46,7 +47,7 @@ impl Envelope {
             return Err(invalid(id, "the member jsonrpc must be \"2.0\""));
         }
         let message = match method.as_deref() {
-            Some("initialize") => Message::Initialize,
+            Some("initialize") => initialize(body),
             Some("subscriptions/listen") => Message::Listen,
             Some("notifications/cancelled") => cancelled(body),
             Some(_) => Message::Other,
@@ -55,6 +56,33 @@ impl Envelope {
         };
         Ok(Self { id, message })
     }
+}
+
+/// A client that declares nothing, or not as it should, can do nothing.
+fn initialize(body: &[u8]) -> Message {
+    #[derive(Deserialize)]
+    struct Request {
+        params: Params,
+    }
+
+    #[derive(Deserialize)]
+    struct Params {
+        capabilities: Capabilities,
+    }
+
+    #[derive(Deserialize)]
+    struct Capabilities {
+        elicitation: Elicitation,
+    }
+
+    #[derive(Deserialize)]
+    struct Elicitation {
+        url: Option<serde_json::Map<String, serde_json::Value>>,
+    }
+
+    let declared = serde_json::from_slice(body)
+        .is_ok_and(|Request { params }| params.capabilities.elicitation.url.is_some());
+    Message::Initialize(Abilities { opens_links: declared })
 }
 
 /// A notification that names no request cancels nothing.
@@ -103,8 +131,18 @@ mod tests {
     fn messages_are_told_apart() {
         let message = |body: &str| Envelope::parse(body.as_bytes()).map(|envelope| envelope.message).ok();
 
+        let plain = Message::Initialize(Abilities::default());
+
         for (body, expected) in [
-            (r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, Message::Initialize),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, plain),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"elicitation":{"url":{}}}}}"#,
+                Message::Initialize(Abilities { opens_links: true }),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"elicitation":{"form":{}}}}}"#,
+                Message::Initialize(Abilities::default()),
+            ),
             (r#"{"jsonrpc":"2.0","id":"a","method":"subscriptions/listen"}"#, Message::Listen),
             (r#"{"jsonrpc":"2.0","id":1,"method":"tools\u002flist"}"#, Message::Other),
             (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Message::Other),

@@ -16,9 +16,11 @@ use tokio::sync::mpsc;
 
 use super::calls::{ClientLabel, Key, Running};
 use super::changes::Changes;
+use super::elicitation::{Answered, Way};
 use super::{Endpoint, content};
 use crate::dispatch::{DispatchError, Failure, ProgressReport, Reply, Success};
 use crate::identity::Caller;
+use crate::toolkits::toolkit_of;
 
 /// Reports of progress that wait for a slow client; what comes beyond is dropped.
 const WAITING_REPORTS: usize = 16;
@@ -69,9 +71,17 @@ impl Handler {
         &self,
         request: CallToolRequestParams,
         wanted: Option<Wanted>,
+        answered: &Answered,
     ) -> Result<Reply, DispatchError> {
         let CallToolRequestParams { name, arguments, .. } = request;
-        let (dispatch, caller) = (&self.endpoint.dispatch, &self.asker.caller);
+        let Endpoint { dispatch, elicitation, stopping, .. } = &*self.endpoint;
+        let caller = &self.asker.caller;
+        if let (Answered::Opened(secrets), Some(toolkit)) = (answered, toolkit_of(&name)) {
+            tokio::select! {
+                () = elicitation.wait(&caller.user_id, toolkit, secrets) => {}
+                () = stopping.cancelled() => {}
+            }
+        }
         // Boxed, because rmcp moves the future of a request several times, and this one is large.
         let call = |listener| Box::pin(dispatch.call(caller, &name, arguments.unwrap_or_default(), listener));
         match wanted {
@@ -132,15 +142,28 @@ impl ServerHandler for Handler {
         };
         let token = context.meta.get_progress_token().filter(|_| self.asker.takes_stream);
         let wanted = token.map(|token| Wanted { token, peer: context.peer.clone() });
+        let (way, tool) = (Way::of(&context, self.asker.client.as_ref()), request.name.clone());
+        let answered = match way {
+            Some(Way::InputRequired) => Answered::of(request.input_responses.as_ref()),
+            Some(Way::Error) | None => Answered::Nothing,
+        };
         // A client that goes away takes its call with it: the guest stops.
         let reply = tokio::select! {
-            reply = self.call(request, wanted) => reply,
+            reply = self.call(request, wanted, &answered) => reply,
             () = context.ct.cancelled() => return Err(abandoned()),
             () = cancelled => return Err(abandoned()),
         };
         match reply {
             Ok(Reply::Success(success)) => Ok(succeeded(success).into()),
-            Ok(Reply::Failure(failure)) => Ok(failed(&failure).into()),
+            Ok(Reply::Failure(failure)) => match (way, toolkit_of(&tool)) {
+                (Some(way), Some(toolkit))
+                    if answered != Answered::Declined && !failure.missing_secrets.is_empty() =>
+                {
+                    let user = &self.asker.caller.user_id;
+                    self.endpoint.elicitation.ask(way, user, toolkit, &failure.missing_secrets)
+                }
+                _ => Ok(failed(&failure).into()),
+            },
             Err(error @ DispatchError::UnknownTool(_)) => {
                 Err(ErrorData::invalid_params(error.to_string(), None))
             }
@@ -210,7 +233,7 @@ impl ServerHandler for Handler {
 }
 
 /// Whether the request keeps to 2026-07-28 or later.
-fn is_current(context: &RequestContext<RoleServer>) -> bool {
+pub(super) fn is_current(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 

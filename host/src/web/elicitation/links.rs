@@ -1,0 +1,249 @@
+//! Links to the page on which a person sets one secret, as long as they are good.
+//!
+//! Invariants:
+//! - a link is for one user, toolkit and secret, sets that secret once, and is forgotten after ten
+//!   minutes;
+//! - no user can make the server keep more than a few, nor push out those of others with them.
+//!
+//! They are kept in the memory of one process. Several processes behind one base URL would have to share
+//! them, or a person would come to one that never heard of theirs.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use secrecy::{ExposeSecret, SecretString};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::identity::random_text;
+
+/// How long a link is good.
+const LIFETIME: Duration = Duration::from_mins(10);
+/// A link that is good for less than this is not given out again.
+const WORTH_GIVING: Duration = Duration::from_mins(5);
+/// Links of one user; beyond as many, the user's oldest is forgotten.
+const MOST_OF_USER: usize = 16;
+/// Links of all users; beyond as many, the oldest is forgotten.
+const MOST: usize = 4096;
+/// Calls that wait for the same secret.
+const WAITING: usize = 4;
+
+/// What a link is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::web) struct Wanted {
+    pub(in crate::web) user: String,
+    pub(in crate::web) toolkit: String,
+    /// The secret's name.
+    pub(in crate::web) name: String,
+}
+
+/// All links that are good at the moment.
+#[derive(Default)]
+pub(in crate::web) struct Links(Mutex<Vec<Link>>);
+
+/// One link. Whoever waits for it goes on when it is dropped.
+pub(super) struct Link {
+    wanted: Wanted,
+    /// 256 random bits.
+    id: SecretString,
+    expires: Instant,
+    waiting: Arc<Semaphore>,
+    over: CancellationToken,
+    _ends_waiting: DropGuard,
+}
+
+/// A call that waits until a link has been used, or is good no more.
+pub(in crate::web) struct Wait {
+    over: CancellationToken,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Links {
+    /// Returns the id of a link to the page for `wanted`: the one that was given out before, while it is
+    /// good for a while, so that a person who has the page open is not left with a dead one.
+    pub(in crate::web) fn give(&self, wanted: Wanted) -> SecretString {
+        let mut links = self.good();
+        let worth_giving = Instant::now() + WORTH_GIVING;
+        if let Some(link) = links.iter().find(|link| link.wanted == wanted && link.expires > worth_giving) {
+            return link.id.clone();
+        }
+        let of_user: Vec<_> =
+            (0..links.len()).filter(|index| links[*index].wanted.user == wanted.user).collect();
+        if of_user.len() >= MOST_OF_USER {
+            links.remove(of_user[0]);
+        } else if links.len() >= MOST {
+            links.remove(0);
+        }
+        let link = Link::new(wanted);
+        let id = link.id.clone();
+        links.push(link);
+        id
+    }
+
+    /// What the link with this id is for.
+    pub(super) fn look_up(&self, id: &str) -> Option<Wanted> {
+        self.good().iter().find(|link| link.has(id)).map(|link| link.wanted.clone())
+    }
+
+    /// Takes the link with this id: it is good for nobody else any more.
+    pub(super) fn take(&self, id: &str) -> Option<Link> {
+        let mut links = self.good();
+        let index = links.iter().position(|link| link.has(id))?;
+        Some(links.remove(index))
+    }
+
+    /// Puts back a link that was taken and not used.
+    pub(super) fn put_back(&self, link: Link) {
+        let mut links = self.good();
+        let index = links.partition_point(|other| other.expires < link.expires);
+        links.insert(index, link);
+    }
+
+    /// Waits for the link for `wanted`, if there is one and not too many wait for it already.
+    pub(in crate::web) fn wait(&self, wanted: &Wanted) -> Option<Wait> {
+        let links = self.good();
+        let link = links.iter().rfind(|link| link.wanted == *wanted)?;
+        let place = link.waiting.clone().try_acquire_owned().ok()?;
+        Some(Wait { over: link.over.clone(), _place: place })
+    }
+
+    /// The links that are good, oldest first.
+    fn good(&self) -> MutexGuard<'_, Vec<Link>> {
+        let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        links.retain(|link| link.expires > now);
+        links
+    }
+}
+
+impl Link {
+    fn new(wanted: Wanted) -> Self {
+        let over = CancellationToken::new();
+        Self {
+            wanted,
+            id: random_text::<32>().into(),
+            expires: Instant::now() + LIFETIME,
+            waiting: Arc::new(Semaphore::new(WAITING)),
+            _ends_waiting: over.clone().drop_guard(),
+            over,
+        }
+    }
+
+    fn has(&self, id: &str) -> bool {
+        verify_slices_are_equal(self.id.expose_secret().as_bytes(), id.as_bytes()).is_ok()
+    }
+}
+
+impl Wait {
+    /// Returns when the link has been used or forgotten.
+    pub(in crate::web) async fn over(&self) {
+        self.over.cancelled().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(user: &str, name: &str) -> Wanted {
+        Wanted { user: user.to_owned(), toolkit: "weather".to_owned(), name: name.to_owned() }
+    }
+
+    fn give(links: &Links, user: &str, name: &str) -> String {
+        links.give(wanted(user, name)).expose_secret().to_owned()
+    }
+
+    fn expire(links: &Links, left: Duration) {
+        for link in links.good().iter_mut() {
+            link.expires = Instant::now() + left;
+        }
+    }
+
+    #[test]
+    fn a_link_is_good_once() {
+        let links = Links::default();
+        let id = give(&links, "ana", "API_KEY");
+
+        assert_eq!(links.look_up(&id), Some(wanted("ana", "API_KEY")));
+        assert!(links.look_up("guess").is_none() && links.look_up("").is_none());
+        assert!(links.take(&id).is_some());
+        assert!(links.take(&id).is_none() && links.look_up(&id).is_none());
+    }
+
+    #[test]
+    fn a_link_that_was_not_used_is_good_again() {
+        let links = Links::default();
+        let id = give(&links, "ana", "API_KEY");
+
+        let link = links.take(&id).expect("it is good");
+        links.put_back(link);
+
+        assert!(links.take(&id).is_some());
+    }
+
+    #[test]
+    fn a_link_is_forgotten_when_its_time_is_over() {
+        let links = Links::default();
+        let id = give(&links, "ana", "API_KEY");
+
+        expire(&links, Duration::ZERO);
+
+        assert!(links.look_up(&id).is_none() && links.take(&id).is_none());
+        assert!(links.good().is_empty());
+    }
+
+    #[test]
+    fn who_asks_again_gets_the_same_link_while_it_is_good_for_a_while() {
+        let links = Links::default();
+        let id = give(&links, "ana", "API_KEY");
+
+        assert_eq!(give(&links, "ana", "API_KEY"), id);
+        assert_ne!(give(&links, "ana", "OTHER_KEY"), id);
+        assert_ne!(give(&links, "ben", "API_KEY"), id);
+
+        expire(&links, Duration::from_mins(1));
+        assert_ne!(give(&links, "ana", "API_KEY"), id);
+        assert!(links.look_up(&id).is_some(), "the page may be open");
+    }
+
+    #[test]
+    fn nobody_pushes_out_the_links_of_others() {
+        let links = Links::default();
+        let of_ana = give(&links, "ana", "API_KEY");
+        let oldest = give(&links, "eve", "KEY_0");
+        for number in 1..=MOST_OF_USER {
+            give(&links, "eve", &format!("KEY_{number}"));
+        }
+
+        assert!(links.look_up(&of_ana).is_some());
+        assert!(links.look_up(&oldest).is_none());
+        assert_eq!(links.good().len(), 1 + MOST_OF_USER);
+    }
+
+    #[test]
+    fn all_links_together_are_bounded() {
+        let links = Links::default();
+        for number in 0..=MOST {
+            give(&links, &format!("user{number}"), "API_KEY");
+        }
+
+        assert_eq!(links.good().len(), MOST);
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_goes_on_when_the_link_was_used_and_few_may_wait() {
+        let links = Links::default();
+        let id = give(&links, "ana", "API_KEY");
+        let wait = links.wait(&wanted("ana", "API_KEY")).expect("there is a link");
+        let others: Vec<_> = (1..WAITING).map(|_| links.wait(&wanted("ana", "API_KEY"))).collect();
+
+        assert!(others.iter().all(Option::is_some));
+        assert!(links.wait(&wanted("ana", "API_KEY")).is_none());
+        assert!(links.wait(&wanted("ben", "API_KEY")).is_none());
+        let link = links.take(&id);
+        assert!(!wait.over.is_cancelled(), "it is not used yet");
+        drop(link);
+        wait.over().await;
+    }
+}

@@ -1,0 +1,129 @@
+//! What the person sees.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use super::Wanted;
+use crate::toolkits::Live;
+use crate::vault::LONGEST;
+use crate::web::pages::{self, Escaped};
+
+const TITLE: &str = "Set a credential in Kitbag";
+
+/// Why a person cannot set the secret here and now.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// It was never good, is not for this page, or is used up or expired.
+    NoLink,
+    /// The browser is signed in as somebody else.
+    OtherUser,
+    /// The browser is not signed in.
+    NotSignedIn {
+        /// Origins of the pages that sign people in.
+        applications: Arc<[String]>,
+        /// What does the same without a browser.
+        command: String,
+    },
+    /// The provider's keys are out of reach.
+    Unavailable,
+    /// The request comes from a page that is not ours, or for a frame of it.
+    OtherPage,
+    /// For a reason of ours.
+    Vault,
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let status = match &self {
+            Self::NoLink => StatusCode::NOT_FOUND,
+            Self::OtherUser | Self::NotSignedIn { .. } | Self::OtherPage => StatusCode::FORBIDDEN,
+            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Vault => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        let message = match self {
+            Self::NoLink => {
+                "This link is not good any more: it was used, or it is older than ten minutes. Nothing was \
+                 set by it now. Use the tool again to get another link."
+                    .to_owned()
+            }
+            Self::OtherUser => "This link was made for another user than the one who is signed in here. \
+                                Nothing was set. If somebody sent it to you, do not use it: your \
+                                credential would have become theirs."
+                .to_owned(),
+            Self::NotSignedIn { applications, command } => {
+                let place = match applications.join(" or ") {
+                    none if none.is_empty() => String::new(),
+                    origins => format!(" at {origins}"),
+                };
+                format!(
+                    "This browser is not signed in. Nothing was set. Sign in{place}, and open the link \
+                     again; or use a terminal: {command}"
+                )
+            }
+            Self::Unavailable => {
+                "Sign-in cannot be checked at the moment. Nothing was set. Try again in a moment.".to_owned()
+            }
+            Self::OtherPage => {
+                "Another page has tried to open or to use this one. Nothing was set.".to_owned()
+            }
+            Self::Vault => "The vault cannot be used at the moment. Nothing was set.".to_owned(),
+        };
+        of_our_own(pages::notice(status, TITLE, "Nothing was set", &message))
+    }
+}
+
+/// Asks for the value; `problem` says what was wrong with the one before.
+pub(super) fn form(wanted: &Wanted, toolkit: &Live, link: &str, problem: Option<&str>) -> Response {
+    let definition = &toolkit.definition;
+    let mut hosts = String::new();
+    for host in &definition.egress {
+        write!(hosts, "<code><bdi>{}</bdi></code><br>", Escaped(host)).expect("a string takes everything");
+    }
+    if hosts.is_empty() {
+        hosts.push_str("no host");
+    }
+    let content = format!(
+        include_str!("form.html"),
+        problem = problem
+            .map(|problem| format!("<p role=\"alert\"><strong>{}</strong></p>", Escaped(problem)))
+            .unwrap_or_default(),
+        toolkit = Escaped(&definition.name),
+        id = Escaped(&definition.id),
+        name = Escaped(&wanted.name),
+        user = Escaped(&wanted.user),
+        hosts = hosts,
+        link = Escaped(link),
+        longest = LONGEST,
+        command = Escaped(&command(wanted)),
+    );
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    of_our_own(pages::page(status, TITLE, &content))
+}
+
+/// Says that the value is set; one that is not `redacted` is too short to be taken out of results.
+pub(super) fn done(wanted: &Wanted, redacted: bool) -> Response {
+    let Wanted { name, toolkit, .. } = wanted;
+    let warning =
+        if redacted { "" } else { " It is too short to be taken out of what the toolkit returns or logs." };
+    let message = format!(
+        "{name} is set for the toolkit {toolkit}.{warning} Close this page, and go on in your application."
+    );
+    of_our_own(pages::notice(StatusCode::OK, TITLE, "Done", &message))
+}
+
+/// What sets the secret without a browser.
+pub(super) fn command(wanted: &Wanted) -> String {
+    format!("kitbag secret set {} {} --from-stdin", wanted.toolkit, wanted.name)
+}
+
+/// A page whose form goes nowhere but here, and says so: browsers name the page that sends a form only
+/// where the page lets them. Nobody else is told the page's URL.
+fn of_our_own(mut page: Response) -> Response {
+    let headers = page.headers_mut();
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    headers.append(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("form-action 'self'"));
+    page
+}

@@ -1,0 +1,178 @@
+//! Secrets that a call went without: a client that can open a link for its person gets one for each
+//! (elicitation in URL mode), every other client the envelope.
+//!
+//! | revision | how the client says that it can | what it gets | how it goes on |
+//! |---|---|---|---|
+//! | 2026-07-28 | `elicitation.url` among the capabilities of the request | a result `input_required` | the same call with `inputResponses` |
+//! | 2025-11-25 | `elicitation.url` in `initialize` | error −32042 | the same call |
+//!
+//! `accept` in `inputResponses` means that the page was opened, not that the secret is set. So a call
+//! with it waits a while for the page, and asks again when that was not enough.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::{
+    CallToolResponse, ElicitRequest, ElicitRequestParams, ErrorCode, ErrorData, InputRequest,
+    InputRequiredResult, InputResponses,
+};
+use rmcp::service::RequestContext;
+use serde_json::json;
+use tokio::time::timeout;
+use url::Url;
+
+use super::calls::ClientLabel;
+use super::handler::is_current;
+use crate::identity::random_text;
+use crate::web::elicitation::{self, Links, Wanted};
+
+/// `URLElicitationRequiredError` of 2025-11-25.
+const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
+/// How long a call waits for the page: half of what clients wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// More answers than any question of ours has.
+const MOST_ANSWERS: usize = 16;
+
+/// Asks people for secrets.
+pub(super) struct Elicitation {
+    links: Arc<Links>,
+    base_url: Url,
+}
+
+/// How a client is given links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// As a result that asks for input.
+    InputRequired,
+    /// As an error.
+    Error,
+}
+
+/// What a client has to say to the links that it was given.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Answered {
+    /// It was given none.
+    Nothing,
+    /// Its person opens the pages for these secrets.
+    Opened(Vec<String>),
+    /// Its person does not want to.
+    Declined,
+}
+
+impl Way {
+    /// The way of the client that makes a request, if it takes links at all.
+    pub(super) fn of(context: &RequestContext<RoleServer>, client: Option<&ClientLabel>) -> Option<Self> {
+        if is_current(context) {
+            let elicitation = context.client_capabilities()?.elicitation?;
+            elicitation.url.map(|_| Self::InputRequired)
+        } else {
+            client?.opens_links().then_some(Self::Error)
+        }
+    }
+}
+
+impl Answered {
+    /// Reads `inputResponses`; what is no answer to a question of ours is left alone.
+    pub(super) fn of(responses: Option<&InputResponses>) -> Self {
+        let mut opened = Vec::new();
+        for (name, response) in responses.into_iter().flatten().take(MOST_ANSWERS) {
+            match response["action"].as_str() {
+                Some("accept") => opened.push(name.clone()),
+                Some("decline" | "cancel") => return Self::Declined,
+                _ => {}
+            }
+        }
+        if opened.is_empty() { Self::Nothing } else { Self::Opened(opened) }
+    }
+}
+
+impl Elicitation {
+    /// Gives links of `links` to pages of the server at `base_url`.
+    pub(super) fn new(links: Arc<Links>, base_url: Url) -> Self {
+        Self { links, base_url }
+    }
+
+    /// Waits until the pages for these secrets were used, for a while.
+    pub(super) async fn wait(&self, user: &str, toolkit: &str, names: &[String]) {
+        let pages = async {
+            for name in names {
+                if let Some(wait) = self.links.wait(&wanted(user, toolkit, name)) {
+                    wait.over().await;
+                }
+            }
+        };
+        // Called in time or not, the tool finds out whether the secret is there.
+        let _ = timeout(PATIENCE, pages).await;
+    }
+
+    /// Asks for these secrets, of which there is at least one.
+    pub(super) fn ask(
+        &self,
+        way: Way,
+        user: &str,
+        toolkit: &str,
+        names: &[String],
+    ) -> Result<CallToolResponse, ErrorData> {
+        let questions = names.iter().map(|name| (name.clone(), self.question(wanted(user, toolkit, name))));
+        match way {
+            Way::InputRequired => {
+                let requests = questions
+                    .map(|(name, question)| (name, InputRequest::Elicitation(ElicitRequest::new(question))));
+                Ok(InputRequiredResult::from_input_requests(requests.collect()).into())
+            }
+            Way::Error => {
+                let questions: Vec<_> = questions.map(|(_, question)| question).collect();
+                let message = format!("{toolkit} needs credentials that are not set: {}", names.join(", "));
+                Err(ErrorData::new(
+                    URL_ELICITATION_REQUIRED,
+                    message,
+                    Some(json!({ "elicitations": questions })),
+                ))
+            }
+        }
+    }
+
+    fn question(&self, wanted: Wanted) -> ElicitRequestParams {
+        let Wanted { toolkit, name, user: _ } = &wanted;
+        let message = format!(
+            "The toolkit {toolkit} needs your credential {name}. Set it on the page that this link opens; \
+             it goes to the server at {} and not through this application.",
+            self.base_url.host_str().unwrap_or_default()
+        );
+        let link = self.links.give(wanted.clone());
+        ElicitRequestParams::UrlElicitationParams {
+            meta: None,
+            message,
+            url: elicitation::url(&self.base_url, &wanted, &link),
+            // Names the question and not the link: clients may write it where they would not write that.
+            // Revisions after 2025-11-25 have no such member; their clients pass over it.
+            elicitation_id: random_text::<16>(),
+        }
+    }
+}
+
+fn wanted(user: &str, toolkit: &str, name: &str) -> Wanted {
+    Wanted { user: user.to_owned(), toolkit: toolkit.to_owned(), name: name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_a_yes_only_when_nothing_in_it_is_a_no() {
+        for (responses, expected) in [
+            (json!({}), Answered::Nothing),
+            (json!({ "A": {}, "B": 7, "C": { "action": "else" } }), Answered::Nothing),
+            (json!({ "A": { "action": "accept" } }), Answered::Opened(vec!["A".to_owned()])),
+            (json!({ "A": { "action": "accept" }, "B": { "action": "decline" } }), Answered::Declined),
+            (json!({ "A": { "action": "cancel" } }), Answered::Declined),
+        ] {
+            let responses = serde_json::from_value(responses).expect("responses");
+
+            assert_eq!(Answered::of(Some(&responses)), expected, "{responses:?}");
+        }
+        assert_eq!(Answered::of(None), Answered::Nothing);
+    }
+}

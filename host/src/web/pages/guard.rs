@@ -1,0 +1,105 @@
+//! Who may reach a page: browsers that meant this server.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use url::Url;
+
+use crate::web::error::WebError;
+
+/// Under which name this server is reached.
+#[derive(Clone)]
+pub(in crate::web) struct Own {
+    /// Host, and port unless it is the scheme's.
+    authority: Arc<str>,
+    origin: Arc<str>,
+}
+
+/// Whether a form comes from a page of this server, as its browser says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::web) enum Sender {
+    /// A page of this server; or a program, which has nobody to deceive and says nothing.
+    Own,
+    /// A page that the browser does not name, of a browser too old to say more: `Origin: null`.
+    Unnamed,
+    /// A page of somebody else.
+    Other,
+}
+
+impl Own {
+    pub(in crate::web) fn of(base_url: &Url) -> Self {
+        Self {
+            authority: base_url.authority().into(),
+            origin: base_url.origin().ascii_serialization().into(),
+        }
+    }
+
+    /// Whose page has sent a form.
+    pub(in crate::web) fn sender(&self, headers: &HeaderMap) -> Sender {
+        match (text(headers, "sec-fetch-site"), text(headers, "origin")) {
+            (Some("same-origin"), _) | (None, None) => Sender::Own,
+            (None, Some(origin)) if origin == &*self.origin => Sender::Own,
+            (None, Some("null")) => Sender::Unnamed,
+            _ => Sender::Other,
+        }
+    }
+}
+
+/// Whether the request opens a page in a window of its own: not in a frame, and not from a script.
+pub(in crate::web) fn opens_window(request: &Request) -> bool {
+    *request.method() != Method::POST
+        && text(request.headers(), "sec-fetch-dest").is_none_or(|destination| destination == "document")
+}
+
+/// Lets requests pass whose `Host` is the server's own.
+pub(in crate::web) async fn refuse_other_hosts(
+    State(own): State<Own>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let named =
+        hosts.next().is_some_and(|host| host.as_bytes().eq_ignore_ascii_case(own.authority.as_bytes()));
+    if named && hosts.next().is_none() {
+        return next.run(request).await;
+    }
+    let detail = format!("This is at {} only.", own.authority);
+    WebError::new(StatusCode::MISDIRECTED_REQUEST, detail).into_response()
+}
+
+/// The header's value; one that is no text is none that a browser sends.
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).map(|value| value.to_str().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_browser_says_whose_page_has_sent_a_form() {
+        let own = Own::of(&"https://kb.example".parse().expect("a URL"));
+        let sender = |sent: &[(&'static str, &'static str)]| {
+            let headers = sent
+                .iter()
+                .map(|(name, value)| (name.parse().expect("a name"), value.parse().expect("a value")));
+            own.sender(&headers.collect())
+        };
+
+        for (sent, expected) in [
+            (&[][..], Sender::Own),
+            (&[("origin", "https://kb.example")], Sender::Own),
+            (&[("origin", "null"), ("sec-fetch-site", "same-origin")], Sender::Own),
+            (&[("origin", "null")], Sender::Unnamed),
+            (&[("origin", "https://evil.example")], Sender::Other),
+            (&[("origin", "https://kb.example"), ("sec-fetch-site", "same-site")], Sender::Other),
+            (&[("sec-fetch-site", "cross-site")], Sender::Other),
+            (&[("sec-fetch-site", "none")], Sender::Other),
+        ] {
+            assert_eq!(sender(sent), expected, "{sent:?}");
+        }
+    }
+}
