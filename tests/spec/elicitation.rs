@@ -444,9 +444,10 @@ async fn real_clients_of_both_revisions_lead_their_person_to_the_page() {
         let link: Url = asked["link"].as_str().expect("a link").parse().expect("a URL");
         assert_page(&submit(&kitbag, &link, VALUE, &[]).await, StatusCode::OK, "Done");
         client.stdin.take().expect("it is piped").write_all(b"done\n").await.ok();
-        let reply = said().await["reply"].take();
+        let last = said().await;
+        let reply = &last["reply"];
 
         let expected = format!("{} bytes: [redacted]", VALUE.len());
-        assert_eq!(reply["content"][0]["text"], expected, "{era}: {reply}");
+        assert_eq!(reply["content"][0]["text"], expected, "{era}: {last}");
     }
 }

@@ -119,18 +119,17 @@ async fn set(
         Ok(Err(why)) => return again(why),
         Err(_too_large) => return again("The value is too long."),
     };
-    // Taken before it is used: of two forms with the same link, one sets the secret.
-    let taken = pages.links.take(&link).ok_or(Refusal::NoLink)?;
+    // Of two forms with the same link, one sets the secret.
+    let claim = pages.links.claim(&link).ok_or(Refusal::NoLink)?;
     let Wanted { user, toolkit: id, name } = &wanted;
     match pages.shared.vault.set(user, id, name, &value).await {
-        Ok(()) => Ok(view::done(&wanted, value.expose_secret().len() >= redaction::SHORTEST)),
-        Err(VaultError::Refused(why)) => {
-            pages.links.put_back(taken);
-            again(&format!("The value was refused: {why}."))
+        Ok(()) => {
+            claim.use_up();
+            Ok(view::done(&wanted, value.expose_secret().len() >= redaction::SHORTEST))
         }
+        Err(VaultError::Refused(why)) => again(&format!("The value was refused: {why}.")),
         Err(VaultError::NoToolkit) => Err(Refusal::NoLink),
         Err(VaultError::Storage(cause)) => {
-            pages.links.put_back(taken);
             error!(%cause, "the vault failed");
             Err(Refusal::Vault)
         }

@@ -2,7 +2,8 @@
 //!
 //! How results and errors are spelled is in `docs/mcp.md`; keep the two together.
 //!
-//! Invariant: nothing is kept between requests but who is calling now, and how often of late.
+//! Invariant: nothing is kept between requests but who is calling now, how often of late, and the links
+//! that people were given to set secrets ([`super::elicitation`]).
 
 mod answer;
 mod calls;

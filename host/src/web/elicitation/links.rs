@@ -43,14 +43,22 @@ pub(in crate::web) struct Wanted {
 pub(in crate::web) struct Links(Mutex<Vec<Link>>);
 
 /// One link. Whoever waits for it goes on when it is dropped.
-pub(super) struct Link {
+struct Link {
     wanted: Wanted,
     /// 256 random bits.
     id: SecretString,
     expires: Instant,
+    /// Whether somebody is setting the secret with it at the moment.
+    is_claimed: bool,
     waiting: Arc<Semaphore>,
     over: CancellationToken,
     _ends_waiting: DropGuard,
+}
+
+/// The right to set one secret, once. Dropped, it leaves the link as it was.
+pub(super) struct Claim<'a> {
+    links: &'a Links,
+    id: SecretString,
 }
 
 /// A call that waits until a link has been used, or is good no more.
@@ -83,21 +91,16 @@ impl Links {
 
     /// What the link with this id is for.
     pub(super) fn look_up(&self, id: &str) -> Option<Wanted> {
-        self.good().iter().find(|link| link.has(id)).map(|link| link.wanted.clone())
+        self.good().iter().find(|link| link.is(id) && !link.is_claimed).map(|link| link.wanted.clone())
     }
 
-    /// Takes the link with this id: it is good for nobody else any more.
-    pub(super) fn take(&self, id: &str) -> Option<Link> {
+    /// Claims the link with this id: while it is claimed it is good for nobody else. Whoever waits for it
+    /// goes on waiting, because the secret is not set yet.
+    pub(super) fn claim(&self, id: &str) -> Option<Claim<'_>> {
         let mut links = self.good();
-        let index = links.iter().position(|link| link.has(id))?;
-        Some(links.remove(index))
-    }
-
-    /// Puts back a link that was taken and not used.
-    pub(super) fn put_back(&self, link: Link) {
-        let mut links = self.good();
-        let index = links.partition_point(|other| other.expires < link.expires);
-        links.insert(index, link);
+        let link = links.iter_mut().find(|link| link.is(id) && !link.is_claimed)?;
+        link.is_claimed = true;
+        Some(Claim { links: self, id: link.id.clone() })
     }
 
     /// Waits for the link for `wanted`, if there is one and not too many wait for it already.
@@ -124,14 +127,30 @@ impl Link {
             wanted,
             id: random_text::<32>().into(),
             expires: Instant::now() + LIFETIME,
+            is_claimed: false,
             waiting: Arc::new(Semaphore::new(WAITING)),
             _ends_waiting: over.clone().drop_guard(),
             over,
         }
     }
 
-    fn has(&self, id: &str) -> bool {
+    fn is(&self, id: &str) -> bool {
         verify_slices_are_equal(self.id.expose_secret().as_bytes(), id.as_bytes()).is_ok()
+    }
+}
+
+impl Claim<'_> {
+    /// Ends the link, because the secret is set.
+    pub(super) fn use_up(self) {
+        self.links.good().retain(|link| !link.is(self.id.expose_secret()));
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        if let Some(link) = self.links.good().iter_mut().find(|link| link.is(self.id.expose_secret())) {
+            link.is_claimed = false;
+        }
     }
 }
 
@@ -167,8 +186,8 @@ mod tests {
 
         assert_eq!(links.look_up(&id), Some(wanted("ana", "API_KEY")));
         assert!(links.look_up("guess").is_none() && links.look_up("").is_none());
-        assert!(links.take(&id).is_some());
-        assert!(links.take(&id).is_none() && links.look_up(&id).is_none());
+        links.claim(&id).expect("it is good").use_up();
+        assert!(links.claim(&id).is_none() && links.look_up(&id).is_none());
     }
 
     #[test]
@@ -176,10 +195,11 @@ mod tests {
         let links = Links::default();
         let id = give(&links, "ana", "API_KEY");
 
-        let link = links.take(&id).expect("it is good");
-        links.put_back(link);
+        let claim = links.claim(&id);
+        assert!(links.claim(&id).is_none() && links.look_up(&id).is_none());
+        drop(claim);
 
-        assert!(links.take(&id).is_some());
+        assert!(links.claim(&id).is_some());
     }
 
     #[test]
@@ -189,7 +209,7 @@ mod tests {
 
         expire(&links, Duration::ZERO);
 
-        assert!(links.look_up(&id).is_none() && links.take(&id).is_none());
+        assert!(links.look_up(&id).is_none() && links.claim(&id).is_none());
         assert!(links.good().is_empty());
     }
 
@@ -241,9 +261,11 @@ mod tests {
         assert!(others.iter().all(Option::is_some));
         assert!(links.wait(&wanted("ana", "API_KEY")).is_none());
         assert!(links.wait(&wanted("ben", "API_KEY")).is_none());
-        let link = links.take(&id);
-        assert!(!wait.over.is_cancelled(), "it is not used yet");
-        drop(link);
+        drop(others);
+        let claim = links.claim(&id).expect("it is good");
+        assert!(links.wait(&wanted("ana", "API_KEY")).is_some(), "the secret is not set yet");
+        assert!(!wait.over.is_cancelled());
+        claim.use_up();
         wait.over().await;
     }
 }
