@@ -137,7 +137,9 @@ impl Exchange {
 
     fn note_missing(&self, why: &SignInError) {
         if let SignInError::MissingCredentials { names, .. } = why {
-            names.iter().for_each(|name| self.missing.host_asked(name));
+            for name in names {
+                self.missing.host_asked(name);
+            }
         }
     }
 

@@ -114,7 +114,7 @@ impl Elicitation {
         toolkit: &str,
         names: &[String],
     ) -> Result<CallToolResponse, ErrorData> {
-        let questions = names.iter().map(|name| (name.clone(), self.question(wanted(user, toolkit, name))));
+        let questions = names.iter().map(|name| (name.clone(), self.question(&wanted(user, toolkit, name))));
         match way {
             Way::InputRequired => {
                 let requests = questions
@@ -133,8 +133,8 @@ impl Elicitation {
         }
     }
 
-    fn question(&self, wanted: Wanted) -> ElicitRequestParams {
-        let Wanted { toolkit, name, user: _ } = &wanted;
+    fn question(&self, wanted: &Wanted) -> ElicitRequestParams {
+        let Wanted { toolkit, name, user: _ } = wanted;
         let message = format!(
             "The toolkit {toolkit} needs your credential {name}. Set it on the page that this link opens; \
              it goes to the server at {} and not through this application.",
@@ -144,7 +144,7 @@ impl Elicitation {
         ElicitRequestParams::UrlElicitationParams {
             meta: None,
             message,
-            url: elicitation::url(&self.base_url, &wanted, &link),
+            url: elicitation::url(&self.base_url, wanted, &link),
             // Names the question and not the link: clients may write it where they would not write that.
             // Revisions after 2025-11-25 have no such member; their clients pass over it.
             elicitation_id: random_text::<16>(),
