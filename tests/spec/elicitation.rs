@@ -152,6 +152,8 @@ async fn a_call_leads_to_a_page_and_works_once_the_secret_is_set_there() {
         let said = [reply.to_string(), text(&page), text(&done), again.raw(), kitbag.log().text()].concat();
         assert!(!said.contains(VALUE));
         let id = link.query_pairs().next().expect("an id").1.into_owned();
+        let named = asked["API_KEY"]["elicitationId"].as_str().expect("an id");
+        assert!(!named.is_empty() && !link.as_str().contains(named), "it is no way to the page: {asked}");
         assert!(id.len() >= 43 && !kitbag.log().text().contains(&id));
     }
 }
@@ -271,6 +273,7 @@ async fn a_link_is_for_one_secret_of_one_toolkit() {
         "/toolkits/needy/secrets/API_KEY/page?link=guess".to_owned(),
         "/toolkits/needy/secrets/API_KEY/page?link=".to_owned(),
         "/toolkits/needy/secrets/API_KEY/page".to_owned(),
+        format!("/toolkits/needy/secrets/API_KEY/page?{id}&{id}"),
     ] {
         let other = kitbag.anonymous().url(&other);
 

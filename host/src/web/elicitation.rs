@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
+use axum::extract::rejection::{BytesRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::{HeaderMap, Method};
 use axum::middleware::{self, Next};
@@ -59,9 +59,11 @@ struct Place {
 
 #[derive(Deserialize)]
 struct Parameters {
-    #[serde(default)]
     link: String,
 }
+
+/// The query of a page's URL, if it is one.
+type Asked = Result<Query<Parameters>, QueryRejection>;
 
 /// A good link, and what is known of the secret that it is for.
 struct Question {
@@ -90,9 +92,10 @@ pub(super) fn url(base_url: &Url, wanted: &Wanted, link: &SecretString) -> Strin
 async fn show(
     State(pages): State<Pages>,
     Path(place): Path<Place>,
-    Query(Parameters { link }): Query<Parameters>,
+    asked: Asked,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
+    let link = link_of(asked);
     let Question { wanted, toolkit } = pages.question(&place, &link)?;
     if pages.has_external_provider() {
         let visitor = pages.shared.identity.recognise_visitor(&headers).await;
@@ -104,10 +107,11 @@ async fn show(
 async fn set(
     State(pages): State<Pages>,
     Path(place): Path<Place>,
-    Query(Parameters { link }): Query<Parameters>,
+    asked: Asked,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
+    let link = link_of(asked);
     let Question { wanted, toolkit } = pages.question(&place, &link)?;
     if pages.has_external_provider() {
         let caller = pages.shared.identity.authenticate(&headers).await;
@@ -172,7 +176,7 @@ impl Pages {
 
 /// Keeps other pages from fetching or framing the page, and from sending its form.
 ///
-/// A browser that names no page has not seen ours: its `Referrer-Policy` lets the page be named.
+/// `Origin: null` does not pass: the `Referrer-Policy` of this page has its browser name it.
 async fn refuse_other_pages(
     State(own): State<Own>,
     request: Request,
@@ -184,6 +188,11 @@ async fn refuse_other_pages(
     } else {
         Err(Refusal::OtherPage)
     }
+}
+
+/// The link's id; a query without one, or with two, has one that leads nowhere.
+fn link_of(asked: Asked) -> String {
+    asked.map(|Query(Parameters { link })| link).unwrap_or_default()
 }
 
 /// The field `value` of a form, as it was typed.
