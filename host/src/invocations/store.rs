@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
-use sqlx::{AssertSqlSafe, FromRow, SqliteConnection};
+use sqlx::{AssertSqlSafe, FromRow, QueryBuilder, SqliteConnection};
 
 use super::reading::{Query, Scope};
 use super::record::{Outcome, Record};
@@ -14,6 +14,8 @@ const PAGE: usize = 16;
 /// Bytes of records that are read at a time, about, and one record at least: what one reader holds in
 /// memory.
 const PAGE_BYTES: usize = 512 << 10;
+/// Rows that one statement inserts.
+const ROWS: usize = 128;
 /// Rows that are removed at a time: others write between.
 const REMOVED_AT_ONCE: usize = 500;
 
@@ -59,8 +61,8 @@ impl Store {
     pub(super) async fn insert(&self, records: &[Record]) -> sqlx::Result<i64> {
         let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
         let mut newest = 0;
-        for record in records {
-            newest = insert(&mut transaction, record).await?.unwrap_or(newest);
+        for rows in records.chunks(ROWS) {
+            newest = insert(&mut transaction, rows).await?.unwrap_or(newest);
         }
         transaction.commit().await?;
         Ok(newest)
@@ -219,38 +221,44 @@ fn whose(scope: Scope) -> &'static str {
     }
 }
 
-async fn insert(transaction: &mut SqliteConnection, record: &Record) -> sqlx::Result<Option<i64>> {
-    let end = &record.conclusion;
-    let duration = as_i64(record.duration.as_micros());
-    let started_at = record.started_at.as_millisecond();
-    sqlx::query_scalar(
+/// Inserts rows by one statement, because each statement is handed to a thread and back, and returns
+/// the id of the last.
+async fn insert(transaction: &mut SqliteConnection, records: &[Record]) -> sqlx::Result<Option<i64>> {
+    let entries = records.iter().map(|record| serde_json::to_string(&record.conclusion.transcript.entries));
+    let entries: Vec<_> =
+        entries.collect::<Result<_, _>>().map_err(|error| sqlx::Error::Encode(error.into()))?;
+    let mut statement = QueryBuilder::new(
         "INSERT INTO invocations
              (toolkit_id, version, tool, user_id, started_at, ended_at, duration, outcome, limit_hit, requests,
               bytes_out, bytes_in, result_size, dropped, detail, data, entries, size)
-         SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18
-         WHERE EXISTS (SELECT 1 FROM toolkits WHERE id = ?1)
-         RETURNING id",
-    )
-    .bind(&record.toolkit)
-    .bind(&record.version)
-    .bind(&record.tool)
-    .bind(&record.user)
-    .bind(started_at)
-    .bind(started_at + duration / 1000)
-    .bind(duration)
-    .bind(end.outcome.as_str())
-    .bind(&end.limit)
-    .bind(as_i64(end.usage.requests))
-    .bind(as_i64(end.usage.bytes_out))
-    .bind(as_i64(end.usage.bytes_in))
-    .bind(as_i64(end.result_size))
-    .bind(as_i64(end.transcript.dropped))
-    .bind(&end.detail)
-    .bind(end.data.as_ref().map(|data| data.get()))
-    .bind(serde_json::to_string(&end.transcript.entries).map_err(|error| sqlx::Error::Encode(error.into()))?)
-    .bind(as_i64(record.size()))
-    .fetch_optional(transaction)
-    .await
+         SELECT * FROM (",
+    );
+    statement.push_values(records.iter().zip(entries), |mut row, (record, entries)| {
+        let end = &record.conclusion;
+        let duration = as_i64(record.duration.as_micros());
+        let started_at = record.started_at.as_millisecond();
+        row.push_bind(&record.toolkit)
+            .push_bind(&record.version)
+            .push_bind(&record.tool)
+            .push_bind(&record.user)
+            .push_bind(started_at)
+            .push_bind(started_at + duration / 1000)
+            .push_bind(duration)
+            .push_bind(end.outcome.as_str())
+            .push_bind(&end.limit)
+            .push_bind(as_i64(end.usage.requests))
+            .push_bind(as_i64(end.usage.bytes_out))
+            .push_bind(as_i64(end.usage.bytes_in))
+            .push_bind(as_i64(end.result_size))
+            .push_bind(as_i64(end.transcript.dropped))
+            .push_bind(&end.detail)
+            .push_bind(end.data.as_ref().map(|data| data.get()))
+            .push_bind(entries)
+            .push_bind(as_i64(record.size()));
+    });
+    statement.push(") WHERE column1 IN (SELECT id FROM toolkits)");
+    let inserted = statement.build().persistent(false).execute(transaction).await?;
+    Ok((inserted.rows_affected() > 0).then(|| inserted.last_insert_rowid()))
 }
 
 fn as_i64(count: impl TryInto<i64>) -> i64 {
