@@ -5,27 +5,12 @@
 // `current` is the SDK's client for revision 2026-07-28, `older` the one for 2025-11-25.
 // Prints one JSON object: { protocolVersion, tools, request, reply }; a refusal is { …, error }.
 
-import { Client as CurrentClient, StreamableHTTPClientTransport as CurrentTransport } from "@modelcontextprotocol/client";
-import { Client as OlderClient } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport as OlderTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { clientOf, exitWithUsage } from "./connection.mjs";
 
 const [era, url, tool, args] = process.argv.slice(2);
-const identity = { name: "kitbag-client", version: "1.0.0" };
-const authorized = { requestInit: { headers: { authorization: `Bearer ${process.env.KITBAG_TOKEN}` } } };
+if (!["current", "older"].includes(era) || !tool) exitWithUsage("call.mjs current|older URL TOOL ARGUMENTS");
 
-const eras = {
-  current: () => [
-    new CurrentClient(identity, { versionNegotiation: { mode: { pin: "2026-07-28" } } }),
-    new CurrentTransport(new URL(url), authorized),
-  ],
-  older: () => [new OlderClient(identity), new OlderTransport(new URL(url), authorized)],
-};
-if (!eras[era] || !tool) {
-  console.error("usage: KITBAG_TOKEN=… node call.mjs current|older URL TOOL ARGUMENTS");
-  process.exit(2);
-}
-
-const [client, transport] = eras[era]();
+const [client, transport] = clientOf(era, url);
 await client.connect(transport);
 const { tools } = await client.listTools();
 const request = { name: tool, arguments: JSON.parse(args ?? "{}") };

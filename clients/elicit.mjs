@@ -7,30 +7,17 @@
 // the current one repeats it by itself, and the server waits.
 
 import { createInterface } from "node:readline/promises";
-import { Client as CurrentClient, StreamableHTTPClientTransport as CurrentTransport } from "@modelcontextprotocol/client";
-import { Client as OlderClient } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport as OlderTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { UrlElicitationRequiredError } from "@modelcontextprotocol/sdk/types.js";
+import { clientOf, exitWithUsage } from "./connection.mjs";
 
 const [era, url, tool] = process.argv.slice(2);
-if (!["current", "older"].includes(era) || !tool) {
-  console.error("usage: KITBAG_TOKEN=… node elicit.mjs current|older URL TOOL");
-  process.exit(2);
-}
-const identity = { name: "kitbag-client", version: "1.0.0" };
-const authorized = { requestInit: { headers: { authorization: `Bearer ${process.env.KITBAG_TOKEN}` } } };
-const options = { capabilities: { elicitation: { url: {} } } };
+if (!["current", "older"].includes(era) || !tool) exitWithUsage("elicit.mjs current|older URL TOOL");
+
 const print = (object) => console.log(JSON.stringify(object));
 const show = ({ url, message }) => print({ link: url, message });
 const call = () => client.callTool({ name: tool, arguments: {} });
 
-const [client, transport] =
-  era === "current"
-    ? [
-        new CurrentClient(identity, { ...options, versionNegotiation: { mode: { pin: "2026-07-28" } } }),
-        new CurrentTransport(new URL(url), authorized),
-      ]
-    : [new OlderClient(identity, options), new OlderTransport(new URL(url), authorized)];
+const [client, transport] = clientOf(era, url, { capabilities: { elicitation: { url: {} } } });
 if (era === "current") {
   client.setRequestHandler("elicitation/create", async ({ params }) => {
     show(params);

@@ -5,29 +5,17 @@
 // Calls TOOL with a listener for its progress first. Prints one JSON object a line:
 // { progress, text }, then { tools } once the client has been told of a change.
 
-import { Client as CurrentClient, StreamableHTTPClientTransport as CurrentTransport } from "@modelcontextprotocol/client";
-import { Client as OlderClient } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport as OlderTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { clientOf, exitWithUsage } from "./connection.mjs";
 
 const [era, url, tool] = process.argv.slice(2);
-if (!["current", "older"].includes(era) || !tool) {
-  console.error("usage: KITBAG_TOKEN=… node watch.mjs current|older URL TOOL");
-  process.exit(2);
-}
-const identity = { name: "kitbag-watcher", version: "1.0.0" };
-const authorized = { requestInit: { headers: { authorization: `Bearer ${process.env.KITBAG_TOKEN}` } } };
+if (!["current", "older"].includes(era) || !tool) exitWithUsage("watch.mjs current|older URL TOOL");
+
 const print = (object) => console.log(JSON.stringify(object));
 
 const changed = deferred();
 const onChanged = (error, tools) => (error ? changed.reject(error) : changed.resolve(tools));
 const options = { listChanged: { tools: { onChanged } } };
-const [client, transport] =
-  era === "current"
-    ? [
-        new CurrentClient(identity, { ...options, versionNegotiation: { mode: { pin: "2026-07-28" } } }),
-        new CurrentTransport(new URL(url), authorized),
-      ]
-    : [new OlderClient(identity, options), new OlderTransport(new URL(url), authorized)];
+const [client, transport] = clientOf(era, url, options);
 await client.connect(transport);
 
 const progress = [];

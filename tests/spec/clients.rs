@@ -18,12 +18,11 @@ impl User {
     async fn call_with_client(&self, kitbag: &Kitbag, era: &str, tool: &str, arguments: Value) -> Value {
         let clients = root().join("clients");
         assert!(clients.join("node_modules").is_dir(), "run `just install`");
-        let token = self.headers()["authorization"].to_str().expect("ASCII").replace("Bearer ", "");
         let mut command = Command::new("node");
         command
             .current_dir(clients)
             .args(["call.mjs", era, kitbag.anonymous().url("/mcp").as_str(), tool, &arguments.to_string()])
-            .env("KITBAG_TOKEN", token)
+            .env("KITBAG_TOKEN", self.token())
             .stdin(Stdio::null())
             .kill_on_drop(true);
         serde_json::from_str(&run(command).await.succeeded()).expect("the client prints JSON")

@@ -1,14 +1,11 @@
 //! Clients that listen are told when their list of tools changes, and only then.
 
-use std::process::Stdio;
 use std::time::Duration;
 
-use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::Command;
+use serde_json::json;
 use tokio::time::{Instant, timeout};
 
-use crate::harness::{Events, Kitbag, Revision, User, eventually, guests, root, within};
+use crate::harness::{Events, Kitbag, Revision, TalkingClient, User, eventually, guests};
 
 /// Long enough for a notification that should not come.
 const A_WHILE: Duration = Duration::from_millis(300);
@@ -106,29 +103,14 @@ async fn nothing_is_told_to_a_client_that_did_not_ask_for_it() {
 async fn real_clients_of_both_revisions_hear_of_progress_and_changes() {
     let kitbag = Kitbag::start().await;
     kitbag.deploy(guests::CONFORMANCE).await;
-    let url = kitbag.anonymous().url("/mcp");
-    let token =
-        kitbag.as_user("ana").headers()["authorization"].to_str().expect("ASCII").replace("Bearer ", "");
 
     for (era, guest) in [("current", guests::HINTS), ("older", guests::TEXT)] {
-        let mut command = Command::new("node");
-        command
-            .current_dir(root().join("clients"))
-            .args(["watch.mjs", era, url.as_str(), "conformance__test_tool_with_progress"])
-            .env("KITBAG_TOKEN", &token)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true);
-        let mut client = command.spawn().expect("node can be started");
-        let mut lines = BufReader::new(client.stdout.take().expect("it is piped")).lines();
-        let mut said = async || -> Value {
-            let line = within("the client's word", lines.next_line()).await.expect("text");
-            serde_json::from_str(&line.expect("the client goes on")).expect("JSON")
-        };
+        let tool = "conformance__test_tool_with_progress";
+        let mut client = TalkingClient::start(&kitbag, "ana", "watch.mjs", era, tool);
 
-        assert_eq!(said().await, json!({ "progress": [0, 50, 100], "text": "done" }), "{era}");
+        assert_eq!(client.said().await, json!({ "progress": [0, 50, 100], "text": "done" }), "{era}");
         kitbag.deploy(guest).await;
-        let tools = said().await["tools"].take();
+        let tools = client.said().await["tools"].take();
 
         assert_eq!(tools, json!(kitbag.as_user("ana").tool_names().await), "{era}");
     }

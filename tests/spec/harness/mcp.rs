@@ -239,6 +239,12 @@ impl User {
         self.put(&format!("/toolkits/{toolkit}/secrets/{name}"), value).await.assert_status(200);
     }
 
+    /// The access token, bare.
+    pub(crate) fn token(&self) -> &str {
+        let authorization = self.authorization.to_str().expect("a token is ASCII");
+        authorization.strip_prefix("Bearer ").expect("it was put together so")
+    }
+
     /// `Authorization` and nothing else.
     pub(crate) fn headers(&self) -> HeaderMap {
         HeaderMap::from_iter([(AUTHORIZATION, self.authorization.clone())])

@@ -1,0 +1,46 @@
+//! A real MCP client, in a process of its own, that says what happens as it happens.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+use super::{Kitbag, root, within};
+
+/// A running program of `clients/`. Dropped, it is killed.
+pub(crate) struct TalkingClient {
+    _process: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    input: ChildStdin,
+}
+
+impl TalkingClient {
+    /// Starts `program` of the `era`, to call `tool` as `user`.
+    pub(crate) fn start(kitbag: &Kitbag, user: &str, program: &str, era: &str, tool: &str) -> Self {
+        let url = kitbag.anonymous().url("/mcp");
+        let mut process = Command::new("node")
+            .current_dir(root().join("clients"))
+            .args([program, era, url.as_str(), tool])
+            .env("KITBAG_TOKEN", kitbag.as_user(user).token())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("node can be started");
+        let lines = BufReader::new(process.stdout.take().expect("it is piped")).lines();
+        let input = process.stdin.take().expect("it is piped");
+        Self { _process: process, lines, input }
+    }
+
+    /// The next thing that it says.
+    pub(crate) async fn said(&mut self) -> Value {
+        let line = within("the client's word", self.lines.next_line()).await.expect("text");
+        serde_json::from_str(&line.expect("the client goes on")).expect("JSON")
+    }
+
+    /// Tells it something; one that needs no telling may have stopped to listen.
+    pub(crate) async fn tell(&mut self, line: &str) {
+        let _ = self.input.write_all(format!("{line}\n").as_bytes()).await;
+    }
+}
