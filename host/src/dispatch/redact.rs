@@ -105,14 +105,15 @@ fn ended(redactor: &Redactor, ended: &mut Ended) {
     }
 }
 
-/// Bytes that are to be cleaned, as good as all of them.
+/// Bytes that are to be cleaned.
 fn size_of_end(ended: &Ended) -> usize {
-    let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     match ended {
         Ended::Returned(ToolResult { text, structured, content }) => {
-            text.len() + optional(structured) + content.iter().map(size_of_content).sum::<usize>()
+            text.len() + length(structured.as_deref()) + content.iter().map(size_of_content).sum::<usize>()
         }
-        Ended::Refused(CallError::Tool(ToolError { message, data, .. })) => message.len() + optional(data),
+        Ended::Refused(CallError::Tool(ToolError { message, data, .. })) => {
+            message.len() + length(data.as_deref())
+        }
         Ended::Refused(CallError::InvalidParams(text) | CallError::Failure(text))
         | Ended::Faulted(Fault::Trap(text)) => text.len(),
         Ended::Faulted(Fault::Deadline(_) | Fault::Limit(_) | Fault::ResultTooLarge) => 0,
@@ -121,11 +122,28 @@ fn size_of_end(ended: &Ended) -> usize {
 
 fn size_of_content(content: &Content) -> usize {
     match content {
-        Content::Image(media) | Content::Audio(media) => media.data.len(),
-        Content::Resource(EmbeddedResource { body: ResourceBody::Text(text), .. }) => text.len(),
-        Content::Resource(EmbeddedResource { body: ResourceBody::Blob(blob), .. }) => blob.len(),
-        Content::ResourceLink(link) => link.uri.len() + link.description.as_ref().map_or(0, String::len),
+        Content::Image(Media { data, media_type }) | Content::Audio(Media { data, media_type }) => {
+            data.len() + media_type.len()
+        }
+        Content::Resource(EmbeddedResource { uri, media_type, body }) => {
+            let body = match body {
+                ResourceBody::Text(text) => text.len(),
+                ResourceBody::Blob(blob) => blob.len(),
+            };
+            uri.len() + length(media_type.as_deref()) + body
+        }
+        Content::ResourceLink(ResourceLink { uri, name, title, description, media_type, size: _ }) => {
+            uri.len()
+                + name.len()
+                + length(title.as_deref())
+                + length(description.as_deref())
+                + length(media_type.as_deref())
+        }
     }
+}
+
+fn length(text: Option<&str>) -> usize {
+    text.map_or(0, str::len)
 }
 
 fn size(transcript: &Transcript) -> usize {
@@ -182,9 +200,11 @@ mod tests {
 
     const SECRET: &str = "s3cr3t-value";
 
-    fn secrets() -> Arc<UserSecrets> {
-        let value = SecretString::from(SECRET);
-        Arc::new(UserSecrets::of(HashMap::from([(("books".to_owned(), "KEY".to_owned()), value)])))
+    /// Where the value may come from: the caller has set it, or the host has signed in with it.
+    fn sources() -> [(Arc<UserSecrets>, AttachedTokens); 2] {
+        let value = || SecretString::from(SECRET);
+        let secrets = UserSecrets::of(HashMap::from([(("books".to_owned(), "KEY".to_owned()), value())]));
+        [(Arc::new(secrets), AttachedTokens::default()), (Arc::default(), AttachedTokens::of(value()))]
     }
 
     fn report_of(ended: Ended, logged: &str) -> Report {
@@ -218,14 +238,13 @@ mod tests {
 
     #[tokio::test]
     async fn no_part_of_a_result_keeps_a_secret_however_large_it_is() {
-        for padding in [0, LARGE] {
+        for (padding, (secrets, tokens)) in [0, LARGE].into_iter().flat_map(|it| sources().map(|of| (it, of)))
+        {
             let text = format!("{}{SECRET}", "-".repeat(padding));
             let structured = Some(format!(r#"{{"a":"{SECRET}"}}"#));
             let result = ToolResult { text, structured, content: contents() };
 
-            let clean =
-                report(report_of(Ended::Returned(result), SECRET), &secrets(), &AttachedTokens::default())
-                    .await;
+            let clean = report(report_of(Ended::Returned(result), SECRET), &secrets, &tokens).await;
 
             let Ended::Returned(result) = &clean.ended else { panic!("it was a result") };
             let shown = format!("{:?} {:?} {:?}", result.text, result.structured, clean.log);
@@ -245,10 +264,13 @@ mod tests {
 
     #[test]
     fn what_is_told_on_the_way_keeps_no_secret() {
-        let report = ProgressReport { progress: 1.0, total: None, message: Some(format!("at {SECRET}")) };
+        for (secrets, tokens) in sources() {
+            let message = Some(format!("at {SECRET}"));
+            let report = ProgressReport { progress: 1.0, total: None, message };
 
-        let told = progress(report, &secrets(), &AttachedTokens::default());
+            let told = progress(report, &secrets, &tokens);
 
-        assert_eq!(told.message.as_deref(), Some("at [redacted]"));
+            assert_eq!(told.message.as_deref(), Some("at [redacted]"));
+        }
     }
 }
