@@ -16,7 +16,7 @@ use harness::{Kitbag, Outcome, User, eventually, guests};
 /// As many as one user may run at the same time.
 const ENDLESS_CALLS: usize = 64;
 /// Calls of the other user that make one figure.
-const CALLS: usize = 300;
+const CALLS: usize = 1000;
 /// The machine is shared, and one disturbance is enough to spoil a 99th percentile. It can only make
 /// a round look worse than it is, so the best of a few rounds is the closest to the truth.
 const ROUNDS: usize = 3;

@@ -34,7 +34,7 @@ const LINGER: Duration = Duration::from_millis(500);
 pub(super) struct Background(Option<Runtime>);
 
 impl Background {
-    /// Starts one thread for each core.
+    /// Starts one thread for each core but one.
     pub(super) fn start() -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(threads())
@@ -92,8 +92,11 @@ impl Drop for Background {
 }
 
 /// How many threads there are; so many guests may live on for a moment after their calls have ended.
+///
+/// One core stays free of them: a server's thread that wakes finds it idle, and need not wait for the
+/// kernel's next tick to take a core away from a guest.
 pub(super) fn threads() -> usize {
-    available_parallelism().map_or(1, usize::from)
+    available_parallelism().map_or(1, |cores| cores.get().saturating_sub(1).max(1))
 }
 
 /// Lowers the thread's priority. A system that refuses that serves everybody in turn.
