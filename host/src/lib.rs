@@ -12,6 +12,7 @@ pub mod dispatch;
 pub mod egress;
 pub mod identity;
 pub mod invocations;
+pub mod knowledge;
 pub mod local_mode;
 pub mod outbound_auth;
 mod private_file;

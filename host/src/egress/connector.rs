@@ -14,7 +14,7 @@ use http::Uri;
 use http::uri::Scheme;
 use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::rt::TokioIo;
-use rustls::ClientConfig;
+use rustls::{ClientConfig, RootCertStore};
 use rustls::crypto::aws_lc_rs;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
@@ -151,12 +151,15 @@ fn own_or_tls(error: BoxError, authority: String) -> EgressError {
     }
 }
 
-/// TLS 1.2 and 1.3 with Mozilla's roots. The provider is named: the default one is a guess that
-/// panics as soon as another dependency brings a second.
+/// TLS 1.2 and 1.3 with the machine's roots, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name: an
+/// operator may trust an authority of the house. A machine without any gets Mozilla's. The provider is
+/// named: the default one is a guess that panics as soon as another dependency brings a second.
 fn tls_config() -> ClientConfig {
-    ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
-        .expect("the provider supports the default protocol versions")
-        .with_webpki_roots()
-        .with_no_client_auth()
+        .expect("the provider supports the default protocol versions");
+    let mut roots = RootCertStore::empty();
+    let (usable, _broken) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let config = if usable > 0 { config.with_root_certificates(roots) } else { config.with_webpki_roots() };
+    config.with_no_client_auth()
 }

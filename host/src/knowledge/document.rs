@@ -1,0 +1,226 @@
+//! Documents: what comes in, what is kept, what is shown.
+
+use serde::Serialize;
+
+/// The source of what users ingest themselves, beside the ids of toolkits.
+pub const USER_SOURCE: &str = "user";
+
+/// Whose documents, and through whom they come: both verified, neither taken from a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The user that the documents belong to.
+    pub user_id: String,
+    /// The id of the calling toolkit, or [`USER_SOURCE`].
+    pub source: String,
+}
+
+/// A document on its way in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewDocument {
+    /// Title.
+    pub title: String,
+    /// Body to index; required unless there is a file, whose text then becomes the body.
+    pub text: Option<String>,
+    /// Canonical URL of the original.
+    pub url: Option<String>,
+    /// Free-text byline.
+    pub author: Option<String>,
+    /// File to capture; public internet only.
+    pub file_url: Option<String>,
+    /// The same for audio; implies `audio/mpeg`.
+    pub audio_url: Option<String>,
+    /// Media type of `file_url`.
+    pub mime_type: Option<String>,
+    /// Whether the file is stored with a searchable record of its metadata, and not processed.
+    pub capture_only: bool,
+    /// Sub-group of the source's documents; deduplication happens within it.
+    pub feed: Option<NewFeed>,
+}
+
+/// The feed that a document on its way in belongs to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewFeed {
+    /// The entity's stable id upstream.
+    pub key: String,
+    /// Shown to the user.
+    pub name: String,
+    /// Word for the kind of grouping.
+    pub label: Option<String>,
+}
+
+/// What became of a document that was ingested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ingested {
+    /// The document's id: that of the first time, when it came again.
+    pub id: String,
+    /// Whether it is new.
+    pub change: Change,
+}
+
+/// What an ingest did to a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It was not there before.
+    Created,
+    /// It was there with other content, or other metadata.
+    Updated,
+    /// It was there just so.
+    Unchanged,
+}
+
+/// How far a document is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It is stored; search finds it soon.
+    Pending,
+    /// Search finds it.
+    Ready,
+    /// Something went wrong for good; says what, to a person.
+    Failed(String),
+}
+
+/// A document without its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Opaque, and the same for ever.
+    pub id: String,
+    /// Title.
+    pub title: String,
+    /// Canonical URL of the original.
+    pub url: Option<String>,
+    /// Free-text byline.
+    pub author: Option<String>,
+    /// The id of the toolkit that ingested it, or [`USER_SOURCE`].
+    pub source: String,
+    /// The feed it belongs to.
+    pub feed: Option<Feed>,
+    /// How far it is.
+    pub state: State,
+    /// The captured file, once it is there.
+    pub artifact: Option<Artifact>,
+    /// Milliseconds since 1970, UTC.
+    pub created_at: i64,
+    /// Milliseconds since 1970, UTC.
+    pub updated_at: i64,
+}
+
+/// A document with its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// All but the text.
+    pub summary: Summary,
+    /// The body, or what was read from the captured file; empty until that was done.
+    pub text: String,
+}
+
+/// A captured file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Artifact {
+    /// SHA-256, hexadecimal.
+    pub digest: String,
+    /// Bytes.
+    pub size: u64,
+    /// What its bytes are.
+    pub media_type: String,
+}
+
+/// A sub-group of a source's documents.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Feed {
+    /// The entity's stable id upstream.
+    pub key: String,
+    /// Shown to the user.
+    pub name: String,
+    /// Word for the kind of grouping.
+    pub label: Option<String>,
+    /// The source whose feed it is.
+    pub source: String,
+}
+
+/// Which documents to list: all conditions hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Of this source; exact.
+    pub source: Option<String>,
+    /// Of the feed with this key.
+    pub feed: Option<String>,
+    /// In this state: `pending`, `ready` or `failed`.
+    pub state: Option<StateName>,
+    /// Older than the document with this cursor.
+    pub after: Option<i64>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// A state by name alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StateName {
+    /// [`State::Pending`]
+    Pending,
+    /// [`State::Ready`]
+    Ready,
+    /// [`State::Failed`]
+    Failed,
+}
+
+/// Some of a user's documents, newest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// Each with its cursor.
+    pub documents: Vec<(i64, Summary)>,
+    /// Whether there are more.
+    pub has_more: bool,
+    /// How many match in all.
+    pub total: u64,
+}
+
+/// What to search for, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query {
+    /// In the user's words.
+    pub text: String,
+    /// How many results at most, 1 to [`MAX_RESULTS`].
+    pub limit: u32,
+    /// How many of the best to leave out: those that were shown before.
+    pub offset: u32,
+    /// Only documents of this source; exact.
+    pub source: Option<String>,
+    /// Only documents with this byline; case does not matter.
+    pub author: Option<String>,
+}
+
+/// Results of a search that does not say how many.
+pub const DEFAULT_RESULTS: u32 = 10;
+/// Results of one search at most.
+pub const MAX_RESULTS: u32 = 50;
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// Best first.
+    pub hits: Vec<Hit>,
+    /// Whether there are more.
+    pub has_more: bool,
+    /// How they were found.
+    pub mode: Mode,
+}
+
+/// One document that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit {
+    /// The document.
+    pub document: Summary,
+    /// The passage that matched best, around the words of the query.
+    pub snippet: String,
+    /// Higher is better; comparable within one search only.
+    pub score: f64,
+}
+
+/// What search goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Words and meaning.
+    Hybrid,
+    /// Words alone: there is no model.
+    FullText,
+}
