@@ -10,6 +10,7 @@ mod call;
 mod content;
 mod describe;
 mod engine;
+mod functions;
 mod imports;
 mod io_error;
 mod limits;
@@ -29,16 +30,19 @@ use crate::outbound_auth::OutboundAuth;
 pub use call::{CallError, Ended, Fault, Invocation, Report, ToolError, ToolResult};
 pub use content::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink};
 pub use describe::DescribeError;
+pub use functions::Functions;
 pub use imports::{ImportError, Imports};
 pub use limits::Limits;
 
 use background::Background;
 use call::Runner;
+use functions::FunctionCache;
 
 /// The engine and everything that calls share.
 #[derive(Clone)]
 pub struct Sandbox {
     engine: Engine,
+    functions: Arc<FunctionCache>,
     background: Arc<Background>,
     limits: Arc<Limits>,
     egress: Egress,
@@ -72,15 +76,17 @@ impl Sandbox {
     /// Starts the engine, the clock that interrupts guests, and the threads for those that compute
     /// for long.
     pub fn new(limits: Limits, egress: Egress) -> Result<Self, EngineError> {
-        let engine = engine::start(&limits)?;
+        let functions = Arc::new(FunctionCache::default());
+        let engine = engine::start(&limits, functions.clone())?;
         let background = Arc::new(Background::start().map_err(wasmtime::Error::new)?);
         let outbound_auth = OutboundAuth::new(egress.clone());
-        Ok(Self { engine, background, limits: Arc::new(limits), egress, outbound_auth })
+        Ok(Self { engine, functions, background, limits: Arc::new(limits), egress, outbound_auth })
     }
 
-    /// Compiles a component to machine code, as [`Sandbox::load`] takes it. Blocks for seconds.
-    pub fn compile(&self, component: &[u8]) -> Result<Vec<u8>, EngineError> {
-        Ok(self.engine.precompile_component(component)?)
+    /// Compiles a component to machine code, as [`Sandbox::load`] takes it. Functions that are `known`
+    /// are not compiled again, and new ones are added to them. Blocks for seconds.
+    pub fn compile(&self, component: &[u8], known: &mut Functions) -> Result<Vec<u8>, EngineError> {
+        Ok(self.functions.with(known, || self.engine.precompile_component(component))?)
     }
 
     /// Names the machine code that this engine produces: another engine version or other settings

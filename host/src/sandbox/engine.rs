@@ -1,12 +1,14 @@
 //! The wasmtime engine: how code is compiled, how instances get their memory, what interrupts them.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use super::background;
+use super::functions::FunctionCache;
 use super::limits::Limits;
 
 /// How often running guests are interrupted to let others run, and to look at their deadline.
@@ -26,9 +28,11 @@ const CORE_INSTANCES: u32 = 24;
 const MEMORIES: u32 = 2;
 const TABLES: u32 = 12;
 
-/// Makes the engine and starts its clock.
-pub(super) fn start(limits: &Limits) -> wasmtime::Result<Engine> {
-    let engine = Engine::new(&config(limits))?;
+/// Makes the engine, which keeps what it compiles in `functions`, and starts its clock.
+pub(super) fn start(limits: &Limits, functions: Arc<FunctionCache>) -> wasmtime::Result<Engine> {
+    let mut config = config(limits);
+    config.enable_incremental_compilation(functions)?;
+    let engine = Engine::new(&config)?;
     let weak = engine.weak();
     thread::Builder::new().name("sandbox-clock".to_owned()).spawn(move || {
         while let Some(engine) = weak.upgrade() {
