@@ -24,13 +24,15 @@ use crate::capabilities::fetch::FetchLimits;
 use crate::database::Database;
 use crate::dispatch::{AdmissionLimits, Dispatch};
 use crate::egress::{Egress, EgressSettings};
+use crate::extractors::Extractors;
 use crate::identity::{
     Algorithms, AuthorizationServer, Identity, IdentitySettings, InvalidSettings, Lifetimes, LocalIssuer,
     LocalIssuerError, SessionAudience,
 };
 use crate::invocations::{Invocations, RetentionLimits};
+use crate::knowledge::{Capture, CaptureSettings, LONGEST_TEXT, TranscriptionSettings};
 use crate::local_mode;
-use crate::sandbox::{EngineError, Limits, Sandbox};
+use crate::sandbox::{EngineError, ExtractionLimits, Limits, Sandbox};
 use crate::settings::{self, Issuer, MasterKey, Settings, SettingsError};
 use crate::toolkits::{ToolkitError, Toolkits};
 use crate::user_config::UserConfig;
@@ -115,6 +117,7 @@ impl App {
             ..EgressSettings::default()
         });
         let sandbox = Sandbox::new(limits(settings), egress.clone())?;
+        let capture = capture(settings, &sandbox, egress.clone()).await?;
         let vault = Arc::new(Vault::open(database.clone(), key_source(settings)?).await?);
         let forget_secrets = {
             let vault = vault.clone();
@@ -200,6 +203,29 @@ impl App {
             warn!("the database did not close in time");
         }
     }
+}
+
+/// Opens what captures files, with the extractors that are installed.
+async fn capture(settings: &Settings, sandbox: &Sandbox, egress: Egress) -> Result<Capture, StartError> {
+    let failed = |cause| StartError::Data { path: settings.data.clone(), cause };
+    let sandbox = sandbox.for_extractors(ExtractionLimits {
+        time: settings.extraction_time.get(),
+        memory: settings.extraction_memory.bytes(),
+        text: LONGEST_TEXT,
+    })?;
+    let extractors = Extractors::open(&settings.data, settings.extractors.clone(), sandbox);
+    let extract = extractors.await.map_err(failed)?.into_extract();
+    let transcription = settings.transcription_url.get().map(|url| TranscriptionSettings {
+        url: url.clone(),
+        model: settings.transcription_model.clone(),
+        key: settings.transcription_key.get().cloned(),
+    });
+    let capture = CaptureSettings {
+        size: settings.capture_size.bytes() as u64,
+        time: settings.capture_time.get(),
+        transcription,
+    };
+    Capture::open(&settings.data, egress, capture, extract).await.map_err(failed)
 }
 
 /// Makes the data directory, for its owner alone, and locks it.

@@ -7,6 +7,8 @@
 //!   that survives a crash;
 //! - of each batch all documents are stored, or none.
 
+mod artifacts;
+mod capture;
 mod document;
 mod error;
 
@@ -14,6 +16,11 @@ use std::sync::Arc;
 
 use crate::database::Database;
 use crate::egress::Egress;
+pub use artifacts::{Artifacts, Opened};
+pub use capture::{
+    Capture, CaptureFailure, CaptureSettings, Extract, ExtractError, Extracted, FailureKind, FileKind, Kept,
+    LONGEST_TEXT, TranscriptionSettings,
+};
 pub use document::{
     Artifact, Change, DEFAULT_RESULTS, Document, Feed, Found, Hit, Ingested, Listing, MAX_RESULTS, Mode,
     NewDocument, NewFeed, Origin, Page, Query, State, StateName, Summary, USER_SOURCE,
@@ -27,12 +34,13 @@ pub struct Knowledge(Arc<Parts>);
 struct Parts {
     database: Database,
     egress: Egress,
+    capture: Capture,
 }
 
 impl Knowledge {
     /// Opens the knowledge base in `database`, and takes up the jobs that are left.
-    pub async fn open(database: Database, egress: Egress) -> Result<Self, KnowledgeError> {
-        Ok(Self(Arc::new(Parts { database, egress })))
+    pub async fn open(database: Database, egress: Egress, capture: Capture) -> Result<Self, KnowledgeError> {
+        Ok(Self(Arc::new(Parts { database, egress, capture })))
     }
 
     /// Stores documents, all or none, and returns once they are durable.

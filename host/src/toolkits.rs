@@ -5,6 +5,7 @@
 //! or the new one, whole.
 
 mod artifacts;
+mod compiler;
 mod inspect;
 mod live;
 mod registry;
@@ -28,6 +29,7 @@ use crate::database::Database;
 use crate::sandbox::Sandbox;
 use crate::tasks::{Interrupted, to_its_end};
 use artifacts::Artifacts;
+pub use compiler::Compiler;
 pub use inspect::{Inspected, inspect};
 pub use live::{Live, NotReady, Ready};
 pub use registry::{Registry, Tool, listed_name, toolkit_of};
@@ -193,7 +195,8 @@ impl Toolkits {
     ) -> Result<Deployed, ToolkitError> {
         let upload = self.artifacts.receive(upload, limit).await?;
         let turn = self.inspecting.acquire().await.expect("the semaphore is never closed");
-        let inspected = inspect(&self.sandbox, upload.read().await?, self.artifacts.uploads()).await?;
+        let compiler = Compiler::new(self.sandbox.clone(), self.artifacts.machine_code());
+        let inspected = inspect(&compiler, upload.read().await?, self.artifacts.uploads()).await?;
         drop(turn);
 
         let _changing = self.changing.lock().await;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use kitbag::app;
 use kitbag::capabilities::Grants;
 use kitbag::egress::{Egress, EgressSettings};
-use kitbag::sandbox::{Ended, Invocation, Loaded, Sandbox};
+use kitbag::sandbox::{Ended, Functions, Invocation, Loaded, Sandbox};
 use kitbag::settings::{Settings, Sources};
 use serde::Serialize;
 use serde_json::json;
@@ -56,7 +56,7 @@ pub(crate) async fn load(
     grant: impl FnOnce(Grants) -> Grants,
 ) -> Outcome<Loaded> {
     let code = tempfile::NamedTempFile::new()?;
-    std::fs::write(code.path(), sandbox.compile(component)?)?;
+    std::fs::write(code.path(), sandbox.compile(component, &mut Functions::default())?)?;
     let definition = sandbox.describe(code.path()).await?;
     Ok(sandbox.load(code.path(), &grant(Grants::of(&definition)))?)
 }

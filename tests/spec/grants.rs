@@ -4,7 +4,7 @@
 use kitbag::app;
 use kitbag::capabilities::Grants;
 use kitbag::egress::{Egress, EgressSettings};
-use kitbag::sandbox::{LoadError, Sandbox};
+use kitbag::sandbox::{Functions, LoadError, Sandbox};
 use kitbag::settings::Settings;
 use serde_json::json;
 
@@ -65,7 +65,8 @@ async fn a_component_without_its_grants_cannot_be_linked() {
     let sandbox = Sandbox::new(app::limits(&Settings::default()), Egress::new(EgressSettings::default()))
         .expect("the engine starts");
     let code = tempfile::NamedTempFile::new().expect("a scratch file");
-    let machine_code = sandbox.compile(&guests::PROBE.bytes()).expect("it is a component");
+    let machine_code =
+        sandbox.compile(&guests::PROBE.bytes(), &mut Functions::default()).expect("it is a component");
     std::fs::write(code.path(), machine_code).expect("a scratch file takes bytes");
     let declared = sandbox.describe(code.path()).await.expect("it describes itself");
     let all = Grants::of(&declared);

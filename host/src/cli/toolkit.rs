@@ -10,13 +10,15 @@ mod new;
 use std::path::Path;
 
 use clap::Subcommand;
+use etcetera::BaseStrategy as _;
 
 use super::CliError;
 use crate::app;
 use crate::egress::{Egress, EgressSettings};
+use crate::machine_code::MachineCode;
 use crate::sandbox::Sandbox;
 use crate::settings::{Settings, Sources};
-use crate::toolkits::{Inspected, ToolkitError, inspect};
+use crate::toolkits::{Compiler, Inspected, ToolkitError, inspect};
 
 pub(super) use deploy::{print as print_deployed, upload};
 
@@ -65,12 +67,23 @@ async fn inspect_locally(component: Vec<u8>) -> Result<Inspected, CliError> {
         Settings::load(Sources::default(), None).map_err(|error| CliError::new(error.to_string()))?;
     let sandbox = Sandbox::new(app::limits(&settings), Egress::new(EgressSettings::default()))
         .map_err(|error| CliError::new(format!("cannot start the sandbox: {error}")))?;
-    inspect(&sandbox, component, &std::env::temp_dir()).await.map_err(|error| match error {
+    inspect(&compiler(sandbox), component, &std::env::temp_dir()).await.map_err(|error| match error {
         ToolkitError::Refused(problems) => {
             CliError::listing("a deploy would refuse this toolkit:", &problems.0)
         }
         other => CliError::new(other.to_string()),
     })
+}
+
+/// Keeps in the user's cache what the next toolkit can share; where that cannot be, compiles anew.
+fn compiler(sandbox: Sandbox) -> Compiler {
+    let memory = etcetera::choose_base_strategy().ok().and_then(|user| {
+        MachineCode::open(&user.cache_dir().join("kitbag"), "code", &sandbox.code_version()).ok()
+    });
+    match memory {
+        Some(memory) => Compiler::new(sandbox, memory),
+        None => Compiler::without_memory(sandbox),
+    }
 }
 
 /// Reads a file that the user named.

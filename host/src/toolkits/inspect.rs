@@ -8,6 +8,7 @@ use tempfile::NamedTempFile;
 
 use super::ToolkitError;
 use super::artifacts::write_code;
+use super::compiler::Compiler;
 use crate::capabilities::Grants;
 use crate::sandbox::{DescribeError, Imports, Sandbox};
 use crate::tasks::Interrupted;
@@ -27,14 +28,15 @@ pub struct Inspected {
 /// Reading, compiling and judging take seconds for a large component; they happen off the threads
 /// that serve requests.
 pub async fn inspect(
-    sandbox: &Sandbox,
+    compiler: &Compiler,
     component: Vec<u8>,
     folder: &Path,
 ) -> Result<Inspected, ToolkitError> {
     let (imports, code) = {
-        let (sandbox, folder) = (sandbox.clone(), folder.to_owned());
-        off_thread(move || read_and_compile(&sandbox, &component, &folder)).await?
+        let (compiler, folder) = (compiler.clone(), folder.to_owned());
+        off_thread(move || read_and_compile(&compiler, &component, &folder)).await?
     };
+    let sandbox = compiler.sandbox();
     let declared = sandbox.describe(code.path()).await.map_err(|error| match error {
         DescribeError::DuplicateKey(key) => {
             vec![problem(&format!("config.{key}"), "the key is declared twice")]
@@ -47,7 +49,7 @@ pub async fn inspect(
 
 /// Reads what the component imports, and compiles it when nothing of that is out of the question.
 fn read_and_compile(
-    sandbox: &Sandbox,
+    compiler: &Compiler,
     component: &[u8],
     folder: &Path,
 ) -> Result<(Imports, NamedTempFile), ToolkitError> {
@@ -62,7 +64,7 @@ fn read_and_compile(
     if !unknown.is_empty() {
         return Err(unknown.into());
     }
-    let code = sandbox
+    let code = compiler
         .compile(component)
         .map_err(|error| vec![problem("component", format!("it cannot be compiled: {error}"))])?;
     Ok((imports, write_code(folder, &code)?))

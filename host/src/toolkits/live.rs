@@ -9,6 +9,7 @@ use tokio::sync::OnceCell;
 use tracing::warn;
 
 use super::artifacts::Artifacts;
+use super::compiler::Compiler;
 use crate::capabilities::Grants;
 use crate::sandbox::{LoadError, Loaded, Sandbox};
 use crate::tasks::Interrupted;
@@ -121,7 +122,8 @@ fn load_or_recompile(
     }
     let lost = |error: &dyn Display| NotReady(format!("component {digest} cannot be loaded: {error}"));
     let component = artifacts.read_component(digest).map_err(|error| lost(&error))?;
-    let code = sandbox.compile(&component).map_err(|error| lost(&error))?;
+    let compiler = Compiler::new(sandbox.clone(), artifacts.machine_code());
+    let code = compiler.compile(&component).map_err(|error| lost(&error))?;
     artifacts.keep_code(digest, &code).map_err(|error| lost(&error))?;
     let code = artifacts.sealed_code(digest).map_err(|error| lost(&error))?;
     sandbox.load(&code.path(), grants).map_err(|error| lost(&error))

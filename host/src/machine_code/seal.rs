@@ -27,7 +27,7 @@ const KEY_FILE: &str = "code.key";
 const KEY_BYTES: usize = 32;
 /// An HMAC-SHA-256 (RFC 2104) over the component's digest and the code. It stands behind the code,
 /// in the same file: the two appear under their name in one step.
-const SEAL_BYTES: usize = 32;
+pub(super) const BYTES: usize = 32;
 /// Write permission of the group and of everybody.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// How much is read at once.
@@ -65,10 +65,10 @@ impl Seal {
             let detail = "others than the user of this server can write to it";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, detail));
         }
-        let size = metadata.len().checked_sub(SEAL_BYTES as u64).ok_or_else(broken)?;
+        let size = metadata.len().checked_sub(BYTES as u64).ok_or_else(broken)?;
         file.rewind()?;
         let expected = self.over(digest, file, size)?;
-        let mut found = [0; SEAL_BYTES];
+        let mut found = [0; BYTES];
         file.read_exact(&mut found)?;
         verify_slices_are_equal(expected.as_ref(), &found).map_err(|_| broken())
     }
@@ -139,14 +139,13 @@ mod tests {
         seal.check(DIGEST, &mut file).expect("nothing was changed");
 
         assert!(seal.check("another component", &mut file).is_err());
-        let end = code.len() as u64 + SEAL_BYTES as u64;
-        for place in [0, CHUNK as u64 - 1, CHUNK as u64, end - SEAL_BYTES as u64 - 1, end - SEAL_BYTES as u64]
-        {
+        let end = code.len() as u64 + BYTES as u64;
+        for place in [0, CHUNK as u64 - 1, CHUNK as u64, end - BYTES as u64 - 1, end - BYTES as u64] {
             let mut file = sealed(&seal, &code);
             overwrite(&mut file, place, 8);
             assert!(seal.check(DIGEST, &mut file).is_err(), "byte {place} of {end}");
         }
-        for size in [0, 1, SEAL_BYTES as u64, end - 1, end + 1] {
+        for size in [0, 1, BYTES as u64, end - 1, end + 1] {
             file.set_len(size).expect("a scratch file has any size");
             assert!(seal.check(DIGEST, &mut file).is_err(), "{size} bytes of {end}");
         }
