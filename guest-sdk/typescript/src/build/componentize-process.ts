@@ -1,0 +1,19 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import { componentize } from "@bytecodealliance/componentize-js";
+
+import { WORLD } from "./world.js";
+
+const [directory, bundle, http] = process.argv.slice(2) as [string, string, string];
+try {
+  const { component } = await componentize({
+    sourcePath: join(directory, bundle),
+    witPath: join(directory, "wit"),
+    worldName: WORLD,
+    disableFeatures: http === "http" ? ["fetch-event"] : ["fetch-event", "http"],
+  });
+  await writeFile(join(directory, "component.wasm"), component);
+} catch (error) {
+  process.send?.({ failure: error instanceof Error ? error.message : String(error) });
+}

@@ -1,0 +1,27 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+
+/** What authors reach for and the engine has not; the rest fails loudly enough by itself. */
+const MISSING: [pattern: RegExp, what: string][] = [
+  [/\bIntl\.\w+/, "Intl is not there: format numbers and dates yourself"],
+  [/\.normalize\(\s*(["'`]NF|\))/, "String.prototype.normalize is not there"],
+  [/\.toLocale(?:Date|Time)?String\(\s*["'`[]/, "toLocaleString knows no languages and always answers in one form"],
+  [/\\p\{\w+/, "regular expressions know no \\p{…}: list the letters, as in [a-zà-ÿ]"],
+  [/\bBuffer\.(?:from|alloc)/, "Buffer is not there: use Uint8Array, TextEncoder, btoa and atob"],
+  [/\bprocess\.env\b/, "there is no environment: declare a setting in config, or a credential in secrets"],
+];
+
+/** Returns a line for each thing in the author's files that the sandbox has not. */
+export async function missingParts(root: string, sources: string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const source of sources.filter((path) => /\.[mc]?[jt]sx?$/.test(path))) {
+    const lines = (await readFile(join(root, source), "utf8")).split("\n");
+    lines.forEach((text, index) => {
+      if (/^\s*(\/\/|\*)/.test(text)) return;
+      for (const [pattern, what] of MISSING) {
+        if (pattern.test(text)) found.push(`${source}:${index + 1}: in the sandbox ${what}`);
+      }
+    });
+  }
+  return found;
+}

@@ -1,0 +1,77 @@
+// Reads what a toolkit declares: its module runs here, in a thread of its own, and says it.
+import { randomUUID } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { Worker } from "node:worker_threads";
+
+import type { Manifest } from "../manifest.js";
+import { bundle, noDefaultExport, type Bundle } from "./bundle.js";
+import { BuildFailure } from "./failure.js";
+import type { Reporter } from "./reporter.js";
+
+/** A module that has not ended by then never will. */
+const PATIENCE = 10_000;
+
+/** What the thread answers. */
+type Answer =
+  | { kind: "manifest"; manifest: Manifest }
+  | { kind: "no-default-export" }
+  | { kind: "no-toolkit" }
+  | { kind: "declaration"; message: string; problems: { path: string; message: string }[] }
+  | { kind: "thrown"; message: string };
+
+/** Returns the manifest of the toolkit in `entry`, and the author's files that it is made of. */
+export async function readDeclaration(entry: string, report: Reporter): Promise<{ manifest: Manifest; bundle: Bundle }> {
+  const code = `import * as module from ${JSON.stringify(entry)}; export default module.default;`;
+  const made = await bundle(entry, code, "reading");
+  const directory = await mkdtemp(join(tmpdir(), "kitbag-read-"));
+  try {
+    const file = join(directory, `toolkit-${randomUUID()}.mjs`);
+    const map = Buffer.from(made.map).toString("base64");
+    await writeFile(file, `${made.code}\n//# sourceMappingURL=data:application/json;base64,${map}\n`);
+    const manifest = judge(await ask(file, report), basename(entry));
+    return { manifest, bundle: made };
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+function judge(answer: Answer, name: string): Manifest {
+  switch (answer.kind) {
+    case "manifest":
+      return answer.manifest;
+    case "no-default-export":
+      throw new BuildFailure("source", noDefaultExport(name));
+    case "no-toolkit":
+      throw new BuildFailure("source", `the default export of ${name} is no toolkit: it must be the result of defineToolkit({ … })`);
+    case "declaration":
+      throw new BuildFailure("declaration", answer.message, answer.problems);
+    case "thrown":
+      throw new BuildFailure("source", `${name} failed while it was read:\n${answer.message}`);
+  }
+}
+
+function ask(file: string, report: Reporter): Promise<Answer> {
+  const worker = new Worker(new URL("./reading-thread.js", import.meta.url), {
+    workerData: pathToFileURL(file).href,
+    env: {},
+    execArgv: ["--enable-source-maps", "--no-warnings"],
+    stdout: true,
+    stderr: true,
+  });
+  for (const stream of [worker.stdout, worker.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => text.trimEnd().split("\n").forEach((line) => report.printed(line)));
+  }
+  return new Promise<Answer>((resolve, reject) => {
+    const patience = setTimeout(() => {
+      const limit = `${PATIENCE / 1000} s`;
+      reject(new BuildFailure("source", `the module did not finish within ${limit}; what takes time belongs into a handler`));
+    }, PATIENCE);
+    worker.once("message", (answer: Answer) => resolve(answer));
+    worker.once("error", (error) => resolve({ kind: "thrown", message: error instanceof Error ? (error.stack ?? error.message) : String(error) }));
+    worker.once("exit", (status) => resolve({ kind: "thrown", message: `it ended the process with status ${status}` }));
+    worker.once("exit", () => clearTimeout(patience));
+  }).finally(() => worker.terminate());
+}

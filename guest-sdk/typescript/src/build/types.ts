@@ -1,0 +1,93 @@
+// Checks the author's types with the author's own compiler, if there is one.
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+
+import { BuildFailure } from "./failure.js";
+import { locate, PACKAGE } from "./package.js";
+import type { Reporter } from "./reporter.js";
+
+/** What holds without a tsconfig.json: strict, and the web's types without a page's. */
+const DEFAULTS = {
+  strict: true,
+  target: "es2022",
+  module: "esnext",
+  moduleResolution: "bundler",
+  lib: ["es2023", "webworker", "webworker.iterable"],
+  types: [],
+  skipLibCheck: true,
+  esModuleInterop: true,
+  resolveJsonModule: true,
+};
+
+/** Refuses a toolkit whose types are wrong, in the compiler's own words. */
+export async function checkTypes(entry: string, report: Reporter): Promise<void> {
+  if (!/\.[mc]?tsx?$/.test(entry)) return;
+  const root = dirname(entry);
+  const compiler = locate("typescript/package.json", root);
+  if (compiler === undefined) {
+    return report.warning("types are not checked: TypeScript is not installed (npm install --save-dev typescript)");
+  }
+  const directory = await realpath(await mkdtemp(join(tmpdir(), "kitbag-types-")));
+  try {
+    const project = join(directory, "tsconfig.json");
+    await writeFile(project, JSON.stringify(configuration(entry, root)));
+    const { bin } = createRequire(import.meta.url)(compiler) as { bin: { tsc: string } };
+    await run(join(dirname(compiler), bin.tsc), ["-p", project, "--pretty", "false"], root);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+function configuration(entry: string, root: string): object {
+  const own = join(root, "tsconfig.json");
+  const extended = existsSync(own);
+  return {
+    ...(extended && { extends: own }),
+    compilerOptions: {
+      ...(!extended && DEFAULTS),
+      noEmit: true,
+      composite: false,
+      incremental: false,
+      paths: fallbacks(root),
+    },
+    files: [entry],
+    include: [],
+  };
+}
+
+/** A folder where nothing was installed sees the SDK that builds it, and the SDK's schema library. */
+function fallbacks(root: string): Record<string, string[]> | undefined {
+  const paths: Record<string, string[]> = {};
+  const from = createRequire(`${root}/_`);
+  const missing = (name: string) => {
+    try {
+      from.resolve(name);
+      return false;
+    } catch {
+      return true;
+    }
+  };
+  if (missing("kitbag/extend/toolkit")) paths["kitbag/extend/toolkit"] = [join(PACKAGE, "dist/toolkit.d.ts")];
+  if (missing("zod")) {
+    const library = locate("zod/package.json", PACKAGE);
+    if (library !== undefined) {
+      paths.zod = [dirname(library)];
+      paths["zod/*"] = [join(dirname(library), "*")];
+    }
+  }
+  return Object.keys(paths).length === 0 ? undefined : paths;
+}
+
+function run(compiler: string, args: string[], cwd: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, [compiler, ...args], { cwd, maxBuffer: 16 << 20 }, (error, stdout, stderr) => {
+      if (error === null) return resolve();
+      const said = `${stdout}${stderr}`.trimEnd();
+      reject(new BuildFailure("types", said === "" ? `the compiler failed: ${error.message}` : `the types are wrong:\n${said}`));
+    });
+  });
+}

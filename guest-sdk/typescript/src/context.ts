@@ -1,0 +1,65 @@
+import { allows, entryFor } from "./egress.js";
+import { fetchJson } from "./fetch-json.js";
+import { knowledgeClient } from "./knowledge.js";
+import { logArgument } from "./log.js";
+import type { Invocation, Platform } from "./platform.js";
+import { notListed, urlOf } from "./request-url.js";
+import { ToolError } from "./tool-error.js";
+import type { ToolContext, ToolkitConfig } from "./types.js";
+
+/** Makes what one call's handler receives. */
+export function makeContext(toolkit: ToolkitConfig, invocation: Invocation, platform: Platform): ToolContext {
+  const secrets = toolkit.secrets ?? [];
+  const egress = toolkit.egress ?? [];
+
+  const secret = async (name: string): Promise<string | undefined> => {
+    if (!secrets.includes(name)) {
+      throw new Error(`the credential ${name} is not declared: add ${JSON.stringify(name)} to the toolkit's secrets`);
+    }
+    return platform.secret(name);
+  };
+  const fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const url = urlOf(input);
+    const target = input instanceof URL ? input.href : input;
+    // In the sandbox the host refuses such a request by itself; it never gets that far where `egress` is empty.
+    if (egress.length === 0) {
+      platform.log([logArgument(`fetch: ${notListed(url)}`)]);
+      throw new TypeError(`network error: ${notListed(url)}`);
+    }
+    try {
+      return await platform.fetch(target, init);
+    } catch (error) {
+      throw networkError(error, url, egress);
+    }
+  };
+  const context: ToolContext = {
+    userId: invocation.userId,
+    config: Object.freeze(invocation.config),
+    secret,
+    requireSecret: async (name) => {
+      const value = await secret(name);
+      if (value !== undefined) return value;
+      throw new ToolError(
+        `The credential ${name} is not set. Set it with: kitbag secret set ${toolkit.id} ${name} --from-stdin`,
+      );
+    },
+    fetch,
+    fetchJson: ((url: string | URL | Request, options?: object) => fetchJson(fetch, url, options)) as ToolContext["fetchJson"],
+    svc: knowledgeClient(toolkit.scopes ?? [], platform),
+    log: (...args) => platform.log(args.map(logArgument)),
+    progress: (report) => platform.progress(report),
+  };
+  return Object.freeze(context);
+}
+
+/** What `fetch` rejects with is the same in the sandbox and in a test, and names nothing of the machine. */
+function networkError(error: unknown, url: URL, egress: readonly string[]): unknown {
+  if (isAbort(error)) return error;
+  const said = !allows(egress, url) ? notListed(url) : `${entryFor(url)} cannot be reached`;
+  return new TypeError(`network error: ${said}`, { cause: error });
+}
+
+function isAbort(error: unknown): boolean {
+  const name = (error as { name?: unknown } | null)?.name;
+  return name === "AbortError" || name === "TimeoutError";
+}

@@ -1,0 +1,52 @@
+import type { ToolDefinition, ToolkitConfig, Schema } from "./types.js";
+import { manifestOf, type Manifest } from "./manifest.js";
+
+/** A `fetch` that tests put in the place of the network. */
+export type FetchImplementation = (url: string | Request, init?: RequestInit) => Promise<Response> | Response;
+
+/** What tests may change. */
+export interface DefineOptions {
+  /** Answers the requests that `egress` lets through. By default the network does. */
+  fetchImpl?: FetchImplementation;
+}
+
+/** A toolkit, as `extension.ts` exports it. */
+export interface ToolkitDefinition {
+  /** What the author declared. */
+  readonly config: ToolkitConfig;
+  /** The same as plain data, every default explicit: what `manifest.json` holds. */
+  readonly manifest: Manifest;
+  /** What tests changed. */
+  readonly options: DefineOptions;
+}
+
+const BRAND = Symbol.for("kitbag.toolkit");
+
+/** Makes the function that makes toolkits; `check` refuses a declaration that breaks a rule. */
+export function definer(check: (config: unknown) => void) {
+  return (config: ToolkitConfig, options: DefineOptions = {}): ToolkitDefinition => {
+    check(config);
+    let manifest: Manifest | undefined;
+    const toolkit = {
+      config,
+      get manifest() {
+        return (manifest ??= manifestOf(config));
+      },
+      options,
+      [BRAND]: true,
+    };
+    return Object.freeze(toolkit);
+  };
+}
+
+/** Whether a module's default export is a toolkit, whichever copy of this package made it. */
+export function isToolkit(value: unknown): value is ToolkitDefinition {
+  return typeof value === "object" && value !== null && BRAND in value;
+}
+
+/** Returns its argument; `args` is typed from `input`, and `structured` from `output`. */
+export function tool<Input extends Schema, Output extends Schema | undefined = undefined>(
+  definition: ToolDefinition<Input, Output>,
+): ToolDefinition<Input, Output> {
+  return definition;
+}

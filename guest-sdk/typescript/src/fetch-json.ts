@@ -1,0 +1,57 @@
+import { check, issueLines } from "./issues.js";
+import { urlOf } from "./request-url.js";
+import { ToolError } from "./tool-error.js";
+import type { FetchJsonOptions } from "./types.js";
+
+type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
+
+/**
+ * Calls a JSON API and reads its answer.
+ *
+ * | what happens | the error |
+ * |---|---|
+ * | status 4xx other than 429 | not retryable |
+ * | status 429, 5xx, or no answer at all | retryable |
+ * | the body is no JSON | retryable |
+ * | the body is JSON that `schema` refuses | not retryable; names the path |
+ */
+export async function fetchJson(
+  fetch: Fetch,
+  url: string | URL | Request,
+  options: FetchJsonOptions = {},
+): Promise<unknown> {
+  const host = urlOf(url).host;
+  const response = await attempt(host, () => fetch(url, options.init));
+  const body = await attempt(host, () => response.text());
+
+  if (response.status >= 400) {
+    throw (await options.errorMap?.(response, body)) ?? fromStatus(host, response.status);
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    // Engines word what is wrong with JSON differently; none of it helps a model.
+    throw new ToolError(`${host} answered with malformed JSON`, { retryable: true });
+  }
+  if (options.schema === undefined) return value;
+  const checked = await check(options.schema, value);
+  if (checked.success) return checked.data;
+  throw new ToolError(`${host} answered with unexpected JSON at ${issueLines(checked.error).join("; ")}`);
+}
+
+async function attempt<T>(host: string, action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (error) {
+    const { name, message } = (error ?? {}) as { name?: string; message?: string };
+    if (message?.startsWith("invalid request: ")) throw error;
+    const told = message?.startsWith("network error: ");
+    const why = told ? message : name === "AbortError" || name === "TimeoutError" ? "the request was aborted" : "network error: the answer broke off";
+    throw new ToolError(`${host} gave no answer: ${why}`, { retryable: true });
+  }
+}
+
+function fromStatus(host: string, status: number): ToolError {
+  return new ToolError(`${host} answered with HTTP status ${status}`, { retryable: status === 429 || status >= 500 });
+}

@@ -1,0 +1,171 @@
+// The toolkit as an MCP server, for tests: the protocol as docs/mcp.md has it, without sign-in.
+import type { ToolkitDefinition } from "../define.js";
+import { sorted, type Json, type Manifest } from "../manifest.js";
+import type { ToolContent } from "../types.js";
+import { dispatch, type DispatchResult, type TestWorld } from "./dispatch.js";
+
+const STATELESS = "2026-07-28";
+const VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", STATELESS];
+const LATEST_WITH_INITIALIZE = "2025-11-25";
+const SERVER = { name: "kitbag", title: "Kitbag", version: "0.1.0" };
+const CAPABILITIES = { prompts: {}, resources: {}, tools: {} };
+
+type Params = { [key: string]: unknown };
+
+class RpcError extends Error {
+  constructor(
+    readonly code: number,
+    message: string,
+    readonly status = 200,
+  ) {
+    super(message);
+  }
+}
+
+/**
+ * Returns a function from a request to a response that speaks MCP, both the current revision and those
+ * with `initialize`. `world` is what calls find around them.
+ */
+export function toFetchHandler(server: ToolkitDefinition, world: TestWorld = {}): (request: Request) => Promise<Response> {
+  return async (request) => {
+    if (request.method !== "POST") {
+      return reply(405, { error: { code: -32600, message: "POST is the only method here" } }, { allow: "POST" });
+    }
+    let message: { id?: unknown; method?: unknown; params?: unknown } | undefined;
+    try {
+      message = parse(await request.text());
+      if (!("id" in message)) return new Response(null, { status: 202 });
+      const result = await answer(server, world, request.headers, message);
+      return reply(200, { id: message.id, result });
+    } catch (error) {
+      const known = error instanceof RpcError ? error : new RpcError(-32603, error instanceof Error ? error.message : String(error));
+      return reply(known.status, { ...(message && { id: message.id }), error: { code: known.code, message: known.message } });
+    }
+  };
+}
+
+async function answer(
+  server: ToolkitDefinition,
+  world: TestWorld,
+  headers: Headers,
+  message: { method?: unknown; params?: unknown },
+): Promise<unknown> {
+  const method = String(message.method);
+  const params = (message.params ?? {}) as Params;
+  const meta = (params._meta ?? {}) as Params;
+  const stateless = headers.get("mcp-protocol-version") === STATELESS || meta["io.modelcontextprotocol/protocolVersion"] === STATELESS;
+  if (stateless) checkHeaders(headers, method, params);
+  const complete = stateless ? { resultType: "complete" } : {};
+  const listing = stateless ? { ...complete, ttlMs: 0, cacheScope: "private" } : {};
+  switch (method) {
+    case "initialize": {
+      const asked = String(params.protocolVersion);
+      const protocolVersion = asked !== STATELESS && VERSIONS.includes(asked) ? asked : LATEST_WITH_INITIALIZE;
+      return { protocolVersion, capabilities: CAPABILITIES, serverInfo: SERVER };
+    }
+    case "server/discover":
+      return {
+        ...complete,
+        supportedVersions: VERSIONS,
+        capabilities: CAPABILITIES,
+        ttlMs: 0,
+        cacheScope: "private",
+        _meta: { "io.modelcontextprotocol/serverInfo": SERVER },
+      };
+    case "ping":
+      return { ...complete };
+    case "tools/list":
+      return { ...listing, tools: list(server.manifest) };
+    case "tools/call":
+      return { ...complete, ...(await call(server, world, params)) };
+    case "prompts/list":
+      return { ...listing, prompts: [] };
+    case "resources/list":
+      return { ...listing, resources: [] };
+    case "resources/templates/list":
+      return { ...listing, resourceTemplates: [] };
+    default:
+      throw new RpcError(-32601, method);
+  }
+}
+
+/** `alwaysOn` tools first, then the others as declared. */
+function list(manifest: Manifest): unknown[] {
+  const ordered = [...manifest.tools].sort((a, b) => Number(b.alwaysOn) - Number(a.alwaysOn));
+  return ordered.map((tool) => ({
+    name: `${manifest.id}__${tool.name}`,
+    ...(tool.title !== undefined && { title: tool.title }),
+    description: tool.description,
+    inputSchema: sorted(tool.inputSchema),
+    ...(tool.outputSchema !== undefined && { outputSchema: sorted(tool.outputSchema) }),
+    annotations: tool.annotations,
+  }));
+}
+
+async function call(server: ToolkitDefinition, world: TestWorld, params: Params): Promise<object> {
+  const { name } = params;
+  const args = params.arguments ?? {};
+  if (typeof name !== "string" || typeof args !== "object" || args === null || Array.isArray(args)) {
+    throw new RpcError(-32602, "the parameters are not those of tools/call");
+  }
+  const { id, tools } = server.manifest;
+  if (!tools.some((tool) => name === `${id}__${tool.name}`)) throw new RpcError(-32602, `unknown tool: ${name}`);
+  return toolResult(await dispatch(server, { ...world, tool: name, arguments: args as Record<string, unknown> }));
+}
+
+function toolResult(result: DispatchResult): object {
+  if (!result.ok) {
+    return { content: [{ type: "text", text: JSON.stringify(result) }], isError: true };
+  }
+  const { text, content = [], structuredContent } = result;
+  return {
+    content: [{ type: "text", text }, ...content.map(encoded)],
+    ...(structuredContent !== undefined && { structuredContent: sorted(structuredContent as Json) }),
+    isError: false,
+  };
+}
+
+function encoded(content: ToolContent): unknown {
+  if (content.type === "resource") {
+    const { resource } = content;
+    return "blob" in resource ? { ...content, resource: { ...resource, blob: base64(resource.blob) } } : content;
+  }
+  return content.type === "resource_link" ? content : { ...content, data: base64(content.data) };
+}
+
+function base64(data: Uint8Array | string): string {
+  return typeof data === "string" ? data : btoa(String.fromCharCode(...data));
+}
+
+/** What the headers say must be what the body says. */
+function checkHeaders(headers: Headers, method: string, params: Params): void {
+  const told = headers.get("mcp-method");
+  if (told === null) throw new RpcError(-32020, "missing required Mcp-Method header", 400);
+  if (told !== method) {
+    throw new RpcError(-32020, `Mcp-Method header \`${told}\` does not match body value \`${method}\``, 400);
+  }
+  if (method !== "tools/call") return;
+  const name = headers.get("mcp-name");
+  if (name === null) throw new RpcError(-32020, "missing required Mcp-Name header", 400);
+  if (name !== params.name) {
+    throw new RpcError(-32020, `Mcp-Name header \`${name}\` does not match body value \`${String(params.name)}\``, 400);
+  }
+}
+
+function parse(body: string): { id?: unknown; method?: unknown; params?: unknown } {
+  let message: unknown;
+  try {
+    message = JSON.parse(body);
+  } catch {
+    throw new RpcError(-32700, "this is not JSON", 400);
+  }
+  const one = typeof message === "object" && message !== null && !Array.isArray(message);
+  if (!one || (message as { jsonrpc?: unknown }).jsonrpc !== "2.0") {
+    throw new RpcError(-32600, "a message is one JSON object of JSON-RPC 2.0, never a batch", 400);
+  }
+  return message as { id?: unknown };
+}
+
+function reply(status: number, body: object, headers: Record<string, string> = {}): Response {
+  return Response.json({ jsonrpc: "2.0", ...body }, { status, headers });
+}

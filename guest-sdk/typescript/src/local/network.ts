@@ -1,0 +1,113 @@
+// The network of a test, behind the same allowlist: what the host does on the way is done here.
+import { allows } from "../egress.js";
+import type { FetchImplementation } from "../define.js";
+import { notListed } from "../request-url.js";
+import type { OAuth2ClientCredentials, ToolkitConfig } from "../types.js";
+import type { Trace } from "./world.js";
+
+/** As the host's. */
+const USER_AGENT = "Mozilla/5.0 (compatible; Kitbag/0.1.0)";
+/** As the host's. */
+const MAX_REDIRECTS = 20;
+const REDIRECTS = [301, 302, 303, 307, 308];
+/** What stays behind where a redirect leads to another origin. */
+const CREDENTIALS = ["authorization", "cookie", "proxy-authorization"];
+
+/** Sends the requests of one call. */
+export class Network {
+  #token: Promise<string> | undefined;
+
+  constructor(
+    readonly config: ToolkitConfig,
+    readonly secrets: Record<string, string>,
+    readonly fetchImpl: FetchImplementation | undefined,
+    readonly trace: Trace,
+  ) {}
+
+  /** Sends a request, signs it in where the declaration says so, and follows redirects. */
+  async fetch(input: string | Request, init: RequestInit | undefined): Promise<Response> {
+    const first = new URL(typeof input === "string" ? input : input.url);
+    let [target, request] = [input, await this.#signIn(first, headed(input, init), input)];
+    let url = first;
+    for (let followed = 0; followed <= MAX_REDIRECTS; followed += 1) {
+      const response = await this.#send(url, target, request);
+      const location = REDIRECTS.includes(response.status) ? response.headers.get("location") : null;
+      if (location === null) return response;
+      const next = new URL(location, url);
+      if (url.protocol === "https:" && next.protocol !== "https:") throw new TypeError("it leads from https to http");
+      request = redirected(request, target, response.status, url.origin === next.origin);
+      [url, target] = [next, next.href];
+    }
+    throw new TypeError("too many redirects");
+  }
+
+  async #send(url: URL, target: string | Request, init: RequestInit): Promise<Response> {
+    if (!allows(this.config.egress ?? [], url)) throw new TypeError(notListed(url));
+    const method = (init.method ?? (typeof target === "string" ? "GET" : target.method)).toUpperCase();
+    this.trace.requests.push({ method, url: url.href });
+    if (this.fetchImpl !== undefined) return this.fetchImpl(target, init);
+    return fetch(target, { ...init, redirect: "manual" });
+  }
+
+  /** Attaches the token of a declared `auth`, where the test brings the credentials for it. */
+  async #signIn(url: URL, init: RequestInit, input: string | Request): Promise<RequestInit> {
+    const { auth } = this.config;
+    if (auth === undefined || !allows([auth.apiHost], url)) return init;
+    if (headersOf(input, init).has("authorization")) return init;
+    const { [auth.clientIdSecret]: id, [auth.clientSecretSecret]: secret } = this.secrets;
+    if (id === undefined || secret === undefined) return init;
+    this.#token ??= this.#mint(auth, id, secret);
+    return withHeader(init, "authorization", `Bearer ${await this.#token}`);
+  }
+
+  async #mint(auth: OAuth2ClientCredentials, id: string, secret: string): Promise<string> {
+    const form = new URLSearchParams({ grant_type: "client_credentials", ...(auth.scope && { scope: auth.scope }) });
+    const basic = btoa(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`);
+    const response = await this.#send(new URL(auth.tokenUrl), auth.tokenUrl, {
+      method: "POST",
+      headers: { authorization: `Basic ${basic}`, "content-type": "application/x-www-form-urlencoded" },
+      body: form.toString(),
+    });
+    const answer = (await response.json()) as { access_token?: unknown };
+    if (!response.ok || typeof answer.access_token !== "string") throw new TypeError("the host could not sign in");
+    return answer.access_token;
+  }
+}
+
+/** Adds the default `User-Agent`; an own one wins. */
+function headed(input: string | Request, init: RequestInit = {}): RequestInit {
+  return headersOf(input, init).has("user-agent") ? init : withHeader(init, "user-agent", USER_AGENT, input);
+}
+
+function headersOf(input: string | Request, init: RequestInit): Headers {
+  return new Headers(init.headers ?? (typeof input === "string" ? undefined : input.headers));
+}
+
+/** Adds a header, and leaves the headers in the form in which the handler gave them: mocks look at them. */
+function withHeader(init: RequestInit, name: string, value: string, input?: string | Request): RequestInit {
+  const { headers } = init;
+  if (headers === undefined && typeof input === "object") {
+    const copy = new Headers(input.headers);
+    copy.set(name, value);
+    return { ...init, headers: copy };
+  }
+  if (headers instanceof Headers) {
+    const copy = new Headers(headers);
+    copy.set(name, value);
+    return { ...init, headers: copy };
+  }
+  if (Array.isArray(headers)) return { ...init, headers: [...headers, [name, value]] };
+  return { ...init, headers: { ...headers, [name]: value } };
+}
+
+/** The next request, as the Fetch Standard has it. */
+function redirected(init: RequestInit, target: string | Request, status: number, sameOrigin: boolean): RequestInit {
+  const method = (init.method ?? (typeof target === "string" ? "GET" : target.method)).toUpperCase();
+  const headers = headersOf(target, init);
+  if (!sameOrigin) for (const name of CREDENTIALS) headers.delete(name);
+  const becomesGet = (status === 303 && method !== "HEAD") || ((status === 301 || status === 302) && method === "POST");
+  if (!becomesGet) return { ...init, method, headers };
+  headers.delete("content-type");
+  headers.delete("content-length");
+  return { ...init, method: "GET", headers, body: null };
+}

@@ -1,0 +1,80 @@
+// The world of a test: it grants what the declaration grants, and nothing else.
+import { knowledgeError } from "../knowledge.js";
+import type { FetchImplementation, ToolkitDefinition } from "../define.js";
+import type { Manifest } from "../manifest.js";
+import type { Platform } from "../platform.js";
+import { mismatch } from "../settings.js";
+import type { Progress, SvcClient, SvcDocument, SvcIngestDoc } from "../types.js";
+import { Network } from "./network.js";
+import { documentProblem, searchDocuments } from "./documents.js";
+
+/** What a call finds around it. */
+export interface TestWorld {
+  /** The calling user; by default `test-user`. */
+  userId?: string;
+  /** Credentials as the user would set them. */
+  secrets?: Record<string, string>;
+  /** Settings as the user would set them. */
+  config?: Record<string, unknown>;
+  /** The user's knowledge base: a search finds the documents that hold any word of the query. */
+  documents?: SvcDocument[];
+  /** Answers in the place of that knowledge base. */
+  svc?: Partial<SvcClient>;
+  /** Answers requests; by default what `defineToolkit` was given, and else the network. */
+  fetchImpl?: FetchImplementation;
+}
+
+/** What a call left behind, for a test to look at. */
+export interface Trace {
+  /** Entries of `ctx.log`, as they would be written. */
+  log: unknown[][];
+  progress: Progress[];
+  /** Requests that `egress` let through, redirects included. */
+  requests: { method: string; url: string }[];
+  ingested: SvcIngestDoc[];
+  /** What the handler threw, when the model learnt only that the tool failed. */
+  failure?: unknown;
+}
+
+/** Says what the host would not have stored for this toolkit: the test itself is wrong. */
+export function checkWorld({ id, secrets, config }: Manifest, world: TestWorld): void {
+  const problems = [
+    ...Object.keys(world.secrets ?? {})
+      .filter((name) => !secrets.includes(name))
+      .map((name) => `secret ${name}: not declared`),
+    ...Object.entries(world.config ?? {}).flatMap(([key, value]) => {
+      const field = Object.hasOwn(config, key) ? config[key] : undefined;
+      const why = field === undefined ? "not declared" : mismatch(field, value);
+      return why === undefined ? [] : [`config ${key}: ${why}`];
+    }),
+  ];
+  if (problems.length > 0) throw new Error(`the call does not fit ${JSON.stringify(id)}:\n${problems.join("\n")}`);
+}
+
+/** Makes the host of one call. */
+export function testPlatform(toolkit: ToolkitDefinition, world: TestWorld, trace: Trace): Platform {
+  const { config } = toolkit;
+  const network = new Network(config, world.secrets ?? {}, world.fetchImpl ?? toolkit.options.fetchImpl, trace);
+  const { svc = {} } = world;
+  return {
+    log: (args) => void trace.log.push(args.map((text) => JSON.parse(text) as unknown)),
+    progress: (report) => void trace.progress.push(report),
+    secret: (name) => world.secrets?.[name],
+    fetch: (input, init) => network.fetch(input, init),
+    search: async (query, options) =>
+      svc.search ? svc.search(query, options) : searchDocuments(world.documents ?? [], query, options),
+    getDocument: async (id) => {
+      if (svc.getDocument) return svc.getDocument(id);
+      const found = world.documents?.find((document) => document.id === id);
+      if (found === undefined) throw knowledgeError({ tag: "not-found" });
+      return found;
+    },
+    ingest: async (docs) => {
+      const problem = docs.map((doc, index) => documentProblem(`documents[${index}]`, doc)).find(Boolean);
+      if (problem !== undefined) throw knowledgeError({ tag: "invalid", val: problem });
+      const stored = svc.ingest ? (await svc.ingest(docs)).ingested : docs.length;
+      trace.ingested.push(...docs);
+      return stored;
+    },
+  };
+}

@@ -1,0 +1,17 @@
+/** Spells one argument of `ctx.log` as JSON text; what JSON cannot hold says so. */
+export function logArgument(value: unknown): string {
+  try {
+    return JSON.stringify(value, readable) ?? JSON.stringify(String(value));
+  } catch (error) {
+    return JSON.stringify(`(not representable as JSON: ${error instanceof Error ? error.message : String(error)})`);
+  }
+}
+
+/** Errors, collections and large numbers would otherwise be `{}` or throw. */
+function readable(_key: string, value: unknown): unknown {
+  if (typeof value === "bigint") return value.toString();
+  if (value instanceof Error) return Object.assign({ name: value.name, message: value.message }, value);
+  if (value instanceof Map) return Object.fromEntries(value);
+  if (value instanceof Set) return [...value];
+  return value;
+}

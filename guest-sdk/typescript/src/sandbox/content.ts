@@ -1,0 +1,55 @@
+import type { ToolContent } from "../types.js";
+
+/** The variant `content`. */
+export type WitContent =
+  | { tag: "image" | "audio"; val: { data: Uint8Array; mediaType: string } }
+  | {
+      tag: "resource";
+      val: {
+        uri: string;
+        mediaType: string | undefined;
+        body: { tag: "text"; val: string } | { tag: "blob"; val: Uint8Array };
+      };
+    }
+  | {
+      tag: "resource-link";
+      val: {
+        uri: string;
+        name: string;
+        title: string | undefined;
+        description: string | undefined;
+        mediaType: string | undefined;
+        size: bigint | undefined;
+      };
+    };
+
+/** Brings what stands beside the text into the contract's types. */
+export function contents(list: ToolContent[]): WitContent[] {
+  return list.map((content) => {
+    switch (content.type) {
+      case "image":
+      case "audio":
+        return { tag: content.type, val: { data: bytes(content.data), mediaType: content.mimeType } };
+      case "resource": {
+        const { resource } = content;
+        const body =
+          "text" in resource
+            ? ({ tag: "text", val: resource.text } as const)
+            : ({ tag: "blob", val: bytes(resource.blob) } as const);
+        return { tag: "resource", val: { uri: resource.uri, mediaType: resource.mimeType, body } };
+      }
+      case "resource_link": {
+        const { uri, name, title, description, mimeType, size } = content;
+        const length = size === undefined ? undefined : BigInt(size);
+        return { tag: "resource-link", val: { uri, name, title, description, mediaType: mimeType, size: length } };
+      }
+      default:
+        throw new TypeError("content must be of the type image, audio, resource or resource_link");
+    }
+  });
+}
+
+function bytes(data: Uint8Array | string): Uint8Array {
+  if (typeof data !== "string") return data;
+  return Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+}
