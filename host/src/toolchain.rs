@@ -1,6 +1,7 @@
-//! From a Rust crate to a component, with whatever compiler for WebAssembly the machine offers.
+//! From a toolkit's sources to a component. A toolkit in TypeScript is built by its SDK; a crate in Rust
+//! by whatever compiler for WebAssembly the machine offers.
 //!
-//! Three ways are tried, in this order:
+//! For Rust three ways are tried, in this order:
 //!
 //! 1. rustup's target `wasm32-wasip2`: cargo's output is the component;
 //! 2. rustup's target `wasm32-wasip1`: cargo's output is a core module, which becomes a component here;
@@ -22,11 +23,14 @@ mod linker;
 mod package;
 mod recipe;
 pub mod scaffold;
+mod typescript;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::{fmt, io};
+
+pub use self::typescript::{BuiltToolkit, build_typescript, is_typescript};
 
 use self::package::{Package, Workspace};
 use self::recipe::Recipe;
@@ -162,7 +166,25 @@ pub enum ToolchainError {
         /// All that cargo and the compiler said, but for lines that `progress` has received.
         output: String,
     },
-    /// Cargo's answer was not what its documentation promises.
+    /// There is no Node.js to run the builder.
+    #[error(
+        "toolkits in TypeScript are built by Node.js, and there is no `node` here: install Node 20 or newer"
+    )]
+    NoNode,
+    /// The npm package is not there.
+    #[error(
+        "{} is built by the npm package kitbag, which is not installed there: run `npm install` in its folder \
+         (in a checkout of Kitbag, `just install`)",
+        path.display()
+    )]
+    NoTypeScriptSdk {
+        /// The toolkit.
+        path: PathBuf,
+    },
+    /// The builder of the TypeScript SDK found a fault; the text is its own.
+    #[error("{0}")]
+    TypeScript(String),
+    /// A program's answer was not what its documentation promises.
     #[error("{step} failed: {reason}")]
     Unexpected {
         /// What was being done.

@@ -29,9 +29,9 @@ pub(super) enum Toolkit {
     New(new::New),
     /// Print what a component declares and imports, and everything that is wrong with it.
     Check(check::Check),
-    /// Turn a crate into a component, and write manifest.json beside it.
+    /// Turn a crate or an extension.ts into a component, and write manifest.json beside it.
     Build(build::Build),
-    /// Upload a component (or build a crate first) and make it live.
+    /// Upload a component (or build it first) and make it live.
     Deploy(deploy::Deploy),
     /// List the deployed toolkits.
     List(manage::List),

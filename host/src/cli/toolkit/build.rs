@@ -4,18 +4,20 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::inspect_locally;
+use super::{inspect_locally, read};
 use crate::cli::CliError;
-use crate::toolchain::{self, BuildOptions};
+use crate::toolchain::{self, BuildOptions, ToolchainError};
 
-/// Turn a crate into a component, and write manifest.json beside it.
+/// Turn a crate or an extension.ts into a component, and write manifest.json beside it.
 #[derive(Args, Debug)]
-#[command(after_help = "The component is made only when a deploy would accept it.")]
+#[command(after_help = "Examples:\n  kitbag toolkit build\n  kitbag toolkit build toolkits/weather\n  \
+                  kitbag toolkit build extension.ts --out /tmp/build\n\n\
+                  What was built is checked as a deploy checks it: exit code 1 when one would refuse it.")]
 pub(in crate::cli) struct Build {
-    /// Directory of the crate.
+    /// An extension.ts, or the directory of one or of a crate.
     #[arg(default_value = ".")]
-    directory: PathBuf,
-    /// Where the component and its manifest go; by default `dist` in the crate's directory.
+    path: PathBuf,
+    /// Where the component and its manifest go; by default `dist` beside the sources.
     #[arg(long)]
     out: Option<PathBuf>,
 }
@@ -30,18 +32,31 @@ pub(in crate::cli) struct Built {
 
 impl Build {
     pub(super) async fn run(self) -> Result<(), CliError> {
-        let built = build(&self.directory, self.out).await?;
+        let built = build(&self.path, self.out).await?;
         println!("{}", built.component.display());
         println!("{}", built.manifest.display());
         Ok(())
     }
 }
 
-/// Builds the crate in `directory`; results go to `out`, or else to its folder `dist`.
-pub(in crate::cli) async fn build(directory: &Path, out: Option<PathBuf>) -> Result<Built, CliError> {
-    let component = toolchain::build_rust(directory, &BuildOptions::default(), |line| eprintln!("{line}"))
-        .await
-        .map_err(|error| CliError::new(error.to_string()))?;
+/// Builds the toolkit at `path`; results go to `out`, or else to the folder `dist` beside its sources.
+pub(in crate::cli) async fn build(path: &Path, out: Option<PathBuf>) -> Result<Built, CliError> {
+    if toolchain::is_typescript(path) {
+        build_typescript(path, out).await
+    } else {
+        build_rust(path, out).await
+    }
+}
+
+async fn build_typescript(path: &Path, out: Option<PathBuf>) -> Result<Built, CliError> {
+    let built = toolchain::build_typescript(path, out.as_deref(), say).await.map_err(failed)?;
+    say("checking it as a deploy does");
+    inspect_locally(read(&built.component)?).await?;
+    Ok(Built { component: built.component, manifest: built.manifest })
+}
+
+async fn build_rust(directory: &Path, out: Option<PathBuf>) -> Result<Built, CliError> {
+    let component = toolchain::build_rust(directory, &BuildOptions::default(), say).await.map_err(failed)?;
     let definition = inspect_locally(component.bytes.clone()).await?.definition;
 
     let out = out.unwrap_or_else(|| directory.join("dist"));
@@ -54,4 +69,12 @@ pub(in crate::cli) async fn build(directory: &Path, out: Option<PathBuf>) -> Res
         .and_then(|()| std::fs::write(&built.manifest, manifest + "\n"))
         .map_err(|error| CliError::new(format!("cannot write to {}: {error}", out.display())))?;
     Ok(built)
+}
+
+fn say(line: &str) {
+    eprintln!("{line}");
+}
+
+fn failed(error: ToolchainError) -> CliError {
+    CliError::new(error.to_string())
 }

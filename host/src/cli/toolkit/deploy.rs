@@ -8,12 +8,13 @@ use http::Method;
 use super::{build, read};
 use crate::cli::client::{Client, Connection};
 use crate::cli::{CliError, print_json};
+use crate::toolchain;
 use crate::toolkits::Deployed;
 
-/// Upload a component (or build a crate first) and make it live.
+/// Upload a component (or build it first) and make it live.
 #[derive(Args, Debug)]
 pub(in crate::cli) struct Deploy {
-    /// A .wasm file, or the directory of a crate.
+    /// A .wasm file, an extension.ts, or the directory of one or of a crate.
     path: PathBuf,
     /// Print the server's answer as JSON.
     #[arg(long)]
@@ -25,8 +26,8 @@ pub(in crate::cli) struct Deploy {
 impl Deploy {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let client = self.connection.open().await?;
-        let component =
-            if self.path.is_dir() { build::build(&self.path, None).await?.component } else { self.path };
+        let is_source = self.path.is_dir() || toolchain::is_typescript(&self.path);
+        let component = if is_source { build::build(&self.path, None).await?.component } else { self.path };
         let bytes = read(&component)?;
         eprintln!("Uploading {} ({}) to {}", component.display(), size(&bytes), client.server());
         let deployed = upload(&client, bytes).await?;
