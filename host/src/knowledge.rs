@@ -8,7 +8,10 @@
 //! - of each batch all documents are stored, or none.
 
 mod document;
+mod embedding;
 mod error;
+mod passages;
+mod words;
 
 use std::sync::Arc;
 
@@ -18,6 +21,7 @@ pub use document::{
     Artifact, Change, DEFAULT_RESULTS, Document, Feed, Found, Hit, Ingested, Listing, MAX_RESULTS, Mode,
     NewDocument, NewFeed, Origin, Page, Query, State, StateName, Summary, USER_SOURCE,
 };
+pub use embedding::{EmbedError, Embedder, Endpoint, ModelError};
 pub use error::KnowledgeError;
 
 /// The knowledge base of all users; a clone shares everything.
