@@ -16,6 +16,7 @@ mod jobs;
 mod passages;
 mod search;
 mod store;
+mod words;
 
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ pub use document::{
     Artifact, Change, DEFAULT_RESULTS, Document, Feed, Found, Hit, Ingested, Listing, MAX_RESULTS, Mode,
     NewDocument, NewFeed, Origin, Page, Query, State, StateName, Summary, USER_SOURCE,
 };
-pub use embedding::{EmbedError, Embedder};
+pub use embedding::{EmbedError, Embedder, Endpoint, ModelError};
 pub use error::KnowledgeError;
 use ingest::{Batch, validate};
 pub use jobs::JobLimits;
@@ -50,7 +51,7 @@ struct Parts {
 }
 
 /// What a knowledge base may have, beside its database.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Options {
     /// The model; without one, search goes by words alone.
     pub embedder: Option<Embedder>,

@@ -25,6 +25,7 @@ use tracing::error;
 
 use super::capture::{self, CaptureParts};
 use super::embedding::Embedder;
+use super::passages::Splitter;
 use super::store::{Kind, Store, now};
 use crate::tasks::Interrupted;
 pub use retry::JobLimits;
@@ -80,13 +81,14 @@ impl Jobs {
             let stopping = stopping.clone();
             tokio::spawn(async move { stopping.run_until_cancelled(task).await.unwrap_or_default() })
         };
+        let splitter = Splitter::new(embedder.as_ref());
         let after_index = embedder.as_ref().map(|_| Kind::Embed);
         let mut tasks = vec![
             spawn(Box::pin(capturing::run(context.clone(), move |job| {
                 let parts = capture.clone();
                 async move { capture::capture(&parts, &job).await }
             }))),
-            spawn(Box::pin(indexing::run(context.clone(), after_index))),
+            spawn(Box::pin(indexing::run(context.clone(), splitter, after_index))),
         ];
         if let Some(embedder) = embedder {
             tasks.push(spawn(Box::pin(embedding::run(context, embedder))));

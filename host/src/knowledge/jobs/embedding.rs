@@ -9,6 +9,7 @@ use tracing::{info, warn};
 use super::Context;
 use super::retry::{Failure, Verdict};
 use crate::knowledge::embedding::{EmbedError, Embedder};
+use crate::knowledge::passages::embedded;
 use crate::knowledge::store::{Job, Kind, Unembedded, now};
 
 /// Texts that are embedded together.
@@ -65,8 +66,8 @@ where
     F: Future<Output = Result<Vec<Vec<f32>>, Failure>>,
 {
     let documents = gather(context, model, last_user).await?;
-    let texts: Vec<_> =
-        documents.iter().flat_map(|(_, chunks)| chunks).map(|chunk| chunk.text.clone()).collect();
+    let chunks = documents.iter().flat_map(|(_, chunks)| chunks);
+    let texts: Vec<_> = chunks.map(|chunk| embedded(&chunk.title, &chunk.text)).collect();
     let wanted = texts.len();
     let vectors = if wanted == 0 { Ok(Vec::new()) } else { embed(texts).await };
     let vectors = vectors.and_then(|vectors| match vectors.len() {

@@ -5,7 +5,7 @@ use tokio::task::spawn_blocking;
 use tracing::error;
 
 use super::Context;
-use crate::knowledge::passages;
+use crate::knowledge::passages::Splitter;
 use crate::knowledge::store::{Kind, NewChunk, Subject};
 use crate::tasks::Interrupted;
 
@@ -18,10 +18,10 @@ const ROUND_BYTES: usize = 2 << 20;
 const AT_ONCE: usize = 2;
 
 /// Indexes whatever is due, for ever; `next` is done for each document after it.
-pub(super) async fn run(context: Context, next: Option<Kind>) {
+pub(super) async fn run(context: Context, splitter: Splitter, next: Option<Kind>) {
     let mut last_user = String::new();
     loop {
-        match round(&context, next, &mut last_user).await {
+        match round(&context, &splitter, next, &mut last_user).await {
             Ok(0) => context.rest(Kind::Index).await,
             Ok(_) => {}
             Err(cause) => context.failed(Kind::Index, &cause).await,
@@ -32,6 +32,7 @@ pub(super) async fn run(context: Context, next: Option<Kind>) {
 /// Indexes some documents, of each user as many; returns how many jobs it has looked at.
 pub(super) async fn round(
     context: &Context,
+    splitter: &Splitter,
     next: Option<Kind>,
     last_user: &mut String,
 ) -> sqlx::Result<usize> {
@@ -49,9 +50,12 @@ pub(super) async fn round(
             break;
         }
     }
-    let mut split = stream::iter(bodies.into_iter().map(|(job, title, text)| async move {
-        let chunks = spawn_blocking(move || chunks(&title, &text)).await;
-        (job, chunks.map_err(Interrupted::from))
+    let mut split = stream::iter(bodies.into_iter().map(|(job, title, text)| {
+        let splitter = splitter.clone();
+        async move {
+            let chunks = spawn_blocking(move || chunks(&splitter, &title, &text)).await;
+            (job, chunks.map_err(Interrupted::from))
+        }
     }))
     .buffered(AT_ONCE);
     let mut done = Vec::new();
@@ -74,8 +78,8 @@ pub(super) async fn round(
     Ok(taken)
 }
 
-fn chunks(title: &str, text: &str) -> Vec<NewChunk> {
-    let passages = passages::split(title, text);
+fn chunks(splitter: &Splitter, title: &str, text: &str) -> Vec<NewChunk> {
+    let passages = splitter.split(title, text);
     passages.into_iter().map(|passage| NewChunk { text: passage.text, terms: passage.terms }).collect()
 }
 

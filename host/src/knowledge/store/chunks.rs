@@ -22,6 +22,8 @@ pub(in crate::knowledge) struct NewChunk {
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub(in crate::knowledge) struct Unembedded {
     pub(in crate::knowledge) id: i64,
+    /// Its document's.
+    pub(in crate::knowledge) title: String,
     pub(in crate::knowledge) text: String,
 }
 
@@ -71,7 +73,8 @@ impl Store {
         limit: usize,
     ) -> sqlx::Result<Vec<Unembedded>> {
         sqlx::query_as(
-            "SELECT c.id, t.text FROM chunks c JOIN chunk_texts t ON t.chunk = c.id
+            "SELECT c.id, d.title, t.text FROM chunks c JOIN chunk_texts t ON t.chunk = c.id
+             JOIN documents d ON d.sequence = c.document AND d.user_id = c.user_id
              WHERE c.document = ? AND c.user_id = ? AND c.model IS NOT ? ORDER BY c.position LIMIT ?",
         )
         .bind(job.document)
