@@ -29,6 +29,7 @@ use crate::identity::{
     LocalIssuerError, SessionAudience,
 };
 use crate::invocations::{Invocations, RetentionLimits};
+use crate::knowledge::{Knowledge, KnowledgeError};
 use crate::local_mode;
 use crate::sandbox::{EngineError, Limits, Sandbox};
 use crate::settings::{self, Issuer, MasterKey, Settings, SettingsError};
@@ -94,6 +95,9 @@ pub enum StartError {
     /// The vault did not open.
     #[error("cannot open the vault: {0}")]
     Vault(#[from] OpenError),
+    /// The knowledge base did not open.
+    #[error("cannot open the knowledge base: {0}")]
+    Knowledge(#[from] KnowledgeError),
     /// What is deployed cannot be read.
     #[error("cannot read the deployed toolkits: {0}")]
     Toolkits(#[from] ToolkitError),
@@ -115,6 +119,7 @@ impl App {
             ..EgressSettings::default()
         });
         let sandbox = Sandbox::new(limits(settings), egress.clone())?;
+        let knowledge = Knowledge::open(database.clone(), egress.clone()).await?;
         let vault = Arc::new(Vault::open(database.clone(), key_source(settings)?).await?);
         let forget_secrets = {
             let vault = vault.clone();
@@ -162,6 +167,7 @@ impl App {
             vault,
             dispatch,
             user_config,
+            knowledge,
             invocations: invocations.clone(),
             base_url: base_url.clone(),
             operators: Arc::new(operators),

@@ -10,7 +10,11 @@
 mod document;
 mod error;
 
+use std::io;
 use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::stream::BoxStream;
 
 use crate::database::Database;
 use crate::egress::Egress;
@@ -66,6 +70,26 @@ impl Knowledge {
 
     /// Removes one document of the user, whatever its source.
     pub async fn delete(&self, user_id: &str, id: &str) -> Result<(), KnowledgeError> {
+        Err(KnowledgeError::Unavailable("not yet"))
+    }
+
+    /// The captured file of one document of the user, and its bytes.
+    pub async fn artifact(
+        &self,
+        user_id: &str,
+        id: &str,
+    ) -> Result<(Artifact, BoxStream<'static, io::Result<Bytes>>), KnowledgeError> {
+        Err(KnowledgeError::Unavailable("not yet"))
+    }
+
+    /// Stores one document whose file the caller has: its bytes come as a stream, which is read no
+    /// further than the largest file that is kept.
+    pub async fn ingest_file(
+        &self,
+        origin: &Origin,
+        document: NewDocument,
+        file: BoxStream<'static, io::Result<Bytes>>,
+    ) -> Result<Ingested, KnowledgeError> {
         Err(KnowledgeError::Unavailable("not yet"))
     }
 
