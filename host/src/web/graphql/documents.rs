@@ -11,9 +11,9 @@ use crate::knowledge::{self, Found, Hit, Listing, Mode, Page, State, StateName, 
 use crate::web::below;
 use crate::web::error::WebError;
 
-/// Something that you can search for.
 pub(super) struct Document(pub(super) Summary);
 
+/// Something that you can search for.
 #[Object]
 impl Document {
     /// Opaque, and the same for ever.
@@ -125,13 +125,13 @@ impl From<DocumentState> for StateName {
     }
 }
 
-/// A sub-group of a source's documents: a channel, a show, a site.
 pub(super) struct Feed {
     pub(super) feed: knowledge::Feed,
     /// How many documents it has, where that was counted already.
     pub(super) documents: Option<u64>,
 }
 
+/// A sub-group of a source's documents: a channel, a show, a site.
 #[Object]
 impl Feed {
     /// The entity's stable id upstream.
@@ -169,9 +169,9 @@ impl Feed {
     }
 }
 
-/// How many documents are in which state.
 pub(super) struct DocumentCounts;
 
+/// How many documents are in which state.
 #[Object]
 impl DocumentCounts {
     async fn total(&self, context: &Context<'_>) -> Result<u64, WebError> {
@@ -200,7 +200,6 @@ async fn count(context: &Context<'_>, listing: &Listing) -> Result<u64, WebError
     Ok(asker.shared.knowledge.documents(&asker.caller.user_id, listing).await?.total)
 }
 
-/// A page of your documents.
 pub(super) struct DocumentConnection(pub(super) Page);
 
 impl DocumentConnection {
@@ -210,6 +209,7 @@ impl DocumentConnection {
     }
 }
 
+/// A page of your documents.
 #[Object]
 impl DocumentConnection {
     /// How many there are on all pages.

@@ -112,8 +112,8 @@ struct IngestDocumentInput {
     /// Media type of `fileUrl`.
     mime_type: Option<String>,
     /// Keep the file and a searchable record of it, and do not read it.
-    #[graphql(default)]
-    capture_only: bool,
+    #[graphql(default_with = "Some(false)")]
+    capture_only: Option<bool>,
     /// Sub-group of your documents; the same document is recognised within it.
     feed: Option<IngestFeedInput>,
 }
@@ -141,6 +141,7 @@ impl From<IngestDocumentInput> for NewDocument {
             capture_only,
             feed,
         } = document;
+        let capture_only = capture_only.unwrap_or_default();
         let feed = feed.map(|IngestFeedInput { key, name, label }| NewFeed { key, name, label });
         Self { title, text, url, author, file_url, audio_url, mime_type, capture_only, feed }
     }

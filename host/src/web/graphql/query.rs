@@ -20,12 +20,12 @@ pub(super) struct Query;
 #[Object]
 impl Query {
     /// Searches your documents by words and, where the server has a model, by meaning. Best first.
-    #[graphql(complexity = "SEARCH + within(limit, 50) * child_complexity")]
+    #[graphql(complexity = "SEARCH + within(limit, 10, 50) * child_complexity")]
     async fn search(
         &self,
         context: &Context<'_>,
         #[graphql(desc = "In your own words.")] query: String,
-        #[graphql(desc = "Results at most, 1 to 50.", default = 10)] limit: i32,
+        #[graphql(desc = "Results at most, 1 to 50.", default_with = "Some(10)")] limit: Option<i32>,
         #[graphql(desc = "`endCursor` of the page before.")] after: Option<String>,
         #[graphql(desc = "Only documents of this source: the id of a toolkit, or `user`.")] source: Option<
             String,
@@ -33,7 +33,10 @@ impl Query {
         #[graphql(desc = "Only documents with this byline; case does not matter.")] author: Option<String>,
     ) -> Result<SearchResults, WebError> {
         let asker = Asker::of(context);
-        let limit = u32::try_from(limit).ok().filter(|limit| (1..=MAX_RESULTS).contains(limit));
+        let limit = limit
+            .map_or(Ok(DEFAULT_RESULTS), u32::try_from)
+            .ok()
+            .filter(|limit| (1..=MAX_RESULTS).contains(limit));
         let limit = limit
             .ok_or_else(|| WebError::invalid("limit", format!("must be between 1 and {MAX_RESULTS}")))?;
         let offset = after.as_deref().map_or(Ok(0), SearchResults::offset)?;
@@ -54,18 +57,19 @@ impl Query {
     }
 
     /// Your documents, newest first.
-    #[graphql(complexity = "READ + within(first, 100) * child_complexity")]
+    #[graphql(complexity = "READ + within(first, 20, 100) * child_complexity")]
     #[allow(clippy::too_many_arguments, reason = "each is an argument of the field")]
     async fn documents(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "Documents at most, 1 to 100.", default = 20)] first: i32,
+        #[graphql(desc = "Documents at most, 1 to 100.", default_with = "Some(20)")] first: Option<i32>,
         #[graphql(desc = "`endCursor` of the page before.")] after: Option<String>,
         #[graphql(desc = "Only of this source: the id of a toolkit, or `user`.")] source: Option<String>,
         #[graphql(desc = "Only of the feed with this key.")] feed: Option<String>,
         #[graphql(desc = "Only in this state.")] state: Option<DocumentState>,
     ) -> Result<DocumentConnection, WebError> {
         let asker = Asker::of(context);
+        let first = first.unwrap_or(USUAL_PAGE);
         if !(1..=LARGEST_PAGE).contains(&first) {
             return Err(WebError::invalid("first", format!("must be between 1 and {LARGEST_PAGE}")));
         }
@@ -110,9 +114,9 @@ impl Query {
     }
 }
 
-/// The user whose token came with the request.
 pub(super) struct Me;
 
+/// The user whose token came with the request.
 #[Object]
 impl Me {
     /// The identity provider's id for you.
@@ -134,8 +138,8 @@ impl Me {
 }
 
 /// How often a page's fields are counted: the server itself refuses what is out of range.
-fn within(asked: i32, most: i32) -> usize {
-    usize::try_from(asked.clamp(1, most)).unwrap_or(1)
+fn within(asked: Option<i32>, usual: i32, most: i32) -> usize {
+    usize::try_from(asked.unwrap_or(usual).clamp(1, most)).unwrap_or(1)
 }
 
 const _: () = assert!(DEFAULT_RESULTS == 10 && MAX_RESULTS == 50 && USUAL_PAGE == 20, "as the schema says");

@@ -13,9 +13,9 @@ use crate::vault::SecretStatus;
 use crate::web::error::WebError;
 use crate::web::{config, secrets};
 
-/// A bundle of tools.
 pub(super) struct Toolkit(pub(super) Arc<Live>);
 
+/// A bundle of tools.
 #[Object]
 impl Toolkit {
     async fn id(&self) -> ID {
