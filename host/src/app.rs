@@ -29,7 +29,7 @@ use crate::identity::{
     LocalIssuerError, SessionAudience,
 };
 use crate::invocations::{Invocations, RetentionLimits};
-use crate::knowledge::{Knowledge, KnowledgeError};
+use crate::knowledge::{self, Knowledge, KnowledgeError};
 use crate::local_mode;
 use crate::sandbox::{EngineError, Limits, Sandbox};
 use crate::settings::{self, Issuer, MasterKey, Settings, SettingsError};
@@ -49,6 +49,7 @@ pub struct App {
     base_url: Url,
     database: Database,
     invocations: Arc<Invocations>,
+    knowledge: Knowledge,
     /// Ends what would otherwise go on for as long as its client listens.
     stopping: CancellationToken,
     /// Held as long as the server lives: two servers must not share a data directory.
@@ -95,7 +96,7 @@ pub enum StartError {
     /// The vault did not open.
     #[error("cannot open the vault: {0}")]
     Vault(#[from] OpenError),
-    /// The knowledge base did not open.
+    /// The knowledge base cannot be read.
     #[error("cannot open the knowledge base: {0}")]
     Knowledge(#[from] KnowledgeError),
     /// What is deployed cannot be read.
@@ -118,8 +119,9 @@ impl App {
             allowed_ranges: settings.allow_private_ranges.to_vec(),
             ..EgressSettings::default()
         });
-        let sandbox = Sandbox::new(limits(settings), egress.clone())?;
-        let knowledge = Knowledge::open(database.clone(), egress.clone()).await?;
+        let knowledge =
+            Knowledge::open(database.clone(), egress.clone(), knowledge::Options::default()).await?;
+        let sandbox = Sandbox::new(limits(settings), egress.clone())?.with_knowledge(knowledge.clone());
         let vault = Arc::new(Vault::open(database.clone(), key_source(settings)?).await?);
         let forget_secrets = {
             let vault = vault.clone();
@@ -167,8 +169,8 @@ impl App {
             vault,
             dispatch,
             user_config,
-            knowledge,
             invocations: invocations.clone(),
+            knowledge: knowledge.clone(),
             base_url: base_url.clone(),
             operators: Arc::new(operators),
             allowed_origins: settings.allowed_origins.as_slice().into(),
@@ -177,7 +179,17 @@ impl App {
             mcp_requests_per_minute: settings.mcp_requests_per_minute,
             stopping: stopping.clone(),
         });
-        Ok(Self { listener, router, address, base_url, database, invocations, stopping, _lock: lock })
+        Ok(Self {
+            listener,
+            router,
+            address,
+            base_url,
+            database,
+            invocations,
+            knowledge,
+            stopping,
+            _lock: lock,
+        })
     }
 
     /// The address that it listens on; behind a reverse proxy, another than that of the public URL.
@@ -201,6 +213,9 @@ impl App {
         connections::serve(self.listener, self.router, stop).await;
         if timeout(CLOSE, self.invocations.close()).await.is_err() {
             warn!("the last records of calls were not written in time");
+        }
+        if timeout(CLOSE, self.knowledge.close()).await.is_err() {
+            warn!("the jobs of the knowledge base did not stop in time");
         }
         if timeout(CLOSE, self.database.close()).await.is_err() {
             warn!("the database did not close in time");

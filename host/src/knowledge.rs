@@ -7,8 +7,16 @@
 //!   that survives a crash;
 //! - of each batch all documents are stored, or none.
 
+mod capture;
 mod document;
+mod embedding;
 mod error;
+mod ingest;
+mod jobs;
+mod passages;
+mod search;
+mod store;
+mod words;
 
 use std::io;
 use std::sync::Arc;
@@ -18,11 +26,21 @@ use futures::stream::BoxStream;
 
 use crate::database::Database;
 use crate::egress::Egress;
+use crate::tasks::{off_thread, to_its_end};
+use capture::CaptureParts;
 pub use document::{
     Artifact, Change, DEFAULT_RESULTS, Document, Feed, Found, Hit, Ingested, Listing, MAX_RESULTS, Mode,
     NewDocument, NewFeed, Origin, Page, Query, State, StateName, Summary, USER_SOURCE,
 };
+pub use embedding::{EmbedError, Embedder, Endpoint, ModelError};
 pub use error::KnowledgeError;
+use ingest::{Batch, validate};
+pub use jobs::JobLimits;
+use jobs::Jobs;
+use store::Store;
+
+/// More text than this, in bytes, is checked off the threads that serve requests.
+const LARGE: usize = 64 << 10;
 
 /// The knowledge base of all users; a clone shares everything.
 #[derive(Clone)]
@@ -31,12 +49,33 @@ pub struct Knowledge(Arc<Parts>);
 struct Parts {
     database: Database,
     egress: Egress,
+    store: Store,
+    has_model: bool,
+    jobs: Jobs,
+}
+
+/// What a knowledge base may have, beside its database.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// The model; without one, search goes by words alone.
+    pub embedder: Option<Embedder>,
+    /// How often what follows an ingest is tried.
+    pub jobs: JobLimits,
 }
 
 impl Knowledge {
     /// Opens the knowledge base in `database`, and takes up the jobs that are left.
-    pub async fn open(database: Database, egress: Egress) -> Result<Self, KnowledgeError> {
-        Ok(Self(Arc::new(Parts { database, egress })))
+    pub async fn open(database: Database, egress: Egress, options: Options) -> Result<Self, KnowledgeError> {
+        let Options { embedder, jobs } = options;
+        let store = Store::new(database.clone());
+        let has_model = embedder.is_some();
+        let jobs = Jobs::start(store.clone(), embedder, CaptureParts, jobs).await?;
+        Ok(Self(Arc::new(Parts { database, egress, store, has_model, jobs })))
+    }
+
+    /// Stops what follows an ingest; it goes on after the next start.
+    pub async fn close(&self) {
+        self.0.jobs.stop().await;
     }
 
     /// Stores documents, all or none, and returns once they are durable.
@@ -45,32 +84,47 @@ impl Knowledge {
         origin: &Origin,
         documents: Vec<NewDocument>,
     ) -> Result<Vec<Ingested>, KnowledgeError> {
-        Err(KnowledgeError::Unavailable("not yet"))
+        let size: usize = documents.iter().filter_map(|it| it.text.as_ref()).map(String::len).sum();
+        let check = move || validate(documents).map(Batch::new);
+        let batch = if size > LARGE { off_thread(check).await } else { check() };
+        let batch = batch.map_err(KnowledgeError::Invalid)?;
+        // Whoever asked may go away: the jobs of what was stored are begun all the same.
+        let (parts, origin) = (self.0.clone(), origin.clone());
+        to_its_end(async move {
+            let stored = parts.store.ingest(&origin, &batch).await?;
+            parts.jobs.wake(&stored.jobs);
+            Ok(stored.ingested)
+        })
+        .await?
     }
 
     /// Searches the user's documents.
     pub async fn search(&self, user_id: &str, query: &Query) -> Result<Found, KnowledgeError> {
-        Err(KnowledgeError::Unavailable("not yet"))
+        search::search(&self.0.database, &self.0.store, user_id, query).await
     }
 
     /// One document of the user.
     pub async fn document(&self, user_id: &str, id: &str) -> Result<Document, KnowledgeError> {
-        Err(KnowledgeError::Unavailable("not yet"))
+        self.0.store.document(user_id, id).await?.ok_or(KnowledgeError::NotFound)
     }
 
     /// Some of the user's documents, newest first.
     pub async fn documents(&self, user_id: &str, listing: &Listing) -> Result<Page, KnowledgeError> {
-        Err(KnowledgeError::Unavailable("not yet"))
+        Ok(self.0.store.documents(user_id, listing).await?)
     }
 
     /// The user's feeds, by source and name, each with the number of its documents.
     pub async fn feeds(&self, user_id: &str) -> Result<Vec<(Feed, u64)>, KnowledgeError> {
-        Err(KnowledgeError::Unavailable("not yet"))
+        Ok(self.0.store.feeds(user_id).await?)
     }
 
     /// Removes one document of the user, whatever its source.
     pub async fn delete(&self, user_id: &str, id: &str) -> Result<(), KnowledgeError> {
-        Err(KnowledgeError::Unavailable("not yet"))
+        let (parts, user_id, id) = (self.0.clone(), user_id.to_owned(), id.to_owned());
+        to_its_end(async move { parts.store.delete(&user_id, &id).await })
+            .await??
+            .map(drop)
+            .ok_or(KnowledgeError::NotFound)
     }
 
     /// The captured file of one document of the user, and its bytes.
@@ -95,6 +149,6 @@ impl Knowledge {
 
     /// What search goes by.
     pub fn mode(&self) -> Mode {
-        Mode::FullText
+        if self.0.has_model { Mode::Hybrid } else { Mode::FullText }
     }
 }

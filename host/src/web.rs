@@ -64,10 +64,10 @@ pub struct Shared {
     pub dispatch: Arc<Dispatch>,
     /// Settings of users.
     pub user_config: Arc<UserConfig>,
-    /// Documents of users.
-    pub knowledge: Knowledge,
     /// What became of calls.
     pub invocations: Arc<Invocations>,
+    /// Documents of users.
+    pub knowledge: Knowledge,
     /// Cancelled when the server is asked to stop.
     pub stopping: CancellationToken,
     /// Public URL of this server, without a path.
