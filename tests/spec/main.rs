@@ -18,6 +18,7 @@ mod conformance;
 mod content;
 mod crash;
 mod elicitation;
+mod extractors;
 mod fetch;
 mod grants;
 mod hostile;

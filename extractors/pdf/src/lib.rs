@@ -11,6 +11,9 @@ use pdf_oxide::error::Error;
 /// The longest text that the host takes, in bytes.
 const LONGEST: usize = 4 << 20;
 
+/// Pages in a row that may turn out not to be readable: a count of pages is only a claim.
+const FRUITLESS: usize = 32;
+
 /// Reads PDF files.
 pub struct PdfExtractor;
 
@@ -34,16 +37,19 @@ fn text(document: &PdfDocument) -> Result<String, ExtractError> {
     if pages == 0 {
         return Err(ExtractError::Damaged("it has no pages".to_owned()));
     }
-    let (mut text, mut read, mut failure) = (String::new(), 0_usize, None);
+    let (mut text, mut read, mut fruitless, mut failure) = (String::new(), 0_usize, 0_usize, None);
     for page in 0..pages {
         match document.extract_text(page) {
             Ok(page) => {
-                read += 1;
+                (read, fruitless) = (read + 1, 0);
                 append(&mut text, page.trim());
             }
-            Err(error) => failure = failure.or(Some(error)),
+            Err(error) => {
+                fruitless += 1;
+                failure = failure.or(Some(error));
+            }
         }
-        if text.len() > LONGEST {
+        if text.len() > LONGEST || fruitless == FRUITLESS {
             break;
         }
     }
