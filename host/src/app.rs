@@ -30,7 +30,9 @@ use crate::identity::{
     LocalIssuerError, SessionAudience,
 };
 use crate::invocations::{Invocations, RetentionLimits};
-use crate::knowledge::{Capture, CaptureSettings, LONGEST_TEXT, TranscriptionSettings};
+use crate::knowledge::{
+    self, Capture, CaptureSettings, Knowledge, KnowledgeError, LONGEST_TEXT, TranscriptionSettings,
+};
 use crate::local_mode;
 use crate::sandbox::{EngineError, ExtractionLimits, Limits, Sandbox};
 use crate::settings::{self, Issuer, MasterKey, Settings, SettingsError};
@@ -50,6 +52,7 @@ pub struct App {
     base_url: Url,
     database: Database,
     invocations: Arc<Invocations>,
+    knowledge: Knowledge,
     /// Ends what would otherwise go on for as long as its client listens.
     stopping: CancellationToken,
     /// Held as long as the server lives: two servers must not share a data directory.
@@ -96,6 +99,9 @@ pub enum StartError {
     /// The vault did not open.
     #[error("cannot open the vault: {0}")]
     Vault(#[from] OpenError),
+    /// The knowledge base cannot be read.
+    #[error("cannot open the knowledge base: {0}")]
+    Knowledge(#[from] KnowledgeError),
     /// What is deployed cannot be read.
     #[error("cannot read the deployed toolkits: {0}")]
     Toolkits(#[from] ToolkitError),
@@ -118,6 +124,9 @@ impl App {
         });
         let sandbox = Sandbox::new(limits(settings), egress.clone())?;
         let capture = capture(settings, &sandbox, egress.clone()).await?;
+        let options = knowledge::Options::default();
+        let knowledge = Knowledge::open(database.clone(), capture, options).await?;
+        let sandbox = sandbox.with_knowledge(knowledge.clone());
         let vault = Arc::new(Vault::open(database.clone(), key_source(settings)?).await?);
         let forget_secrets = {
             let vault = vault.clone();
@@ -166,6 +175,7 @@ impl App {
             dispatch,
             user_config,
             invocations: invocations.clone(),
+            knowledge: knowledge.clone(),
             base_url: base_url.clone(),
             operators: Arc::new(operators),
             allowed_origins: settings.allowed_origins.as_slice().into(),
@@ -174,7 +184,17 @@ impl App {
             mcp_requests_per_minute: settings.mcp_requests_per_minute,
             stopping: stopping.clone(),
         });
-        Ok(Self { listener, router, address, base_url, database, invocations, stopping, _lock: lock })
+        Ok(Self {
+            listener,
+            router,
+            address,
+            base_url,
+            database,
+            invocations,
+            knowledge,
+            stopping,
+            _lock: lock,
+        })
     }
 
     /// The address that it listens on; behind a reverse proxy, another than that of the public URL.
@@ -198,6 +218,9 @@ impl App {
         connections::serve(self.listener, self.router, stop).await;
         if timeout(CLOSE, self.invocations.close()).await.is_err() {
             warn!("the last records of calls were not written in time");
+        }
+        if timeout(CLOSE, self.knowledge.close()).await.is_err() {
+            warn!("the jobs of the knowledge base did not stop in time");
         }
         if timeout(CLOSE, self.database.close()).await.is_err() {
             warn!("the database did not close in time");

@@ -5,6 +5,7 @@ use std::panic::resume_unwind;
 
 use thiserror::Error;
 use tokio::task::{JoinError, spawn_blocking};
+use tracing::warn;
 
 /// A task that did not come to its end. Tokio's own words for it quote the panic's message, which may
 /// hold what the code was working on; these never do.
@@ -40,6 +41,31 @@ pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Sen
             Err(_cancelled) => pending().await,
         },
     }
+}
+
+/// Lowers the thread's priority for good: it gets the processor when nobody else wants it. A system
+/// that refuses that serves everybody in turn.
+pub(crate) fn give_way() {
+    if let Err(error) = lowest_priority() {
+        warn!(?error, "what computes for long runs at the priority of everything else");
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn lowest_priority() -> Result<(), thread_priority::Error> {
+    use thread_priority::{
+        NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
+        thread_native_id,
+    };
+
+    // SCHED_IDLE: whoever else becomes ready to run on the core gets it at once.
+    let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+    set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn lowest_priority() -> Result<(), thread_priority::Error> {
+    thread_priority::set_current_thread_priority(thread_priority::ThreadPriority::Min)
 }
 
 #[cfg(test)]

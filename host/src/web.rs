@@ -40,6 +40,7 @@ use url::Url;
 use crate::dispatch::Dispatch;
 use crate::identity::{AuthorizationServer, Identity};
 use crate::invocations::Invocations;
+use crate::knowledge::Knowledge;
 use crate::toolkits::Toolkits;
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
@@ -61,6 +62,8 @@ pub struct Shared {
     pub user_config: Arc<UserConfig>,
     /// What became of calls.
     pub invocations: Arc<Invocations>,
+    /// Documents of users.
+    pub knowledge: Knowledge,
     /// Cancelled when the server is asked to stop.
     pub stopping: CancellationToken,
     /// Public URL of this server, without a path.

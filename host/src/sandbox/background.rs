@@ -20,7 +20,8 @@ use tokio::task::JoinHandle;
 use tokio::time::error::Elapsed;
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::instrument::WithSubscriber;
-use tracing::warn;
+
+use crate::tasks::give_way;
 
 /// How much of a processor's time work may have on the thread of whoever wants it. Neither waiting
 /// counts nor a thread that had to wait for its processor: a busy machine demotes nobody.
@@ -97,30 +98,6 @@ impl Drop for Background {
 /// kernel's next tick to take a core away from a guest.
 pub(super) fn threads() -> usize {
     available_parallelism().map_or(1, |cores| cores.get().saturating_sub(1).max(1))
-}
-
-/// Lowers the thread's priority. A system that refuses that serves everybody in turn.
-fn give_way() {
-    if let Err(error) = lowest_priority() {
-        warn!(?error, "guests that compute for long run at the priority of everything else");
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn lowest_priority() -> Result<(), thread_priority::Error> {
-    use thread_priority::{
-        NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
-        thread_native_id,
-    };
-
-    // SCHED_IDLE: whoever else becomes ready to run on the core gets it at once.
-    let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
-    set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn lowest_priority() -> Result<(), thread_priority::Error> {
-    thread_priority::set_current_thread_priority(thread_priority::ThreadPriority::Min)
 }
 
 /// Drives work until it ends, or until it has computed for [`SHARE`].

@@ -1,0 +1,90 @@
+use std::time::{Duration, Instant};
+
+use super::*;
+
+fn splitter() -> Splitter {
+    Splitter::new(None)
+}
+
+#[test]
+fn a_short_document_is_one_passage() {
+    let passages = splitter().split("Wings", "A wing in a slipstream.");
+
+    assert_eq!(passages.len(), 1);
+    assert_eq!(passages[0].text, "A wing in a slipstream.");
+    assert_eq!(passages[0].terms, words::count("Wings", "A wing in a slipstream."));
+}
+
+#[test]
+fn a_document_without_text_is_found_by_its_title() {
+    for text in ["", " \n\t "] {
+        let passages = splitter().split("Wings", text);
+
+        assert_eq!(passages, [Passage { text: String::new(), terms: words::count("Wings", "") }]);
+    }
+}
+
+#[test]
+fn a_long_document_is_cut_at_sentences_and_nothing_is_lost() {
+    let text: String = (0..2_000).map(|n| format!("Sentence number {n} tells of wing {n}. ")).collect();
+
+    let passages = splitter().split("Wings", &text);
+
+    assert!(passages.len() > 40, "{}", passages.len());
+    let all: String = passages.iter().map(|passage| passage.text.as_str()).collect();
+    for n in 0..2_000 {
+        assert!(all.contains(&format!("tells of wing {n}.")), "{n}");
+    }
+    for passage in &passages {
+        assert!(passage.text.ends_with('.') && passage.text.len() <= WINDOW * BYTES_PER_TOKEN, "{passage:?}");
+    }
+}
+
+#[test]
+fn neighbours_overlap() {
+    let text = (0..1_000).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ");
+
+    let passages = splitter().split("", &text);
+
+    let last = passages[0].text.rsplit(' ').next().expect("a word");
+    assert!(passages[1].text.split(' ').any(|word| word == last), "{last}: {:?}", passages[1]);
+}
+
+#[test]
+fn a_long_title_leaves_room_for_the_text() {
+    let title = "title ".repeat(10_000);
+
+    let passages = splitter().split(&title, &"word ".repeat(300));
+
+    assert!(passages.len() < 10, "{}", passages.len());
+    assert!(embedded(&title, "text").len() <= TITLE + "\ntext".len());
+    assert_eq!(embedded("", "text"), "text");
+    assert_eq!(embedded("Title", ""), "Title");
+}
+
+#[test]
+fn hostile_text_takes_time_in_proportion_and_gives_passages_of_bounded_size() {
+    const SIZE: usize = 4 << 20;
+
+    for text in [
+        "a".repeat(SIZE),
+        "\n".repeat(SIZE),
+        "\r\n".repeat(SIZE / 2),
+        "a\n".repeat(SIZE / 2),
+        "a\n\n".repeat(SIZE / 3),
+        ". ".repeat(SIZE / 2),
+        "東".repeat(SIZE / 3),
+        "e\u{301}".repeat(SIZE / 3),
+        "\u{301}".repeat(SIZE / 2),
+    ] {
+        let what: String = text.chars().take(3).collect();
+        let started = Instant::now();
+
+        let passages = splitter().split("Title", &text);
+
+        let took = started.elapsed();
+        assert!(took < Duration::from_secs(60), "{what:?}: {took:?}");
+        eprintln!("{what:?}: {took:?}, {} passages", passages.len());
+        assert!(passages.iter().all(|passage| passage.text.len() <= WINDOW * BYTES_PER_TOKEN), "{what:?}");
+    }
+}
