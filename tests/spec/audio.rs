@@ -11,7 +11,7 @@ const SENTENCE: &str = "The tide rises twice a day, and nobody can hold it back.
 fn hearing(settings: &mut Settings, transcriber: &Transcriber) {
     loopback_allowed(settings);
     settings.transcription_url = transcriber.url().parse().expect("a URL");
-    settings.transcription_model = "small".to_owned();
+    "small".clone_into(&mut settings.transcription_model);
     settings.transcription_key = transcriber::KEY.parse().expect("a key");
 }
 

@@ -97,6 +97,6 @@ async fn what_a_crash_left_half_written_is_gone_after_the_next_start() {
 
     let artifacts = Artifacts::open(data.path()).await.expect("the folder is ours");
 
-    assert_eq!(files(&data), [digest.clone()]);
+    assert_eq!(files(&data), std::slice::from_ref(&digest));
     assert_eq!(read(&artifacts, &digest).await, Some(b"whole".to_vec()));
 }

@@ -157,6 +157,8 @@ async fn speech_without_a_transcriber_is_kept_and_not_fetched_again() {
 
 #[tokio::test]
 async fn an_upload_goes_the_same_way_as_a_file_that_is_fetched() {
+    const PIECE: &[u8] = &[b'x'; 64 << 10];
+
     let bench = Bench::new().await;
     let upload = |pieces: Vec<&'static [u8]>| stream::iter(pieces).map(|it| Ok::<_, String>(Bytes::from(it)));
 
@@ -167,9 +169,8 @@ async fn an_upload_goes_the_same_way_as_a_file_that_is_fetched() {
 
     assert_eq!(kept.artifact().media_type, "text/csv");
     assert_eq!(captured.text.as_deref(), Some("a,b\n1,2\n"));
-    let piece: &'static [u8] = &[b'x'; 64 << 10];
     let too_large =
-        bench.capture.keep(upload(vec![piece; 17]), None, None).await.expect_err("it is too large");
+        bench.capture.keep(upload(vec![PIECE; 17]), None, None).await.expect_err("it is too large");
     assert_eq!(too_large.reason, "the file is larger than 1 MiB");
     let broken = stream::iter([Ok(Bytes::from("half")), Err("gone")]);
     let broken = bench.capture.keep(broken, None, None).await.expect_err("it is not whole");

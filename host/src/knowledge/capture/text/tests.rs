@@ -26,7 +26,7 @@ fn a_text_is_cut_between_two_characters_and_says_so() {
     for long in
         ["é".repeat(LONGEST_TEXT), "x".repeat(LONGEST_TEXT + 1), "ab\u{1F600}".repeat(LONGEST_TEXT / 4)]
     {
-        let read = read(&long.as_bytes()[..LONGEST_TEXT + 1]);
+        let read = read(&long.as_bytes()[..=LONGEST_TEXT]);
 
         assert!(read.truncated && read.text.len() <= LONGEST_TEXT, "{}", read.text.len());
         assert!(read.text.len() > LONGEST_TEXT - 4 && long.starts_with(&read.text));
