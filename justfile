@@ -53,11 +53,12 @@ build-extractors: install
         install -C -m 644 "target-guests/components/extractor-$kind.wasm" "{{ output }}/extractors/$kind.wasm"; \
     done
 
-# Install what the other tasks need and this machine has not: a compiler for WebAssembly, npm and Python packages.
+# Install what the other tasks need and this machine has not: a compiler for WebAssembly, npm and Python packages, a voice.
 install:
     scripts/install-guest-toolchain
     scripts/install-node-packages
     scripts/install-python-packages
+    scripts/install-speech
 
 # All members at once, although one is wanted: with `-p kitbag` some dependencies of wasmtime have
 # other features than in the tests, and cargo would compile wasmtime a second time.

@@ -64,6 +64,7 @@ impl Extractors {
         };
         let extractor = extractor.get_or_try_init(|| self.load(kind)).await?;
         match extractor.extract(file).await {
+            Ok(it) if it.text.trim().is_empty() => Err(nothing_to_read(kind)),
             Ok(it) => Ok(Extracted { title: it.title, text: it.text, truncated: it.truncated }),
             Err(error) => Err(explain(kind, &error)),
         }
@@ -121,6 +122,14 @@ fn unusable(kind: FileKind, error: &dyn std::fmt::Display) -> ExtractError {
     warn!(extractor = file_name(kind), %error, "an extractor cannot be used");
     let reason = format!("the extractor {} cannot be used; the server's log says why", file_name(kind));
     ExtractError { reason, kind: FailureKind::NoExtractor }
+}
+
+fn nothing_to_read(kind: FileKind) -> ExtractError {
+    let reason = match kind {
+        FileKind::Pdf => "the PDF holds no text that can be read: its pages may be pictures",
+        FileKind::Html => "the page holds no text: it may be written by a script, and none runs here",
+    };
+    ExtractError { reason: reason.to_owned(), kind: FailureKind::Permanent }
 }
 
 /// Says to a person why a file was not read.

@@ -26,7 +26,7 @@ const DIGEST_DIGITS: usize = 64;
 
 /// A folder of machine code for one engine; a clone is the same folder.
 #[derive(Clone, Debug)]
-pub struct MachineCode(Arc<Folder>);
+pub(crate) struct MachineCode(Arc<Folder>);
 
 #[derive(Debug)]
 struct Folder {
@@ -35,18 +35,18 @@ struct Folder {
 }
 
 /// Machine code whose seal was checked: this very file, whatever stands under its name by now.
-pub struct SealedCode(File);
+pub(crate) struct SealedCode(File);
 
 impl SealedCode {
     /// Where the file can be opened for as long as this value lives.
-    pub fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         const DESCRIPTORS: &str = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
 
         Path::new(DESCRIPTORS).join(self.0.as_raw_fd().to_string())
     }
 
     /// Bytes of the code, without the seal behind it.
-    pub fn size(&self) -> io::Result<u64> {
+    pub(crate) fn size(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len().saturating_sub(seal::BYTES as u64))
     }
 }
@@ -54,7 +54,7 @@ impl SealedCode {
 impl MachineCode {
     /// Opens `folder` of a data directory, which holds the seal's key, for the engine `version`. Code of
     /// other versions goes away, and so does what earlier runs left unfinished. Blocks.
-    pub fn open(data: &Path, folder: &str, version: &str) -> io::Result<Self> {
+    pub(crate) fn open(data: &Path, folder: &str, version: &str) -> io::Result<Self> {
         let path = data.join(folder).join(version);
         fs::create_dir_all(&path)?;
         remove_siblings(&path)?;
@@ -63,34 +63,34 @@ impl MachineCode {
     }
 
     /// Opens machine code, once its seal was checked. Reads all of it.
-    pub fn sealed(&self, digest: &str) -> io::Result<SealedCode> {
+    pub(crate) fn sealed(&self, digest: &str) -> io::Result<SealedCode> {
         let mut file = File::open(self.file(digest))?;
         self.0.seal.check(digest, &mut file)?;
         Ok(SealedCode(file))
     }
 
     /// Seals machine code and keeps it. Blocks.
-    pub fn keep(&self, digest: &str, code: &[u8]) -> io::Result<()> {
+    pub(crate) fn keep(&self, digest: &str, code: &[u8]) -> io::Result<()> {
         let mut file = self.new_file()?;
         file.write_all(code)?;
         self.adopt(digest, file)
     }
 
     /// A file that can be adopted; it goes away unless it is.
-    pub fn new_file(&self) -> io::Result<NamedTempFile> {
+    pub(crate) fn new_file(&self) -> io::Result<NamedTempFile> {
         NamedTempFile::new_in(&self.0.path)
     }
 
     /// Seals machine code that was written to a file of this file system, and gives it its name,
     /// durably. Blocks.
-    pub fn adopt(&self, digest: &str, mut code: NamedTempFile) -> io::Result<()> {
+    pub(crate) fn adopt(&self, digest: &str, mut code: NamedTempFile) -> io::Result<()> {
         self.0.seal.append(digest, code.as_file_mut())?;
         code.persist(self.file(digest))?;
         File::open(&self.0.path)?.sync_all()
     }
 
     /// Removes the code of all components but these. Blocks.
-    pub fn retain(&self, kept: &HashSet<String>) -> io::Result<()> {
+    pub(crate) fn retain(&self, kept: &HashSet<String>) -> io::Result<()> {
         remove_all_but(&self.0.path, kept)
     }
 
@@ -100,7 +100,7 @@ impl MachineCode {
 }
 
 /// Removes each file of `folder` whose name is a digest that is not among these. Blocks.
-pub fn remove_all_but(folder: &Path, kept: &HashSet<String>) -> io::Result<()> {
+pub(crate) fn remove_all_but(folder: &Path, kept: &HashSet<String>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let digest = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();

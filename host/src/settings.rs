@@ -124,7 +124,7 @@ settings! {
     extraction_time: Span = Span::seconds(60), "KITBAG_EXTRACTION_TIME";
     /// Memory of the reading of one captured file.
     extraction_memory: Size = Size::mebibytes(512), "KITBAG_EXTRACTION_MEMORY";
-    /// Service that turns captured speech into text, in OpenAI's protocol, such as
+    /// Service that turns captured speech into text, in the protocol of `OpenAI`, such as
     /// `http://127.0.0.1:8080/v1/audio/transcriptions`; by default none.
     transcription_url: value::ServiceUrl = value::ServiceUrl::default(), "KITBAG_TRANSCRIPTION_URL";
     /// The service's name for its model.

@@ -2,6 +2,7 @@
 //! else.
 #![cfg(target_family = "wasm")]
 
+mod page_tree;
 mod text_string;
 
 use bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted, Guest};
@@ -10,6 +11,9 @@ use pdf_oxide::error::Error;
 
 /// The longest text that the host takes, in bytes.
 const LONGEST: usize = 4 << 20;
+
+/// Pages in a row that may turn out not to be readable before the rest is given up.
+const FRUITLESS: usize = 32;
 
 /// Reads PDF files.
 pub struct PdfExtractor;
@@ -30,20 +34,28 @@ impl Guest for PdfExtractor {
 
 /// Reads page after page until that is enough. A page that cannot be read is left out, unless none can be read.
 fn text(document: &PdfDocument) -> Result<String, ExtractError> {
-    let pages = document.page_count().map_err(explain)?;
-    if pages == 0 {
+    if page_tree::is_tangled(document) {
+        return Err(ExtractError::Damaged("its page tree contains itself".to_owned()));
+    }
+    let claimed = document.page_count().map_err(explain)?;
+    if claimed == 0 {
         return Err(ExtractError::Damaged("it has no pages".to_owned()));
     }
-    let (mut text, mut read, mut failure) = (String::new(), 0_usize, None);
+    // Each page is an object of its own, whatever number is claimed.
+    let pages = claimed.min(document.all_object_ids().len().max(1));
+    let (mut text, mut read, mut fruitless, mut failure) = (String::new(), 0_usize, 0_usize, None);
     for page in 0..pages {
         match document.extract_text(page) {
             Ok(page) => {
-                read += 1;
+                (read, fruitless) = (read + 1, 0);
                 append(&mut text, page.trim());
             }
-            Err(error) => failure = failure.or(Some(error)),
+            Err(error) => {
+                fruitless += 1;
+                failure = failure.or(Some(error));
+            }
         }
-        if text.len() > LONGEST {
+        if text.len() > LONGEST || fruitless == FRUITLESS {
             break;
         }
     }

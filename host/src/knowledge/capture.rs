@@ -43,8 +43,6 @@ pub const LONGEST_TEXT: usize = 4 << 20;
 
 /// Folder in the data directory for files that are arriving; emptied at every start.
 const ARRIVING: &str = "captures";
-/// Files that are fetched at the same time.
-const FETCHES: usize = 8;
 /// Files whose bytes are in memory at the same time, to be decoded, extracted or transcribed.
 const IN_MEMORY: usize = 2;
 
@@ -141,7 +139,6 @@ struct Parts {
     settings: CaptureSettings,
     extract: Extract,
     transcriber: Option<Transcriber>,
-    fetches: Semaphore,
     in_memory: Semaphore,
 }
 
@@ -166,7 +163,6 @@ impl Capture {
             settings,
             extract,
             transcriber,
-            fetches: Semaphore::new(FETCHES),
             in_memory: Semaphore::new(IN_MEMORY),
         })))
     }
@@ -216,9 +212,8 @@ impl Capture {
     }
 
     async fn fetch(&self, job: &CaptureJob) -> Result<Kept, CaptureFailure> {
-        let Parts { egress, arriving, settings, fetches, .. } = &*self.0;
+        let Parts { egress, arriving, settings, .. } = &*self.0;
         let url = job.file_url.as_deref().ok_or_else(|| failure::permanent("there is no file to capture"))?;
-        let _slot = fetches.acquire().await.expect("the semaphore is never closed");
         let fetched = fetch::fetch(egress, url, arriving, settings).await?;
         // The sender's own word is nearer to the file than that of whoever ingested it.
         let claimed = fetched.media_type.as_deref().filter(|it| kind::is_telling(it));

@@ -190,7 +190,8 @@ fn fault(error: &wasmtime::Error, state: &State, limits: ExtractionLimits) -> Ex
         return ExtractionError::Memory(limits.memory);
     }
     match error.downcast_ref::<Trap>() {
-        Some(Trap::StackOverflow) => ExtractionError::Stack,
+        // Compilers to WebAssembly keep a part of the stack at the beginning of the memory.
+        Some(Trap::StackOverflow | Trap::MemoryOutOfBounds) => ExtractionError::Stack,
         _ => ExtractionError::Trap(format!("{error:#}")),
     }
 }

@@ -1,28 +1,64 @@
-//! A gzip bomb (RFC 1952, RFC 1951): small on the wire, large for whoever inflates it.
+//! Bombs: small on the wire, large for whoever inflates them (RFC 1950 to 1952).
 
 /// How many bytes [`bomb`] stands for.
 pub(crate) const BOMB: usize = 1 + MATCHES * LONGEST_MATCH;
 
+/// What one match stands for.
+pub(crate) const LONGEST_MATCH: usize = 258;
+
 const MATCHES: usize = 200_000;
-const LONGEST_MATCH: usize = 258;
 
 /// Compresses [`BOMB`] zeros: one zero, and then the longest match again and again. The checksum at
 /// the end is not theirs: nobody here is to come that far.
 pub(crate) fn bomb() -> Vec<u8> {
-    let mut bits = vec![true, true, false]; // The last block; fixed Huffman codes.
-    bits.extend(code(0b0011_0000, 8)); // The literal 0.
-    for _ in 0..MATCHES {
-        bits.extend(code(0b1100_0101, 8)); // Length 258,
-        bits.extend(code(0, 5)); // at distance 1.
-    }
-    bits.extend(code(0, 7)); // The block's end.
-
-    let byte = |bits: &[bool]| bits.iter().rev().fold(0, |byte, bit| byte << 1 | u8::from(*bit));
     let header = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
-    header.into_iter().chain(bits.chunks(8).map(byte)).chain([0; 8]).collect()
+    header.into_iter().chain(deflated(0, MATCHES)).chain([0; 8]).collect()
 }
 
-/// Huffman codes are packed from their most significant bit.
-fn code(code: u16, length: u32) -> impl Iterator<Item = bool> {
-    (0..length).rev().map(move |bit| code >> bit & 1 == 1)
+/// Compresses `literal`, which is below 144, and so many matches of it, in the format of zlib. Not with
+/// their checksum.
+pub(crate) fn zlib(literal: u8, matches: usize) -> Vec<u8> {
+    [0x78, 0x9c].into_iter().chain(deflated(literal, matches)).chain([0; 4]).collect()
+}
+
+/// One block with fixed Huffman codes.
+fn deflated(literal: u8, matches: usize) -> Vec<u8> {
+    let mut bits = Bits::default();
+    bits.number(0b011, 3); // The last block; fixed Huffman codes.
+    bits.code(0b0011_0000 + u32::from(literal), 8);
+    for _ in 0..matches {
+        bits.code(0b1100_0101, 8); // Length 258,
+        bits.code(0, 5); // at distance 1.
+    }
+    bits.code(0, 7); // The block's end.
+    bits.bytes.push(bits.open);
+    bits.bytes
+}
+
+#[derive(Default)]
+struct Bits {
+    bytes: Vec<u8>,
+    open: u8,
+    used: u32,
+}
+
+impl Bits {
+    /// Numbers are packed from their least significant bit.
+    fn number(&mut self, number: u32, length: u32) {
+        (0..length).for_each(|bit| self.bit(number >> bit & 1 == 1));
+    }
+
+    /// Huffman codes are packed from their most significant bit.
+    fn code(&mut self, code: u32, length: u32) {
+        (0..length).rev().for_each(|bit| self.bit(code >> bit & 1 == 1));
+    }
+
+    fn bit(&mut self, bit: bool) {
+        self.open |= u8::from(bit) << self.used;
+        self.used += 1;
+        if self.used == 8 {
+            self.bytes.push(self.open);
+            (self.open, self.used) = (0, 0);
+        }
+    }
 }

@@ -136,6 +136,12 @@ impl Stopped {
         Self { settings, data, log: Log::default() }
     }
 
+    /// The same with other settings.
+    pub(crate) fn changed(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(&mut self.settings);
+        self
+    }
+
     /// Starts the server.
     pub(crate) async fn start(self) -> Kitbag {
         let subscriber = self.log.subscriber();

@@ -83,8 +83,8 @@ pub(super) fn of_status(status: u16, reason: String) -> CaptureFailure {
 /// `67108864` → `64 MiB`.
 pub(super) fn size(bytes: u64) -> String {
     match bytes {
-        ..1024 => format!("{bytes} bytes"),
-        ..0x10_0000 => format!("{} KiB", bytes >> 10),
+        0..1024 => format!("{bytes} bytes"),
+        1024..0x10_0000 => format!("{} KiB", bytes >> 10),
         _ => format!("{} MiB", bytes >> 20),
     }
 }

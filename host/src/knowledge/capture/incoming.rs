@@ -11,7 +11,7 @@ use futures::{Stream, StreamExt};
 use sha2::{Digest, Sha256};
 use tempfile::{NamedTempFile, TempPath};
 use tokio::fs::File;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncWriteExt, BufWriter};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tracing::warn;
@@ -22,6 +22,9 @@ use super::failure::{self, CaptureFailure};
 const STALLED: Duration = Duration::from_secs(30);
 /// How much of its beginning is kept at hand, to read its type from.
 const HEAD: usize = 64 << 10;
+
+/// How much is written at once.
+const BUFFER: usize = 256 << 10;
 
 /// A file that has arrived whole, and goes away with this value.
 #[derive(Debug)]
@@ -44,7 +47,8 @@ pub(super) async fn receive<E: Display>(
     let folder = folder.to_owned();
     let made = spawn_blocking(move || NamedTempFile::new_in(folder)).await.map_err(io::Error::other);
     let (file, path) = made.flatten().map_err(|error| broken(&error))?.into_parts();
-    let mut file = File::from_std(file);
+    // A sender may send byte by byte; the disk need not.
+    let mut file = BufWriter::with_capacity(BUFFER, File::from_std(file));
     let (mut hasher, mut size, mut head) = (Sha256::new(), 0_u64, Vec::new());
 
     let mut stream = pin!(stream);

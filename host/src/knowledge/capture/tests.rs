@@ -1,1 +1,191 @@
+//! Captures from a real server on loopback, into a real folder.
 
+mod hostile;
+
+use futures::{FutureExt, StreamExt, stream};
+use http::{Response, StatusCode};
+use http_body_util::Full;
+use tempfile::TempDir;
+
+use super::*;
+use crate::egress::EgressSettings;
+use crate::egress::test_server::TestServer;
+
+/// What captures, and its data directory.
+pub(super) struct Bench {
+    capture: Capture,
+    data: TempDir,
+}
+
+impl Bench {
+    /// `allowed` are ranges that the operator opens.
+    pub(super) async fn with(allowed: &[&str], change: impl FnOnce(&mut CaptureSettings)) -> Self {
+        let data = tempfile::tempdir().expect("a scratch directory");
+        let egress = Egress::new(EgressSettings {
+            allowed_ranges: allowed.iter().map(|range| range.parse().expect("a range")).collect(),
+            ..EgressSettings::default()
+        });
+        let mut settings =
+            CaptureSettings { size: 1 << 20, time: Duration::from_secs(20), transcription: None };
+        change(&mut settings);
+        // Says what it was given: the real ones are tested in the sandbox.
+        let extract: Extract = Arc::new(|kind, bytes| {
+            let text = format!("{kind:?}: {}", String::from_utf8_lossy(&bytes));
+            async move { Ok(Extracted { title: Some(" A\ntitle ".to_owned()), text, truncated: false }) }
+                .boxed()
+        });
+        let capture =
+            Capture::open(data.path(), egress, settings, extract).await.expect("the folder is ours");
+        Self { capture, data }
+    }
+
+    pub(super) async fn new() -> Self {
+        Self::with(&["127.0.0.0/8"], |_| {}).await
+    }
+
+    pub(super) async fn capture(&self, url: &str) -> Result<Captured, CaptureFailure> {
+        self.capture.capture(&CaptureJob { file_url: Some(url.to_owned()), ..CaptureJob::default() }).await
+    }
+
+    pub(super) async fn failure(&self, url: &str) -> CaptureFailure {
+        let failure = self.capture(url).await.expect_err("it must not be captured");
+        assert_eq!(self.arriving(), 0, "{url}: what had arrived stays");
+        failure
+    }
+
+    /// How many files are arriving, or were left half-arrived.
+    pub(super) fn arriving(&self) -> usize {
+        std::fs::read_dir(self.data.path().join(ARRIVING)).expect("a folder").count()
+    }
+}
+
+fn with_type(media_type: &'static str, body: &'static [u8]) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(body));
+    response.headers_mut().insert("content-type", media_type.parse().expect("a header"));
+    response
+}
+
+async fn server() -> TestServer {
+    TestServer::start(|request| match request.uri.path() {
+        "/notes.md" => with_type("application/octet-stream", b"# Notes\n\nSome *words*."),
+        "/latin" => with_type("text/plain", b"caf\xe9 cr\xe8me"),
+        "/page" => with_type("application/pdf", b"<!doctype html><p>A page"),
+        "/doc" => with_type("text/plain", b"%PDF-1.7\n%\xE2\xE3\xCF\xD3\n"),
+        "/sound" => with_type("text/plain", b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0"),
+        "/picture" => with_type("text/plain", b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR"),
+        "/empty" => with_type("text/plain", b""),
+        "/blank" => with_type("text/plain", b" \n "),
+        "/gzip" => {
+            let mut response = with_type("text/plain", b"\x1f\x8b\x08\0\0\0\0\0");
+            response.headers_mut().insert("content-encoding", "gzip".parse().expect("a header"));
+            response
+        }
+        path if path.starts_with("/status/") => {
+            let mut response = Response::new(Full::from("no"));
+            *response.status_mut() = path[8..].parse::<StatusCode>().expect("a status");
+            response
+        }
+        "/to" | "/loop" => {
+            let mut response = Response::new(Full::default());
+            *response.status_mut() = StatusCode::FOUND;
+            let to = request.uri.query().unwrap_or("/loop");
+            response.headers_mut().insert("location", to.parse().expect("a header"));
+            response
+        }
+        path => panic!("nothing is at {path}"),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_file_becomes_text_by_what_its_bytes_are() {
+    let (server, bench) = (server().await, Bench::new().await);
+
+    for (path, media_type, title, text) in [
+        ("/notes.md", "text/markdown", None, Some("# Notes\n\nSome *words*.")),
+        ("/latin", "text/plain", None, Some("café crème")),
+        ("/page", "text/html", Some("A title"), Some("Html: <!doctype html><p>A page")),
+        ("/picture", "image/png", None, None),
+        ("/blank", "text/plain", None, None),
+    ] {
+        let captured = bench.capture(&format!("{}{path}", server.origin())).await.expect("a file");
+
+        assert_eq!(captured.file.artifact().media_type, media_type, "{path}");
+        assert_eq!((captured.title.as_deref(), captured.text.as_deref()), (title, text), "{path}");
+    }
+    let pdf = bench.capture(&format!("{}/doc", server.origin())).await.expect("a file");
+    assert!(pdf.text.is_some_and(|text| text.starts_with("Pdf: %PDF-1.7")));
+    assert_eq!(bench.arriving(), 0);
+    let asked = &server.requests()[0].headers;
+    assert_eq!(asked["accept-encoding"], "identity");
+    assert!(asked["user-agent"].to_str().expect("ASCII").starts_with("Mozilla/5.0"));
+}
+
+#[tokio::test]
+async fn what_is_only_to_be_kept_is_kept_and_not_read() {
+    let (server, bench) = (server().await, Bench::new().await);
+    let file_url = Some(format!("{}/sound", server.origin()));
+
+    let job = CaptureJob { file_url, capture_only: true, ..CaptureJob::default() };
+    let captured = bench.capture.capture(&job).await.expect("a file");
+
+    assert_eq!((captured.title, captured.text), (None, None));
+    let artifact = captured.file.artifact();
+    assert_eq!((artifact.media_type.as_str(), artifact.size), ("audio/wav", 20));
+    assert!(bench.capture.artifacts().open_file(&artifact.digest).await.expect("an answer").is_some());
+}
+
+#[tokio::test]
+async fn speech_without_a_transcriber_is_kept_and_not_fetched_again() {
+    let (server, bench) = (server().await, Bench::new().await);
+    let file_url = Some(format!("{}/sound", server.origin()));
+    let job = CaptureJob { file_url, ..CaptureJob::default() };
+
+    let failure = bench.capture.capture(&job).await.expect_err("nobody can transcribe it");
+
+    assert_eq!(failure.kind, FailureKind::NoTranscriber);
+    assert!(
+        failure.reason.starts_with("no transcriber is configured: the file is kept"),
+        "{}",
+        failure.reason
+    );
+    let kept = Some(failure.file.expect("it is kept").artifact().clone());
+    let again = bench.capture.capture(&CaptureJob { kept, ..job }).await.expect_err("still nobody can");
+    assert_eq!(again.kind, FailureKind::NoTranscriber);
+    assert_eq!(server.hits("/sound"), 1);
+}
+
+#[tokio::test]
+async fn an_upload_goes_the_same_way_as_a_file_that_is_fetched() {
+    const PIECE: &[u8] = &[b'x'; 64 << 10];
+
+    let bench = Bench::new().await;
+    let upload = |pieces: Vec<&'static [u8]>| stream::iter(pieces).map(|it| Ok::<_, String>(Bytes::from(it)));
+
+    let kept =
+        bench.capture.keep(upload(vec![b"a,b\n", b"1,2\n"]), None, Some("table.csv")).await.expect("it fits");
+    let job = CaptureJob { kept: Some(kept.artifact().clone()), ..CaptureJob::default() };
+    let captured = bench.capture.capture(&job).await.expect("a file");
+
+    assert_eq!(kept.artifact().media_type, "text/csv");
+    assert_eq!(captured.text.as_deref(), Some("a,b\n1,2\n"));
+    let too_large =
+        bench.capture.keep(upload(vec![PIECE; 17]), None, None).await.expect_err("it is too large");
+    assert_eq!(too_large.reason, "the file is larger than 1 MiB");
+    let broken = stream::iter([Ok(Bytes::from("half")), Err("gone")]);
+    let broken = bench.capture.keep(broken, None, None).await.expect_err("it is not whole");
+    assert_eq!(broken.kind, FailureKind::Transient);
+    assert_eq!(bench.arriving(), 0);
+}
+
+#[tokio::test]
+async fn what_a_crash_left_half_arrived_is_gone_after_the_next_start() {
+    let bench = Bench::new().await;
+    std::fs::write(bench.data.path().join(ARRIVING).join(".tmp1"), "half").expect("the folder is ours");
+    let Parts { egress, settings, extract, .. } = &*bench.capture.0;
+
+    let reopened = Capture::open(bench.data.path(), egress.clone(), settings.clone(), extract.clone()).await;
+
+    assert!(reopened.is_ok());
+    assert_eq!(bench.arriving(), 0);
+}

@@ -7,7 +7,7 @@ use encoding_rs::{CoderResult, Encoding, UTF_8};
 use super::{Extracted, LONGEST_TEXT};
 
 /// What stands at the end of a text that was cut.
-const CUT: &str = "[The file holds more text than this. The rest, beyond 4 MiB, is not indexed.]";
+const CUT: &str = "\n\n[The file holds more text than this. The rest, beyond 4 MiB, is not indexed.]";
 /// Room that the decoder wants beyond what it writes, in bytes.
 const SLACK: usize = 1 << 10;
 /// A title's characters at most.
@@ -40,7 +40,7 @@ pub(super) fn html_as_utf8(bytes: Bytes) -> Bytes {
 /// Says at the end of a text that it was cut, if it was.
 pub(super) fn noting_the_cut(mut text: String, truncated: bool) -> String {
     if truncated {
-        text.push_str("\n\n");
+        text.truncate(text.floor_char_boundary(LONGEST_TEXT - CUT.len()));
         text.push_str(CUT);
     }
     text

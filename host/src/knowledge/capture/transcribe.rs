@@ -1,4 +1,4 @@
-//! Speech becomes text: by a service of the operator's choice that speaks the OpenAI protocol
+//! Speech becomes text: by a service of the operator's choice that speaks the protocol of `OpenAI`
 //! (`POST /v1/audio/transcriptions`), as whisper.cpp's server, faster-whisper and hosted ones do.
 
 use std::fmt::Write as _;

@@ -1,1 +1,58 @@
+use super::*;
 
+#[test]
+fn text_of_many_encodings_becomes_utf_8() {
+    let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+    let words = "Žluťoučký kůň úpěl ďábelské ódy. Příliš žluťoučký kůň úpěl ďábelské ódy.";
+    let (windows_1250, ..) = encoding_rs::WINDOWS_1250.encode(words);
+
+    assert_eq!(read("naïve — Ωmega".as_bytes()).text, "naïve — Ωmega");
+    assert_eq!(read(b"\xEF\xBB\xBFmarked").text, "marked");
+    assert_eq!(read(&[&b"\xFF\xFE"[..], &utf16("ünï")].concat()).text, "ünï");
+    assert_eq!(read(b"caf\xe9 and na\xefve in Latin-1").text, "café and naïve in Latin-1");
+    assert_eq!(read(&windows_1250).text, words);
+    assert_eq!(read(b"").text, "");
+}
+
+#[test]
+fn invalid_bytes_are_no_reason_to_fail() {
+    let read = read(b"\xC3\x28 \xFF\xFF good words \xF0\x28\x8C\x28");
+
+    assert!(read.text.contains("good words") && !read.truncated, "{read:?}");
+}
+
+#[test]
+fn a_text_is_cut_between_two_characters_and_says_so() {
+    for long in
+        ["é".repeat(LONGEST_TEXT), "x".repeat(LONGEST_TEXT + 1), "ab\u{1F600}".repeat(LONGEST_TEXT / 4)]
+    {
+        let read = read(&long.as_bytes()[..=LONGEST_TEXT]);
+
+        assert!(read.truncated && read.text.len() <= LONGEST_TEXT, "{}", read.text.len());
+        assert!(read.text.len() > LONGEST_TEXT - 4 && long.starts_with(&read.text));
+        assert!(noting_the_cut(read.text, read.truncated).ends_with(CUT));
+    }
+    let exactly = read("x".repeat(LONGEST_TEXT).as_bytes());
+    assert!(!exactly.truncated && exactly.text.len() == LONGEST_TEXT);
+    assert_eq!(noting_the_cut("whole".to_owned(), false), "whole");
+}
+
+#[test]
+fn a_page_is_rewritten_in_utf_8() {
+    let declared = b"<html><meta charset=\"iso-8859-2\"><p>\xB9koda</p>";
+    let old = b"<meta http-equiv=content-type content='text/html; CHARSET=windows-1251'><p>\xCC\xE8\xF0</p>";
+
+    let utf8 = |bytes: &'static [u8]| String::from_utf8(html_as_utf8(bytes.into()).to_vec()).expect("UTF-8");
+    assert!(utf8(declared).ends_with("<p>škoda</p>"));
+    assert!(utf8(old).ends_with("<p>Мир</p>"));
+    assert_eq!(utf8("<p>ünï</p>".as_bytes()), "<p>ünï</p>");
+    assert!(utf8(b"<p>\xFF\xC3 broken").contains("broken"));
+    assert!(utf8(b"<meta charset=").contains("charset"));
+}
+
+#[test]
+fn a_title_is_one_short_line() {
+    assert_eq!(line("  On\n\u{0}Tides\t\r\nand  more \u{7}"), "On Tides and more");
+    assert_eq!(line(&"ü".repeat(1000)).chars().count(), LONGEST_LINE);
+    assert_eq!(line("\u{0}\n"), "");
+}

@@ -1,0 +1,195 @@
+//! Extractors, without a server around them: whatever a file does to its reader ends in the sandbox.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use kitbag::egress::{Egress, EgressSettings};
+use kitbag::extractors::Extractors;
+use kitbag::knowledge::{Extracted, FailureKind, FileKind, LONGEST_TEXT};
+use kitbag::sandbox::{ExtractionLimits, ExtractorSandbox, Sandbox};
+use kitbag::settings::Settings;
+use tempfile::TempDir;
+use tokio::sync::OnceCell;
+
+use crate::harness::{extractors, pdf};
+
+/// Compiled once for all tests of this file.
+static CODE: OnceCell<TempDir> = OnceCell::const_new();
+
+#[tokio::test]
+async fn a_pdf_is_read_page_by_page_with_its_title() {
+    let file = pdf::with_pages("On Tides", &["The moon pulls the sea.\nTwice a day.", "The second page."]);
+
+    let read = installed().await.extract(FileKind::Pdf, file.into()).await;
+
+    let text = "The moon pulls the sea.\nTwice a day.\n\nThe second page.".to_owned();
+    assert_eq!(read, Ok(Extracted { title: Some("On Tides".to_owned()), text, truncated: false }));
+}
+
+#[tokio::test]
+async fn of_a_page_its_article_is_read_and_neither_script_nor_menu() {
+    let words = "<p>The moon pulls the sea, and the sea follows it around the earth, twice a day.</p>";
+    let page = format!(
+        "<html><head><title>Tides</title><style>p {{}}</style></head><body><nav><a href=/>Home</a></nav>\
+         <article><h1>Of tides</h1>{}<script>track()</script></article><footer>Imprint</footer></body></html>",
+        words.repeat(20)
+    );
+
+    let read = installed().await.extract(FileKind::Html, page.into()).await.expect("a page");
+
+    assert_eq!(read.title.as_deref(), Some("Tides"));
+    assert!(read.text.contains("twice a day.\n\nThe moon"), "{}", read.text);
+    for word in ["track", "Home", "Imprint", "<p>"] {
+        assert!(!read.text.contains(word), "{word} in {}", read.text);
+    }
+}
+
+#[tokio::test]
+async fn however_deeply_a_page_nests_its_text_is_read() {
+    let extractors = installed().await;
+
+    for tag in ["div", "b", "p", "table", "span a=1", "ul><li", "svg", "template"] {
+        let tags = format!("<{tag}>").repeat(100_000);
+        let page = format!("<title>Deep</title><script>evil()</script>{tags} the bottom");
+
+        let read = extractors.extract(FileKind::Html, page.into()).await.expect("a page");
+
+        assert_eq!((read.title.as_deref(), read.text.trim()), (Some("Deep"), "the bottom"), "{tag}");
+    }
+}
+
+#[tokio::test]
+async fn a_long_text_is_cut_in_the_sandbox() {
+    let page = "<p>Words and words and words, and no end of them.</p>".repeat(120_000);
+
+    let read = installed().await.extract(FileKind::Html, page.into()).await.expect("a page");
+
+    assert!(read.truncated && read.text.len() <= LONGEST_TEXT && read.text.len() > LONGEST_TEXT - 4);
+}
+
+#[tokio::test]
+async fn a_file_that_takes_too_long_or_too_much_is_given_up() {
+    let hasty = open(Duration::from_millis(50), 512 << 20).await;
+    let narrow = open(Duration::from_mins(1), 16 << 20).await;
+    let page = "<p>Words and words.</p>".repeat(1_000_000);
+    // Compiled and mapped before the clock matters.
+    hasty.extract(FileKind::Html, "<p>Words".into()).await.expect("a page");
+
+    let too_long = hasty.extract(FileKind::Html, page.clone().into()).await.expect_err("it takes longer");
+    let too_much = narrow.extract(FileKind::Html, page.into()).await.expect_err("it needs more");
+
+    assert_eq!(too_long.reason, "the page takes longer to read than a file may take (0.05 s)");
+    assert_eq!(too_much.reason, "the page needs more memory than a file may use (16 MiB)");
+    assert_eq!((too_long.kind, too_much.kind), (FailureKind::Permanent, FailureKind::Permanent));
+}
+
+#[tokio::test]
+async fn no_mutation_of_a_pdf_harms_its_reader() {
+    let extractors = installed().await;
+    let good = pdf::with_pages("On Tides", &["The moon pulls the sea.", "Twice a day.", "The third page."]);
+    let mut random = Xorshift(0x9E37_79B9_7F4A_7C15);
+    let (mut read, mut refused) = (0, 0);
+
+    for round in 0..120 {
+        let mut file = good.clone();
+        match round % 4 {
+            0 => (0..=round / 8).for_each(|_| file[random.below(good.len())] = random.byte()),
+            1 => file.truncate(random.below(good.len())),
+            2 => drop(file.drain(random.below(good.len() / 2)..).take(random.below(200)).count()),
+            _ => {
+                // Digits are places, lengths, references and counts.
+                for byte in file.iter_mut().filter(|byte| byte.is_ascii_digit()) {
+                    if random.below(20) == 0 {
+                        *byte = b'0' + random.byte() % 10;
+                    }
+                }
+            }
+        }
+        let started = Instant::now();
+        match extractors.extract(FileKind::Pdf, file.into()).await {
+            Ok(_) => read += 1,
+            Err(error) => {
+                refused += 1;
+                assert!(error.reason.starts_with("the PDF "), "{round}: {}", error.reason);
+                assert_eq!(error.kind, FailureKind::Permanent, "{round}: {}", error.reason);
+            }
+        }
+        assert!(started.elapsed() < Duration::from_mins(1), "{round}: {:?}", started.elapsed());
+    }
+
+    assert!(read > 10 && refused > 10, "{read} were read and {refused} refused");
+    assert!(extractors.extract(FileKind::Pdf, good.into()).await.is_ok());
+}
+
+#[tokio::test]
+async fn what_lies_in_the_folder_and_is_no_extractor_is_told_from_one_that_is_missing() {
+    let folder = tempfile::tempdir().expect("a scratch directory");
+    let data = tempfile::tempdir().expect("a scratch directory");
+    let probe = crate::harness::guests::PROBE.path();
+    std::fs::copy(probe, folder.path().join("pdf.wasm")).expect("the toolkit is there");
+    std::fs::write(folder.path().join("html.wasm"), "no component").expect("the folder is ours");
+    let extractors =
+        Extractors::open(data.path(), folder.path().to_owned(), sandbox(Duration::from_secs(1), 1 << 20))
+            .await
+            .expect("the folder is ours");
+
+    for (kind, reason) in
+        [(FileKind::Pdf, "pdf.wasm cannot be used"), (FileKind::Html, "html.wasm cannot be used")]
+    {
+        let error = extractors.extract(kind, Bytes::from("x")).await.expect_err("it is none");
+        assert!(error.reason.contains(reason), "{}", error.reason);
+        assert_eq!(error.kind, FailureKind::NoExtractor);
+    }
+    std::fs::remove_file(folder.path().join("pdf.wasm")).expect("the folder is ours");
+    let error = extractors.extract(FileKind::Pdf, Bytes::from("x")).await.expect_err("there is none");
+    assert!(error.reason.starts_with("no extractor for application/pdf is installed"), "{}", error.reason);
+}
+
+/// Extractors with the default limits.
+async fn installed() -> Extractors {
+    let settings = Settings::default();
+    open(settings.extraction_time.get(), settings.extraction_memory.bytes()).await
+}
+
+async fn open(time: Duration, memory: usize) -> Extractors {
+    let data = CODE.get_or_init(compile).await;
+    Extractors::open(data.path(), extractors::folder(), sandbox(time, memory))
+        .await
+        .expect("the folder is ours")
+}
+
+/// Has the extractors compiled once: whoever comes later finds their machine code.
+async fn compile() -> TempDir {
+    let data = tempfile::tempdir().expect("a scratch directory");
+    let first =
+        Extractors::open(data.path(), extractors::folder(), sandbox(Duration::from_secs(1), 64 << 20));
+    let first = first.await.expect("the folder is ours");
+    for kind in [FileKind::Pdf, FileKind::Html] {
+        // Whatever it comes to.
+        drop(first.extract(kind, Bytes::from("x")).await);
+    }
+    data
+}
+
+fn sandbox(time: Duration, memory: usize) -> ExtractorSandbox {
+    let settings = Settings { concurrent_calls: 4, ..Settings::default() };
+    let egress = Egress::new(EgressSettings::default());
+    let sandbox = Sandbox::new(kitbag::app::limits(&settings), egress).expect("it starts");
+    sandbox.for_extractors(ExtractionLimits { time, memory, text: LONGEST_TEXT }).expect("it starts")
+}
+
+/// The same numbers every time (Marsaglia, 2003).
+struct Xorshift(u64);
+
+impl Xorshift {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).expect("31 bits") % limit.max(1)
+    }
+
+    fn byte(&mut self) -> u8 {
+        u8::try_from(self.below(256)).expect("a byte")
+    }
+}

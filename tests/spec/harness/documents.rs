@@ -1,0 +1,79 @@
+//! Documents as the database holds them.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{Connection, FromRow, SqliteConnection};
+use tokio::time::{Instant, sleep};
+use url::Url;
+
+use super::{Kitbag, User};
+
+/// How long a capture may take: some compile an extractor first, and give way to everybody.
+const PATIENCE: Duration = Duration::from_mins(4);
+
+/// A document with a file.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct Stored {
+    pub(crate) title: String,
+    pub(crate) state: String,
+    pub(crate) reason: Option<String>,
+    pub(crate) artifact: Option<String>,
+    pub(crate) artifact_size: Option<i64>,
+    pub(crate) artifact_type: Option<String>,
+    /// What was read from the file.
+    pub(crate) captured: Option<String>,
+}
+
+impl User {
+    /// Ingests a document through the probe: its file, and what is said about it.
+    pub(crate) async fn ingest_file(&self, url: &str, more: Value) {
+        let mut document = json!({ "title": url, "fileUrl": url });
+        document.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        let ingested = self.call("probe__ingest", json!({ "documents": [document] })).await;
+        assert!(ingested.text().contains('1'), "{}", ingested.raw());
+    }
+}
+
+impl Kitbag {
+    /// The document with this file, once its state is final.
+    pub(crate) async fn settled(&self, url: &str) -> Stored {
+        let url = Url::parse(url).map_or(url.to_owned(), Into::into);
+        let options = SqliteConnectOptions::new().filename(self.data().join("kitbag.sqlite")).read_only(true);
+        let mut database = SqliteConnection::connect_with(&options).await.expect("there is a database");
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let found: Stored = sqlx::query_as(
+                "SELECT title, state, reason, artifact, artifact_size, artifact_type, captured
+                 FROM documents WHERE file_url = ?",
+            )
+            .bind(&url)
+            .fetch_one(&mut database)
+            .await
+            .unwrap_or_else(|error| panic!("{url}: {error}"));
+            if found.state != "pending" {
+                return found;
+            }
+            assert!(Instant::now() < deadline, "{url} is still pending: {found:?}");
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+impl Stored {
+    /// Asserts that it is ready, and returns what was read from its file.
+    #[track_caller]
+    pub(crate) fn text(&self) -> &str {
+        assert_eq!((self.state.as_str(), &self.reason), ("ready", &None), "{self:?}");
+        self.captured.as_deref().unwrap_or_default()
+    }
+
+    /// Asserts that it failed for a reason with these words.
+    #[track_caller]
+    pub(crate) fn assert_failed(&self, words: &str) {
+        let reason = self.reason.as_deref().unwrap_or_default();
+        assert_eq!(self.state, "failed", "{self:.300?}");
+        assert!(reason.contains(words), "no {words:?} in {reason:?}");
+    }
+}

@@ -1,0 +1,12 @@
+//! The extractors, as `just build-extractors` puts them beside the program.
+
+use std::path::PathBuf;
+
+/// The folder that they are in.
+pub(crate) fn folder() -> PathBuf {
+    let program = std::env::current_exe().expect("a running program has a path");
+    // The tests are in a folder of their own beside the program.
+    let folder = program.ancestors().nth(2).expect("two folders deep").join("extractors");
+    assert!(folder.join("pdf.wasm").is_file(), "run `just build-extractors`: {}", folder.display());
+    folder
+}

@@ -1,0 +1,114 @@
+//! A server of files, good and hostile, on loopback.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures::{StreamExt, stream};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+/// Serves what it is given, until it is dropped.
+pub(crate) struct Files {
+    shared: Arc<Mutex<Shared>>,
+    origin: String,
+    serving: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Shared {
+    files: HashMap<String, (&'static str, Bytes)>,
+    asked: Vec<String>,
+}
+
+impl Files {
+    /// Beside the files, there are:
+    ///
+    /// | path | answer |
+    /// |---|---|
+    /// | `/endless` | as much as the connection takes, without end |
+    /// | `/said-to-be-large` | the same, with a `Content-Length` of two gibibytes |
+    /// | `/drip` | a byte now and then, without end |
+    /// | `/redirect?{location}` | that redirect |
+    /// | `/status/{status}` | that status |
+    pub(crate) async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let origin = format!("http://{}", listener.local_addr().expect("an address"));
+        let shared = Arc::<Mutex<Shared>>::default();
+        let seen = shared.clone();
+        let router = Router::new().fallback(move |request: Request| {
+            let answer = answer(&mut seen.lock().expect("no writer panicked"), &request);
+            async move { answer }
+        });
+        let serving = tokio::spawn(async { axum::serve(listener, router).await.expect("it serves") });
+        Self { shared, origin, serving }
+    }
+
+    /// Puts a file at a path, and returns its URL.
+    pub(crate) fn put(&self, path: &str, media_type: &'static str, bytes: impl Into<Bytes>) -> String {
+        let file = (media_type, bytes.into());
+        self.shared.lock().expect("no writer panicked").files.insert(path.to_owned(), file);
+        self.url(path)
+    }
+
+    /// URL of a path.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.origin)
+    }
+
+    /// How often a path was asked for.
+    pub(crate) fn hits(&self, path: &str) -> usize {
+        let shared = self.shared.lock().expect("no writer panicked");
+        shared.asked.iter().filter(|asked| *asked == path).count()
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+fn answer(shared: &mut Shared, request: &Request) -> Response {
+    let path = request.uri().path();
+    shared.asked.push(path.to_owned());
+    if let Some((media_type, bytes)) = shared.files.get(path) {
+        return ([(header::CONTENT_TYPE, *media_type)], bytes.clone()).into_response();
+    }
+    match path {
+        "/endless" => for_ever(Bytes::from(vec![b'x'; 64 << 10]), Duration::ZERO),
+        "/said-to-be-large" => {
+            let mut response = for_ever(Bytes::from(vec![b'x'; 64 << 10]), Duration::ZERO);
+            response.headers_mut().insert(header::CONTENT_LENGTH, (2_u64 << 30).into());
+            response
+        }
+        "/drip" => for_ever(Bytes::from("."), Duration::from_millis(20)),
+        "/redirect" => {
+            let location = request.uri().query().unwrap_or_default().to_owned();
+            (StatusCode::FOUND, [(header::LOCATION, location)]).into_response()
+        }
+        _ => {
+            let status = path.strip_prefix("/status/").and_then(|status| status.parse().ok());
+            status
+                .and_then(|status| StatusCode::from_u16(status).ok())
+                .unwrap_or(StatusCode::NOT_FOUND)
+                .into_response()
+        }
+    }
+}
+
+/// A body that repeats itself, with a pause before each piece.
+fn for_ever(piece: Bytes, pause: Duration) -> Response {
+    let pieces = stream::repeat(piece).then(move |piece| async move {
+        sleep(pause).await;
+        Ok::<_, Infallible>(piece)
+    });
+    Body::from_stream(pieces).into_response()
+}

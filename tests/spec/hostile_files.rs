@@ -1,0 +1,160 @@
+//! Files and servers of files that mean harm: a `failed` document with a reason that a person
+//! understands, and a server that goes on as if nothing had been.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+use crate::capture::capturing;
+use crate::fetch::{probe, value_of};
+use crate::harness::{Files, Upstream, gzip, pdf};
+
+#[tokio::test]
+async fn hostile_files_fail_with_a_reason_and_the_server_goes_on() {
+    let files = Files::start().await;
+    let (kitbag, ana) = probe(|settings| {
+        capturing(settings);
+        settings.extraction_memory = "256MiB".parse().expect("a size");
+    })
+    .await;
+    let good = pdf::with_pages("On Tides", &["The moon pulls the sea.", "Twice a day."]);
+    let gigabyte = (1 << 30) / gzip::LONGEST_MATCH;
+
+    let cases: Vec<(&str, &str, Vec<u8>, &str)> = vec![
+        ("/flate.pdf", "application/pdf", pdf::flate_bomb(gigabyte), "the PDF holds no text"),
+        ("/bombs.pdf", "application/pdf", pdf::bomb_of_bombs(), "more memory than a file may use (256 MiB)"),
+        (
+            "/pages.pdf",
+            "application/pdf",
+            pdf::self_referencing_pages(),
+            "damaged: its page tree contains itself",
+        ),
+        ("/streams.pdf", "application/pdf", pdf::self_referencing_streams(), "the PDF holds no text"),
+        ("/deep.pdf", "application/pdf", pdf::deep(100_000), "the PDF nests its parts too deeply"),
+        ("/half.pdf", "application/pdf", good[..good.len() / 3].to_vec(), "the PDF is damaged: "),
+        ("/head.pdf", "application/pdf", good[..12].to_vec(), "the PDF is damaged: "),
+        ("/secret.pdf", "application/pdf", pdf::encrypted(), "the PDF is encrypted: "),
+        ("/empty.pdf", "application/pdf", Vec::new(), "the file is empty"),
+        (
+            "/script.html",
+            "text/html",
+            b"<html><script>document.write('x')</script>".to_vec(),
+            "holds no text",
+        ),
+    ];
+    for (path, media_type, bytes, _) in &cases {
+        ana.ingest_file(&files.put(path, media_type, bytes.clone()), json!({})).await;
+    }
+
+    for (path, _, bytes, reason) in &cases {
+        let stored = kitbag.settled(&files.url(path)).await;
+        stored.assert_failed(reason);
+        assert_eq!(stored.artifact.is_some(), !bytes.is_empty(), "{path}: what was fetched is kept");
+    }
+    // The server is as it was: it captures, and answers.
+    ana.ingest_file(&files.put("/good.pdf", "application/pdf", good), json!({})).await;
+    assert_eq!(
+        kitbag.settled(&files.url("/good.pdf")).await.text(),
+        "The moon pulls the sea.\n\nTwice a day."
+    );
+    assert_eq!(ana.call("probe__nothing", json!({})).await.text(), "nothing");
+    assert_eq!(kitbag.files("captures"), [""; 0]);
+}
+
+#[tokio::test]
+async fn odd_files_are_read_as_what_they_are() {
+    let files = Files::start().await;
+    let (kitbag, ana) = probe(capturing).await;
+    let mut nested = "<!doctype html><title>Deep</title><script>evil()</script>".to_owned();
+    nested.extend(std::iter::repeat_n("<div><b>", 50_000));
+    nested.push_str("the bottom");
+    let mut table = String::new();
+    (0..1_700_000).for_each(|row| writeln!(table, "{row},a cell with words in it").expect("room"));
+    assert!(table.len() > 50 << 20);
+    let good = pdf::with_pages("On Tides", &["The moon pulls the sea."]);
+
+    let loops = pdf::self_referencing_table();
+    for (path, media_type, bytes, text) in [
+        ("/is-pdf.txt", "text/plain", good, "The moon pulls the sea."),
+        ("/is-html.pdf", "application/pdf", b"<html><body>Hello there".to_vec(), "Hello there"),
+        ("/nested", "text/html", nested.into_bytes(), "the bottom"),
+        ("/loops.pdf", "application/pdf", loops, "around"),
+        ("/latin", "text/plain; charset=utf-8", b"The caf\xe9 is na\xefve.".to_vec(), "The café is naïve."),
+        (
+            "/odd",
+            "text/markdown",
+            b"<p align=center>Kitbag</p> \xFF".to_vec(),
+            "<p align=center>Kitbag</p> ÿ",
+        ),
+    ] {
+        let url = files.put(path, media_type, bytes);
+        ana.ingest_file(&url, json!({})).await;
+        assert_eq!(kitbag.settled(&url).await.text(), text, "{path}");
+    }
+    let url = files.put("/large.csv", "text/csv", table);
+    ana.ingest_file(&url, json!({ "captureOnly": false })).await;
+    let stored = kitbag.settled(&url).await;
+    assert!(stored.text().len() <= 4 << 20 && stored.text().starts_with("0,a cell"));
+    assert!(stored.text().ends_with("beyond 4 MiB, is not indexed.]"));
+}
+
+#[tokio::test]
+async fn servers_of_files_cannot_hold_or_fill_this_one() {
+    let files = Files::start().await;
+    let upstream = Upstream::start().await;
+    let (kitbag, ana) = probe(|settings| {
+        capturing(settings);
+        settings.capture_time = "2s".parse().expect("a duration");
+        settings.capture_size = "4MiB".parse().expect("a size");
+    })
+    .await;
+
+    for (url, reason) in [
+        (files.url("/said-to-be-large"), "the file is larger than 4 MiB"),
+        (files.url("/endless"), "the file is larger than 4 MiB"),
+        (upstream.url("/bomb"), "the server compressed the file (gzip) although it was asked not to"),
+        (upstream.url("/huge-head"), "is larger than 64 KiB"),
+        (files.url("/status/410"), "the server of the file answered 410"),
+    ] {
+        ana.ingest_file(&url, json!({})).await;
+        let stored = kitbag.settled(&url).await;
+        stored.assert_failed(reason);
+        assert_eq!(stored.artifact, None, "{url}");
+    }
+    // What may go better next time is tried again, and holds up nothing meanwhile.
+    ana.ingest_file(&files.url("/drip"), json!({})).await;
+    ana.ingest_file(&files.put("/after", "text/plain", "after it"), json!({})).await;
+    assert_eq!(kitbag.settled(&files.url("/after")).await.text(), "after it");
+    assert_eq!(value_of(&ana.fetch(&upstream.url("/hello")).await)["body"], "hello");
+}
+
+#[tokio::test]
+async fn no_file_is_captured_from_a_private_address_however_it_is_named() {
+    let files = Files::start().await;
+    // Loopback's first address is allowed, so that redirects can begin somewhere.
+    let (kitbag, ana) = probe(|settings| {
+        capturing(settings);
+        settings.allow_private_ranges = "127.0.0.1/32".parse().expect("a range");
+    })
+    .await;
+    let private = "requests to private addresses are refused";
+    let redirect = |to: &str| files.url(&format!("/redirect?{to}"));
+
+    for (url, reason) in [
+        ("http://127.0.0.2/".to_owned(), private),
+        ("http://0x7f.2/".to_owned(), private),
+        ("http://[::1]/".to_owned(), private),
+        ("http://169.254.169.254/latest/meta-data/".to_owned(), private),
+        ("http://2852039166/".to_owned(), private),
+        ("http://10.0.0.1/".to_owned(), private),
+        (redirect("http://169.254.169.254/"), private),
+        (redirect("http://[::ffff:127.0.0.2]/"), private),
+        (redirect("file:///etc/passwd"), "only http and https are possible"),
+        (redirect("/redirect?/redirect"), "there were ten before it"),
+    ] {
+        ana.ingest_file(&url, json!({})).await;
+        let stored = kitbag.settled(&url).await;
+        stored.assert_failed(reason);
+        assert_eq!(stored.artifact, None, "{url}");
+    }
+}
