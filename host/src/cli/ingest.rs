@@ -188,7 +188,7 @@ impl Run {
     }
 
     async fn wait(&mut self) -> Result<(), CliError> {
-        let waiting = std::mem::take(&mut self.tally.stored);
+        let waiting = self.tally.stored.clone();
         for (name, reason) in arrival::wait(&self.client, waiting, &self.bar).await? {
             self.failed(&name, &reason);
         }

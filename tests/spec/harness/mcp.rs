@@ -1,5 +1,6 @@
 //! A user, and the two revisions of MCP in which they speak.
 
+use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::{Value, json};
@@ -220,6 +221,19 @@ impl User {
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.http.send(Method::GET, path, self.headers(), "").await
+    }
+
+    /// A request whose body has a type.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &'static str,
+        body: impl Into<Bytes>,
+    ) -> Answer {
+        let mut headers = self.headers();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        self.http.send(method, path, headers, body).await
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {

@@ -1,0 +1,76 @@
+//! GraphQL, as a user speaks it.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{User, eventually};
+
+/// The first error of an answer.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) message: String,
+    pub(crate) extensions: Value,
+    /// The whole answer.
+    pub(crate) answer: Value,
+}
+
+impl User {
+    /// Asks, and returns the data, of which there must be all.
+    #[track_caller]
+    pub(crate) fn ask(&self, query: &str, variables: Value) -> impl Future<Output = Value> {
+        let question = json!({ "query": query, "variables": variables }).to_string();
+        async move {
+            let answer = self.send(Method::POST, "/graphql", "application/json", question).await;
+            let mut answer = answer.assert_status(200).json();
+            assert!(answer.get("errors").is_none(), "{answer}");
+            answer["data"].take()
+        }
+    }
+
+    /// Asks, and returns the error that there must be.
+    pub(crate) async fn ask_in_vain(&self, query: &str, variables: Value) -> Refused {
+        let question = json!({ "query": query, "variables": variables }).to_string();
+        let answer = self.send(Method::POST, "/graphql", "application/json", question).await;
+        let answer = answer.assert_status(200).json();
+        let first = &answer["errors"][0];
+        let message = first["message"].as_str().unwrap_or_else(|| panic!("no error in {answer}")).to_owned();
+        Refused { message, extensions: first["extensions"].clone(), answer }
+    }
+
+    /// Stores documents, and returns their ids once search finds them.
+    pub(crate) async fn ingest(&self, documents: Value) -> Vec<String> {
+        let mutation = "mutation ($documents: [IngestDocumentInput!]!) {
+            ingest(documents: $documents) { documents { id } }
+        }";
+        let stored = self.ask(mutation, json!({ "documents": documents })).await;
+        self.settled().await;
+        let stored = stored["ingest"]["documents"].as_array().expect("a list").clone();
+        stored.iter().map(|document| document["id"].as_str().expect("an id").to_owned()).collect()
+    }
+
+    /// Waits until no document is pending.
+    pub(crate) async fn settled(&self) {
+        eventually("no document is pending", async || {
+            self.ask("{ me { documents { pending } } }", json!({})).await["me"]["documents"]["pending"] == 0
+        })
+        .await;
+    }
+}
+
+impl Refused {
+    #[track_caller]
+    pub(crate) fn assert(&self, code: &str, words: &str) -> &Self {
+        assert_eq!(self.extensions["code"], code, "{}", self.answer);
+        assert!(self.message.contains(words), "no {words:?} in {}", self.message);
+        self
+    }
+
+    /// Asserts that a rule is named by its path.
+    #[track_caller]
+    pub(crate) fn assert_problem(&self, path: &str, words: &str) {
+        let problems = self.extensions["problems"].as_array().expect("there are problems");
+        let problem = problems.iter().find(|problem| problem["path"] == path);
+        let message = problem.and_then(|problem| problem["message"].as_str());
+        assert!(message.is_some_and(|message| message.contains(words)), "{path}: {}", self.answer);
+    }
+}
