@@ -9,11 +9,11 @@ default:
     @{{ just_executable() }} --list --unsorted
 
 # Build the example toolkits, serve them, call one, and keep serving.
-demo: install build
+demo: install build build-extractors
     {{ output }}/kitbag demo
 
 # Run every test.
-test: install build-guests
+test: install build-guests build-extractors
     cargo test --workspace
 
 # Check format, lints, documentation.
@@ -43,6 +43,15 @@ build-guests: install
     cargo build --workspace --example build-components
     {{ output }}/examples/build-components . \
         $(grep -l cdylib toolkits/*/Cargo.toml tests/guests/*/Cargo.toml | xargs sed -n 's/^name = "\(.*\)"$/\1/p')
+
+# Build what reads captured files in the sandbox, and put it where the server looks; the first time takes minutes.
+build-extractors: install
+    cargo build --workspace --example build-components
+    {{ output }}/examples/build-components . extractor-html extractor-pdf
+    mkdir -p {{ output }}/extractors
+    for kind in html pdf; do \
+        install -C -m 644 "target-guests/components/extractor-$kind.wasm" "{{ output }}/extractors/$kind.wasm"; \
+    done
 
 # Install what the other tasks need and this machine has not: a compiler for WebAssembly, npm and Python packages.
 install:

@@ -46,6 +46,9 @@ CREATE TABLE documents (
     -- Which kind of job failed for good, and why, for a person.
     failed_job     TEXT,
     reason         TEXT,
+    -- What the server lacked, where that was it: transcriber, extractor. Once there is one, the file is
+    -- captured after all.
+    lacking        TEXT,
     -- Grows with each change of what is captured or indexed: work that was begun before is thrown away.
     revision       INTEGER NOT NULL,
     -- Milliseconds since 1970, UTC.
@@ -65,6 +68,7 @@ CREATE INDEX documents_by_source ON documents (user_id, source, number);
 CREATE INDEX documents_by_state ON documents (user_id, state, number);
 CREATE INDEX documents_by_author ON documents (user_id, author_folded) WHERE author_folded IS NOT NULL;
 CREATE INDEX documents_by_feed ON documents (feed_id, number) WHERE feed_id IS NOT NULL;
+CREATE INDEX documents_by_lack ON documents (lacking) WHERE lacking IS NOT NULL;
 CREATE INDEX documents_by_artifact ON documents (artifact) WHERE artifact IS NOT NULL;
 
 -- What is still to be done for a document: one job at a time.

@@ -24,14 +24,17 @@ use crate::capabilities::fetch::FetchLimits;
 use crate::database::Database;
 use crate::dispatch::{AdmissionLimits, Dispatch};
 use crate::egress::{Egress, EgressSettings};
+use crate::extractors::Extractors;
 use crate::identity::{
     Algorithms, AuthorizationServer, Identity, IdentitySettings, InvalidSettings, Lifetimes, LocalIssuer,
     LocalIssuerError, SessionAudience,
 };
 use crate::invocations::{Invocations, RetentionLimits};
-use crate::knowledge::{self, Knowledge, KnowledgeError};
+use crate::knowledge::{
+    self, Capture, CaptureSettings, Knowledge, KnowledgeError, LONGEST_TEXT, TranscriptionSettings,
+};
 use crate::local_mode;
-use crate::sandbox::{EngineError, Limits, Sandbox};
+use crate::sandbox::{EngineError, ExtractionLimits, Limits, Sandbox};
 use crate::settings::{self, Issuer, MasterKey, Settings, SettingsError};
 use crate::toolkits::{ToolkitError, Toolkits};
 use crate::user_config::UserConfig;
@@ -119,9 +122,11 @@ impl App {
             allowed_ranges: settings.allow_private_ranges.to_vec(),
             ..EgressSettings::default()
         });
-        let knowledge =
-            Knowledge::open(database.clone(), egress.clone(), knowledge::Options::default()).await?;
-        let sandbox = Sandbox::new(limits(settings), egress.clone())?.with_knowledge(knowledge.clone());
+        let sandbox = Sandbox::new(limits(settings), egress.clone())?;
+        let capture = capture(settings, &sandbox, egress.clone()).await?;
+        let options = knowledge::Options::default();
+        let knowledge = Knowledge::open(database.clone(), capture, options).await?;
+        let sandbox = sandbox.with_knowledge(knowledge.clone());
         let vault = Arc::new(Vault::open(database.clone(), key_source(settings)?).await?);
         let forget_secrets = {
             let vault = vault.clone();
@@ -221,6 +226,29 @@ impl App {
             warn!("the database did not close in time");
         }
     }
+}
+
+/// Opens what captures files, with the extractors that are installed.
+async fn capture(settings: &Settings, sandbox: &Sandbox, egress: Egress) -> Result<Capture, StartError> {
+    let failed = |cause| StartError::Data { path: settings.data.clone(), cause };
+    let sandbox = sandbox.for_extractors(ExtractionLimits {
+        time: settings.extraction_time.get(),
+        memory: settings.extraction_memory.bytes(),
+        text: LONGEST_TEXT,
+    })?;
+    let extractors = Extractors::open(&settings.data, settings.extractors.clone(), sandbox);
+    let extract = extractors.await.map_err(failed)?.into_extract();
+    let transcription = settings.transcription_url.get().map(|url| TranscriptionSettings {
+        url: url.clone(),
+        model: settings.transcription_model.clone(),
+        key: settings.transcription_key.get().cloned(),
+    });
+    let capture = CaptureSettings {
+        size: settings.capture_size.bytes() as u64,
+        time: settings.capture_time.get(),
+        transcription,
+    };
+    Capture::open(&settings.data, egress, capture, extract).await.map_err(failed)
 }
 
 /// Makes the data directory, for its owner alone, and locks it.

@@ -35,6 +35,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::header::{ACCEPT, ACCEPT_ENCODING, HeaderName, HeaderValue};
 use http::{Method, Request, Response, Uri, Version};
 use http_body::Body;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -59,6 +60,7 @@ use self::connector::Connector;
 use self::guard::AddressGuard;
 use self::resolver::Resolver;
 use self::target::Target;
+use crate::redaction::Redactor;
 
 /// What a body may fail with on its way out.
 pub type BoxError = Box<dyn StdError + Send + Sync>;
@@ -105,6 +107,10 @@ pub struct Timeouts {
     /// From there to the response's head.
     pub first_byte: Option<Duration>,
 }
+
+/// What a file is asked for with: any type, and as it is. Nothing here undoes a compression.
+const FILE_HEADERS: [(HeaderName, HeaderValue); 2] =
+    [(ACCEPT, HeaderValue::from_static("*/*")), (ACCEPT_ENCODING, HeaderValue::from_static("identity"))];
 
 /// On whose behalf a request leaves, which decides where it may go.
 #[derive(Clone, Debug)]
@@ -241,6 +247,43 @@ impl Egress {
         };
         let late = || EgressError::Timeout { authority: target.authority() };
         timeout(within, whole).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    /// As [`exchange`](Self::exchange), for a service that may take longer to answer than the settings
+    /// allow.
+    pub async fn exchange_patiently<B>(
+        &self,
+        request: Request<B>,
+        policy: &Policy,
+        max_bytes: usize,
+        within: Duration,
+    ) -> Result<Response<Bytes>, EgressError>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let patient = Self { response_timeout: within, ..self.clone() };
+        patient.exchange(request, policy, max_bytes, within).await
+    }
+
+    /// Asks for a file and follows redirects, each through the same policy; returns as soon as the
+    /// head of the answer is there, whatever its status. The body streams.
+    pub async fn get_file(&self, url: &Url, policy: &Policy) -> Result<Response<Incoming>, EgressError> {
+        let uri =
+            Uri::try_from(url.as_str()).map_err(|_| EgressError::InvalidRequest { reason: "no URI" })?;
+        let mut request = Request::new(Empty::<Bytes>::new());
+        *request.uri_mut() = uri;
+        request.headers_mut().extend(FILE_HEADERS);
+        let mut request = Repeatable::new(request)?;
+        let mut redirects = Redirects::to_a_file();
+        loop {
+            let next = request.next().await.expect("a request without a body can be sent again");
+            let response = self.send(next, policy).await?;
+            match redirects.step(&mut request, &response, &Redactor::default())? {
+                Step::Answer => return Ok(response),
+                Step::Follow => {}
+            }
+        }
     }
 
     /// Fetches a whole document of at most `max_bytes` within `within`, body included.

@@ -7,6 +7,7 @@
 //!   that survives a crash;
 //! - of each batch all documents are stored, or none.
 
+mod artifacts;
 mod capture;
 mod document;
 mod embedding;
@@ -23,18 +24,23 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::stream::BoxStream;
+use kitbag_manifest::Problems;
+use tracing::{error, warn};
 
 use crate::database::Database;
-use crate::egress::Egress;
 use crate::tasks::{off_thread, to_its_end};
-use capture::CaptureParts;
+pub use artifacts::{Artifacts, Opened};
+pub use capture::{
+    Capture, CaptureFailure, CaptureSettings, Extract, ExtractError, Extracted, FailureKind, FileKind, Kept,
+    LONGEST_TEXT, TranscriptionSettings,
+};
 pub use document::{
     Artifact, Change, DEFAULT_RESULTS, Document, Feed, Found, Hit, Ingested, Listing, MAX_RESULTS, Mode,
     NewDocument, NewFeed, Origin, Page, Query, State, StateName, Summary, USER_SOURCE,
 };
 pub use embedding::{EmbedError, Embedder, Endpoint, ModelError};
 pub use error::KnowledgeError;
-use ingest::{Batch, validate};
+use ingest::{Batch, validate, validate_upload};
 pub use jobs::JobLimits;
 use jobs::Jobs;
 use store::Store;
@@ -48,7 +54,7 @@ pub struct Knowledge(Arc<Parts>);
 
 struct Parts {
     database: Database,
-    egress: Egress,
+    capture: Capture,
     store: Store,
     has_model: bool,
     jobs: Jobs,
@@ -65,12 +71,18 @@ pub struct Options {
 
 impl Knowledge {
     /// Opens the knowledge base in `database`, and takes up the jobs that are left.
-    pub async fn open(database: Database, egress: Egress, options: Options) -> Result<Self, KnowledgeError> {
+    pub async fn open(
+        database: Database,
+        capture: Capture,
+        options: Options,
+    ) -> Result<Self, KnowledgeError> {
         let Options { embedder, jobs } = options;
         let store = Store::new(database.clone());
         let has_model = embedder.is_some();
-        let jobs = Jobs::start(store.clone(), embedder, CaptureParts, jobs).await?;
-        Ok(Self(Arc::new(Parts { database, egress, store, has_model, jobs })))
+        // Before anything is captured: what arrives later is not among these.
+        capture.artifacts().sweep(&store.artifacts().await?).await;
+        let jobs = Jobs::start(store.clone(), embedder, capture.clone(), jobs).await?;
+        Ok(Self(Arc::new(Parts { database, capture, store, has_model, jobs })))
     }
 
     /// Stops what follows an ingest; it goes on after the next start.
@@ -87,12 +99,39 @@ impl Knowledge {
         let size: usize = documents.iter().filter_map(|it| it.text.as_ref()).map(String::len).sum();
         let check = move || validate(documents).map(Batch::new);
         let batch = if size > LARGE { off_thread(check).await } else { check() };
-        let batch = batch.map_err(KnowledgeError::Invalid)?;
+        self.store(origin, batch.map_err(KnowledgeError::Invalid)?).await
+    }
+
+    /// Stores one document whose file the caller has: its bytes come as a stream, which is read no
+    /// further than the largest file that is kept.
+    pub async fn ingest_file(
+        &self,
+        origin: &Origin,
+        document: NewDocument,
+        file: BoxStream<'static, io::Result<Bytes>>,
+    ) -> Result<Ingested, KnowledgeError> {
+        // First the rules: a file that comes for nothing is not read.
+        let valid = validate_upload(document).map_err(KnowledgeError::Invalid)?;
+        let kept = self.0.capture.keep(file, valid.claimed_type.as_deref(), Some(&valid.title)).await;
+        let kept = kept.map_err(|failure| {
+            let mut problems = Problems::default();
+            problems.add("file", failure.reason);
+            KnowledgeError::Invalid(problems)
+        })?;
+        let batch = Batch::new(vec![valid.with_upload(kept.artifact().clone())]);
+        let mut ingested = self.store(origin, batch).await?;
+        // Nobody removes the file before its document is stored.
+        drop(kept);
+        Ok(ingested.pop().expect("one for each document"))
+    }
+
+    async fn store(&self, origin: &Origin, batch: Batch) -> Result<Vec<Ingested>, KnowledgeError> {
         // Whoever asked may go away: the jobs of what was stored are begun all the same.
         let (parts, origin) = (self.0.clone(), origin.clone());
         to_its_end(async move {
             let stored = parts.store.ingest(&origin, &batch).await?;
             parts.jobs.wake(&stored.jobs);
+            parts.remove_files(&stored.unreferenced).await;
             Ok(stored.ingested)
         })
         .await?
@@ -121,10 +160,12 @@ impl Knowledge {
     /// Removes one document of the user, whatever its source.
     pub async fn delete(&self, user_id: &str, id: &str) -> Result<(), KnowledgeError> {
         let (parts, user_id, id) = (self.0.clone(), user_id.to_owned(), id.to_owned());
-        to_its_end(async move { parts.store.delete(&user_id, &id).await })
-            .await??
-            .map(drop)
-            .ok_or(KnowledgeError::NotFound)
+        to_its_end(async move {
+            let deleted = parts.store.delete(&user_id, &id).await?.ok_or(KnowledgeError::NotFound)?;
+            parts.remove_files(deleted.artifact.as_slice()).await;
+            Ok(())
+        })
+        .await?
     }
 
     /// The captured file of one document of the user, and its bytes.
@@ -133,22 +174,35 @@ impl Knowledge {
         user_id: &str,
         id: &str,
     ) -> Result<(Artifact, BoxStream<'static, io::Result<Bytes>>), KnowledgeError> {
-        Err(KnowledgeError::Unavailable("not yet"))
-    }
-
-    /// Stores one document whose file the caller has: its bytes come as a stream, which is read no
-    /// further than the largest file that is kept.
-    pub async fn ingest_file(
-        &self,
-        origin: &Origin,
-        document: NewDocument,
-        file: BoxStream<'static, io::Result<Bytes>>,
-    ) -> Result<Ingested, KnowledgeError> {
-        Err(KnowledgeError::Unavailable("not yet"))
+        let artifact = self.0.store.artifact(user_id, id).await?.ok_or(KnowledgeError::NotFound)?;
+        match self.0.capture.artifacts().open_file(&artifact.digest).await {
+            Ok(Some(opened)) => Ok((artifact, opened.bytes)),
+            // Its document has gone in the meantime.
+            Ok(None) => Err(KnowledgeError::NotFound),
+            Err(cause) => {
+                error!(%cause, digest = artifact.digest, "a captured file cannot be read");
+                Err(KnowledgeError::Unavailable("the file cannot be read now; try again later"))
+            }
+        }
     }
 
     /// What search goes by.
     pub fn mode(&self) -> Mode {
         if self.0.has_model { Mode::Hybrid } else { Mode::FullText }
+    }
+}
+
+impl Parts {
+    /// Removes captured files that no document has any more. What fails is made up for at the next start.
+    async fn remove_files(&self, digests: &[String]) {
+        for digest in digests {
+            let remove = self.capture.artifacts().remove(digest);
+            let removed = self.store.unless_referenced(digest, remove).await;
+            match removed {
+                Ok(None | Some(Ok(()))) => {}
+                Ok(Some(Err(cause))) => warn!(%cause, digest, "a captured file was not removed"),
+                Err(cause) => warn!(%cause, digest, "a captured file was not removed"),
+            }
+        }
     }
 }

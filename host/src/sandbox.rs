@@ -10,6 +10,7 @@ mod call;
 mod content;
 mod describe;
 mod engine;
+mod extract;
 mod imports;
 mod io_error;
 mod limits;
@@ -30,6 +31,7 @@ use crate::outbound_auth::OutboundAuth;
 pub use call::{CallError, Ended, Fault, Invocation, Report, ToolError, ToolResult};
 pub use content::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink};
 pub use describe::DescribeError;
+pub use extract::{Extracted, ExtractionError, ExtractionLimits, Extractor, ExtractorSandbox};
 pub use imports::{ImportError, Imports};
 pub use limits::Limits;
 
@@ -112,13 +114,13 @@ impl Sandbox {
         describe::describe(self, &component).await
     }
 
-    /// Maps machine code into memory.
-    #[expect(unsafe_code, reason = "machine code cannot be checked; it is never accepted from outside")]
+    /// Starts the engine for extractors. They share the threads of toolkits that compute for long.
+    pub fn for_extractors(&self, limits: ExtractionLimits) -> Result<ExtractorSandbox, EngineError> {
+        ExtractorSandbox::start(self.background.clone(), limits)
+    }
+
     fn map(&self, code: &Path) -> wasmtime::Result<Component> {
-        // SAFETY: the file was written by `compile` of this very engine version, and nobody but the
-        // server's own user can have changed it: it is either fresh, with mode 0600, or open already
-        // and its seal was checked. wasmtime checks version and settings.
-        unsafe { Component::deserialize_file(&self.engine, code) }
+        map(&self.engine, code)
     }
 }
 
@@ -132,4 +134,13 @@ impl Loaded {
     pub async fn call(&self, invocation: Invocation, trail: &Trail) -> Report {
         self.runner.clone().run(invocation, trail).await
     }
+}
+
+/// Maps machine code into memory.
+#[expect(unsafe_code, reason = "machine code cannot be checked; it is never accepted from outside")]
+fn map(engine: &Engine, code: &Path) -> wasmtime::Result<Component> {
+    // SAFETY: the file was written by an engine of this very version and settings, and nobody but the
+    // server's own user can have changed it: it is either fresh, with mode 0600, or open already and
+    // its seal was checked. wasmtime checks version and settings.
+    unsafe { Component::deserialize_file(engine, code) }
 }

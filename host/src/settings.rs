@@ -114,6 +114,23 @@ settings! {
     concurrent_calls_per_user: usize = 64, "KITBAG_CONCURRENT_CALLS_PER_USER";
     /// Calls of one toolkit that run at the same time.
     concurrent_calls_per_toolkit: usize = 128, "KITBAG_CONCURRENT_CALLS_PER_TOOLKIT";
+    /// Largest file that is captured.
+    capture_size: Size = Size::mebibytes(64), "KITBAG_CAPTURE_SIZE";
+    /// How long the fetching of one file may take.
+    capture_time: Span = Span::seconds(300), "KITBAG_CAPTURE_TIME";
+    /// Folder with the extractors `pdf.wasm` and `html.wasm`; by default `extractors` beside this program.
+    extractors: PathBuf = beside_this_program("extractors"), "KITBAG_EXTRACTORS";
+    /// Wall time of the reading of one captured file.
+    extraction_time: Span = Span::seconds(60), "KITBAG_EXTRACTION_TIME";
+    /// Memory of the reading of one captured file.
+    extraction_memory: Size = Size::mebibytes(512), "KITBAG_EXTRACTION_MEMORY";
+    /// Service that turns captured speech into text, in OpenAI's protocol, such as
+    /// `http://127.0.0.1:8080/v1/audio/transcriptions`; by default none.
+    transcription_url: value::ServiceUrl = value::ServiceUrl::default(), "KITBAG_TRANSCRIPTION_URL";
+    /// The service's name for its model.
+    transcription_model: String = "whisper-1".to_owned(), "KITBAG_TRANSCRIPTION_MODEL";
+    /// Key for the service. Other users of the machine can read a flag; they cannot read the variable.
+    transcription_key: value::Secret = value::Secret::default(), "KITBAG_TRANSCRIPTION_KEY";
 }
 
 /// Ten a second: far more than a model asks for, far less than a loop that ran wild.
@@ -209,6 +226,12 @@ impl Settings {
             Url::parse(&format!("http://{bound}")).expect("a socket address is a valid authority")
         })
     }
+}
+
+/// The folder of this name beside the running program.
+fn beside_this_program(folder: &str) -> PathBuf {
+    let program = std::env::current_exe().unwrap_or_default();
+    program.parent().unwrap_or(Path::new("")).join(folder)
 }
 
 /// Reads the environment variable that a setting names.

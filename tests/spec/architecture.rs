@@ -14,11 +14,11 @@ const LAYERS: [&[&str]; 11] = [
     &["app"],
     &["web"],
     &["dispatch"],
-    &["invocations", "toolkits", "user_config"],
+    &["extractors", "invocations", "toolkits", "user_config"],
     &["sandbox"],
     &["capabilities"],
     &["identity", "knowledge", "outbound_auth"],
-    &["egress", "vault"],
+    &["egress", "machine_code", "vault"],
     &["database", "private_file", "redaction", "tasks"],
 ];
 

@@ -16,13 +16,22 @@ use super::repeatable::Repeatable;
 use super::target::Target;
 use crate::redaction::Redactor;
 
-/// How many redirects one request follows.
+/// How many redirects a toolkit's request follows: as many as `fetch` does.
 const MOST: usize = 20;
+/// How many lead to a file: an address that needs more is a loop, or a game.
+const MOST_TO_A_FILE: usize = 10;
 
 /// The redirects of one request.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Redirects {
-    followed: usize,
+    left: usize,
+    too_many: &'static str,
+}
+
+impl Default for Redirects {
+    fn default() -> Self {
+        Self { left: MOST, too_many: "there were twenty before it" }
+    }
 }
 
 /// What a response means for the request.
@@ -35,6 +44,11 @@ pub enum Step {
 }
 
 impl Redirects {
+    /// Begins to follow the redirects to a file.
+    pub(super) fn to_a_file() -> Self {
+        Self { left: MOST_TO_A_FILE, too_many: "there were ten before it" }
+    }
+
     /// Turns `request` into the one that `response` redirects it to, if it does. Where that is another
     /// origin, credentials stay behind, and so does every header that holds one of `secrets`.
     pub fn step<T>(
@@ -58,10 +72,7 @@ impl Redirects {
         if here.is_https() && !there.is_https() {
             return Err(refused("it leads from https to http"));
         }
-        if self.followed == MOST {
-            return Err(refused("there were twenty before it"));
-        }
-        self.followed += 1;
+        self.left = self.left.checked_sub(1).ok_or_else(|| refused(self.too_many))?;
 
         if becomes_get(status, &request.head.method) {
             request.head.method = Method::GET;

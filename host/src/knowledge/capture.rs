@@ -1,48 +1,278 @@
-//! Files by URL.
+//! Capture: a file's URL becomes a kept file, and a kept file becomes text.
+//!
+//! ```text
+//! fetch (or upload) → type from the bytes → keep → extract | decode | transcribe
+//! ```
+//!
+//! Invariants:
+//! - a file is fetched under the public-internet policy, at every redirect again;
+//! - its type is read from its bytes; what its sender says chooses among kinds of text only;
+//! - it is parsed in the sandbox, or not at all: what runs here decodes text and nothing else;
+//! - whatever it is, it costs bounded disk, memory and time, and ends as text, as nothing to index, or
+//!   as a failure with a reason.
 
-use super::document::Artifact;
+mod failure;
+mod fetch;
+mod incoming;
+mod kind;
+mod text;
+mod transcribe;
 
-/// What captures need.
-#[derive(Clone)]
-pub(super) struct CaptureParts;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
-/// A file to capture.
+use bytes::Bytes;
+use futures::Stream;
+use futures::future::BoxFuture;
+use tokio::sync::Semaphore;
+use tracing::warn;
+
+use super::Artifact;
+use super::artifacts::{Artifacts, Hold};
+use crate::egress::Egress;
+pub use failure::{CaptureFailure, FailureKind};
+use incoming::Incoming;
+use kind::{Kind, Label};
+use transcribe::Transcriber;
+pub use transcribe::TranscriptionSettings;
+
+/// The longest text of one file, in bytes; what a file has beyond is left out.
+pub const LONGEST_TEXT: usize = 4 << 20;
+
+/// Folder in the data directory for files that are arriving; emptied at every start.
+const ARRIVING: &str = "captures";
+/// Files that are fetched at the same time.
+const FETCHES: usize = 8;
+/// Files whose bytes are in memory at the same time, to be decoded, extracted or transcribed.
+const IN_MEMORY: usize = 2;
+
+/// What the operator decides about captured files.
 #[derive(Clone, Debug)]
-pub(super) struct CaptureJob {
-    pub(super) user_id: String,
-    /// The document's sequence.
-    pub(super) document: i64,
-    pub(super) file_url: String,
-    pub(super) claimed_type: Option<String>,
-    pub(super) capture_only: bool,
+pub struct CaptureSettings {
+    /// The largest file, in bytes.
+    pub size: u64,
+    /// How long the fetching of one file may take.
+    pub time: Duration,
+    /// The service that turns speech into text, if there is one.
+    pub transcription: Option<TranscriptionSettings>,
 }
 
-/// What was captured.
+/// Turns a file into text, inside the sandbox.
+pub type Extract =
+    Arc<dyn Fn(FileKind, Bytes) -> BoxFuture<'static, Result<Extracted, ExtractError>> + Send + Sync>;
+
+/// The kinds of files that are parsed inside the sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileKind {
+    /// `application/pdf`
+    Pdf,
+    /// `text/html`, as UTF-8.
+    Html,
+}
+
+/// What was read from a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extracted {
+    /// The title that the file gives itself.
+    pub title: Option<String>,
+    /// Its text, of at most [`LONGEST_TEXT`].
+    pub text: String,
+    /// Whether the file holds more text than that.
+    pub truncated: bool,
+}
+
+/// Why a file was not turned into text; says it to a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExtractError {
+    /// For a person.
+    pub reason: String,
+    /// Whether trying again may help.
+    pub kind: FailureKind,
+}
+
+/// What is to be captured.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CaptureJob {
+    /// Where the file is; not needed once it is kept.
+    pub(super) file_url: Option<String>,
+    /// The media type that was claimed for it.
+    pub(super) claimed_type: Option<String>,
+    /// Whether the file is only kept.
+    pub(super) capture_only: bool,
+    /// The file, where it was kept before: by an upload, or by an earlier try.
+    pub(super) kept: Option<Artifact>,
+}
+
+/// A captured file.
 #[derive(Debug)]
 pub(super) struct Captured {
-    pub(super) artifact: Artifact,
+    /// The file; to be held until the document refers to it.
+    pub(super) file: Kept,
+    /// The title that the file gives itself.
     pub(super) title: Option<String>,
-    /// Nothing where nothing was to be read.
+    /// Its text; nothing where there is none to index.
     pub(super) text: Option<String>,
 }
 
-/// Why it was not.
+/// A file in the store that cannot be removed as long as this value lives.
 #[derive(Debug)]
-pub(super) struct CaptureFailure {
-    /// For a person.
-    pub(super) reason: String,
-    pub(super) is_transient: bool,
-    /// The file, where that much went well.
-    pub(super) artifact: Option<Artifact>,
+pub struct Kept {
+    artifact: Artifact,
+    _hold: Option<Hold>,
 }
 
-/// Captures a file.
-pub(super) async fn capture(_parts: &CaptureParts, _job: &CaptureJob) -> Result<Captured, CaptureFailure> {
-    let reason = "this server does not capture files yet".to_owned();
-    Err(CaptureFailure { reason, is_transient: false, artifact: None })
+impl Kept {
+    /// What is kept.
+    pub fn artifact(&self) -> &Artifact {
+        &self.artifact
+    }
 }
 
-/// Reasons for which captures have failed before, and would not fail now.
-pub(super) fn overcome(_parts: &CaptureParts) -> &'static [&'static str] {
-    &[]
+/// Captures files; a clone shares everything.
+#[derive(Clone)]
+pub struct Capture(Arc<Parts>);
+
+struct Parts {
+    egress: Egress,
+    artifacts: Artifacts,
+    arriving: PathBuf,
+    settings: CaptureSettings,
+    extract: Extract,
+    transcriber: Option<Transcriber>,
+    fetches: Semaphore,
+    in_memory: Semaphore,
 }
+
+impl Capture {
+    /// Opens the folders of a data directory, and throws away what earlier runs left unfinished.
+    pub async fn open(
+        data: &Path,
+        egress: Egress,
+        settings: CaptureSettings,
+        extract: Extract,
+    ) -> io::Result<Self> {
+        let arriving = data.join(ARRIVING);
+        match tokio::fs::remove_dir_all(&arriving).await {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => tokio::fs::create_dir_all(&arriving).await?,
+        }
+        let transcriber = settings.transcription.clone().map(|it| Transcriber::new(egress.clone(), it));
+        Ok(Self(Arc::new(Parts {
+            artifacts: Artifacts::open(data).await?,
+            egress,
+            arriving,
+            settings,
+            extract,
+            transcriber,
+            fetches: Semaphore::new(FETCHES),
+            in_memory: Semaphore::new(IN_MEMORY),
+        })))
+    }
+
+    /// The captured files.
+    pub fn artifacts(&self) -> &Artifacts {
+        &self.0.artifacts
+    }
+
+    /// Whether what failed for want of a transcriber may be tried again.
+    pub(super) fn can_transcribe(&self) -> bool {
+        self.0.transcriber.is_some()
+    }
+
+    /// Keeps a file that somebody uploads, under the same bounds as one that is fetched. `name` and
+    /// `claimed_type` are what the sender says about it.
+    pub async fn keep<E: std::fmt::Display>(
+        &self,
+        upload: impl Stream<Item = Result<Bytes, E>>,
+        claimed_type: Option<&str>,
+        name: Option<&str>,
+    ) -> Result<Kept, CaptureFailure> {
+        let receiving = incoming::receive(&self.0.arriving, upload, self.0.settings.size);
+        let late = || failure::too_slow(self.0.settings.time);
+        let file = tokio::time::timeout(self.0.settings.time, receiving).await.map_err(|_| late())??;
+        self.store(file, &Label { media_type: claimed_type, name }).await
+    }
+
+    /// Does a job: fetches the file unless it is kept already, and reads its text.
+    pub(super) async fn capture(&self, job: &CaptureJob) -> Result<Captured, CaptureFailure> {
+        let file = match &job.kept {
+            Some(artifact) => Kept { artifact: artifact.clone(), _hold: None },
+            None => self.fetch(job).await?,
+        };
+        if job.capture_only {
+            return Ok(Captured { file, title: None, text: None });
+        }
+        match self.read(&file.artifact, job).await {
+            Ok(None) => Ok(Captured { file, title: None, text: None }),
+            Ok(Some(read)) => {
+                let text = text::noting_the_cut(read.text, read.truncated);
+                let title = read.title.map(|title| text::line(&title)).filter(|title| !title.is_empty());
+                Ok(Captured { file, title, text: Some(text).filter(|text| !text.trim().is_empty()) })
+            }
+            Err(failure) => Err(CaptureFailure { file: Some(file), ..failure }),
+        }
+    }
+
+    async fn fetch(&self, job: &CaptureJob) -> Result<Kept, CaptureFailure> {
+        let Parts { egress, arriving, settings, fetches, .. } = &*self.0;
+        let url = job.file_url.as_deref().ok_or_else(|| failure::permanent("there is no file to capture"))?;
+        let _slot = fetches.acquire().await.expect("the semaphore is never closed");
+        let fetched = fetch::fetch(egress, url, arriving, settings).await?;
+        // The sender's own word is nearer to the file than that of whoever ingested it.
+        let claimed = fetched.media_type.as_deref().filter(|it| kind::is_telling(it));
+        let label = Label { media_type: claimed.or(job.claimed_type.as_deref()), name: Some(&fetched.name) };
+        self.store(fetched.file, &label).await
+    }
+
+    async fn store(&self, file: Incoming, label: &Label<'_>) -> Result<Kept, CaptureFailure> {
+        let media_type = kind::media_type(&file.head, label);
+        let hold = self.0.artifacts.put_file(&file.digest, &file.path).await;
+        let hold = hold.map_err(|error| {
+            warn!(%error, "could not keep a captured file");
+            failure::transient("the file could not be kept: storage failed")
+        })?;
+        let artifact = Artifact { digest: file.digest, size: file.size, media_type };
+        Ok(Kept { artifact, _hold: Some(hold) })
+    }
+
+    /// Reads the text of a kept file; nothing where its type has none.
+    async fn read(&self, file: &Artifact, job: &CaptureJob) -> Result<Option<Extracted>, CaptureFailure> {
+        let kind = Kind::of(&file.media_type, job.claimed_type.as_deref());
+        let longest = match kind {
+            Kind::Other => return Ok(None),
+            Kind::Audio if self.0.transcriber.is_none() => return Err(failure::no_transcriber()),
+            // One byte more than fits, so that a longer file is seen to be longer.
+            Kind::Text => LONGEST_TEXT as u64 + 1,
+            Kind::Audio | Kind::Parsed(_) => u64::MAX,
+        };
+        let _slot = self.0.in_memory.acquire().await.expect("the semaphore is never closed");
+        let bytes = self.0.artifacts.read(&file.digest, longest).await.map_err(|error| {
+            warn!(%error, digest = file.digest, "could not read a captured file");
+            failure::transient("the kept file could not be read: storage failed")
+        })?;
+        match (kind, &self.0.transcriber) {
+            (Kind::Parsed(FileKind::Html), _) => {
+                self.extract(FileKind::Html, text::html_as_utf8(bytes)).await
+            }
+            (Kind::Parsed(kind), _) => self.extract(kind, bytes).await,
+            (Kind::Audio, Some(transcriber)) => {
+                transcriber.transcribe(&file.media_type, bytes).await.map(Some)
+            }
+            _ => Ok(Some(text::read(&bytes))),
+        }
+    }
+
+    async fn extract(&self, kind: FileKind, bytes: Bytes) -> Result<Option<Extracted>, CaptureFailure> {
+        let extracted = (self.0.extract)(kind, bytes).await;
+        extracted.map(Some).map_err(|ExtractError { reason, kind }| CaptureFailure {
+            reason,
+            kind,
+            file: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,9 +6,9 @@ mod validation;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 
-pub(super) use validation::{MAX_TEXT, one_line, validate};
+pub(super) use validation::{validate, validate_upload};
 
-use super::document::NewFeed;
+use super::document::{Artifact, NewFeed};
 
 /// A document that keeps every rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub(super) struct ValidDocument {
     pub(super) author: Option<String>,
     /// Normalised.
     pub(super) file_url: Option<String>,
+    /// A file that is here already.
+    pub(super) upload: Option<Artifact>,
     pub(super) claimed_type: Option<String>,
     pub(super) capture_only: bool,
     pub(super) feed: Option<NewFeed>,
@@ -28,6 +30,22 @@ pub(super) struct ValidDocument {
     pub(super) identity: String,
     /// Of title and text.
     pub(super) digest: [u8; 32],
+}
+
+impl ValidDocument {
+    /// The same with a file that came with it, which is what it is known by if it has no URL.
+    pub(super) fn with_upload(self, file: Artifact) -> Self {
+        let identity = match self.url {
+            Some(_) => self.identity,
+            None => format!("sha256 {}", file.digest),
+        };
+        Self { identity, upload: Some(file), ..self }
+    }
+
+    /// Whether there is something to capture.
+    pub(super) fn has_file(&self) -> bool {
+        self.file_url.is_some() || self.upload.is_some()
+    }
 }
 
 /// A batch in which no document stands twice.

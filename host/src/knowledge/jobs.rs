@@ -23,7 +23,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::error;
 
-use super::capture::{self, CaptureParts};
+use super::capture::Capture;
 use super::embedding::Embedder;
 use super::passages::Splitter;
 use super::store::{Kind, Store, now};
@@ -64,13 +64,15 @@ impl Jobs {
     pub(super) async fn start(
         store: Store,
         embedder: Option<Embedder>,
-        capture: CaptureParts,
+        capture: Capture,
         limits: JobLimits,
     ) -> sqlx::Result<Self> {
         store.take_up().await?;
-        for reason in capture::overcome(&capture) {
-            store.capture_again(reason).await?;
+        if capture.can_transcribe() {
+            store.capture_again(capturing::TRANSCRIBER).await?;
         }
+        // Whether one is installed now, its first file tells.
+        store.capture_again(capturing::EXTRACTOR).await?;
         if embedder.is_none() {
             store.do_without_model().await?;
         }
@@ -85,8 +87,8 @@ impl Jobs {
         let after_index = embedder.as_ref().map(|_| Kind::Embed);
         let mut tasks = vec![
             spawn(Box::pin(capturing::run(context.clone(), move |job| {
-                let parts = capture.clone();
-                async move { capture::capture(&parts, &job).await }
+                let capture = capture.clone();
+                async move { capture.capture(&job).await }
             }))),
             spawn(Box::pin(indexing::run(context.clone(), splitter, after_index))),
         ];

@@ -2,6 +2,7 @@
 //!
 //! Invariant: every statement names the user. Only what finds out whose jobs are next looks at all.
 
+mod artifacts;
 mod chunks;
 mod documents;
 mod feeds;
@@ -17,7 +18,7 @@ use sqlx::{Sqlite, Transaction};
 use super::document::StateName;
 use crate::database::Database;
 pub(super) use chunks::{NewChunk, Unembedded};
-pub(super) use jobs::{Job, Kind, Subject};
+pub(super) use jobs::{Failed, Job, Kind, Subject};
 
 /// All documents, feeds, chunks and jobs.
 #[derive(Clone)]
@@ -48,6 +49,11 @@ impl StateName {
             Self::Failed => "failed",
         }
     }
+}
+
+/// A count as the tables keep it.
+fn as_i64(count: impl TryInto<i64>) -> i64 {
+    count.try_into().unwrap_or(i64::MAX)
 }
 
 /// A list as a statement takes it, for `json_each`.

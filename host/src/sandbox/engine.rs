@@ -1,4 +1,4 @@
-//! The wasmtime engine: how code is compiled, how instances get their memory, what interrupts them.
+//! The wasmtime engines: how code is compiled, how instances get their memory, what interrupts them.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::thread;
@@ -26,9 +26,31 @@ const CORE_INSTANCES: u32 = 24;
 const MEMORIES: u32 = 2;
 const TABLES: u32 = 12;
 
-/// Makes the engine and starts its clock.
+/// What an extractor's functions may take of the stack: parsers of nested things nest.
+const EXTRACTOR_STACK: usize = 4 << 20;
+/// What the host's own functions may take of the same stack.
+const HOST_STACK: usize = 2 << 20;
+
+/// Makes the engine for toolkits and starts its clock.
 pub(super) fn start(limits: &Limits) -> wasmtime::Result<Engine> {
-    let engine = Engine::new(&config(limits))?;
+    let mut config = common();
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits)));
+    start_clocked(&config)
+}
+
+/// Makes the engine for extractors and starts its clock. Instances are few and large: each gets its
+/// memory when it begins, where a pool would hold the largest that there may be for each.
+pub(super) fn start_for_extractors() -> wasmtime::Result<Engine> {
+    let mut config = common();
+    config
+        .allocation_strategy(InstanceAllocationStrategy::OnDemand)
+        .max_wasm_stack(EXTRACTOR_STACK)
+        .async_stack_size(EXTRACTOR_STACK + HOST_STACK);
+    start_clocked(&config)
+}
+
+fn start_clocked(config: &Config) -> wasmtime::Result<Engine> {
+    let engine = Engine::new(config)?;
     let weak = engine.weak();
     thread::Builder::new().name("sandbox-clock".to_owned()).spawn(move || {
         while let Some(engine) = weak.upgrade() {
@@ -47,14 +69,13 @@ pub(super) fn code_version(engine: &Engine) -> String {
     format!("{:016x}", hasher.finish())
 }
 
-fn config(limits: &Limits) -> Config {
+fn common() -> Config {
     let mut config = Config::new();
     config
         .wasm_component_model(true)
         .epoch_interruption(true)
         .memory_init_cow(true)
-        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(32))
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits)));
+        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(32));
     config
 }
 

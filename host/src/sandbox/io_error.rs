@@ -8,8 +8,6 @@ use wasmtime_wasi::WasiView;
 use wasmtime_wasi::p2::IoError;
 use wasmtime_wasi::p2::bindings::io::error;
 
-use super::state::State;
-
 /// Borrows an instance's resources, errors among them.
 struct Errors<'a>(&'a mut ResourceTable);
 
@@ -27,12 +25,12 @@ impl error::HostError for Errors<'_> {
 }
 
 /// Links the interface.
-pub(super) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn add_to_linker<T: WasiView>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
     struct HasErrors;
     impl HasData for HasErrors {
         type Data<'a> = Errors<'a>;
     }
-    error::add_to_linker::<State, HasErrors>(linker, |state| Errors(state.ctx().table))
+    error::add_to_linker::<T, HasErrors>(linker, |state| Errors(state.ctx().table))
 }
 
 #[cfg(test)]

@@ -40,7 +40,12 @@ pub(super) struct Meter {
 
 impl Meter {
     pub(super) fn new(limits: &Limits) -> Self {
-        Self { memory_left: limits.memory, table_elements: limits.table_elements, refused: None }
+        Self::of(limits.memory, limits.table_elements)
+    }
+
+    /// Bounds memory, in bytes, and the elements of each table.
+    pub(super) fn of(memory: usize, table_elements: usize) -> Self {
+        Self { memory_left: memory, table_elements, refused: None }
     }
 
     /// Names the limit that the guest ran into, if any.

@@ -52,39 +52,45 @@ pub(super) fn trapping(engine: &Engine, component: &Component) -> wasmtime::Resu
 }
 
 /// Links what reaches nothing: the log, the progress, and what plain language runtimes need.
-///
-/// Invariant: `wasi:sockets` is never linked.
 fn harmless(engine: &Engine) -> wasmtime::Result<Linker<State>> {
-    struct HasIo;
-    impl HasData for HasIo {
-        type Data<'a> = &'a mut ResourceTable;
-    }
-
     let mut linker = Linker::new(engine);
     let l = &mut linker;
     log::add_to_linker(l, |state: &mut State| &mut state.log)?;
     progress::add_to_linker(l, |state: &mut State| &mut state.progress)?;
     fetch::add_types_to_linker(l, |state: &mut State| state.fetch.view(&mut state.table))?;
+    language_runtime(l)?;
+    Ok(linker)
+}
+
+/// Links what plain language runtimes need. How little that reaches is up to the WASI context, which
+/// is empty.
+///
+/// Invariant: `wasi:sockets` is never linked.
+pub(super) fn language_runtime<T: WasiView>(l: &mut Linker<T>) -> wasmtime::Result<()> {
+    struct HasIo;
+    impl HasData for HasIo {
+        type Data<'a> = &'a mut ResourceTable;
+    }
 
     io_error::add_to_linker(l)?;
-    io::poll::add_to_linker::<State, HasIo>(l, |state| state.ctx().table)?;
-    io::streams::add_to_linker::<State, HasIo>(l, |state| state.ctx().table)?;
-    clocks::wall_clock::add_to_linker::<State, WasiClocks>(l, State::clocks)?;
-    clocks::monotonic_clock::add_to_linker::<State, WasiClocks>(l, State::clocks)?;
-    random::random::add_to_linker::<State, WasiRandom>(l, State::random)?;
-    random::insecure::add_to_linker::<State, WasiRandom>(l, State::random)?;
-    random::insecure_seed::add_to_linker::<State, WasiRandom>(l, State::random)?;
-    cli::environment::add_to_linker::<State, WasiCli>(l, State::cli)?;
-    cli::exit::add_to_linker::<State, WasiCli>(l, State::cli)?;
-    cli::stdin::add_to_linker::<State, WasiCli>(l, State::cli)?;
-    cli::stdout::add_to_linker::<State, WasiCli>(l, State::cli)?;
-    cli::stderr::add_to_linker::<State, WasiCli>(l, State::cli)?;
-    cli::terminal_input::add_to_linker::<State, WasiCli>(l, State::cli)?;
-    cli::terminal_output::add_to_linker::<State, WasiCli>(l, State::cli)?;
-    cli::terminal_stdin::add_to_linker::<State, WasiCli>(l, State::cli)?;
-    cli::terminal_stdout::add_to_linker::<State, WasiCli>(l, State::cli)?;
-    cli::terminal_stderr::add_to_linker::<State, WasiCli>(l, State::cli)?;
-    filesystem::types::add_to_linker::<State, WasiFilesystem>(l, State::filesystem)?;
-    filesystem::preopens::add_to_linker::<State, WasiFilesystem>(l, State::filesystem)?;
-    Ok(linker)
+    io::poll::add_to_linker::<T, HasIo>(l, |state| state.ctx().table)?;
+    io::streams::add_to_linker::<T, HasIo>(l, |state| state.ctx().table)?;
+    clocks::wall_clock::add_to_linker::<T, WasiClocks>(l, T::clocks)?;
+    clocks::monotonic_clock::add_to_linker::<T, WasiClocks>(l, T::clocks)?;
+    random::random::add_to_linker::<T, WasiRandom>(l, T::random)?;
+    random::insecure::add_to_linker::<T, WasiRandom>(l, T::random)?;
+    random::insecure_seed::add_to_linker::<T, WasiRandom>(l, T::random)?;
+    cli::environment::add_to_linker::<T, WasiCli>(l, T::cli)?;
+    cli::exit::add_to_linker::<T, WasiCli>(l, T::cli)?;
+    cli::stdin::add_to_linker::<T, WasiCli>(l, T::cli)?;
+    cli::stdout::add_to_linker::<T, WasiCli>(l, T::cli)?;
+    cli::stderr::add_to_linker::<T, WasiCli>(l, T::cli)?;
+    cli::terminal_input::add_to_linker::<T, WasiCli>(l, T::cli)?;
+    cli::terminal_output::add_to_linker::<T, WasiCli>(l, T::cli)?;
+    cli::terminal_stdin::add_to_linker::<T, WasiCli>(l, T::cli)?;
+    cli::terminal_stdout::add_to_linker::<T, WasiCli>(l, T::cli)?;
+    cli::terminal_stderr::add_to_linker::<T, WasiCli>(l, T::cli)?;
+    filesystem::types::add_to_linker::<T, WasiFilesystem>(l, T::filesystem)?;
+    filesystem::preopens::add_to_linker::<T, WasiFilesystem>(l, T::filesystem)?;
+    Ok(())
 }

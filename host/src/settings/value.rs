@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, de};
 use url::Url;
 
@@ -116,6 +117,49 @@ impl FromStr for BaseUrl {
     }
 }
 
+/// The URL of a service that the operator runs or rents; there may be none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServiceUrl(Option<Url>);
+
+impl ServiceUrl {
+    /// The URL, if there is one.
+    pub fn get(&self) -> Option<&Url> {
+        self.0.as_ref()
+    }
+}
+
+impl FromStr for ServiceUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match Url::parse(text) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") && url.username().is_empty() => {
+                Ok(Self(Some(url)))
+            }
+            _ => Err("the URL of a service is such as http://127.0.0.1:8080/v1/…, without a user".to_owned()),
+        }
+    }
+}
+
+/// A value that does not print; there may be none.
+#[derive(Clone, Debug, Default)]
+pub struct Secret(Option<SecretString>);
+
+impl Secret {
+    /// The value, if there is one.
+    pub fn get(&self) -> Option<&SecretString> {
+        self.0.as_ref()
+    }
+}
+
+impl FromStr for Secret {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self((!text.is_empty()).then(|| text.into())))
+    }
+}
+
 /// Where the vault's master key is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MasterKey {
@@ -215,4 +259,4 @@ macro_rules! deserialize_from_str {
     )+};
 }
 
-deserialize_from_str!(Span, Size, Issuer, BaseUrl);
+deserialize_from_str!(Span, Size, Issuer, BaseUrl, ServiceUrl, Secret);

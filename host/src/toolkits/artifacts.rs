@@ -9,12 +9,9 @@
 //! Invariant: nothing is handed out of these folders that is not what was put there. A component is
 //! checked against its name, machine code against its seal.
 
-mod seal;
-
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,13 +24,11 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 use tracing::warn;
 
-use self::seal::Seal;
 use super::ToolkitError;
+use crate::machine_code::{MachineCode, SealedCode, remove_all_but};
 
 /// How long an upload may stand still.
 const STALLED: Duration = Duration::from_secs(30);
-/// A SHA-256 in hexadecimal.
-const DIGEST_DIGITS: usize = 64;
 
 /// The folders of a data directory that hold toolkits.
 #[derive(Clone, Debug)]
@@ -43,8 +38,7 @@ pub(super) struct Artifacts(Arc<Folders>);
 struct Folders {
     uploads: PathBuf,
     components: PathBuf,
-    code: PathBuf,
-    seal: Seal,
+    code: MachineCode,
 }
 
 /// A component that has arrived whole. Its file goes away unless it is kept.
@@ -54,37 +48,22 @@ pub(super) struct Upload {
     size: u64,
 }
 
-/// Machine code whose seal was checked: this very file, whatever stands under its name by now.
-pub(super) struct SealedCode(File);
-
-impl SealedCode {
-    /// Where the file can be opened for as long as this value lives.
-    pub(super) fn path(&self) -> PathBuf {
-        const DESCRIPTORS: &str = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
-
-        Path::new(DESCRIPTORS).join(self.0.as_raw_fd().to_string())
-    }
-}
-
 impl Artifacts {
     /// Makes the folders, and throws away what earlier runs left unfinished.
     pub(super) async fn open(directory: &Path, code_version: &str) -> io::Result<Self> {
-        let directory = directory.to_owned();
-        let code = directory.join("code").join(code_version);
+        let (directory, code_version) = (directory.to_owned(), code_version.to_owned());
         tokio::task::spawn_blocking(move || {
             let folders = Folders {
                 uploads: directory.join("uploads"),
                 components: directory.join("components"),
-                code,
-                seal: Seal::open(&directory)?,
+                code: MachineCode::open(&directory, "code", &code_version)?,
             };
             if folders.uploads.exists() {
                 fs::remove_dir_all(&folders.uploads)?;
             }
-            for folder in [&folders.uploads, &folders.components, &folders.code] {
+            for folder in [&folders.uploads, &folders.components] {
                 fs::create_dir_all(folder)?;
             }
-            remove_siblings(&folders.code)?;
             Ok(Self(Arc::new(folders)))
         })
         .await
@@ -108,9 +87,7 @@ impl Artifacts {
 
     /// Opens the machine code, once its seal was checked. Reads all of it.
     pub(super) fn sealed_code(&self, digest: &str) -> io::Result<SealedCode> {
-        let mut file = File::open(self.code(digest))?;
-        self.0.seal.check(digest, &mut file)?;
-        Ok(SealedCode(file))
+        self.0.code.sealed(digest)
     }
 
     /// Streams an upload to disk and hashes it on the way.
@@ -143,16 +120,13 @@ impl Artifacts {
     }
 
     /// Gives an upload and its machine code their final names, durably.
-    pub(super) async fn keep(&self, upload: Upload, mut code: NamedTempFile) -> io::Result<()> {
+    pub(super) async fn keep(&self, upload: Upload, code: NamedTempFile) -> io::Result<()> {
         let artifacts = self.clone();
         tokio::task::spawn_blocking(move || {
             let Upload { file, digest, .. } = upload;
-            artifacts.0.seal.append(&digest, code.as_file_mut())?;
-            let (component, code_path) = (artifacts.component(&digest), artifacts.code(&digest));
-            file.persist(&component)?;
-            code.persist(&code_path)?;
-            sync_folder_of(&component)?;
-            sync_folder_of(&code_path)
+            file.persist(artifacts.component(&digest))?;
+            File::open(&artifacts.0.components)?.sync_all()?;
+            artifacts.0.code.adopt(&digest, code)
         })
         .await
         .map_err(io::Error::other)?
@@ -160,19 +134,16 @@ impl Artifacts {
 
     /// Writes machine code under its final name.
     pub(super) fn keep_code(&self, digest: &str, code: &[u8]) -> io::Result<()> {
-        let mut file = write_code(self.uploads(), code)?;
-        self.0.seal.append(digest, file.as_file_mut())?;
-        file.persist(self.code(digest))?;
-        Ok(())
+        self.0.code.keep(digest, code)
     }
 
     /// Removes the files of components that nothing refers to any more. What cannot be removed is
     /// left for the next time.
     pub(super) async fn sweep(&self, kept: &HashSet<String>) {
-        let folders = [self.0.components.clone(), self.0.code.clone()];
-        let kept = kept.clone();
+        let (artifacts, kept) = (self.clone(), kept.clone());
         let swept = tokio::task::spawn_blocking(move || {
-            folders.iter().try_for_each(|folder| remove_all_but(folder, &kept))
+            remove_all_but(&artifacts.0.components, &kept)?;
+            artifacts.0.code.retain(&kept)
         });
         if let Ok(Err(error)) = swept.await {
             warn!(%error, "could not remove the files of removed toolkits");
@@ -181,10 +152,6 @@ impl Artifacts {
 
     fn component(&self, digest: &str) -> PathBuf {
         self.0.components.join(format!("{digest}.wasm"))
-    }
-
-    fn code(&self, digest: &str) -> PathBuf {
-        self.0.code.join(format!("{digest}.cwasm"))
     }
 }
 
@@ -207,53 +174,4 @@ pub(super) fn write_code(folder: &Path, code: &[u8]) -> io::Result<NamedTempFile
     let mut file = NamedTempFile::new_in(folder)?;
     file.write_all(code)?;
     Ok(file)
-}
-
-/// A rename is durable once the folder is.
-fn sync_folder_of(path: &Path) -> io::Result<()> {
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
-}
-
-/// Machine code of other engine versions is of no use to this one.
-fn remove_siblings(folder: &Path) -> io::Result<()> {
-    let Some(parent) = folder.parent() else { return Ok(()) };
-    for entry in fs::read_dir(parent)? {
-        let path = entry?.path();
-        if path != folder && path.is_dir() {
-            fs::remove_dir_all(&path)?;
-        }
-    }
-    Ok(())
-}
-
-fn remove_all_but(folder: &Path, kept: &HashSet<String>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        let digest = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let is_ours = digest.len() == DIGEST_DIGITS && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if is_ours && !kept.contains(digest) {
-            fs::remove_file(&path)?;
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn what_is_mapped_is_the_file_that_was_checked_whatever_took_its_name_since() {
-        let data = tempfile::tempdir().expect("a scratch directory");
-        let artifacts = Artifacts::open(data.path(), "engine").await.expect("folders");
-        artifacts.keep_code("digest", b"good code").expect("it can be kept");
-
-        let checked = artifacts.sealed_code("digest").expect("it is sealed");
-        let mut other = write_code(artifacts.uploads(), b"evil code").expect("a file");
-        other.write_all(&[0; 32]).expect("a file");
-        other.persist(artifacts.code("digest")).expect("the name is free to take");
-
-        assert!(fs::read(checked.path()).expect("it is open").starts_with(b"good code"));
-        assert!(artifacts.sealed_code("digest").is_err());
-    }
 }

@@ -102,7 +102,7 @@ fn what_is_too_long_is_refused_and_what_just_fits_is_not() {
     };
     for (fits, too_long, path) in [
         (note(&long(1000), "a"), note(&long(1001), "a"), "title"),
-        (note("A", &"a".repeat(MAX_TEXT)), note("A", &"a".repeat(MAX_TEXT + 1)), "text"),
+        (note("A", &"a".repeat(4 << 20)), note("A", &"a".repeat((4 << 20) + 1)), "text"),
         (file("A", &url(2048)), file("A", &url(2049)), "fileUrl"),
         (with_feed(long(500), long(500), long(100)), with_feed(long(501), long(500), long(100)), "feed.key"),
         (with_feed(long(500), long(500), long(100)), with_feed(long(500), long(501), long(100)), "feed.name"),

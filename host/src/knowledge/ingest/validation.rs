@@ -12,7 +12,7 @@ const MAX_DOCUMENTS: usize = 1000;
 /// Text of a batch, in bytes.
 const MAX_BATCH: usize = 32 << 20;
 /// Text of a document, in bytes.
-pub(in crate::knowledge) const MAX_TEXT: usize = 4 << 20;
+const MAX_TEXT: usize = 4 << 20;
 /// A URL, in bytes, as it was given and as it is kept.
 const MAX_URL: usize = 2048;
 /// In characters, as are the next ones.
@@ -41,17 +41,37 @@ pub(in crate::knowledge) fn validate(documents: Vec<NewDocument>) -> Result<Vec<
         return Err(problems);
     }
     let check = |(index, document)| {
-        Checked { path: format!("documents[{index}]"), problems: &mut problems }.document(document)
+        let path = format!("documents[{index}].");
+        Checked { path, problems: &mut problems, file: FileBy::Url }.document(document)
     };
     let valid = documents.into_iter().enumerate().map(check).collect();
     if problems.0.is_empty() { Ok(valid) } else { Err(problems) }
 }
 
+/// Checks one document whose file comes with it; its problems have the paths of its fields alone.
+pub(in crate::knowledge) fn validate_upload(document: NewDocument) -> Result<ValidDocument, Problems> {
+    let mut problems = Problems::default();
+    let valid =
+        Checked { path: String::new(), problems: &mut problems, file: FileBy::Upload }.document(document);
+    if problems.0.is_empty() { Ok(valid) } else { Err(problems) }
+}
+
+/// How the file of a document comes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FileBy {
+    /// By its URL, if there is one.
+    Url,
+    /// With the document.
+    Upload,
+}
+
 /// One document that is looked at. Where a field breaks a rule, something harmless takes its place, and
 /// the others are looked at all the same.
 struct Checked<'a> {
+    /// What stands before the name of a field.
     path: String,
     problems: &'a mut Problems,
+    file: FileBy,
 }
 
 impl Checked<'_> {
@@ -59,7 +79,8 @@ impl Checked<'_> {
         let title = self.required("title", &it.title, MAX_TITLE);
         let url = it.url.and_then(|url| self.url("url", &url));
         let author = it.author.and_then(|author| self.optional("author", &author, MAX_AUTHOR));
-        let has_file = it.file_url.is_some() || it.audio_url.is_some();
+        let is_upload = self.file == FileBy::Upload;
+        let has_file = is_upload || it.file_url.is_some() || it.audio_url.is_some();
         let claimed_type = self.claimed_type(it.mime_type, it.audio_url.is_some(), has_file);
         let file_url = self.file_url(it.file_url, it.audio_url);
         if it.capture_only && !has_file {
@@ -75,6 +96,7 @@ impl Checked<'_> {
             url,
             author,
             file_url,
+            upload: None,
             claimed_type,
             capture_only: it.capture_only,
             feed,
@@ -98,6 +120,11 @@ impl Checked<'_> {
     }
 
     fn file_url(&mut self, file_url: Option<String>, audio_url: Option<String>) -> Option<String> {
+        for (field, url) in [("fileUrl", &file_url), ("audioUrl", &audio_url)] {
+            if self.file == FileBy::Upload && url.is_some() {
+                self.add(field, "must not stand beside an uploaded file: a document has one file");
+            }
+        }
         match (file_url, audio_url) {
             (Some(_), Some(_)) => {
                 self.add("audioUrl", "must not stand beside fileUrl: a document has one file");
@@ -177,13 +204,13 @@ impl Checked<'_> {
     }
 
     fn add(&mut self, field: &str, message: impl Into<String>) {
-        self.problems.add(format!("{}.{field}", self.path), message);
+        self.problems.add(format!("{}{field}", self.path), message);
     }
 }
 
 /// Words with one space between them: line breaks in a title are how its page was laid out, and no
 /// control character has a meaning there.
-pub(in crate::knowledge) fn one_line(text: &str) -> String {
+fn one_line(text: &str) -> String {
     let is_gap = |letter: char| letter.is_whitespace() || letter.is_control();
     text.split(is_gap).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }

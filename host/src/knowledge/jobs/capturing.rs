@@ -10,9 +10,8 @@ use tracing::{error, info, warn};
 
 use super::Context;
 use super::retry::{Failure, Verdict};
-use crate::knowledge::capture::{CaptureFailure, CaptureJob, Captured};
-use crate::knowledge::ingest::{MAX_TEXT, one_line};
-use crate::knowledge::store::{Job, Kind, Subject, now};
+use crate::knowledge::capture::{CaptureFailure, CaptureJob, Captured, FailureKind, Kept};
+use crate::knowledge::store::{Failed, Job, Kind, Subject, now};
 use crate::tasks::Interrupted;
 
 /// Files that are captured at the same time.
@@ -21,6 +20,10 @@ const AT_ONCE: usize = 4;
 const AT_ONCE_OF_USER: usize = 2;
 /// How long one may take: an hour of speech has to be transcribed in it.
 const LONGEST: Duration = Duration::from_mins(30);
+/// What a server may lack, as documents name it that failed for want of it.
+pub(super) const TRANSCRIBER: &str = "transcriber";
+pub(super) const EXTRACTOR: &str = "extractor";
+
 /// How long others keep from a job that was begun: longer than it may take.
 const LEASE: Duration = Duration::from_mins(31);
 
@@ -122,32 +125,30 @@ where
     F: Future<Output = Result<Captured, CaptureFailure>> + Send + 'static,
 {
     let Some(subject) = context.store.subject(&job).await? else { return Ok(()) };
-    // An update that came in between has made the job due again.
-    let Some(file_url) = subject.file_url.clone().filter(|_| subject.revision == job.revision) else {
+    if subject.revision != job.revision {
+        // An update that came in between has made the job due again.
         return Ok(());
-    };
+    }
     if job.tries >= context.limits.tries {
         let reason = "the server stopped each time it read the file";
-        context.store.give_up(Kind::Capture, &job, reason, None).await?;
-        context.wakes.index.notify_one();
-        return Ok(());
+        return give_up(&context, &job, Failed { reason, ..Failed::default() }).await;
     }
     job.tries += 1;
     let wanted = CaptureJob {
-        user_id: job.user_id.clone(),
-        document: job.document,
-        file_url,
+        file_url: subject.file_url.clone(),
         claimed_type: subject.claimed_type.clone(),
         capture_only: subject.capture_only,
+        kept: subject.artifact.clone(),
     };
     // In a task of its own: a fault in what reads files fails one document and no more.
     let captured = match timeout(LONGEST, OwnTask(tokio::spawn(capture(wanted))).ended()).await {
         Ok(Ok(captured)) => captured,
         Ok(Err(cause)) => {
             error!(document = job.document, %cause, "a capture did not come to its end");
-            Err(failure("the file could not be read: this is a fault of the server", false))
+            let reason = "the file could not be read: this is a fault of the server";
+            Err(failure(reason, FailureKind::Permanent))
         }
-        Err(_elapsed) => Err(failure("reading the file took too long", true)),
+        Err(_elapsed) => Err(failure("reading the file took too long", FailureKind::Transient)),
     };
     match captured {
         Ok(captured) => keep(&context, &job, &subject, captured).await,
@@ -156,12 +157,14 @@ where
 }
 
 async fn keep(context: &Context, job: &Job, subject: &Subject, captured: Captured) -> sqlx::Result<()> {
-    let Captured { artifact, title, text } = captured;
+    // Holds the file until the document refers to it.
+    let Captured { file, title, text } = captured;
+    let artifact = file.artifact();
     // Whoever gave the URL as title had none to give.
     let has_title = ![&subject.url, &subject.file_url].contains(&&Some(subject.title.clone()));
-    let title = title.map(|title| one_line(&title)).filter(|title| !title.is_empty() && !has_title);
-    let text = text.map(bounded);
-    let kept = context.store.keep_captured(job, &artifact, title.as_deref(), text.as_deref()).await?;
+    let title = title.filter(|_| !has_title);
+    let text = text.map(|text| text.replace('\0', ""));
+    let kept = context.store.keep_captured(job, artifact, title.as_deref(), text.as_deref()).await?;
     if kept {
         info!(
             document = job.document,
@@ -175,31 +178,35 @@ async fn keep(context: &Context, job: &Job, subject: &Subject, captured: Capture
 }
 
 async fn settle(context: &Context, job: &Job, failure: CaptureFailure) -> sqlx::Result<()> {
-    let CaptureFailure { reason, is_transient, artifact } = failure;
+    let CaptureFailure { reason, kind, file } = failure;
+    let is_transient = kind == FailureKind::Transient;
     let verdict = context.limits.judge(job.tries, &Failure { reason: reason.clone(), is_transient });
     warn!(document = job.document, tries = job.tries, reason, ?verdict, "a file was not captured");
+    let lacking = match kind {
+        FailureKind::Transient | FailureKind::Permanent => None,
+        FailureKind::NoTranscriber => Some(TRANSCRIBER),
+        FailureKind::NoExtractor => Some(EXTRACTOR),
+    };
     match verdict {
         Verdict::Again(pause) => {
             let run_at = now().saturating_add(millis(pause));
             context.store.put_off(Kind::Capture, &[(job.clone(), job.tries)], run_at).await
         }
         Verdict::GiveUp => {
-            context.store.give_up(Kind::Capture, job, &reason, artifact.as_ref()).await?;
-            context.wakes.index.notify_one();
-            Ok(())
+            let artifact = file.as_ref().map(Kept::artifact);
+            give_up(context, job, Failed { reason: &reason, lacking, artifact }).await
         }
     }
 }
 
-/// Text as it is kept: no longer than what is given may be, and without the byte that no text has.
-fn bounded(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(MAX_TEXT));
-    text.retain(|letter| letter != '\0');
-    text
+async fn give_up(context: &Context, job: &Job, failed: Failed<'_>) -> sqlx::Result<()> {
+    context.store.give_up(Kind::Capture, job, failed).await?;
+    context.wakes.index.notify_one();
+    Ok(())
 }
 
-fn failure(reason: &str, is_transient: bool) -> CaptureFailure {
-    CaptureFailure { reason: reason.to_owned(), is_transient, artifact: None }
+fn failure(reason: &str, kind: FailureKind) -> CaptureFailure {
+    CaptureFailure { reason: reason.to_owned(), kind, file: None }
 }
 
 fn millis(duration: Duration) -> i64 {

@@ -10,7 +10,7 @@ use super::Context;
 use super::retry::{Failure, Verdict};
 use crate::knowledge::embedding::{EmbedError, Embedder};
 use crate::knowledge::passages::embedded;
-use crate::knowledge::store::{Job, Kind, Unembedded, now};
+use crate::knowledge::store::{Failed, Job, Kind, Unembedded, now};
 
 /// Texts that are embedded together.
 const BATCH: usize = 64;
@@ -137,7 +137,8 @@ async fn settle(context: &Context, jobs: Vec<Job>, failure: &Failure) -> sqlx::R
             Verdict::GiveUp if together => again.push((job, tries)),
             Verdict::GiveUp => {
                 let reason = format!("it is found by its words only: {}", failure.reason);
-                context.store.give_up(Kind::Embed, &job, &reason, None).await?;
+                let failed = Failed { reason: &reason, ..Failed::default() };
+                context.store.give_up(Kind::Embed, &job, failed).await?;
             }
         }
     }

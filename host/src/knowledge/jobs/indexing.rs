@@ -6,7 +6,7 @@ use tracing::error;
 
 use super::Context;
 use crate::knowledge::passages::Splitter;
-use crate::knowledge::store::{Kind, NewChunk, Subject};
+use crate::knowledge::store::{Failed, Kind, NewChunk, Subject};
 use crate::tasks::Interrupted;
 
 /// Documents whose chunks are written together.
@@ -65,7 +65,8 @@ pub(super) async fn round(
             Err(cause) => {
                 error!(document = job.document, %cause, "a document cannot be split");
                 let reason = "its text could not be indexed: this is a fault of the server";
-                context.store.give_up(Kind::Index, &job, reason, None).await?;
+                let failed = Failed { reason, ..Failed::default() };
+                context.store.give_up(Kind::Index, &job, failed).await?;
             }
         }
     }
@@ -118,6 +119,7 @@ mod tests {
             file_url: Some(file_url.clone()),
             claimed_type: None,
             capture_only: true,
+            artifact: None,
             body: " ".to_owned(),
         };
 

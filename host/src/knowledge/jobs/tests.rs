@@ -1,1 +1,381 @@
+//! Jobs from ingest to the end, against a database of their own. What fetches and what embeds is a
+//! function here: how those fail is what these tests are about.
 
+use std::sync::Mutex as Plain;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tempfile::TempDir;
+use tokio::time::Instant;
+
+use super::retry::Failure;
+use super::*;
+use crate::knowledge::capture::{CaptureFailure, CaptureJob, Captured, FailureKind};
+use crate::knowledge::document::{NewDocument, State};
+use crate::knowledge::store::tests::{file, note, origin, page, store};
+
+const MODEL: &str = "model-a";
+
+/// No pause at all, so that tests wait for nothing.
+const IMPATIENT: JobLimits =
+    JobLimits { tries: 3, first_pause: Duration::ZERO, longest_pause: Duration::ZERO };
+
+async fn context() -> (Context, TempDir) {
+    let (store, data) = store().await;
+    (Context { store, wakes: Arc::default(), limits: IMPATIENT }, data)
+}
+
+impl Context {
+    /// Ingests notes and returns their ids.
+    async fn ingest(&self, user: &str, documents: Vec<NewDocument>) -> Vec<String> {
+        let ingested = self.store.put(&origin(user, "user"), documents).await;
+        ingested.into_iter().map(|it| it.id).collect()
+    }
+
+    async fn index(&self, next: Option<Kind>) -> usize {
+        let splitter = Splitter::new(None);
+        indexing::round(self, &splitter, next, &mut String::new()).await.expect("the database works")
+    }
+
+    /// Indexes everything.
+    async fn index_all(&self, next: Option<Kind>) {
+        while self.index(next).await > 0 {}
+    }
+
+    async fn embed<F>(&self, model: &str, embed: impl Fn(Vec<String>) -> F) -> usize
+    where
+        F: Future<Output = Result<Vec<Vec<f32>>, Failure>>,
+    {
+        embedding::round(self, model, &embed, &mut String::new()).await.expect("the database works")
+    }
+}
+
+/// A vector for each text.
+async fn vectors(texts: Vec<String>) -> Result<Vec<Vec<f32>>, Failure> {
+    Ok(texts.iter().map(|_| vec![1.0, 0.0]).collect())
+}
+
+fn failure(is_transient: bool) -> Failure {
+    Failure { reason: "the model is out".to_owned(), is_transient }
+}
+
+fn notes(name: &str, count: usize) -> Vec<NewDocument> {
+    (0..count).map(|number| note(&format!("{name}{number}"), &format!("{name} text {number}"))).collect()
+}
+
+#[tokio::test]
+async fn without_a_model_a_document_is_ready_once_it_is_indexed() {
+    let (context, _data) = context().await;
+    let id = &context.ingest("ana", notes("a", 1)).await[0];
+    assert_eq!(context.store.state("ana", id).await, State::Pending);
+
+    context.index_all(None).await;
+
+    assert_eq!(context.store.state("ana", id).await, State::Ready);
+    assert_eq!((context.store.job(id).await, context.store.count("chunk_texts").await), (None, 1));
+}
+
+#[tokio::test]
+async fn with_a_model_a_document_is_ready_once_each_chunk_has_a_vector() {
+    let (context, _data) = context().await;
+    // More chunks than fit into a batch.
+    let long = "A sentence of some words that says little. ".repeat(3000);
+    let id = &context.ingest("ana", vec![note("Long", &long)]).await[0];
+    context.index_all(Some(Kind::Embed)).await;
+    assert!(context.store.count("chunks").await > 64, "{} chunks", context.store.count("chunks").await);
+
+    context.embed(MODEL, vectors).await;
+    assert_eq!(context.store.state("ana", id).await, State::Pending);
+    while context.embed(MODEL, vectors).await > 0 {}
+
+    assert_eq!(context.store.state("ana", id).await, State::Ready);
+    assert_eq!(context.store.count("chunks WHERE vector IS NULL OR model <> 'model-a'").await, 0);
+    assert_eq!(context.store.count("chunks WHERE length(vector) <> 8").await, 0);
+    assert_eq!(context.store.job(id).await, None);
+}
+
+#[tokio::test]
+async fn chunks_are_replaced_when_the_text_changes_and_go_with_their_document() {
+    let (context, _data) = context().await;
+    let revisions = "knowledge_revisions WHERE user_id = 'ana' AND";
+    let ids = context.ingest("ana", vec![page("A", "https://a.example/", "one"), note("B", "b")]).await;
+    context.index_all(None).await;
+    assert_eq!(context.store.count("knowledge_revisions WHERE revision = 1 AND removals = 0").await, 1);
+
+    context.ingest("ana", vec![page("A", "https://a.example/", "two")]).await;
+    context.index_all(None).await;
+    assert_eq!(context.store.count("chunk_texts WHERE text = 'one'").await, 0, "{revisions}");
+    assert_eq!(context.store.count("chunk_texts WHERE text = 'two'").await, 1);
+    assert_eq!(context.store.count("knowledge_revisions WHERE revision = 2 AND removals = 1").await, 1);
+    assert_eq!(context.store.count("chunks WHERE revision = 2").await, 1);
+
+    context.store.delete("ana", &ids[0]).await.expect("it can be removed").expect("it was there");
+    assert_eq!((context.store.count("chunks").await, context.store.count("chunk_texts").await), (1, 1));
+    assert_eq!(context.store.count("knowledge_revisions WHERE revision = 3 AND removals = 2").await, 1);
+}
+
+#[tokio::test]
+async fn one_user_with_many_documents_does_not_keep_another_waiting() {
+    let (context, _data) = context().await;
+    context.ingest("ana", notes("a", 500)).await;
+    let ben = &context.ingest("ben", notes("b", 1)).await[0];
+    let eve = &context.ingest("eve", notes("e", 1)).await[0];
+
+    context.index(Some(Kind::Embed)).await;
+    assert_eq!(context.store.count("chunks WHERE user_id = 'ben'").await, 1);
+    assert_eq!(context.store.count("chunks WHERE user_id = 'eve'").await, 1);
+    context.embed(MODEL, vectors).await;
+
+    assert_eq!(context.store.state("ben", ben).await, State::Ready);
+    assert_eq!(context.store.state("eve", eve).await, State::Ready);
+}
+
+#[tokio::test]
+async fn of_more_users_than_fit_into_a_round_each_has_its_turn() {
+    let (context, _data) = context().await;
+    for user in 0..100 {
+        context.ingest(&format!("user{user:03}"), notes("n", 3)).await;
+    }
+    let (splitter, mut last_user) = (Splitter::new(None), String::new());
+
+    for _ in 0..2 {
+        indexing::round(&context, &splitter, None, &mut last_user).await.expect("the database works");
+    }
+
+    let served = "(SELECT DISTINCT user_id FROM chunks)";
+    assert_eq!(context.store.count(served).await, 100);
+}
+
+#[tokio::test]
+async fn work_that_was_begun_before_an_update_is_thrown_away() {
+    let (context, _data) = context().await;
+    let id = &context.ingest("ana", vec![page("A", "https://a.example/", "old")]).await[0];
+    let old = context.store.due(Kind::Index, "", 1).await.expect("the database works");
+
+    context.ingest("ana", vec![page("A", "https://a.example/", "new")]).await;
+    let stale = vec![(old[0].clone(), Vec::new())];
+    context.store.put_chunks(&stale, None).await.expect("the database works");
+    let failed = crate::knowledge::store::Failed::default();
+    let gave_up = context.store.give_up(Kind::Index, &old[0], failed).await.expect("the database works");
+
+    assert!(!gave_up);
+    assert_eq!(context.store.state("ana", id).await, State::Pending);
+    assert_eq!(context.store.job(id).await, Some(("index".to_owned(), 0)));
+    context.index_all(None).await;
+    assert_eq!(context.store.count("chunk_texts WHERE text = 'new'").await, 1);
+}
+
+#[tokio::test]
+async fn a_model_that_is_out_is_asked_again_and_given_up_in_the_end() {
+    let (context, _data) = context().await;
+    let ids = context.ingest("ana", notes("a", 2)).await;
+    context.index_all(Some(Kind::Embed)).await;
+    let asked = AtomicUsize::new(0);
+    let out = |_| {
+        asked.fetch_add(1, Ordering::SeqCst);
+        async { Err(failure(true)) }
+    };
+
+    while context.embed(MODEL, out).await > 0 {}
+
+    for id in &ids {
+        let expected = "it is found by its words only: the model is out".to_owned();
+        assert_eq!(context.store.state("ana", id).await, State::Failed(expected));
+        assert_eq!(context.store.job(id).await, None);
+    }
+    // Once together, and then each alone.
+    assert_eq!(asked.load(Ordering::SeqCst), 1 + 2 * 2);
+
+    // After a restart it is tried again, and then it is ready.
+    assert_eq!(context.store.embed_again(MODEL, 10).await.expect("the database works"), 2);
+    while context.embed(MODEL, vectors).await > 0 {}
+    assert_eq!(context.store.state("ana", &ids[0]).await, State::Ready);
+}
+
+#[tokio::test]
+async fn a_text_that_the_model_cannot_read_fails_its_document_and_no_other() {
+    let (context, _data) = context().await;
+    let mut documents = notes("a", 5);
+    documents.push(note("Poison", "poison"));
+    let ids = context.ingest("ana", documents).await;
+    context.index_all(Some(Kind::Embed)).await;
+    let picky = |texts: Vec<String>| async move {
+        if texts.iter().any(|text| text.contains("poison")) {
+            Err(failure(false))
+        } else {
+            vectors(texts).await
+        }
+    };
+
+    while context.embed(MODEL, picky).await > 0 {}
+
+    for id in &ids[..5] {
+        assert_eq!(context.store.state("ana", id).await, State::Ready);
+    }
+    assert!(matches!(context.store.state("ana", &ids[5]).await, State::Failed(_)));
+}
+
+#[tokio::test]
+async fn another_model_embeds_everything_again_while_documents_stay_ready() {
+    let (context, _data) = context().await;
+    let id = &context.ingest("ana", notes("a", 3)).await[0];
+    context.index_all(Some(Kind::Embed)).await;
+    while context.embed(MODEL, vectors).await > 0 {}
+
+    assert_eq!(context.store.embed_again(MODEL, 10).await.expect("the database works"), 0);
+    assert_eq!(context.store.embed_again("model-b", 2).await.expect("the database works"), 2);
+    assert_eq!(context.store.embed_again("model-b", 2).await.expect("the database works"), 1);
+    assert_eq!(context.store.state("ana", id).await, State::Ready);
+    assert_eq!(context.store.count("chunks WHERE model = 'model-a' AND vector IS NOT NULL").await, 3);
+    while context.embed("model-b", vectors).await > 0 {}
+
+    assert_eq!(context.store.count("chunks WHERE model = 'model-b'").await, 3);
+    assert_eq!(context.store.state("ana", id).await, State::Ready);
+}
+
+#[tokio::test]
+async fn a_server_without_a_model_does_not_wait_for_one() {
+    let (context, _data) = context().await;
+    let id = &context.ingest("ana", notes("a", 1)).await[0];
+    context.index_all(Some(Kind::Embed)).await;
+    assert_eq!(context.store.job(id).await, Some(("embed".to_owned(), 0)));
+
+    context.store.do_without_model().await.expect("the database works");
+
+    assert_eq!((context.store.job(id).await, context.store.state("ana", id).await), (None, State::Ready));
+}
+
+/// Runs captures until `ready` says so, then ends them.
+async fn capture_until<C, F>(context: &Context, capture: C, mut ready: impl AsyncFnMut() -> bool)
+where
+    C: Fn(CaptureJob) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Result<Captured, CaptureFailure>> + Send + 'static,
+{
+    let running = tokio::spawn(capturing::run(context.clone(), capture));
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !ready().await {
+        assert!(Instant::now() < deadline, "waited in vain");
+        sleep(Duration::from_millis(5)).await;
+    }
+    running.abort();
+}
+
+fn refusal(kind: FailureKind) -> CaptureFailure {
+    CaptureFailure { reason: "the file is out".to_owned(), kind, file: None }
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_had_is_asked_for_again_and_its_document_is_found_by_what_is_known_of_it() {
+    let (context, _data) = context().await;
+    let id = &context.ingest("ana", vec![file("Report", "https://a.example/annual.pdf")]).await[0];
+    let asked = Arc::new(AtomicUsize::new(0));
+    let capture = {
+        let asked = asked.clone();
+        move |_| {
+            asked.fetch_add(1, Ordering::SeqCst);
+            async { Err(refusal(FailureKind::Transient)) }
+        }
+    };
+
+    let failed = async || matches!(context.store.state("ana", id).await, State::Failed(_));
+    capture_until(&context, capture, failed).await;
+    context.index_all(None).await;
+
+    assert_eq!(asked.load(Ordering::SeqCst), 3);
+    assert_eq!(context.store.state("ana", id).await, State::Failed("the file is out".to_owned()));
+    assert_eq!(context.store.count("chunk_texts WHERE text LIKE '%annual pdf%'").await, 1);
+    assert_eq!(context.store.job(id).await, None);
+
+    // The same document again is another try.
+    context.ingest("ana", vec![file("Report", "https://a.example/annual.pdf")]).await;
+    assert_eq!(context.store.job(id).await, Some(("capture".to_owned(), 0)));
+}
+
+#[tokio::test]
+async fn what_failed_for_want_of_something_is_captured_once_it_is_there() {
+    let (context, _data) = context().await;
+    let id = &context.ingest("ana", vec![file("Talk", "https://a.example/talk.mp3")]).await[0];
+    let failed = async || matches!(context.store.state("ana", id).await, State::Failed(_));
+    let capture = |_| async { Err(refusal(FailureKind::NoTranscriber)) };
+    capture_until(&context, capture, failed).await;
+
+    assert_eq!(context.store.capture_again(capturing::EXTRACTOR).await.expect("the database works"), 0);
+    assert_eq!(context.store.capture_again(capturing::TRANSCRIBER).await.expect("the database works"), 1);
+
+    assert_eq!(context.store.state("ana", id).await, State::Pending);
+    assert_eq!(context.store.job(id).await, Some(("capture".to_owned(), 0)));
+}
+
+#[tokio::test]
+async fn a_file_that_takes_the_server_with_it_is_given_up_in_the_end() {
+    let (context, _data) = context().await;
+    let id = &context.ingest("ana", vec![file("Bomb", "https://a.example/bomb.pdf")]).await[0];
+
+    // As if the server had died in the middle of each try.
+    for begun in 1..=3 {
+        let begins = async || context.store.job(id).await == Some(("capture".to_owned(), begun));
+        capture_until(&context, |_| std::future::pending(), begins).await;
+        assert!(context.store.due(Kind::Capture, "", 9).await.expect("the database works").is_empty());
+        context.store.take_up().await.expect("the database works");
+    }
+    let failed = async || matches!(context.store.state("ana", id).await, State::Failed(_));
+    capture_until(&context, |_| std::future::pending(), failed).await;
+
+    let expected = State::Failed("the server stopped each time it read the file".to_owned());
+    assert_eq!(context.store.state("ana", id).await, expected);
+}
+
+#[tokio::test]
+async fn a_capture_that_panics_fails_its_document_and_no_more() {
+    let (context, _data) = context().await;
+    let ids = context
+        .ingest("ana", vec![file("A", "https://a.example/a.pdf"), file("B", "https://a.example/b.pdf")])
+        .await;
+    let capture = |_| async { panic!("a bug") };
+    let both_failed = async || {
+        matches!(context.store.state("ana", &ids[0]).await, State::Failed(_))
+            && matches!(context.store.state("ana", &ids[1]).await, State::Failed(_))
+    };
+
+    capture_until(&context, capture, both_failed).await;
+
+    let expected = "the file could not be read: this is a fault of the server".to_owned();
+    assert_eq!(context.store.state("ana", &ids[0]).await, State::Failed(expected));
+}
+
+#[tokio::test]
+async fn captures_are_bounded_and_one_user_does_not_have_them_all() {
+    let (context, _data) = context().await;
+    let files = |name: &str| {
+        (0..20).map(|n| file("F", &format!("https://{name}.example/{n}.pdf"))).collect::<Vec<_>>()
+    };
+    context.ingest("ana", files("ana")).await;
+    let under_way = Arc::new(Plain::new(Vec::new()));
+    let capture = {
+        let under_way = under_way.clone();
+        move |job: CaptureJob| {
+            under_way.lock().expect("no panic").push(job.file_url.expect("it has one"));
+            std::future::pending()
+        }
+    };
+    let count = |name: &str| {
+        let urls = under_way.lock().expect("no panic");
+        urls.iter().filter(|url| url.contains(name)).count()
+    };
+
+    let running = tokio::spawn(capturing::run(context.clone(), capture));
+    let wait = async |done: &dyn Fn() -> bool| {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !done() && Instant::now() < deadline {
+            sleep(Duration::from_millis(5)).await;
+        }
+        sleep(Duration::from_millis(50)).await;
+    };
+    wait(&|| count("ana") == 2).await;
+    assert_eq!(count("ana"), 2);
+    context.ingest("ben", files("ben")).await;
+    context.wakes.capture.notify_one();
+    wait(&|| count("ben") == 2).await;
+    running.abort();
+
+    assert_eq!((count("ana"), count("ben")), (2, 2));
+}

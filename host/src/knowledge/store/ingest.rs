@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use sqlx::{FromRow, QueryBuilder, SqliteConnection};
 
 use super::jobs::Kind;
-use super::{Store, json, now};
+use super::{Store, as_i64, json, now};
 use crate::knowledge::document::{Change, Ingested, Origin};
 use crate::knowledge::ingest::{Batch, ValidDocument};
 
@@ -97,8 +97,7 @@ impl Store {
         }
         transaction.commit().await?;
 
-        let first_job = |document: &ValidDocument| Kind::first(document.file_url.as_deref());
-        let jobs = new.iter().map(|(_, _, document)| first_job(document));
+        let jobs = new.iter().map(|(_, _, document)| Kind::first(document));
         let mut jobs: Vec<_> = jobs.chain(updates.iter().filter_map(|update| update.job)).collect();
         jobs.sort_unstable();
         jobs.dedup();
@@ -159,8 +158,8 @@ async fn insert(
     for (rows, first) in new.chunks(ROWS).zip((last + 1..).step_by(ROWS)) {
         let mut statement = QueryBuilder::new(
             "INSERT INTO documents (id, user_id, number, source, feed_id, identity, digest, title, url, author,
-                 author_folded, file_url, claimed_type, capture_only, state, revision, created_at, updated_at,
-                 text) ",
+                 author_folded, file_url, claimed_type, capture_only, artifact, artifact_size, artifact_type,
+                 state, revision, created_at, updated_at, text) ",
         );
         statement.push_values(rows.iter().zip(first..), |mut row, ((id, feed_id, it), number)| {
             row.push_bind(id)
@@ -177,6 +176,9 @@ async fn insert(
                 .push_bind(&it.file_url)
                 .push_bind(&it.claimed_type)
                 .push_bind(it.capture_only)
+                .push_bind(it.upload.as_ref().map(|file| file.digest.as_str()))
+                .push_bind(it.upload.as_ref().map(|file| as_i64(file.size)))
+                .push_bind(it.upload.as_ref().map(|file| file.media_type.as_str()))
                 .push("'pending', 1")
                 .push_bind(now)
                 .push_bind(now)
@@ -187,7 +189,8 @@ async fn insert(
     let ids: Vec<_> = new.iter().map(|(id, ..)| id).collect();
     sqlx::query(
         "INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
-         SELECT d.sequence, d.user_id, CASE WHEN d.file_url IS NULL THEN 'index' ELSE 'capture' END, 0, ?3
+         SELECT d.sequence, d.user_id,
+                CASE WHEN d.file_url IS NULL AND d.artifact IS NULL THEN 'index' ELSE 'capture' END, 0, ?3
          FROM json_each(?2) new CROSS JOIN documents d WHERE d.user_id = ?1 AND d.id = new.value",
     )
     .bind(&origin.user_id)
@@ -207,31 +210,36 @@ impl<'d> Update<'d> {
     /// What changes, or nothing where the document is there just so.
     fn of(existing: &'d Existing, document: &'d ValidDocument) -> Option<Self> {
         let content = existing.digest != document.digest;
-        let file = existing.file_url != document.file_url || existing.capture_only != document.capture_only;
+        let had_file = existing.file_url.is_some() || existing.artifact.is_some();
+        let upload = document.upload.as_ref().map(|file| file.digest.as_str());
+        let file = existing.file_url != document.file_url
+            || existing.capture_only != document.capture_only
+            || had_file != document.has_file()
+            || upload.is_some_and(|digest| existing.artifact.as_deref() != Some(digest));
         let failed = existing.failed_job.as_deref().and_then(Kind::parse);
         let metadata = existing.url != document.url
             || existing.author != document.author
             || existing.claimed_type != document.claimed_type;
         // What has no other text is found by what is known of it.
         let is_record = document.text.is_empty() && !existing.has_captured;
-        let job = match (&document.file_url, failed) {
-            (Some(_), failed) if file || failed == Some(Kind::Capture) => Some(Kind::Capture),
-            (None, _) if file => Some(Kind::Index),
-            (_, Some(_)) => Some(Kind::Index),
-            _ if content || (metadata && is_record) => Some(Kind::Index),
-            _ => None,
+        let job = match failed {
+            _ if document.has_file() && (file || failed == Some(Kind::Capture)) => Some(Kind::Capture),
+            Some(_) => Some(Kind::Index),
+            None if file || content || (metadata && is_record) => Some(Kind::Index),
+            None => None,
         };
         (metadata || job.is_some()).then_some(Self { existing, document, job })
     }
 
     /// Whether what was captured is of another file, or to be captured again.
     fn forgets_file(&self) -> bool {
-        self.job == Some(Kind::Capture) || self.document.file_url.is_none()
+        self.job == Some(Kind::Capture) || !self.document.has_file()
     }
 
     /// The digest of the file that the document had and has no more.
     fn drops_artifact(&self) -> Option<&str> {
-        self.existing.artifact.as_deref().filter(|_| self.forgets_file())
+        let upload = self.document.upload.as_ref().map(|file| file.digest.as_str());
+        self.existing.artifact.as_deref().filter(|digest| self.forgets_file() && upload != Some(digest))
     }
 
     async fn write(&self, transaction: &mut SqliteConnection, origin: &Origin, now: i64) -> sqlx::Result<()> {
@@ -247,11 +255,16 @@ impl<'d> Update<'d> {
         statement.push(", capture_only = ").push_bind(document.capture_only);
         statement.push(", updated_at = ").push_bind(now);
         if job.is_some() {
-            statement.push(", revision = revision + 1, state = 'pending', failed_job = NULL, reason = NULL");
+            statement.push(
+                ", revision = revision + 1, state = 'pending', failed_job = NULL, reason = NULL, lacking = NULL",
+            );
             statement.push(", text = ").push_bind(&document.text);
         }
         if self.forgets_file() {
-            statement.push(", artifact = NULL, artifact_size = NULL, artifact_type = NULL, captured = NULL");
+            let file = document.upload.as_ref();
+            statement.push(", captured = NULL, artifact = ").push_bind(file.map(|file| file.digest.as_str()));
+            statement.push(", artifact_size = ").push_bind(file.map(|file| as_i64(file.size)));
+            statement.push(", artifact_type = ").push_bind(file.map(|file| file.media_type.as_str()));
         }
         statement.push(" WHERE sequence = ").push_bind(existing.sequence);
         statement.push(" AND user_id = ").push_bind(&origin.user_id);

@@ -8,8 +8,9 @@ use sqlx::{AssertSqlSafe, FromRow, SqliteConnection};
 
 use super::documents::body;
 use super::rows::artifact;
-use super::{Store, now};
+use super::{Store, as_i64, now};
 use crate::knowledge::document::Artifact;
+use crate::knowledge::ingest::ValidDocument;
 
 /// What is to be done, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,9 +36,9 @@ impl Kind {
         [Self::Capture, Self::Index, Self::Embed].into_iter().find(|kind| kind.as_str() == name)
     }
 
-    /// The first job of a document with this file.
-    pub(super) fn first(file_url: Option<&str>) -> Self {
-        if file_url.is_some() { Self::Capture } else { Self::Index }
+    /// The first job of a document.
+    pub(super) fn first(document: &ValidDocument) -> Self {
+        if document.has_file() { Self::Capture } else { Self::Index }
     }
 }
 
@@ -52,6 +53,17 @@ pub(in crate::knowledge) struct Job {
     pub(in crate::knowledge) revision: i64,
 }
 
+/// How a document failed for good.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::knowledge) struct Failed<'f> {
+    /// For a person.
+    pub(in crate::knowledge) reason: &'f str,
+    /// What the server lacked, where that was it.
+    pub(in crate::knowledge) lacking: Option<&'static str>,
+    /// The file, where it could be kept.
+    pub(in crate::knowledge) artifact: Option<&'f Artifact>,
+}
+
 /// A document as jobs see it.
 #[derive(Clone, Debug)]
 pub(in crate::knowledge) struct Subject {
@@ -62,6 +74,8 @@ pub(in crate::knowledge) struct Subject {
     pub(in crate::knowledge) file_url: Option<String>,
     pub(in crate::knowledge) claimed_type: Option<String>,
     pub(in crate::knowledge) capture_only: bool,
+    /// The file, where it is here already.
+    pub(in crate::knowledge) artifact: Option<Artifact>,
     /// What was given, and then what was read from the file.
     pub(in crate::knowledge) body: String,
 }
@@ -75,6 +89,9 @@ struct SubjectRow {
     file_url: Option<String>,
     claimed_type: Option<String>,
     capture_only: bool,
+    artifact: Option<String>,
+    artifact_size: Option<i64>,
+    artifact_type: Option<String>,
     text: String,
     captured: Option<String>,
 }
@@ -145,7 +162,8 @@ impl Store {
     /// The document of a job, unless it is gone.
     pub(in crate::knowledge) async fn subject(&self, job: &Job) -> sqlx::Result<Option<Subject>> {
         let row: Option<SubjectRow> = sqlx::query_as(
-            "SELECT revision, title, url, author, file_url, claimed_type, capture_only, text, captured
+            "SELECT revision, title, url, author, file_url, claimed_type, capture_only, artifact,
+                    artifact_size, artifact_type, text, captured
              FROM documents WHERE sequence = ? AND user_id = ?",
         )
         .bind(job.document)
@@ -160,6 +178,7 @@ impl Store {
             file_url: row.file_url,
             claimed_type: row.claimed_type,
             capture_only: row.capture_only,
+            artifact: artifact(row.artifact, row.artifact_size, row.artifact_type),
             body: body(row.text, row.captured),
         }))
     }
@@ -199,24 +218,25 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Gives a document up, for a reason that a person understands. What failed to be captured is
-    /// indexed all the same, by what is known of it.
+    /// Gives a document up. What failed to be captured is indexed all the same, by what is known of it.
+    /// Returns whether it was still wanted.
     pub(in crate::knowledge) async fn give_up(
         &self,
         kind: Kind,
         job: &Job,
-        reason: &str,
-        artifact: Option<&Artifact>,
-    ) -> sqlx::Result<()> {
+        failed: Failed<'_>,
+    ) -> sqlx::Result<bool> {
+        let Failed { reason, lacking, artifact } = failed;
         let mut transaction = self.begin().await?;
-        let failed = sqlx::query(
-            "UPDATE documents SET state = 'failed', failed_job = ?, reason = ?,
+        let is_current = sqlx::query(
+            "UPDATE documents SET state = 'failed', failed_job = ?, reason = ?, lacking = ?,
                  artifact = ifnull(?, artifact), artifact_size = ifnull(?, artifact_size),
                  artifact_type = ifnull(?, artifact_type)
              WHERE sequence = ? AND user_id = ? AND revision = ?",
         )
         .bind(kind.as_str())
         .bind(reason)
+        .bind(lacking)
         .bind(artifact.map(|artifact| artifact.digest.as_str()))
         .bind(artifact.map(|artifact| as_i64(artifact.size)))
         .bind(artifact.map(|artifact| artifact.media_type.as_str()))
@@ -224,14 +244,15 @@ impl Store {
         .bind(&job.user_id)
         .bind(job.revision)
         .execute(&mut *transaction)
-        .await?;
-        if failed.rows_affected() > 0 {
-            match kind {
-                Kind::Capture => Self::advance(&mut transaction, job, Some(Kind::Index)).await?,
-                Kind::Index | Kind::Embed => Self::advance(&mut transaction, job, None).await?,
-            }
+        .await?
+        .rows_affected()
+            > 0;
+        if is_current {
+            let next = (kind == Kind::Capture).then_some(Kind::Index);
+            Self::advance(&mut transaction, job, next).await?;
         }
-        transaction.commit().await
+        transaction.commit().await?;
+        Ok(is_current)
     }
 
     /// Keeps what was captured; the document is indexed next. Returns whether it was still wanted.
@@ -302,57 +323,28 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Captures again what failed for exactly this reason.
-    pub(in crate::knowledge) async fn capture_again(&self, reason: &str) -> sqlx::Result<u64> {
+    /// Captures again what failed because the server lacked something.
+    pub(in crate::knowledge) async fn capture_again(&self, lacking: &str) -> sqlx::Result<u64> {
         let mut transaction = self.begin().await?;
         sqlx::query(
             "INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
-             SELECT sequence, user_id, 'capture', 0, ?2 FROM documents
-             WHERE state = 'failed' AND failed_job = 'capture' AND reason = ?1 AND file_url IS NOT NULL
+             SELECT sequence, user_id, 'capture', 0, ?2 FROM documents WHERE lacking = ?1
              ON CONFLICT (document) DO UPDATE SET kind = 'capture', tries = 0, run_at = excluded.run_at",
         )
-        .bind(reason)
+        .bind(lacking)
         .bind(now())
         .execute(&mut *transaction)
         .await?;
         let again = sqlx::query(
-            "UPDATE documents SET state = 'pending', failed_job = NULL, reason = NULL, revision = revision + 1
-             WHERE state = 'failed' AND failed_job = 'capture' AND reason = ? AND file_url IS NOT NULL",
+            "UPDATE documents SET state = 'pending', failed_job = NULL, reason = NULL, lacking = NULL,
+                 revision = revision + 1
+             WHERE lacking = ?",
         )
-        .bind(reason)
+        .bind(lacking)
         .execute(&mut *transaction)
         .await?;
         transaction.commit().await?;
         Ok(again.rows_affected())
-    }
-
-    /// Whether any document, of whichever user, has the captured file.
-    pub(in crate::knowledge) async fn has_artifact(&self, digest: &str) -> sqlx::Result<bool> {
-        let mut connection = self.0.writer.acquire().await?;
-        Self::is_referenced(&mut connection, digest).await
-    }
-
-    pub(super) async fn is_referenced(connection: &mut SqliteConnection, digest: &str) -> sqlx::Result<bool> {
-        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM documents WHERE artifact = ?)")
-            .bind(digest)
-            .fetch_one(connection)
-            .await
-    }
-
-    /// The captured file of one document of the user.
-    pub(in crate::knowledge) async fn artifact(
-        &self,
-        user_id: &str,
-        id: &str,
-    ) -> sqlx::Result<Option<Artifact>> {
-        let row: Option<(Option<String>, Option<i64>, Option<String>)> = sqlx::query_as(
-            "SELECT artifact, artifact_size, artifact_type FROM documents WHERE user_id = ? AND id = ?",
-        )
-        .bind(user_id)
-        .bind(id)
-        .fetch_optional(&self.0.readers)
-        .await?;
-        Ok(row.and_then(|(digest, size, media_type)| artifact(digest, size, media_type)))
     }
 
     /// Has something done for a document; what comes before it and is still to be done stays.
@@ -420,8 +412,4 @@ async fn put_off(
     .execute(connection)
     .await?;
     Ok(put_off.rows_affected() > 0)
-}
-
-fn as_i64(count: impl TryInto<i64>) -> i64 {
-    count.try_into().unwrap_or(i64::MAX)
 }

@@ -1,0 +1,88 @@
+//! Reads the text of PDF files. Does something in the sandbox alone: the parser is compiled for nothing
+//! else.
+#![cfg(target_family = "wasm")]
+
+mod text_string;
+
+use bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted, Guest};
+use pdf_oxide::document::PdfDocument;
+use pdf_oxide::error::Error;
+
+/// The longest text that the host takes, in bytes.
+const LONGEST: usize = 4 << 20;
+
+/// Reads PDF files.
+pub struct PdfExtractor;
+
+impl Guest for PdfExtractor {
+    fn extract(file: Vec<u8>) -> Result<Extracted, ExtractError> {
+        let document = PdfDocument::from_bytes(file).map_err(explain)?;
+        // Many files are encrypted with the empty password: anybody may read them, some may not print.
+        if document.is_encrypted() && !document.authenticate(b"").map_err(explain)? {
+            return Err(ExtractError::Encrypted);
+        }
+        let mut text = text(&document)?;
+        let truncated = text.len() > LONGEST;
+        text.truncate(text.floor_char_boundary(LONGEST));
+        Ok(Extracted { title: title(&document), text, truncated })
+    }
+}
+
+/// Reads page after page until that is enough. A page that cannot be read is left out, unless none can be read.
+fn text(document: &PdfDocument) -> Result<String, ExtractError> {
+    let pages = document.page_count().map_err(explain)?;
+    if pages == 0 {
+        return Err(ExtractError::Damaged("it has no pages".to_owned()));
+    }
+    let (mut text, mut read, mut failure) = (String::new(), 0_usize, None);
+    for page in 0..pages {
+        match document.extract_text(page) {
+            Ok(page) => {
+                read += 1;
+                append(&mut text, page.trim());
+            }
+            Err(error) => failure = failure.or(Some(error)),
+        }
+        if text.len() > LONGEST {
+            break;
+        }
+    }
+    match failure {
+        Some(error) if read == 0 => Err(explain(error)),
+        _ => Ok(text),
+    }
+}
+
+fn append(text: &mut String, page: &str) {
+    if !text.is_empty() && !page.is_empty() {
+        text.push_str("\n\n");
+    }
+    text.push_str(page);
+}
+
+/// The title that the document's information dictionary gives (ISO 32000-1, section 14.3.3).
+fn title(document: &PdfDocument) -> Option<String> {
+    let information = document.resolve_object(document.trailer().as_dict()?.get("Info")?).ok()?;
+    let title = document.resolve_object(information.as_dict()?.get("Title")?).ok()?;
+    let title = text_string::decode(title.as_string()?);
+    let title = title.trim();
+    (!title.is_empty()).then(|| title.to_owned())
+}
+
+fn explain(error: Error) -> ExtractError {
+    match error {
+        Error::EncryptedPdf => ExtractError::Encrypted,
+        Error::Unsupported(what) | Error::UnsupportedFilter(what) | Error::UnsupportedVersion(what) => {
+            ExtractError::Unsupported(what)
+        }
+        other => ExtractError::Damaged(other.to_string()),
+    }
+}
+
+#[allow(unsafe_code, missing_docs, clippy::pedantic, reason = "generated")]
+mod bindings {
+    wit_bindgen::generate!({ path: "../../wit/extractor", world: "extractor" });
+
+    use super::PdfExtractor;
+    export!(PdfExtractor);
+}

@@ -1,0 +1,169 @@
+//! What a file is: read from its bytes (WHATWG MIME Sniffing Standard for text and HTML, `infer` for
+//! everything with a signature). What its sender says chooses among kinds of text, and whether a
+//! container of sound and pictures is meant for listening.
+
+use super::FileKind;
+
+/// What a file's sender says about it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Label<'a> {
+    /// Media type, parameters and all.
+    pub(super) media_type: Option<&'a str>,
+    /// File name.
+    pub(super) name: Option<&'a str>,
+}
+
+/// How a file becomes text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// In the sandbox.
+    Parsed(FileKind),
+    /// As it is.
+    Text,
+    /// By a transcriber.
+    Audio,
+    /// Not at all.
+    Other,
+}
+
+/// Nothing is known about such a file.
+const UNKNOWN: &str = "application/octet-stream";
+/// Where a signature may stand in a PDF file: readers have always looked at its first kibibyte.
+const PDF_HEADER: usize = 1024;
+
+impl Kind {
+    /// `media_type` is what [`media_type`] returned; `claimed_type` is what was said about the file.
+    pub(super) fn of(media_type: &str, claimed_type: Option<&str>) -> Self {
+        let is_for_listening = || claimed_type.is_some_and(|it| essence(it).starts_with("audio/"));
+        match media_type {
+            "application/pdf" => Self::Parsed(FileKind::Pdf),
+            "text/html" => Self::Parsed(FileKind::Html),
+            "application/json" => Self::Text,
+            "video/webm" | "video/mp4" if is_for_listening() => Self::Audio,
+            _ if media_type.starts_with("text/") => Self::Text,
+            _ if media_type.starts_with("audio/") && media_type != "audio/midi" => Self::Audio,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Whether a media type says anything: many servers send these two for whatever they do not know.
+pub(super) fn is_telling(media_type: &str) -> bool {
+    !matches!(essence(media_type).as_str(), "" | UNKNOWN | "binary/octet-stream")
+}
+
+/// Reads the media type from how a file begins.
+pub(super) fn media_type(head: &[u8], label: &Label<'_>) -> String {
+    let claimed = label.media_type.map(essence).unwrap_or_default();
+    let extension = label.name.and_then(|name| name.rsplit_once('.')).map(|(_, it)| it.to_ascii_lowercase());
+    let extension = extension.unwrap_or_default();
+
+    if head.starts_with(b"%PDF-") {
+        return "application/pdf".to_owned();
+    }
+    if is_text(head) {
+        return kind_of_text(head, &claimed, &extension).to_owned();
+    }
+    let first = &head[..head.len().min(PDF_HEADER)];
+    if first.windows(5).any(|bytes| bytes == b"%PDF-") {
+        return "application/pdf".to_owned();
+    }
+    match infer::get(head).map(|it| it.mime_type()) {
+        Some("audio/x-wav") => "audio/wav".to_owned(),
+        Some("audio/x-flac") => "audio/flac".to_owned(),
+        Some("audio/m4a") => "audio/mp4".to_owned(),
+        Some("audio/opus" | "application/ogg") => "audio/ogg".to_owned(),
+        Some(known) if !known.starts_with("text/") => known.to_owned(),
+        // A stream of MPEG audio may begin with any frame, and its signature is too short to be sure.
+        _ if claimed == "audio/mpeg" && is_mpeg_audio(head) => claimed,
+        _ => UNKNOWN.to_owned(),
+    }
+}
+
+fn kind_of_text(head: &[u8], claimed: &str, extension: &str) -> &'static str {
+    let is_markdown = claimed.contains("markdown") || matches!(extension, "md" | "markdown");
+    // Markdown may begin with a tag of HTML.
+    if begins_with_tag(head, if is_markdown { &PAGE } else { &HTML }) {
+        return "text/html";
+    }
+    match (claimed, extension) {
+        _ if is_markdown => "text/markdown",
+        ("text/html" | "application/xhtml+xml", _) => "text/html",
+        ("text/csv" | "application/csv", _) | (_, "csv") => "text/csv",
+        (json, _) if json == "application/json" || json.ends_with("+json") => "application/json",
+        (_, "json") => "application/json",
+        (_, "html" | "htm" | "xhtml") => "text/html",
+        _ if serde_json::from_slice::<serde::de::IgnoredAny>(head).is_ok() && is_structure(head) => {
+            "application/json"
+        }
+        _ => "text/plain",
+    }
+}
+
+/// Whether there is no byte that text never has (MIME Sniffing Standard, section 7.2).
+fn is_text(head: &[u8]) -> bool {
+    let is_binary = |byte: &u8| matches!(byte, 0x00..=0x08 | 0x0B | 0x0E..=0x1A | 0x1C..=0x1F);
+    let has_mark = [&b"\xEF\xBB\xBF"[..], b"\xFE\xFF", b"\xFF\xFE"].iter().any(|mark| head.starts_with(mark));
+    has_mark || !head.iter().any(is_binary)
+}
+
+/// What a page begins with, whatever is in it.
+const PAGE: [&str; 5] = ["!doctype html", "html", "head", "body", "script"];
+
+/// What HTML begins with (MIME Sniffing Standard, section 7.1).
+const HTML: [&str; 17] = [
+    "!doctype html",
+    "html",
+    "head",
+    "script",
+    "iframe",
+    "h1",
+    "div",
+    "font",
+    "table",
+    "a",
+    "style",
+    "title",
+    "b",
+    "body",
+    "br",
+    "p",
+    "!--",
+];
+
+/// Whether one of these tags stands first. UTF-16 is seen through.
+fn begins_with_tag(head: &[u8], tags: &[&str]) -> bool {
+    let text: Vec<u8> = head.iter().copied().filter(|byte| byte.is_ascii() && *byte != 0).take(512).collect();
+    let text = text.trim_ascii_start().to_ascii_lowercase();
+    // The declaration of XHTML comes before its first tag.
+    let text = match text.strip_prefix(b"<?xml") {
+        Some(rest) => rest.splitn(2, |byte| *byte == b'>').nth(1).unwrap_or_default().trim_ascii_start(),
+        None => &text[..],
+    };
+    let Some(tag) = text.strip_prefix(b"<") else { return false };
+    tags.iter().any(|name| {
+        let rest = tag.strip_prefix(name.as_bytes());
+        rest.is_some_and(|rest| {
+            *name == "!--"
+                || matches!(rest.first(), None | Some(b' ' | b'>' | b'\t' | b'\n' | b'\r' | b'\x0c' | b'/'))
+        })
+    })
+}
+
+/// Whether it is an object or an array: a lone number or word is text.
+fn is_structure(head: &[u8]) -> bool {
+    matches!(head.trim_ascii_start().first(), Some(b'{' | b'['))
+}
+
+/// Eleven bits that are set begin a frame (ISO 11172-3, section 2.4.1.3).
+fn is_mpeg_audio(head: &[u8]) -> bool {
+    matches!(head, [0xFF, second, ..] if second & 0xE0 == 0xE0)
+}
+
+/// `Text/HTML; charset=utf-8` → `text/html`.
+fn essence(media_type: &str) -> String {
+    media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! Text files: bytes of whatever encoding become UTF-8, and no more of it than is indexed.
+
+use bytes::Bytes;
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{CoderResult, Encoding, UTF_8};
+
+use super::{Extracted, LONGEST_TEXT};
+
+/// What stands at the end of a text that was cut.
+const CUT: &str = "[The file holds more text than this. The rest, beyond 4 MiB, is not indexed.]";
+/// Room that the decoder wants beyond what it writes, in bytes.
+const SLACK: usize = 1 << 10;
+/// A title's characters at most.
+const LONGEST_LINE: usize = 300;
+/// Where HTML names its encoding (HTML Standard, section 4.2.5.4).
+const HTML_PRESCAN: usize = 1024;
+
+/// Reads a text file; its bytes may go on beyond what is used.
+pub(super) fn read(bytes: &[u8]) -> Extracted {
+    let encoding = encoding(bytes, None);
+    let mut decoder = encoding.new_decoder_with_bom_removal();
+    let mut text = String::with_capacity(LONGEST_TEXT + SLACK);
+    // Not the last piece: an incomplete character at its end is where the file was cut, or nothing lost.
+    let (result, _read, _had_errors) = decoder.decode_to_string(bytes, &mut text, false);
+    let truncated =
+        bytes.len() > LONGEST_TEXT || text.len() > LONGEST_TEXT || result == CoderResult::OutputFull;
+    text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+    Extracted { title: None, text, truncated }
+}
+
+/// Rewrites a page in UTF-8.
+pub(super) fn html_as_utf8(bytes: Bytes) -> Bytes {
+    let encoding = encoding(&bytes, declared_in_html(&bytes));
+    match encoding.decode(&bytes).0 {
+        std::borrow::Cow::Borrowed(text) if text.len() == bytes.len() => bytes,
+        text => text.into_owned().into(),
+    }
+}
+
+/// Says at the end of a text that it was cut, if it was.
+pub(super) fn noting_the_cut(mut text: String, truncated: bool) -> String {
+    if truncated {
+        text.push_str("\n\n");
+        text.push_str(CUT);
+    }
+    text
+}
+
+/// One line of a title: without line ends and control characters, and not too long.
+pub(super) fn line(title: &str) -> String {
+    let words: Vec<_> = title.split(|it: char| it.is_whitespace() || it.is_control()).collect();
+    let words: Vec<_> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    words.join(" ").chars().take(LONGEST_LINE).collect()
+}
+
+/// A mark at the beginning tells, then UTF-8 that is valid, then what was declared, then the bytes.
+fn encoding(bytes: &[u8], declared: Option<&'static Encoding>) -> &'static Encoding {
+    if let Some((encoding, _)) = Encoding::for_bom(bytes) {
+        return encoding;
+    }
+    if is_utf8(bytes) {
+        return UTF_8;
+    }
+    declared.unwrap_or_else(|| {
+        let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
+        detector.feed(bytes, true);
+        detector.guess(None, Utf8Detection::Allow)
+    })
+}
+
+/// Whether it is UTF-8, an incomplete character at the end aside.
+fn is_utf8(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
+}
+
+fn declared_in_html(bytes: &[u8]) -> Option<&'static Encoding> {
+    let head = bytes[..bytes.len().min(HTML_PRESCAN)].to_ascii_lowercase();
+    let at = head.windows(8).position(|it| it == b"charset=")?;
+    let rest = head[at + 8..].trim_ascii_start();
+    let rest = rest.strip_prefix(b"\"").or(rest.strip_prefix(b"'")).unwrap_or(rest);
+    let end = rest.iter().position(|byte| !(byte.is_ascii_alphanumeric() || b"-_:.".contains(byte)))?;
+    Encoding::for_label(&rest[..end])
+}
+
+#[cfg(test)]
+mod tests;

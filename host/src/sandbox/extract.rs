@@ -1,0 +1,206 @@
+//! Extractors: components that turn a stranger's file into text, and can do nothing else.
+//!
+//! Invariant: an extractor reaches nothing. No capability is linked, its output goes nowhere, and each
+//! file is read by an instance of its own.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use thiserror::Error;
+use wasmtime::component::{Linker, ResourceTable};
+use wasmtime::{Engine, Store, Trap};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+use super::background::Background;
+use super::limits::Meter;
+use super::{EngineError, LoadError, engine, linker, map};
+use bindings::ExtractorPre;
+use bindings::exports::kitbag::extractor::extraction;
+
+mod bindings {
+    wasmtime::component::bindgen!({
+        path: "../wit/extractor",
+        world: "extractor",
+        exports: { default: async },
+    });
+}
+
+/// Elements of each table of an extractor: large parsers have thousands of functions.
+const TABLE_ELEMENTS: usize = 100_000;
+/// Handles to host resources that an extractor may hold; it needs none.
+const RESOURCES: usize = 16;
+/// Random bytes that an extractor may ask for at once.
+const RANDOM_BYTES: u64 = 64 << 10;
+/// Room for what surrounds the largest text on its way out of the sandbox: a title, a reason.
+const SLACK: usize = 64 << 10;
+
+/// Bounds of the reading of one file. Sizes are in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct ExtractionLimits {
+    /// Wall time.
+    pub time: Duration,
+    /// Linear memory, over all memories of an instance.
+    pub memory: usize,
+    /// The longest text.
+    pub text: usize,
+}
+
+/// The engine for extractors; a clone shares it.
+#[derive(Clone)]
+pub struct ExtractorSandbox {
+    engine: Engine,
+    background: Arc<Background>,
+    limits: ExtractionLimits,
+}
+
+/// An extractor that is linked and can be instantiated again and again; a clone is the same.
+#[derive(Clone)]
+pub struct Extractor {
+    pre: Arc<ExtractorPre<State>>,
+    sandbox: ExtractorSandbox,
+}
+
+/// What was read from a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extracted {
+    /// The title that the file gives itself.
+    pub title: Option<String>,
+    /// Its text.
+    pub text: String,
+    /// Whether the file holds more text than that.
+    pub truncated: bool,
+}
+
+/// Why a file was not read.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ExtractionError {
+    /// The file breaks the rules of its format.
+    #[error("damaged: {0}")]
+    Damaged(String),
+    /// The file cannot be read without a password.
+    #[error("encrypted")]
+    Encrypted,
+    /// The file uses what the extractor cannot read.
+    #[error("unsupported: {0}")]
+    Unsupported(String),
+    /// It took longer than it may.
+    #[error("not read within {} s", .0.as_secs())]
+    Deadline(Duration),
+    /// It needed more memory than it may use, in bytes.
+    #[error("more memory than {0} bytes")]
+    Memory(usize),
+    /// Its parts are nested more deeply than the stack holds.
+    #[error("nested too deeply")]
+    Stack,
+    /// The extractor trapped, or broke the contract. For the log alone.
+    #[error("the extractor failed: {0}")]
+    Trap(String),
+}
+
+impl ExtractorSandbox {
+    pub(super) fn start(background: Arc<Background>, limits: ExtractionLimits) -> Result<Self, EngineError> {
+        Ok(Self { engine: engine::start_for_extractors()?, background, limits })
+    }
+
+    /// Compiles a component to machine code, as [`ExtractorSandbox::load`] takes it. Blocks for seconds.
+    pub fn compile(&self, component: &[u8]) -> Result<Vec<u8>, EngineError> {
+        Ok(self.engine.precompile_component(component)?)
+    }
+
+    /// Names the machine code that this engine produces: another engine version or other settings
+    /// give another name.
+    pub fn code_version(&self) -> String {
+        engine::code_version(&self.engine)
+    }
+
+    /// Maps machine code from a file and links it to nothing but a language runtime's needs.
+    pub fn load(&self, code: &Path) -> Result<Extractor, LoadError> {
+        let component = map(&self.engine, code).map_err(LoadError::Code)?;
+        let mut linker = Linker::new(&self.engine);
+        let pre = linker::language_runtime(&mut linker)
+            .and_then(|()| linker.instantiate_pre(&component))
+            .and_then(ExtractorPre::new)
+            .map_err(LoadError::Link)?;
+        Ok(Extractor { pre: Arc::new(pre), sandbox: self.clone() })
+    }
+}
+
+impl Extractor {
+    /// Reads a whole file. Dropping the future ends the instance.
+    pub async fn extract(&self, file: Bytes) -> Result<Extracted, ExtractionError> {
+        let ExtractorSandbox { engine, background, limits } = &self.sandbox;
+        let (pre, limits) = (self.pre.clone(), *limits);
+        let mut store = new_store(engine, limits);
+        let guest = async move {
+            let outcome = async {
+                let extractor = pre.instantiate_async(&mut store).await?;
+                extractor.kitbag_extractor_extraction().call_extract(&mut store, &file).await
+            };
+            let outcome = outcome.await;
+            (outcome, store)
+        };
+        match background.run(limits.time, guest).await {
+            Ok((Ok(Ok(extracted)), _store)) => Ok(bounded(extracted, limits.text)),
+            Ok((Ok(Err(error)), _store)) => Err(error.into()),
+            Ok((Err(error), store)) => Err(fault(&error, store.data(), limits)),
+            Err(_elapsed) => Err(ExtractionError::Deadline(limits.time)),
+        }
+    }
+}
+
+/// The state of one store; it lives as long as the reading of one file.
+struct State {
+    meter: Meter,
+    table: ResourceTable,
+    wasi: WasiCtx,
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+fn new_store(engine: &Engine, limits: ExtractionLimits) -> Store<State> {
+    let mut table = ResourceTable::new();
+    table.set_max_capacity(RESOURCES);
+    // No directory, no environment, no argument, no standard input, no network; output goes nowhere.
+    let wasi = WasiCtx::builder().allow_tcp(false).allow_udp(false).max_random_size(RANDOM_BYTES).build();
+    let meter = Meter::of(limits.memory, TABLE_ELEMENTS);
+    let mut store = Store::new(engine, State { meter, table, wasi });
+    store.limiter(|state| &mut state.meter);
+    store.set_hostcall_fuel(limits.text.saturating_add(SLACK));
+    store.epoch_deadline_async_yield_and_update(1);
+    store.set_epoch_deadline(1);
+    store
+}
+
+/// An extractor is trusted to cut the text, and not believed.
+fn bounded(it: extraction::Extracted, longest: usize) -> Extracted {
+    let extraction::Extracted { title, mut text, truncated } = it;
+    let is_longer = text.len() > longest;
+    text.truncate(text.floor_char_boundary(longest));
+    Extracted { title, text, truncated: truncated || is_longer }
+}
+
+fn fault(error: &wasmtime::Error, state: &State, limits: ExtractionLimits) -> ExtractionError {
+    if state.meter.refused().is_some() {
+        return ExtractionError::Memory(limits.memory);
+    }
+    match error.downcast_ref::<Trap>() {
+        Some(Trap::StackOverflow) => ExtractionError::Stack,
+        _ => ExtractionError::Trap(format!("{error:#}")),
+    }
+}
+
+impl From<extraction::ExtractError> for ExtractionError {
+    fn from(error: extraction::ExtractError) -> Self {
+        match error {
+            extraction::ExtractError::Damaged(how) => Self::Damaged(how),
+            extraction::ExtractError::Encrypted => Self::Encrypted,
+            extraction::ExtractError::Unsupported(what) => Self::Unsupported(what),
+        }
+    }
+}
