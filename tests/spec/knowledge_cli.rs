@@ -149,6 +149,46 @@ async fn documents_come_one_a_line_and_from_standard_input() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_no_text_goes_up_and_comes_down_as_it_is() {
+    let server = Kitbag::start().await;
+    let (_kept, path) = folder(&[("table.csv", b"name,kind\nOrca,whale\n"), ("out/.keep", b"")]);
+    let file = format!("{path}/table.csv");
+
+    let ingested =
+        command(server.data(), &["ingest", &file, "--wait", "--title", "Who is who"]).await.succeeded();
+    let found = command(server.data(), &["search", "orca"]).await.succeeded();
+
+    let id = ingested.lines().next().expect("an id");
+    assert!(found.contains("Who is who") && found.contains(id), "{found}");
+    let download = async |arguments: &[&str]| {
+        let mut command = kitbag([&["documents", "download", id], arguments].concat());
+        command.arg("--data").arg(server.data()).current_dir(format!("{path}/out"));
+        run(command).await
+    };
+    assert_eq!(download(&["-o", "-"]).await.succeeded(), "name,kind\nOrca,whale\n");
+    let saved = download(&[]).await.succeeded();
+    let name = saved.trim().strip_prefix("Saved as ").and_then(|name| name.strip_suffix('.')).expect(&saved);
+    assert!(name.starts_with("Who_is_who"), "{name}");
+    let bytes = |name: &str| fs::read(format!("{path}/out/{name}")).expect("it is saved");
+    assert_eq!(bytes(name), fs::read(&file).expect("a file"));
+    download(&[]).await.assert_failed("is there already");
+    download(&["-o", "other.csv"]).await.succeeded();
+    assert_eq!(bytes("other.csv"), bytes(name));
+}
+
+#[tokio::test]
+async fn a_page_that_cannot_be_fetched_fails_with_a_reason() {
+    let server = Kitbag::start().await;
+
+    let ran = command(server.data(), &["ingest", "http://127.0.0.1:9/page", "--wait"]).await;
+
+    ran.assert_failed("1 document went wrong");
+    ran.assert_failed("http://127.0.0.1:9/page: ");
+    let failed = command(server.data(), &["documents", "--state", "failed"]).await.succeeded();
+    assert!(failed.contains("http://127.0.0.1:9/page") && failed.contains("failed"), "{failed}");
+}
+
+#[tokio::test]
 async fn a_search_prints_json_for_scripts_and_narrows() {
     let server = Kitbag::start().await;
     let ana = server.as_operator();

@@ -24,6 +24,7 @@ mod graphql_limits;
 mod hostile;
 mod hostile_network;
 mod knowledge_cli;
+mod knowledge_files;
 mod knowledge_toolkits;
 mod life_cycle;
 mod list_changed;
