@@ -99,7 +99,7 @@ impl Knowledge {
         let size: usize = documents.iter().filter_map(|it| it.text.as_ref()).map(String::len).sum();
         let check = move || validate(documents).map(Batch::new);
         let batch = if size > LARGE { off_thread(check).await } else { check() };
-        self.store(origin, batch.map_err(KnowledgeError::Invalid)?).await
+        self.store(origin, batch.map_err(KnowledgeError::Invalid)?, None).await
     }
 
     /// Stores one document whose file the caller has: its bytes come as a stream, which is read no
@@ -119,17 +119,22 @@ impl Knowledge {
             KnowledgeError::Invalid(problems)
         })?;
         let batch = Batch::new(vec![valid.with_upload(kept.artifact().clone())]);
-        let mut ingested = self.store(origin, batch).await?;
-        // Nobody removes the file before its document is stored.
-        drop(kept);
+        let mut ingested = self.store(origin, batch, Some(kept)).await?;
         Ok(ingested.pop().expect("one for each document"))
     }
 
-    async fn store(&self, origin: &Origin, batch: Batch) -> Result<Vec<Ingested>, KnowledgeError> {
+    /// Stores a batch; `file`, which came with it, is held until it is stored.
+    async fn store(
+        &self,
+        origin: &Origin,
+        batch: Batch,
+        file: Option<Kept>,
+    ) -> Result<Vec<Ingested>, KnowledgeError> {
         // Whoever asked may go away: the jobs of what was stored are begun all the same.
         let (parts, origin) = (self.0.clone(), origin.clone());
         to_its_end(async move {
             let stored = parts.store.ingest(&origin, &batch).await?;
+            drop(file);
             parts.jobs.wake(&stored.jobs);
             parts.remove_files(&stored.unreferenced).await;
             Ok(stored.ingested)

@@ -18,6 +18,8 @@ pub(crate) const HINTS: Guest = Guest("guest-hints");
 pub(crate) const HOSTILE: Guest = Guest("guest-hostile");
 /// Uses each capability raw, and is declared everything there is to declare.
 pub(crate) const PROBE: Guest = Guest("guest-probe");
+/// Uses the knowledge base as the probe does, as another toolkit.
+pub(crate) const NEIGHBOUR: Guest = Guest("guest-neighbour");
 /// The tools that the conformance suite calls.
 pub(crate) const CONFORMANCE: Guest = Guest("guest-conformance");
 /// Has more tools than fit on a page of the list.
