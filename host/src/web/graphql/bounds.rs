@@ -166,9 +166,8 @@ fn after_string(mut text: &[u8]) -> Option<&[u8]> {
     loop {
         text = match text {
             [b'"', after @ ..] => return Some(after),
-            [b'\\', _, after @ ..] => after,
             [] | [b'\n' | b'\r', ..] => return None,
-            [_, after @ ..] => after,
+            [b'\\', _, after @ ..] | [_, after @ ..] => after,
         };
     }
 }
@@ -176,10 +175,9 @@ fn after_string(mut text: &[u8]) -> Option<&[u8]> {
 fn after_block(mut text: &[u8]) -> Option<&[u8]> {
     loop {
         text = match text {
-            [b'\\', b'"', b'"', b'"', after @ ..] => after,
             [b'"', b'"', b'"', after @ ..] => return Some(after),
             [] => return None,
-            [_, after @ ..] => after,
+            [b'\\', b'"', b'"', b'"', after @ ..] | [_, after @ ..] => after,
         };
     }
 }
