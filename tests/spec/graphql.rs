@@ -90,8 +90,8 @@ async fn ingesting_again_changes_nothing_or_updates() {
     let (first, again, changed) = (ingest("one").await, ingest("one").await, ingest("two").await);
 
     assert_eq!(first["ingested"], 1);
-    let changes = [&first, &again, &changed].map(|stored| stored["documents"][0]["change"].clone());
-    assert_eq!(changes, ["CREATED", "UNCHANGED", "UPDATED"]);
+    let each = [&first, &again, &changed].map(|stored| stored["documents"][0]["change"].clone());
+    assert_eq!(each, ["CREATED", "UNCHANGED", "UPDATED"]);
     assert!(first["documents"][0]["id"] == changed["documents"][0]["id"], "{first} {changed}");
 }
 
