@@ -47,7 +47,8 @@ async fn refuses_all_attacks(kitbag: &Kitbag, signer: &Signer) {
     let attacks = attacks(kitbag, signer, &stranger);
 
     for Attack { name, headers, reason } in &attacks {
-        for (method, path) in [(Method::POST, "/mcp"), (Method::GET, "/toolkits")] {
+        for (method, path) in [(Method::POST, "/mcp"), (Method::POST, "/graphql"), (Method::GET, "/toolkits")]
+        {
             let before = kitbag.log().text().len();
 
             let answer = http.send(method, path, headers.clone(), "").await;

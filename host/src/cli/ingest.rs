@@ -36,6 +36,7 @@ in its front matter (url: https://…), or one for all files with --url-base.
 The title of a text comes from --title, its front matter, its first heading, or its file name. A line \
 of --jsonl has title, and of text, url, author, fileUrl, audioUrl, mimeType, captureOnly and \
 feed {key, name, label} what it needs.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
 pub(super) struct Ingest {
     /// Files, folders, http and https URLs; `-` is standard input.
     #[arg(required = true, value_name = "FILE|FOLDER|URL|-")]
@@ -188,7 +189,7 @@ impl Run {
     }
 
     async fn wait(&mut self) -> Result<(), CliError> {
-        let waiting = std::mem::take(&mut self.tally.stored);
+        let waiting = self.tally.stored.clone();
         for (name, reason) in arrival::wait(&self.client, waiting, &self.bar).await? {
             self.failed(&name, &reason);
         }

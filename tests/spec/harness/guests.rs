@@ -8,6 +8,10 @@ pub(crate) struct Guest(&'static str);
 
 /// A real toolkit: counts, compares and tidies text.
 pub(crate) const TEXT: Guest = Guest("toolkit-text");
+/// A real toolkit: keeps web pages in the knowledge base.
+pub(crate) const CLIPPER: Guest = Guest("toolkit-clipper");
+/// A real toolkit: notes in the knowledge base.
+pub(crate) const NOTES: Guest = Guest("toolkit-notes");
 /// Behavioural hints in every way there is.
 pub(crate) const HINTS: Guest = Guest("guest-hints");
 /// Misbehaves in every way a call can, one tool for each.

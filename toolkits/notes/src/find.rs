@@ -55,7 +55,7 @@ pub(crate) async fn find(args: FindArgs, ctx: Ctx) -> Result<Structured<Notes>> 
         // Writing to a string cannot fail.
         let _ = write!(text, "{}\n{}\n\n", heading(note), note.passage);
     }
-    Ok(answer(text, notes))
+    Ok(answer(&text, notes))
 }
 
 pub(crate) async fn list(args: ListArgs, ctx: Ctx) -> Result<Structured<Notes>> {
@@ -63,7 +63,7 @@ pub(crate) async fn list(args: ListArgs, ctx: Ctx) -> Result<Structured<Notes>> 
     notes.sort_by_cached_key(|note| (note.notebook.clone(), note.title.to_lowercase()));
 
     let lines: Vec<_> = notes.iter().map(heading).collect();
-    Ok(answer(lines.join("\n"), notes))
+    Ok(answer(&lines.join("\n"), notes))
 }
 
 async fn search(ctx: &Ctx, query: &str, notebook: Option<&str>) -> Result<Vec<Found>> {
@@ -87,7 +87,7 @@ fn heading(note: &Found) -> String {
     note.notebook.as_ref().map_or_else(|| note.title.clone(), |name| format!("{} ({name})", note.title))
 }
 
-fn answer(text: String, notes: Vec<Found>) -> Structured<Notes> {
+fn answer(text: &str, notes: Vec<Found>) -> Structured<Notes> {
     let text =
         if notes.is_empty() { "There are no such notes.".to_owned() } else { text.trim_end().to_owned() };
     Structured::new(text, Notes { notes })

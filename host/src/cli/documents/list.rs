@@ -59,12 +59,12 @@ enum State {
 
 #[derive(Deserialize)]
 struct Answer {
-    documents: Page,
+    documents: Listed,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Page {
+struct Listed {
     total_count: u64,
     nodes: Vec<Document>,
     page_info: PageInfo,

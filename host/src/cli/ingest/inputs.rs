@@ -201,12 +201,13 @@ impl Ingest {
         if size == 0 {
             return Err("is empty".to_owned());
         }
-        if !NOT_TEXT.contains(&extension(&path).as_str()) && size <= LONGEST_TEXT {
-            if let Some(text) = read_text(fs::File::open(&path).map_err(failed)?)? {
-                let parsed = parse(text);
-                let title = self.title.clone().or_else(|| title_of(&parsed)).unwrap_or(stem);
-                return Ok(Input::Document(self.text(title, parsed, url)));
-            }
+        if !NOT_TEXT.contains(&extension(&path).as_str())
+            && size <= LONGEST_TEXT
+            && let Some(text) = read_text(fs::File::open(&path).map_err(failed)?)?
+        {
+            let parsed = parse(text);
+            let title = self.title.clone().or_else(|| title_of(&parsed)).unwrap_or(stem);
+            return Ok(Input::Document(self.text(title, parsed, url)));
         }
         let title = self.title.clone().unwrap_or(stem);
         let about = self.completed(Document { title, url, ..Document::default() });

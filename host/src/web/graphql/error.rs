@@ -2,7 +2,7 @@
 //!
 //! | code | when |
 //! |---|---|
-//! | `BAD_QUERY` | the query does not parse, or does not fit the schema |
+//! | `BAD_QUERY` | the query does not parse, or does not fit the schema, or its variables do not |
 //! | `INVALID` | an argument breaks a rule; `problems` says which: `[{ path, message }]` |
 //! | `NOT_FOUND` | what is to be changed is not there, or not the caller's |
 //! | `FORBIDDEN` | the caller may not do this |
@@ -52,15 +52,13 @@ pub(super) fn took_too_long(patience: Duration) -> Response {
     Response::from_errors(vec![limit(message)])
 }
 
-/// Gives those errors a code that the library made: before anything ran they are about the query,
-/// afterwards about an argument.
+/// Gives those errors a code that the library made: all of them are about the query or its variables.
 pub(super) fn with_codes(mut response: Response) -> Response {
     response.errors.truncate(MOST);
     for error in &mut response.errors {
         let has_code = error.extensions.as_ref().is_some_and(|extensions| extensions.get("code").is_some());
         if !has_code {
-            let code = if error.path.is_empty() { "BAD_QUERY" } else { "INVALID" };
-            error.extensions.get_or_insert_default().set("code", code);
+            error.extensions.get_or_insert_default().set("code", "BAD_QUERY");
         }
     }
     response
