@@ -7,10 +7,15 @@
 //!   that survives a crash;
 //! - of each batch all documents are stored, or none.
 
+mod bm25;
 mod document;
 mod embedding;
 mod error;
+mod fusion;
+mod index;
 mod passages;
+mod search;
+mod snippet;
 mod words;
 
 use std::sync::Arc;

@@ -1,0 +1,4 @@
+mod evaluation;
+mod library;
+
+use super::*;
