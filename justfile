@@ -30,6 +30,10 @@ bench *arguments: install
     CARGO_PROFILE_DEV_OPT_LEVEL=3 CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false \
         cargo bench --workspace --profile dev --bench load -- {{ arguments }}
 
+# Write the GraphQL schema to docs/schema.graphql.
+schema: install
+    RENEW_SCHEMA=1 cargo test --workspace --lib -- the_schema_in_docs_is_the_servers
+
 # Build the toolkits under toolkits/ and their manifests, as a deploy would accept them.
 build-toolkits: install build
     for toolkit in toolkits/*/; do {{ output }}/kitbag toolkit build "$toolkit"; done

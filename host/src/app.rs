@@ -29,9 +29,10 @@ use crate::identity::{
     LocalIssuerError, SessionAudience,
 };
 use crate::invocations::{Invocations, RetentionLimits};
+use crate::knowledge::{self, Embedder, Endpoint, Knowledge, KnowledgeError, ModelError, model};
 use crate::local_mode;
 use crate::sandbox::{EngineError, Limits, Sandbox};
-use crate::settings::{self, Issuer, MasterKey, Settings, SettingsError};
+use crate::settings::{self, Issuer, MasterKey, Model, Secret, Settings, SettingsError};
 use crate::toolkits::{ToolkitError, Toolkits};
 use crate::user_config::UserConfig;
 use crate::vault::{KeySource, OpenError, Vault};
@@ -48,6 +49,7 @@ pub struct App {
     base_url: Url,
     database: Database,
     invocations: Arc<Invocations>,
+    knowledge: Knowledge,
     /// Ends what would otherwise go on for as long as its client listens.
     stopping: CancellationToken,
     /// Held as long as the server lives: two servers must not share a data directory.
@@ -94,6 +96,14 @@ pub enum StartError {
     /// The vault did not open.
     #[error("cannot open the vault: {0}")]
     Vault(#[from] OpenError),
+    /// The knowledge base cannot be read.
+    #[error("cannot open the knowledge base: {0}")]
+    Knowledge(#[from] KnowledgeError),
+    /// The model of the knowledge base cannot be used.
+    #[error(
+        "{0}\n(`kitbag model fetch` gets a model that works, and `--model none` searches by words alone)"
+    )]
+    Model(#[from] ModelError),
     /// What is deployed cannot be read.
     #[error("cannot read the deployed toolkits: {0}")]
     Toolkits(#[from] ToolkitError),
@@ -114,7 +124,13 @@ impl App {
             allowed_ranges: settings.allow_private_ranges.to_vec(),
             ..EgressSettings::default()
         });
-        let sandbox = Sandbox::new(limits(settings), egress.clone())?;
+        let options = knowledge::Options {
+            embedder: embedder(settings, &egress).await?,
+            search_memory: settings.search_memory.bytes(),
+            ..knowledge::Options::default()
+        };
+        let knowledge = Knowledge::open(database.clone(), egress.clone(), options).await?;
+        let sandbox = Sandbox::new(limits(settings), egress.clone())?.with_knowledge(knowledge.clone());
         let vault = Arc::new(Vault::open(database.clone(), key_source(settings)?).await?);
         let forget_secrets = {
             let vault = vault.clone();
@@ -163,6 +179,7 @@ impl App {
             dispatch,
             user_config,
             invocations: invocations.clone(),
+            knowledge: knowledge.clone(),
             base_url: base_url.clone(),
             operators: Arc::new(operators),
             allowed_origins: settings.allowed_origins.as_slice().into(),
@@ -171,7 +188,17 @@ impl App {
             mcp_requests_per_minute: settings.mcp_requests_per_minute,
             stopping: stopping.clone(),
         });
-        Ok(Self { listener, router, address, base_url, database, invocations, stopping, _lock: lock })
+        Ok(Self {
+            listener,
+            router,
+            address,
+            base_url,
+            database,
+            invocations,
+            knowledge,
+            stopping,
+            _lock: lock,
+        })
     }
 
     /// The address that it listens on; behind a reverse proxy, another than that of the public URL.
@@ -195,6 +222,9 @@ impl App {
         connections::serve(self.listener, self.router, stop).await;
         if timeout(CLOSE, self.invocations.close()).await.is_err() {
             warn!("the last records of calls were not written in time");
+        }
+        if timeout(CLOSE, self.knowledge.close()).await.is_err() {
+            warn!("the jobs of the knowledge base did not stop in time");
         }
         if timeout(CLOSE, self.database.close()).await.is_err() {
             warn!("the database did not close in time");
@@ -231,6 +261,36 @@ pub fn limits(settings: &Settings) -> Limits {
             response_body: settings.call_response_body.bytes(),
         },
     }
+}
+
+/// What makes vectors, and a line in the log that says what search goes by.
+async fn embedder(settings: &Settings, egress: &Egress) -> Result<Option<Embedder>, StartError> {
+    if let (Some(url), Some(name)) = (settings.embedding_url.get(), settings.embedding_model.get()) {
+        let key = settings.embedding_key.get().map(Secret::get).cloned();
+        let endpoint = Endpoint { url: url.clone(), model: name.clone(), key };
+        info!(model = name, "search goes by words and by meaning: a service embeds every document and query");
+        return Ok(Some(Embedder::remote(egress.clone(), endpoint)));
+    }
+    let folder = match &settings.model {
+        Model::None => {
+            info!("search goes by words alone, as the setting model says");
+            return Ok(None);
+        }
+        Model::Folder(folder) => folder.clone(),
+        Model::Default => {
+            let folder = model::folder(&settings.data);
+            if !folder.exists() {
+                info!(
+                    "search goes by words alone, for there is no model: run `kitbag model fetch`, and start again"
+                );
+                return Ok(None);
+            }
+            folder
+        }
+    };
+    let embedder = Embedder::open(&folder).await?;
+    info!(model = embedder.model(), folder = %folder.display(), "search goes by words and by meaning");
+    Ok(Some(embedder))
 }
 
 fn key_source(settings: &Settings) -> Result<KeySource, SettingsError> {

@@ -7,6 +7,7 @@
 pub mod fetch;
 pub mod grants;
 pub mod ingest;
+mod knowledge_base;
 pub mod log;
 mod missing_secrets;
 pub mod progress;
@@ -17,6 +18,3 @@ mod trail;
 pub use grants::Grants;
 pub use missing_secrets::MissingSecrets;
 pub use trail::Trail;
-
-/// Why a capability that is granted cannot answer yet; a guest sees it as `unavailable`.
-pub(crate) const NO_KNOWLEDGE_BASE: &str = "this server has no knowledge base yet";

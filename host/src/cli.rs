@@ -3,12 +3,17 @@
 mod client;
 mod config;
 mod demo;
+mod documents;
+mod ingest;
 mod login;
 mod logout;
+mod model;
 mod oauth;
+mod search;
 mod secret;
 mod serve;
 mod session;
+mod terminal;
 mod token;
 mod toolkit;
 mod vault;
@@ -37,6 +42,12 @@ enum Verb {
     Serve(serve::Serve),
     /// Build the example toolkits, serve them, call one, and keep serving.
     Demo(demo::Demo),
+    /// Search your documents.
+    Search(search::Search),
+    /// Bring documents into your knowledge base: files, folders, web pages, standard input.
+    Ingest(ingest::Ingest),
+    /// List, show, download and delete your documents.
+    Documents(documents::Documents),
     /// Sign in at a server, in a browser.
     Login(login::Login),
     /// End the session at a server.
@@ -52,6 +63,9 @@ enum Verb {
     /// Set, remove and list your secrets for a toolkit.
     #[command(subcommand)]
     Secret(secret::Secret),
+    /// Get, show and remove the model that search uses.
+    #[command(subcommand)]
+    Model(model::Model),
     /// Look after the vault that holds the users' secrets.
     #[command(subcommand)]
     Vault(vault::Vault),
@@ -90,12 +104,16 @@ pub async fn run(command: Command) -> ExitCode {
     let outcome = match command.verb {
         Verb::Serve(command) => command.run().await,
         Verb::Demo(command) => command.run().await,
+        Verb::Search(command) => command.run().await,
+        Verb::Ingest(command) => command.run().await,
+        Verb::Documents(command) => command.run().await,
         Verb::Login(command) => command.run().await,
         Verb::Logout(command) => command.run().await,
         Verb::Token(command) => command.run(),
         Verb::Toolkit(command) => command.run().await,
         Verb::Config(command) => command.run().await,
         Verb::Secret(command) => command.run().await,
+        Verb::Model(command) => command.run().await,
         Verb::Vault(command) => command.run().await,
     };
     match outcome {

@@ -2,7 +2,7 @@
 //!
 //! `docs/architecture.md` has the map. Imports go one way only, in the order of these modules:
 //! `main → cli → app → web → dispatch → toolkits, invocations, user_config → sandbox → capabilities →
-//! identity, outbound_auth → egress, vault → database, redaction`.
+//! identity, knowledge, outbound_auth → egress, vault → database, redaction`.
 
 pub mod app;
 pub mod capabilities;

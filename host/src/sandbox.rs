@@ -25,6 +25,7 @@ use wasmtime::component::Component;
 
 use crate::capabilities::{Grants, Trail};
 use crate::egress::Egress;
+use crate::knowledge::Knowledge;
 use crate::outbound_auth::OutboundAuth;
 pub use call::{CallError, Ended, Fault, Invocation, Report, ToolError, ToolResult};
 pub use content::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink};
@@ -43,6 +44,7 @@ pub struct Sandbox {
     limits: Arc<Limits>,
     egress: Egress,
     outbound_auth: OutboundAuth,
+    knowledge: Option<Knowledge>,
 }
 
 /// A toolkit's machine code, linked against exactly what it was granted and ready to be
@@ -75,7 +77,13 @@ impl Sandbox {
         let engine = engine::start(&limits)?;
         let background = Arc::new(Background::start().map_err(wasmtime::Error::new)?);
         let outbound_auth = OutboundAuth::new(egress.clone());
-        Ok(Self { engine, background, limits: Arc::new(limits), egress, outbound_auth })
+        Ok(Self { engine, background, limits: Arc::new(limits), egress, outbound_auth, knowledge: None })
+    }
+
+    /// Gives calls a knowledge base; without one, whoever uses it traps.
+    #[must_use]
+    pub fn with_knowledge(self, knowledge: Knowledge) -> Self {
+        Self { knowledge: Some(knowledge), ..self }
     }
 
     /// Compiles a component to machine code, as [`Sandbox::load`] takes it. Blocks for seconds.

@@ -9,14 +9,18 @@
 //! | `/vault/rotate` | operators with a token |
 //! | `/toolkits/{id}/logs` | every signed-in user: own calls; operators and owners: all, of others no content |
 //! | `/toolkits/{id}/config` | every signed-in user: own settings |
+//! | `/graphql` | every signed-in user: own documents, toolkits, secrets, settings; a page to try it, in local mode |
+//! | `/documents/…` | every signed-in user: own files, in and out |
 //! | `/.well-known/…` | anybody: how to sign in |
 //! | `/oauth/…` | anybody, in local mode only: sign in |
 //! | `/healthz`, `/readyz` | load balancers |
 
 mod authenticate;
 mod config;
+mod documents;
 mod elicitation;
 mod error;
+mod graphql;
 mod logs;
 mod mcp;
 mod oauth;
@@ -40,6 +44,7 @@ use url::Url;
 use crate::dispatch::Dispatch;
 use crate::identity::{AuthorizationServer, Identity};
 use crate::invocations::Invocations;
+use crate::knowledge::Knowledge;
 use crate::toolkits::Toolkits;
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
@@ -61,6 +66,8 @@ pub struct Shared {
     pub user_config: Arc<UserConfig>,
     /// What became of calls.
     pub invocations: Arc<Invocations>,
+    /// Documents of users.
+    pub knowledge: Knowledge,
     /// Cancelled when the server is asked to stop.
     pub stopping: CancellationToken,
     /// Public URL of this server, without a path.
@@ -92,6 +99,9 @@ pub fn router(shared: Shared) -> Router {
         .route("/vault/rotate", post(secrets::rotate))
         .route("/toolkits/{id}/logs", get(logs::read))
         .route("/toolkits/{id}/config", config::routes())
+        .route("/graphql", graphql::routes())
+        .route("/documents/file", documents::routes_of_files())
+        .route("/documents/{id}/artifact", get(documents::artifact))
         .layer(door.clone())
         .merge(mcp::guard(mcp::routes(&shared, links.clone()).layer(door), &shared))
         .layer(middleware::from_fn(unread::discard));
@@ -101,7 +111,7 @@ pub fn router(shared: Shared) -> Router {
         .route("/.well-known/oauth-authorization-server", get(well_known::authorization_server))
         .layer(open_to_any_page());
     let sign_in = match &shared.authorization_server {
-        Some(server) => oauth::routes(server.clone(), &shared.base_url),
+        Some(server) => oauth::routes(server.clone(), &shared.base_url).route("/graphql", graphql::page()),
         None => Router::new(),
     };
     let health =

@@ -9,7 +9,6 @@ mod architecture;
 mod arguments;
 mod attacks;
 mod canary;
-mod capabilities;
 mod cli;
 mod clients;
 mod concurrency;

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use wasmtime::component::{HasData, Linker};
 
-use super::NO_KNOWLEDGE_BASE;
+use super::knowledge_base::{Refusal, of_call};
+use crate::knowledge::{self as base, DEFAULT_RESULTS, Knowledge, Query};
 use bindings::kitbag::toolkit::knowledge::{self, KnowledgeError};
-use bindings::kitbag::toolkit::search::{self, Document, Host, SearchOptions, SearchResult};
+use bindings::kitbag::toolkit::search::{self, Document, DocumentSummary, Host, SearchOptions, SearchResult};
 
 mod bindings {
     wasmtime::component::bindgen!({
@@ -17,9 +18,11 @@ mod bindings {
     });
 }
 
-/// Read access to one user's knowledge base.
-#[derive(Clone, Debug, Default)]
+/// Read access to one user's knowledge base: to all of the user's documents, whatever their source.
+#[derive(Clone, Default)]
 pub struct Search {
+    /// Nothing outside a call.
+    pub knowledge: Option<Knowledge>,
     /// Whose: the verified user of the call. Empty outside a call, where nothing can be asked.
     pub user_id: Arc<str>,
 }
@@ -29,14 +32,41 @@ impl knowledge::Host for Search {}
 impl Host for Search {
     async fn search(
         &mut self,
-        _query: String,
-        _options: SearchOptions,
+        query: String,
+        options: SearchOptions,
     ) -> wasmtime::Result<Result<Vec<SearchResult>, KnowledgeError>> {
-        Ok(Err(KnowledgeError::Unavailable(NO_KNOWLEDGE_BASE.to_owned())))
+        let SearchOptions { limit, source, author } = options;
+        let limit = limit.unwrap_or(DEFAULT_RESULTS);
+        let query = Query { text: query, limit, offset: 0, source, author };
+        let found = of_call(self.knowledge.as_ref())?.search(&self.user_id, &query).await;
+        Ok(found.map(|found| found.hits.into_iter().map(Into::into).collect()).map_err(refused))
     }
 
-    async fn get_document(&mut self, _id: String) -> wasmtime::Result<Result<Document, KnowledgeError>> {
-        Ok(Err(KnowledgeError::Unavailable(NO_KNOWLEDGE_BASE.to_owned())))
+    async fn get_document(&mut self, id: String) -> wasmtime::Result<Result<Document, KnowledgeError>> {
+        let found = of_call(self.knowledge.as_ref())?.document(&self.user_id, &id).await;
+        let document = |it: base::Document| Document { summary: it.summary.into(), text: it.text };
+        Ok(found.map(document).map_err(refused))
+    }
+}
+
+fn refused(error: base::KnowledgeError) -> KnowledgeError {
+    match error.into() {
+        Refusal::NotFound => KnowledgeError::NotFound,
+        Refusal::Invalid(problems) => KnowledgeError::Invalid(problems),
+        Refusal::Unavailable(reason) => KnowledgeError::Unavailable(reason),
+    }
+}
+
+impl From<base::Hit> for SearchResult {
+    fn from(hit: base::Hit) -> Self {
+        Self { document: hit.document.into(), snippet: hit.snippet, score: hit.score }
+    }
+}
+
+impl From<base::Summary> for DocumentSummary {
+    fn from(it: base::Summary) -> Self {
+        let base::Summary { id, title, url, author, source, feed, .. } = it;
+        Self { id, title, url, author, source, feed: feed.map(|feed| feed.name) }
     }
 }
 

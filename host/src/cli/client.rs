@@ -1,5 +1,6 @@
 //! Talks to a running server over its public API, with the user's own token.
 
+mod graphql;
 mod lines;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use super::session::{SessionFile, SignedIn, sign_in_again};
 use super::token::mint;
 use crate::egress::{Egress, EgressError, EgressSettings, Policy};
 use crate::local_mode;
+pub(super) use graphql::{Refusal, Unanswered};
 pub(super) use lines::Lines;
 
 /// Which server to talk to, and as whom.
@@ -105,14 +107,26 @@ impl Client {
         content_type: &str,
         body: impl Into<Bytes>,
     ) -> Result<T, CliError> {
+        Ok(self.try_send(method, path, content_type, body).await?)
+    }
+
+    /// As [`send`](Self::send), for who goes on after a refusal.
+    pub(super) async fn try_send<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: impl Into<Bytes>,
+    ) -> Result<T, Failed> {
         let answer = self.exchange(method, path, content_type, body.into()).await?;
-        serde_json::from_slice(&answer)
-            .map_err(|error| CliError::new(format!("the server's answer cannot be read: {error}")))
+        serde_json::from_slice(&answer).map_err(|error| {
+            Failed::Refused(CliError::new(format!("the server's answer cannot be read: {error}")))
+        })
     }
 
     /// Sends a request without a body and reads nothing of the answer.
     pub(super) async fn delete(&self, path: &str) -> Result<(), CliError> {
-        self.exchange(Method::DELETE, path, "application/json", Bytes::new()).await.map(drop)
+        Ok(self.exchange(Method::DELETE, path, "application/json", Bytes::new()).await.map(drop)?)
     }
 
     /// Asks for an answer that comes line by line.
@@ -121,15 +135,19 @@ impl Client {
         Ok(Lines::of(response.into_body()))
     }
 
+    /// Asks for an answer that is read piece by piece.
+    pub(super) async fn download(&self, path: &str) -> Result<Response<Incoming>, CliError> {
+        Ok(self.answer(Method::GET, path, "application/json", Bytes::new()).await?)
+    }
+
     async fn exchange(
         &self,
         method: Method,
         path: &str,
         content_type: &str,
         body: Bytes,
-    ) -> Result<Bytes, CliError> {
-        let response = self.answer(method, path, content_type, body).await?;
-        Ok(read(response).await?)
+    ) -> Result<Bytes, Failed> {
+        read(self.answer(method, path, content_type, body).await?).await
     }
 
     /// Sends a request and returns the answer, unless the server refuses. A token that has expired is

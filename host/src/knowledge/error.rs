@@ -3,6 +3,8 @@
 use kitbag_manifest::Problems;
 use thiserror::Error;
 
+use crate::tasks::Interrupted;
+
 /// Why the knowledge base did not do what it was asked for.
 #[derive(Debug, Error)]
 pub enum KnowledgeError {
@@ -18,4 +20,10 @@ pub enum KnowledgeError {
     /// The database failed; the cause is for the log.
     #[error("storage failed: {0}")]
     Storage(#[from] sqlx::Error),
+}
+
+impl From<Interrupted> for KnowledgeError {
+    fn from(_: Interrupted) -> Self {
+        Self::Unavailable("the knowledge base was interrupted; try again")
+    }
 }

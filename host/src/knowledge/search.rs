@@ -21,6 +21,7 @@ use super::error::KnowledgeError;
 use super::fusion::{Candidate, DEPTH, Fused, best_of_each_document, fuse};
 use super::index::cache::{Entry, Indexes};
 use super::snippet::snippet;
+use super::store::Store;
 use super::words::{self, Term};
 use crate::database::Database;
 use crate::tasks::off_thread;
@@ -28,6 +29,7 @@ use crate::tasks::off_thread;
 /// Searches the documents of all users, each their own.
 pub(super) struct Search {
     database: Database,
+    store: Store,
     embedder: Option<Embedder>,
     indexes: Indexes,
     /// Searches that compute at once; more would only make each of them slower.
@@ -44,11 +46,12 @@ const COMPLAIN_EVERY: Duration = Duration::from_mins(1);
 
 impl Search {
     /// Searches by words alone where there is no model; keeps at most `memory` bytes of indexes.
-    pub(super) fn new(database: Database, embedder: Option<Embedder>, memory: usize) -> Self {
+    pub(super) fn new(database: Database, store: Store, embedder: Option<Embedder>, memory: usize) -> Self {
         let model = embedder.as_ref().map(|embedder| embedder.model().to_owned());
         Self {
             indexes: Indexes::new(database.clone(), model, memory),
             database,
+            store,
             embedder,
             computing: Semaphore::new(available_parallelism().map_or(1, NonZero::get)),
             complained: Mutex::new(None),
@@ -156,7 +159,7 @@ impl Search {
         let chunks: Vec<_> = shown.iter().map(|found| found.chunk).collect();
         let readers = &self.database.readers;
         let (mut documents, texts): (HashMap<_, _>, HashMap<_, _>) = tokio::try_join!(
-            rows::summaries(readers, user_id, &documents),
+            self.store.summaries(user_id, &documents),
             rows::texts(readers, user_id, &chunks)
         )?;
         // What has gone since the ranking is left out.

@@ -19,6 +19,7 @@ use crate::capabilities::search::Search;
 use crate::capabilities::secrets::Secrets;
 use crate::capabilities::{Grants, Trail};
 use crate::egress::Egress;
+use crate::knowledge::Knowledge;
 use crate::outbound_auth::{Account, Credentials, OutboundAuth};
 use crate::vault::UserSecrets;
 use bindings::ToolkitPre;
@@ -127,6 +128,7 @@ pub(super) struct Runner {
     limits: Arc<Limits>,
     egress: Egress,
     outbound_auth: OutboundAuth,
+    knowledge: Option<Knowledge>,
     grants: Grants,
 }
 
@@ -138,8 +140,8 @@ impl Runner {
         grants: Grants,
     ) -> wasmtime::Result<Self> {
         let pre = ToolkitPre::new(linker.instantiate_pre(component)?)?;
-        let Sandbox { background, limits, egress, outbound_auth, .. } = sandbox.clone();
-        Ok(Self { pre, background, limits, egress, outbound_auth, grants })
+        let Sandbox { background, limits, egress, outbound_auth, knowledge, .. } = sandbox.clone();
+        Ok(Self { pre, background, limits, egress, outbound_auth, knowledge, grants })
     }
 
     pub(super) fn new_trail(&self) -> Trail {
@@ -198,8 +200,10 @@ impl Runner {
         let Grants { toolkit_id, secrets, .. } = self.grants.clone();
         let secrets = Secrets::new(secrets, toolkit_id.clone(), invocation.secrets.clone())
             .noting_in(trail.missing.clone());
-        let search = Search { user_id: user_id.clone() };
-        let ingest = Ingest { user_id, toolkit_id };
+        let knowledge = self.knowledge.clone();
+        let search = Search { knowledge: knowledge.clone(), user_id: user_id.clone() };
+        let (of_user, tokens) = (invocation.secrets.clone(), trail.tokens.clone());
+        let ingest = Ingest { knowledge, user_id, toolkit_id, secrets: of_user, tokens };
         let mut state = State::new(&self.limits, trail.log.clone(), fetch, secrets, search, ingest);
         state.progress = Progress::new(invocation.progress.clone());
         new_store(self.pre.engine(), &self.limits, state)

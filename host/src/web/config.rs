@@ -18,18 +18,18 @@ use super::toolkits::visible_to;
 use crate::identity::Caller;
 
 /// Bytes of a change.
-const LARGEST: usize = 64 << 10;
+pub(super) const LARGEST: usize = 64 << 10;
 
 /// One declared field, and what it comes to for the caller.
 #[derive(Serialize)]
-struct Field {
-    definition: ConfigField,
+pub(super) struct Field {
+    pub(super) definition: ConfigField,
     /// What the user set; `null` where that is nothing.
-    value: Option<Value>,
+    pub(super) value: Option<Value>,
     /// What a call gets; `null` where that is nothing.
-    effective: Option<Value>,
+    pub(super) effective: Option<Value>,
     /// Whether the user must fill it in and has not.
-    missing: bool,
+    pub(super) missing: bool,
 }
 
 /// `/toolkits/{id}/config`
@@ -43,8 +43,7 @@ async fn show(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<BTreeMap<String, Field>>, WebError> {
-    let toolkit = visible_to(&shared, &caller, &id)?;
-    fields(&shared, &caller, &id, &toolkit.definition.config).await
+    Ok(Json(fields(&shared, &caller, &id).await?))
 }
 
 /// `PATCH`: a JSON object of values by key; `null` unsets. Answers as `GET` does.
@@ -54,23 +53,35 @@ async fn change(
     Path(id): Path<String>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<BTreeMap<String, Field>>, WebError> {
-    let toolkit = visible_to(&shared, &caller, &id)?;
-    let declared = &toolkit.definition.config;
+    visible_to(&shared, &caller, &id)?;
     let body = body.map_err(|rejection| WebError::new(rejection.status(), rejection.body_text()))?;
     // The parser's own message could quote what was sent.
     let changes: Map<String, Value> = serde_json::from_slice(&body).map_err(|_| {
         WebError::new(StatusCode::BAD_REQUEST, "The body must be a JSON object of settings by key.")
     })?;
-    shared.user_config.change(&caller.user_id, &id, declared, &changes).await?;
-    fields(&shared, &caller, &id, declared).await
+    change_values(&shared, &caller, &id, &changes).await?;
+    Ok(Json(fields(&shared, &caller, &id).await?))
 }
 
-async fn fields(
+/// Sets and unsets values of the caller.
+pub(super) async fn change_values(
     shared: &Shared,
     caller: &Caller,
     id: &str,
-    declared: &BTreeMap<String, ConfigField>,
-) -> Result<Json<BTreeMap<String, Field>>, WebError> {
+    changes: &Map<String, Value>,
+) -> Result<(), WebError> {
+    let toolkit = visible_to(shared, caller, id)?;
+    Ok(shared.user_config.change(&caller.user_id, id, &toolkit.definition.config, changes).await?)
+}
+
+/// Every declared field with the caller's value.
+pub(super) async fn fields(
+    shared: &Shared,
+    caller: &Caller,
+    id: &str,
+) -> Result<BTreeMap<String, Field>, WebError> {
+    let toolkit = visible_to(shared, caller, id)?;
+    let declared = &toolkit.definition.config;
     let mut values = shared.user_config.values(&caller.user_id, id).await?;
     let mut effective = config::effective(declared, &values);
     let fields = declared.iter().map(|(key, definition)| {
@@ -79,5 +90,5 @@ async fn fields(
         let definition = definition.clone();
         (key.clone(), Field { definition, value: values.remove(key), effective, missing })
     });
-    Ok(Json(fields.collect()))
+    Ok(fields.collect())
 }

@@ -8,11 +8,12 @@ use axum::Json;
 use axum::body::to_bytes;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use kitbag_manifest::Problem;
+use kitbag_manifest::{Problem, Problems};
 use serde::Serialize;
 use tracing::{debug, error};
 
 use crate::identity::AuthError;
+use crate::knowledge::KnowledgeError;
 use crate::toolkits::ToolkitError;
 use crate::user_config::UserConfigError;
 use crate::vault::VaultError;
@@ -21,7 +22,7 @@ use crate::vault::VaultError;
 const PROBLEM: &str = "application/problem+json";
 
 /// An error as a client sees it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct WebError {
     status: StatusCode,
     detail: String,
@@ -54,6 +55,18 @@ impl WebError {
     /// 404 of a path that does not exist.
     pub(super) fn nothing_here() -> Self {
         Self::new(StatusCode::NOT_FOUND, "There is nothing here.")
+    }
+
+    /// 422 of a request that breaks one rule, at `path`.
+    pub(super) fn invalid(path: &str, message: impl Into<String>) -> Self {
+        let mut problems = Problems::default();
+        problems.add(path, message);
+        KnowledgeError::Invalid(problems).into()
+    }
+
+    /// What a client is told, for answers that are not HTTP's.
+    pub(super) fn into_parts(self) -> (StatusCode, String, Vec<Problem>) {
+        (self.status, self.detail, self.problems)
     }
 
     /// 401 with the challenge of RFC 9728, section 5.1, or 503 while the provider's keys are out
@@ -154,6 +167,23 @@ impl From<UserConfigError> for WebError {
             },
             UserConfigError::UnknownToolkit(id) => ToolkitError::Unknown(id).into(),
             UserConfigError::Storage(cause) => Self::storage(&cause),
+        }
+    }
+}
+
+impl From<KnowledgeError> for WebError {
+    fn from(error: KnowledgeError) -> Self {
+        match error {
+            KnowledgeError::NotFound => Self::new(StatusCode::NOT_FOUND, "There is no such document."),
+            KnowledgeError::Invalid(problems) => Self {
+                problems: problems.0,
+                ..Self::new(
+                    StatusCode::UNPROCESSABLE_ENTITY,
+                    "The request breaks the rules of the knowledge base; nothing is changed.",
+                )
+            },
+            KnowledgeError::Unavailable(reason) => Self::new(StatusCode::SERVICE_UNAVAILABLE, reason),
+            KnowledgeError::Storage(cause) => Self::storage(&cause),
         }
     }
 }

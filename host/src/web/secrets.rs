@@ -6,7 +6,7 @@ use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::StatusCode;
 use axum::routing::{MethodRouter, put};
 use axum::{Extension, Json};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
 use super::Shared;
@@ -20,9 +20,9 @@ use crate::vault::{LONGEST, Rotated, SecretStatus};
 /// What became of a value.
 #[derive(Serialize)]
 pub(super) struct Stored {
-    name: String,
+    pub(super) name: String,
     /// Whether the value is removed from all that leaves the sandbox: one that is too short is not.
-    redacted: bool,
+    pub(super) redacted: bool,
 }
 
 /// `/toolkits/{id}/secrets/{name}`
@@ -30,20 +30,13 @@ pub(super) fn routes_of_one() -> MethodRouter<Shared> {
     put(set).delete(unset).layer(DefaultBodyLimit::max(LONGEST))
 }
 
-/// `GET /toolkits/{id}/secrets`: each declared name, and whether the caller has set it; then what the
-/// caller has set that is not declared any more. Own values can be seen although the toolkit cannot.
+/// `GET /toolkits/{id}/secrets`
 pub(super) async fn list(
     State(shared): State<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<Vec<SecretStatus>>, WebError> {
-    let toolkit = visible_to(&shared, &caller, &id).ok();
-    let declared = toolkit.as_ref().map_or(&[][..], |toolkit| &toolkit.definition.secrets);
-    let list = shared.vault.list(&caller.user_id, &id, declared).await?;
-    if toolkit.is_none() && list.is_empty() {
-        return Err(ToolkitError::Unknown(id).into());
-    }
-    Ok(Json(list))
+    Ok(Json(names(&shared, &caller, &id).await?))
 }
 
 /// `PUT`: the value as the body, as it is.
@@ -62,20 +55,16 @@ async fn set(
     })?;
     let text = std::str::from_utf8(&body)
         .map_err(|_| WebError::new(StatusCode::UNPROCESSABLE_ENTITY, "The value must be UTF-8."))?;
-    shared.vault.set(&caller.user_id, &id, &name, &SecretString::from(text)).await?;
-    Ok(Json(Stored { name, redacted: redaction::is_findable(text) }))
+    Ok(Json(set_value(&shared, &caller, &id, name, &SecretString::from(text)).await?))
 }
 
-/// `DELETE`: whatever the caller has set can be removed, although the toolkit is hidden by now or does
-/// not declare the name any more.
+/// `DELETE`
 async fn unset(
     State(shared): State<Shared>,
     Extension(caller): Extension<Caller>,
     Path((id, name)): Path<(String, String)>,
 ) -> Result<StatusCode, WebError> {
-    if !shared.vault.unset(&caller.user_id, &id, &name).await? {
-        require_declared(&shared, &caller, &id, &name)?;
-    }
+    unset_value(&shared, &caller, &id, &name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -86,6 +75,45 @@ pub(super) async fn rotate(
 ) -> Result<Json<Rotated>, WebError> {
     require_operator(&shared, &caller)?;
     Ok(Json(shared.vault.rotate().await?))
+}
+
+/// Each declared name, and whether the caller has set it; then what the caller has set that is not
+/// declared any more. Own values can be seen although the toolkit cannot.
+pub(super) async fn names(shared: &Shared, caller: &Caller, id: &str) -> Result<Vec<SecretStatus>, WebError> {
+    let toolkit = visible_to(shared, caller, id).ok();
+    let declared = toolkit.as_ref().map_or(&[][..], |toolkit| &toolkit.definition.secrets);
+    let list = shared.vault.list(&caller.user_id, id, declared).await?;
+    if toolkit.is_none() && list.is_empty() {
+        return Err(ToolkitError::Unknown(id.to_owned()).into());
+    }
+    Ok(list)
+}
+
+/// Sets a value of the caller for a declared name.
+pub(super) async fn set_value(
+    shared: &Shared,
+    caller: &Caller,
+    id: &str,
+    name: String,
+    value: &SecretString,
+) -> Result<Stored, WebError> {
+    require_declared(shared, caller, id, &name)?;
+    shared.vault.set(&caller.user_id, id, &name, value).await?;
+    Ok(Stored { name, redacted: redaction::is_findable(value.expose_secret()) })
+}
+
+/// Removes a value of the caller: whatever is set can be removed, although the toolkit is hidden by now
+/// or does not declare the name any more.
+pub(super) async fn unset_value(
+    shared: &Shared,
+    caller: &Caller,
+    id: &str,
+    name: &str,
+) -> Result<(), WebError> {
+    if !shared.vault.unset(&caller.user_id, id, name).await? {
+        require_declared(shared, caller, id, name)?;
+    }
+    Ok(())
 }
 
 /// The names are few and known: a misspelled one must not swallow a credential.

@@ -75,6 +75,13 @@ impl Indexes {
         Ok(entry)
     }
 
+    /// What all indexes take, roughly.
+    #[cfg(test)]
+    pub(in crate::knowledge) async fn bytes(&self) -> usize {
+        self.0.entries.run_pending_tasks().await;
+        usize::try_from(self.0.entries.weighted_size()).expect("it fits the memory") * WEIGHT_UNIT
+    }
+
     async fn refresh(&self, user_id: &str, entry: &Arc<Entry>) -> Result<(), KnowledgeError> {
         let mut seen = entry.seen.lock().await;
         let now = self.read(rows::revision(&self.0.database.readers, user_id)).await?;

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
+use crate::cli::terminal::harmless;
+
 /// One line about the call, then one for each thing that is known of it. Without a line end.
 pub(super) fn record(record: &Value) -> String {
     let field = |name: &str| record[name].as_str().unwrap_or_default();
@@ -54,19 +56,6 @@ fn outcome(record: &Value) -> String {
 
 fn argument(argument: &Value) -> String {
     argument.as_str().map_or_else(|| argument.to_string(), str::to_owned)
-}
-
-/// What a toolkit wrote must not steer the terminal: control characters are shown, not sent.
-fn harmless(text: &str) -> String {
-    let is_harmless = |letter: char| !letter.is_control() || letter == '\n' || letter == '\t';
-    text.chars().fold(String::with_capacity(text.len()), |mut out, letter| {
-        if is_harmless(letter) {
-            out.push(letter);
-        } else {
-            out.extend(letter.escape_default());
-        }
-        out
-    })
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::library::{Library, Text};
+use super::library::{Library, note};
 use super::*;
+use crate::knowledge::NewDocument;
 
 #[derive(Deserialize)]
 struct Entry {
@@ -40,11 +41,25 @@ async fn the_fused_ranking_is_better_than_either() {
     let model = PathBuf::from(std::env::var_os("KITBAG_TEST_MODEL").expect("KITBAG_TEST_MODEL is set"));
     let library = Library::with(&model).await;
     let started = Instant::now();
-    let mut sequences = BTreeMap::new();
+    let mut documents = Vec::new();
     for Entry { _id, title, text } in entries(folder.join("corpus.jsonl")) {
-        let document = Text { id: &_id, title: &title, text: &text, ..Text::default() };
-        sequences.insert(_id.clone(), library.add("ana", document).await);
+        // The name keeps apart what has the same text.
+        documents.push(NewDocument {
+            url: Some(format!("https://collection.example/{_id}")),
+            ..note(&title, &text)
+        });
     }
+    for documents in documents.chunks(100) {
+        library.add_from("user", "ana", documents.to_vec()).await;
+    }
+    let numbers: Vec<(String, i64)> = sqlx::query_as("SELECT url, sequence FROM documents")
+        .fetch_all(&library.database.readers)
+        .await
+        .expect("they are there");
+    let sequences: BTreeMap<_, _> = numbers
+        .into_iter()
+        .filter_map(|(url, sequence)| Some((url.rsplit('/').next()?.to_owned(), sequence)))
+        .collect();
     eprintln!("{} documents in {:?}", sequences.len(), started.elapsed());
     let mut relevant = BTreeMap::<String, BTreeMap<i64, f64>>::new();
     for line in fs::read_to_string(folder.join("qrels/test.tsv")).expect("judgements").lines().skip(1) {
@@ -61,10 +76,10 @@ async fn the_fused_ranking_is_better_than_either() {
     let mut times = Vec::new();
     for Entry { _id, text, .. } in entries(folder.join("queries.jsonl")) {
         let Some(relevant) = relevant.get(&_id) else { continue };
-        let entry = library.search.indexes.fresh("ana").await.expect("an index");
+        let entry = library.search().indexes.fresh("ana").await.expect("an index");
         let by_words = bm25::rank(&entry.read(), &words::of_query(&text), None, DEPTH);
         let vector = embedder.query(text.clone()).await.expect("the model runs");
-        let by_meaning = library.search.by_meaning(&entry, vector, None).await;
+        let by_meaning = library.search().by_meaning(&entry, vector, None).await;
         let fused: Vec<_> = fuse(&by_words, &by_meaning)
             .into_iter()
             .map(|found| Candidate { document: found.document, chunk: found.chunk, score: 0.0 })

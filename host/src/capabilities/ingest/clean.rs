@@ -1,0 +1,143 @@
+//! Takes the caller's secrets out of documents before they are stored.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use kitbag_manifest::Problems;
+
+use crate::knowledge::NewDocument;
+use crate::outbound_auth::AttachedTokens;
+use crate::redaction::Redactor;
+use crate::tasks::off_thread;
+use crate::vault::UserSecrets;
+
+/// More than this, in bytes, is cleaned off the threads that serve requests.
+const LARGE: usize = 64 << 10;
+
+/// Cleans texts. An address that holds a secret is refused instead: another address would be another
+/// document, or lead elsewhere.
+pub(super) async fn documents(
+    documents: Vec<NewDocument>,
+    secrets: &Arc<UserSecrets>,
+    tokens: &AttachedTokens,
+) -> Result<Vec<NewDocument>, Problems> {
+    let tokens = Redactor::new(&tokens.values());
+    if secrets.redactor().is_empty() && tokens.is_empty() {
+        return Ok(documents);
+    }
+    let size: usize = documents.iter().map(size).sum();
+    let secrets = secrets.clone();
+    let clean = move || all(documents, [secrets.redactor(), &tokens]);
+    if size > LARGE { off_thread(clean).await } else { clean() }
+}
+
+fn all(mut documents: Vec<NewDocument>, redactors: [&Redactor; 2]) -> Result<Vec<NewDocument>, Problems> {
+    let mut problems = Problems::default();
+    for (index, document) in documents.iter_mut().enumerate() {
+        let NewDocument { title, text, url, author, file_url, audio_url, mime_type, capture_only: _, feed } =
+            document;
+        let (key, name, label) = match feed {
+            Some(feed) => (Some(&feed.key), Some(&mut feed.name), feed.label.as_mut()),
+            None => (None, None, None),
+        };
+        let addresses = [
+            ("url", url.as_ref()),
+            ("fileUrl", file_url.as_ref()),
+            ("audioUrl", audio_url.as_ref()),
+            ("mimeType", mime_type.as_ref()),
+            ("feed.key", key),
+        ];
+        for (field, value) in addresses {
+            let holds_one = |value: &String| {
+                redactors.iter().any(|redactor| matches!(redactor.redact(value), Cow::Owned(_)))
+            };
+            if value.is_some_and(holds_one) {
+                let message = "holds a secret of the user, which must not be stored: leave it out";
+                problems.add(format!("documents[{index}].{field}"), message);
+            }
+        }
+        let texts = [Some(title), text.as_mut(), author.as_mut(), name, label];
+        for text in texts.into_iter().flatten() {
+            for redactor in redactors {
+                redactor.redact_string(text);
+            }
+        }
+    }
+    if problems.0.is_empty() { Ok(documents) } else { Err(problems) }
+}
+
+fn size(document: &NewDocument) -> usize {
+    let NewDocument { title, text, url, author, file_url, audio_url, mime_type, capture_only: _, feed } =
+        document;
+    let optional = [text, url, author, file_url, audio_url, mime_type].into_iter().flatten();
+    let feed =
+        feed.iter().flat_map(|feed| [Some(&feed.key), Some(&feed.name), feed.label.as_ref()]).flatten();
+    optional.chain(feed).chain([title]).map(String::len).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use secrecy::SecretString;
+
+    use super::*;
+    use crate::knowledge::NewFeed;
+
+    const SECRET: &str = "s3cr3t-value";
+
+    /// Where the value may come from: the caller has set it, or the host has signed in with it.
+    fn sources() -> [(Arc<UserSecrets>, AttachedTokens); 2] {
+        let value = || SecretString::from(SECRET);
+        let secrets = UserSecrets::of(HashMap::from([(("books".to_owned(), "KEY".to_owned()), value())]));
+        [(Arc::new(secrets), AttachedTokens::default()), (Arc::default(), AttachedTokens::of(value()))]
+    }
+
+    #[tokio::test]
+    async fn no_text_keeps_a_secret_however_large_it_is() {
+        for (padding, (secrets, tokens)) in [0, LARGE].into_iter().flat_map(|it| sources().map(|of| (it, of)))
+        {
+            let text = || format!("a {SECRET}");
+            let document = NewDocument {
+                title: text(),
+                text: Some(format!("{}{}", "-".repeat(padding), text())),
+                url: Some("https://a.example/".into()),
+                author: Some(text()),
+                feed: Some(NewFeed { key: "k".into(), name: text(), label: Some(text()) }),
+                ..NewDocument::default()
+            };
+
+            let clean = documents(vec![document], &secrets, &tokens).await.expect("no address holds it");
+
+            let shown = format!("{clean:?}");
+            assert!(!shown.contains(SECRET) && shown.matches("a [redacted]").count() == 5, "{shown:.300}");
+            assert_eq!(clean[0].url.as_deref(), Some("https://a.example/"));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_address_with_a_secret_is_refused_and_the_refusal_does_not_quote_it() {
+        for (secrets, tokens) in sources() {
+            let url = || Some(format!("https://a.example/?key={SECRET}"));
+            let feed = Some(NewFeed { key: SECRET.into(), name: "Feed".into(), label: None });
+            let first = NewDocument { url: url(), file_url: url(), feed, ..NewDocument::default() };
+            let second =
+                NewDocument { audio_url: url(), mime_type: Some(SECRET.into()), ..NewDocument::default() };
+
+            let problems = documents(vec![first, second], &secrets, &tokens).await.expect_err("they hold it");
+
+            let paths: Vec<_> = problems.0.iter().map(|problem| problem.path.as_str()).collect();
+            assert_eq!(
+                paths,
+                [
+                    "documents[0].url",
+                    "documents[0].fileUrl",
+                    "documents[0].feed.key",
+                    "documents[1].audioUrl",
+                    "documents[1].mimeType",
+                ]
+            );
+            assert!(!problems.to_string().contains(SECRET), "{problems}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Requests to `/graphql`.
+
+use http::Method;
+use kitbag_manifest::Problem;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::Client;
+use crate::cli::CliError;
+
+/// Why a request got no data.
+pub(in crate::cli) enum Unanswered {
+    /// There was no answer, or not to this request.
+    Failed(CliError),
+    /// The server said why not.
+    Refused(Refusal),
+}
+
+/// The first error of an answer.
+#[derive(Deserialize)]
+pub(in crate::cli) struct Refusal {
+    pub(in crate::cli) message: String,
+    #[serde(default)]
+    extensions: Extensions,
+}
+
+#[derive(Default, Deserialize)]
+struct Extensions {
+    #[serde(default)]
+    problems: Vec<Problem>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    data: Option<Value>,
+    #[serde(default)]
+    errors: Vec<Refusal>,
+}
+
+impl Client {
+    /// Asks, and reads what was asked for.
+    pub(in crate::cli) async fn ask<T: DeserializeOwned>(
+        &self,
+        query: &str,
+        variables: Value,
+    ) -> Result<T, Unanswered> {
+        let question = json!({ "query": query, "variables": variables });
+        let answer: Answer =
+            self.send(Method::POST, "/graphql", "application/json", question.to_string()).await?;
+        if let Some(refusal) = answer.errors.into_iter().next() {
+            return Err(Unanswered::Refused(refusal));
+        }
+        let data = answer.data.unwrap_or_default();
+        serde_json::from_value(data)
+            .map_err(|error| CliError::new(format!("the server's answer cannot be read: {error}")).into())
+    }
+}
+
+impl Refusal {
+    /// Each rule that was broken, with its path.
+    pub(in crate::cli) fn problems(&self) -> &[Problem] {
+        &self.extensions.problems
+    }
+}
+
+impl From<CliError> for Unanswered {
+    fn from(error: CliError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<Unanswered> for CliError {
+    fn from(unanswered: Unanswered) -> Self {
+        match unanswered {
+            Unanswered::Failed(error) => error,
+            Unanswered::Refused(refusal) => Self::listing(&refusal.message, refusal.problems()),
+        }
+    }
+}

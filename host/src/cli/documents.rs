@@ -1,0 +1,179 @@
+//! `kitbag documents …`
+
+mod download;
+mod list;
+
+use clap::{Args, Subcommand};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::client::Connection;
+use super::terminal::{Screen, harmless, one_line};
+use super::{CliError, print_json};
+use download::Download;
+use list::List;
+
+/// List, show, download and delete your documents.
+#[derive(Args, Debug)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
+  kitbag documents                              the newest
+  kitbag documents --state failed               what went wrong, and why
+  kitbag documents --source clipper --feed en.wikipedia.org
+  kitbag documents show ID
+  kitbag documents download ID -o report.pdf"
+)]
+pub(super) struct Documents {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    list: List,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// List your documents, newest first.
+    List(List),
+    /// Print one document with its text.
+    Show(Show),
+    /// Save the file that was captured for a document.
+    Download(Download),
+    /// Remove a document, whatever its source.
+    Delete(Delete),
+}
+
+/// Print one document with its text.
+#[derive(Args, Debug)]
+struct Show {
+    /// The document's id.
+    id: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Remove a document.
+#[derive(Args, Debug)]
+struct Delete {
+    /// The document's id.
+    id: String,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+impl Documents {
+    pub(super) async fn run(self) -> Result<(), CliError> {
+        match self.verb {
+            None => self.list.run().await,
+            Some(Verb::List(command)) => command.run().await,
+            Some(Verb::Show(command)) => command.run().await,
+            Some(Verb::Download(command)) => command.run().await,
+            Some(Verb::Delete(command)) => command.run().await,
+        }
+    }
+}
+
+const SHOW: &str = "query ($id: ID!) {
+  document(id: $id) {
+    id title url author source feed { key name label } state reason
+    artifact { mediaType size url } createdAt updatedAt text
+  }
+}";
+
+/// A document, as a query asks for it.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document {
+    id: String,
+    title: String,
+    url: Option<String>,
+    author: Option<String>,
+    source: String,
+    feed: Option<Feed>,
+    state: String,
+    reason: Option<String>,
+    artifact: Option<Artifact>,
+    created_at: String,
+    updated_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Feed {
+    key: String,
+    name: String,
+    label: Option<String>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Artifact {
+    media_type: String,
+    size: f64,
+    url: String,
+}
+
+impl Show {
+    async fn run(self) -> Result<(), CliError> {
+        #[derive(Deserialize)]
+        struct Answer {
+            document: Option<Document>,
+        }
+
+        let Answer { document } = self.connection.open().await?.ask(SHOW, json!({ "id": self.id })).await?;
+        let document = document.ok_or_else(|| not_found(&self.id))?;
+        if self.json {
+            return print_json(&document);
+        }
+        let feed = document.feed.map(|feed| match feed.label {
+            Some(label) => format!("{label} {} ({})", feed.name, feed.key),
+            None => format!("{} ({})", feed.name, feed.key),
+        });
+        let file = document.artifact.map(|file| format!("{}, {} bytes", file.media_type, file.size));
+        let state =
+            document.reason.map_or(document.state.to_lowercase(), |reason| format!("failed: {reason}"));
+        println!("{}", Screen::of_stdout().bold(&one_line(&document.title)));
+        for (label, value) in [
+            ("id", Some(document.id)),
+            ("source", Some(document.source)),
+            ("feed", feed),
+            ("author", document.author),
+            ("url", document.url),
+            ("file", file),
+            ("state", Some(state)),
+            ("created", Some(document.created_at)),
+            ("updated", Some(document.updated_at)),
+        ] {
+            if let Some(value) = value {
+                println!("{label:<8} {}", one_line(&value));
+            }
+        }
+        if let Some(text) = document.text.filter(|text| !text.is_empty()) {
+            println!("\n{}", harmless(&text));
+        }
+        Ok(())
+    }
+}
+
+impl Delete {
+    async fn run(self) -> Result<(), CliError> {
+        let delete = "mutation ($id: ID!) { deleteDocument(id: $id) }";
+        let _: serde_json::Value =
+            self.connection.open().await?.ask(delete, json!({ "id": self.id })).await?;
+        println!("{} is gone.", self.id);
+        Ok(())
+    }
+}
+
+fn not_found(id: &str) -> CliError {
+    CliError::new(format!("you have no document {id:?}")).hint("`kitbag documents` lists those you have")
+}
+
+/// Text as one segment of a path.
+fn path_segment(text: &str) -> String {
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+}

@@ -1,0 +1,113 @@
+//! `kitbag documents download`
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use http::header;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+use crate::cli::CliError;
+use crate::cli::client::Connection;
+
+/// Save the file that was captured for a document.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Without --output the file gets its document's title as its name, and none that is there is \
+                  written over. `--output -` writes to standard output."
+)]
+pub(super) struct Download {
+    /// The document's id.
+    id: String,
+    /// Where to write it.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+impl Download {
+    pub(super) async fn run(self) -> Result<(), CliError> {
+        let path = format!("/documents/{}/artifact", super::path_segment(&self.id));
+        let response = self.connection.open().await?.download(&path).await?;
+        let offered = response.headers().get(header::CONTENT_DISPOSITION);
+        let offered =
+            offered.and_then(|value| value.to_str().ok()).and_then(name).unwrap_or(&self.id).to_owned();
+        let body = response.into_body();
+        match self.output {
+            Some(output) if output == Path::new("-") => copy(body, &mut std::io::stdout().lock()).await,
+            Some(output) => {
+                save(body, &output, Existing::Replaced).await?;
+                println!("Saved as {}.", output.display());
+                Ok(())
+            }
+            None => {
+                save(body, Path::new(&offered), Existing::Kept).await?;
+                println!("Saved as {offered}.");
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What becomes of a file that has the name already.
+#[derive(Clone, Copy)]
+enum Existing {
+    Replaced,
+    Kept,
+}
+
+/// Writes beside the file first: one that breaks off never stands there as if it were whole.
+async fn save(body: Incoming, path: &Path, existing: Existing) -> Result<(), CliError> {
+    let unwritable =
+        |cause: &dyn std::fmt::Display| CliError::new(format!("cannot write {}: {cause}", path.display()));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(".kitbag-")
+        .tempfile_in(folder)
+        .map_err(|error| unwritable(&error))?;
+    copy(body, file.as_file_mut()).await?;
+    let kept = match existing {
+        Existing::Replaced => file.persist(path),
+        Existing::Kept => file.persist_noclobber(path),
+    };
+    kept.map(drop).map_err(|failed| match failed.error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            CliError::new(format!("{} is there already", path.display())).hint("--output names another file")
+        }
+        _ => unwritable(&failed.error),
+    })
+}
+
+async fn copy(mut body: Incoming, out: &mut impl Write) -> Result<(), CliError> {
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| CliError::new(format!("the answer broke off: {error}")))?;
+        let data = frame.data_ref().map_or(&[][..], |data| data);
+        out.write_all(data).map_err(|error| CliError::new(format!("cannot write: {error}")))?;
+    }
+    out.flush().map_err(|error| CliError::new(format!("cannot write: {error}")))
+}
+
+/// The plain name that the server offers, where it is nothing but a name.
+fn name(disposition: &str) -> Option<&str> {
+    let (_, rest) = disposition.split_once("filename=\"")?;
+    let (name, _) = rest.split_once('"')?;
+    let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
+    is_name.then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_offers_a_name_and_never_a_place() {
+        assert_eq!(name("attachment; filename=\"a b.pdf\"; filename*=UTF-8''a"), Some("a b.pdf"));
+        for disposition in
+            ["attachment", "filename=\"../a\"", "filename=\".bashrc\"", "filename=\"\"", "filename=\"a"]
+        {
+            assert_eq!(name(disposition), None, "{disposition}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! `kitbag documents list`
+
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Document;
+use crate::cli::client::{Client, Connection};
+use crate::cli::terminal::{Screen, one_line};
+use crate::cli::{CliError, print_json};
+
+/// Documents of one request.
+const PAGE: u32 = 100;
+
+const LIST: &str =
+    "query ($first: Int, $after: String, $source: String, $feed: String, $state: DocumentState) {
+  documents(first: $first, after: $after, source: $source, feed: $feed, state: $state) {
+    totalCount
+    nodes {
+      id title url author source feed { key name label } state reason
+      artifact { mediaType size url } createdAt updatedAt
+    }
+    pageInfo { endCursor hasNextPage }
+  }
+}";
+
+/// List your documents, newest first.
+#[derive(Args, Debug)]
+pub(super) struct List {
+    /// Only of this source: the id of a toolkit, or `user` for what you ingested yourself.
+    #[arg(long)]
+    source: Option<String>,
+    /// Only of the feed with this key.
+    #[arg(long, value_name = "KEY")]
+    feed: Option<String>,
+    /// Only in this state.
+    #[arg(long)]
+    state: Option<State>,
+    /// Documents at most.
+    #[arg(long, default_value_t = 20)]
+    limit: u32,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// How far a document is.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum State {
+    /// Search finds it soon.
+    Pending,
+    /// Search finds it.
+    Ready,
+    /// Something went wrong for good.
+    Failed,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    documents: Page,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    total_count: u64,
+    nodes: Vec<Document>,
+    page_info: PageInfo,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PageInfo {
+    end_cursor: Option<String>,
+    has_next_page: bool,
+}
+
+impl List {
+    pub(super) async fn run(self) -> Result<(), CliError> {
+        let client = self.connection.clone().open().await?;
+        let (documents, total) = self.collect(&client).await?;
+        if self.json {
+            return print_json(&documents);
+        }
+        if documents.is_empty() {
+            println!("There are no such documents. `kitbag ingest` brings some in.");
+        }
+        let screen = Screen::of_stdout();
+        for document in &documents {
+            println!("{}", line(document, screen));
+        }
+        if (documents.len() as u64) < total {
+            eprintln!("\n{} of {total}; --limit shows more.", documents.len());
+        }
+        Ok(())
+    }
+
+    /// As many as are wanted, and how many there are.
+    async fn collect(&self, client: &Client) -> Result<(Vec<Document>, u64), CliError> {
+        let state = self.state.map(|state| match state {
+            State::Pending => "PENDING",
+            State::Ready => "READY",
+            State::Failed => "FAILED",
+        });
+        let (mut documents, mut after) = (Vec::new(), None);
+        loop {
+            let missing = self.limit.saturating_sub(u32::try_from(documents.len()).unwrap_or(u32::MAX));
+            let variables = json!({
+                "first": missing.clamp(1, PAGE),
+                "after": after,
+                "source": self.source,
+                "feed": self.feed,
+                "state": state,
+            });
+            let Answer { documents: page } = client.ask(LIST, variables).await?;
+            documents.extend(page.nodes.into_iter().take(missing as usize));
+            after = page.page_info.end_cursor;
+            let is_complete = documents.len() >= self.limit as usize;
+            if is_complete || !page.page_info.has_next_page || after.is_none() {
+                return Ok((documents, page.total_count));
+            }
+        }
+    }
+}
+
+/// Id, state, source and title; a failure with its reason below.
+fn line(document: &Document, screen: Screen) -> String {
+    let source = document
+        .feed
+        .as_ref()
+        .map_or_else(|| document.source.clone(), |feed| format!("{}/{}", document.source, feed.name));
+    let mut line = format!(
+        "{}  {:<7}  {:<24}  {}",
+        one_line(&document.id),
+        document.state.to_lowercase(),
+        one_line(&source),
+        screen.bold(&one_line(&document.title)),
+    );
+    if let Some(reason) = &document.reason {
+        line.push_str("\n    ");
+        line.push_str(&one_line(reason));
+    }
+    line
+}

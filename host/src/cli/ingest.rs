@@ -1,0 +1,252 @@
+//! `kitbag ingest`
+
+mod arrival;
+mod batch;
+mod inputs;
+mod lines;
+mod text;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::CliError;
+use super::client::{Client, Connection};
+use super::terminal::{counted, one_line};
+use batch::Batch;
+use inputs::{Input, Inputs};
+
+/// Bring documents into your knowledge base.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  kitbag ingest notes.md report.pdf             text as it is, other files as they are
+  kitbag ingest ~/notes --only md,txt           a folder with its subfolders
+  kitbag ingest https://example.com/page        the server fetches it
+  pbpaste | kitbag ingest - --title \"Idea\"
+  kitbag ingest export.jsonl --jsonl --wait     a document a line: {\"title\": …, \"text\": …}
+
+Ingesting again changes nothing: a document is recognised by its URL, or else by its content, within its \
+feed. So a local file that you have edited becomes a document of its own, unless it has a URL: give one \
+in its front matter (url: https://…), or one for all files with --url-base.
+
+The title of a text comes from --title, its front matter, its first heading, or its file name. A line \
+of --jsonl has title, and of text, url, author, fileUrl, audioUrl, mimeType, captureOnly and \
+feed {key, name, label} what it needs.")]
+pub(super) struct Ingest {
+    /// Files, folders, http and https URLs; `-` is standard input.
+    #[arg(required = true, value_name = "FILE|FOLDER|URL|-")]
+    sources: Vec<String>,
+    /// Title; for one document.
+    #[arg(long, conflicts_with = "jsonl")]
+    title: Option<String>,
+    /// Byline of documents that do not name one.
+    #[arg(long)]
+    author: Option<String>,
+    /// Put them into the feed with this key: a sub-group of your documents.
+    #[arg(long, value_name = "KEY")]
+    feed: Option<String>,
+    /// What the feed is called; by default its key.
+    #[arg(long, value_name = "NAME", requires = "feed")]
+    feed_name: Option<String>,
+    /// URL below which files are known, each by its path: files that come again are then updated.
+    #[arg(long, value_name = "URL", conflicts_with = "jsonl")]
+    url_base: Option<url::Url>,
+    /// Of folders, only files with these extensions.
+    #[arg(long, value_name = "EXT,…", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Each line of the files is a document in JSON.
+    #[arg(long)]
+    jsonl: bool,
+    /// Keep captured files and what is known of them, and do not read them.
+    #[arg(long)]
+    capture_only: bool,
+    /// Wait until search finds them, or says why not.
+    #[arg(long)]
+    wait: bool,
+    /// Print one line of JSON for each document: input, id, change, error.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// A document on its way in (`SvcIngestDoc`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Document {
+    title: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    author: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    file_url: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    audio_url: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mime_type: Option<String>,
+    #[serde(default)]
+    capture_only: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    feed: Option<Feed>,
+}
+
+/// Its feed (`SvcIngestFeed`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Feed {
+    key: String,
+    name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    label: Option<String>,
+}
+
+/// What the server said of a document that it stored.
+#[derive(Clone, Deserialize)]
+struct Stored {
+    id: String,
+    change: String,
+}
+
+impl Ingest {
+    pub(super) async fn run(self) -> Result<(), CliError> {
+        let client = self.connection.clone().open().await?;
+        let mut run = Run { client, bar: bar(), as_json: self.json, tally: Tally::default() };
+        let mut batch = Batch::default();
+        for (name, input) in Inputs::of(&self)? {
+            match input {
+                Ok(Input::Document(document)) => {
+                    if batch.is_full_with(&document) {
+                        run.send(std::mem::take(&mut batch)).await?;
+                    }
+                    batch.add(name, document);
+                }
+                Ok(Input::File(file)) => run.upload(name, file).await?,
+                Err(error) => run.failed(&name, &error),
+            }
+        }
+        run.send(batch).await?;
+        if self.wait {
+            run.wait().await?;
+        }
+        run.finish()
+    }
+
+    fn feed(&self) -> Option<Feed> {
+        let key = self.feed.clone()?;
+        Some(Feed { name: self.feed_name.clone().unwrap_or_else(|| key.clone()), key, label: None })
+    }
+}
+
+/// A file that goes to the server as it is, and what is known of it.
+struct File {
+    path: PathBuf,
+    about: Document,
+}
+
+/// One run of the command.
+struct Run {
+    client: Client,
+    bar: ProgressBar,
+    as_json: bool,
+    tally: Tally,
+}
+
+#[derive(Default)]
+struct Tally {
+    created: usize,
+    updated: usize,
+    unchanged: usize,
+    failed: usize,
+    /// What was stored, by name and id.
+    stored: Vec<(String, String)>,
+}
+
+impl Run {
+    async fn send(&mut self, batch: Batch) -> Result<(), CliError> {
+        for (name, outcome) in batch.send(&self.client).await? {
+            match outcome {
+                Ok(stored) => self.stored(name, &stored),
+                Err(reason) => self.failed(&name, &reason),
+            }
+        }
+        Ok(())
+    }
+
+    async fn upload(&mut self, name: String, file: File) -> Result<(), CliError> {
+        match batch::upload(&self.client, file).await? {
+            Ok(stored) => self.stored(name, &stored),
+            Err(reason) => self.failed(&name, &reason),
+        }
+        Ok(())
+    }
+
+    async fn wait(&mut self) -> Result<(), CliError> {
+        let waiting = std::mem::take(&mut self.tally.stored);
+        for (name, reason) in arrival::wait(&self.client, waiting, &self.bar).await? {
+            self.failed(&name, &reason);
+        }
+        Ok(())
+    }
+
+    fn stored(&mut self, name: String, stored: &Stored) {
+        match stored.change.as_str() {
+            "CREATED" => self.tally.created += 1,
+            "UPDATED" => self.tally.updated += 1,
+            _ => self.tally.unchanged += 1,
+        }
+        if self.as_json {
+            let line = json!({ "input": name, "id": stored.id, "change": stored.change });
+            self.bar.suspend(|| println!("{line}"));
+        }
+        self.tally.stored.push((name, stored.id.clone()));
+        self.bar.inc(1);
+    }
+
+    fn failed(&mut self, name: &str, reason: &str) {
+        self.tally.failed += 1;
+        if self.as_json {
+            let line = json!({ "input": name, "error": reason });
+            self.bar.suspend(|| println!("{line}"));
+        } else {
+            let name = one_line(name);
+            self.bar.suspend(|| eprintln!("{name}: {}", one_line(reason)));
+        }
+        self.bar.inc(1);
+    }
+
+    fn finish(self) -> Result<(), CliError> {
+        self.bar.finish_and_clear();
+        let Tally { created, updated, unchanged, failed, stored } = self.tally;
+        if !self.as_json {
+            if let [(_, id)] = stored.as_slice() {
+                println!("{id}");
+            }
+            let count = created + updated + unchanged;
+            println!(
+                "{}: {created} new, {updated} updated, {unchanged} unchanged.",
+                counted(count, "document")
+            );
+        }
+        match failed {
+            0 => Ok(()),
+            failed => Err(CliError::new(format!("{} went wrong", counted(failed, "document"))).hint(
+                "run the same command again once that is repaired: what is there already stays as it is",
+            )),
+        }
+    }
+}
+
+/// Seen at a terminal only, and not before there is something to wait for.
+fn bar() -> ProgressBar {
+    let style = ProgressStyle::with_template("{spinner} {pos} documents  {elapsed}  {msg}");
+    let bar = ProgressBar::new_spinner().with_style(style.expect("the template is valid"));
+    bar.enable_steady_tick(Duration::from_millis(120));
+    bar
+}

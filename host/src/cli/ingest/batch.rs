@@ -1,0 +1,162 @@
+//! Documents on their way to the server.
+
+use http::Method;
+use serde::Deserialize;
+use serde_json::json;
+use url::form_urlencoded::Serializer;
+
+use super::{Document, File, Stored};
+use crate::cli::CliError;
+use crate::cli::client::{Client, Failed, Unanswered};
+
+/// Documents of a batch.
+const MOST: usize = 200;
+/// Bytes of their texts.
+const LARGEST: usize = 8 << 20;
+/// Bytes of a file: the whole of it is in memory while it is sent.
+const LARGEST_FILE: u64 = 256 << 20;
+
+const INGEST: &str = "mutation ($documents: [IngestDocumentInput!]!) {
+  ingest(documents: $documents) { documents { id change } }
+}";
+
+/// Documents that go together, each with the name under which its person knows it.
+#[derive(Default)]
+pub(super) struct Batch {
+    documents: Vec<(String, Document)>,
+    bytes: usize,
+}
+
+type Outcomes = Vec<(String, Result<Stored, String>)>;
+
+impl Batch {
+    pub(super) fn is_full_with(&self, next: &Document) -> bool {
+        self.documents.len() >= MOST || self.bytes + size(next) > LARGEST
+    }
+
+    pub(super) fn add(&mut self, name: String, document: Document) {
+        self.bytes += size(&document);
+        self.documents.push((name, document));
+    }
+
+    /// Sends them. Those that the server has something against are left out, and the others sent again:
+    /// it stores all or none.
+    pub(super) async fn send(mut self, client: &Client) -> Result<Outcomes, CliError> {
+        #[derive(Deserialize)]
+        struct Answer {
+            ingest: Ingested,
+        }
+        #[derive(Deserialize)]
+        struct Ingested {
+            documents: Vec<Stored>,
+        }
+
+        let mut outcomes = Vec::new();
+        while !self.documents.is_empty() {
+            let documents: Vec<_> = self.documents.iter().map(|(_, document)| document).collect();
+            match client.ask(INGEST, json!({ "documents": documents })).await {
+                Ok(Answer { ingest }) => {
+                    let names = self.documents.drain(..).map(|(name, _)| name);
+                    outcomes.extend(names.zip(ingest.documents.into_iter().map(Ok)));
+                }
+                Err(Unanswered::Refused(refusal)) => {
+                    let refused = refused(&refusal, self.documents.len());
+                    if refused.is_empty() {
+                        return Err(Unanswered::Refused(refusal).into());
+                    }
+                    for (index, reason) in refused.into_iter().rev() {
+                        outcomes.push((self.documents.remove(index).0, Err(reason)));
+                    }
+                }
+                Err(Unanswered::Failed(error)) => return Err(error),
+            }
+        }
+        Ok(outcomes)
+    }
+}
+
+/// Sends a file as it is.
+pub(super) async fn upload(client: &Client, file: File) -> Result<Result<Stored, String>, CliError> {
+    let File { path, about } = file;
+    let size = std::fs::metadata(&path).map(|file| file.len());
+    let bytes = match size
+        .and_then(|size| if size > LARGEST_FILE { Ok(None) } else { std::fs::read(&path).map(Some) })
+    {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(Err(format!("is larger than {LARGEST_FILE} bytes"))),
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let mut query = Serializer::new(String::new());
+    query.append_pair("title", &about.title);
+    query.extend_pairs(about.url.iter().map(|url| ("url", url)));
+    query.extend_pairs(about.author.iter().map(|author| ("author", author)));
+    if about.capture_only {
+        query.append_pair("captureOnly", "true");
+    }
+    if let Some(feed) = &about.feed {
+        query.append_pair("feedKey", &feed.key).append_pair("feedName", &feed.name);
+    }
+    let path = format!("/documents/file?{}", query.finish());
+    match client.try_send(Method::POST, &path, "application/octet-stream", bytes).await {
+        Ok(stored) => Ok(Ok(stored)),
+        Err(Failed::Refused(error)) => Ok(Err(error.to_string())),
+        Err(Failed::Unreachable(error)) => Err(error),
+    }
+}
+
+/// Which documents of a batch the server has something against, in their order, and what.
+fn refused(refusal: &crate::cli::client::Refusal, count: usize) -> Vec<(usize, String)> {
+    let mut refused: Vec<(usize, String)> = Vec::new();
+    for problem in refusal.problems() {
+        let Some((index, field)) = place(&problem.path) else { continue };
+        if index >= count {
+            continue;
+        }
+        let reason = format!("{field}: {}", problem.message);
+        match refused.iter_mut().find(|(known, _)| *known == index) {
+            Some((_, reasons)) => *reasons = format!("{reasons}; {reason}"),
+            None => refused.push((index, reason)),
+        }
+    }
+    refused.sort_by_key(|(index, _)| *index);
+    refused
+}
+
+/// `documents[3].title` → 3, `title`.
+fn place(path: &str) -> Option<(usize, &str)> {
+    let (index, rest) = path.strip_prefix("documents[")?.split_once(']')?;
+    Some((index.parse().ok()?, rest.trim_start_matches('.')))
+}
+
+fn size(document: &Document) -> usize {
+    document.text.as_ref().map_or(0, String::len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_are_told_by_document() {
+        let refusal = serde_json::from_value(json!({
+            "message": "refused",
+            "extensions": { "problems": [
+                { "path": "documents[2].url", "message": "must be absolute" },
+                { "path": "documents[0].title", "message": "must not be empty" },
+                { "path": "documents[2].text", "message": "is required" },
+                { "path": "documents[9].text", "message": "of no document" },
+                { "path": "documents", "message": "of all" },
+            ] },
+        }));
+
+        let refused = refused(&refusal.expect("a refusal"), 3);
+
+        assert_eq!(
+            refused,
+            [
+                (0, "title: must not be empty".to_owned()),
+                (2, "url: must be absolute; text: is required".to_owned())
+            ]
+        );
+    }
+}

@@ -1,0 +1,272 @@
+//! From what the command was given to documents, one at a time: a folder may hold more than memory.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use url::Url;
+
+use super::lines::Lines;
+use super::text::{Parsed, parse, title_of};
+use super::{Document, File, Ingest};
+use crate::cli::CliError;
+
+/// Of folders, files with these extensions, unless the command names others.
+const KNOWN: [&str; 21] = [
+    "md", "markdown", "txt", "text", "rst", "org", "adoc", "csv", "json", "html", "htm", "pdf", "mp3", "m4a",
+    "wav", "ogg", "oga", "opus", "flac", "aac", "weba",
+];
+/// Files whose text the server reads by itself.
+const NOT_TEXT: [&str; 6] = ["csv", "json", "html", "htm", "xhtml", "pdf"];
+/// Bytes of a text at most, as the server has it.
+const LONGEST_TEXT: u64 = 4 << 20;
+/// How deep folders are followed.
+const DEEPEST: usize = 64;
+
+/// Something to bring in.
+pub(super) enum Input {
+    /// A document that is known whole.
+    Document(Document),
+    /// A file that the server is to read.
+    File(File),
+}
+
+/// Goes through what the command was given; each input has the name under which its person knows it.
+pub(super) struct Inputs<'a> {
+    command: &'a Ingest,
+    waiting: VecDeque<Source>,
+    lines: Option<(String, Lines)>,
+}
+
+/// What is still to be looked at.
+enum Source {
+    Standard,
+    Page(Url),
+    /// A file, and its path within what the command was given.
+    File(PathBuf, PathBuf),
+    /// A folder, its path within what the command was given, and how deep that is.
+    Folder(PathBuf, PathBuf, usize),
+}
+
+type Named = (String, Result<Input, String>);
+
+impl<'a> Inputs<'a> {
+    /// Checks that all that was named is there, before anything is sent.
+    pub(super) fn of(command: &'a Ingest) -> Result<Self, CliError> {
+        let mut waiting = VecDeque::new();
+        for source in &command.sources {
+            waiting.push_back(Source::of(source)?);
+        }
+        let standard = waiting.iter().filter(|source| matches!(source, Source::Standard)).count();
+        if standard > 1 {
+            return Err(CliError::new("standard input can be read once only"));
+        }
+        let is_one =
+            matches!(waiting.make_contiguous(), [Source::Standard | Source::Page(_) | Source::File(..)]);
+        if command.title.is_some() && !is_one {
+            return Err(CliError::new("--title is for one document")
+                .hint("texts have their own titles: in front matter, as a heading, or as the file's name"));
+        }
+        Ok(Self { command, waiting, lines: None })
+    }
+}
+
+impl Source {
+    fn of(text: &str) -> Result<Self, CliError> {
+        if text == "-" {
+            return Ok(Self::Standard);
+        }
+        if text.starts_with("http://") || text.starts_with("https://") {
+            let url =
+                Url::parse(text).map_err(|error| CliError::new(format!("{text} is no URL: {error}")))?;
+            return Ok(Self::Page(url));
+        }
+        let path = PathBuf::from(text);
+        let unreadable = |error| CliError::new(format!("cannot read {text}: {error}"));
+        let kind = fs::metadata(&path).map_err(unreadable)?;
+        let name = path.file_name().map(PathBuf::from).unwrap_or_default();
+        Ok(if kind.is_dir() { Self::Folder(path, PathBuf::new(), 0) } else { Self::File(path, name) })
+    }
+}
+
+impl Iterator for Inputs<'_> {
+    type Item = Named;
+
+    fn next(&mut self) -> Option<Named> {
+        loop {
+            if let Some((name, lines)) = &mut self.lines {
+                match lines.next() {
+                    Some((number, line)) => {
+                        let document = line.map(|document| Input::Document(self.command.completed(document)));
+                        return Some((format!("{name}:{number}"), document));
+                    }
+                    None => self.lines = None,
+                }
+            }
+            let named = match self.waiting.pop_front()? {
+                Source::Standard if self.command.jsonl => {
+                    self.lines = Some(("-".to_owned(), Lines::of(BufReader::new(io::stdin()))));
+                    None
+                }
+                Source::Standard => Some(("-".to_owned(), self.command.standard_input())),
+                Source::Page(url) => Some((url.to_string(), Ok(self.command.page(&url)))),
+                Source::File(path, _) if self.command.jsonl => match fs::File::open(&path) {
+                    Ok(file) => {
+                        self.lines = Some((path.display().to_string(), Lines::of(BufReader::new(file))));
+                        None
+                    }
+                    Err(error) => Some((path.display().to_string(), Err(error.to_string()))),
+                },
+                Source::File(path, within) => {
+                    Some((path.display().to_string(), self.command.file(path, &within)))
+                }
+                Source::Folder(path, within, depth) => self
+                    .open_folder(&path, &within, depth)
+                    .err()
+                    .map(|reason| (path.display().to_string(), Err(reason))),
+            };
+            if named.is_some() {
+                return named;
+            }
+        }
+    }
+}
+
+impl Inputs<'_> {
+    /// Puts what is in a folder in front of everything else, by name. Hidden files stay where they are,
+    /// and so do links: they lead out of the folder, or round in a circle.
+    fn open_folder(&mut self, folder: &Path, within: &Path, depth: usize) -> Result<(), String> {
+        if depth > DEEPEST {
+            return Err(format!("is more than {DEEPEST} folders deep"));
+        }
+        let mut inside = Vec::new();
+        for entry in fs::read_dir(folder).map_err(|error| error.to_string())? {
+            let entry = entry.map_err(|error| error.to_string())?;
+            let (kind, name) = (entry.file_type().map_err(|error| error.to_string())?, entry.file_name());
+            if name.to_string_lossy().starts_with('.') {
+                continue;
+            }
+            let (path, within) = (entry.path(), within.join(&name));
+            if kind.is_dir() {
+                inside.push((name, Source::Folder(path, within, depth + 1)));
+            } else if kind.is_file() && self.command.wants(&path) {
+                inside.push((name, Source::File(path, within)));
+            }
+        }
+        inside.sort_by(|(one, _), (other, _)| other.cmp(one));
+        for (_, source) in inside {
+            self.waiting.push_front(source);
+        }
+        Ok(())
+    }
+}
+
+impl Ingest {
+    /// Whether a file of a folder is meant.
+    fn wants(&self, path: &Path) -> bool {
+        let extension = extension(path);
+        if self.jsonl && self.only.is_empty() {
+            return matches!(extension.as_str(), "jsonl" | "ndjson");
+        }
+        if self.only.is_empty() {
+            return KNOWN.contains(&extension.as_str());
+        }
+        self.only.iter().any(|wanted| wanted.trim_start_matches('.').eq_ignore_ascii_case(&extension))
+    }
+
+    fn standard_input(&self) -> Result<Input, String> {
+        let text = read_text(io::stdin())?.ok_or("is no UTF-8 text; write it into a file first")?;
+        let parsed = parse(text);
+        let title = title_of(&parsed);
+        let title = self.title.clone().or(title).ok_or("has no heading to be its title; give it --title")?;
+        Ok(Input::Document(self.text(title, parsed, None)))
+    }
+
+    fn page(&self, url: &Url) -> Input {
+        Input::Document(self.completed(Document {
+            title: self.title.clone().unwrap_or_else(|| url.to_string()),
+            url: Some(url.to_string()),
+            file_url: Some(url.to_string()),
+            ..Document::default()
+        }))
+    }
+
+    /// Text is sent as it is; what is none, the server reads.
+    fn file(&self, path: PathBuf, within: &Path) -> Result<Input, String> {
+        let failed = |error: io::Error| error.to_string();
+        let url = self.url_base.as_ref().map(|base| url_below(base, within)).transpose()?;
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let size = fs::metadata(&path).map_err(failed)?.len();
+        if size == 0 {
+            return Err("is empty".to_owned());
+        }
+        if !NOT_TEXT.contains(&extension(&path).as_str()) && size <= LONGEST_TEXT {
+            if let Some(text) = read_text(fs::File::open(&path).map_err(failed)?)? {
+                let parsed = parse(text);
+                let title = self.title.clone().or_else(|| title_of(&parsed)).unwrap_or(stem);
+                return Ok(Input::Document(self.text(title, parsed, url)));
+            }
+        }
+        let title = self.title.clone().unwrap_or(stem);
+        let about = self.completed(Document { title, url, ..Document::default() });
+        Ok(Input::File(File { path, about }))
+    }
+
+    fn text(&self, title: String, parsed: Parsed, url: Option<String>) -> Document {
+        self.completed(Document {
+            title,
+            url: parsed.url.or(url),
+            author: parsed.author,
+            text: Some(parsed.text),
+            ..Document::default()
+        })
+    }
+
+    /// Adds what the command says of all documents.
+    fn completed(&self, document: Document) -> Document {
+        let has_file = document.text.is_none();
+        Document {
+            author: document.author.or_else(|| self.author.clone()),
+            feed: document.feed.or_else(|| self.feed()),
+            capture_only: document.capture_only || (self.capture_only && has_file),
+            ..document
+        }
+    }
+}
+
+/// Reads what is UTF-8 text, and nothing of anything else.
+fn read_text(input: impl Read) -> Result<Option<String>, String> {
+    let mut bytes = Vec::new();
+    let mut input = BufReader::new(input.take(LONGEST_TEXT + 1));
+    let head = input.fill_buf().map_err(|error| error.to_string())?;
+    if head.contains(&0) {
+        return Ok(None);
+    }
+    input.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > LONGEST_TEXT {
+        return Err(format!("is longer than a text may be ({LONGEST_TEXT} bytes)"));
+    }
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").map_or(bytes.clone(), <[u8]>::to_vec);
+    Ok(String::from_utf8(text).ok().filter(|text| !text.contains('\0')))
+}
+
+fn extension(path: &Path) -> String {
+    path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
+}
+
+/// The base with the path's names behind it, each as a segment of its own.
+fn url_below(base: &Url, within: &Path) -> Result<String, String> {
+    let mut url = base.clone();
+    let no_base = || format!("{base} cannot have a path below it");
+    let mut segments = url.path_segments_mut().map_err(|()| no_base())?;
+    segments.pop_if_empty();
+    for name in within {
+        segments.push(&name.to_string_lossy());
+    }
+    drop(segments);
+    Ok(url.into())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! `kitbag search`
+
+mod highlight;
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::client::Connection;
+use super::terminal::{Screen, one_line};
+use super::{CliError, print_json};
+use crate::knowledge::{DEFAULT_RESULTS, MAX_RESULTS};
+use highlight::Highlighter;
+
+const QUERY: &str = "query ($q: String!, $limit: Int, $after: String, $source: String, $author: String) {
+  search(query: $q, limit: $limit, after: $after, source: $source, author: $author) {
+    mode
+    results { document { id title url author source feed { name label } } snippet score }
+    pageInfo { endCursor hasNextPage }
+  }
+}";
+
+/// Search your documents.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  kitbag search \"who decided on the new pricing?\"
+  kitbag search pricing --source notes --limit 3
+  kitbag search pricing --author \"Ana Silva\" --json | jq -r '.results[].document.id'
+
+Ask in your own words: with a model the server finds what means the same, without one what has the \
+words. `kitbag documents show ID` prints a document.")]
+pub(super) struct Search {
+    /// What to look for.
+    #[arg(required = true)]
+    words: Vec<String>,
+    /// Results at most.
+    #[arg(long, default_value_t = DEFAULT_RESULTS, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_RESULTS)))]
+    limit: u32,
+    /// Only documents of this source: the id of a toolkit, or `user` for what you ingested yourself.
+    #[arg(long)]
+    source: Option<String>,
+    /// Only documents with this byline.
+    #[arg(long)]
+    author: Option<String>,
+    /// Go on after a page: the `endCursor` of its JSON.
+    #[arg(long, value_name = "CURSOR")]
+    after: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    search: Found,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Found {
+    mode: String,
+    results: Vec<Hit>,
+    page_info: PageInfo,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PageInfo {
+    end_cursor: Option<String>,
+    has_next_page: bool,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Hit {
+    document: Document,
+    snippet: String,
+    score: f64,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Document {
+    id: String,
+    title: String,
+    url: Option<String>,
+    author: Option<String>,
+    source: String,
+    feed: Option<Feed>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Feed {
+    name: String,
+    label: Option<String>,
+}
+
+impl Search {
+    pub(super) async fn run(self) -> Result<(), CliError> {
+        let words = self.words.join(" ");
+        let variables = json!({
+            "q": words,
+            "limit": self.limit,
+            "after": self.after,
+            "source": self.source,
+            "author": self.author,
+        });
+        let Answer { search: found } = self.connection.open().await?.ask(QUERY, variables).await?;
+        if found.mode == "FULL_TEXT" {
+            eprintln!("words only: the server has no model for meaning (`kitbag model fetch` gets one)");
+        }
+        if self.json {
+            return print_json(&found);
+        }
+        if found.results.is_empty() {
+            println!("Nothing was found. `kitbag documents` lists what there is.");
+        }
+        let screen = Screen::of_stdout();
+        let highlighter = Highlighter::of(&words, screen);
+        for (index, hit) in found.results.iter().enumerate() {
+            let line_before = if index == 0 { "" } else { "\n" };
+            println!("{line_before}{}", shown(hit, screen, &highlighter));
+        }
+        if found.page_info.has_next_page {
+            let cursor = found.page_info.end_cursor.unwrap_or_default();
+            eprintln!("\nThere is more: the same command with --after {cursor}");
+        }
+        Ok(())
+    }
+}
+
+/// Title, where it comes from, the passage, and how to get at it.
+fn shown(hit: &Hit, screen: Screen, highlighter: &Highlighter) -> String {
+    let document = &hit.document;
+    let mut origin = one_line(&document.source);
+    if let Some(Feed { name, label }) = &document.feed {
+        let label = label.as_ref().map(|label| format!("{} ", one_line(label))).unwrap_or_default();
+        origin = format!("{origin} · {label}{}", one_line(name));
+    }
+    if let Some(author) = &document.author {
+        origin = format!("{origin} · {}", one_line(author));
+    }
+    let mut lines = vec![
+        format!("{}  {}", screen.bold(&one_line(&document.title)), screen.dim(&origin)),
+        format!("  {}", highlighter.mark(&one_line(&hit.snippet))),
+    ];
+    lines.extend(document.url.as_ref().map(|url| format!("  {}", one_line(url))));
+    lines.push(format!("  {}", screen.dim(&one_line(&document.id))));
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_says_what_it_is_and_where_from_and_steers_no_terminal() {
+        let hit = Hit {
+            document: Document {
+                id: "d-1".to_owned(),
+                title: "Minutes\n\u{1b}[2J".to_owned(),
+                url: Some("https://a.example/".to_owned()),
+                author: Some("Ana".to_owned()),
+                source: "notes".to_owned(),
+                feed: Some(Feed { name: "Board".to_owned(), label: Some("series".to_owned()) }),
+            },
+            snippet: "All  were\nthere.".to_owned(),
+            score: 1.0,
+        };
+        let shown = |screen| shown(&hit, screen, &Highlighter::of("being there", screen));
+
+        assert_eq!(
+            shown(Screen::Plain),
+            "Minutes \\u{1b}[2J  notes · series Board · Ana\n  All were there.\n  https://a.example/\n  d-1"
+        );
+        assert!(shown(Screen::Terminal).contains("All were \u{1b}[1mthere\u{1b}[0m."));
+    }
+}

@@ -1,0 +1,156 @@
+//! What follows an ingest: `capture → index → embed`, each kind in a task of its own.
+//!
+//! Invariants:
+//! - a job is in the database until what it does is there too: after a crash it is done again, and
+//!   nothing is lost or there twice;
+//! - users take turns: one with many documents does not keep another waiting;
+//! - what fails is tried again, later each time, and a bounded number of times.
+
+mod capturing;
+mod embedding;
+mod indexing;
+mod retry;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use tokio::sync::{Mutex, Notify};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::error;
+
+use super::capture::{self, CaptureParts};
+use super::embedding::Embedder;
+use super::passages::Splitter;
+use super::store::{Kind, Store, now};
+use crate::tasks::Interrupted;
+pub use retry::JobLimits;
+
+/// How long jobs rest after the database failed.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long at most they sleep when they know of a job that is put off: clocks may be set.
+const LONGEST_SLEEP: Duration = Duration::from_mins(1);
+
+/// The tasks that do jobs. Dropped, they stop.
+pub(super) struct Jobs {
+    wakes: Arc<Wakes>,
+    tasks: Mutex<Vec<JoinHandle<()>>>,
+    stopping: CancellationToken,
+    _stopped_with_it: DropGuard,
+}
+
+/// What tells a task that there is something for it.
+#[derive(Default)]
+struct Wakes {
+    capture: Notify,
+    index: Notify,
+    embed: Notify,
+}
+
+/// What the tasks share.
+#[derive(Clone)]
+struct Context {
+    store: Store,
+    wakes: Arc<Wakes>,
+    limits: JobLimits,
+}
+
+impl Jobs {
+    /// Takes up the jobs that are left, and starts to do all there are.
+    pub(super) async fn start(
+        store: Store,
+        embedder: Option<Embedder>,
+        capture: CaptureParts,
+        limits: JobLimits,
+    ) -> sqlx::Result<Self> {
+        store.take_up().await?;
+        for reason in capture::overcome(&capture) {
+            store.capture_again(reason).await?;
+        }
+        if embedder.is_none() {
+            store.do_without_model().await?;
+        }
+        let wakes = Arc::new(Wakes::default());
+        let context = Context { store, wakes: wakes.clone(), limits };
+        let stopping = CancellationToken::new();
+        let spawn = |task: futures::future::BoxFuture<'static, ()>| {
+            let stopping = stopping.clone();
+            tokio::spawn(async move { stopping.run_until_cancelled(task).await.unwrap_or_default() })
+        };
+        let splitter = Splitter::new(embedder.as_ref());
+        let after_index = embedder.as_ref().map(|_| Kind::Embed);
+        let mut tasks = vec![
+            spawn(Box::pin(capturing::run(context.clone(), move |job| {
+                let parts = capture.clone();
+                async move { capture::capture(&parts, &job).await }
+            }))),
+            spawn(Box::pin(indexing::run(context.clone(), splitter, after_index))),
+        ];
+        if let Some(embedder) = embedder {
+            tasks.push(spawn(Box::pin(embedding::run(context, embedder))));
+        }
+        Ok(Self {
+            wakes,
+            tasks: Mutex::new(tasks),
+            _stopped_with_it: stopping.clone().drop_guard(),
+            stopping,
+        })
+    }
+
+    /// Says that there are jobs of these kinds.
+    pub(super) fn wake(&self, kinds: &[Kind]) {
+        for kind in kinds {
+            self.wakes.of(*kind).notify_one();
+        }
+    }
+
+    /// Stops: what is under way is given up, and done again after the next start.
+    pub(super) async fn stop(&self) {
+        self.stopping.cancel();
+        let tasks = std::mem::take(&mut *self.tasks.lock().await);
+        for ended in join_all(tasks).await {
+            if let Err(error) = ended {
+                error!(cause = %Interrupted::from(error), "a task of the knowledge base did not end by itself");
+            }
+        }
+    }
+}
+
+impl Wakes {
+    fn of(&self, kind: Kind) -> &Notify {
+        match kind {
+            Kind::Capture => &self.capture,
+            Kind::Index => &self.index,
+            Kind::Embed => &self.embed,
+        }
+    }
+}
+
+impl Context {
+    /// Waits until there may be a job of this kind.
+    async fn rest(&self, kind: Kind) {
+        let rested = match self.store.next_due(kind).await {
+            Ok(None) => LONGEST_SLEEP,
+            Ok(Some(run_at)) => {
+                let left = u64::try_from(run_at.saturating_sub(now())).unwrap_or_default();
+                Duration::from_millis(left).min(LONGEST_SLEEP)
+            }
+            Err(cause) => {
+                self.failed(kind, &cause).await;
+                return;
+            }
+        };
+        // One who was woken before has a permit and goes on at once; either way it looks again.
+        let _ = timeout(rested, self.wakes.of(kind).notified()).await;
+    }
+
+    /// Says that the database failed, and waits.
+    async fn failed(&self, kind: Kind, cause: &sqlx::Error) {
+        error!(job = kind.as_str(), %cause, "jobs of the knowledge base wait: the database failed");
+        sleep(PAUSE).await;
+    }
+}

@@ -1,0 +1,222 @@
+//! `capture`: files by URL → artifacts and text. Several at a time, of one user only some.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
+use tokio::time::timeout;
+use tracing::{error, info, warn};
+
+use super::Context;
+use super::retry::{Failure, Verdict};
+use crate::knowledge::capture::{CaptureFailure, CaptureJob, Captured};
+use crate::knowledge::ingest::{MAX_TEXT, one_line};
+use crate::knowledge::store::{Job, Kind, Subject, now};
+use crate::tasks::Interrupted;
+
+/// Files that are captured at the same time.
+const AT_ONCE: usize = 4;
+/// Of one user.
+const AT_ONCE_OF_USER: usize = 2;
+/// How long one may take: an hour of speech has to be transcribed in it.
+const LONGEST: Duration = Duration::from_mins(30);
+/// How long others keep from a job that was begun: longer than it may take.
+const LEASE: Duration = Duration::from_mins(31);
+
+/// For whom something can be begun.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Room {
+    ForAll,
+    /// But not for the users of what is due.
+    ForOthers,
+    None,
+}
+
+/// What is under way.
+struct Running<C> {
+    context: Context,
+    capture: C,
+    tasks: JoinSet<sqlx::Result<()>>,
+    users: HashMap<Id, String>,
+    last_user: String,
+}
+
+/// Captures whatever is due, for ever.
+pub(super) async fn run<C, F>(context: Context, capture: C)
+where
+    C: Fn(CaptureJob) -> F + Clone + Send + 'static,
+    F: Future<Output = Result<Captured, CaptureFailure>> + Send + 'static,
+{
+    let mut running = Running {
+        context: context.clone(),
+        capture,
+        tasks: JoinSet::new(),
+        users: HashMap::new(),
+        last_user: String::new(),
+    };
+    loop {
+        let room = match running.fill().await {
+            Ok(room) => room,
+            Err(cause) => {
+                context.failed(Kind::Capture, &cause).await;
+                Room::None
+            }
+        };
+        tokio::select! {
+            Some(ended) = running.tasks.join_next_with_id() => running.note(ended),
+            // Whatever is due waits for one that ends; but another user may come.
+            () = context.wakes.capture.notified(), if room == Room::ForOthers => {}
+            () = context.rest(Kind::Capture), if room == Room::ForAll => {}
+            else => {}
+        }
+    }
+}
+
+impl<C, F> Running<C>
+where
+    C: Fn(CaptureJob) -> F + Clone + Send + 'static,
+    F: Future<Output = Result<Captured, CaptureFailure>> + Send + 'static,
+{
+    /// Begins what is due, as far as there is room; says for whom there still is.
+    async fn fill(&mut self) -> sqlx::Result<Room> {
+        let mut room = Room::ForAll;
+        for job in self.context.store.due(Kind::Capture, &self.last_user, 4 * AT_ONCE).await? {
+            if self.tasks.len() >= AT_ONCE {
+                return Ok(Room::None);
+            }
+            let of_user = self.users.values().filter(|user| **user == job.user_id).count();
+            if of_user >= AT_ONCE_OF_USER {
+                room = Room::ForOthers;
+                continue;
+            }
+            self.last_user.clone_from(&job.user_id);
+            let lease = now().saturating_add(millis(LEASE));
+            if self.context.store.begin_try(Kind::Capture, &job, lease).await? {
+                let user = job.user_id.clone();
+                let task = one(self.context.clone(), self.capture.clone(), job);
+                self.users.insert(self.tasks.spawn(task).id(), user);
+            }
+        }
+        Ok(if self.tasks.len() < AT_ONCE { room } else { Room::None })
+    }
+
+    /// Takes note of one that has ended.
+    fn note(&mut self, ended: Result<(Id, sqlx::Result<()>), JoinError>) {
+        let (id, outcome) = match ended {
+            Ok((id, outcome)) => (id, outcome.map_err(|cause| cause.to_string())),
+            Err(error) => (error.id(), Err(Interrupted::from(error).to_string())),
+        };
+        self.users.remove(&id);
+        if let Err(cause) = outcome {
+            // It is begun again when its lease has run out, or the server starts.
+            error!(%cause, "what became of a capture could not be stored");
+        }
+    }
+}
+
+/// Captures one file, and stores what became of it.
+async fn one<C, F>(context: Context, capture: C, mut job: Job) -> sqlx::Result<()>
+where
+    C: Fn(CaptureJob) -> F + Clone + Send + 'static,
+    F: Future<Output = Result<Captured, CaptureFailure>> + Send + 'static,
+{
+    let Some(subject) = context.store.subject(&job).await? else { return Ok(()) };
+    // An update that came in between has made the job due again.
+    let Some(file_url) = subject.file_url.clone().filter(|_| subject.revision == job.revision) else {
+        return Ok(());
+    };
+    if job.tries >= context.limits.tries {
+        let reason = "the server stopped each time it read the file";
+        context.store.give_up(Kind::Capture, &job, reason, None).await?;
+        context.wakes.index.notify_one();
+        return Ok(());
+    }
+    job.tries += 1;
+    let wanted = CaptureJob {
+        user_id: job.user_id.clone(),
+        document: job.document,
+        file_url,
+        claimed_type: subject.claimed_type.clone(),
+        capture_only: subject.capture_only,
+    };
+    // In a task of its own: a fault in what reads files fails one document and no more.
+    let captured = match timeout(LONGEST, OwnTask(tokio::spawn(capture(wanted))).ended()).await {
+        Ok(Ok(captured)) => captured,
+        Ok(Err(cause)) => {
+            error!(document = job.document, %cause, "a capture did not come to its end");
+            Err(failure("the file could not be read: this is a fault of the server", false))
+        }
+        Err(_elapsed) => Err(failure("reading the file took too long", true)),
+    };
+    match captured {
+        Ok(captured) => keep(&context, &job, &subject, captured).await,
+        Err(failure) => settle(&context, &job, failure).await,
+    }
+}
+
+async fn keep(context: &Context, job: &Job, subject: &Subject, captured: Captured) -> sqlx::Result<()> {
+    let Captured { artifact, title, text } = captured;
+    // Whoever gave the URL as title had none to give.
+    let has_title = ![&subject.url, &subject.file_url].contains(&&Some(subject.title.clone()));
+    let title = title.map(|title| one_line(&title)).filter(|title| !title.is_empty() && !has_title);
+    let text = text.map(bounded);
+    let kept = context.store.keep_captured(job, &artifact, title.as_deref(), text.as_deref()).await?;
+    if kept {
+        info!(
+            document = job.document,
+            bytes = artifact.size,
+            media_type = artifact.media_type,
+            "captured a file"
+        );
+        context.wakes.index.notify_one();
+    }
+    Ok(())
+}
+
+async fn settle(context: &Context, job: &Job, failure: CaptureFailure) -> sqlx::Result<()> {
+    let CaptureFailure { reason, is_transient, artifact } = failure;
+    let verdict = context.limits.judge(job.tries, &Failure { reason: reason.clone(), is_transient });
+    warn!(document = job.document, tries = job.tries, reason, ?verdict, "a file was not captured");
+    match verdict {
+        Verdict::Again(pause) => {
+            let run_at = now().saturating_add(millis(pause));
+            context.store.put_off(Kind::Capture, &[(job.clone(), job.tries)], run_at).await
+        }
+        Verdict::GiveUp => {
+            context.store.give_up(Kind::Capture, job, &reason, artifact.as_ref()).await?;
+            context.wakes.index.notify_one();
+            Ok(())
+        }
+    }
+}
+
+/// Text as it is kept: no longer than what is given may be, and without the byte that no text has.
+fn bounded(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(MAX_TEXT));
+    text.retain(|letter| letter != '\0');
+    text
+}
+
+fn failure(reason: &str, is_transient: bool) -> CaptureFailure {
+    CaptureFailure { reason: reason.to_owned(), is_transient, artifact: None }
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// A task that ends with whoever waits for it.
+struct OwnTask<T>(JoinHandle<T>);
+
+impl<T> OwnTask<T> {
+    async fn ended(mut self) -> Result<T, Interrupted> {
+        Ok((&mut self.0).await?)
+    }
+}
+
+impl<T> Drop for OwnTask<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

@@ -1,0 +1,56 @@
+//! The tables of the knowledge base: all SQL about them but what search reads.
+//!
+//! Invariant: every statement names the user. Only what finds out whose jobs are next looks at all.
+
+mod chunks;
+mod documents;
+mod feeds;
+mod ingest;
+mod jobs;
+mod rows;
+#[cfg(test)]
+pub(super) mod tests;
+
+use jiff::Timestamp;
+use sqlx::{Sqlite, Transaction};
+
+use super::document::StateName;
+use crate::database::Database;
+pub(super) use chunks::{NewChunk, Unembedded};
+pub(super) use jobs::{Job, Kind, Subject};
+
+/// All documents, feeds, chunks and jobs.
+#[derive(Clone)]
+pub(super) struct Store(Database);
+
+impl Store {
+    pub(super) fn new(database: Database) -> Self {
+        Self(database)
+    }
+
+    /// Begins to write: nobody else does until the end.
+    async fn begin(&self) -> sqlx::Result<Transaction<'static, Sqlite>> {
+        self.0.writer.begin_with("BEGIN IMMEDIATE").await
+    }
+}
+
+/// Milliseconds since 1970, UTC.
+pub(super) fn now() -> i64 {
+    Timestamp::now().as_millisecond()
+}
+
+impl StateName {
+    /// As the tables spell it.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Ready => "ready",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A list as a statement takes it, for `json_each`.
+fn json(list: &impl serde::Serialize) -> sqlx::Result<String> {
+    serde_json::to_string(list).map_err(|error| sqlx::Error::Encode(error.into()))
+}

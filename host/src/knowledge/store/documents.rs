@@ -1,0 +1,164 @@
+//! Documents as their user reads and removes them.
+
+use std::collections::HashMap;
+
+use sqlx::{AssertSqlSafe, FromRow, QueryBuilder, Sqlite};
+
+use super::rows::{FROM, SUMMARY, SummaryRow};
+use super::{Store, json};
+use crate::knowledge::document::{Document, Listing, Page, Summary};
+
+/// Documents of one page at most, whatever is asked for.
+const MAX_PAGE: u32 = 200;
+
+/// What has gone with a document.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::knowledge) struct Deleted {
+    /// The digest of a captured file that no document has any more.
+    pub(in crate::knowledge) artifact: Option<String>,
+}
+
+#[derive(FromRow)]
+struct DocumentRow {
+    #[sqlx(flatten)]
+    summary: SummaryRow,
+    text: String,
+    captured: Option<String>,
+}
+
+#[derive(FromRow)]
+struct SequenceRow {
+    sequence: i64,
+    #[sqlx(flatten)]
+    summary: SummaryRow,
+}
+
+impl Store {
+    /// One document of the user.
+    pub(in crate::knowledge) async fn document(
+        &self,
+        user_id: &str,
+        id: &str,
+    ) -> sqlx::Result<Option<Document>> {
+        let sql =
+            format!("SELECT {SUMMARY}, d.text, d.captured FROM {FROM} WHERE d.user_id = ? AND d.id = ?");
+        let row: Option<DocumentRow> =
+            sqlx::query_as(AssertSqlSafe(sql)).bind(user_id).bind(id).fetch_optional(&self.0.readers).await?;
+        Ok(row.map(|row| Document { summary: row.summary.into(), text: body(row.text, row.captured) }))
+    }
+
+    /// Some of the user's documents, by the sequence that chunks name them with. Those that are gone, or
+    /// another user's, are not among them.
+    pub(in crate::knowledge) async fn summaries(
+        &self,
+        user_id: &str,
+        sequences: &[i64],
+    ) -> sqlx::Result<HashMap<i64, Summary>> {
+        let sql = format!(
+            "SELECT d.sequence, {SUMMARY} FROM {FROM}
+             WHERE d.user_id = ? AND d.sequence IN (SELECT value FROM json_each(?))"
+        );
+        let rows: Vec<SequenceRow> = sqlx::query_as(AssertSqlSafe(sql))
+            .bind(user_id)
+            .bind(json(&sequences)?)
+            .fetch_all(&self.0.readers)
+            .await?;
+        Ok(rows.into_iter().map(|row| (row.sequence, row.summary.into())).collect())
+    }
+
+    /// Some of the user's documents, newest first.
+    pub(in crate::knowledge) async fn documents(
+        &self,
+        user_id: &str,
+        listing: &Listing,
+    ) -> sqlx::Result<Page> {
+        // One snapshot for both statements.
+        let mut transaction = self.0.readers.begin().await?;
+        let mut count = QueryBuilder::new("SELECT COUNT(*) FROM documents d");
+        push_conditions(&mut count, user_id, listing);
+        let total: i64 = count.build_query_scalar().fetch_one(&mut *transaction).await?;
+
+        let limit = listing.limit.min(MAX_PAGE);
+        let mut page = QueryBuilder::new(format!("SELECT {SUMMARY} FROM {FROM}"));
+        push_conditions(&mut page, user_id, listing);
+        if let Some(after) = listing.after {
+            page.push(" AND d.number < ").push_bind(after);
+        }
+        page.push(" ORDER BY d.number DESC LIMIT ").push_bind(i64::from(limit) + 1);
+        let mut rows: Vec<SummaryRow> = page.build_query_as().fetch_all(&mut *transaction).await?;
+        transaction.commit().await?;
+
+        let limit = usize::try_from(limit).expect("200 fits a usize");
+        let has_more = rows.len() > limit;
+        rows.truncate(limit);
+        Ok(Page {
+            documents: rows.into_iter().map(|row| (row.number, row.into())).collect(),
+            has_more,
+            total: total.try_into().unwrap_or_default(),
+        })
+    }
+
+    /// Removes one document of the user with its chunks and its job, and its feed with the last document;
+    /// nothing where there is none.
+    pub(in crate::knowledge) async fn delete(
+        &self,
+        user_id: &str,
+        id: &str,
+    ) -> sqlx::Result<Option<Deleted>> {
+        let mut transaction = self.begin().await?;
+        let found: Option<(i64, Option<i64>, Option<String>, bool)> = sqlx::query_as(
+            "SELECT d.sequence, d.feed_id, d.artifact,
+                    EXISTS (SELECT 1 FROM chunks c WHERE c.document = d.sequence AND c.user_id = d.user_id)
+             FROM documents d WHERE d.user_id = ? AND d.id = ?",
+        )
+        .bind(user_id)
+        .bind(id)
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some((sequence, feed, artifact, has_chunks)) = found else { return Ok(None) };
+
+        sqlx::query("DELETE FROM documents WHERE sequence = ? AND user_id = ?")
+            .bind(sequence)
+            .bind(user_id)
+            .execute(&mut *transaction)
+            .await?;
+        if has_chunks {
+            Self::next_revision(&mut transaction, user_id, 1).await?;
+        }
+        if let Some(feed) = feed {
+            Self::remove_empty_feed(&mut transaction, user_id, feed).await?;
+        }
+        let artifact = match artifact {
+            Some(digest) if !Self::is_referenced(&mut transaction, &digest).await? => Some(digest),
+            _ => None,
+        };
+        transaction.commit().await?;
+        Ok(Some(Deleted { artifact }))
+    }
+}
+
+/// What was given, and then what was read from the file.
+pub(super) fn body(text: String, captured: Option<String>) -> String {
+    match captured {
+        Some(captured) if text.is_empty() => captured,
+        Some(captured) if !captured.is_empty() => format!("{text}\n\n{captured}"),
+        _ => text,
+    }
+}
+
+fn push_conditions(statement: &mut QueryBuilder<Sqlite>, user_id: &str, listing: &Listing) {
+    statement.push(" WHERE d.user_id = ").push_bind(user_id.to_owned());
+    if let Some(source) = &listing.source {
+        statement.push(" AND d.source = ").push_bind(source.clone());
+    }
+    if let Some(state) = listing.state {
+        statement.push(" AND d.state = ").push_bind(state.as_str());
+    }
+    if let Some(key) = &listing.feed {
+        statement
+            .push(" AND d.feed_id IN (SELECT id FROM feeds WHERE user_id = ")
+            .push_bind(user_id.to_owned());
+        statement.push(" AND key = ").push_bind(key.clone());
+        statement.push(")");
+    }
+}

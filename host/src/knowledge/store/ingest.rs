@@ -1,0 +1,264 @@
+//! A batch on its way into the tables: one transaction, few statements, however many documents.
+
+use std::collections::HashMap;
+
+use sqlx::{FromRow, QueryBuilder, SqliteConnection};
+
+use super::jobs::Kind;
+use super::{Store, json, now};
+use crate::knowledge::document::{Change, Ingested, Origin};
+use crate::knowledge::ingest::{Batch, ValidDocument};
+
+/// Rows that one statement inserts.
+const ROWS: usize = 128;
+
+/// What became of a batch.
+#[derive(Debug)]
+pub(in crate::knowledge) struct Stored {
+    /// One for each document that came.
+    pub(in crate::knowledge) ingested: Vec<Ingested>,
+    /// The kinds of jobs that there are now.
+    pub(in crate::knowledge) jobs: Vec<Kind>,
+    /// Digests of captured files that no document has any more.
+    pub(in crate::knowledge) unreferenced: Vec<String>,
+}
+
+/// A document that is there already.
+#[derive(FromRow)]
+struct Existing {
+    sequence: i64,
+    id: String,
+    feed_id: Option<i64>,
+    identity: String,
+    digest: Vec<u8>,
+    url: Option<String>,
+    author: Option<String>,
+    file_url: Option<String>,
+    claimed_type: Option<String>,
+    capture_only: bool,
+    failed_job: Option<String>,
+    artifact: Option<String>,
+    has_captured: bool,
+}
+
+/// What an existing document becomes.
+struct Update<'d> {
+    existing: &'d Existing,
+    document: &'d ValidDocument,
+    /// What is to be done for it again.
+    job: Option<Kind>,
+}
+
+impl Store {
+    /// Stores a batch, whole, and what is to be done for it.
+    pub(in crate::knowledge) async fn ingest(&self, origin: &Origin, batch: &Batch) -> sqlx::Result<Stored> {
+        let now = now();
+        let mut transaction = self.begin().await?;
+        let feeds = batch.documents.iter().filter_map(|document| document.feed.as_ref());
+        let feeds = Self::put_feeds(&mut transaction, origin, feeds).await?;
+        let feed_of = |document: &ValidDocument| {
+            document.feed.as_ref().map(|feed| *feeds.get(&feed.key).expect("it was just put there"))
+        };
+        let existing =
+            find(&mut transaction, origin, batch.documents.iter().map(|it| (feed_of(it), it))).await?;
+
+        let mut done = Vec::with_capacity(batch.documents.len());
+        let (mut new, mut updates) = (Vec::new(), Vec::new());
+        for document in &batch.documents {
+            let feed_id = feed_of(document);
+            // Two lookups, and no text that is copied for them.
+            let known = existing.get(&feed_id.unwrap_or_default()).and_then(|of| of.get(&document.identity));
+            done.push(match known {
+                None => {
+                    let id = new_id();
+                    new.push((id.clone(), feed_id, document));
+                    Ingested { id, change: Change::Created }
+                }
+                Some(existing) => match Update::of(existing, document) {
+                    None => Ingested { id: existing.id.clone(), change: Change::Unchanged },
+                    Some(update) => {
+                        updates.push(update);
+                        Ingested { id: existing.id.clone(), change: Change::Updated }
+                    }
+                },
+            });
+        }
+        insert(&mut transaction, origin, &new, now).await?;
+        let mut dropped = Vec::new();
+        for update in &updates {
+            update.write(&mut transaction, origin, now).await?;
+            dropped.extend(update.drops_artifact().map(str::to_owned));
+        }
+        let mut unreferenced = Vec::new();
+        for digest in dropped {
+            if !Self::is_referenced(&mut transaction, &digest).await? {
+                unreferenced.push(digest);
+            }
+        }
+        transaction.commit().await?;
+
+        let first_job = |document: &ValidDocument| Kind::first(document.file_url.as_deref());
+        let jobs = new.iter().map(|(_, _, document)| first_job(document));
+        let mut jobs: Vec<_> = jobs.chain(updates.iter().filter_map(|update| update.job)).collect();
+        jobs.sort_unstable();
+        jobs.dedup();
+        let ingested = batch.places.iter().map(|place| done[*place].clone()).collect();
+        Ok(Stored { ingested, jobs, unreferenced })
+    }
+}
+
+/// 128 random bits: an id tells nothing, and cannot be guessed.
+fn new_id() -> String {
+    let mut bytes = [0; 16];
+    aws_lc_rs::rand::fill(&mut bytes).expect("the system has random numbers");
+    hex::encode(bytes)
+}
+
+/// Those of the documents that are there already, by feed (0: none) and identity.
+async fn find<'d>(
+    transaction: &mut SqliteConnection,
+    origin: &Origin,
+    documents: impl Iterator<Item = (Option<i64>, &'d ValidDocument)>,
+) -> sqlx::Result<HashMap<i64, HashMap<String, Existing>>> {
+    let wanted: Vec<_> =
+        documents.map(|(feed, document)| (feed.unwrap_or_default(), &document.identity)).collect();
+    // The wanted ones on the left: each is looked up in the index, and no other document is touched.
+    let rows: Vec<Existing> = sqlx::query_as(
+        "SELECT d.sequence, d.id, d.feed_id, d.identity, d.digest, d.url, d.author, d.file_url, d.claimed_type,
+                d.capture_only, d.failed_job, d.artifact, d.captured IS NOT NULL AS has_captured
+         FROM json_each(?3) wanted CROSS JOIN documents d
+         WHERE d.user_id = ?1 AND d.source = ?2
+           AND ifnull(d.feed_id, 0) = wanted.value ->> 0 AND d.identity = wanted.value ->> 1",
+    )
+    .bind(&origin.user_id)
+    .bind(&origin.source)
+    .bind(json(&wanted)?)
+    .fetch_all(transaction)
+    .await?;
+    let mut found: HashMap<i64, HashMap<String, Existing>> = HashMap::new();
+    for row in rows {
+        found.entry(row.feed_id.unwrap_or_default()).or_default().insert(row.identity.clone(), row);
+    }
+    Ok(found)
+}
+
+/// Inserts documents, each with its first job.
+async fn insert(
+    transaction: &mut SqliteConnection,
+    origin: &Origin,
+    new: &[(String, Option<i64>, &ValidDocument)],
+    now: i64,
+) -> sqlx::Result<()> {
+    if new.is_empty() {
+        return Ok(());
+    }
+    let last: i64 = sqlx::query_scalar("SELECT ifnull(MAX(number), 0) FROM documents WHERE user_id = ?")
+        .bind(&origin.user_id)
+        .fetch_one(&mut *transaction)
+        .await?;
+    for (rows, first) in new.chunks(ROWS).zip((last + 1..).step_by(ROWS)) {
+        let mut statement = QueryBuilder::new(
+            "INSERT INTO documents (id, user_id, number, source, feed_id, identity, digest, title, url, author,
+                 author_folded, file_url, claimed_type, capture_only, state, revision, created_at, updated_at,
+                 text) ",
+        );
+        statement.push_values(rows.iter().zip(first..), |mut row, ((id, feed_id, it), number)| {
+            row.push_bind(id)
+                .push_bind(&origin.user_id)
+                .push_bind(number)
+                .push_bind(&origin.source)
+                .push_bind(feed_id)
+                .push_bind(&it.identity)
+                .push_bind(it.digest.as_slice())
+                .push_bind(&it.title)
+                .push_bind(&it.url)
+                .push_bind(&it.author)
+                .push_bind(folded(it.author.as_deref()))
+                .push_bind(&it.file_url)
+                .push_bind(&it.claimed_type)
+                .push_bind(it.capture_only)
+                .push("'pending', 1")
+                .push_bind(now)
+                .push_bind(now)
+                .push_bind(&it.text);
+        });
+        statement.build().persistent(false).execute(&mut *transaction).await?;
+    }
+    let ids: Vec<_> = new.iter().map(|(id, ..)| id).collect();
+    sqlx::query(
+        "INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
+         SELECT d.sequence, d.user_id, CASE WHEN d.file_url IS NULL THEN 'index' ELSE 'capture' END, 0, ?3
+         FROM json_each(?2) new CROSS JOIN documents d WHERE d.user_id = ?1 AND d.id = new.value",
+    )
+    .bind(&origin.user_id)
+    .bind(json(&ids)?)
+    .bind(now)
+    .execute(transaction)
+    .await
+    .map(drop)
+}
+
+/// As filters compare it.
+fn folded(author: Option<&str>) -> Option<String> {
+    author.map(str::to_lowercase)
+}
+
+impl<'d> Update<'d> {
+    /// What changes, or nothing where the document is there just so.
+    fn of(existing: &'d Existing, document: &'d ValidDocument) -> Option<Self> {
+        let content = existing.digest != document.digest;
+        let file = existing.file_url != document.file_url || existing.capture_only != document.capture_only;
+        let failed = existing.failed_job.as_deref().and_then(Kind::parse);
+        let metadata = existing.url != document.url
+            || existing.author != document.author
+            || existing.claimed_type != document.claimed_type;
+        // What has no other text is found by what is known of it.
+        let is_record = document.text.is_empty() && !existing.has_captured;
+        let job = match (&document.file_url, failed) {
+            (Some(_), failed) if file || failed == Some(Kind::Capture) => Some(Kind::Capture),
+            (None, _) if file => Some(Kind::Index),
+            (_, Some(_)) => Some(Kind::Index),
+            _ if content || (metadata && is_record) => Some(Kind::Index),
+            _ => None,
+        };
+        (metadata || job.is_some()).then_some(Self { existing, document, job })
+    }
+
+    /// Whether what was captured is of another file, or to be captured again.
+    fn forgets_file(&self) -> bool {
+        self.job == Some(Kind::Capture) || self.document.file_url.is_none()
+    }
+
+    /// The digest of the file that the document had and has no more.
+    fn drops_artifact(&self) -> Option<&str> {
+        self.existing.artifact.as_deref().filter(|_| self.forgets_file())
+    }
+
+    async fn write(&self, transaction: &mut SqliteConnection, origin: &Origin, now: i64) -> sqlx::Result<()> {
+        let Self { existing, document, job } = self;
+        let mut statement = QueryBuilder::new("UPDATE documents SET title = ");
+        statement.push_bind(&document.title);
+        statement.push(", digest = ").push_bind(document.digest.as_slice());
+        statement.push(", url = ").push_bind(&document.url);
+        statement.push(", author = ").push_bind(&document.author);
+        statement.push(", author_folded = ").push_bind(folded(document.author.as_deref()));
+        statement.push(", file_url = ").push_bind(&document.file_url);
+        statement.push(", claimed_type = ").push_bind(&document.claimed_type);
+        statement.push(", capture_only = ").push_bind(document.capture_only);
+        statement.push(", updated_at = ").push_bind(now);
+        if job.is_some() {
+            statement.push(", revision = revision + 1, state = 'pending', failed_job = NULL, reason = NULL");
+            statement.push(", text = ").push_bind(&document.text);
+        }
+        if self.forgets_file() {
+            statement.push(", artifact = NULL, artifact_size = NULL, artifact_type = NULL, captured = NULL");
+        }
+        statement.push(" WHERE sequence = ").push_bind(existing.sequence);
+        statement.push(" AND user_id = ").push_bind(&origin.user_id);
+        statement.build().execute(&mut *transaction).await?;
+        if let Some(kind) = job {
+            Store::put_job(transaction, &origin.user_id, existing.sequence, *kind, now).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,183 @@
+//! Files of documents: in from a user's own disk, and out to their owner.
+
+use std::fmt::Write as _;
+use std::io;
+
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, post};
+use axum::{Extension, Json};
+use futures::{StreamExt, TryStreamExt};
+use serde::{Deserialize, Serialize};
+
+use super::Shared;
+use super::error::WebError;
+use crate::identity::Caller;
+use crate::knowledge::{Change, NewDocument, NewFeed, Origin, USER_SOURCE};
+
+/// What is known about a file, in the query string.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct About {
+    title: String,
+    url: Option<String>,
+    author: Option<String>,
+    mime_type: Option<String>,
+    #[serde(default)]
+    capture_only: bool,
+    feed_key: Option<String>,
+    /// By default the key.
+    feed_name: Option<String>,
+}
+
+/// What became of a file.
+#[derive(Serialize)]
+struct Stored {
+    id: String,
+    change: &'static str,
+}
+
+/// `POST /documents/file`: the file as the body, and what it is in the query string.
+pub(super) fn routes_of_files() -> MethodRouter<Shared> {
+    post(upload)
+}
+
+async fn upload(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Query(about): Query<About>,
+    body: Body,
+) -> Result<(StatusCode, Json<Stored>), WebError> {
+    let origin = Origin { user_id: caller.user_id, source: USER_SOURCE.to_owned() };
+    let file = body.into_data_stream().map_err(io::Error::other).boxed();
+    let stored = shared.knowledge.ingest_file(&origin, about.into(), file).await?;
+    let (status, change) = match stored.change {
+        Change::Created => (StatusCode::CREATED, "CREATED"),
+        Change::Updated => (StatusCode::OK, "UPDATED"),
+        Change::Unchanged => (StatusCode::OK, "UNCHANGED"),
+    };
+    Ok((status, Json(Stored { id: stored.id, change })))
+}
+
+/// `GET /documents/{id}/artifact`: the captured file, for the document's owner. Whoever else asks learns
+/// what everybody learns about a document that is not there.
+///
+/// A browser shows none of it: what was captured comes from anywhere, and this is the server's origin.
+pub(super) async fn artifact(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Response, WebError> {
+    let document = shared.knowledge.document(&caller.user_id, &id).await?;
+    let (artifact, bytes) = shared.knowledge.artifact(&caller.user_id, &id).await?;
+    let mut headers = HeaderMap::new();
+    let octets = HeaderValue::from_static("application/octet-stream");
+    headers.insert(header::CONTENT_TYPE, artifact.media_type.parse().unwrap_or(octets));
+    headers.insert(header::CONTENT_LENGTH, artifact.size.into());
+    let name = file_name(&document.summary.title, &artifact.media_type);
+    headers.insert(header::CONTENT_DISPOSITION, disposition(&name));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
+    Ok((headers, Body::from_stream(bytes)).into_response())
+}
+
+impl From<About> for NewDocument {
+    fn from(about: About) -> Self {
+        let feed = about.feed_key.map(|key| NewFeed {
+            name: about.feed_name.unwrap_or_else(|| key.clone()),
+            key,
+            label: None,
+        });
+        Self {
+            title: about.title,
+            url: about.url,
+            author: about.author,
+            mime_type: about.mime_type,
+            capture_only: about.capture_only,
+            feed,
+            ..Self::default()
+        }
+    }
+}
+
+/// The title as a file name, with the extension that the type is known by.
+fn file_name(title: &str, media_type: &str) -> String {
+    const LONGEST: usize = 100;
+
+    let is_unfit = |letter: char| letter.is_control() || "/\\:*?\"<>|".contains(letter);
+    let name: String =
+        title.chars().take(LONGEST).map(|letter| if is_unfit(letter) { '_' } else { letter }).collect();
+    let name = name.trim_matches(|letter: char| letter == '.' || letter.is_whitespace());
+    let name = if name.is_empty() { "document" } else { name };
+    match extension(media_type) {
+        Some(extension) if !name.to_lowercase().ends_with(&format!(".{extension}")) => {
+            format!("{name}.{extension}")
+        }
+        _ => name.to_owned(),
+    }
+}
+
+fn extension(media_type: &str) -> Option<&'static str> {
+    let essence = media_type.split(';').next().unwrap_or_default().trim();
+    Some(match essence {
+        "application/pdf" => "pdf",
+        "text/html" | "application/xhtml+xml" => "html",
+        "text/plain" => "txt",
+        "text/markdown" => "md",
+        "text/csv" => "csv",
+        "application/json" => "json",
+        "application/zip" => "zip",
+        "audio/mpeg" => "mp3",
+        "audio/wav" | "audio/x-wav" => "wav",
+        "audio/ogg" => "ogg",
+        "audio/flac" | "audio/x-flac" => "flac",
+        "image/png" => "png",
+        "image/jpeg" => "jpg",
+        _ => return None,
+    })
+}
+
+/// RFC 6266: a name for every client, and the whole name as RFC 8187 writes it.
+fn disposition(name: &str) -> HeaderValue {
+    let plain: String = name
+        .chars()
+        .map(|letter| if letter.is_ascii_graphic() && letter != '"' && letter != '\\' { letter } else { '_' })
+        .collect();
+    let mut encoded = String::new();
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"!#$&+-.^_`|~".contains(&byte) {
+            encoded.push(byte.into());
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    let value = format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}");
+    HeaderValue::from_str(&value).expect("everything else is escaped")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_becomes_a_file_name_and_breaks_out_of_no_header() {
+        for (title, media_type, expected) in [
+            ("Report", "application/pdf", "Report.pdf"),
+            ("report.PDF", "application/pdf", "report.PDF"),
+            ("../../etc/passwd", "text/plain; charset=utf-8", "_.._etc_passwd.txt"),
+            ("a\r\nb", "application/x-unknown", "a__b"),
+            (" .. ", "image/png", "document.png"),
+            (&"x".repeat(300), "audio/mpeg", &format!("{}.mp3", "x".repeat(100))),
+        ] {
+            assert_eq!(file_name(title, media_type), expected);
+        }
+        assert_eq!(
+            disposition("Ü \"x\".pdf"),
+            "attachment; filename=\"___x_.pdf\"; filename*=UTF-8''%C3%9C%20%22x%22.pdf"
+        );
+    }
+}

@@ -1,0 +1,213 @@
+//! `/graphql`: one schema over the very code that the other routes use.
+//!
+//! A request is bounded before it costs anything: its body, then the form of its query (`bounds`), then
+//! what its fields cost (`schema`), its time, and how many its user has under way (`turns`).
+//!
+//! Invariant: the schema knows no user. Whoever asks travels with the request, as [`Asker`].
+
+mod bounds;
+mod documents;
+mod error;
+mod graphiql;
+mod mutation;
+mod query;
+mod schema;
+mod toolkits;
+mod turns;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_graphql::{Context, Request, Response as Answer, Variables};
+use axum::body::{Body, to_bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get, post};
+use axum::{Extension, Json};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::Shared;
+use super::error::WebError;
+use super::pages::NOT_STORED;
+use crate::identity::Caller;
+use crate::tasks::off_thread;
+use schema::KitbagSchema;
+use turns::Turns;
+
+/// Bytes of a request: a batch of documents fits.
+const LARGEST: usize = 34 << 20;
+/// Bytes of the query in it. What a query talks about belongs in its variables.
+const LARGEST_QUERY: usize = 64 << 10;
+/// Bytes from which a request is large: it takes several times as much memory while it is worked on.
+const LARGE: usize = 1 << 20;
+/// Large requests that are worked on at a time.
+const LARGE_AT_A_TIME: usize = 2;
+/// How long a request may take to arrive.
+const ARRIVAL: Duration = Duration::from_mins(1);
+/// How long a request may take from then on.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Bytes of texts of documents after which a request gets no more of them.
+const MOST_TEXT: usize = 16 << 20;
+
+/// What all requests share.
+struct Service {
+    schema: KitbagSchema,
+    turns: Turns,
+    large: Semaphore,
+}
+
+/// Whoever asks, and what the request has had so far.
+struct Asker {
+    shared: Shared,
+    caller: Caller,
+    /// Bytes of texts that were read for the request.
+    text: AtomicUsize,
+    /// Texts are read one after the other: one that is over the bound is over it by itself.
+    reading: Semaphore,
+}
+
+/// What a client sends (GraphQL over HTTP, section 5.4).
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Question {
+    query: String,
+    operation_name: Option<String>,
+    variables: Option<HashMap<String, Value>>,
+}
+
+/// `POST /graphql`, behind the door.
+pub(super) fn routes() -> MethodRouter<Shared> {
+    let service =
+        Service { schema: schema::build(), turns: Turns::default(), large: Semaphore::new(LARGE_AT_A_TIME) };
+    post(answer).layer(Extension(Arc::new(service)))
+}
+
+/// `GET /graphql`, in local mode: a page to try queries on.
+pub(super) fn page() -> MethodRouter<Shared> {
+    get(graphiql::page)
+}
+
+async fn answer(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Extension(service): Extension<Arc<Service>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, WebError> {
+    require_json(&headers)?;
+    let _turn = service.turns.take(&caller.user_id).ok_or_else(|| {
+        let detail = "Too many requests at a time. Wait for the answers of those under way.";
+        WebError::new(StatusCode::TOO_MANY_REQUESTS, detail)
+    })?;
+    let body = timeout(ARRIVAL, to_bytes(body, LARGEST)).await.map_err(|_| {
+        WebError::new(StatusCode::REQUEST_TIMEOUT, "The request took longer than a minute to arrive.")
+    })?;
+    let body = body.map_err(|error| refused_body(&error))?;
+
+    let answered = timeout(PATIENCE, async {
+        let _large = match body.len() {
+            LARGE.. => Some(service.large.acquire().await.expect("the semaphore is never closed")),
+            _ => None,
+        };
+        let question = off_thread(move || Question::read(&body)).await?;
+        Ok::<_, WebError>(ask(&service.schema, question, Asker::new(shared, caller)).await)
+    });
+    let answer = answered.await.unwrap_or_else(|_| Ok(error::took_too_long(PATIENCE)))?;
+    Ok((NOT_STORED, Json(answer)).into_response())
+}
+
+async fn ask(schema: &KitbagSchema, question: Question, asker: Asker) -> Answer {
+    let Question { query, operation_name, variables } = question;
+    // Parsing and counting take milliseconds, not seconds: both are bounded by the query's length.
+    let document = match off_thread(move || bounds::parse(&query)).await {
+        Ok(document) => document,
+        Err(refusal) => return Answer::from_errors(vec![refusal]),
+    };
+    let mut request = Request::new("");
+    request.set_parsed_query(document);
+    if let Some(name) = operation_name {
+        request = request.operation_name(name);
+    }
+    let variables = variables.into_iter().flatten().collect();
+    let request = request.variables(Variables::from_json(Value::Object(variables))).data(asker);
+    error::with_codes(schema.execute(request).await)
+}
+
+impl Question {
+    fn read(body: &[u8]) -> Result<Self, WebError> {
+        let refused = |detail: &str| WebError::new(StatusCode::BAD_REQUEST, detail);
+        let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
+        if first == Some(&b'[') {
+            return Err(refused("Batches are not answered. Send one request at a time."));
+        }
+        // The parser's own message could quote what was sent, secrets included.
+        let question: Self = serde_json::from_slice(body).map_err(|error| {
+            let place = format!("line {}, column {}", error.line(), error.column());
+            refused(&format!(
+                "The body must be a JSON object with `query` (a string), and where needed `variables` \
+                 (an object) and `operationName` (a string). See {place}."
+            ))
+        })?;
+        if question.query.len() > LARGEST_QUERY {
+            let detail = format!(
+                "The query is longer than {LARGEST_QUERY} bytes. Put what it talks about into variables."
+            );
+            return Err(WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
+        }
+        Ok(question)
+    }
+}
+
+impl Asker {
+    fn new(shared: Shared, caller: Caller) -> Self {
+        Self { shared, caller, text: AtomicUsize::new(0), reading: Semaphore::new(1) }
+    }
+
+    fn of<'a>(context: &Context<'a>) -> &'a Self {
+        context.data().expect("every request carries its asker")
+    }
+
+    /// Reads the text of one of the asker's documents, unless the request has had its share.
+    async fn text(&self, id: &str) -> Result<String, WebError> {
+        let _turn = self.reading.acquire().await.expect("the semaphore is never closed");
+        if self.text.load(Ordering::Relaxed) >= MOST_TEXT {
+            let detail = format!(
+                "The texts of one request may have about {MOST_TEXT} bytes together. Ask for fewer documents."
+            );
+            return Err(WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
+        }
+        let document = self.shared.knowledge.document(&self.caller.user_id, id).await?;
+        self.text.fetch_add(document.text.len(), Ordering::Relaxed);
+        Ok(document.text)
+    }
+}
+
+/// A form of a foreign page cannot send this type without being asked for permission first.
+fn require_json(headers: &HeaderMap) -> Result<(), WebError> {
+    let sent = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    let media_type = sent.split(|byte| *byte == b';').next().unwrap_or_default();
+    if media_type.trim_ascii().eq_ignore_ascii_case(b"application/json") {
+        return Ok(());
+    }
+    let detail = "The body must be JSON, with Content-Type: application/json.";
+    Err(WebError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail))
+}
+
+fn refused_body(error: &axum::Error) -> WebError {
+    let mut cause: Option<&dyn std::error::Error> = Some(error);
+    while let Some(this) = cause {
+        if this.is::<http_body_util::LengthLimitError>() {
+            let detail =
+                format!("The request is longer than {LARGEST} bytes. Send fewer documents at a time.");
+            return WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail);
+        }
+        cause = this.source();
+    }
+    WebError::new(StatusCode::BAD_REQUEST, "The request broke off.")
+}

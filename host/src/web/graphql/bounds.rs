@@ -1,0 +1,261 @@
+//! How large a query may be, counted before the library sees it.
+//!
+//! The library counts as well, but late: its parser descends as deep as a query nests, and it expands
+//! every fragment wherever it is used, which a few lines can make take for ever. Here each fragment is
+//! looked at once.
+
+use std::collections::HashMap;
+
+use async_graphql::parser::parse_query;
+use async_graphql::parser::types::{ExecutableDocument, Selection, SelectionSet};
+use async_graphql::{Name, ServerError};
+
+use super::error::{bad_query, limit};
+
+/// Brackets inside each other. What tools send to read the schema needs about twenty.
+const DEEPEST_BRACKETS: usize = 48;
+/// Selections inside each other, those of fragments included.
+const DEEPEST: usize = 20;
+/// Fields, with those of fragments wherever they are used.
+const MOST_FIELDS: usize = 1000;
+/// Operations in one document, of which one runs.
+const MOST_OPERATIONS: usize = 10;
+/// Directives on one selection.
+const MOST_DIRECTIVES: usize = 4;
+
+/// Parses a query that is within bounds.
+pub(super) fn parse(query: &str) -> Result<ExecutableDocument, ServerError> {
+    if nesting(query) > DEEPEST_BRACKETS {
+        return Err(limit("The query is nested too deep."));
+    }
+    let document = parse_query(query).map_err(|error| bad_query(error.into()))?;
+    check(&document)?;
+    Ok(document)
+}
+
+fn check(document: &ExecutableDocument) -> Result<(), ServerError> {
+    if document.operations.iter().count() > MOST_OPERATIONS {
+        return Err(limit(format!("A document may have at most {MOST_OPERATIONS} operations.")));
+    }
+    let mut measured = Measured { document, fragments: HashMap::new() };
+    let mut fields = 0_usize;
+    for (_, operation) in document.operations.iter() {
+        check_directives(operation.node.directives.len())?;
+        let size = measured.size(&operation.node.selection_set.node)?;
+        fields = fields.saturating_add(size.fields);
+        check_depth(size.depth)?;
+    }
+    // Fragments that no operation uses are looked at as well: the library validates them.
+    for (name, fragment) in &document.fragments {
+        check_directives(fragment.node.directives.len())?;
+        check_depth(measured.fragment(name)?.depth)?;
+    }
+    if fields > MOST_FIELDS {
+        return Err(limit(format!("A query may select at most {MOST_FIELDS} fields.")));
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy, Default)]
+struct Size {
+    fields: usize,
+    depth: usize,
+}
+
+impl Size {
+    fn and(self, other: Self) -> Self {
+        let fields = self.fields.saturating_add(other.fields);
+        Self { fields, depth: self.depth.max(other.depth) }
+    }
+}
+
+struct Measured<'a> {
+    document: &'a ExecutableDocument,
+    /// Nothing as long as the fragment is being measured: met again, it is inside itself.
+    fragments: HashMap<&'a Name, Option<Size>>,
+}
+
+impl<'a> Measured<'a> {
+    /// Recursion is bounded: the brackets of the document were, and a chain of fragments is.
+    fn size(&mut self, set: &'a SelectionSet) -> Result<Size, ServerError> {
+        let mut size = Size::default();
+        for selection in &set.items {
+            check_directives(selection.node.directives().len())?;
+            let inner = match &selection.node {
+                Selection::Field(field) => {
+                    let below = self.size(&field.node.selection_set.node)?;
+                    Size { fields: below.fields.saturating_add(1), ..below }
+                }
+                Selection::InlineFragment(fragment) => self.size(&fragment.node.selection_set.node)?,
+                Selection::FragmentSpread(spread) => self.fragment(&spread.node.fragment_name.node)?,
+            };
+            size = size.and(Size { depth: inner.depth + 1, ..inner });
+        }
+        Ok(size)
+    }
+
+    fn fragment(&mut self, name: &'a Name) -> Result<Size, ServerError> {
+        match self.fragments.get(name) {
+            Some(Some(size)) => return Ok(*size),
+            Some(None) => {
+                let message = format!("The fragment {name:?} is inside itself.");
+                return Err(bad_query(ServerError::new(message, None)));
+            }
+            None => {}
+        }
+        let under_way = self.fragments.values().filter(|size| size.is_none()).count();
+        check_depth(under_way)?;
+        // The library says which fragment is missing, and where.
+        let Some(fragment) = self.document.fragments.get(name) else { return Ok(Size::default()) };
+        self.fragments.insert(name, None);
+        let size = self.size(&fragment.node.selection_set.node)?;
+        self.fragments.insert(name, Some(size));
+        Ok(size)
+    }
+}
+
+fn check_depth(depth: usize) -> Result<(), ServerError> {
+    if depth > DEEPEST {
+        Err(limit(format!("A query may be at most {DEEPEST} levels deep.")))
+    } else {
+        Ok(())
+    }
+}
+
+fn check_directives(count: usize) -> Result<(), ServerError> {
+    if count > MOST_DIRECTIVES {
+        return Err(limit(format!("There may be at most {MOST_DIRECTIVES} directives in one place.")));
+    }
+    Ok(())
+}
+
+/// How deep brackets lie inside each other, outside strings and comments. A string without an end is
+/// none, and no query either: from there on everything counts.
+fn nesting(query: &str) -> usize {
+    let (mut depth, mut deepest, mut has_strings) = (0_usize, 0, true);
+    let mut rest = query.as_bytes();
+    while let [first, after @ ..] = rest {
+        rest = match first {
+            b'{' | b'[' | b'(' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+                after
+            }
+            b'}' | b']' | b')' => {
+                depth = depth.saturating_sub(1);
+                after
+            }
+            b'#' if has_strings => after_comment(after),
+            b'"' if has_strings => {
+                let string = rest.strip_prefix(b"\"\"\"").map_or_else(|| after_string(after), after_block);
+                has_strings = string.is_some();
+                string.unwrap_or(after)
+            }
+            _ => after,
+        };
+    }
+    deepest
+}
+
+fn after_comment(text: &[u8]) -> &[u8] {
+    let end = text.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(text.len());
+    &text[end..]
+}
+
+fn after_string(mut text: &[u8]) -> Option<&[u8]> {
+    loop {
+        text = match text {
+            [b'"', after @ ..] => return Some(after),
+            [b'\\', _, after @ ..] => after,
+            [] | [b'\n' | b'\r', ..] => return None,
+            [_, after @ ..] => after,
+        };
+    }
+}
+
+fn after_block(mut text: &[u8]) -> Option<&[u8]> {
+    loop {
+        text = match text {
+            [b'\\', b'"', b'"', b'"', after @ ..] => after,
+            [b'"', b'"', b'"', after @ ..] => return Some(after),
+            [] => return None,
+            [_, after @ ..] => after,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+
+    fn refusal(query: &str) -> String {
+        let refused = parse(query).map(drop).expect_err("it must be refused");
+        let code = refused.extensions.as_ref().and_then(|extensions| extensions.get("code")).cloned();
+        format!("{}: {}", code.expect("it has a code"), refused.message)
+    }
+
+    #[test]
+    fn brackets_count_outside_strings_and_comments_only() {
+        for (query, expected) in [
+            ("{ a(b: [1]) { c } }", 3),
+            ("{ a(b: \"{{{{\") }", 2),
+            ("{ a(b: \"\\\"{{{{\") }", 2),
+            ("{ a(b: \"\"\"{{\\\"\"\"{{\"\"\") }", 2),
+            ("{ a # {{{{\n }", 1),
+            ("{ \" \n {{{", 4),
+            ("{ \"\"\" {{{", 4),
+        ] {
+            assert_eq!(nesting(query), expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn a_query_that_would_overflow_the_parser_is_refused_before_it() {
+        for [open, close] in [["{a", "}"], ["[", "]"], ["{a:", "}"]] {
+            let deep = format!("{{ a(b: {}1{}) }}", open.repeat(15_000), close.repeat(15_000));
+            assert_eq!(refusal(&deep), "\"LIMIT\": The query is nested too deep.");
+        }
+        let variable = format!("query ($a: {}Int{}) {{ a }}", "[".repeat(15_000), "]".repeat(15_000));
+        assert_eq!(refusal(&variable), "\"LIMIT\": The query is nested too deep.");
+    }
+
+    #[test]
+    fn fragments_that_double_each_other_are_counted_without_being_expanded() {
+        let mut query = "{ ...f0 }".to_owned();
+        for level in 0..15 {
+            let next = level + 1;
+            write!(query, " fragment f{level} on Query {{ ...f{next} ...f{next} }}").expect("a string");
+        }
+        query.push_str(" fragment f15 on Query { me { userId } }");
+
+        assert_eq!(refusal(&query), "\"LIMIT\": A query may select at most 1000 fields.");
+    }
+
+    #[test]
+    fn fragments_in_a_circle_and_chains_without_end_are_refused() {
+        let circle = "{ ...a } fragment a on Query { ...b } fragment b on Query { me { ...a } }";
+        assert!(refusal(circle).starts_with("\"BAD_QUERY\": The fragment"));
+        let alone = "{ me { userId } } fragment a on Query { ...a }";
+        assert!(refusal(alone).starts_with("\"BAD_QUERY\": The fragment"));
+
+        let mut chain = "{ ...f0 }".to_owned();
+        for level in 0..1000 {
+            write!(chain, " fragment f{level} on Query {{ ...f{} }}", level + 1).expect("a string");
+        }
+        assert_eq!(refusal(&chain), "\"LIMIT\": A query may be at most 20 levels deep.");
+    }
+
+    #[test]
+    fn depth_directives_and_operations_are_bounded() {
+        let deep = format!("{}a{}", "{ a ".repeat(21), "}".repeat(21));
+        assert_eq!(refusal(&deep), "\"LIMIT\": A query may be at most 20 levels deep.");
+        let directives = format!("{{ a {} }}", "@skip(if: false) ".repeat(5));
+        assert_eq!(refusal(&directives), "\"LIMIT\": There may be at most 4 directives in one place.");
+        let operations: String = (0..11).map(|number| format!("query q{number} {{ a }} ")).collect();
+        assert_eq!(refusal(&operations), "\"LIMIT\": A document may have at most 10 operations.");
+        assert!(refusal("{ a(").starts_with("\"BAD_QUERY\": "));
+        assert!(parse("{ a { b(c: [{ d: 1 }]) @skip(if: true) } }").is_ok());
+    }
+}

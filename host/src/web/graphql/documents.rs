@@ -1,0 +1,344 @@
+//! Documents, as they are shown.
+
+use async_graphql::{Context, Enum, ID, Object, SimpleObject};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::Timestamp;
+
+use super::Asker;
+use super::schema::TEXT;
+use crate::knowledge::{self, Found, Hit, Listing, Mode, Page, State, StateName, Summary};
+use crate::web::below;
+use crate::web::error::WebError;
+
+pub(super) struct Document(pub(super) Summary);
+
+/// Something that you can search for.
+#[Object]
+impl Document {
+    /// Opaque, and the same for ever.
+    async fn id(&self) -> ID {
+        ID::from(&self.0.id)
+    }
+
+    async fn title(&self) -> &str {
+        &self.0.title
+    }
+
+    /// Canonical URL of the original.
+    async fn url(&self) -> Option<&str> {
+        self.0.url.as_deref()
+    }
+
+    /// Free-text byline.
+    async fn author(&self) -> Option<&str> {
+        self.0.author.as_deref()
+    }
+
+    /// The id of the toolkit that ingested it, or `user`: you.
+    async fn source(&self) -> &str {
+        &self.0.source
+    }
+
+    /// The sub-group of its source that it belongs to.
+    async fn feed(&self) -> Option<Feed> {
+        self.0.feed.clone().map(|feed| Feed { feed, documents: None })
+    }
+
+    /// The body, or what was read from the captured file; empty until that was done.
+    #[graphql(complexity = "TEXT")]
+    async fn text(&self, context: &Context<'_>) -> Result<String, WebError> {
+        Asker::of(context).text(&self.0.id).await
+    }
+
+    /// How far it is.
+    async fn state(&self) -> DocumentState {
+        (&self.0.state).into()
+    }
+
+    /// Why it failed.
+    async fn reason(&self) -> Option<&str> {
+        match &self.0.state {
+            State::Failed(reason) => Some(reason),
+            State::Pending | State::Ready => None,
+        }
+    }
+
+    /// The captured file, once it is there.
+    async fn artifact(&self, context: &Context<'_>) -> Option<Artifact> {
+        let knowledge::Artifact { size, media_type, .. } = self.0.artifact.clone()?;
+        let url = below(&Asker::of(context).shared.base_url, &format!("/documents/{}/artifact", self.0.id));
+        // A number of JSON: 32 bits would not do, and 2^53 will.
+        Some(Artifact { media_type, size: size as f64, url })
+    }
+
+    /// When it came: RFC 3339, UTC.
+    async fn created_at(&self) -> String {
+        time(self.0.created_at)
+    }
+
+    /// When it last changed: RFC 3339, UTC.
+    async fn updated_at(&self) -> String {
+        time(self.0.updated_at)
+    }
+}
+
+/// A captured file.
+#[derive(SimpleObject)]
+pub(super) struct Artifact {
+    /// What its bytes are.
+    media_type: String,
+    /// Bytes; a whole number.
+    size: f64,
+    /// Where to download it, with your token.
+    url: String,
+}
+
+/// How far a document is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
+pub(super) enum DocumentState {
+    /// It is stored; search finds it soon.
+    Pending,
+    /// Search finds it.
+    Ready,
+    /// Something went wrong for good; `reason` says what.
+    Failed,
+}
+
+impl From<&State> for DocumentState {
+    fn from(state: &State) -> Self {
+        match state {
+            State::Pending => Self::Pending,
+            State::Ready => Self::Ready,
+            State::Failed(_) => Self::Failed,
+        }
+    }
+}
+
+impl From<DocumentState> for StateName {
+    fn from(state: DocumentState) -> Self {
+        match state {
+            DocumentState::Pending => Self::Pending,
+            DocumentState::Ready => Self::Ready,
+            DocumentState::Failed => Self::Failed,
+        }
+    }
+}
+
+pub(super) struct Feed {
+    pub(super) feed: knowledge::Feed,
+    /// How many documents it has, where that was counted already.
+    pub(super) documents: Option<u64>,
+}
+
+/// A sub-group of a source's documents: a channel, a show, a site.
+#[Object]
+impl Feed {
+    /// The entity's stable id upstream.
+    async fn key(&self) -> &str {
+        &self.feed.key
+    }
+
+    async fn name(&self) -> &str {
+        &self.feed.name
+    }
+
+    /// Word for the kind of grouping, such as "channel".
+    async fn label(&self) -> Option<&str> {
+        self.feed.label.as_deref()
+    }
+
+    /// The source whose feed it is.
+    async fn source(&self) -> &str {
+        &self.feed.source
+    }
+
+    /// How many documents it has.
+    #[graphql(complexity = "TEXT")]
+    async fn document_count(&self, context: &Context<'_>) -> Result<u64, WebError> {
+        if let Some(documents) = self.documents {
+            return Ok(documents);
+        }
+        let listing = Listing {
+            source: Some(self.feed.source.clone()),
+            feed: Some(self.feed.key.clone()),
+            limit: 1,
+            ..Listing::default()
+        };
+        count(context, &listing).await
+    }
+}
+
+pub(super) struct DocumentCounts;
+
+/// How many documents are in which state.
+#[Object]
+impl DocumentCounts {
+    async fn total(&self, context: &Context<'_>) -> Result<u64, WebError> {
+        count(context, &Listing { limit: 1, ..Listing::default() }).await
+    }
+
+    async fn pending(&self, context: &Context<'_>) -> Result<u64, WebError> {
+        count(context, &of_state(StateName::Pending)).await
+    }
+
+    async fn ready(&self, context: &Context<'_>) -> Result<u64, WebError> {
+        count(context, &of_state(StateName::Ready)).await
+    }
+
+    async fn failed(&self, context: &Context<'_>) -> Result<u64, WebError> {
+        count(context, &of_state(StateName::Failed)).await
+    }
+}
+
+fn of_state(state: StateName) -> Listing {
+    Listing { state: Some(state), limit: 1, ..Listing::default() }
+}
+
+async fn count(context: &Context<'_>, listing: &Listing) -> Result<u64, WebError> {
+    let asker = Asker::of(context);
+    Ok(asker.shared.knowledge.documents(&asker.caller.user_id, listing).await?.total)
+}
+
+pub(super) struct DocumentConnection(pub(super) Page);
+
+impl DocumentConnection {
+    /// What a cursor of [`PageInfo`] stands for.
+    pub(super) fn position(cursor: &str) -> Result<i64, WebError> {
+        read_cursor("documents", cursor)
+    }
+}
+
+/// A page of your documents.
+#[Object]
+impl DocumentConnection {
+    /// How many there are on all pages.
+    async fn total_count(&self) -> u64 {
+        self.0.total
+    }
+
+    async fn nodes(&self) -> Vec<Document> {
+        self.0.documents.iter().map(|(_, summary)| Document(summary.clone())).collect()
+    }
+
+    async fn edges(&self) -> Vec<DocumentEdge> {
+        let edge = |(position, summary): &(i64, Summary)| DocumentEdge {
+            cursor: cursor("documents", *position),
+            node: Document(summary.clone()),
+        };
+        self.0.documents.iter().map(edge).collect()
+    }
+
+    async fn page_info(&self) -> PageInfo {
+        let last = self.0.documents.last();
+        PageInfo {
+            end_cursor: last.map(|(position, _)| cursor("documents", *position)),
+            has_next_page: self.0.has_more,
+        }
+    }
+}
+
+/// A document and its place in the list.
+#[derive(SimpleObject)]
+pub(super) struct DocumentEdge {
+    cursor: String,
+    node: Document,
+}
+
+/// Where a page ends.
+#[derive(Clone, SimpleObject)]
+pub(super) struct PageInfo {
+    /// Give it as `after` to get the next page.
+    end_cursor: Option<String>,
+    has_next_page: bool,
+}
+
+/// What a search found.
+#[derive(SimpleObject)]
+pub(super) struct SearchResults {
+    /// Best first.
+    results: Vec<SearchResult>,
+    /// How they were found.
+    mode: SearchMode,
+    page_info: PageInfo,
+}
+
+impl SearchResults {
+    /// What was found after `offset` others.
+    pub(super) fn new(found: Found, offset: u32) -> Self {
+        let shown = i64::from(offset) + i64::try_from(found.hits.len()).unwrap_or(i64::MAX);
+        let page_info = PageInfo {
+            end_cursor: (!found.hits.is_empty()).then(|| cursor("search", shown)),
+            has_next_page: found.has_more,
+        };
+        let mode = match found.mode {
+            Mode::Hybrid => SearchMode::Hybrid,
+            Mode::FullText => SearchMode::FullText,
+        };
+        Self { results: found.hits.into_iter().map(Into::into).collect(), mode, page_info }
+    }
+
+    /// How many results the pages before had.
+    pub(super) fn offset(cursor: &str) -> Result<u32, WebError> {
+        u32::try_from(read_cursor("search", cursor)?).map_err(|_| no_cursor())
+    }
+}
+
+/// One document that was found.
+#[derive(SimpleObject)]
+pub(super) struct SearchResult {
+    document: Document,
+    /// The passage that matched best.
+    snippet: String,
+    /// Higher is better; comparable within one search only.
+    score: f64,
+}
+
+impl From<Hit> for SearchResult {
+    fn from(Hit { document, snippet, score }: Hit) -> Self {
+        Self { document: Document(document), snippet, score }
+    }
+}
+
+/// What search goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
+pub(super) enum SearchMode {
+    /// Words and meaning.
+    Hybrid,
+    /// Words alone: the server has no model.
+    FullText,
+}
+
+fn time(milliseconds: i64) -> String {
+    Timestamp::from_millisecond(milliseconds).unwrap_or_default().to_string()
+}
+
+/// Opaque, so that nobody counts with it; of one list, so that it is of no use in another.
+fn cursor(list: &str, position: i64) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{list} {position}"))
+}
+
+fn read_cursor(list: &str, cursor: &str) -> Result<i64, WebError> {
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| no_cursor())?;
+    let text = std::str::from_utf8(&bytes).ok();
+    let position = text.and_then(|text| text.strip_prefix(list)?.strip_prefix(' ')?.parse().ok());
+    position.filter(|position| *position >= 0).ok_or_else(no_cursor)
+}
+
+fn no_cursor() -> WebError {
+    WebError::invalid("after", "is no cursor of this list; give `endCursor` of the page before")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_of_one_list_and_nothing_else_is_one() {
+        assert_eq!(read_cursor("search", &cursor("search", 10)).ok(), Some(10));
+        for wrong in ["", "10", "%", &cursor("documents", 10), &cursor("search", -1), &"A".repeat(99)] {
+            assert!(read_cursor("search", wrong).is_err(), "{wrong}");
+        }
+        assert!(SearchResults::offset(&cursor("search", i64::from(u32::MAX) + 1)).is_err());
+    }
+}

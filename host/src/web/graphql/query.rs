@@ -1,0 +1,145 @@
+//! What can be asked.
+
+use async_graphql::{Context, ID, Object};
+
+use super::Asker;
+use super::documents::{Document, DocumentConnection, DocumentCounts, DocumentState, Feed, SearchResults};
+use super::schema::{READ, SEARCH, USUAL_LENGTH};
+use super::toolkits::Toolkit;
+use crate::knowledge::{self, DEFAULT_RESULTS, KnowledgeError, MAX_RESULTS};
+use crate::web::error::WebError;
+use crate::web::toolkits::{is_operator, visible_to};
+
+/// Documents of a page, unless the query says.
+const USUAL_PAGE: i32 = 20;
+/// Documents of a page at most.
+const LARGEST_PAGE: i32 = 100;
+
+pub(super) struct Query;
+
+#[Object]
+impl Query {
+    /// Searches your documents by words and, where the server has a model, by meaning. Best first.
+    #[graphql(complexity = "SEARCH + within(limit, 10, 50) * child_complexity")]
+    async fn search(
+        &self,
+        context: &Context<'_>,
+        #[graphql(desc = "In your own words.")] query: String,
+        #[graphql(desc = "Results at most, 1 to 50.", default_with = "Some(10)")] limit: Option<i32>,
+        #[graphql(desc = "`endCursor` of the page before.")] after: Option<String>,
+        #[graphql(desc = "Only documents of this source: the id of a toolkit, or `user`.")] source: Option<
+            String,
+        >,
+        #[graphql(desc = "Only documents with this byline; case does not matter.")] author: Option<String>,
+    ) -> Result<SearchResults, WebError> {
+        let asker = Asker::of(context);
+        let limit = limit
+            .map_or(Ok(DEFAULT_RESULTS), u32::try_from)
+            .ok()
+            .filter(|limit| (1..=MAX_RESULTS).contains(limit));
+        let limit = limit
+            .ok_or_else(|| WebError::invalid("limit", format!("must be between 1 and {MAX_RESULTS}")))?;
+        let offset = after.as_deref().map_or(Ok(0), SearchResults::offset)?;
+        let wanted = knowledge::Query { text: query, limit, offset, source, author };
+        let found = asker.shared.knowledge.search(&asker.caller.user_id, &wanted).await?;
+        Ok(SearchResults::new(found, offset))
+    }
+
+    /// One of your documents; null where you have none with this id.
+    #[graphql(complexity = "READ + child_complexity")]
+    async fn document(&self, context: &Context<'_>, id: ID) -> Result<Option<Document>, WebError> {
+        let asker = Asker::of(context);
+        match asker.shared.knowledge.document(&asker.caller.user_id, &id).await {
+            Ok(document) => Ok(Some(Document(document.summary))),
+            Err(KnowledgeError::NotFound) => Ok(None),
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    /// Your documents, newest first.
+    #[graphql(complexity = "READ + within(first, 20, 100) * child_complexity")]
+    #[allow(clippy::too_many_arguments, reason = "each is an argument of the field")]
+    async fn documents(
+        &self,
+        context: &Context<'_>,
+        #[graphql(desc = "Documents at most, 1 to 100.", default_with = "Some(20)")] first: Option<i32>,
+        #[graphql(desc = "`endCursor` of the page before.")] after: Option<String>,
+        #[graphql(desc = "Only of this source: the id of a toolkit, or `user`.")] source: Option<String>,
+        #[graphql(desc = "Only of the feed with this key.")] feed: Option<String>,
+        #[graphql(desc = "Only in this state.")] state: Option<DocumentState>,
+    ) -> Result<DocumentConnection, WebError> {
+        let asker = Asker::of(context);
+        let first = first.unwrap_or(USUAL_PAGE);
+        if !(1..=LARGEST_PAGE).contains(&first) {
+            return Err(WebError::invalid("first", format!("must be between 1 and {LARGEST_PAGE}")));
+        }
+        let listing = knowledge::Listing {
+            source,
+            feed,
+            state: state.map(Into::into),
+            after: after.as_deref().map(DocumentConnection::position).transpose()?,
+            limit: first.unsigned_abs(),
+        };
+        let page = asker.shared.knowledge.documents(&asker.caller.user_id, &listing).await?;
+        Ok(DocumentConnection(page))
+    }
+
+    /// Your feeds, by source and name.
+    #[graphql(complexity = "READ + USUAL_LENGTH * child_complexity")]
+    async fn feeds(&self, context: &Context<'_>) -> Result<Vec<Feed>, WebError> {
+        let asker = Asker::of(context);
+        let feeds = asker.shared.knowledge.feeds(&asker.caller.user_id).await?;
+        Ok(feeds.into_iter().map(|(feed, documents)| Feed { feed, documents: Some(documents) }).collect())
+    }
+
+    /// The toolkits that you can call.
+    #[graphql(complexity = "READ + USUAL_LENGTH * child_complexity")]
+    async fn toolkits(&self, context: &Context<'_>) -> Vec<Toolkit> {
+        let asker = Asker::of(context);
+        let registry = asker.shared.toolkits.registry();
+        let visible = registry.all().filter(|toolkit| toolkit.is_visible_to(&asker.caller.user_id));
+        visible.cloned().map(Toolkit).collect()
+    }
+
+    /// One toolkit; null where you can call none with this id.
+    #[graphql(complexity = "READ + child_complexity")]
+    async fn toolkit(&self, context: &Context<'_>, id: ID) -> Option<Toolkit> {
+        let asker = Asker::of(context);
+        visible_to(&asker.shared, &asker.caller, &id).ok().map(Toolkit)
+    }
+
+    /// You.
+    async fn me(&self) -> Me {
+        Me
+    }
+}
+
+pub(super) struct Me;
+
+/// The user whose token came with the request.
+#[Object]
+impl Me {
+    /// The identity provider's id for you.
+    async fn user_id<'a>(&self, context: &Context<'a>) -> &'a str {
+        &Asker::of(context).caller.user_id
+    }
+
+    /// Whether you may deploy toolkits.
+    async fn is_operator(&self, context: &Context<'_>) -> bool {
+        let asker = Asker::of(context);
+        is_operator(&asker.shared, &asker.caller)
+    }
+
+    /// How many documents you have.
+    #[graphql(complexity = "4 * READ + child_complexity")]
+    async fn documents(&self) -> DocumentCounts {
+        DocumentCounts
+    }
+}
+
+/// How often a page's fields are counted: the server itself refuses what is out of range.
+fn within(asked: Option<i32>, usual: i32, most: i32) -> usize {
+    usize::try_from(asked.unwrap_or(usual).clamp(1, most)).unwrap_or(1)
+}
+
+const _: () = assert!(DEFAULT_RESULTS == 10 && MAX_RESULTS == 50 && USUAL_PAGE == 20, "as the schema says");
