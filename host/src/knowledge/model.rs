@@ -48,8 +48,8 @@ pub enum FetchError {
     /// It cannot be downloaded.
     #[error("cannot download {url}: {cause}")]
     Download {
-        /// What was asked for.
-        url: Url,
+        /// The URL that was asked for.
+        url: String,
         /// What happened.
         cause: DownloadError,
     },

@@ -28,7 +28,7 @@ pub(super) async fn download(
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<(), FetchError> {
     let received = receive(egress, url, target, size, progress).await;
-    received.map_err(|cause| FetchError::Download { url: url.clone(), cause })
+    received.map_err(|cause| FetchError::Download { url: url.to_string(), cause })
 }
 
 async fn receive(
