@@ -35,7 +35,7 @@ const FENCES: [(&str, &[&str]); 4] = [
     ("axum", &["web", "app"]),
     ("wasmtime", &["sandbox", "capabilities"]),
     ("rmcp", &["web"]),
-    ("async_graphql", &["web/graphql"]),
+    ("async_graphql", &["web/graphql", "web/graphql.rs"]),
 ];
 
 #[test]
