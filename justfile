@@ -34,6 +34,11 @@ bench *arguments: install
 schema: install
     RENEW_SCHEMA=1 cargo test --workspace --lib -- the_schema_in_docs_is_the_servers
 
+# Measure search: `just bench-search DIR` on a collection in BEIR layout, `just bench-search --load` on many documents.
+bench-search *arguments:
+    CARGO_PROFILE_DEV_OPT_LEVEL=3 CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false \
+        cargo bench --workspace --profile dev --bench search -- {{ arguments }}
+
 # Build the toolkits under toolkits/ and their manifests, as a deploy would accept them.
 build-toolkits: install build
     for toolkit in toolkits/*/; do {{ output }}/kitbag toolkit build "$toolkit"; done

@@ -31,11 +31,12 @@ use crate::identity::{
 };
 use crate::invocations::{Invocations, RetentionLimits};
 use crate::knowledge::{
-    self, Capture, CaptureSettings, Knowledge, KnowledgeError, LONGEST_TEXT, TranscriptionSettings,
+    self, Capture, CaptureSettings, Embedder, Endpoint, Knowledge, KnowledgeError, LONGEST_TEXT, ModelError,
+    TranscriptionSettings, model,
 };
 use crate::local_mode;
 use crate::sandbox::{EngineError, ExtractionLimits, Limits, Sandbox};
-use crate::settings::{self, Issuer, MasterKey, Settings, SettingsError};
+use crate::settings::{self, Issuer, MasterKey, Model, Secret, Settings, SettingsError};
 use crate::toolkits::{ToolkitError, Toolkits};
 use crate::user_config::UserConfig;
 use crate::vault::{KeySource, OpenError, Vault};
@@ -102,6 +103,11 @@ pub enum StartError {
     /// The knowledge base cannot be read.
     #[error("cannot open the knowledge base: {0}")]
     Knowledge(#[from] KnowledgeError),
+    /// The model of the knowledge base cannot be used.
+    #[error(
+        "{0}\n(`kitbag model fetch` gets a model that works, and `--model none` searches by words alone)"
+    )]
+    Model(#[from] ModelError),
     /// What is deployed cannot be read.
     #[error("cannot read the deployed toolkits: {0}")]
     Toolkits(#[from] ToolkitError),
@@ -124,7 +130,11 @@ impl App {
         });
         let sandbox = Sandbox::new(limits(settings), egress.clone())?;
         let capture = capture(settings, &sandbox, egress.clone()).await?;
-        let options = knowledge::Options::default();
+        let options = knowledge::Options {
+            embedder: embedder(settings, &egress).await?,
+            search_memory: settings.search_memory.bytes(),
+            ..knowledge::Options::default()
+        };
         let knowledge = Knowledge::open(database.clone(), capture, options).await?;
         let sandbox = sandbox.with_knowledge(knowledge.clone());
         let vault = Arc::new(Vault::open(database.clone(), key_source(settings)?).await?);
@@ -241,7 +251,7 @@ async fn capture(settings: &Settings, sandbox: &Sandbox, egress: Egress) -> Resu
     let transcription = settings.transcription_url.get().map(|url| TranscriptionSettings {
         url: url.clone(),
         model: settings.transcription_model.clone(),
-        key: settings.transcription_key.get().cloned(),
+        key: settings.transcription_key.get().map(Secret::get).cloned(),
     });
     let capture = CaptureSettings {
         size: settings.capture_size.bytes() as u64,
@@ -280,6 +290,36 @@ pub fn limits(settings: &Settings) -> Limits {
             response_body: settings.call_response_body.bytes(),
         },
     }
+}
+
+/// What makes vectors, and a line in the log that says what search goes by.
+async fn embedder(settings: &Settings, egress: &Egress) -> Result<Option<Embedder>, StartError> {
+    if let (Some(url), Some(name)) = (settings.embedding_url.get(), settings.embedding_model.get()) {
+        let key = settings.embedding_key.get().map(Secret::get).cloned();
+        let endpoint = Endpoint { url: url.clone(), model: name.clone(), key };
+        info!(model = name, "search goes by words and by meaning: a service embeds every document and query");
+        return Ok(Some(Embedder::remote(egress.clone(), endpoint)));
+    }
+    let folder = match &settings.model {
+        Model::None => {
+            info!("search goes by words alone, as the setting model says");
+            return Ok(None);
+        }
+        Model::Folder(folder) => folder.clone(),
+        Model::Default => {
+            let folder = model::folder(&settings.data);
+            if !folder.exists() {
+                info!(
+                    "search goes by words alone, for there is no model: run `kitbag model fetch`, and start again"
+                );
+                return Ok(None);
+            }
+            folder
+        }
+    };
+    let embedder = Embedder::open(&folder).await?;
+    info!(model = embedder.model(), folder = %folder.display(), "search goes by words and by meaning");
+    Ok(Some(embedder))
 }
 
 fn key_source(settings: &Settings) -> Result<KeySource, SettingsError> {

@@ -7,6 +7,7 @@ mod documents;
 mod ingest;
 mod login;
 mod logout;
+mod model;
 mod oauth;
 mod search;
 mod secret;
@@ -62,6 +63,9 @@ enum Verb {
     /// Set, remove and list your secrets for a toolkit.
     #[command(subcommand)]
     Secret(secret::Secret),
+    /// Get, show and remove the model that search uses.
+    #[command(subcommand)]
+    Model(model::Model),
     /// Look after the vault that holds the users' secrets.
     #[command(subcommand)]
     Vault(vault::Vault),
@@ -109,6 +113,7 @@ pub async fn run(command: Command) -> ExitCode {
         Verb::Toolkit(command) => command.run().await,
         Verb::Config(command) => command.run().await,
         Verb::Secret(command) => command.run().await,
+        Verb::Model(command) => command.run().await,
         Verb::Vault(command) => command.run().await,
     };
     match outcome {

@@ -8,14 +8,19 @@
 //! - of each batch all documents are stored, or none.
 
 mod artifacts;
+mod bm25;
 mod capture;
 mod document;
 mod embedding;
 mod error;
+mod fusion;
+mod index;
 mod ingest;
 mod jobs;
+pub mod model;
 mod passages;
 mod search;
+mod snippet;
 mod store;
 mod words;
 
@@ -43,6 +48,7 @@ pub use error::KnowledgeError;
 use ingest::{Batch, validate, validate_upload};
 pub use jobs::JobLimits;
 use jobs::Jobs;
+use search::Search;
 use store::Store;
 
 /// More text than this, in bytes, is checked off the threads that serve requests.
@@ -53,20 +59,27 @@ const LARGE: usize = 64 << 10;
 pub struct Knowledge(Arc<Parts>);
 
 struct Parts {
-    database: Database,
     capture: Capture,
     store: Store,
-    has_model: bool,
+    search: Search,
     jobs: Jobs,
 }
 
 /// What a knowledge base may have, beside its database.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Options {
     /// The model; without one, search goes by words alone.
     pub embedder: Option<Embedder>,
+    /// Bytes that the indexes of users who search may take.
+    pub search_memory: usize,
     /// How often what follows an ingest is tried.
     pub jobs: JobLimits,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { embedder: None, search_memory: 512 << 20, jobs: JobLimits::default() }
+    }
 }
 
 impl Knowledge {
@@ -76,13 +89,13 @@ impl Knowledge {
         capture: Capture,
         options: Options,
     ) -> Result<Self, KnowledgeError> {
-        let Options { embedder, jobs } = options;
+        let Options { embedder, search_memory, jobs } = options;
         let store = Store::new(database.clone());
-        let has_model = embedder.is_some();
+        let search = Search::new(database, store.clone(), embedder.clone(), search_memory);
         // Before anything is captured: what arrives later is not among these.
         capture.artifacts().sweep(&store.artifacts().await?).await;
         let jobs = Jobs::start(store.clone(), embedder, capture.clone(), jobs).await?;
-        Ok(Self(Arc::new(Parts { database, capture, store, has_model, jobs })))
+        Ok(Self(Arc::new(Parts { capture, store, search, jobs })))
     }
 
     /// Stops what follows an ingest; it goes on after the next start.
@@ -144,7 +157,7 @@ impl Knowledge {
 
     /// Searches the user's documents.
     pub async fn search(&self, user_id: &str, query: &Query) -> Result<Found, KnowledgeError> {
-        search::search(&self.0.database, &self.0.store, user_id, query).await
+        self.0.search.search(user_id, query).await
     }
 
     /// One document of the user.
@@ -193,7 +206,7 @@ impl Knowledge {
 
     /// What search goes by.
     pub fn mode(&self) -> Mode {
-        if self.0.has_model { Mode::Hybrid } else { Mode::FullText }
+        self.0.search.mode()
     }
 }
 

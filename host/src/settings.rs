@@ -16,7 +16,7 @@ use serde::Deserialize;
 use thiserror::Error;
 use url::{Host, Url};
 
-pub use value::{Issuer, List, MasterKey, Size, Span};
+pub use value::{Issuer, List, MasterKey, Maybe, Model, Secret, Size, Span};
 
 /// Every setting once: documentation, name, type and default.
 macro_rules! settings {
@@ -31,7 +31,8 @@ macro_rules! settings {
         #[derive(Args, Clone, Debug, Default, Deserialize)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields)]
         pub struct Sources {
-            $($(#[doc = $doc])+ #[arg(long, env = $variable)] $name: Option<$type>,)+
+            // The help does not show what a variable holds: it may be a key.
+            $($(#[doc = $doc])+ #[arg(long, env = $variable, hide_env_values = true)] $name: Option<$type>,)+
         }
 
         impl Default for Settings {
@@ -130,7 +131,20 @@ settings! {
     /// The service's name for its model.
     transcription_model: String = "whisper-1".to_owned(), "KITBAG_TRANSCRIPTION_MODEL";
     /// Key for the service. Other users of the machine can read a flag; they cannot read the variable.
-    transcription_key: value::Secret = value::Secret::default(), "KITBAG_TRANSCRIPTION_KEY";
+    transcription_key: Maybe<Secret> = Maybe::UNSET, "KITBAG_TRANSCRIPTION_KEY";
+    /// Folder of the model that search uses, or `none`; by default `model` in the data directory, where
+    /// `kitbag model fetch` puts it. Any BERT that sentence-transformers wrote will do.
+    model: Model = Model::Default, "KITBAG_MODEL";
+    /// URL of a service to use in place of a model here, such as `https://api.openai.com/v1/embeddings`:
+    /// it gets the text of every document and of every search.
+    embedding_url: Maybe<Url> = Maybe::UNSET, "KITBAG_EMBEDDING_URL";
+    /// The service's name of its model, such as `text-embedding-3-small`.
+    embedding_model: Maybe<String> = Maybe::UNSET, "KITBAG_EMBEDDING_MODEL";
+    /// The service's key. Rather in the variable or the file: other users of a machine see flags.
+    embedding_key: Maybe<Secret> = Maybe::UNSET, "KITBAG_EMBEDDING_KEY";
+    /// Memory for what search keeps of users who search; a user whose documents take more is searched
+    /// by words alone.
+    search_memory: Size = Size::mebibytes(512), "KITBAG_SEARCH_MEMORY";
 }
 
 /// Ten a second: far more than a model asks for, far less than a loop that ran wild.
@@ -171,6 +185,19 @@ pub enum SettingsError {
     /// A variable is misspelled.
     #[error("the environment variable {0} is no setting of Kitbag; `kitbag serve --help` lists them")]
     Variable(String),
+    /// The service and its model go together.
+    #[error(
+        "embedding-url and embedding-model go together: the service's URL, and which of its models to use"
+    )]
+    HalfAService,
+    /// Two models.
+    #[error("model and embedding-url contradict each other: set one of them")]
+    TwoModels,
+    /// The service's URL cannot be one.
+    #[error(
+        "embedding-url is the http or https URL of a service, such as https://api.openai.com/v1/embeddings"
+    )]
+    EmbeddingUrl,
     /// A setting names a variable that is not there.
     #[error("the environment variable {0}, which a setting names, is not set or no text")]
     Absent(String),
@@ -207,6 +234,14 @@ impl Settings {
         }
         if settings.issuer == Issuer::Local && !settings.listen.ip().is_loopback() {
             return Err(SettingsError::LocalIssuerInPublic(settings.listen));
+        }
+        match (settings.embedding_url.get(), settings.embedding_model.get()) {
+            (Some(_), None) | (None, Some(_)) => return Err(SettingsError::HalfAService),
+            (Some(_), Some(_)) if settings.model != Model::Default => return Err(SettingsError::TwoModels),
+            (Some(url), Some(_)) if !["http", "https"].contains(&url.scheme()) => {
+                return Err(SettingsError::EmbeddingUrl);
+            }
+            _ => {}
         }
         match settings.base_url.clone().into_inner() {
             None if settings.listen.ip().is_unspecified() => {
@@ -343,6 +378,27 @@ mod tests {
             assert!(refused.contains("line 2") && !refused.contains("AAEC"), "{refused}");
         }
         assert!(as_flag("env:KITBAG_KEY").is_ok() && from_file("master-key = \"file:/a\"").is_ok());
+    }
+
+    #[test]
+    fn a_model_is_here_or_a_service_and_never_half_of_it() {
+        let load = |file: &str| {
+            let path = tempfile::NamedTempFile::new().expect("a scratch file");
+            std::fs::write(path.path(), file).expect("it is ours");
+            Settings::load(Sources::default(), Some(path.path()))
+        };
+        let service = "embedding-url = \"https://a.example/v1/embeddings\"\nembedding-model = \"m\"\n";
+
+        assert_eq!(load("").expect("nothing is wrong").model, Model::Default);
+        assert_eq!(load("model = \"none\"").expect("it is right").model, Model::None);
+        assert_eq!(load("model = \"/m\"").expect("it is right").model, Model::Folder("/m".into()));
+        assert!(load("model = \"\"").is_err());
+        let with_key = load(&format!("{service}embedding-key = \"hunter2\"")).expect("it is right");
+        assert!(with_key.embedding_key.get().is_some() && !format!("{with_key:?}").contains("hunter2"));
+        assert!(matches!(load(service.lines().next().unwrap_or_default()), Err(SettingsError::HalfAService)));
+        assert!(matches!(load(&format!("{service}model = \"/m\"")), Err(SettingsError::TwoModels)));
+        let file = service.replace("https://a.example", "file://");
+        assert!(matches!(load(&file), Err(SettingsError::EmbeddingUrl)));
     }
 
     #[test]

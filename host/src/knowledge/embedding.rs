@@ -33,7 +33,7 @@ pub struct Embedder(Arc<Provider>);
 
 enum Provider {
     Local(Local),
-    Remote(Remote),
+    Remote(Box<Remote>),
 }
 
 /// The model cannot be used.
@@ -99,7 +99,7 @@ impl Embedder {
 
     /// Asks a service that speaks as `OpenAI`'s does.
     pub fn remote(egress: Egress, endpoint: Endpoint) -> Self {
-        Self(Arc::new(Provider::Remote(Remote::new(egress, endpoint))))
+        Self(Arc::new(Provider::Remote(Box::new(Remote::new(egress, endpoint)))))
     }
 
     /// What names the model: vectors with the same name can be compared.

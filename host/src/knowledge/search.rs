@@ -1,54 +1,188 @@
-//! Search.
+//! Search: by words and by meaning, both over the user's own chunks in memory, fused.
 
-use super::document::{Found, Hit, MAX_RESULTS, Mode, Query};
-use super::error::KnowledgeError;
-use super::store::Store;
-use crate::database::Database;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+use std::num::NonZero;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+
 use kitbag_manifest::Problems;
+use tokio::sync::Semaphore;
+use tracing::warn;
 
-/// Finds each of the words, in any passage.
-pub(super) async fn search(
-    database: &Database,
-    store: &Store,
-    user_id: &str,
-    query: &Query,
-) -> Result<Found, KnowledgeError> {
-    if !(1..=MAX_RESULTS).contains(&query.limit) {
-        let mut problems = Problems::default();
-        problems.add("limit", format!("must be between 1 and {MAX_RESULTS}"));
-        return Err(KnowledgeError::Invalid(problems));
-    }
-    let words: Vec<_> = query.text.split_whitespace().map(str::to_lowercase).collect();
-    let rows: Vec<(i64, String)> = sqlx::query_as(
-        "SELECT c.document, t.text FROM chunks c JOIN chunk_texts t ON t.chunk = c.id
-         JOIN documents d ON d.sequence = c.document AND d.user_id = c.user_id
-         WHERE c.user_id = ?1 AND (?2 IS NULL OR d.source = ?2) AND (?3 IS NULL OR d.author_folded = ?3)",
-    )
-    .bind(user_id)
-    .bind(&query.source)
-    .bind(query.author.as_ref().map(|author| author.to_lowercase()))
-    .fetch_all(&database.readers)
-    .await?;
-    let mut scores = std::collections::BTreeMap::<i64, (usize, String)>::new();
-    for (document, text) in rows {
-        let folded = text.to_lowercase();
-        let matches = words.iter().filter(|word| folded.contains(word.as_str())).count();
-        let best = scores.entry(document).or_default();
-        if matches > best.0 {
-            *best = (matches, text);
+use super::bm25;
+use super::document::{Found, Hit, MAX_RESULTS, Mode, Query};
+use super::embedding::{EmbedError, Embedder};
+use super::error::KnowledgeError;
+use super::fusion::{Candidate, DEPTH, Fused, best_of_each_document, fuse};
+use super::index::cache::{Entry, Indexes};
+use super::snippet::snippet;
+use super::store::Store;
+use super::words::{self, Term};
+use crate::database::Database;
+use crate::tasks::off_thread;
+
+/// Searches the documents of all users, each their own.
+pub(super) struct Search {
+    database: Database,
+    store: Store,
+    embedder: Option<Embedder>,
+    indexes: Indexes,
+    /// Searches that compute at once; more would only make each of them slower.
+    computing: Semaphore,
+    /// When the log was last told that the model does not work.
+    complained: Mutex<Option<Instant>>,
+}
+
+/// Longest query, in characters: a few sentences.
+const QUERY: usize = 2_000;
+
+/// A model that does not work says so in the log this often.
+const COMPLAIN_EVERY: Duration = Duration::from_mins(1);
+
+impl Search {
+    /// Searches by words alone where there is no model; keeps at most `memory` bytes of indexes.
+    pub(super) fn new(database: Database, store: Store, embedder: Option<Embedder>, memory: usize) -> Self {
+        let model = embedder.as_ref().map(|embedder| embedder.model().to_owned());
+        Self {
+            indexes: Indexes::new(database.clone(), model, memory),
+            database,
+            store,
+            embedder,
+            computing: Semaphore::new(available_parallelism().map_or(1, NonZero::get)),
+            complained: Mutex::new(None),
         }
     }
-    let mut best: Vec<_> = scores.into_iter().filter(|(_, (score, _))| *score > 0).collect();
-    best.sort_by_key(|(document, (score, _))| (std::cmp::Reverse(*score), *document));
-    let (offset, limit) = (query.offset as usize, query.limit as usize);
-    let has_more = best.len() > offset + limit;
-    let best: Vec<_> = best.into_iter().skip(offset).take(limit).collect();
-    let sequences: Vec<_> = best.iter().map(|(document, _)| *document).collect();
-    let mut summaries = store.summaries(user_id, &sequences).await?;
-    let hits = best.into_iter().filter_map(|(document, (score, snippet))| {
-        let document = summaries.remove(&document)?;
-        #[expect(clippy::cast_precision_loss, reason = "few words")]
-        Some(Hit { document, snippet, score: score as f64 })
-    });
-    Ok(Found { hits: hits.collect(), has_more, mode: Mode::FullText })
+
+    /// What search goes by while everything works.
+    pub(super) fn mode(&self) -> Mode {
+        if self.embedder.is_some() { Mode::Hybrid } else { Mode::FullText }
+    }
+
+    /// Finds the user's documents that match best.
+    pub(super) async fn search(&self, user_id: &str, query: &Query) -> Result<Found, KnowledgeError> {
+        check(query)?;
+        let terms: Arc<[Term]> = words::of_query(&query.text).into();
+        let by_words = async {
+            let (entry, allowed) = tokio::try_join!(self.indexes.fresh(user_id), async {
+                Ok(self.allowed(user_id, query).await?)
+            })?;
+            let ranking = {
+                let (allowed, terms) = (allowed.clone(), terms.clone());
+                self.compute(&entry, move |entry| {
+                    bm25::rank(&entry.read(), &terms, allowed.as_deref(), DEPTH)
+                })
+                .await
+            };
+            Ok::<_, KnowledgeError>((entry, allowed, ranking))
+        };
+        let (by_words, vector) = tokio::join!(by_words, self.embed(&query.text));
+        let (entry, allowed, by_words) = by_words?;
+        let (by_meaning, mode) = match vector {
+            Some(vector) => (self.by_meaning(&entry, vector, allowed).await, Mode::Hybrid),
+            None => (Vec::new(), Mode::FullText),
+        };
+        self.show(user_id, query, &terms, fuse(&by_words, &by_meaning), mode).await
+    }
+
+    /// The query's vector; nothing without a model, or where it fails: words are better than an error.
+    async fn embed(&self, text: &str) -> Option<Vec<f32>> {
+        match self.embedder.as_ref()?.query(text.to_owned()).await {
+            Ok(vector) => Some(vector),
+            Err(error) => {
+                self.complain(&error);
+                None
+            }
+        }
+    }
+
+    fn complain(&self, error: &EmbedError) {
+        let mut complained = self.complained.lock().unwrap_or_else(PoisonError::into_inner);
+        if complained.is_none_or(|last| last.elapsed() >= COMPLAIN_EVERY) {
+            *complained = Some(Instant::now());
+            warn!(%error, "searching by words alone: the query could not be embedded");
+        }
+    }
+
+    async fn by_meaning(
+        &self,
+        entry: &Arc<Entry>,
+        vector: Vec<f32>,
+        allowed: Option<Arc<HashSet<i64>>>,
+    ) -> Vec<Candidate> {
+        let ranking = self.compute(entry, move |entry| {
+            let index = entry.read();
+            let cosines = index.cosines(&vector)?;
+            Ok(best_of_each_document(&index, cosines.into_iter(), allowed.as_deref(), DEPTH))
+        });
+        ranking.await.unwrap_or_else(|error: candle_core::Error| {
+            warn!(%error, "the vectors of a user could not be compared");
+            Vec::new()
+        })
+    }
+
+    /// The documents that the query allows; nothing where it allows all.
+    async fn allowed(&self, user_id: &str, query: &Query) -> sqlx::Result<Option<Arc<HashSet<i64>>>> {
+        if query.source.is_none() && query.author.is_none() {
+            return Ok(None);
+        }
+        rows::allowed(&self.database.readers, user_id, query).await.map(|allowed| Some(Arc::new(allowed)))
+    }
+
+    async fn compute<T: Send + 'static>(
+        &self,
+        entry: &Arc<Entry>,
+        work: impl FnOnce(&Entry) -> T + Send + 'static,
+    ) -> T {
+        let _turn = self.computing.acquire().await.expect("the semaphore is never closed");
+        let entry = entry.clone();
+        off_thread(move || work(&entry)).await
+    }
+
+    /// The part of the ranking that was asked for, as the user sees it.
+    async fn show(
+        &self,
+        user_id: &str,
+        query: &Query,
+        terms: &[Term],
+        ranking: Vec<Fused>,
+        mode: Mode,
+    ) -> Result<Found, KnowledgeError> {
+        let (offset, limit) = (query.offset as usize, query.limit as usize);
+        let has_more = ranking.len() > offset.saturating_add(limit);
+        let shown: Vec<_> = ranking.into_iter().skip(offset).take(limit).collect();
+        let documents: Vec<_> = shown.iter().map(|found| found.document).collect();
+        let chunks: Vec<_> = shown.iter().map(|found| found.chunk).collect();
+        let readers = &self.database.readers;
+        let (mut documents, texts): (HashMap<_, _>, HashMap<_, _>) = tokio::try_join!(
+            self.store.summaries(user_id, &documents),
+            rows::texts(readers, user_id, &chunks)
+        )?;
+        // What has gone since the ranking is left out.
+        let hits = shown.into_iter().filter_map(|found| {
+            let document = documents.remove(&found.document)?;
+            let text = texts.get(&found.chunk).map(String::as_str).filter(|text| !text.is_empty());
+            let snippet = snippet(text.unwrap_or(&document.title), terms);
+            Some(Hit { document, snippet, score: found.score })
+        });
+        Ok(Found { hits: hits.collect(), has_more, mode })
+    }
+}
+
+fn check(query: &Query) -> Result<(), KnowledgeError> {
+    let mut problems = Problems::default();
+    if query.text.trim().is_empty() {
+        problems.add("query", "is empty: say what to search for");
+    }
+    if query.text.chars().nth(QUERY).is_some() {
+        problems.add("query", format!("is longer than {QUERY} characters"));
+    }
+    if !(1..=MAX_RESULTS).contains(&query.limit) {
+        problems.add("limit", format!("is {}, and may be 1 to {MAX_RESULTS}", query.limit));
+    }
+    if problems.0.is_empty() { Ok(()) } else { Err(KnowledgeError::Invalid(problems)) }
 }

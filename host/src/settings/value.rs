@@ -141,25 +141,6 @@ impl FromStr for ServiceUrl {
     }
 }
 
-/// A value that does not print; there may be none.
-#[derive(Clone, Debug, Default)]
-pub struct Secret(Option<SecretString>);
-
-impl Secret {
-    /// The value, if there is one.
-    pub fn get(&self) -> Option<&SecretString> {
-        self.0.as_ref()
-    }
-}
-
-impl FromStr for Secret {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(Self((!text.is_empty()).then(|| text.into())))
-    }
-}
-
 /// Where the vault's master key is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MasterKey {
@@ -204,6 +185,79 @@ fn is_variable(name: &str) -> bool {
     name.len() <= LONGEST
         && name.bytes().next().is_some_and(is_letter)
         && name.bytes().all(|byte| is_letter(byte) || byte.is_ascii_digit())
+}
+
+/// Where the model is that search uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Model {
+    /// In the folder `model` of the data directory, if there is one.
+    Default,
+    /// Nowhere: search goes by words alone.
+    None,
+    /// In this folder.
+    Folder(PathBuf),
+}
+
+impl FromStr for Model {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.trim() {
+            "" => Err("name the folder of a model, or none".to_owned()),
+            "none" => Ok(Self::None),
+            folder => Ok(Self::Folder(folder.into())),
+        }
+    }
+}
+
+/// A value that may not be set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Maybe<T>(Option<T>);
+
+impl<T> Maybe<T> {
+    pub(super) const UNSET: Self = Self(None);
+
+    /// The value, where it is set.
+    pub fn get(&self) -> Option<&T> {
+        self.0.as_ref()
+    }
+}
+
+impl<T: FromStr> FromStr for Maybe<T> {
+    type Err = T::Err;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(Some).map(Self)
+    }
+}
+
+impl<'de, T> Deserialize<'de> for Maybe<T>
+where
+    T: FromStr,
+    T::Err: std::fmt::Display,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+/// A key that somebody else gave; it never prints.
+#[derive(Clone, Debug)]
+pub struct Secret(SecretString);
+
+impl Secret {
+    /// The key.
+    pub fn get(&self) -> &SecretString {
+        &self.0
+    }
+}
+
+impl FromStr for Secret {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self(SecretString::from(text)))
+    }
 }
 
 /// Several values: separated by commas in a flag, an array in the file.
@@ -259,4 +313,4 @@ macro_rules! deserialize_from_str {
     )+};
 }
 
-deserialize_from_str!(Span, Size, Issuer, BaseUrl, ServiceUrl, Secret);
+deserialize_from_str!(Span, Size, Issuer, BaseUrl, ServiceUrl, Model);

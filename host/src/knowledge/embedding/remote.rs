@@ -141,7 +141,7 @@ impl Remote {
         if !answer.data.iter().map(|item| item.index).eq(0..count) {
             return Err(wrong(format!("{} vectors for {count} texts", answer.data.len())));
         }
-        let vectors = answer.data.into_iter().map(|Item { mut embedding, .. }| {
+        let vectors = answer.data.into_iter().map(|Item { embedding, .. }| {
             let length = embedding.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
             if embedding.len() > DIMENSIONS || !length.is_finite() || length == 0.0 {
                 return Err(wrong(format!(
@@ -157,8 +157,8 @@ impl Remote {
                 )));
             }
             #[expect(clippy::cast_possible_truncation, reason = "as precise as the vectors")]
-            embedding.iter_mut().for_each(|number| *number = (f64::from(*number) / length) as f32);
-            Ok(embedding)
+            let normalised = embedding.iter().map(|number| (f64::from(*number) / length) as f32).collect();
+            Ok(normalised)
         });
         vectors.collect()
     }

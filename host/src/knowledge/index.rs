@@ -1,0 +1,222 @@
+//! A user's chunks in memory, as search goes through them. The truth stays in the database.
+//!
+//! Invariants:
+//! - an index holds one user's chunks and no other's, so nothing that is counted in it (how many chunks
+//!   have a word, how long they are) tells about others;
+//! - a chunk that went away is never found: it is dead from then on, whatever still points to it;
+//! - a place is given to one chunk only, and never again.
+
+pub(super) mod cache;
+mod matrix;
+mod rows;
+#[cfg(test)]
+pub(super) mod tests;
+
+use std::collections::{HashMap, HashSet};
+
+use self::matrix::Matrix;
+use super::words::{self, Term};
+
+/// Where a chunk is in its index; a number that means nothing outside.
+pub(super) type Place = u32;
+
+/// The chunks of one user.
+#[derive(Default)]
+pub(super) struct UserIndex {
+    chunks: Vec<Chunk>,
+    places: HashMap<i64, Place>,
+    /// The documents that chunks are of, as the database names them.
+    documents: Vec<i64>,
+    document_places: HashMap<i64, u32>,
+    postings: HashMap<Term, Vec<Posting>>,
+    postings_count: usize,
+    matrix: Matrix,
+    /// Chunks that are alive, and the words in them.
+    alive: usize,
+    words: u64,
+}
+
+/// A chunk as it comes from the database.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) id: i64,
+    pub(super) document: i64,
+    /// As [`words::count`] wrote them.
+    pub(super) terms: Vec<u8>,
+    /// Little-endian 32-bit floats; there once the current model has read the chunk.
+    pub(super) vector: Option<Vec<u8>>,
+}
+
+/// A chunk that is alive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chunk {
+    id: i64,
+    /// Its document's place, or [`DEAD`].
+    document: u32,
+    /// Its words, those of the title included.
+    pub(super) length: u32,
+    /// Its row in the matrix, or [`NO_ROW`].
+    row: u32,
+}
+
+/// A chunk that has a word, in its upper 24 bits, and how often it has it, in the lower 8: to whoever
+/// weighs it, 255 times is as good as more.
+#[derive(Clone, Copy)]
+struct Posting(u32);
+
+/// Why a row was not taken up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Full;
+
+const DEAD: u32 = u32::MAX;
+const NO_ROW: u32 = u32::MAX;
+/// Places that a posting can name.
+const MAX_CHUNKS: usize = 1 << 24;
+
+/// What an index takes for each chunk and each word, besides vectors and postings: fields, and the
+/// tables that find them.
+const BYTES_PER_CHUNK: usize = 96;
+const BYTES_PER_TERM: usize = 64;
+/// Vectors of postings grow by doubling: on average a third is unused.
+const BYTES_PER_POSTING: usize = 6;
+
+impl UserIndex {
+    /// Takes up a chunk, or the vector that a known one has got.
+    pub(super) fn put(&mut self, row: &Row) -> Result<(), Full> {
+        let place = match self.places.get(&row.id) {
+            Some(place) => *place,
+            None => self.add(row)?,
+        };
+        if let Some(vector) = &row.vector {
+            let chunk = &mut self.chunks[place as usize];
+            if let Some(row) = self.matrix.put(place, vector, chunk.row) {
+                chunk.row = row;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go of every chunk that is not among `live`.
+    pub(super) fn retain(&mut self, live: &HashSet<i64>) {
+        let gone: Vec<_> = self.places.keys().filter(|id| !live.contains(id)).copied().collect();
+        for id in gone {
+            let place = self.places.remove(&id).expect("it was just found there");
+            let chunk = &mut self.chunks[place as usize];
+            chunk.document = DEAD;
+            self.alive -= 1;
+            self.words -= u64::from(chunk.length);
+            self.matrix.clear(chunk.row);
+        }
+    }
+
+    /// Whether so much of it is dead that it should be loaded anew.
+    pub(super) fn is_worn(&self) -> bool {
+        const TOLERATED: usize = 1024;
+
+        let dead = (self.chunks.len() - self.alive).max(self.matrix.dead());
+        dead > TOLERATED.max(self.alive / 2)
+    }
+
+    /// Lets go of all vectors, to be smaller.
+    pub(super) fn drop_vectors(&mut self) {
+        self.matrix = Matrix::default();
+        self.chunks.iter_mut().for_each(|chunk| chunk.row = NO_ROW);
+    }
+
+    /// Roughly how much memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.chunks.len() * BYTES_PER_CHUNK
+            + self.postings.len() * BYTES_PER_TERM
+            + self.postings_count * BYTES_PER_POSTING
+            + self.matrix.bytes()
+    }
+
+    /// How many chunks there are.
+    pub(super) fn len(&self) -> usize {
+        self.alive
+    }
+
+    /// How many places there are; every place is smaller.
+    pub(super) fn places(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// How many documents have a place; every [`document_of`](Self::document_of) is smaller.
+    pub(super) fn document_places(&self) -> usize {
+        self.documents.len()
+    }
+
+    /// How many words a chunk has on average.
+    pub(super) fn average_length(&self) -> f32 {
+        #[expect(clippy::cast_precision_loss, reason = "a mean needs no more")]
+        let average = self.words as f32 / self.alive.max(1) as f32;
+        average
+    }
+
+    /// The chunk at a place, if it is alive.
+    pub(super) fn chunk(&self, place: Place) -> Option<&Chunk> {
+        self.chunks.get(place as usize).filter(|chunk| chunk.document != DEAD)
+    }
+
+    /// The chunks that have a word, dead ones included, and how often.
+    pub(super) fn postings(&self, term: Term) -> impl Iterator<Item = (Place, u8)> + Clone + '_ {
+        let postings = self.postings.get(&term).map(Vec::as_slice).unwrap_or_default();
+        postings.iter().map(|posting| posting.parts())
+    }
+
+    /// How near every chunk with a vector is to a vector: the cosine.
+    pub(super) fn cosines(&self, vector: &[f32]) -> Result<Vec<(Place, f32)>, candle_core::Error> {
+        self.matrix.products(vector)
+    }
+
+    /// The database's name of the document at a place among documents.
+    pub(super) fn document_at(&self, place: u32) -> i64 {
+        self.documents[place as usize]
+    }
+
+    fn add(&mut self, row: &Row) -> Result<Place, Full> {
+        if self.chunks.len() >= MAX_CHUNKS {
+            return Err(Full);
+        }
+        let place = Place::try_from(self.chunks.len()).expect("there are no more than 2^24");
+        // What is no count of words can be found by meaning only.
+        let (length, terms) =
+            words::counted(&row.terms).map_or((0, None), |(length, terms)| (length, Some(terms)));
+        for (term, count) in terms.into_iter().flatten() {
+            self.postings.entry(term).or_default().push(Posting::new(place, count));
+            self.postings_count += 1;
+        }
+        let documents = &mut self.documents;
+        let document = *self.document_places.entry(row.document).or_insert_with(|| {
+            documents.push(row.document);
+            u32::try_from(documents.len() - 1).expect("there are no more than chunks")
+        });
+        self.chunks.push(Chunk { id: row.id, document, length, row: NO_ROW });
+        self.places.insert(row.id, place);
+        self.alive += 1;
+        self.words += u64::from(length);
+        Ok(place)
+    }
+}
+
+impl Chunk {
+    /// The place of its document among the documents.
+    pub(super) fn document_place(&self) -> u32 {
+        self.document
+    }
+
+    /// The database's name of it.
+    pub(super) fn id(&self) -> i64 {
+        self.id
+    }
+}
+
+impl Posting {
+    fn new(place: Place, count: u16) -> Self {
+        Self(place << 8 | u32::from(count.min(0xff)))
+    }
+
+    fn parts(self) -> (Place, u8) {
+        (self.0 >> 8, self.0.to_le_bytes()[0])
+    }
+}

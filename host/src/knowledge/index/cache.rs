@@ -1,0 +1,191 @@
+//! The indexes of users who search, in bounded memory, each as fresh as the database at every search.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+use moka::future::Cache;
+use moka::policy::EvictionPolicy;
+use tokio::sync::{Mutex, Semaphore};
+use tracing::warn;
+
+use super::rows::{self, BEGINNING, End, Revision};
+use super::{Row, UserIndex};
+use crate::database::Database;
+use crate::knowledge::KnowledgeError;
+use crate::tasks::{off_thread, to_its_end};
+
+/// The indexes; a clone shares them.
+#[derive(Clone)]
+pub(in crate::knowledge) struct Indexes(Arc<Shared>);
+
+struct Shared {
+    database: Database,
+    /// Vectors of another model cannot be compared with this one's.
+    model: Option<String>,
+    /// Bytes that all indexes may take, and so each of them.
+    memory: usize,
+    entries: Cache<String, Arc<Entry>>,
+    /// Pages that are read at once: others want to read too.
+    readers: Semaphore,
+}
+
+/// The index of one user.
+pub(in crate::knowledge) struct Entry {
+    index: RwLock<UserIndex>,
+    /// What the index has seen. Whoever holds it brings the index up to date; the others wait for that.
+    seen: Mutex<Seen>,
+    /// The index's size, in [`WEIGHT_UNIT`].
+    weight: AtomicU32,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// Nothing before the first load is through.
+    revision: Option<Revision>,
+    /// The vectors did not fit: the user's chunks are found by their words alone.
+    without_vectors: bool,
+}
+
+/// Indexes that nobody searches for so long are let go.
+const IDLE: Duration = Duration::from_mins(30);
+const WEIGHT_UNIT: usize = 1024;
+/// Of the database's readers, some are left for everybody else.
+const READERS: usize = 2;
+
+impl Indexes {
+    /// Keeps no more than `memory` bytes of indexes. Only vectors of `model` are taken up.
+    pub(in crate::knowledge) fn new(database: Database, model: Option<String>, memory: usize) -> Self {
+        let entries = Cache::builder()
+            .max_capacity(u64::try_from(memory / WEIGHT_UNIT).unwrap_or(u64::MAX))
+            .weigher(|user_id: &String, entry: &Arc<Entry>| entry.weight(user_id))
+            .eviction_policy(EvictionPolicy::lru())
+            .time_to_idle(IDLE)
+            .build();
+        Self(Arc::new(Shared { database, model, memory, entries, readers: Semaphore::new(READERS) }))
+    }
+
+    /// The user's index with everything that was durable before this was called.
+    pub(in crate::knowledge) async fn fresh(&self, user_id: &str) -> Result<Arc<Entry>, KnowledgeError> {
+        let entry = self.0.entries.get_with_by_ref(user_id, async { Arc::default() }).await;
+        let (this, user_id, fresh) = (self.clone(), user_id.to_owned(), entry.clone());
+        // To its end, because a load that was given up would be begun again by the next search.
+        let refreshed = to_its_end(async move { this.refresh(&user_id, &fresh).await }).await;
+        refreshed.map_err(|_| KnowledgeError::Unavailable("search failed; the server's log says why"))??;
+        Ok(entry)
+    }
+
+    /// What all indexes take, roughly.
+    #[cfg(test)]
+    pub(in crate::knowledge) async fn bytes(&self) -> usize {
+        self.0.entries.run_pending_tasks().await;
+        usize::try_from(self.0.entries.weighted_size()).expect("it fits the memory") * WEIGHT_UNIT
+    }
+
+    async fn refresh(&self, user_id: &str, entry: &Arc<Entry>) -> Result<(), KnowledgeError> {
+        let mut seen = entry.seen.lock().await;
+        let now = self.read(rows::revision(&self.0.database.readers, user_id)).await?;
+        if seen.revision == Some(now) {
+            return Ok(());
+        }
+        if entry.read().is_worn() {
+            *entry.write() = UserIndex::default();
+            *seen = Seen::default();
+        }
+        // What a load that failed has left behind may be gone by now.
+        let has_lost_some = match seen.revision {
+            Some(before) => before.removals != now.removals,
+            None => entry.read().len() > 0,
+        };
+        let mut after = seen.revision.map_or(BEGINNING, |before| (before.revision, i64::MAX));
+        while let Some(end) = self.load_page(user_id, entry, &mut seen, after).await? {
+            after = end;
+        }
+        if has_lost_some {
+            let live = self.read(rows::live(&self.0.database.readers, user_id)).await?;
+            entry.change(move |index| index.retain(&live)).await;
+        }
+        seen.revision = Some(now);
+        // Weighed anew.
+        if entry.note_weight() {
+            self.0.entries.insert(user_id.to_owned(), entry.clone()).await;
+        }
+        Ok(())
+    }
+
+    /// Takes up the next rows; returns where they end.
+    async fn load_page(
+        &self,
+        user_id: &str,
+        entry: &Arc<Entry>,
+        seen: &mut Seen,
+        after: End,
+    ) -> Result<Option<End>, KnowledgeError> {
+        let model = self.0.model.as_deref().filter(|_| !seen.without_vectors);
+        let (page, end) = self.read(rows::page(&self.0.database.readers, user_id, model, after)).await?;
+        if !entry.take_up(page).await {
+            return Err(TOO_MUCH);
+        }
+        if entry.read().bytes() <= self.0.memory {
+            return Ok(end);
+        }
+        if seen.without_vectors {
+            *entry.write() = UserIndex::default();
+            *seen = Seen::default();
+            return Err(TOO_MUCH);
+        }
+        warn!(user.id = %user_id, "a user has more documents than search-memory holds: they are found by words alone");
+        entry.write().drop_vectors();
+        seen.without_vectors = true;
+        Ok(end)
+    }
+
+    async fn read<T>(&self, statement: impl Future<Output = sqlx::Result<T>>) -> sqlx::Result<T> {
+        let _turn = self.0.readers.acquire().await.expect("the semaphore is never closed");
+        statement.await
+    }
+}
+
+const TOO_MUCH: KnowledgeError =
+    KnowledgeError::Unavailable("you have more documents than this server can search; ask its operator");
+
+impl Default for Entry {
+    fn default() -> Self {
+        Self { index: RwLock::default(), seen: Mutex::default(), weight: AtomicU32::new(1) }
+    }
+}
+
+impl Entry {
+    /// The index, to go through; not across an `await`.
+    pub(in crate::knowledge) fn read(&self) -> RwLockReadGuard<'_, UserIndex> {
+        self.index.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, UserIndex> {
+        self.index.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes up rows; says whether there was room for all.
+    async fn take_up(self: &Arc<Self>, rows: Vec<Row>) -> bool {
+        self.change(move |index| rows.iter().all(|row| index.put(row).is_ok())).await
+    }
+
+    async fn change<T: Send + 'static>(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut UserIndex) -> T + Send + 'static,
+    ) -> T {
+        let entry = self.clone();
+        off_thread(move || change(&mut entry.write())).await
+    }
+
+    /// Whether the weight is another than it was.
+    fn note_weight(&self) -> bool {
+        let weight = u32::try_from(self.read().bytes() / WEIGHT_UNIT + 1).unwrap_or(u32::MAX);
+        self.weight.swap(weight, Ordering::Relaxed) != weight
+    }
+
+    fn weight(&self, user_id: &str) -> u32 {
+        let name = u32::try_from(user_id.len() / WEIGHT_UNIT).unwrap_or(u32::MAX);
+        self.weight.load(Ordering::Relaxed).saturating_add(name)
+    }
+}

@@ -1,0 +1,100 @@
+use super::*;
+use crate::knowledge::words::of_query;
+
+fn row(id: i64, document: i64, text: &str, vector: Option<[f32; 2]>) -> Row {
+    let bytes = |vector: [f32; 2]| vector.into_iter().flat_map(f32::to_le_bytes).collect();
+    Row { id, document, terms: words::count("", text), vector: vector.map(bytes) }
+}
+
+fn having(index: &UserIndex, word: &str) -> Vec<(i64, u8)> {
+    let term = of_query(word)[0];
+    index.postings(term).filter_map(|(place, count)| Some((index.chunk(place)?.id(), count))).collect()
+}
+
+fn nearest(index: &UserIndex) -> Vec<(i64, f32)> {
+    let cosines = index.cosines(&[1.0, 0.0]).expect("they have one size");
+    cosines.into_iter().map(|(place, cosine)| (index.chunk(place).expect("it lives").id(), cosine)).collect()
+}
+
+#[test]
+fn a_row_that_comes_again_is_there_once_with_its_newest_vector() {
+    let mut index = UserIndex::default();
+
+    index.put(&row(7, 1, "wing wing", None)).expect("there is room");
+    index.put(&row(7, 1, "wing wing", Some([0.0, 1.0]))).expect("there is room");
+    index.put(&row(7, 1, "wing wing", Some([1.0, 0.0]))).expect("there is room");
+
+    assert_eq!(having(&index, "wing"), [(7, 2)]);
+    assert_eq!(nearest(&index), [(7, 1.0)]);
+    assert_eq!((index.len(), index.document_places()), (1, 1));
+}
+
+#[test]
+fn what_has_gone_is_neither_found_nor_counted() {
+    let mut index = UserIndex::default();
+    index.put(&row(1, 1, "wing and more words than the other", Some([1.0, 0.0]))).expect("there is room");
+    index.put(&row(2, 2, "wing", Some([0.0, 1.0]))).expect("there is room");
+
+    index.retain(&HashSet::from([2, 3]));
+
+    assert_eq!(having(&index, "wing"), [(2, 1)]);
+    assert_eq!(nearest(&index), [(2, 0.0)]);
+    assert_eq!(index.len(), 1);
+    assert!((index.average_length() - 1.0).abs() < f32::EPSILON);
+}
+
+#[test]
+fn more_vectors_than_a_block_has_keep_their_owners() {
+    let mut index = UserIndex::default();
+    for id in 0..2_500_u16 {
+        let vector = [f32::from(id), 1.0];
+        index.put(&row(i64::from(id), 1, "wing", Some(vector))).expect("there is room");
+    }
+
+    let found = nearest(&index);
+
+    assert_eq!(found.len(), 2_500);
+    for (id, cosine) in found {
+        #[expect(clippy::cast_precision_loss, reason = "they are small")]
+        let expected = id as f32;
+        assert!((cosine - expected).abs() < f32::EPSILON, "{id}: {cosine}");
+    }
+}
+
+#[test]
+fn vectors_of_another_size_are_left_out() {
+    let mut index = UserIndex::default();
+    index.put(&row(1, 1, "wing", Some([1.0, 0.0]))).expect("there is room");
+    index.put(&Row { vector: Some(vec![0; 12]), ..row(2, 2, "wing", None) }).expect("there is room");
+
+    assert_eq!(nearest(&index), [(1, 1.0)]);
+    assert_eq!(index.cosines(&[1.0]).expect("it is possible"), []);
+    assert_eq!(having(&index, "wing").len(), 2);
+}
+
+#[test]
+fn an_index_of_which_most_is_dead_is_worn() {
+    let mut index = UserIndex::default();
+    for id in 0..3_000 {
+        index.put(&row(id, id, "wing", Some([1.0, 0.0]))).expect("there is room");
+    }
+    assert!(!index.is_worn());
+
+    index.retain(&(0..1_000).collect());
+
+    assert!(index.is_worn());
+}
+
+#[test]
+fn what_it_takes_is_what_it_says() {
+    let mut index = UserIndex::default();
+    let text = (0..100).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ");
+    for id in 0..1_000 {
+        index.put(&row(id, id, &text, Some([1.0, 0.0]))).expect("there is room");
+    }
+
+    assert!(index.bytes() > 1_000 * (100 * 4 + 8), "{}", index.bytes());
+    index.drop_vectors();
+    assert_eq!(nearest(&index), []);
+    assert_eq!(having(&index, "w5").len(), 1_000);
+}

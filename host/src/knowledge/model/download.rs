@@ -1,0 +1,79 @@
+//! One file over HTTP, as a stream, no larger than it should be.
+
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use tokio::fs::File;
+use tokio::io::AsyncWriteExt;
+use tokio::time::timeout;
+use url::Url;
+
+use super::{DownloadError, FetchError};
+use crate::egress::{Egress, EgressError, Policy, Redirects, Repeatable, Step};
+use crate::redaction::Redactor;
+
+/// How long a connection may stand still.
+const STANDSTILL: Duration = Duration::from_secs(30);
+
+/// Downloads a file of `size` bytes; `progress` is told how many are there.
+pub(super) async fn download(
+    egress: &Egress,
+    url: &Url,
+    target: &Path,
+    size: u64,
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<(), FetchError> {
+    let received = receive(egress, url, target, size, progress).await;
+    received.map_err(|cause| FetchError::Download { url: url.to_string(), cause })
+}
+
+async fn receive(
+    egress: &Egress,
+    url: &Url,
+    target: &Path,
+    size: u64,
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<(), DownloadError> {
+    let mut body = open(egress, url).await?;
+    let mut file = File::create(target).await.map_err(DownloadError::Write)?;
+    let mut received = 0;
+    progress(received);
+    loop {
+        let frame = match timeout(STANDSTILL, body.frame()).await {
+            Ok(None) => break,
+            Ok(Some(Ok(frame))) => frame,
+            Ok(Some(Err(_))) | Err(_) => return Err(DownloadError::BrokeOff(received)),
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        received += data.len() as u64;
+        if received > size {
+            return Err(DownloadError::TooLarge(size));
+        }
+        file.write_all(&data).await.map_err(DownloadError::Write)?;
+        progress(received);
+    }
+    file.flush().await.map_err(DownloadError::Write)?;
+    if received < size { Err(DownloadError::BrokeOff(received)) } else { Ok(()) }
+}
+
+/// The body of the answer, after redirects: hubs keep large files elsewhere.
+async fn open(egress: &Egress, url: &Url) -> Result<Incoming, DownloadError> {
+    let invalid = |_| EgressError::InvalidRequest { reason: "no URL of a file" };
+    let request = Request::get(url.as_str()).body(Empty::<Bytes>::new()).map_err(invalid)?;
+    let mut request = Repeatable::new(request)?;
+    let mut redirects = Redirects::default();
+    let no_secrets = Redactor::new([]);
+    loop {
+        let broken = |_| EgressError::InvalidRequest { reason: "it cannot be sent again" };
+        let response = egress.send(request.next().await.map_err(broken)?, &Policy::Operator).await?;
+        match redirects.step(&mut request, &response, &no_secrets)? {
+            Step::Follow => {}
+            Step::Answer if response.status().is_success() => return Ok(response.into_body()),
+            Step::Answer => return Err(DownloadError::Status(response.status())),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! A knowledge base with a database of its own, into which documents really go.
+
+use std::path::Path;
+
+use tempfile::TempDir;
+use tokio::time::sleep;
+
+use super::super::*;
+use crate::egress::{Egress, EgressSettings};
+use crate::knowledge::embedding::tiny_model;
+use crate::knowledge::{Knowledge, Listing, NewDocument, Options, Origin, StateName};
+
+pub(super) struct Library {
+    pub(super) knowledge: Knowledge,
+    pub(super) database: Database,
+    pub(super) embedder: Option<Embedder>,
+    folder: TempDir,
+}
+
+pub(super) const MEMORY: usize = 256 << 20;
+
+impl Library {
+    /// Searches by words alone.
+    pub(super) async fn without_model() -> Self {
+        Self::new(None, MEMORY).await
+    }
+
+    /// Searches with the tiny model.
+    pub(super) async fn with_model() -> Self {
+        Self::new(Some(tiny_embedder().await), MEMORY).await
+    }
+
+    /// Searches with the model in a folder.
+    pub(super) async fn with(model: &Path) -> Self {
+        Self::new(Some(Embedder::open(model).await.expect("the model is whole")), MEMORY).await
+    }
+
+    pub(super) async fn new(embedder: Option<Embedder>, memory: usize) -> Self {
+        Self::open(TempDir::new().expect("a scratch folder"), embedder, memory).await
+    }
+
+    async fn open(folder: TempDir, embedder: Option<Embedder>, memory: usize) -> Self {
+        let database = Database::open(&folder.path().join("kitbag.sqlite")).await.expect("a database");
+        let options = Options { embedder: embedder.clone(), search_memory: memory, ..Options::default() };
+        let egress = Egress::new(EgressSettings::default());
+        let knowledge = Knowledge::open(database.clone(), egress, options).await.expect("it opens");
+        Self { knowledge, database, embedder, folder }
+    }
+
+    /// The same documents, as after a restart.
+    pub(super) async fn restarted(self, embedder: Option<Embedder>, memory: usize) -> Self {
+        self.knowledge.close().await;
+        let library = Self::open(self.folder, embedder, memory).await;
+        library.settled("ana").await;
+        library
+    }
+
+    /// Stores documents of the user's own, and waits until they are ready. Returns their ids.
+    pub(super) async fn add<const N: usize>(
+        &self,
+        user_id: &str,
+        documents: [NewDocument; N],
+    ) -> [String; N] {
+        self.add_from("user", user_id, documents.to_vec()).await.try_into().expect("one for each document")
+    }
+
+    pub(super) async fn add_from(
+        &self,
+        source: &str,
+        user_id: &str,
+        documents: Vec<NewDocument>,
+    ) -> Vec<String> {
+        let origin = Origin { user_id: user_id.to_owned(), source: source.to_owned() };
+        let ingested = self.knowledge.ingest(&origin, documents).await.expect("they keep the rules");
+        self.settled(user_id).await;
+        ingested.into_iter().map(|document| document.id).collect()
+    }
+
+    async fn settled(&self, user_id: &str) {
+        let pending = Listing { state: Some(StateName::Pending), limit: 1, ..Listing::default() };
+        while self.knowledge.documents(user_id, &pending).await.expect("it can be read").total > 0 {
+            sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// The titles that the user finds, best first.
+    pub(super) async fn find(&self, user_id: &str, text: &str) -> Vec<String> {
+        titles(&self.found(user_id, &query(text)).await)
+    }
+
+    pub(super) async fn found(&self, user_id: &str, query: &Query) -> Found {
+        self.knowledge.search(user_id, query).await.expect("a valid query")
+    }
+
+    pub(super) fn search(&self) -> &Search {
+        &self.knowledge.0.search
+    }
+
+    /// Runs a statement that no part of the program runs.
+    pub(super) async fn execute(&self, sql: &'static str) {
+        sqlx::query(sql).execute(&self.database.writer).await.expect("a valid statement");
+    }
+}
+
+pub(super) async fn tiny_embedder() -> Embedder {
+    let model = TempDir::new().expect("a scratch folder");
+    tiny_model::write(model.path());
+    Embedder::open(model.path()).await.expect("the model is whole")
+}
+
+pub(super) fn note(title: &str, text: &str) -> NewDocument {
+    NewDocument { title: title.to_owned(), text: Some(text.to_owned()), ..NewDocument::default() }
+}
+
+pub(super) fn query(text: &str) -> Query {
+    Query { text: text.to_owned(), limit: 10, offset: 0, source: None, author: None }
+}
+
+pub(super) fn titles(found: &Found) -> Vec<String> {
+    found.hits.iter().map(|hit| hit.document.title.clone()).collect()
+}

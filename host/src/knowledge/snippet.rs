@@ -1,0 +1,83 @@
+//! Snippets: of a passage, what stands around the words of the query.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use super::words::{self, Term};
+
+/// Bytes of a snippet, without the marks of what was left out.
+const LENGTH: usize = 240;
+
+/// What is left out is marked.
+const ELLIPSIS: char = '…';
+
+/// Cuts a snippet out of a passage: where most different words of the query stand, or its beginning. White
+/// space is as narrow as it can be.
+pub(super) fn snippet(passage: &str, query: &[Term]) -> String {
+    let passage = passage.split_whitespace().collect::<Vec<_>>().join(" ");
+    let found = best_window(&passage, query).unwrap_or(0..0);
+    let Range { start, end } = widened(&passage, found);
+    let mut snippet = String::with_capacity(LENGTH + 2 * ELLIPSIS.len_utf8());
+    if start > 0 {
+        snippet.push(ELLIPSIS);
+    }
+    snippet.push_str(passage[start..end].trim());
+    if end < passage.len() {
+        snippet.push(ELLIPSIS);
+    }
+    snippet
+}
+
+/// From the first to the last of the words of the query that stand near each other: of those places the one
+/// with the most different words, and of these the first and shortest.
+fn best_window(passage: &str, query: &[Term]) -> Option<Range<usize>> {
+    let wanted: HashSet<_> = query.iter().copied().collect();
+    let hits: Vec<_> = words::terms(passage)
+        .filter(|(range, term)| wanted.contains(term) && range.len() <= LENGTH)
+        .collect();
+    let mut inside = HashMap::<Term, usize>::new();
+    let mut first = 0;
+    let mut best = None::<(usize, Range<usize>)>;
+    for (range, term) in &hits {
+        *inside.entry(*term).or_default() += 1;
+        // What does not fit any more, or stands there again later.
+        while range.end - hits[first].0.start > LENGTH
+            || inside.get(&hits[first].1).is_some_and(|count| *count > 1)
+        {
+            let count = inside.entry(hits[first].1).or_default();
+            *count -= 1;
+            if *count == 0 {
+                inside.remove(&hits[first].1);
+            }
+            first += 1;
+        }
+        if best.as_ref().is_none_or(|(count, _)| inside.len() > *count) {
+            best = Some((inside.len(), hits[first].0.start..range.end));
+        }
+    }
+    best.map(|(_, range)| range)
+}
+
+/// As much more on both sides as there is room, to the borders of words, where there are some near.
+fn widened(passage: &str, found: Range<usize>) -> Range<usize> {
+    let room = LENGTH.saturating_sub(found.len());
+    // Where one side has less, the other one gets the rest.
+    let before = (room / 2).max(room.saturating_sub(passage.len() - found.end)).min(found.start);
+    let after = (room - before).min(passage.len() - found.end);
+    let start = passage.ceil_char_boundary(found.start - before);
+    let end = passage.floor_char_boundary(found.end + after);
+    let start = if start == 0 {
+        0
+    } else {
+        passage[start..found.start].find(' ').map_or(start, |space| start + space + 1)
+    };
+    let end = if end == passage.len() {
+        end
+    } else {
+        passage[found.end..end].rfind(' ').map_or(end, |space| found.end + space)
+    };
+    start..end
+}

@@ -1,0 +1,100 @@
+//! `just bench-search`: how good and how quick search is, through the public API of a real server.
+
+#![expect(clippy::cast_precision_loss, reason = "every count here is far below 2^52")]
+
+#[path = "search/api.rs"]
+mod api;
+mod child;
+mod client;
+#[path = "search/collection.rs"]
+mod collection;
+#[allow(dead_code, reason = "the other benchmark deploys toolkits, too")]
+mod kitbag_server;
+#[path = "search/quality.rs"]
+mod quality;
+#[path = "search/speed.rs"]
+mod speed;
+#[allow(dead_code, reason = "the other benchmark needs more of it")]
+mod stats;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use clap::Parser;
+use tokio::runtime::Builder;
+
+/// Any failure ends the run; the text is for the person who started it.
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+/// Measures search: on a collection with judgements, and on many documents.
+#[derive(Debug, Parser)]
+#[command(
+    name = "just bench-search",
+    after_help = "Examples:\n  just bench-search ~/beir/scifact\n  just bench-search --load\n  just bench-search --load --chunks 10000 --users 20\n\n\
+                  A collection is a folder in BEIR layout: corpus.jsonl, queries.jsonl, qrels/test.tsv. The model is \
+                  fetched once. The machine should have nothing else to do."
+)]
+struct Arguments {
+    /// Folder of a collection.
+    #[arg(required_unless_present = "load")]
+    collection: Option<PathBuf>,
+    /// Measure searches among many documents of one user, and of a small user among many.
+    #[arg(long)]
+    load: bool,
+    /// Chunks of the large user, with --load.
+    #[arg(long, default_value_t = 100_000)]
+    chunks: usize,
+    /// Users with 500 chunks each, with --load.
+    #[arg(long, default_value_t = 200)]
+    users: usize,
+    /// Folder of a model; by default all-MiniLM-L6-v2, which is fetched.
+    #[arg(long)]
+    model: Option<PathBuf>,
+    /// What `cargo bench` passes to every benchmark.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Outcome<()> {
+    if cfg!(debug_assertions) {
+        return Err(
+            "this was built without optimisation: `just bench-search` builds what can be measured".into()
+        );
+    }
+    let model = match &arguments.model {
+        Some(folder) => folder.canonicalize()?,
+        None => fetch_model(Path::new(env!("CARGO_TARGET_TMPDIR")))?,
+    };
+    // One thread makes the load: the other cores are the server's.
+    Builder::new_current_thread().enable_all().build()?.block_on(async {
+        if let Some(collection) = &arguments.collection {
+            quality::measure(collection, &model).await?;
+        }
+        if arguments.load {
+            speed::measure(arguments.chunks, arguments.users, &model).await?;
+        }
+        Ok(())
+    })
+}
+
+/// Does nothing when it is there.
+fn fetch_model(data: &Path) -> Outcome<PathBuf> {
+    let fetched =
+        Command::new(env!("CARGO_BIN_EXE_kitbag")).args(["model", "fetch", "--data"]).arg(data).status()?;
+    if fetched.success() {
+        Ok(data.join("model"))
+    } else {
+        Err("there is no model; name one with --model".into())
+    }
+}

@@ -1,0 +1,134 @@
+//! The part of the GraphQL API that is measured: everything else here knows documents and results only.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, header};
+use http_body_util::Full;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::Outcome;
+use crate::child::Server;
+use crate::client::Connection;
+
+/// A user's connection to a server.
+pub(crate) struct Client {
+    connection: Connection,
+    host: String,
+    token: String,
+}
+
+/// A document to ingest.
+pub(crate) struct Document {
+    pub(crate) url: String,
+    pub(crate) title: String,
+    pub(crate) text: String,
+}
+
+/// Documents of one request.
+pub(crate) const BATCH: usize = 500;
+
+const INGEST: &str =
+    "mutation ($documents: [IngestDocumentInput!]!) { ingest(documents: $documents) { ingested } }";
+const COUNTS: &str = "{ me { documents { pending failed } } }";
+const SEARCH: &str = "query ($query: String!, $limit: Int!, $after: String) {
+    search(query: $query, limit: $limit, after: $after) {
+        mode results { document { url } } pageInfo { endCursor hasNextPage }
+    }
+}";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Found {
+    mode: String,
+    results: Vec<Hit>,
+    page_info: PageInfo,
+}
+
+#[derive(Deserialize)]
+struct Hit {
+    document: Named,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    url: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PageInfo {
+    end_cursor: Option<String>,
+    has_next_page: bool,
+}
+
+impl Client {
+    /// Signs in as a user of a server in local mode.
+    pub(crate) async fn open(server: &Server, data: &Path, user: &str) -> Outcome<Self> {
+        let output = Command::new(env!("CARGO_BIN_EXE_kitbag"))
+            .args(["token", "--user", user, "--data"])
+            .arg(data)
+            .current_dir(data)
+            .output()?;
+        if !output.status.success() {
+            return Err(format!("kitbag token failed: {}", String::from_utf8_lossy(&output.stderr)).into());
+        }
+        let token = String::from_utf8(output.stdout)?.trim().to_owned();
+        let connection = Connection::open(server.address()).await?;
+        Ok(Self { connection, host: server.address().to_string(), token })
+    }
+
+    /// Stores documents; returns once they are durable.
+    pub(crate) async fn ingest(&mut self, documents: &[Document]) -> Outcome<()> {
+        let documents: Vec<_> =
+            documents.iter().map(|it| json!({ "url": it.url, "title": it.title, "text": it.text })).collect();
+        self.ask(INGEST, json!({ "documents": documents })).await.map(drop)
+    }
+
+    /// Waits until search finds everything.
+    pub(crate) async fn settled(&mut self) -> Outcome<()> {
+        loop {
+            let counts = self.ask(COUNTS, json!({})).await?["me"]["documents"].take();
+            if counts["failed"] != 0 {
+                return Err(format!("{} documents failed", counts["failed"]).into());
+            }
+            if counts["pending"] == 0 {
+                return Ok(());
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// The URLs of the best documents, best first, and how they were found.
+    pub(crate) async fn search(&mut self, query: &str, wanted: usize) -> Outcome<(Vec<String>, String)> {
+        let (mut urls, mut after, mut limit) = (Vec::new(), None, wanted.min(50));
+        loop {
+            let variables = json!({ "query": query, "limit": limit, "after": after });
+            let found: Found = serde_json::from_value(self.ask(SEARCH, variables).await?["search"].take())?;
+            urls.extend(found.results.into_iter().filter_map(|hit| hit.document.url));
+            limit = wanted.saturating_sub(urls.len()).min(50);
+            if limit == 0 || !found.page_info.has_next_page {
+                return Ok((urls, found.mode));
+            }
+            after = found.page_info.end_cursor;
+        }
+    }
+
+    async fn ask(&mut self, query: &str, variables: Value) -> Outcome<Value> {
+        let body = serde_json::to_vec(&json!({ "query": query, "variables": variables }))?;
+        let request = Request::post("/graphql")
+            .header(header::HOST, &self.host)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::AUTHORIZATION, format!("Bearer {}", self.token))
+            .body(Full::new(Bytes::from(body)))?;
+        let mut answer: Value = serde_json::from_slice(&self.connection.exchange(&request).await?)?;
+        if answer["errors"].is_array() {
+            return Err(format!("the server answered {}", answer["errors"]).into());
+        }
+        Ok(answer["data"].take())
+    }
+}
