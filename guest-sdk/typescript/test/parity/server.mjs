@@ -19,7 +19,8 @@ export async function startServer() {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const flags = ["--allow-private-ranges", "127.0.0.0/8", "--mcp-requests-per-minute", "100000"];
-  const child = spawn(program, ["serve", "--listen", `127.0.0.1:${port}`, "--data", data, ...flags], { stdio: ["ignore", "ignore", "inherit"] });
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("KITBAG_")));
+  const child = spawn(program, ["serve", "--listen", `127.0.0.1:${port}`, "--data", data, ...flags], { stdio: ["ignore", "ignore", "inherit"], env });
   await until(async () => (await fetch(`${url}/healthz`)).ok);
   const { stdout } = await run(program, ["token", "--data", data]);
   const token = stdout.trim();
