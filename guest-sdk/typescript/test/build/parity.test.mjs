@@ -11,22 +11,32 @@ import { importToolkit, kitbagBuild, temporary } from "../support.mjs";
 import { program, startServer } from "../parity/server.mjs";
 import { startUpstream } from "../parity/upstream.mjs";
 
+const BOOKSHELF = fileURLToPath(new URL("../toolkits/bookshelf/extension.ts", import.meta.url));
 const PROBE = fileURLToPath(new URL("../toolkits/probe/extension.ts", import.meta.url));
 const WORLD = { secrets: { API_KEY: "parity-secret-1" }, config: { language: "de", limit: 7 } };
 const cases = JSON.parse(await readFile(new URL("../parity/cases.json", import.meta.url), "utf8"));
 const HEADERS = { "content-type": "application/json", accept: "application/json, text/event-stream" };
 
 const skip = program === undefined && "no kitbag program: set TEST_KITBAG, or build it with cargo";
-let upstream, server, local, directory;
+let upstream, server, probe, bookshelf, directory;
+
+/** Nobody is where the bookshelf's hosts should be. */
+const nobody = async () => {
+  throw new Error("no such host");
+};
 
 before(async () => {
   if (skip) return;
   upstream = await startUpstream(18997);
   directory = await temporary();
-  local = toFetchHandler(await importToolkit(PROBE, directory), WORLD);
-  const [built] = await Promise.all([kitbagBuild(PROBE, directory), startServer().then((it) => (server = it))]);
-  assert.equal(built.status, 0, built.stderr);
-  await server.cli(["toolkit", "deploy", `${directory}/probe-ts.wasm`]);
+  probe = toFetchHandler(await importToolkit(PROBE, directory), WORLD);
+  bookshelf = toFetchHandler(await importToolkit(BOOKSHELF, directory), { fetchImpl: nobody });
+  server = await startServer();
+  for (const [entry, id] of [[PROBE, "probe-ts"], [BOOKSHELF, "bookshelf"]]) {
+    const built = await kitbagBuild(entry, `${directory}/${id}`);
+    assert.equal(built.status, 0, built.stderr);
+    await server.cli(["toolkit", "deploy", `${directory}/${id}/${id}.wasm`]);
+  }
   await server.cli(["secret", "set", "probe-ts", "API_KEY", "--from-stdin"], WORLD.secrets.API_KEY);
   for (const [key, value] of Object.entries(WORLD.config)) await server.cli(["config", "set", "probe-ts", key, String(value)]);
 });
@@ -36,7 +46,7 @@ after(async () => {
   await server?.stop();
 });
 
-async function both(body, headers = {}) {
+async function both(body, headers = {}, local = probe) {
   const text = JSON.stringify(body);
   const answers = [
     await server.fetch(text, { ...HEADERS, ...headers }),
@@ -47,22 +57,25 @@ async function both(body, headers = {}) {
 
 for (const [tool, args] of cases) {
   test(`${tool} ${JSON.stringify(args)}`, { skip }, async () => {
-    const params = { name: `probe-ts__${tool}`, arguments: args };
-    const [sandbox, here] = await both({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
+    const [id, name] = tool.includes("__") ? tool.split("__") : ["probe-ts", tool];
+    const params = { name: `${id}__${name}`, arguments: args };
+    const [sandbox, here] = await both({ jsonrpc: "2.0", id: 1, method: "tools/call", params }, {}, id === "bookshelf" ? bookshelf : probe);
     assert.equal(here, sandbox);
   });
 }
 
 test("tools are listed in the same way", { skip }, async () => {
-  const [sandbox, here] = await both({ jsonrpc: "2.0", id: 1, method: "tools/list" });
-  assert.equal(here, sandbox);
+  const list = { jsonrpc: "2.0", id: 1, method: "tools/list" };
+  const [sandbox, ofProbe] = await both(list);
+  const [, ofBookshelf] = await both(list, {}, bookshelf);
+  const tools = (answer) => JSON.parse(answer.slice("200 ".length)).result.tools;
+  assert.equal(JSON.stringify([...tools(ofBookshelf), ...tools(ofProbe)]), JSON.stringify(tools(sandbox)));
 });
 
 test("the stateless revision is spoken in the same way", { skip }, async () => {
   const _meta = { "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}, "io.modelcontextprotocol/clientInfo": { name: "t", version: "1" } };
   const headers = { "mcp-protocol-version": "2026-07-28" };
   for (const [method, params, name] of [
-    ["tools/list", {}],
     ["tools/call", { name: "probe-ts__nothing", arguments: {} }, "probe-ts__nothing"],
     ["tools/call", { name: "probe-ts__nothing", arguments: {} }, "other"],
     ["prompts/list", {}],
@@ -94,5 +107,5 @@ test("log entries and progress arrive, without the secret", { skip }, async () =
 
 test("the server reads the manifest that was written", { skip }, async () => {
   const { manifest } = JSON.parse(await server.cli(["toolkit", "show", "probe-ts", "--json"]));
-  assert.deepEqual(JSON.parse(await readFile(`${directory}/manifest.json`, "utf8")), manifest);
+  assert.deepEqual(JSON.parse(await readFile(`${directory}/probe-ts/manifest.json`, "utf8")), manifest);
 });
