@@ -16,6 +16,10 @@ demo: install build build-extractors
 test: install build-guests build-extractors
     cargo test --workspace
 
+# Run the tests of the TypeScript SDK and of the toolkits written with it; the replies of the sandbox too.
+test-typescript: install build
+    cd guest-sdk/typescript && TEST_KITBAG={{ absolute_path(output / "kitbag") }} npm test
+
 # Check format, lints, documentation.
 check: (needs "fmt" "rustfmt") (needs "clippy" "clippy")
     cargo fmt --all --check
@@ -41,7 +45,8 @@ bench-search *arguments:
 
 # Build the toolkits under toolkits/ and their manifests, as a deploy would accept them.
 build-toolkits: install build
-    for toolkit in toolkits/*/; do {{ output }}/kitbag toolkit build "$toolkit"; done
+    for crate in toolkits/*/Cargo.toml; do {{ output }}/kitbag toolkit build "$(dirname "$crate")"; done
+    for extension in toolkits/*/extension.ts; do node guest-sdk/typescript/bin/kitbag.js build "$extension"; done
 
 # Build what the tests deploy into target-guests/components: the toolkits and the guests, good or hostile.
 build-guests: install

@@ -25,7 +25,7 @@ function jsonSchema(schema: z.ZodType, io: "input" | "output"): Json {
     io,
     override: ({ zodSchema, jsonSchema }) => {
       if (io === "input") acceptWhatIsCoerced(zodSchema._zod.def, jsonSchema as JsonObject);
-      forgetPatternsWithFlags(zodSchema._zod.bag, jsonSchema as JsonObject);
+      forgetPatternsWithFlags(zodSchema._zod.def, jsonSchema as JsonObject);
     },
   });
   // Through JSON, which is how it travels. The draft is the protocol's business and tells a model nothing.
@@ -43,15 +43,16 @@ function acceptWhatIsCoerced(definition: object, json: JsonObject): void {
 }
 
 /** A pattern of JSON Schema has no flags: one that ignores case would refuse what the author accepts. */
-function forgetPatternsWithFlags(bag: Record<string, unknown>, json: JsonObject): void {
-  const patterns = bag.patterns instanceof Set ? [...(bag.patterns as Set<RegExp>)] : [];
-  if (patterns.every((pattern) => !/[ims]/.test(pattern.flags))) return;
-  delete json.pattern;
-  if (Array.isArray(json.allOf)) {
-    const others = json.allOf.filter((part) => !(typeof part === "object" && part !== null && "pattern" in part));
-    if (others.length > 0) json.allOf = others;
-    else delete json.allOf;
-  }
+function forgetPatternsWithFlags(definition: object, json: JsonObject): void {
+  const { pattern, checks = [] } = definition as { pattern?: RegExp; checks?: { _zod: { def: { pattern?: RegExp } } }[] };
+  const all = [pattern, ...checks.map((check) => check._zod.def.pattern)];
+  const flagged = new Set(all.flatMap((it) => (it instanceof RegExp && /[ims]/.test(it.flags) ? [it.source] : [])));
+  if (flagged.size === 0) return;
+  if (flagged.has(json.pattern as string)) delete json.pattern;
+  if (!Array.isArray(json.allOf)) return;
+  const others = json.allOf.filter((part) => !flagged.has((part as JsonObject).pattern as string));
+  if (others.length > 0) json.allOf = others;
+  else delete json.allOf;
 }
 
 /** A choice between objects is an object too, and MCP wants to be told so. */

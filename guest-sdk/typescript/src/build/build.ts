@@ -39,7 +39,7 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
   report.step(`bundling ${manifest.id} ${manifest.version}`);
   const runtime = join(PACKAGE, "dist/sandbox/component.js");
   const made = await bundle(entry, entryCode(entry, runtime, manifest, MAP_PLACEHOLDER), "sandbox");
-  const map = embeddedMap(made.map, BUNDLE);
+  const map = embeddedMap(made.map, BUNDLE, root);
   const at = made.code.lastIndexOf(MAP_PLACEHOLDER);
   const code = made.code.slice(0, at) + JSON.stringify(map) + made.code.slice(at + MAP_PLACEHOLDER.length);
 

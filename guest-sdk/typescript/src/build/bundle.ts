@@ -1,6 +1,6 @@
 // From extension.ts to one file: once to read the declaration in Node.js, once for the sandbox.
 import { builtinModules } from "node:module";
-import { dirname, join, relative } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 
 import { build, type BuildFailure as EsbuildFailure, type Message, type Plugin } from "esbuild";
 
@@ -48,7 +48,7 @@ export async function bundle(entry: string, code: string, purpose: Purpose): Pro
       plugins: [ownModules(purpose), oneSchemaLibrary(), noNodeModules(root)],
     });
     const file = (end: string) => result.outputFiles.find(({ path }) => path.endsWith(end))!.text;
-    const sources = Object.keys(result.metafile.inputs).filter((path) => isAuthors(path));
+    const sources = Object.keys(result.metafile.inputs).filter((path) => isAuthors(path, root));
     return { code: file("toolkit.js"), map: file("toolkit.js.map"), sources };
   } catch (error) {
     throw asFailure(error, entry);
@@ -56,9 +56,9 @@ export async function bundle(entry: string, code: string, purpose: Purpose): Pro
 }
 
 /** Whether a source, by its path relative to the entry's folder, was written by the toolkit's author. */
-export function isAuthors(path: string): boolean {
-  const own = relative(PACKAGE, path);
-  return !path.includes("node_modules/") && !/^[\w-]+:/.test(path) && (own.startsWith("..") || own === path) && !path.includes("guest-sdk/typescript/dist/");
+export function isAuthors(path: string, root: string): boolean {
+  const absolute = resolve(root, path);
+  return !/^[\w-]+:/.test(path) && !absolute.includes("/node_modules/") && !absolute.startsWith(join(PACKAGE, "dist/"));
 }
 
 /** What a toolkit imports is this very package: the one that makes the component. */

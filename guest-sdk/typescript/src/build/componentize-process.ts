@@ -5,6 +5,10 @@ import { componentize } from "@bytecodealliance/componentize-js";
 
 import { WORLD } from "./world.js";
 
+// Nobody waits for the component of a build that was ended.
+const abandoned = () => process.exit(1);
+process.once("disconnect", abandoned);
+
 const [directory, bundle, http] = process.argv.slice(2) as [string, string, string];
 try {
   const { component } = await componentize({
@@ -17,3 +21,5 @@ try {
 } catch (error) {
   process.send?.({ failure: error instanceof Error ? error.message : String(error) });
 }
+process.off("disconnect", abandoned);
+process.disconnect?.();

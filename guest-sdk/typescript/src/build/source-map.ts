@@ -6,9 +6,9 @@ import { isAuthors } from "./bundle.js";
 const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /** Keeps of a source map what tells about the author's files, which is little beside what they import. */
-export function embeddedMap(json: string, file: string): EmbeddedMap {
+export function embeddedMap(json: string, file: string, root: string): EmbeddedMap {
   const map = new AnyMap(json);
-  const kept = map.sources.map((source, index) => ({ source: source ?? "", index })).filter(({ source }) => isAuthors(source));
+  const kept = map.sources.map((source, index) => ({ source: source ?? "", index })).filter(({ source }) => isAuthors(source, root));
   const newIndex = new Map(kept.map(({ index }, position) => [index, position]));
   const previous = [0, 0, 0, 0];
 

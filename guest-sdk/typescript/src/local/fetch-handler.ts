@@ -85,7 +85,7 @@ async function answer(
     case "resources/templates/list":
       return { ...listing, resourceTemplates: [] };
     default:
-      throw new RpcError(-32601, method);
+      throw new RpcError(-32601, method, stateless ? 404 : 200);
   }
 }
 

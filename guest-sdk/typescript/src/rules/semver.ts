@@ -15,7 +15,7 @@ export function versionProblem(text: string): string | undefined {
     if (BigInt(digits) > U64_MAX) return `value of ${position} exceeds u64::MAX`;
     rest = rest.slice(digits.length);
     if (index === 2) break;
-    if (rest === "") return `unexpected end of input while parsing ${POSITIONS[index + 1]}`;
+    if (rest === "") return `unexpected end of input while parsing ${position}`;
     if (!rest.startsWith(".")) return `unexpected character ${quoted(rest)} after ${position}`;
     rest = rest.slice(1);
   }

@@ -12,31 +12,40 @@ export interface EmbeddedMap {
 /** Most of a failure that is kept: a log has a budget. */
 const MAX_LENGTH = 16 * 1024;
 
-/** Finds the author's line for a place in the bundle. Reads the map when it is first asked. */
-export class FrameMap {
-  readonly #map: EmbeddedMap;
-  #lines: number[][][] | undefined;
+/** Numbers of one place: line and column in the bundle, source (-1 for none), line and column there. */
+const WIDTH = 5;
 
-  constructor(map: EmbeddedMap) {
-    this.#map = map;
+/**
+ * Finds the author's line for a place in the bundle. The map is decoded when this is made, which is
+ * while the component is made: a call that fails only looks it up.
+ */
+export class FrameMap {
+  /** The bundle's name in stack traces. */
+  readonly file: string;
+  readonly #sources: string[];
+  /** Places in order. */
+  readonly #places: Int32Array;
+
+  constructor({ file, sources, mappings }: EmbeddedMap) {
+    this.file = file;
+    this.#sources = sources;
+    this.#places = decode(mappings);
   }
 
   /** Returns `extension.ts:12:5`; nothing for code that is not the author's. Lines and columns count from 1. */
   find(line: number, column: number): string | undefined {
-    this.#lines ??= decode(this.#map.mappings);
-    const segments = this.#lines[line - 1] ?? [];
-    let found: number[] | undefined;
-    for (const segment of segments) {
-      if (segment[0]! > column - 1) break;
-      found = segment;
+    const places = this.#places;
+    let [low, high] = [0, places.length / WIDTH];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const at = middle * WIDTH;
+      const before = places[at]! - (line - 1) || places[at + 1]! - (column - 1);
+      if (before <= 0) low = middle + 1;
+      else high = middle;
     }
-    if (found === undefined || found.length < 4) return undefined;
-    return `${this.#map.sources[found[1]!]}:${found[2]! + 1}:${found[3]! + 1}`;
-  }
-
-  /** The bundle's name in stack traces. */
-  get file(): string {
-    return this.#map.file;
+    const at = (low - 1) * WIDTH;
+    if (low === 0 || places[at] !== line - 1 || places[at + 2] === -1) return undefined;
+    return `${this.#sources[places[at + 2]!]}:${places[at + 3]! + 1}:${places[at + 4]! + 1}`;
   }
 }
 
@@ -77,16 +86,29 @@ function frame(line: string, frames: FrameMap): string | undefined {
 
 const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/** Decodes the mappings of a source map into segments `[column, source, line, column]` of each line. */
-function decode(mappings: string): number[][][] {
-  const previous = [0, 0, 0, 0, 0];
-  return mappings.split(";").map((line) => {
-    previous[0] = 0;
-    return line === "" ? [] : line.split(",").map((segment) => decodeSegment(segment, previous));
+/** Decodes the mappings of a source map. */
+function decode(mappings: string): Int32Array {
+  const places: number[] = [];
+  let [source, sourceLine, sourceColumn] = [0, 0, 0];
+  mappings.split(";").forEach((segments, line) => {
+    let column = 0;
+    for (const segment of segments === "" ? [] : segments.split(",")) {
+      const [columnStep = 0, ...steps] = decodeSegment(segment);
+      column += columnStep;
+      if (steps.length < 3) {
+        places.push(line, column, -1, 0, 0);
+        continue;
+      }
+      source += steps[0]!;
+      sourceLine += steps[1]!;
+      sourceColumn += steps[2]!;
+      places.push(line, column, source, sourceLine, sourceColumn);
+    }
   });
+  return Int32Array.from(places);
 }
 
-function decodeSegment(segment: string, previous: number[]): number[] {
+function decodeSegment(segment: string): number[] {
   const fields: number[] = [];
   let [value, shift] = [0, 0];
   for (const digit of segment) {
@@ -96,9 +118,7 @@ function decodeSegment(segment: string, previous: number[]): number[] {
       shift += 5;
       continue;
     }
-    const field = fields.length;
-    previous[field]! += value & 1 ? -(value >>> 1) : value >>> 1;
-    fields.push(previous[field]!);
+    fields.push(value & 1 ? -(value >>> 1) : value >>> 1);
     [value, shift] = [0, 0];
   }
   return fields;

@@ -48,7 +48,8 @@ function standIn(toolkit: ToolkitDefinition, tool: AnyTool, structured: unknown)
   const handler: AnyTool["handler"] = async (_args, ctx) => {
     ctx.log("warm-up", { round: 1 }, [1.5, true, null]);
     calls += 1;
-    if (calls % 2 === 0) throw new ToolError("warm-up", { retryable: true, data: {} });
+    if (calls % 3 === 1) throw new ToolError("warm-up", { retryable: true, data: {} });
+    if (calls % 3 === 2) throw new Error("warm-up", { cause: new TypeError("within") });
     return structured === undefined ? { text: "warm-up" } : { text: "warm-up", structured };
   };
   return { ...toolkit, config: { ...toolkit.config, tools: [{ ...tool, handler }] } };

@@ -1,0 +1,103 @@
+// What `kitbag build` refuses, and how it says so.
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { folder, kitbagBuild } from "../support.mjs";
+
+const extension = (handler, rest = "", before = "") => `
+import { defineToolkit, tool, z } from "kitbag/extend/toolkit";
+${before}
+export default defineToolkit({
+  id: "small", name: "Small", description: "Small.", icon: "🐜", version: "1.0.0", ${rest}
+  tools: [tool({ name: "go", description: "Goes.", input: z.object({ n: z.number().optional() }), handler: ${handler} })],
+});`;
+
+async function refused(files, flags = []) {
+  const directory = await folder(typeof files === "string" ? { "extension.ts": files } : files);
+  const result = await kitbagBuild(join(directory, "extension.ts"), join(directory, "out"), ...flags);
+  assert.equal(result.status, 1, result.stderr + result.stdout);
+  assert.equal(existsSync(join(directory, "out")), false, "nothing is written");
+  return result.stderr + result.stdout;
+}
+
+test("a module without a default export", async () => {
+  assert.match(await refused("export const a = 1;"), /error: extension\.ts has no default export: end it with `export default defineToolkit/);
+});
+
+test("a default export that is no toolkit", async () => {
+  assert.match(await refused("export default { id: 'a' };"), /the default export of extension\.ts is no toolkit/);
+});
+
+test("a bad declaration, with all problems", async () => {
+  const said = await refused(extension("async () => ''", 'secrets: ["key"], egress: ["https://a.example"],'));
+  assert.match(said, /The declaration of "small" is not valid:\n {2}secrets\[0\]: .*\n {2}egress\[0\]: /);
+});
+
+test("a bad declaration, for programs", async () => {
+  const said = await refused(extension("async () => ''", 'secrets: ["key"],'), ["--json"]);
+  const failed = said.trim().split("\n").map((line) => JSON.parse(line)).find(({ event }) => event === "failed");
+  assert.equal(failed.kind, "declaration");
+  assert.deepEqual(failed.problems.map(({ path }) => path), ["secrets[0]"]);
+});
+
+test("a Node-only import, with the file that asks for it", async () => {
+  const said = await refused({
+    "extension.ts": extension("async () => read()", "", 'import { read } from "./files.js";'),
+    "files.ts": 'import { readFileSync } from "node:fs";\nimport os from "os";\nexport const read = () => readFileSync("x", "utf8") + os.EOL;',
+  });
+  assert.match(said, /files\.ts:1:\d+: files\.ts imports "node:fs", which exists in Node\.js only/);
+  assert.match(said, /files\.ts:2:\d+: files\.ts imports "os"/);
+});
+
+test("a type error, as the compiler says it", async () => {
+  const said = await refused(extension("async ({ n }) => n.toFixed(missing)"));
+  assert.match(said, /the types are wrong:\nextension\.ts\(\d+,\d+\): error TS\d+:/);
+  assert.match(said, /missing/);
+});
+
+test("a module that fails while it starts, with the author's line", async () => {
+  const said = await refused(extension("async () => ''", "", 'throw new Error("at the start");'));
+  assert.match(said, /extension\.ts failed while it was read:\nError: at the start\n\s+at .*extension\.ts:3:\d+/);
+});
+
+test("a module that does not resolve, and a syntax error", async () => {
+  assert.match(await refused(extension("async () => ''", "", 'import "./nowhere.js";')), /extension\.ts:3:\d+: Could not resolve "\.\/nowhere\.js"/);
+  assert.match(await refused("export default {"), /extension\.ts:1:\d+: /);
+});
+
+test("a module that needs Node.js only once it is in the sandbox", async () => {
+  const said = await refused(extension("async () => home", "", "const home = (globalThis as any).process.version;"));
+  assert.match(said, /cannot start in the sandbox:[^]*extension\.ts:3:\d+/);
+});
+
+test("a path that is not there is wrong usage", async () => {
+  const directory = await folder({});
+  const result = await kitbagBuild(join(directory, "extension.ts"), directory);
+  assert.equal(result.status, 2);
+  assert.match(result.stderr, /there is no /);
+});
+
+test("a small toolkit is built, once", async () => {
+  const directory = await folder({ "extension.ts": extension("async () => new Intl.NumberFormat('de').format(1)") });
+  const out = join(directory, "dist");
+  const first = await kitbagBuild(directory, out);
+  assert.equal(first.status, 0, first.stderr);
+  assert.deepEqual(first.stdout.trim().split("\n"), [join(out, "small.wasm"), join(out, "manifest.json")]);
+  assert.match(first.stderr, /warning: extension\.ts:6: in the sandbox Intl is not there/);
+
+  const component = await readFile(join(out, "small.wasm"));
+  assert.equal(component.includes("wasi:http/outgoing-handler"), false, "it declares no egress");
+  assert.equal(component.includes("kitbag:toolkit/secrets@"), false, "it declares no secret");
+
+  const second = await kitbagBuild(directory, out, "--json");
+  const done = JSON.parse(second.stdout.trim().split("\n").at(-1));
+  assert.equal(done.event, "done");
+  assert.equal(done.unchanged, true);
+  assert.ok(component.equals(await readFile(join(out, "small.wasm"))), "the same source is the same component");
+
+  await writeFile(join(out, "small.wasm"), "something else");
+  assert.equal(JSON.parse((await kitbagBuild(directory, out, "--json")).stdout.trim().split("\n").at(-1)).unchanged, false);
+});

@@ -1,0 +1,33 @@
+// Places in the bundle, and where the author wrote them.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { embeddedMap } from "../dist/build/source-map.js";
+import { FrameMap, failureText } from "../dist/sandbox/stack.js";
+
+const map = (sources, mappings) => JSON.stringify({ version: 3, sources, names: [], mappings });
+
+test("only the author's files are kept, and each place ends where another's begins", () => {
+  // Bundle line 1: column 0 is the library's, 10 the author's line 3 column 5, 20 the library's again.
+  const embedded = embeddedMap(map(["node_modules/x/a.js", "extension.ts"], "AAAA,UCEI,UDFJ"), "toolkit.js", "/project");
+  assert.deepEqual(embedded.sources, ["extension.ts"]);
+
+  const frames = new FrameMap(embedded);
+  assert.equal(frames.find(1, 5), undefined);
+  assert.equal(frames.find(1, 11), "extension.ts:3:5");
+  assert.equal(frames.find(1, 20), "extension.ts:3:5");
+  assert.equal(frames.find(1, 21), undefined);
+  assert.equal(frames.find(2, 1), undefined);
+  assert.equal(new FrameMap({ file: "toolkit.js", sources: [], mappings: "" }).find(1, 1), undefined);
+});
+
+test("a failure is told with its causes, in the author's lines", () => {
+  const frames = new FrameMap(embeddedMap(map(["extension.ts"], "AAAA;AACA"), "toolkit.js", "/project"));
+  const error = Object.assign(new Error("outer", { cause: "a string" }), {
+    stack: "handler/<@toolkit.js:2:4\nasync*call@toolkit.js:1:1\nother@elsewhere.js:1:1\n",
+  });
+  assert.equal(
+    failureText(error, frames),
+    "Error: outer\n    at handler (extension.ts:2:1)\n    at call (extension.ts:1:1)\nCaused by: the handler threw \"a string\"",
+  );
+});

@@ -1,0 +1,241 @@
+// A toolkit under test: no server, no sandbox, the same grants and the same errors.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { defineToolkit, dispatch, toFetchHandler, tool, ToolError, z } from "kitbag/extend/toolkit";
+
+/** A toolkit of one tool that does what the test wants. */
+function toolkit(handler, config = {}, options = {}) {
+  const { input = z.object({}), output, ...rest } = config;
+  return defineToolkit(
+    {
+      id: "one",
+      name: "One",
+      description: "One tool.",
+      icon: "1️⃣",
+      version: "1.0.0",
+      tools: [tool({ name: "go", description: "Goes.", input, ...(output && { output }), handler })],
+      ...rest,
+    },
+    options,
+  );
+}
+
+const go = (handler, config, call = {}, options) => dispatch(toolkit(handler, config, options), { tool: "go", ...call });
+
+const failed = (error, retryable = false) => ({ ok: false, code: "TOOL_ERROR", error, retryable });
+
+test("a bare string is a text", async () => {
+  assert.deepEqual(await go(async () => "hello"), { ok: true, text: "hello" });
+});
+
+test("a structured value surfaces only where output is declared", async () => {
+  const handler = async () => ({ text: "t", structured: { n: 1 } });
+  assert.deepEqual(await go(handler), { ok: true, text: "t", structured: { n: 1 } });
+  const output = z.object({ n: z.int() });
+  assert.deepEqual(await go(handler, { output }), { ok: true, text: "t", structured: { n: 1 }, structuredContent: { n: 1 } });
+});
+
+test("a structured value that does not fit is a tool error naming the path", async () => {
+  const result = await go(async () => ({ text: "t", structured: { a: [{ n: "x" }] } }), { output: z.object({ a: z.array(z.object({ n: z.int() })) }) });
+  assert.equal(result.code, "TOOL_ERROR");
+  assert.match(result.error, /does not match its output schema: \/a\/0\/n: /);
+});
+
+test("wrong arguments never reach the handler", async () => {
+  let ran = false;
+  const result = await go(async () => ((ran = true), ""), { input: z.object({ n: z.int() }) }, { arguments: { n: "x" } });
+  assert.deepEqual(result, { ok: false, code: "INVALID_PARAMS", error: 'Invalid arguments: /n: value is not of type "integer"', retryable: false });
+  assert.equal(ran, false);
+});
+
+test("a refinement is checked as well, and defaults are filled in", async () => {
+  const input = z.object({ n: z.int().refine(async (n) => n % 2 === 0, "must be even"), s: z.string().default("x") });
+  assert.equal((await go(async () => "", { input }, { arguments: { n: 3 } })).error, "Invalid arguments: /n: must be even");
+  assert.equal((await go(async ({ s }) => s, { input }, { arguments: { n: 2 } })).text, "x");
+});
+
+test("only a ToolError speaks to the model", async () => {
+  assert.deepEqual(await go(async () => { throw new ToolError("No.", { retryable: true, data: 1 }); }), failed("No.", true));
+  const result = await go(async () => { throw new Error("inner"); });
+  assert.deepEqual(result, failed("The tool failed."));
+  assert.equal(result.trace.failure.message, "inner");
+});
+
+test("a request to a host that is not listed never leaves", async () => {
+  const asked = [];
+  const options = { fetchImpl: async (url) => (asked.push(url), new Response("{}")) };
+  const handler = async (_, ctx) => {
+    try {
+      return await (await ctx.fetch("https://evil.example/x")).text();
+    } catch (error) {
+      return `${error instanceof TypeError} ${error.message}`;
+    }
+  };
+  const said = 'true network error: evil.example is not listed in egress: add "evil.example" to the toolkit\'s egress';
+  assert.equal((await go(handler, { egress: ["api.example"] }, {}, options)).text, said);
+  assert.equal((await go(handler, {}, {}, options)).text, said);
+  assert.deepEqual(asked, []);
+});
+
+test("a redirect to a host that is not listed is not followed", async () => {
+  const options = { fetchImpl: async () => new Response(null, { status: 302, headers: { location: "https://evil.example/" } }) };
+  const result = await go(async (_, ctx) => (await ctx.fetch("https://api.example/")).text(), { egress: ["api.example"] }, {}, options);
+  assert.equal(result.ok, false);
+  assert.deepEqual(result.trace.requests, [{ method: "GET", url: "https://api.example/" }]);
+});
+
+test("a mock sees what the handler sent, with a User-Agent where it set none", async () => {
+  const seen = [];
+  const options = { fetchImpl: async (url, init) => (seen.push([url, init.method, init.headers]), new Response("ok")) };
+  const handler = async (_, ctx) => {
+    await ctx.fetch(new URL("https://api.example/a"), { method: "POST", headers: { "X-Key": "1" } });
+    await ctx.fetch("https://api.example/b", { headers: { "User-Agent": "own" } });
+    return "done";
+  };
+  assert.ok((await go(handler, { egress: ["api.example"] }, {}, options)).ok);
+  assert.deepEqual(seen, [
+    ["https://api.example/a", "POST", { "X-Key": "1", "user-agent": "Mozilla/5.0 (compatible; Kitbag/0.1.0)" }],
+    ["https://api.example/b", undefined, { "User-Agent": "own" }],
+  ]);
+});
+
+test("a declared auth signs in where the test brings the credentials", async () => {
+  const auth = { type: "oauth2_client_credentials", tokenUrl: "https://auth.example/t", clientIdSecret: "ID", clientSecretSecret: "SECRET", scope: "read", apiHost: "api.example" };
+  const config = { auth, secrets: ["ID", "SECRET"], egress: ["auth.example", "api.example", "other.example"] };
+  const seen = [];
+  const options = {
+    fetchImpl: async (url, init) => {
+      seen.push([String(url), new Headers(init.headers).get("authorization"), init.body]);
+      return url.startsWith("https://auth.example") ? Response.json({ access_token: "tok" }) : new Response("{}");
+    },
+  };
+  const handler = async (_, ctx) => {
+    await ctx.fetchJson("https://api.example/1");
+    await ctx.fetchJson("https://api.example/2", { init: { headers: { authorization: "own" } } });
+    await ctx.fetchJson("https://other.example/3");
+    await ctx.fetchJson("https://api.example/4");
+    return "done";
+  };
+  assert.equal((await go(handler, config, { secrets: { ID: "i", SECRET: "s" } }, options)).text, "done");
+  assert.deepEqual(seen, [
+    ["https://auth.example/t", `Basic ${btoa("i:s")}`, "grant_type=client_credentials&scope=read"],
+    ["https://api.example/1", "Bearer tok", undefined],
+    ["https://api.example/2", "own", undefined],
+    ["https://other.example/3", null, undefined],
+    ["https://api.example/4", "Bearer tok", undefined],
+  ]);
+});
+
+test("fetchJson maps what goes wrong", async () => {
+  const answers = { "/400": [400, "no"], "/429": [429, ""], "/500": [500, ""], "/html": [200, "<html>"], "/shape": [200, '{"id":1}'], "/ok": [200, '{"id":"a"}'] };
+  const options = {
+    fetchImpl: async (url) => {
+      const { pathname } = new URL(url);
+      if (pathname === "/down") throw new Error("ECONNREFUSED");
+      const [status, body] = answers[pathname];
+      return new Response(body, { status });
+    },
+  };
+  const config = { egress: ["api.example"], input: z.object({ path: z.string(), map: z.boolean().optional() }) };
+  const handler = async ({ path, map }, ctx) => {
+    const errorMap = (res, body) => (res.status === 400 ? new ToolError(`mapped ${body}`) : undefined);
+    return JSON.stringify(await ctx.fetchJson(`https://api.example${path}`, { schema: z.object({ id: z.string() }), ...(map && { errorMap }) }));
+  };
+  const run = (path, map) => go(handler, config, { arguments: { path, map } }, options);
+  assert.deepEqual(await run("/400"), failed("api.example answered with HTTP status 400"));
+  assert.deepEqual(await run("/400", true), failed("mapped no"));
+  assert.deepEqual(await run("/429", true), failed("api.example answered with HTTP status 429", true));
+  assert.deepEqual(await run("/500"), failed("api.example answered with HTTP status 500", true));
+  assert.deepEqual(await run("/html"), failed("api.example answered with malformed JSON", true));
+  assert.deepEqual(await run("/down"), failed("api.example gave no answer: network error: api.example cannot be reached", true));
+  const shape = await run("/shape");
+  assert.equal(shape.retryable, false);
+  assert.match(shape.error, /unexpected JSON at \/id: /);
+  assert.equal((await run("/ok")).text, '{"id":"a"}');
+});
+
+test("secrets: declared, set, required", async () => {
+  const config = { secrets: ["KEY", "OTHER"], input: z.object({ name: z.string(), require: z.boolean().default(false) }) };
+  const handler = async ({ name, require }, ctx) => String(await (require ? ctx.requireSecret(name) : ctx.secret(name)));
+  const read = (name, require) => go(handler, config, { arguments: { name, require }, secrets: { KEY: "short" } });
+  assert.equal((await read("KEY")).text, "short");
+  assert.equal((await read("OTHER")).text, "undefined");
+  assert.deepEqual(await read("OTHER", true), failed("The credential OTHER is not set. Set it with: kitbag secret set one OTHER --from-stdin"));
+  const undeclared = await read("NOPE");
+  assert.deepEqual(undeclared, failed("The tool failed."));
+  assert.match(undeclared.trace.failure.message, /NOPE is not declared/);
+});
+
+test("the value of a secret leaves neither in a result nor in the log", async () => {
+  const handler = async (_, ctx) => {
+    const key = await ctx.secret("KEY");
+    ctx.log("key", { key });
+    return { text: `it is ${key}`, structured: { key } };
+  };
+  const result = await go(handler, { secrets: ["KEY"] }, { secrets: { KEY: "canary-1" } });
+  assert.doesNotMatch(JSON.stringify([result, result.trace]), /canary-1/);
+  assert.equal(result.text, "it is [redacted]");
+});
+
+test("settings are what the user set over the defaults, and read-only", async () => {
+  const config = { config: { a: { type: "string", label: "A", default: "x" }, b: { type: "number", label: "B" } } };
+  const handler = async (_, ctx) => {
+    assert.throws(() => { ctx.config.a = 1; }, TypeError);
+    return JSON.stringify(ctx.config);
+  };
+  assert.equal((await go(handler, config)).text, '{"a":"x"}');
+  assert.equal((await go(handler, config, { config: { a: "y", b: 2 } })).text, '{"a":"y","b":2}');
+});
+
+test("a call that no server could have is the test's own mistake", async () => {
+  const server = toolkit(async () => "");
+  await assert.rejects(dispatch(server, { tool: "nope" }), /has no tool "nope"; it has go/);
+  await assert.rejects(dispatch(server, { tool: "go", secrets: { KEY: "x" } }), /secret KEY: not declared/);
+  await assert.rejects(dispatch(server, { tool: "go", config: { a: 1 } }), /config a: not declared/);
+});
+
+test("the knowledge base is there with a scope, and does what the scope says", async () => {
+  assert.equal((await go(async (_, ctx) => String(ctx.svc))).text, "undefined");
+  const documents = [{ id: "1", title: "Whales", text: "About whales and ships.", source: "user", author: "Ana" }];
+  const search = async (_, ctx) => {
+    const hits = await ctx.svc.search("whales", { limit: 3, author: "ana" });
+    return `${hits[0].document.id} ${(await ctx.svc.getDocument("1")).text}`;
+  };
+  assert.equal((await go(search, { scopes: ["svc:search"] }, { documents })).text, "1 About whales and ships.");
+  const ingest = async (_, ctx) => String((await ctx.svc.ingest([{ title: "t", text: "x" }])).ingested);
+  const stored = await go(ingest, { scopes: ["svc:ingest"] });
+  assert.equal(stored.text, "1");
+  assert.deepEqual(stored.trace.ingested, [{ title: "t", text: "x" }]);
+  assert.match((await go(ingest, { scopes: ["svc:search"] })).error, /does not declare the scope svc:ingest/);
+  assert.match((await go(search, { scopes: ["svc:ingest"] })).error, /does not declare the scope svc:search/);
+  const bad = (doc) => go(async (_, ctx) => String((await ctx.svc.ingest([doc])).ingested), { scopes: ["svc:ingest"] });
+  assert.match((await bad({ title: "t" })).error, /documents\[0\]\.text: is required/);
+  assert.match((await bad({ text: "t" })).error, /documents\[0\]\.title: must be a string/);
+});
+
+test("a test may answer for the knowledge base itself", async () => {
+  const svc = { search: async (query) => [{ document: { id: "9", title: query, source: "user" }, snippet: "s", score: 1 }] };
+  const result = await go(async (_, ctx) => (await ctx.svc.search("q"))[0].document.title, { scopes: ["svc:search"] }, { svc });
+  assert.equal(result.text, "q");
+});
+
+test("a name as MCP lists it, and arguments as args, are understood", async () => {
+  const server = toolkit(async ({ n }) => String(n), { input: z.object({ n: z.int() }) });
+  assert.equal((await dispatch(server, { name: "one__go", args: { n: 4 } })).text, "4");
+});
+
+test("the fetch handler speaks MCP", async () => {
+  const handle = toFetchHandler(toolkit(async () => "hello"));
+  const send = async (body, headers = {}) => handle(new Request("http://test/mcp", { method: "POST", headers, body: typeof body === "string" ? body : JSON.stringify({ jsonrpc: "2.0", id: 1, ...body }) }));
+  const result = async (body) => (await (await send(body)).json()).result;
+  assert.equal((await result({ method: "initialize", params: { protocolVersion: "2025-06-18" } })).protocolVersion, "2025-06-18");
+  assert.deepEqual((await result({ method: "tools/list" })).tools.map(({ name }) => name), ["one__go"]);
+  assert.deepEqual(await result({ method: "tools/call", params: { name: "one__go" } }), { content: [{ type: "text", text: "hello" }], isError: false });
+  assert.ok((await result({ method: "server/discover" })).supportedVersions.includes("2026-07-28"));
+  assert.equal((await send(JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" }))).status, 202);
+  assert.equal((await send("{")).status, 400);
+  assert.equal((await send("[]")).status, 400);
+  assert.equal((await handle(new Request("http://test/mcp"))).status, 405);
+  assert.equal((await (await send({ method: "nope" })).json()).error.code, -32601);
+});

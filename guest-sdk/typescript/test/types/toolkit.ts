@@ -1,0 +1,124 @@
+// Code that must compile, and code that must not: `tsc` is the test.
+import { defineToolkit, dispatch, tool, toFetchHandler, z, ToolError } from "kitbag/extend/toolkit";
+import type {
+  SvcClient, SvcDocument, SvcIngestDoc, SvcSearchResult, ToolAnnotations, ToolContext, ToolDefinition, ToolkitConfig,
+  ToolkitDefinition, ToolResult,
+} from "kitbag/extend/toolkit";
+
+const Book = z.object({ id: z.string(), tags: z.array(z.string()).default([]) });
+
+export const typed = tool({
+  name: "typed",
+  description: "d",
+  input: z.object({ query: z.string(), year: z.number().optional(), page: z.number().default(1) }),
+  output: z.object({ books: z.array(Book) }),
+  handler: async (args, ctx) => {
+    const query: string = args.query;
+    const year: number | undefined = args.year;
+    // A default makes it always there.
+    const page: number = args.page;
+    // @ts-expect-error there is no such argument
+    args.other;
+    // @ts-expect-error it is a string
+    const wrong: number = args.query;
+    // @ts-expect-error settings are read-only
+    ctx.config.language = "de";
+    // @ts-expect-error without a check there may be no knowledge base
+    ctx.svc.search("x");
+    const book = await ctx.fetchJson("https://a.example", { schema: Book });
+    const id: string = book.id;
+    const tags: string[] = book.tags;
+    // @ts-expect-error without a schema nothing is known
+    (await ctx.fetchJson("https://a.example")).id;
+    const value: string | undefined = await ctx.secret("KEY");
+    const required: string = await ctx.requireSecret("KEY");
+    ctx.log(query, year, page, wrong, id, tags, value, required);
+    // What has a default may be left out.
+    return { text: "t", structured: { books: [{ id: "1" }] } };
+  },
+});
+
+export const withoutOutput = tool({
+  name: "a",
+  description: "d",
+  input: z.object({}),
+  handler: async () => ({ text: "t", structured: { anything: 1 } }),
+});
+
+export const bare = tool({ name: "a", description: "d", input: z.object({}), handler: async () => "text" });
+
+tool({
+  name: "a",
+  description: "d",
+  input: z.object({}),
+  output: z.object({ n: z.number() }),
+  // @ts-expect-error the structured value is of another type
+  handler: async () => ({ text: "t", structured: { n: "one" } }),
+});
+
+// @ts-expect-error a result has a text
+tool({ name: "a", description: "d", input: z.object({}), handler: async () => ({ structured: 1 }) });
+
+// @ts-expect-error a tool has an input
+tool({ name: "a", description: "d", handler: async () => "" });
+
+// @ts-expect-error the input is a schema
+tool({ name: "a", description: "d", input: { type: "object" }, handler: async () => "" });
+
+const toolkit: ToolkitDefinition = defineToolkit(
+  {
+    id: "a",
+    name: "A",
+    description: "d",
+    icon: "📚",
+    version: "1.0.0",
+    visibility: "shared",
+    scopes: ["svc:search"],
+    config: { order: { type: "select", label: "Order", options: ["a"], default: "a" } },
+    tools: [
+      typed,
+      bare,
+      { name: "plain", description: "d", input: z.object({ id: z.string() }), handler: async ({ id }: { id: string }, ctx: ToolContext) => id + ctx.userId },
+      { name: "untyped", description: "d", input: z.object({}), handler: async (args, ctx) => String(args) + ctx.userId },
+    ],
+  },
+  { fetchImpl: async (url) => new Response(String(url)) },
+);
+export default toolkit;
+
+// @ts-expect-error a toolkit has an icon
+defineToolkit({ id: "a", name: "A", description: "d", version: "1.0.0", tools: [bare] });
+
+// @ts-expect-error there are two visibilities
+defineToolkit({ id: "a", name: "A", description: "d", icon: "📚", version: "1.0.0", tools: [bare], visibility: "public" });
+
+// @ts-expect-error there is no such field
+defineToolkit({ id: "a", name: "A", description: "d", icon: "📚", version: "1.0.0", tools: [bare], egres: ["a.example"] });
+
+// @ts-expect-error a setting has a label
+defineToolkit({ id: "a", name: "A", description: "d", icon: "📚", version: "1.0.0", tools: [bare], config: { a: { type: "string" } } });
+
+// @ts-expect-error it is a message
+new ToolError(404);
+new ToolError("m", { retryable: true, data: { any: 1 } });
+
+// @ts-expect-error a document has a title
+export const doc: SvcIngestDoc = { text: "t" };
+
+export async function uses(server: ToolkitDefinition): Promise<void> {
+  const result = await dispatch(server, { tool: "typed", arguments: { query: "x" } });
+  if (result.ok) {
+    result.text.toUpperCase();
+  } else {
+    const code: "TOOL_ERROR" | "INVALID_PARAMS" = result.code;
+    result.error.concat(code, String(result.retryable));
+  }
+  const answer: Response = await toFetchHandler(server)(new Request("http://a.example"));
+  answer.ok;
+}
+
+export type All = [SvcClient, SvcDocument, SvcSearchResult, ToolAnnotations, ToolContext, ToolDefinition, ToolkitConfig, ToolResult];
+
+declare const hits: SvcSearchResult[];
+declare const document: SvcDocument;
+export const title: string = hits[0]!.document.title + hits[0]!.snippet + document.text + document.id;
