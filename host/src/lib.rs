@@ -1,8 +1,8 @@
 //! Kitbag: a knowledge base whose toolkits are sandboxed WebAssembly components.
 //!
 //! `docs/architecture.md` has the map. Imports go one way only, in the order of these modules:
-//! `main → cli → app → web → dispatch → toolkits, invocations, user_config → sandbox → capabilities →
-//! identity, knowledge, outbound_auth → egress, vault → database, redaction`.
+//! `main → cli → app → web → dispatch → extractors, toolkits, invocations, user_config → sandbox →
+//! capabilities → identity, knowledge, outbound_auth → egress, machine_code, vault → database, redaction`.
 
 pub mod app;
 pub mod capabilities;
