@@ -32,10 +32,10 @@ pub(super) async fn search(
     let mut scores = std::collections::BTreeMap::<i64, (usize, String)>::new();
     for (document, text) in rows {
         let folded = text.to_lowercase();
-        let score = words.iter().filter(|word| folded.contains(word.as_str())).count();
+        let matches = words.iter().filter(|word| folded.contains(word.as_str())).count();
         let best = scores.entry(document).or_default();
-        if score > best.0 {
-            *best = (score, text);
+        if matches > best.0 {
+            *best = (matches, text);
         }
     }
     let mut best: Vec<_> = scores.into_iter().filter(|(_, (score, _))| *score > 0).collect();

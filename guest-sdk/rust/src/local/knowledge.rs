@@ -42,8 +42,15 @@ impl Platform {
 
     pub(crate) fn ingest(&self, documents: Vec<IngestDocument>) -> Result<usize, SvcError> {
         self.needs_scope(SCOPE_INGEST)?;
-        for (index, document) in documents.iter().enumerate() {
-            check(document).map_err(|why| SvcError::Invalid(format!("documents[{index}].{why}")))?;
+        let problems: Vec<String> = documents
+            .iter()
+            .enumerate()
+            .flat_map(|(index, document)| {
+                check(document).into_iter().map(move |why| format!("documents[{index}].{why}"))
+            })
+            .collect();
+        if !problems.is_empty() {
+            return Err(SvcError::Invalid(problems.join("\n")));
         }
         let stored = documents.len();
         self.world().ingested.borrow_mut().extend(documents);
@@ -75,18 +82,29 @@ fn match_words(document: &Document, words: &[String]) -> Option<SearchResult> {
     })
 }
 
-fn check(document: &IngestDocument) -> Result<(), &'static str> {
+/// Those rules of the knowledge base that a handler breaks by mistake, in its words. It also looks at what
+/// URLs are, and at how long everything is.
+fn check(document: &IngestDocument) -> Vec<&'static str> {
     let blank = |text: &str| text.trim().is_empty();
     let has_file = document.file_url.is_some() || document.audio_url.is_some();
-    if blank(&document.title) {
-        return Err("title: must not be empty");
-    }
-    if !has_file && document.text.as_deref().is_none_or(blank) {
-        return Err("text: is required where there is neither file_url nor audio_url");
-    }
-    match &document.feed {
-        Some(feed) if blank(&feed.key) => Err("feed.key: must not be empty"),
-        Some(feed) if blank(&feed.name) => Err("feed.name: must not be empty"),
-        _ => Ok(()),
-    }
+    let feed = document.feed.as_ref();
+    let rules = [
+        (blank(&document.title), "title: must not be empty"),
+        (document.mime_type.is_some() && !has_file, "mimeType: needs fileUrl: it says what that file is"),
+        (
+            document.file_url.is_some() && document.audio_url.is_some(),
+            "audioUrl: must not stand beside fileUrl: a document has one file",
+        ),
+        (
+            document.capture_only && !has_file,
+            "captureOnly: needs fileUrl or audioUrl: there is nothing to capture",
+        ),
+        (
+            !has_file && document.text.as_deref().is_none_or(blank),
+            "text: is required where there is neither fileUrl nor audioUrl",
+        ),
+        (feed.is_some_and(|feed| blank(&feed.key)), "feed.key: must not be empty"),
+        (feed.is_some_and(|feed| blank(&feed.name)), "feed.name: must not be empty"),
+    ];
+    rules.into_iter().filter(|(is_broken, _)| *is_broken).map(|(_, why)| why).collect()
 }

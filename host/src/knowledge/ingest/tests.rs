@@ -9,8 +9,8 @@ fn file(title: &str, url: &str) -> NewDocument {
     NewDocument { title: title.to_owned(), file_url: Some(url.to_owned()), ..NewDocument::default() }
 }
 
-fn feed(key: &str, name: &str) -> Option<NewFeed> {
-    Some(NewFeed { key: key.to_owned(), name: name.to_owned(), label: None })
+fn feed(key: &str, name: &str) -> NewFeed {
+    NewFeed { key: key.to_owned(), name: name.to_owned(), label: None }
 }
 
 fn valid(document: NewDocument) -> ValidDocument {
@@ -32,7 +32,7 @@ fn problems_of(document: NewDocument) -> Vec<String> {
 fn all_problems_of_all_documents_are_reported_each_with_its_path() {
     let problems = validate(vec![
         note("A", "a"),
-        NewDocument { url: Some("nowhere".into()), feed: feed(" ", ""), ..note(" \n", " ") },
+        NewDocument { url: Some("nowhere".into()), feed: Some(feed(" ", "")), ..note(" \n", " ") },
         NewDocument { author: Some("x".repeat(501)), ..file("B", "ftp://b.example/") },
     ])
     .expect_err("rules are broken");
@@ -140,7 +140,7 @@ fn a_batch_is_bounded_in_number_and_in_text() {
 fn control_characters_go_away_from_lines_and_nul_from_text() {
     let document = NewDocument {
         author: Some(" \u{0} ".into()),
-        feed: Some(NewFeed { key: " k ".into(), name: "The\nFeed".into(), label: Some("".into()) }),
+        feed: Some(NewFeed { key: " k ".into(), name: "The\nFeed".into(), label: Some(String::new()) }),
         ..note(" A\r\n  long\u{0}title\t", " a\0\n b ")
     };
 
@@ -149,14 +149,14 @@ fn control_characters_go_away_from_lines_and_nul_from_text() {
     assert_eq!((document.title.as_str(), document.text.as_str()), ("A long title", " a\n b "));
     assert_eq!(document.author, None);
     assert_eq!(document.feed, Some(NewFeed { key: " k ".into(), name: "The Feed".into(), label: None }));
-    let problems = problems_of(NewDocument { feed: feed("a\0", "A"), ..note("A", "a") });
+    let problems = problems_of(NewDocument { feed: Some(feed("a\0", "A")), ..note("A", "a") });
     assert_eq!(problems, ["feed.key: must not hold control characters"]);
 }
 
 #[test]
 fn of_documents_that_are_the_same_the_last_one_stays() {
     let page = |title: &str, url: &str| NewDocument { url: Some(url.to_owned()), ..note(title, title) };
-    let in_feed = |key: &str, it: NewDocument| NewDocument { feed: feed(key, "Feed"), ..it };
+    let in_feed = |key: &str, it: NewDocument| NewDocument { feed: Some(feed(key, "Feed")), ..it };
     let documents = vec![
         page("first", "https://a.example/#top"),
         page("other", "https://b.example"),

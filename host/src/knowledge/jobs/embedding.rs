@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::future::Future;
 use std::time::Duration;
 
+use tokio::time::sleep;
 use tracing::{info, warn};
 
 use super::Context;
@@ -66,75 +67,93 @@ where
     F: Future<Output = Result<Vec<Vec<f32>>, Failure>>,
 {
     let documents = gather(context, model, last_user).await?;
-    let chunks = documents.iter().flat_map(|(_, chunks)| chunks);
-    let texts: Vec<_> = chunks.map(|chunk| embedded(&chunk.title, &chunk.text)).collect();
-    let wanted = texts.len();
-    let vectors = if wanted == 0 { Ok(Vec::new()) } else { embed(texts).await };
-    let vectors = vectors.and_then(|vectors| match vectors.len() {
-        given if given == wanted => Ok(vectors),
-        given => Err(Failure {
-            reason: format!("the model gave {given} vectors for {wanted} texts"),
-            is_transient: false,
-        }),
-    });
     let taken = documents.len();
-    match vectors {
-        Ok(vectors) => {
-            let mut vectors = vectors.into_iter();
-            let done: Vec<_> = documents
-                .into_iter()
-                .map(|(job, chunks)| (job, chunks.iter().map(|chunk| chunk.id).zip(&mut vectors).collect()))
-                .collect();
-            context.store.put_vectors(model, &done).await?;
+    match vectors(&documents, embed).await {
+        Ok(vectors) => put(context, model, documents, vectors).await?,
+        // One of them may be what the model cannot read: it must fail no other.
+        Err(failure) if !failure.is_transient && taken > 1 => {
+            for document in documents {
+                let alone = vec![document];
+                match vectors(&alone, embed).await {
+                    Ok(vectors) => put(context, model, alone, vectors).await?,
+                    Err(failure) => settle(context, alone, &failure).await?,
+                }
+            }
         }
-        Err(failure) => {
-            warn!(reason = failure.reason, "chunks were not embedded");
-            settle(context, documents.into_iter().map(|(job, _)| job).collect(), &failure).await?;
-        }
+        Err(failure) => settle(context, documents, &failure).await?,
     }
     Ok(taken)
 }
 
-/// The chunks of the next batch, by document. What has failed before goes alone: whatever is wrong with
-/// it then fails nothing else.
-async fn gather(
-    context: &Context,
-    model: &str,
-    last_user: &mut String,
-) -> sqlx::Result<Vec<(Job, Vec<Unembedded>)>> {
+/// Documents, each with the chunks that are embedded next.
+type Documents = Vec<(Job, Vec<Unembedded>)>;
+
+/// The documents of the next batch.
+async fn gather(context: &Context, model: &str, last_user: &mut String) -> sqlx::Result<Documents> {
     let due = context.store.due(Kind::Embed, last_user, BATCH).await?;
-    // As many of each document, so that a long one leaves room for those of other users.
+    // A long document leaves room for those of other users.
     let users: HashSet<_> = due.iter().map(|job| job.user_id.clone()).collect();
     let share = BATCH.checked_div(users.len()).unwrap_or(BATCH).max(1);
     let (mut documents, mut left) = (Vec::new(), BATCH);
     for job in due {
-        let is_alone = job.tries > 0;
-        if left == 0 || (is_alone && !documents.is_empty()) {
+        if left == 0 {
             break;
         }
         last_user.clone_from(&job.user_id);
         let chunks = context.store.unembedded(&job, model, share.min(left)).await?;
         left -= chunks.len();
         documents.push((job, chunks));
-        if is_alone {
-            break;
-        }
     }
     Ok(documents)
 }
 
-/// Puts off what may go well later, or alone, and gives up the rest.
-async fn settle(context: &Context, jobs: Vec<Job>, failure: &Failure) -> sqlx::Result<()> {
-    let together = jobs.len() > 1;
+/// A vector for each chunk of all the documents.
+async fn vectors<F>(
+    documents: &Documents,
+    embed: &impl Fn(Vec<String>) -> F,
+) -> Result<Vec<Vec<f32>>, Failure>
+where
+    F: Future<Output = Result<Vec<Vec<f32>>, Failure>>,
+{
+    let chunks = documents.iter().flat_map(|(_, chunks)| chunks);
+    let texts: Vec<_> = chunks.map(|chunk| embedded(&chunk.title, &chunk.text)).collect();
+    let wanted = texts.len();
+    if wanted == 0 {
+        return Ok(Vec::new());
+    }
+    let vectors = embed(texts).await?;
+    if vectors.len() != wanted {
+        let reason = format!("the model gave {} vectors for {wanted} texts", vectors.len());
+        return Err(Failure { reason, is_transient: false });
+    }
+    Ok(vectors)
+}
+
+async fn put(
+    context: &Context,
+    model: &str,
+    documents: Documents,
+    vectors: Vec<Vec<f32>>,
+) -> sqlx::Result<()> {
+    let mut vectors = vectors.into_iter();
+    let done: Vec<_> = documents
+        .into_iter()
+        .map(|(job, chunks)| (job, chunks.iter().map(|chunk| chunk.id).zip(&mut vectors).collect()))
+        .collect();
+    context.store.put_vectors(model, &done).await
+}
+
+/// Puts off what may go well later, and gives up the rest.
+async fn settle(context: &Context, documents: Documents, failure: &Failure) -> sqlx::Result<()> {
+    warn!(documents = documents.len(), reason = failure.reason, "chunks were not embedded");
     let (mut again, mut longest) = (Vec::new(), Duration::ZERO);
-    for job in jobs {
+    for (job, _) in documents {
         let tries = job.tries + 1;
         match context.limits.judge(tries, failure) {
             Verdict::Again(pause) => {
                 longest = longest.max(pause);
                 again.push((job, tries));
             }
-            Verdict::GiveUp if together => again.push((job, tries)),
             Verdict::GiveUp => {
                 let reason = format!("it is found by its words only: {}", failure.reason);
                 let failed = Failed { reason: &reason, ..Failed::default() };
@@ -142,9 +161,11 @@ async fn settle(context: &Context, jobs: Vec<Job>, failure: &Failure) -> sqlx::R
             }
         }
     }
-    if again.is_empty() {
-        return Ok(());
+    if !again.is_empty() {
+        let pause = i64::try_from(longest.as_millis()).unwrap_or(i64::MAX);
+        context.store.put_off(Kind::Embed, &again, now().saturating_add(pause)).await?;
+        // The next ones would meet the same.
+        sleep(context.limits.first_pause).await;
     }
-    let pause = i64::try_from(longest.as_millis()).unwrap_or(i64::MAX);
-    context.store.put_off(Kind::Embed, &again, now().saturating_add(pause)).await
+    Ok(())
 }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::retry::Failure;
 use super::*;
 use crate::knowledge::capture::{CaptureFailure, CaptureJob, Captured, FailureKind};
-use crate::knowledge::document::{NewDocument, State};
+use crate::knowledge::document::{Artifact, NewDocument, State};
 use crate::knowledge::store::tests::{file, note, origin, page, store};
 
 const MODEL: &str = "model-a";
@@ -182,8 +182,7 @@ async fn a_model_that_is_out_is_asked_again_and_given_up_in_the_end() {
         assert_eq!(context.store.state("ana", id).await, State::Failed(expected));
         assert_eq!(context.store.job(id).await, None);
     }
-    // Once together, and then each alone.
-    assert_eq!(asked.load(Ordering::SeqCst), 1 + 2 * 2);
+    assert_eq!(asked.load(Ordering::SeqCst), 3, "both together, each time");
 
     // After a restart it is tried again, and then it is ready.
     assert_eq!(context.store.embed_again(MODEL, 10).await.expect("the database works"), 2);
@@ -242,6 +241,30 @@ async fn a_server_without_a_model_does_not_wait_for_one() {
     context.store.do_without_model().await.expect("the database works");
 
     assert_eq!((context.store.job(id).await, context.store.state("ana", id).await), (None, State::Ready));
+}
+
+#[tokio::test]
+async fn the_title_that_a_file_gives_itself_stays_where_none_was_given() {
+    let (context, _data) = context().await;
+    let url = "https://a.example/annual.pdf";
+    let by = |author: &str| NewDocument { author: Some(author.to_owned()), ..file(url, url) };
+    let id = &context.ingest("ana", vec![by("Ana")]).await[0];
+    let job = context.store.due(Kind::Capture, "", 1).await.expect("the database works").remove(0);
+    let pdf = Artifact { digest: "d".repeat(64), size: 3, media_type: "application/pdf".to_owned() };
+    let title = async || {
+        let document = context.store.document("ana", id).await.expect("it can be read").expect("it is there");
+        (document.summary.title, document.text, document.summary.artifact)
+    };
+
+    let kept = context.store.keep_captured(&job, &pdf, Some("Annual report"), Some("All is well.")).await;
+    assert!(kept.expect("the database works"));
+    let captured = ("Annual report".to_owned(), "All is well.".to_owned(), Some(pdf.clone()));
+    assert_eq!(title().await, captured);
+
+    context.ingest("ana", vec![by("Ben")]).await;
+    assert_eq!(title().await, captured, "only the author has changed");
+    context.ingest("ana", vec![NewDocument { title: "Mine".to_owned(), ..by("Ben") }]).await;
+    assert_eq!(title().await, ("Mine".to_owned(), captured.1, captured.2));
 }
 
 /// Runs captures until `ready` says so, then ends them.

@@ -18,6 +18,9 @@ pub(in crate::knowledge) struct NewChunk {
     pub(in crate::knowledge) terms: Vec<u8>,
 }
 
+/// A chunk's id, and what the model made of it.
+pub(in crate::knowledge) type Vector = (i64, Vec<f32>);
+
 /// A chunk that has no vector of the current model.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub(in crate::knowledge) struct Unembedded {
@@ -89,18 +92,17 @@ impl Store {
     pub(in crate::knowledge) async fn put_vectors(
         &self,
         model: &str,
-        documents: &[(Job, Vec<(i64, Vec<f32>)>)],
+        documents: &[(Job, Vec<Vector>)],
     ) -> sqlx::Result<()> {
         let mut transaction = self.begin().await?;
         let mut revisions = HashMap::new();
         for (job, vectors) in documents {
             let user_id = job.user_id.as_str();
-            let revision = match revisions.get(user_id) {
-                Some(revision) => *revision,
-                None => {
-                    let revision = Self::next_revision(&mut transaction, user_id, 0).await?;
-                    *revisions.entry(user_id).or_insert(revision)
-                }
+            let revision = if let Some(revision) = revisions.get(user_id) {
+                *revision
+            } else {
+                let revision = Self::next_revision(&mut transaction, user_id, 0).await?;
+                *revisions.entry(user_id).or_insert(revision)
             };
             for (chunk, vector) in vectors {
                 let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();

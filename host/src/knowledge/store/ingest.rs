@@ -231,6 +231,10 @@ impl<'d> Update<'d> {
         (metadata || job.is_some()).then_some(Self { existing, document, job })
     }
 
+    fn is_new_content(&self) -> bool {
+        self.existing.digest != self.document.digest
+    }
+
     /// Whether what was captured is of another file, or to be captured again.
     fn forgets_file(&self) -> bool {
         self.job == Some(Kind::Capture) || !self.document.has_file()
@@ -244,10 +248,8 @@ impl<'d> Update<'d> {
 
     async fn write(&self, transaction: &mut SqliteConnection, origin: &Origin, now: i64) -> sqlx::Result<()> {
         let Self { existing, document, job } = self;
-        let mut statement = QueryBuilder::new("UPDATE documents SET title = ");
-        statement.push_bind(&document.title);
-        statement.push(", digest = ").push_bind(document.digest.as_slice());
-        statement.push(", url = ").push_bind(&document.url);
+        let mut statement = QueryBuilder::new("UPDATE documents SET url = ");
+        statement.push_bind(&document.url);
         statement.push(", author = ").push_bind(&document.author);
         statement.push(", author_folded = ").push_bind(folded(document.author.as_deref()));
         statement.push(", file_url = ").push_bind(&document.file_url);
@@ -258,6 +260,11 @@ impl<'d> Update<'d> {
             statement.push(
                 ", revision = revision + 1, state = 'pending', failed_job = NULL, reason = NULL, lacking = NULL",
             );
+        }
+        // Otherwise the title stays, which may be the one that was found in the file.
+        if self.is_new_content() || self.forgets_file() {
+            statement.push(", title = ").push_bind(&document.title);
+            statement.push(", digest = ").push_bind(document.digest.as_slice());
             statement.push(", text = ").push_bind(&document.text);
         }
         if self.forgets_file() {

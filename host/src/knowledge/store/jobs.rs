@@ -347,7 +347,7 @@ impl Store {
         Ok(again.rows_affected())
     }
 
-    /// Has something done for a document; what comes before it and is still to be done stays.
+    /// Has something done for a document. A file that is still to be captured comes first.
     pub(super) async fn put_job(
         transaction: &mut SqliteConnection,
         user_id: &str,
@@ -356,9 +356,12 @@ impl Store {
         now: i64,
     ) -> sqlx::Result<()> {
         sqlx::query(
-            "INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at) VALUES (?, ?, ?, 0, ?)
+            "INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at) VALUES (?1, ?2, ?3, 0, ?4)
              ON CONFLICT (document) DO UPDATE SET tries = 0, run_at = excluded.run_at,
-                 kind = CASE kind WHEN 'capture' THEN 'capture' ELSE excluded.kind END",
+                 kind = CASE WHEN kind = 'capture' AND EXISTS (
+                     SELECT 1 FROM documents
+                     WHERE sequence = ?1 AND user_id = ?2 AND (file_url IS NOT NULL OR artifact IS NOT NULL))
+                 THEN 'capture' ELSE excluded.kind END",
         )
         .bind(document)
         .bind(user_id)

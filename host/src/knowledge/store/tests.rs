@@ -5,8 +5,10 @@ use std::time::Instant;
 use tempfile::TempDir;
 
 use super::*;
-use crate::knowledge::document::{Change, Ingested, Listing, NewDocument, NewFeed, Origin, Page, State};
-use crate::knowledge::ingest::{Batch, validate};
+use crate::knowledge::document::{
+    Artifact, Change, Ingested, Listing, NewDocument, NewFeed, Origin, Page, State,
+};
+use crate::knowledge::ingest::{Batch, validate, validate_upload};
 
 pub(in crate::knowledge) async fn store() -> (Store, TempDir) {
     let data = tempfile::tempdir().expect("a scratch directory");
@@ -221,6 +223,48 @@ async fn an_update_does_not_take_a_capture_away_that_is_still_to_come() {
     store.put_one(&ana, pdf("two")).await;
 
     assert_eq!(store.job(&id).await, Some(("capture".to_owned(), 0)));
+}
+
+#[tokio::test]
+async fn a_file_that_a_document_has_no_more_is_not_captured() {
+    let (store, _data) = store().await;
+    let ana = origin("ana", "user");
+    let with = |file_url: Option<&str>| NewDocument {
+        file_url: file_url.map(str::to_owned),
+        ..page("A", "https://a.example/", "text")
+    };
+    let id = store.put_one(&ana, with(Some("https://a.example/a.pdf"))).await.id;
+    assert_eq!(store.job(&id).await, Some(("capture".to_owned(), 0)));
+
+    store.put_one(&ana, with(None)).await;
+
+    assert_eq!(store.job(&id).await, Some(("index".to_owned(), 0)));
+}
+
+#[tokio::test]
+async fn a_file_that_comes_with_its_document_is_read_and_goes_with_the_last_document_that_has_it() {
+    let (store, _data) = store().await;
+    let upload = |title: &str, digest: &str| {
+        let document = NewDocument { title: title.to_owned(), ..NewDocument::default() };
+        let file = Artifact { digest: digest.to_owned(), size: 1, media_type: "text/plain".to_owned() };
+        Batch::new(vec![validate_upload(document).expect("it keeps the rules").with_upload(file)])
+    };
+    let put = async |user: &str, batch: Batch| {
+        store.ingest(&origin(user, "user"), &batch).await.expect("it is stored").ingested.remove(0)
+    };
+
+    let of_ana = put("ana", upload("A", "one")).await;
+    let again = put("ana", upload("A", "one")).await;
+    let of_ben = put("ben", upload("B", "one")).await;
+
+    assert_eq!((&again.id, again.change), (&of_ana.id, Change::Unchanged));
+    assert_eq!(store.job(&of_ana.id).await, Some(("capture".to_owned(), 0)));
+    let artifact = store.artifact("ana", &of_ana.id).await.expect("it can be read");
+    assert_eq!(artifact.map(|it| it.digest).as_deref(), Some("one"));
+    let gone =
+        async |user, id| store.delete(user, id).await.expect("it can be removed").expect("it was there");
+    assert_eq!(gone("ana", &of_ana.id).await.artifact, None, "Ben has it as well");
+    assert_eq!(gone("ben", &of_ben.id).await.artifact.as_deref(), Some("one"));
 }
 
 #[tokio::test]
