@@ -201,7 +201,7 @@ async fn a_wrong_answer_is_an_error_and_no_vector() {
         embeddings(&[(1, &[1.0])]),
         embeddings(&[(0, &[])]),
         embeddings(&[(0, &[0.0, 0.0])]),
-        embeddings(&[(0, &[1.0; 8193])]),
+        embeddings(&[(0, &vec![1.0; 8193])]),
         json!({ "data": [{ "index": 0, "embedding": [1e39] }] }),
         json!({ "data": [{ "index": 0, "embedding": "AAAA" }] }),
         json!("sk-hunter2"),

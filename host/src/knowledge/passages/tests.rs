@@ -26,7 +26,8 @@ fn a_document_without_text_is_found_by_its_title() {
 
 #[test]
 fn a_long_document_is_cut_at_sentences_and_nothing_is_lost() {
-    let text: String = (0..2_000).map(|n| format!("Sentence number {n} tells of wing {n}. ")).collect();
+    let text: String =
+        (0..2_000).map(|n| format!("Sentence number {n} tells of wing {n}. ")).collect::<Vec<_>>().concat();
 
     let passages = splitter().split("Wings", &text);
 
@@ -83,7 +84,7 @@ fn hostile_text_takes_time_in_proportion_and_gives_passages_of_bounded_size() {
         let passages = splitter().split("Title", &text);
 
         let took = started.elapsed();
-        assert!(took < Duration::from_secs(60), "{what:?}: {took:?}");
+        assert!(took < Duration::from_mins(1), "{what:?}: {took:?}");
         eprintln!("{what:?}: {took:?}, {} passages", passages.len());
         assert!(passages.iter().all(|passage| passage.text.len() <= WINDOW * BYTES_PER_TOKEN), "{what:?}");
     }

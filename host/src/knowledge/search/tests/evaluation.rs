@@ -13,7 +13,8 @@ use crate::knowledge::NewDocument;
 
 #[derive(Deserialize)]
 struct Entry {
-    _id: String,
+    #[serde(rename = "_id")]
+    id: String,
     #[serde(default)]
     title: String,
     text: String,
@@ -42,10 +43,10 @@ async fn the_fused_ranking_is_better_than_either() {
     let library = Library::with(&model).await;
     let started = Instant::now();
     let mut documents = Vec::new();
-    for Entry { _id, title, text } in entries(folder.join("corpus.jsonl")) {
+    for Entry { id, title, text } in entries(folder.join("corpus.jsonl")) {
         // The name keeps apart what has the same text.
         documents.push(NewDocument {
-            url: Some(format!("https://collection.example/{_id}")),
+            url: Some(format!("https://collection.example/{id}")),
             ..note(&title, &text)
         });
     }
@@ -74,8 +75,8 @@ async fn the_fused_ranking_is_better_than_either() {
     let embedder = library.embedder.clone().expect("there is a model");
     let mut sums = [0.0; 3];
     let mut times = Vec::new();
-    for Entry { _id, text, .. } in entries(folder.join("queries.jsonl")) {
-        let Some(relevant) = relevant.get(&_id) else { continue };
+    for Entry { id, text, .. } in entries(folder.join("queries.jsonl")) {
+        let Some(relevant) = relevant.get(&id) else { continue };
         let entry = library.search().indexes.fresh("ana").await.expect("an index");
         let by_words = bm25::rank(&entry.read(), &words::of_query(&text), None, DEPTH);
         let vector = embedder.query(text.clone()).await.expect("the model runs");
