@@ -270,4 +270,4 @@ impl Capture {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

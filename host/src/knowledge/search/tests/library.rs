@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use tokio::time::sleep;
 
 use super::super::*;
-use crate::egress::{Egress, EgressSettings};
+use crate::knowledge::capture::tests::idle;
 use crate::knowledge::embedding::tiny_model;
 use crate::knowledge::{Knowledge, Listing, NewDocument, Options, Origin, StateName};
 
@@ -42,8 +42,8 @@ impl Library {
     async fn open(folder: TempDir, embedder: Option<Embedder>, memory: usize) -> Self {
         let database = Database::open(&folder.path().join("kitbag.sqlite")).await.expect("a database");
         let options = Options { embedder: embedder.clone(), search_memory: memory, ..Options::default() };
-        let egress = Egress::new(EgressSettings::default());
-        let knowledge = Knowledge::open(database.clone(), egress, options).await.expect("it opens");
+        let capture = idle(folder.path()).await;
+        let knowledge = Knowledge::open(database.clone(), capture, options).await.expect("it opens");
         Self { knowledge, database, embedder, folder }
     }
 
