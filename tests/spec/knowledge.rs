@@ -88,7 +88,8 @@ async fn the_same_document_again_keeps_its_id_and_shows_what_came_last() {
 
     let after = ana.find_by("probe__search", json!({ "query": "narwhal" })).await;
     assert_eq!((after.len(), &after[0]["document"]["id"]), (1, &before[0]["document"]["id"]));
-    assert!(!titles(&ana.find_by("probe__search", json!({ "query": "walrus" })).await).contains(&"Walrus"));
+    let old = ana.find_by("probe__search", json!({ "query": "walrus" })).await;
+    assert!(!json!(old).to_string().contains("walrus"), "{old:?}");
     let text = ana.call("probe__get_document", json!({ "id": after[0]["document"]["id"] })).await.json();
     assert_eq!(text["text"], "narwhal");
     let other = ana.find_by("probe__search", json!({ "query": "porcupine" })).await;

@@ -270,4 +270,4 @@ impl Capture {
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;

@@ -29,12 +29,12 @@ pub struct Compiler {
 
 impl Compiler {
     /// Compiles for `sandbox`, and keeps functions in `memory`.
-    pub fn new(sandbox: Sandbox, memory: MachineCode) -> Self {
+    pub(crate) fn new(sandbox: Sandbox, memory: MachineCode) -> Self {
         Self { sandbox, memory: Some(memory) }
     }
 
     /// Compiles every component as if it were the first.
-    pub fn without_memory(sandbox: Sandbox) -> Self {
+    pub(crate) fn without_memory(sandbox: Sandbox) -> Self {
         Self { sandbox, memory: None }
     }
 

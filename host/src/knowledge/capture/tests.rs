@@ -17,14 +17,6 @@ pub(super) struct Bench {
     data: TempDir,
 }
 
-/// What captures in tests that capture nothing.
-pub(in crate::knowledge) async fn idle(data: &Path) -> Capture {
-    let settings = CaptureSettings { size: 0, time: Duration::ZERO, transcription: None };
-    let extract: Extract = Arc::new(|_, _| std::future::pending().boxed());
-    let egress = Egress::new(EgressSettings::default());
-    Capture::open(data, egress, settings, extract).await.expect("the folder is ours")
-}
-
 impl Bench {
     /// `allowed` are ranges that the operator opens.
     pub(super) async fn with(allowed: &[&str], change: impl FnOnce(&mut CaptureSettings)) -> Self {

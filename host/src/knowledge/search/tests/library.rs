@@ -6,9 +6,11 @@ use tempfile::TempDir;
 use tokio::time::sleep;
 
 use super::super::*;
-use crate::knowledge::capture::tests::idle;
+use crate::egress::{Egress, EgressSettings};
 use crate::knowledge::embedding::tiny_model;
-use crate::knowledge::{Knowledge, Listing, NewDocument, Options, Origin, StateName};
+use crate::knowledge::{
+    Capture, CaptureSettings, Extract, Knowledge, Listing, NewDocument, Options, Origin, StateName,
+};
 
 pub(super) struct Library {
     pub(super) knowledge: Knowledge,
@@ -42,7 +44,10 @@ impl Library {
     async fn open(folder: TempDir, embedder: Option<Embedder>, memory: usize) -> Self {
         let database = Database::open(&folder.path().join("kitbag.sqlite")).await.expect("a database");
         let options = Options { embedder: embedder.clone(), search_memory: memory, ..Options::default() };
-        let capture = idle(folder.path()).await;
+        let egress = Egress::new(EgressSettings::default());
+        let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
+        let extract: Extract = Arc::new(|_, _| Box::pin(std::future::pending()));
+        let capture = Capture::open(folder.path(), egress, settings, extract).await.expect("it opens");
         let knowledge = Knowledge::open(database.clone(), capture, options).await.expect("it opens");
         Self { knowledge, database, embedder, folder }
     }
