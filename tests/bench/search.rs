@@ -4,6 +4,7 @@
 
 #[path = "search/api.rs"]
 mod api;
+#[allow(dead_code, reason = "the other benchmark measures the server's processor time")]
 mod child;
 mod client;
 #[path = "search/collection.rs"]

@@ -34,7 +34,6 @@ pub(crate) use self::browser::Browser;
 pub(crate) use self::events::Events;
 pub(crate) use self::external_provider::ExternalProvider;
 pub(crate) use self::files::Files;
-pub(crate) use self::graphql::Refused;
 pub(crate) use self::guests::Guest;
 pub(crate) use self::http::{Http, ask_raw, send_raw};
 pub(crate) use self::log::Log;

@@ -168,6 +168,8 @@ impl Words {
 
     fn text(&mut self, words: usize) -> String {
         // The logarithm of the rank is spread evenly: Zipf's law.
-        (0..words).map(|_| format!("w{:.0} ", Self::VOCABULARY.powf(self.next_number()))).collect()
+        let words: Vec<_> =
+            (0..words).map(|_| format!("w{:.0}", Self::VOCABULARY.powf(self.next_number()))).collect();
+        words.join(" ")
     }
 }

@@ -49,14 +49,17 @@ pub(in crate::cli) async fn build(path: &Path, out: Option<PathBuf>) -> Result<B
 }
 
 async fn build_typescript(path: &Path, out: Option<PathBuf>) -> Result<Built, CliError> {
-    let built = toolchain::build_typescript(path, out.as_deref(), say).await.map_err(|error| failed(&error))?;
+    let built =
+        toolchain::build_typescript(path, out.as_deref(), say).await.map_err(|error| failed(&error))?;
     say("checking it as a deploy does");
     inspect_locally(read(&built.component)?).await?;
     Ok(Built { component: built.component, manifest: built.manifest })
 }
 
 async fn build_rust(directory: &Path, out: Option<PathBuf>) -> Result<Built, CliError> {
-    let component = toolchain::build_rust(directory, &BuildOptions::default(), say).await.map_err(|error| failed(&error))?;
+    let component = toolchain::build_rust(directory, &BuildOptions::default(), say)
+        .await
+        .map_err(|error| failed(&error))?;
     let definition = inspect_locally(component.bytes.clone()).await?.definition;
 
     let out = out.unwrap_or_else(|| directory.join("dist"));
