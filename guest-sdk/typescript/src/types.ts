@@ -48,7 +48,10 @@ export interface ToolAnnotations {
 }
 
 /** One tool of a toolkit. */
-export interface ToolDefinition<Input extends Schema = Schema, Output extends Schema | undefined = undefined> {
+export interface ToolDefinition<
+  Input extends Schema = Schema,
+  Output extends Schema | undefined = Schema | undefined,
+> {
   /** `[a-zA-Z0-9_-]+`, unique within the toolkit; snake_case by convention. */
   name: string;
   /** Display name. */
@@ -156,6 +159,8 @@ export interface ToolContext {
     url: string | URL | Request,
     options: FetchJsonOptions & { schema: S },
   ): Promise<z.output<S>>;
+  // For authors who name the result's type: `fetchJson<Book>(url, { schema })`.
+  fetchJson<T>(url: string | URL | Request, options: FetchJsonOptions & { schema: z.ZodType<T> }): Promise<T>;
   fetchJson(url: string | URL | Request, options?: FetchJsonOptions): Promise<unknown>;
   /** The calling user's knowledge base; `undefined` without a scope. */
   readonly svc: SvcClient | undefined;

@@ -80,6 +80,27 @@ test("a path that is not there is wrong usage", async () => {
   assert.match(result.stderr, /there is no /);
 });
 
+test("the schema library may be imported directly, and files and data beside the entry as well", async () => {
+  const directory = await folder({
+    "extension.ts": `
+import { z } from "zod";
+import { defineToolkit, ToolError, type ToolDefinition } from "kitbag/extend/toolkit";
+import words from "./words.json";
+import { count } from "./count.js";
+const tools: ToolDefinition[] = [
+  { name: "go", description: "Goes.", input: z.object({ s: z.string() }), handler: async ({ s }: { s: string }) => {
+    if (s === "") throw new ToolError("Nothing.");
+    return String(count(s) + words.length);
+  } },
+];
+export default defineToolkit({ id: "files", name: "Files", description: "Several files.", icon: "📁", version: "1.0.0", tools });`,
+    "count.ts": "export const count = (text: string): number => text.length;",
+    "words.json": '["a"]',
+  });
+  const built = await kitbagBuild(directory, join(directory, "dist"));
+  assert.equal(built.status, 0, built.stderr);
+});
+
 test("a small toolkit is built, once", async () => {
   const directory = await folder({ "extension.ts": extension("async () => new Intl.NumberFormat('de').format(1)") });
   const out = join(directory, "dist");

@@ -28,6 +28,8 @@ export const typed = tool({
     const book = await ctx.fetchJson("https://a.example", { schema: Book });
     const id: string = book.id;
     const tags: string[] = book.tags;
+    const named = await ctx.fetchJson<z.infer<typeof Book>>("https://a.example", { schema: Book, errorMap: (res, body) => (res.ok ? undefined : new ToolError(body)) });
+    named.tags.map((tag) => tag.length);
     // @ts-expect-error without a schema nothing is known
     (await ctx.fetchJson("https://a.example")).id;
     const value: string | undefined = await ctx.secret("KEY");
@@ -85,6 +87,21 @@ const toolkit: ToolkitDefinition = defineToolkit(
   { fetchImpl: async (url) => new Response(String(url)) },
 );
 export default toolkit;
+
+export const helper = <S extends z.ZodType>(ctx: ToolContext, schema: S): Promise<z.output<S>> => ctx.fetchJson("https://a.example", { schema });
+export const other = <T>(ctx: ToolContext, schema: z.ZodType<T>): Promise<T> => ctx.fetchJson("https://a.example", { schema });
+
+export const several: ToolDefinition[] = [typed, bare, withoutOutput];
+export const config = {
+  id: "a",
+  name: "A",
+  description: "d",
+  icon: "📚",
+  version: "1.0.0",
+  scopes: ["svc:search", "svc:ingest"],
+  tools: several,
+} satisfies ToolkitConfig;
+defineToolkit(config);
 
 // @ts-expect-error a toolkit has an icon
 defineToolkit({ id: "a", name: "A", description: "d", version: "1.0.0", tools: [bare] });
