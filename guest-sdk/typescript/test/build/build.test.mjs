@@ -78,6 +78,14 @@ test("a module that does at its top level what only a call may do", async () => 
   assert.match(said, /the module's top level does what only a call may do/);
 });
 
+test("a schema library that is too old", async () => {
+  const said = await refused({
+    "extension.ts": extension("async () => ''"),
+    "node_modules/zod/package.json": '{ "name": "zod", "version": "3.25.0" }',
+  });
+  assert.match(said, /zod 3\.25\.0 is installed, and toolkits are written with zod 4: npm install zod@4/);
+});
+
 test("a path that is not there is wrong usage", async () => {
   const directory = await folder({});
   const result = await kitbagBuild(join(directory, "extension.ts"), directory);
