@@ -2,7 +2,10 @@ import type { ToolDefinition, ToolkitConfig, Schema } from "./types.js";
 import { manifestOf, type Manifest } from "./manifest.js";
 
 /** A `fetch` that tests put in the place of the network. */
-export type FetchImplementation = (url: string | Request, init?: RequestInit) => Promise<Response> | Response;
+export type FetchImplementation = {
+  // As a method, so that a mock may ask for less than every kind of URL.
+  call(url: string | URL | Request, init?: RequestInit): Promise<Response> | Response;
+}["call"];
 
 /** What tests may change. */
 export interface DefineOptions {

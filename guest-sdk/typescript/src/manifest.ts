@@ -88,21 +88,13 @@ export function resolveAnnotations(own: ToolAnnotations, mutating: boolean, mayI
 
 /** Spells `manifest.json` as `kitbag toolkit build` does, byte for byte. */
 export function spellManifest(manifest: Manifest): string {
-  const tools = manifest.tools.map((tool) => ({
-    ...tool,
-    inputSchema: sorted(tool.inputSchema),
-    ...present("outputSchema", tool.outputSchema && sorted(tool.outputSchema)),
-  }));
-  // In the declared order, not where a tool's own keys would put it.
-  const ordered = tools.map(({ name, title, description, inputSchema, outputSchema, ...rest }) => ({
-    name,
-    ...present("title", title),
-    description,
-    inputSchema,
-    ...present("outputSchema", outputSchema),
-    ...rest,
-  }));
-  return `${JSON.stringify({ ...manifest, tools: ordered }, null, 2)}\n`;
+  // The members of both schemas in order of their names; everything else as declared.
+  const tools = manifest.tools.map((tool) => {
+    const { inputSchema, outputSchema } = tool;
+    const schemas = { inputSchema: sorted(inputSchema), ...present("outputSchema", outputSchema && sorted(outputSchema)) };
+    return { ...tool, ...schemas };
+  });
+  return `${JSON.stringify({ ...manifest, tools }, null, 2)}\n`;
 }
 
 /** Orders the members of every object by name, as the host keeps JSON. */
@@ -110,7 +102,6 @@ export function sorted(value: Json): Json {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return value;
   const members = Object.entries(value).sort(([a], [b]) => compareUtf8(a, b));
-  // Not by assignment: a key such as "10" would move to the front, "__proto__" would vanish.
   return Object.fromEntries(members.map(([key, inner]) => [key, sorted(inner)]));
 }
 

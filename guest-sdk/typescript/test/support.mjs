@@ -1,9 +1,9 @@
 // What several tests need.
 import { execFile } from "node:child_process";
 import { rmSync } from "node:fs";
-import { mkdtemp, realpath, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, realpath, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 import { build } from "esbuild";
@@ -20,7 +20,10 @@ export async function temporary() {
 /** Writes files into a new folder and returns the folder. */
 export async function folder(files) {
   const directory = await temporary();
-  for (const [name, text] of Object.entries(files)) await writeFile(join(directory, name), text);
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(dirname(join(directory, name)), { recursive: true });
+    await writeFile(join(directory, name), text);
+  }
   return directory;
 }
 

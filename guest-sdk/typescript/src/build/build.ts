@@ -3,7 +3,7 @@ import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
 import { spellManifest } from "../manifest.js";
-import { bundle } from "./bundle.js";
+import { bundle, withoutLocales } from "./bundle.js";
 import { BUNDLE, makeComponent } from "./component.js";
 import { BuildFailure } from "./failure.js";
 import { missingParts } from "./missing.js";
@@ -37,8 +37,9 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
   for (const line of await missingParts(root, read.sources)) report.warning(line);
 
   report.step(`bundling ${manifest.id} ${manifest.version}`);
+  const plugins = (await mentions(root, read.sources, "locales")) ? [] : [withoutLocales()];
   const runtime = join(PACKAGE, "dist/sandbox/component.js");
-  const made = await bundle(entry, entryCode(entry, runtime, manifest, MAP_PLACEHOLDER), "sandbox");
+  const made = await bundle(entry, entryCode(entry, runtime, manifest, MAP_PLACEHOLDER), "sandbox", plugins);
   const map = embeddedMap(made.map, BUNDLE, root);
   const at = made.code.lastIndexOf(MAP_PLACEHOLDER);
   const code = made.code.slice(0, at) + JSON.stringify(map) + made.code.slice(at + MAP_PLACEHOLDER.length);
@@ -62,6 +63,11 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
     milliseconds: Math.round(performance.now() - began),
     unchanged: before !== undefined,
   };
+}
+
+async function mentions(root: string, sources: string[], word: string): Promise<boolean> {
+  const texts = await Promise.all(sources.map((source) => readFile(join(root, source), "utf8")));
+  return texts.some((text) => text.includes(word));
 }
 
 async function findEntry(path: string): Promise<string> {

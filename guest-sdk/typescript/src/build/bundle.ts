@@ -21,7 +21,7 @@ export interface Bundle {
 const ENTRY = { reading: "dist/toolkit.js", sandbox: "dist/toolkit.sandbox.js" };
 
 /** Bundles `code`, which imports the author's entry, with everything that it needs. */
-export async function bundle(entry: string, code: string, purpose: Purpose): Promise<Bundle> {
+export async function bundle(entry: string, code: string, purpose: Purpose, extra: Plugin[] = []): Promise<Bundle> {
   const root = dirname(entry);
   try {
     const result = await build({
@@ -45,7 +45,7 @@ export async function bundle(entry: string, code: string, purpose: Purpose): Pro
       sourcesContent: false,
       metafile: true,
       logLevel: "silent",
-      plugins: [ownModules(purpose), oneSchemaLibrary(), noNodeModules(root)],
+      plugins: [...extra, ownModules(purpose), oneSchemaLibrary(), noNodeModules(root)],
     });
     const file = (end: string) => result.outputFiles.find(({ path }) => path.endsWith(end))!.text;
     const sources = Object.keys(result.metafile.inputs).filter((path) => isAuthors(path, root));
@@ -89,6 +89,19 @@ function oneSchemaLibrary(): Plugin {
         }
         return undefined;
       });
+    },
+  };
+}
+
+/**
+ * Leaves out the schema library's messages in fifty languages, an eighth of a component. English is not
+ * among those left out.
+ */
+export function withoutLocales(): Plugin {
+  return {
+    name: "locales",
+    setup(build) {
+      build.onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({ contents: "export {};" }));
     },
   };
 }

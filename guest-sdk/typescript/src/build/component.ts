@@ -62,6 +62,11 @@ function readable(story: string, map: EmbeddedMap): string {
     return own === undefined ? [] : [line.replace(place[0], own)];
   });
   const told = lines.filter((line) => line.trim() !== "").join("\n");
-  const hint = /is not defined/.test(told) ? "\nThe sandbox is neither Node.js nor a browser page; docs/authoring.md lists what is there." : "";
-  return told + hint;
+  if (/is not defined/.test(told)) {
+    return `${told}\nThe sandbox is neither Node.js nor a browser page; docs/authoring.md lists what is there.`;
+  }
+  if (/wasm trap|unreachable/.test(told)) {
+    return "the module's top level does what only a call may do: it asks for the time by performance.now(), sets a timer, or sends a request. Move that into a handler";
+  }
+  return told;
 }

@@ -1,14 +1,16 @@
 // Reads what a toolkit declares: its module runs here, in a thread of its own, and says it.
 import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 
 import type { Manifest } from "../manifest.js";
 import { bundle, noDefaultExport, type Bundle } from "./bundle.js";
 import { BuildFailure } from "./failure.js";
+import { locate } from "./package.js";
 import type { Reporter } from "./reporter.js";
 
 /** A module that has not ended by then never will. */
@@ -24,6 +26,7 @@ type Answer =
 
 /** Returns the manifest of the toolkit in `entry`, and the author's files that it is made of. */
 export async function readDeclaration(entry: string, report: Reporter): Promise<{ manifest: Manifest; bundle: Bundle }> {
+  checkSchemaLibrary(dirname(entry));
   const code = `import * as module from ${JSON.stringify(entry)}; export default module.default;`;
   const made = await bundle(entry, code, "reading");
   const directory = await mkdtemp(join(tmpdir(), "kitbag-read-"));
@@ -36,6 +39,14 @@ export async function readDeclaration(entry: string, report: Reporter): Promise<
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
+}
+
+/** An older one makes schemas of another kind, and every one of them would be refused as none. */
+function checkSchemaLibrary(root: string): void {
+  const found = locate("zod/package.json", root);
+  const version = found === undefined ? undefined : (JSON.parse(readFileSync(found, "utf8")) as { version: string }).version;
+  if (version === undefined || Number.parseInt(version, 10) >= 4) return;
+  throw new BuildFailure("source", `zod ${version} is installed, and toolkits are written with zod 4: npm install zod@4`);
 }
 
 function judge(answer: Answer, name: string): Manifest {

@@ -73,6 +73,19 @@ test("a module that needs Node.js only once it is in the sandbox", async () => {
   assert.match(said, /cannot start in the sandbox:[^]*extension\.ts:3:\d+/);
 });
 
+test("a module that does at its top level what only a call may do", async () => {
+  const said = await refused(extension("async () => String(began)", "", "const began = performance.now();"));
+  assert.match(said, /the module's top level does what only a call may do/);
+});
+
+test("a schema library that is too old", async () => {
+  const said = await refused({
+    "extension.ts": extension("async () => ''"),
+    "node_modules/zod/package.json": '{ "name": "zod", "version": "3.25.0" }',
+  });
+  assert.match(said, /zod 3\.25\.0 is installed, and toolkits are written with zod 4: npm install zod@4/);
+});
+
 test("a path that is not there is wrong usage", async () => {
   const directory = await folder({});
   const result = await kitbagBuild(join(directory, "extension.ts"), directory);

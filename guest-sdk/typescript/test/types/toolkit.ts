@@ -103,6 +103,11 @@ export const config = {
 } satisfies ToolkitConfig;
 defineToolkit(config);
 
+defineToolkit(config, { fetchImpl: async (url: string) => new Response(url) });
+defineToolkit(config, { fetchImpl: fetch });
+// @ts-expect-error a mock answers with a response
+defineToolkit(config, { fetchImpl: async () => "text" });
+
 // @ts-expect-error a toolkit has an icon
 defineToolkit({ id: "a", name: "A", description: "d", version: "1.0.0", tools: [bare] });
 
