@@ -1,6 +1,7 @@
 //! `kitbag demo`
 
 mod client;
+mod knowledge;
 
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ use serde_json::json;
 
 use super::CliError;
 use super::client::{Client, Connection};
+use super::model::fetch_default;
 use super::serve::stop_signal;
 use super::token::{DEFAULT_LIFETIME, mint};
 use super::toolkit::{print_deployed, read, upload};
@@ -22,9 +24,9 @@ use crate::toolchain::{self, BuildOptions};
 
 /// The toolkit whose tool is called, and those that follow once the first call is through.
 const FIRST: &str = "toolkit-text";
-const OTHERS: [&str; 1] = ["toolkit-weather"];
+const OTHERS: [&str; 3] = ["toolkit-weather", "toolkit-notes", "toolkit-clipper"];
 
-/// Build the example toolkits, serve them, call one, and keep serving.
+/// Build the example toolkits, serve them, call one, search, and keep serving.
 #[derive(Args, Debug)]
 #[command(after_help = "Needs a checkout of Kitbag, Node, and a compiler for WebAssembly (`just install`).")]
 pub(super) struct Demo {
@@ -41,6 +43,11 @@ impl Demo {
 
         step("Building the text toolkit");
         let component = build(&checkout, FIRST).await?;
+
+        step("Fetching the model that search goes by: 84 MB, once");
+        if let Err(error) = fetch_default(&settings.data).await {
+            println!("  {error}\n  Search goes by words alone until `kitbag model fetch` has it.");
+        }
 
         step("Starting a server in local mode");
         let app = App::start(&settings).await.map_err(|error| CliError::new(error.to_string()))?;
@@ -64,6 +71,9 @@ impl Demo {
             step(&format!("Building and uploading {toolkit}"));
             deploy(&connection, &build(&checkout, toolkit).await?).await?;
         }
+
+        step("Ingesting three documents, and searching them");
+        println!("{}", knowledge::show(&connection).await?);
 
         print_connections(&connection, &settings.data);
         serving.await.map_err(|error| CliError::new(Interrupted::from(error).to_string()))
@@ -103,7 +113,8 @@ fn print_connections(client: &Client, data: &Path) {
     let program =
         std::env::current_exe().map_or_else(|_| "kitbag".to_owned(), |path| path.display().to_string());
     let data = data.canonicalize().unwrap_or_else(|_| data.to_owned());
-    let token = format!("$({program} token --data {})", data.display());
+    let data = data.display();
+    let token = format!("$({program} token --data {data})");
     let base_url = client.server().as_str().trim_end_matches('/');
     println!(
         r#"
@@ -121,6 +132,9 @@ fn print_connections(client: &Client, data: &Path) {
       -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
       -H 'MCP-Protocol-Version: 2025-11-25' \
       -d '{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"text__slug","arguments":{{"title":"Hello, Kitbag"}}}}}}'
+  The knowledge base
+    {program} ingest README.md --data {data} && {program} search "how is a toolkit deployed?" --data {data}
+    {base_url}/graphql    (a page to try queries on)
 "#
     );
 }

@@ -66,20 +66,28 @@ impl Model {
 
 impl Fetch {
     async fn run(self) -> Result<(), CliError> {
-        let origin = origin(self.from.as_deref())?;
-        let data = self.data.data;
-        let egress = Egress::new(EgressSettings::default());
-        let mut progress = Progress::new();
-        let fetched = model::fetch(&egress, &data, &origin, |done, total| progress.show(done, total)).await;
-        progress.end();
-        let folder = model::folder(&data);
-        match fetched.map_err(|error| explained(&error))? {
-            Fetched::New => println!("The model is in {}.", folder.display()),
-            Fetched::AlreadyThere => println!("The model is in {} already.", folder.display()),
-        }
+        fetch(&self.data.data, &origin(self.from.as_deref())?).await?;
         println!("A server uses it from its next start on.");
         Ok(())
     }
+}
+
+/// Fetches the default model into a data directory.
+pub(super) async fn fetch_default(data: &Path) -> Result<(), CliError> {
+    fetch(data, &origin(None)?).await
+}
+
+async fn fetch(data: &Path, origin: &Origin) -> Result<(), CliError> {
+    let egress = Egress::new(EgressSettings::default());
+    let mut progress = Progress::new();
+    let fetched = model::fetch(&egress, data, origin, |done, total| progress.show(done, total)).await;
+    progress.end();
+    let folder = model::folder(data);
+    match fetched.map_err(|error| explained(&error))? {
+        Fetched::New => println!("The model is in {}.", folder.display()),
+        Fetched::AlreadyThere => println!("The model is in {} already.", folder.display()),
+    }
+    Ok(())
 }
 
 impl Data {
