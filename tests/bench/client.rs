@@ -31,6 +31,12 @@ impl Connection {
         Ok(Self { sender, driver })
     }
 
+    /// Whether the server has not closed it: one that nobody uses is closed after a while.
+    #[allow(dead_code, reason = "one of the benchmarks has no pauses")]
+    pub(crate) fn is_open(&self) -> bool {
+        !self.sender.is_closed()
+    }
+
     /// Sends a request and reads the whole answer; any status but 200 and 201 is an error.
     pub(crate) async fn exchange(&mut self, request: &Prepared) -> Outcome<Bytes> {
         self.sender.ready().await?;

@@ -1,5 +1,6 @@
 //! The part of the GraphQL API that is measured: everything else here knows documents and results only.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use crate::client::Connection;
 /// A user's connection to a server.
 pub(crate) struct Client {
     connection: Connection,
-    host: String,
+    address: SocketAddr,
     token: String,
 }
 
@@ -78,8 +79,8 @@ impl Client {
             return Err(format!("kitbag token failed: {}", String::from_utf8_lossy(&output.stderr)).into());
         }
         let token = String::from_utf8(output.stdout)?.trim().to_owned();
-        let connection = Connection::open(server.address()).await?;
-        Ok(Self { connection, host: server.address().to_string(), token })
+        let address = server.address();
+        Ok(Self { connection: Connection::open(address).await?, address, token })
     }
 
     /// Stores documents; returns once they are durable.
@@ -121,10 +122,13 @@ impl Client {
     async fn ask(&mut self, query: &str, variables: Value) -> Outcome<Value> {
         let body = serde_json::to_vec(&json!({ "query": query, "variables": variables }))?;
         let request = Request::post("/graphql")
-            .header(header::HOST, &self.host)
+            .header(header::HOST, self.address.to_string())
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::AUTHORIZATION, format!("Bearer {}", self.token))
             .body(Full::new(Bytes::from(body)))?;
+        if !self.connection.is_open() {
+            self.connection = Connection::open(self.address).await?;
+        }
         let mut answer: Value = serde_json::from_slice(&self.connection.exchange(&request).await?)?;
         if answer["errors"].is_array() {
             return Err(format!("the server answered {}", answer["errors"]).into());

@@ -9,7 +9,8 @@ use tokio::time::{Instant, sleep};
 use crate::cli::CliError;
 use crate::cli::client::Client;
 
-const INGEST: &str = "mutation ($documents: [IngestDocumentInput!]!) { ingest(documents: $documents) { ingested } }";
+const INGEST: &str =
+    "mutation ($documents: [IngestDocumentInput!]!) { ingest(documents: $documents) { ingested } }";
 const PENDING: &str = "{ documents(first: 1, state: PENDING) { totalCount } }";
 /// The query of the specification, and how the answer was found.
 const SEARCH: &str =
