@@ -132,9 +132,10 @@ fn print_connections(client: &Client, data: &Path) {
       -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
       -H 'MCP-Protocol-Version: 2025-11-25' \
       -d '{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"text__slug","arguments":{{"title":"Hello, Kitbag"}}}}}}'
-  The knowledge base
-    {program} ingest README.md --data {data} && {program} search "how is a toolkit deployed?" --data {data}
-    {base_url}/graphql    (a page to try queries on)
+
+  The knowledge base (its page for queries: {base_url}/graphql)
+    {program} ingest README.md --data {data}
+    {program} search "how is a toolkit deployed?" --data {data}
 "#
     );
 }
