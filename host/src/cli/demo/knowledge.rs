@@ -19,7 +19,7 @@ const SEARCH: &str =
 const QUESTION: &str = "Which bird survives the cold?";
 
 /// How long the documents may take to be ready.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Deserialize)]
