@@ -1,7 +1,8 @@
 //! The extractors that the operator has installed: component files in a folder, `pdf.wasm` and
 //! `html.wasm`, each compiled once and then kept as sealed machine code.
 //!
-//! An extractor is looked for when a file first needs it: installing one needs no restart.
+//! An extractor is looked for when a file first needs it: installing one needs no restart. Files that came
+//! before it are read after the next start.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -111,8 +112,8 @@ fn not_installed(kind: FileKind) -> ExtractError {
         FileKind::Html => "text/html",
     };
     let reason = format!(
-        "no extractor for {media_type} is installed: the file is kept, and will be read once the \
-         operator puts {} into the folder of the setting extractors",
+        "no extractor for {media_type} is installed: the file is kept, and will be read after the \
+         operator has put {} into the folder of the setting extractors and started the server again",
         file_name(kind)
     );
     ExtractError { reason, kind: FailureKind::NoExtractor }

@@ -20,7 +20,8 @@ use super::words;
 pub(super) struct Passage {
     /// The text; empty where a document has none, and is found by its title.
     pub text: String,
-    /// Its words and those of the title, counted.
+    /// Its words and those of the title, counted: of the whole title in the first passage, and of its
+    /// beginning in the others.
     pub terms: Vec<u8>,
 }
 
@@ -55,20 +56,26 @@ impl Splitter {
 
     /// Cuts a document: one passage at least.
     pub(super) fn split(&self, title: &str, text: &str) -> Vec<Passage> {
-        let passage = |text: &str| Passage { text: text.to_owned(), terms: words::count(title, text) };
         let beginning = beginning(title);
         let taken = FRAME + self.measure(beginning).size(beginning);
         let capacity = self.window.saturating_sub(taken).max(SMALLEST);
         let mut passages = Vec::new();
+        let passage = |title: &str, text: &str| Passage {
+            text: text.to_owned(),
+            terms: words::count(title, text),
+        };
         for segment in segments(text) {
             let config = ChunkConfig::new(capacity)
                 .with_sizer(self.measure(segment))
                 .with_overlap(OVERLAP)
                 .expect("the overlap is smaller than the smallest capacity");
-            passages.extend(TextSplitter::new(config).chunks(segment).map(passage));
+            for text in TextSplitter::new(config).chunks(segment) {
+                let title = if passages.is_empty() { title } else { beginning };
+                passages.push(passage(title, text));
+            }
         }
         if passages.is_empty() {
-            passages.push(passage(""));
+            passages.push(passage(title, ""));
         }
         passages
     }

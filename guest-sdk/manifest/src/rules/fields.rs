@@ -7,12 +7,17 @@ use crate::{
     ConfigField, ConfigKind, Problems, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition, ToolkitDefinition,
 };
 
+/// A document's source is the toolkit that brought it, or this.
+const USERS_OWN_SOURCE: &str = "user";
+
 /// MCP's bound on a tool's listed name, `{id}__{tool}`.
 const MAX_LISTED_NAME: usize = 128;
 
 pub(super) fn identity(definition: &ToolkitDefinition, problems: &mut Problems) {
     if definition.id.is_empty() || !definition.id.bytes().all(is_id_byte) {
         problems.add("id", "must match ^[a-z0-9-]+$");
+    } else if definition.id == USERS_OWN_SOURCE {
+        problems.add("id", "is the source of what users keep themselves: choose another");
     }
     not_blank("name", &definition.name, problems);
     not_blank("description", &definition.description, problems);

@@ -4,12 +4,16 @@ import { mismatch } from "../settings.js";
 import type { Report } from "./problems.js";
 import { versionProblem } from "./semver.js";
 
+/** A document's source is the toolkit that brought it, or this. */
+const USERS_OWN_SOURCE = "user";
+
 /** MCP's bound on a tool's listed name, `{id}__{tool}`, in bytes. */
 const MAX_LISTED_NAME = 128;
 
 export function identity(config: Record<string, unknown>, report: Report): void {
   const id = report.text("id", config.id);
   if (id !== undefined && !/^[a-z0-9-]+$/.test(id)) report.add("id", "must match ^[a-z0-9-]+$");
+  if (id === USERS_OWN_SOURCE) report.add("id", "is the source of what users keep themselves: choose another");
   report.notBlank("name", config.name);
   const description = report.notBlank("description", config.description);
   if (description !== undefined && /[\n\r]/.test(description)) report.add("description", "must be one line");

@@ -28,6 +28,8 @@ struct Shared {
     entries: Cache<String, Arc<Entry>>,
     /// Pages that are read at once: others want to read too.
     readers: Semaphore,
+    /// Indexes that are loaded from nothing at once: what they come to is known when they are loaded.
+    first_loads: Semaphore,
 }
 
 /// The index of one user.
@@ -52,6 +54,7 @@ const IDLE: Duration = Duration::from_mins(30);
 const WEIGHT_UNIT: usize = 1024;
 /// Of the database's readers, some are left for everybody else.
 const READERS: usize = 2;
+const FIRST_LOADS: usize = 2;
 
 impl Indexes {
     /// Keeps no more than `memory` bytes of indexes. Only vectors of `model` are taken up.
@@ -62,7 +65,8 @@ impl Indexes {
             .eviction_policy(EvictionPolicy::lru())
             .time_to_idle(IDLE)
             .build();
-        Self(Arc::new(Shared { database, model, memory, entries, readers: Semaphore::new(READERS) }))
+        let (readers, first_loads) = (Semaphore::new(READERS), Semaphore::new(FIRST_LOADS));
+        Self(Arc::new(Shared { database, model, memory, entries, readers, first_loads }))
     }
 
     /// The user's index with everything that was durable before this was called.
@@ -92,6 +96,10 @@ impl Indexes {
             *entry.write() = UserIndex::default();
             *seen = Seen::default();
         }
+        let _turn = match seen.revision {
+            None => Some(self.0.first_loads.acquire().await.expect("the semaphore is never closed")),
+            Some(_) => None,
+        };
         // What a load that failed has left behind may be gone by now.
         let has_lost_some = match seen.revision {
             Some(before) => before.removals != now.removals,

@@ -89,3 +89,13 @@ fn hostile_text_takes_time_in_proportion_and_gives_passages_of_bounded_size() {
         assert!(passages.iter().all(|passage| passage.text.len() <= WINDOW * BYTES_PER_TOKEN), "{what:?}");
     }
 }
+
+#[test]
+fn a_long_title_is_counted_whole_once_and_not_in_every_passage() {
+    let title: String = (0..1_000).map(|at| char::from_u32(0x4e00 + at).expect("a letter")).collect();
+
+    let passages = Splitter::new(None).split(&title, &"a b c d ".repeat(2_000));
+
+    let sizes: Vec<_> = passages.iter().map(|passage| passage.terms.len()).collect();
+    assert!(sizes.len() > 10 && sizes[1..].iter().all(|size| *size < sizes[0] / 3), "{sizes:?}");
+}
