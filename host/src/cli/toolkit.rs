@@ -25,7 +25,7 @@ pub(super) use deploy::{print as print_deployed, upload};
 /// Write, build, check, deploy and manage toolkits.
 #[derive(Debug, Subcommand)]
 pub(super) enum Toolkit {
-    /// Start a new toolkit in Rust.
+    /// Start a new toolkit, in Rust or in TypeScript.
     New(new::New),
     /// Print what a component declares and imports, and everything that is wrong with it.
     Check(check::Check),
