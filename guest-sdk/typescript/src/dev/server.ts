@@ -50,8 +50,9 @@ async function respond(request: IncomingMessage, response: ServerResponse, answe
   const { method = "GET" } = request;
   const plain = method === "GET" || method === "HEAD";
   const answered = await answer(new Request(`http://${request.headers.host}/mcp`, { method, headers, ...(!plain && { body }) }));
-  response.writeHead(answered.status, Object.fromEntries(answered.headers));
-  response.end(new Uint8Array(await answered.arrayBuffer()));
+  const content = new Uint8Array(await answered.arrayBuffer());
+  response.writeHead(answered.status, { ...Object.fromEntries(answered.headers), "content-length": content.length });
+  response.end(content);
 }
 
 /** A page could reach this server by a name of its own that leads here; it is told by `Host` and `Origin`. */
