@@ -12,7 +12,7 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout};
 use url::Url;
 
-use crate::harness::{kitbag, root, run, send_raw};
+use crate::harness::{ask_raw, kitbag, root, run};
 
 /// Compiling a crate and its component takes a while on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -146,8 +146,8 @@ impl Dev {
         let mut dev = Self { child, url: String::new(), authorization: None, said };
         dev.until_said("mcp-inspector").await;
         let said = dev.said();
-        let words: Vec<&str> = said.split_whitespace().collect();
-        dev.url = (*words.iter().find(|word| word.ends_with("/mcp")).expect("it names its URL")).to_owned();
+        let url = said.split_whitespace().find(|word| word.ends_with("/mcp")).expect("it names its URL");
+        url.clone_into(&mut dev.url);
         dev.authorization = said
             .split_once("Authorization: ")
             .map(|(_, rest)| rest.split_once('"').expect("the header is in quotes").0.to_owned());
@@ -198,16 +198,15 @@ impl Dev {
             "params": { "name": tool, "arguments": { "name": name } } });
         let url: Url = self.url.parse().expect("it names a URL");
         let body = call.to_string();
-        let mut head = format!(
+        let authorization =
+            authorization.map(|value| format!("Authorization: {value}\r\n")).unwrap_or_default();
+        let request = format!(
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
-             Connection: close\r\n",
+             Connection: close\r\n{authorization}\r\n{body}",
             url.authority(),
             body.len(),
         );
-        if let Some(authorization) = authorization {
-            head += &format!("Authorization: {authorization}\r\n");
-        }
-        send_raw(&url, format!("{head}\r\n{body}").as_bytes()).await
+        ask_raw(&url, &request).await
     }
 
     async fn terminate(&mut self) {

@@ -104,7 +104,7 @@ impl Development {
             }
             let deployed = upload(&client, component.clone()).await?;
             print_deployed(&deployed);
-            self.live = Some((deployed.id.to_string(), component));
+            self.live = Some((deployed.id, component));
         }
         self.settle(&client).await
     }
