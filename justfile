@@ -12,8 +12,8 @@ default:
 demo: install build build-extractors
     {{ output }}/kitbag demo
 
-# Run every test.
-test: install build-guests build-extractors
+# Run every test; those of the TypeScript SDK first.
+test: install build-guests build-extractors test-typescript
     cargo test --workspace
 
 # Run the tests of the TypeScript SDK and of the toolkits written with it; the replies of the sandbox too.

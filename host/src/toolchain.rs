@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::{fmt, io};
 
-pub use self::typescript::{BuiltToolkit, build_typescript, is_typescript};
+pub use self::typescript::{BuiltToolkit, build_typescript, is_typescript, serve_typescript};
 
 use self::package::{Package, Workspace};
 use self::recipe::Recipe;

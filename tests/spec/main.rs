@@ -49,5 +49,6 @@ mod restart;
 mod scaffold;
 mod secrets;
 mod sign_in;
+mod toolkit_dev;
 mod uploads;
 mod visibility;

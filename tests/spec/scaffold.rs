@@ -40,6 +40,31 @@ async fn a_new_toolkit_passes_its_own_tests_builds_and_deploys() {
     assert_eq!(greeted.structured(), &json!({ "greeting": "Good day, Ana.", "letters": 3 }));
 }
 
+#[tokio::test]
+async fn a_new_toolkit_in_typescript_passes_its_own_tests_builds_and_deploys() {
+    let folder = tempfile::tempdir().expect("a scratch directory");
+    let directory = folder.path().join("word-count");
+    let npm = |arguments: &[&str]| {
+        let mut command = Command::new("npm");
+        command.args(arguments).current_dir(&directory).stdin(Stdio::null()).kill_on_drop(true);
+        command
+    };
+
+    run(kitbag(["toolkit", "new", "word-count", "--lang", "ts", "--directory"]).arg(&directory)).await;
+    run(&mut npm(&["install", "--no-audit", "--no-fund"])).await;
+    run(&mut npm(&["test"])).await;
+    let built = run(kitbag(["toolkit", "build"]).arg(&directory)).await;
+
+    let component = directory.join("dist/word-count.wasm");
+    let paths = [component.clone(), directory.join("dist/manifest.json")];
+    assert_eq!(built.lines().map(PathBuf::from).collect::<Vec<_>>(), paths);
+    let server = Kitbag::start().await;
+    let operator = server.as_operator();
+    operator.deploy(fs::read(component).expect("a component")).await.assert_status(201);
+    let greeted = operator.call("word-count__greet", json!({ "name": "Ana", "tone": "formal" })).await;
+    assert_eq!(greeted.structured(), &json!({ "greeting": "Good day, Ana.", "letters": 3 }));
+}
+
 fn clear_all_but_compiler_output(directory: &Path) {
     fs::create_dir_all(directory).expect("the target folder can be written");
     for entry in fs::read_dir(directory).expect("a folder") {

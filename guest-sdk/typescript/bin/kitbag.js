@@ -1,10 +1,21 @@
 #!/usr/bin/env node
-import { main } from "../dist/build/cli.js";
+const USAGE = `Usage: npx kitbag <COMMAND> [OPTIONS] [PATH]
 
-const args = process.argv.slice(2);
-if (args[0] === "build") {
+Commands:
+  build  Turn an extension.ts into a component, and write manifest.json beside it
+  dev    Serve an extension.ts over MCP on this machine, and again after each change
+
+npx kitbag <COMMAND> --help says more. Everything else is the server's own command line, \`kitbag\`.`;
+
+const [command, ...args] = process.argv.slice(2);
+if (command === "build") {
+  const { main } = await import("../dist/build/cli.js");
+  process.exitCode = await main(args);
+} else if (command === "dev") {
+  const { main } = await import("../dist/dev/cli.js");
   process.exitCode = await main(args);
 } else {
-  console.error("Usage: npx kitbag build [PATH]   (npx kitbag build --help)\n\nEverything else is the server's own command line, `kitbag`.");
-  process.exitCode = args.includes("--help") || args.includes("-h") ? 0 : 2;
+  const asked = command === "--help" || command === "-h";
+  (asked ? console.log : console.error)(USAGE);
+  process.exitCode = asked ? 0 : 2;
 }

@@ -84,12 +84,7 @@ impl Config {
 
 impl Set {
     async fn run(self) -> Result<(), CliError> {
-        let client = self.connection.open().await?;
-        let fields = fetch(&client, &self.toolkit).await?;
-        let field = find(&fields, &self.toolkit, &self.key)?;
-        let value = parse(field.definition.kind, &self.value)
-            .map_err(|expected| CliError::new(format!("{}: must be {expected}", self.key)))?;
-        change(&client, &self.toolkit, &self.key, value).await?;
+        set(&self.connection.open().await?, &self.toolkit, &self.key, &self.value).await?;
         println!("{} is set for your calls of {}.", self.key, self.toolkit);
         Ok(())
     }
@@ -161,6 +156,15 @@ fn find<'a>(fields: &'a Fields, toolkit: &str, key: &str) -> Result<&'a Field, C
         }
         error.hint(format!("its settings are: {}", known.join(", ")))
     })
+}
+
+/// Sets one setting to what `text` means for its kind.
+pub(super) async fn set(client: &Client, toolkit: &str, key: &str, text: &str) -> Result<(), CliError> {
+    let fields = fetch(client, toolkit).await?;
+    let field = find(&fields, toolkit, key)?;
+    let value = parse(field.definition.kind, text)
+        .map_err(|expected| CliError::new(format!("{key}: must be {expected}")))?;
+    change(client, toolkit, key, value).await.map(drop)
 }
 
 async fn fetch(client: &Client, toolkit: &str) -> Result<Fields, CliError> {

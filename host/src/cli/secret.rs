@@ -8,7 +8,7 @@ use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
-use super::client::Connection;
+use super::client::{Client, Connection};
 use super::{CliError, print_json};
 use crate::redaction;
 use crate::vault::{LONGEST, SecretStatus};
@@ -84,17 +84,10 @@ impl Set {
             return Err(CliError::new("the value is empty")
                 .hint(format!("`kitbag secret unset {} {}` removes a value", self.toolkit, self.name)));
         }
-        let path = path(&self.toolkit, &self.name);
-        let body = value.expose_secret().to_owned();
-        let stored: Stored =
-            self.connection.open().await?.send(Method::PUT, &path, "text/plain", body).await?;
+        let client = self.connection.open().await?;
+        let stored = store(&client, &self.toolkit, &self.name, &value).await?;
         println!("{} is set for {}.", self.name, self.toolkit);
-        if !stored.redacted {
-            eprintln!(
-                "warning: a value of which no line has {} bytes is not removed from results and logs",
-                redaction::SHORTEST
-            );
-        }
+        warn_of(&stored);
         Ok(())
     }
 }
@@ -124,6 +117,31 @@ impl List {
             println!("{name:<32} {state}{left_over}");
         }
         Ok(())
+    }
+}
+
+/// Sets a secret, and warns where its value is too short to be found again.
+pub(super) async fn set(
+    client: &Client,
+    toolkit: &str,
+    name: &str,
+    value: &SecretString,
+) -> Result<(), CliError> {
+    warn_of(&store(client, toolkit, name, value).await?);
+    Ok(())
+}
+
+async fn store(client: &Client, toolkit: &str, name: &str, value: &SecretString) -> Result<Stored, CliError> {
+    let body = value.expose_secret().to_owned();
+    client.send(Method::PUT, &path(toolkit, name), "text/plain", body).await
+}
+
+fn warn_of(stored: &Stored) {
+    if !stored.redacted {
+        eprintln!(
+            "warning: a value of which no line has {} bytes is not removed from results and logs",
+            redaction::SHORTEST
+        );
     }
 }
 

@@ -3,6 +3,7 @@
 mod build;
 mod check;
 mod deploy;
+mod dev;
 mod logs;
 mod manage;
 mod new;
@@ -25,12 +26,14 @@ pub(super) use deploy::{print as print_deployed, upload};
 /// Write, build, check, deploy and manage toolkits.
 #[derive(Debug, Subcommand)]
 pub(super) enum Toolkit {
-    /// Start a new toolkit in Rust.
+    /// Start a new toolkit, in Rust or in TypeScript.
     New(new::New),
     /// Print what a component declares and imports, and everything that is wrong with it.
     Check(check::Check),
     /// Turn a crate or an extension.ts into a component, and write manifest.json beside it.
     Build(build::Build),
+    /// Serve one toolkit over MCP on this machine, and again after each change.
+    Dev(dev::Dev),
     /// Upload a component (or build it first) and make it live.
     Deploy(deploy::Deploy),
     /// List the deployed toolkits.
@@ -51,6 +54,7 @@ impl Toolkit {
             Self::New(command) => command.run(),
             Self::Check(command) => command.run().await,
             Self::Build(command) => command.run().await,
+            Self::Dev(command) => command.run().await,
             Self::Deploy(command) => command.run().await,
             Self::List(command) => command.run().await,
             Self::Show(command) => command.run().await,

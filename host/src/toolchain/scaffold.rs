@@ -1,20 +1,40 @@
-//! A new toolkit in Rust: a crate that builds and passes its own tests as it stands.
+//! A new toolkit, in Rust or in TypeScript: it builds and passes its own tests as it stands.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The files of a new toolkit, with `{{id}}`, `{{name}}` and `{{sdk}}` for what differs.
-const TEMPLATES: [(&str, &str); 4] = [
-    ("Cargo.toml", include_str!("../../scaffold/Cargo.toml.tmpl")),
-    ("README.md", include_str!("../../scaffold/README.md.tmpl")),
-    (".gitignore", include_str!("../../scaffold/gitignore.tmpl")),
-    ("src/lib.rs", include_str!("../../scaffold/lib.rs.tmpl")),
+/// A file's name, and its text with `{{id}}`, `{{name}}` and `{{sdk}}` for what differs.
+type Template = (&'static str, &'static str);
+
+const RUST: [Template; 4] = [
+    ("Cargo.toml", include_str!("../../scaffold/rust/Cargo.toml.tmpl")),
+    ("README.md", include_str!("../../scaffold/rust/README.md.tmpl")),
+    (".gitignore", include_str!("../../scaffold/rust/gitignore.tmpl")),
+    ("src/lib.rs", include_str!("../../scaffold/rust/lib.rs.tmpl")),
 ];
+
+const TYPESCRIPT: [Template; 6] = [
+    ("package.json", include_str!("../../scaffold/typescript/package.json.tmpl")),
+    ("tsconfig.json", include_str!("../../scaffold/typescript/tsconfig.json.tmpl")),
+    ("README.md", include_str!("../../scaffold/typescript/README.md.tmpl")),
+    (".gitignore", include_str!("../../scaffold/typescript/gitignore.tmpl")),
+    ("extension.ts", include_str!("../../scaffold/typescript/extension.ts.tmpl")),
+    ("extension.test.ts", include_str!("../../scaffold/typescript/extension.test.ts.tmpl")),
+];
+
+/// What a new toolkit is written in, and where it finds the SDK for that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// Rust, with the crate `kitbag-toolkit`.
+    Rust(CrateSource),
+    /// TypeScript, with the npm package `kitbag`.
+    TypeScript(PackageSource),
+}
 
 /// Where the new crate finds the crate `kitbag-toolkit`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SdkSource {
+pub enum CrateSource {
     /// A folder on this machine; absolute, because the new crate may be anywhere.
     Path(PathBuf),
     /// A revision of a Git repository.
@@ -28,15 +48,27 @@ pub enum SdkSource {
     Version(String),
 }
 
+/// Where the new toolkit finds the npm package `kitbag`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PackageSource {
+    /// A folder on this machine; absolute, because the new toolkit may be anywhere.
+    Path(PathBuf),
+    /// A version in the registry, as npm writes requirements.
+    Version(String),
+}
+
 /// Writes a new toolkit with that id into `directory`, which is made where it is missing, and
 /// returns the files. Leaves everything as it is when a file is already there.
-pub fn create(id: &str, directory: &Path, sdk: &SdkSource) -> Result<Vec<PathBuf>, ScaffoldError> {
+pub fn create(id: &str, directory: &Path, language: &Language) -> Result<Vec<PathBuf>, ScaffoldError> {
     if id.is_empty() || !id.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-')) {
         return Err(ScaffoldError::InvalidId(id.to_owned()));
     }
-    let sdk = dependency(sdk)?;
+    let (templates, sdk) = match language {
+        Language::Rust(source) => (&RUST[..], crate_dependency(source)?),
+        Language::TypeScript(source) => (&TYPESCRIPT[..], package_dependency(source)?),
+    };
     let name = display_name(id);
-    let files: Vec<(PathBuf, String)> = TEMPLATES
+    let files: Vec<(PathBuf, String)> = templates
         .iter()
         .map(|(file, template)| {
             let content = template.replace("{{id}}", id).replace("{{name}}", &name).replace("{{sdk}}", &sdk);
@@ -63,7 +95,7 @@ pub enum ScaffoldError {
     #[error("{} is already there: name another directory", .0.display())]
     Exists(PathBuf),
     /// The path cannot be written down in a manifest.
-    #[error("the SDK's folder {} cannot be named in Cargo.toml: its path is not UTF-8", .0.display())]
+    #[error("the SDK's folder {} cannot be written down: its path is not UTF-8", .0.display())]
     SdkPath(PathBuf),
     /// A file could not be written.
     #[error("could not write {}: {reason}", path.display())]
@@ -76,17 +108,26 @@ pub enum ScaffoldError {
 }
 
 /// The right-hand side of the dependency in `Cargo.toml`.
-fn dependency(sdk: &SdkSource) -> Result<String, ScaffoldError> {
-    Ok(match sdk {
-        SdkSource::Path(path) => {
-            let path = path.to_str().ok_or_else(|| ScaffoldError::SdkPath(path.clone()))?;
-            format!("{{ path = {} }}", quoted(path))
-        }
-        SdkSource::Git { url, revision } => {
+fn crate_dependency(source: &CrateSource) -> Result<String, ScaffoldError> {
+    Ok(match source {
+        CrateSource::Path(path) => format!("{{ path = {} }}", quoted(spelled(path)?)),
+        CrateSource::Git { url, revision } => {
             format!("{{ git = {}, rev = {} }}", quoted(url), quoted(revision))
         }
-        SdkSource::Version(version) => quoted(version),
+        CrateSource::Version(version) => quoted(version),
     })
+}
+
+/// The right-hand side of the dependency in `package.json`.
+fn package_dependency(source: &PackageSource) -> Result<String, ScaffoldError> {
+    Ok(match source {
+        PackageSource::Path(path) => quoted(&format!("file:{}", spelled(path)?)),
+        PackageSource::Version(version) => quoted(version),
+    })
+}
+
+fn spelled(path: &Path) -> Result<&str, ScaffoldError> {
+    path.to_str().ok_or_else(|| ScaffoldError::SdkPath(path.to_owned()))
 }
 
 /// A JSON string is a TOML string too.
@@ -114,23 +155,41 @@ fn write_new(path: &Path, content: &str) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn here() -> SdkSource {
-        SdkSource::Path(PathBuf::from("/sdk \"x\""))
+    fn rust() -> Language {
+        Language::Rust(CrateSource::Path(PathBuf::from("/sdk \"x\"")))
+    }
+
+    fn typescript() -> Language {
+        Language::TypeScript(PackageSource::Path(PathBuf::from("/sdk \"x\"")))
+    }
+
+    fn texts(language: &Language) -> Vec<String> {
+        let directory = tempfile::tempdir().expect("a scratch directory");
+        let files =
+            create("word-count", &directory.path().join("new"), language).expect("nothing is in the way");
+        files.iter().map(|file| fs::read_to_string(file).expect("it was written")).collect()
     }
 
     #[test]
-    fn a_new_toolkit_has_all_its_files_and_no_placeholder() {
-        let directory = tempfile::tempdir().expect("a scratch directory");
+    fn a_new_crate_has_all_its_files_and_no_placeholder() {
+        let texts = texts(&rust());
 
-        let files =
-            create("word-count", &directory.path().join("new"), &here()).expect("nothing is in the way");
-
-        let texts: Vec<_> =
-            files.iter().map(|file| fs::read_to_string(file).expect("it was written")).collect();
-        assert_eq!(files.len(), TEMPLATES.len());
+        assert_eq!(texts.len(), RUST.len());
         assert!(texts.iter().all(|text| !text.contains("{{")), "{texts:?}");
         assert!(texts[0].contains(r#"kitbag-toolkit = { path = "/sdk \"x\"" }"#), "{}", texts[0]);
         assert!(texts[3].contains(r#"Toolkit::new("word-count", "Word count")"#), "{}", texts[3]);
+    }
+
+    #[test]
+    fn a_new_extension_has_all_its_files_and_no_placeholder() {
+        let texts = texts(&typescript());
+
+        assert_eq!(texts.len(), TYPESCRIPT.len());
+        assert!(texts.iter().all(|text| !text.contains("{{")), "{texts:?}");
+        let package: serde_json::Value = serde_json::from_str(&texts[0]).expect("package.json is JSON");
+        assert_eq!(package["name"], "toolkit-word-count");
+        assert_eq!(package["dependencies"]["kitbag"], "file:/sdk \"x\"");
+        assert!(texts[4].contains(r#"name: "Word count""#), "{}", texts[4]);
     }
 
     #[test]
@@ -138,7 +197,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a scratch directory");
         fs::write(directory.path().join("README.md"), "mine").expect("a scratch file");
 
-        let error = create("words", directory.path(), &here()).expect_err("a file is in the way");
+        let error = create("words", directory.path(), &rust()).expect_err("a file is in the way");
 
         assert!(matches!(error, ScaffoldError::Exists(path) if path.ends_with("README.md")));
         assert!(!directory.path().join("Cargo.toml").exists());
@@ -149,7 +208,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a scratch directory");
 
         for id in ["", "Words", "a b", "a_b", "../up", "é"] {
-            let outcome = create(id, directory.path(), &here());
+            let outcome = create(id, directory.path(), &typescript());
             assert!(matches!(outcome, Err(ScaffoldError::InvalidId(_))), "{id} is refused");
         }
     }

@@ -1,8 +1,10 @@
 //! From an `extension.ts` to a component: the builder of the npm package `kitbag`, run by Node.js.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
@@ -14,6 +16,10 @@ use super::{Step, ToolchainError};
 const ENTRY: &str = "extension.ts";
 /// The builder, inside the npm package.
 const BUILDER: &str = "bin/kitbag-build.js";
+/// The package's command line.
+const COMMANDS: &str = "bin/kitbag.js";
+/// How long the server has to end by itself.
+const FAREWELL: Duration = Duration::from_secs(5);
 /// What the package's own build leaves: without it the builder does not start.
 const BUILT: &str = "dist/build/cli.js";
 
@@ -55,10 +61,7 @@ pub async fn build_typescript(
         .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-        .map_err(|reason| match reason.kind() {
-            io::ErrorKind::NotFound => ToolchainError::NoNode,
-            _ => failed_to_run(reason),
-        })?;
+        .map_err(failed_to_start)?;
     let events = builder.stdout.take().expect("stdout is piped");
     let mut complaints = builder.stderr.take().expect("stderr is piped");
 
@@ -71,6 +74,39 @@ pub async fn build_typescript(
         let reason = format!("the builder ended without a word ({status})\n{}", said.trim_end());
         Err(ToolchainError::Unexpected { step: Step::Component, reason })
     })
+}
+
+/// Serves the toolkit at `path` by the npm package, with `arguments` for its command `dev`, until `stop`
+/// resolves or the package's server ends. It has this process's standard output and error.
+pub async fn serve_typescript(
+    path: &Path,
+    arguments: &[OsString],
+    stop: impl Future<Output = ()>,
+) -> Result<ExitStatus, ToolchainError> {
+    let package = package_for(path)?;
+    let mut server = Command::new("node")
+        .arg(package.join(COMMANDS))
+        .args(["dev", "--until-eof"])
+        .args(arguments)
+        .arg("--")
+        .arg(path)
+        // It ends with its input, and so with this process.
+        .stdin(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(failed_to_start)?;
+    let input = server.stdin.take();
+    tokio::select! {
+        status = server.wait() => return status.map_err(failed_to_run),
+        () = stop => drop(input),
+    }
+    match tokio::time::timeout(FAREWELL, server.wait()).await {
+        Ok(status) => status.map_err(failed_to_run),
+        Err(_elapsed) => {
+            server.kill().await.map_err(failed_to_run)?;
+            server.wait().await.map_err(failed_to_run)
+        }
+    }
 }
 
 /// What the builder says, one JSON object a line.
@@ -115,6 +151,13 @@ fn package_for(path: &Path) -> Result<PathBuf, ToolchainError> {
         .chain([own])
         .find(|package| package.join(BUILT).is_file())
         .ok_or_else(|| ToolchainError::NoTypeScriptSdk { path: path.to_owned() })
+}
+
+fn failed_to_start(reason: io::Error) -> ToolchainError {
+    match reason.kind() {
+        io::ErrorKind::NotFound => ToolchainError::NoNode,
+        _ => failed_to_run(reason),
+    }
 }
 
 fn failed_to_run(reason: io::Error) -> ToolchainError {

@@ -70,7 +70,8 @@ async function mentions(root: string, sources: string[], word: string): Promise<
   return texts.some((text) => text.includes(word));
 }
 
-async function findEntry(path: string): Promise<string> {
+/** Returns the module that `path` names, or that lies in the folder that it names. */
+export async function findEntry(path: string): Promise<string> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isFile()) return resolve(path);
   const inside = join(path, "extension.ts");

@@ -16,8 +16,8 @@ import type { Reporter } from "./reporter.js";
 /** A module that has not ended by then never will. */
 const PATIENCE = 10_000;
 
-/** What the thread answers. */
-type Answer =
+/** What a thread finds in the module. */
+export type Answer =
   | { kind: "manifest"; manifest: Manifest }
   | { kind: "no-default-export" }
   | { kind: "no-toolkit" }
@@ -27,8 +27,7 @@ type Answer =
 /** Returns the manifest of the toolkit in `entry`, and the author's files that it is made of. */
 export async function readDeclaration(entry: string, report: Reporter): Promise<{ manifest: Manifest; bundle: Bundle }> {
   checkSchemaLibrary(dirname(entry));
-  const code = `import * as module from ${JSON.stringify(entry)}; export default module.default;`;
-  const made = await bundle(entry, code, "reading");
+  const made = await bundle(entry, readingCode(entry), "reading");
   const directory = await mkdtemp(join(tmpdir(), "kitbag-read-"));
   try {
     const file = join(directory, `toolkit-${randomUUID()}.mjs`);
@@ -41,15 +40,21 @@ export async function readDeclaration(entry: string, report: Reporter): Promise<
   }
 }
 
+/** The module that a bundle for reading starts from: a missing default export is found by its reader. */
+export function readingCode(entry: string): string {
+  return `import * as module from ${JSON.stringify(entry)}; export default module.default;`;
+}
+
 /** An older one makes schemas of another kind, and every one of them would be refused as none. */
-function checkSchemaLibrary(root: string): void {
+export function checkSchemaLibrary(root: string): void {
   const found = locate("zod/package.json", root);
   const version = found === undefined ? undefined : (JSON.parse(readFileSync(found, "utf8")) as { version: string }).version;
   if (version === undefined || Number.parseInt(version, 10) >= 4) return;
   throw new BuildFailure("source", `zod ${version} is installed, and toolkits are written with zod 4: npm install zod@4`);
 }
 
-function judge(answer: Answer, name: string): Manifest {
+/** Returns the manifest; every other answer is a reason to make no component. */
+export function judge(answer: Answer, name: string): Manifest {
   switch (answer.kind) {
     case "manifest":
       return answer.manifest;

@@ -47,7 +47,7 @@ export interface DispatchFailure {
 }
 
 /** What the model is told when a handler fails in any way but a `ToolError`. */
-const GENERIC = "The tool failed.";
+export const GENERIC = "The tool failed.";
 
 /**
  * Runs one call as the host would, in this process: arguments are checked first, what the declaration
@@ -55,7 +55,12 @@ const GENERIC = "The tool failed.";
  *
  * Rejects when the test itself is wrong: no such tool, or a credential or setting that is not declared.
  */
-export async function dispatch(server: ToolkitDefinition, call: DispatchCall): Promise<DispatchResult> {
+export function dispatch(server: ToolkitDefinition, call: DispatchCall): Promise<DispatchResult> {
+  return dispatchInto({ log: [], progress: [], requests: [], ingested: [] }, server, call);
+}
+
+/** The same; what the call leaves behind is in `trace` while it runs. */
+export async function dispatchInto(trace: Trace, server: ToolkitDefinition, call: DispatchCall): Promise<DispatchResult> {
   const { manifest } = server;
   checkWorld(manifest, call);
   const asked = call.tool ?? call.name ?? "";
@@ -67,7 +72,6 @@ export async function dispatch(server: ToolkitDefinition, call: DispatchCall): P
     throw new Error(`${JSON.stringify(manifest.id)} has no tool ${JSON.stringify(asked)}; it has ${names}`);
   }
 
-  const trace: Trace = { log: [], progress: [], requests: [], ingested: [] };
   const redact = redactor(Object.values(call.secrets ?? {}));
   const args = asJson(call.arguments ?? call.args ?? {});
   const wrong = violations(described.inputSchema, args);

@@ -4,6 +4,9 @@ import { sorted, type Json, type Manifest } from "../manifest.js";
 import type { ToolContent } from "../types.js";
 import { dispatch, type DispatchResult, type TestWorld } from "./dispatch.js";
 
+/** Runs one call of a tool that the manifest names. */
+export type Caller = (tool: string, args: Record<string, unknown>) => Promise<DispatchResult>;
+
 const STATELESS = "2026-07-28";
 const VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", STATELESS];
 const LATEST_WITH_INITIALIZE = "2025-11-25";
@@ -27,6 +30,11 @@ class RpcError extends Error {
  * with `initialize`. `world` is what calls find around them.
  */
 export function toFetchHandler(server: ToolkitDefinition, world: TestWorld = {}): (request: Request) => Promise<Response> {
+  return fetchHandler(server.manifest, (tool, args) => dispatch(server, { ...world, tool, arguments: args }));
+}
+
+/** The same, wherever the calls run. */
+export function fetchHandler(manifest: Manifest, caller: Caller): (request: Request) => Promise<Response> {
   return async (request) => {
     if (request.method !== "POST") {
       return reply(405, { error: { code: -32600, message: "POST is the only method here" } }, { allow: "POST" });
@@ -35,7 +43,7 @@ export function toFetchHandler(server: ToolkitDefinition, world: TestWorld = {})
     try {
       message = parse(await request.text());
       if (!("id" in message)) return new Response(null, { status: 202 });
-      const result = await answer(server, world, request.headers, message);
+      const result = await answer(manifest, caller, request.headers, message);
       return reply(200, { id: message.id, result });
     } catch (error) {
       const known = error instanceof RpcError ? error : new RpcError(-32603, error instanceof Error ? error.message : String(error));
@@ -45,8 +53,8 @@ export function toFetchHandler(server: ToolkitDefinition, world: TestWorld = {})
 }
 
 async function answer(
-  server: ToolkitDefinition,
-  world: TestWorld,
+  manifest: Manifest,
+  caller: Caller,
   headers: Headers,
   message: { method?: unknown; params?: unknown },
 ): Promise<unknown> {
@@ -75,9 +83,9 @@ async function answer(
     case "ping":
       return { ...complete };
     case "tools/list":
-      return { ...listing, tools: list(server.manifest) };
+      return { ...listing, tools: list(manifest) };
     case "tools/call":
-      return { ...complete, ...(await call(server, world, params)) };
+      return { ...complete, ...(await call(manifest, caller, params)) };
     case "prompts/list":
       return { ...listing, prompts: [] };
     case "resources/list":
@@ -102,15 +110,14 @@ function list(manifest: Manifest): unknown[] {
   }));
 }
 
-async function call(server: ToolkitDefinition, world: TestWorld, params: Params): Promise<object> {
+async function call({ id, tools }: Manifest, caller: Caller, params: Params): Promise<object> {
   const { name } = params;
   const args = params.arguments ?? {};
   if (typeof name !== "string" || typeof args !== "object" || args === null || Array.isArray(args)) {
     throw new RpcError(-32602, "the parameters are not those of tools/call");
   }
-  const { id, tools } = server.manifest;
   if (!tools.some((tool) => name === `${id}__${tool.name}`)) throw new RpcError(-32602, `unknown tool: ${name}`);
-  return toolResult(await dispatch(server, { ...world, tool: name, arguments: args as Record<string, unknown> }));
+  return toolResult(await caller(name, args as Record<string, unknown>));
 }
 
 function toolResult(result: DispatchResult): object {

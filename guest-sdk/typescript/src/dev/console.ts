@@ -1,0 +1,16 @@
+/** Most of a text that is shown of one thing that happened. */
+const MAX_LENGTH = 4_000;
+
+/** Where a person reads what happens. */
+export interface Console {
+  line(text: string): void;
+}
+
+/** Standard error; what others wrote does not steer the terminal. */
+export const terminal: Console = {
+  line: (text) => {
+    const shown = text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)} …` : text;
+    const plain = shown.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, (it) => `\\x${it.charCodeAt(0).toString(16).padStart(2, "0")}`);
+    process.stderr.write(`${plain}\n`);
+  },
+};

@@ -1,0 +1,309 @@
+// `kitbag dev`: the same grants as in the sandbox, and always the newest version that works.
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { request } from "node:http";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, test } from "node:test";
+
+import { AddressGuard } from "../dist/dev/addresses.js";
+import { develop } from "../dist/dev/develop.js";
+import { listenAddress } from "../dist/dev/server.js";
+import { folder } from "./support.mjs";
+
+const running = [];
+after(() => Promise.all(running.map((it) => it.close())));
+
+/** A toolkit of one tool whose handler is the given text. */
+const extension = (handler, rest = "", before = "") => `
+import { defineToolkit, tool, z } from "kitbag/extend/toolkit";
+${before}
+export default defineToolkit({
+  id: "small", name: "Small", description: "Small.", icon: "🐜", version: "1.0.0", ${rest}
+  tools: [tool({ name: "go", description: "Goes.", input: z.object({ what: z.string().optional() }), handler: ${handler} })],
+});`;
+
+/** Serves a toolkit; \`lines\` is what a person would read. */
+async function served(files, options = {}) {
+  const directory = await folder(typeof files === "string" ? { "extension.ts": files } : files);
+  const lines = [];
+  const { env, ...rest } = options;
+  if (env !== undefined) await writeFile(join(directory, ".env"), env);
+  const defaults = { listen: { host: "127.0.0.1", port: 0 }, settings: {}, allowedRanges: [], callTime: 20_000 };
+  const development = await develop(directory, { ...defaults, ...(env !== undefined && { envFile: join(directory, ".env") }), ...rest }, { line: (text) => lines.push(text) });
+  running.push(development);
+  const { url } = development;
+  const rpc = async (method, params = {}) => {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+    const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body });
+    return response.json();
+  };
+  const call = async (args = {}) => {
+    const { result } = await rpc("tools/call", { name: "small__go", arguments: args });
+    return result.content[0].text;
+  };
+  return { url, rpc, call, lines, said: () => lines.join("\n"), write: (name, text) => writeFile(join(directory, name), text) };
+}
+
+async function eventually(holds) {
+  const end = Date.now() + 15_000;
+  for (;;) {
+    if (await holds()) return;
+    if (Date.now() > end) throw new Error("it did not come to pass");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** An API on loopback. */
+async function api(answer) {
+  const server = createServer(answer);
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  running.push({ close: () => (server.closeAllConnections(), new Promise((closed) => server.close(closed))) });
+  return `127.0.0.1:${server.address().port}`;
+}
+
+const reporting = (attempt) => `async ({ what }, ctx) => { try { return String(await (${attempt})); } catch (error) { return error.name + ": " + error.message; } }`;
+
+test("a tool is listed and called", async () => {
+  const dev = await served(extension("async ({ what }) => `went ${what}`"));
+
+  const { result } = await dev.rpc("tools/list");
+  assert.deepEqual(result.tools.map(({ name }) => name), ["small__go"]);
+  assert.equal(await dev.call({ what: "home" }), "went home");
+  assert.match(dev.said(), /small 1\.0\.0 is served.*small__go/);
+  assert.match(dev.said(), /← go \{"what":"home"\}\n→ go in \d+ ms: went home/);
+});
+
+test("a host that egress does not list is refused", async () => {
+  const host = await api((_, response) => response.end("reached"));
+  const attempt = reporting(`ctx.fetch("http://${host}/").then((it) => it.text())`);
+
+  const listed = await served(extension(attempt, `egress: ["${host}"],`), { allowedRanges: ["127.0.0.0/8"] });
+  assert.equal(await listed.call(), "reached");
+  const unlisted = await served(extension(attempt, `egress: ["api.example.com"],`), { allowedRanges: ["127.0.0.0/8"] });
+  assert.equal(await unlisted.call(), `TypeError: network error: ${host} is not listed in egress: add "${host}" to the toolkit's egress`);
+});
+
+test("an address that is not public is refused, by number and by name", async () => {
+  const host = await api((_, response) => response.end("reached"));
+  const port = host.split(":")[1];
+  for (const name of [host, `localhost:${port}`]) {
+    const dev = await served(extension(reporting(`ctx.fetch("http://${name}/").then((it) => it.text())`), `egress: ["${name}"],`));
+    assert.equal(await dev.call(), `TypeError: network error: ${name} cannot be reached`);
+    assert.match(dev.said(), /127\.0\.0\.1.*is not a public address \(--allow-private-ranges lets it through\)/);
+  }
+});
+
+test("a redirect is judged like any other request", async () => {
+  const host = await api((_, response) => response.writeHead(302, { location: "http://localhost:1/" }).end());
+  const dev = await served(extension(reporting(`ctx.fetch("http://${host}/").then((it) => it.text())`), `egress: ["${host}"],`), { allowedRanges: ["127.0.0.0/8"] });
+
+  assert.match(await dev.call(), /^TypeError: network error/);
+});
+
+test("nothing of Node.js can be reached", async () => {
+  const names = ["fetch", "process", "require", "global", "WebSocket", "EventSource", "Worker", "MessageChannel", "BroadcastChannel", "setImmediate", "navigator", "WebAssembly", "SharedArrayBuffer", "Intl"];
+  const there = ["URL", "TextEncoder", "structuredClone", "crypto", "setTimeout", "Headers", "Request", "Response", "ReadableStream", "CompressionStream", "console", "self"];
+  const dev = await served(extension(`async () => JSON.stringify([${JSON.stringify([...names, ...there])}.filter((name) => name in globalThis)])`));
+
+  assert.deepEqual(JSON.parse(await dev.call()), [there]);
+
+  const buffers = await served(extension(reporting("typeof Buffer + Buffer.from(what)")));
+  assert.equal(await buffers.call({ what: "a" }), "ReferenceError: Buffer_does_not_exist_in_the_sandbox is not defined");
+});
+
+test("what there is of the web works without the rest of Node.js", async () => {
+  const attempts = {
+    text: 'new Response("é").text()',
+    json: "Response.json({ a: 1 }).json().then((it) => it.a)",
+    bytes: "new Response(new Uint8Array([1, 2])).arrayBuffer().then((it) => it.byteLength)",
+    blob: 'new Response(new Blob(["ab"])).blob().then((it) => it.size)',
+    urlencoded: 'new Response(new URLSearchParams({ a: "b" })).formData().then((it) => it.get("a"))',
+    multipart: '(async () => { const form = new FormData(); form.set("a", "b"); form.set("f", new File(["x"], "x.txt")); return (await new Response(form).text()).includes("x.txt"); })()',
+    request: 'new Request("https://a.example/", { method: "POST", body: "abc" }).clone().text()',
+    gzip: 'new Response(new Blob(["ab"]).stream().pipeThrough(new CompressionStream("gzip")).pipeThrough(new DecompressionStream("gzip"))).text()',
+    digest: 'crypto.subtle.digest("SHA-256", new TextEncoder().encode("a")).then((it) => it.byteLength)',
+    timer: "new Promise((resolve) => setTimeout(resolve, 1, 'later'))",
+    url: 'URL.canParse("https://a.example") && structuredClone({ a: [1] }).a[0] + atob(btoa("x")) + crypto.randomUUID().length',
+    timeout: "new Promise((resolve) => AbortSignal.timeout(5).addEventListener('abort', () => resolve('aborted')))",
+  };
+  const tries = Object.entries(attempts).map(([name, attempt]) => `${name}: await (async () => ${attempt})().catch((error) => error.stack)`);
+  const dev = await served(extension(`async () => JSON.stringify({ ${tries.join(", ")} })`));
+
+  assert.deepEqual(JSON.parse(await dev.call()), {
+    ...{ text: "é", json: 1, bytes: 2, blob: 2, urlencoded: "b", multipart: true, request: "abc", gzip: "ab", digest: 32 },
+    ...{ timer: "later", url: "1x36", timeout: "aborted" },
+  });
+});
+
+test("import() leads nowhere, however it is spelled", async () => {
+  const attempts = ["import(what)", 'new Function("n", "return import(n)")(what)', '(0, eval)(`import("${what}")`)', '(async () => {}).constructor("n", "return import(n)")(what)'];
+  for (const attempt of attempts) {
+    const dev = await served(extension(reporting(attempt)));
+    assert.match(await dev.call({ what: "node:fs" }), /^TypeError: a toolkit is one bundle/, attempt);
+  }
+});
+
+test("a Node-only import is refused as a build refuses it", async () => {
+  const dev = await served(extension("async () => os.EOL", "", 'import os from "node:os";'));
+
+  const { error } = await dev.rpc("tools/list");
+  assert.match(error.message, /cannot be served yet: .*extension\.ts imports "node:os", which exists in Node\.js only/);
+});
+
+test("only declared secrets are there, and no reply or line shows them", async () => {
+  const dev = await served(extension(`async ({ what }, ctx) => { ctx.log("have", await ctx.secret("API_KEY")); console.log(await ctx.secret("API_KEY")); try { return String(await ctx.secret(what)); } catch (error) { return error.message; } }`, 'secrets: ["API_KEY"],'), { env: "API_KEY=a-long-secret\nOTHER=another-secret\n" });
+
+  assert.equal(await dev.call({ what: "API_KEY" }), "[redacted]");
+  assert.match(await dev.call({ what: "OTHER" }), /the credential OTHER is not declared/);
+  assert.match(dev.said(), /go logged "have" "\[redacted\]"/);
+  assert.match(dev.said(), /warning: credential OTHER: the toolkit does not declare it/);
+  assert.doesNotMatch(dev.said(), /a-long-secret|another-secret/);
+});
+
+test("settings arrive in their types; one that does not fit is named", async () => {
+  const config = 'config: { limit: { type: "number", label: "L", default: 1 }, loud: { type: "boolean", label: "B", default: false } },';
+  const dev = await served(extension("async (_, ctx) => JSON.stringify(ctx.config)", config), { settings: { limit: "5", loud: "maybe", other: "x" } });
+
+  assert.deepEqual(JSON.parse(await dev.call()), { limit: 5, loud: false });
+  assert.match(dev.said(), /setting loud: must be true or false/);
+  assert.match(dev.said(), /setting other: the toolkit does not declare it/);
+});
+
+test("the knowledge base needs its scope, and keeps what was ingested for the next call", async () => {
+  const without = await served(extension("async (_, ctx) => String(ctx.svc)"));
+  assert.equal(await without.call(), "undefined");
+
+  const handler = `async ({ what }, ctx) => {
+    if (what) await ctx.svc.ingest([{ title: what, text: "text of " + what, url: "https://a.example/" + what }]);
+    return (await ctx.svc.search("text")).map((it) => it.document.title + "/" + it.document.source).join();
+  }`;
+  const dev = await served(extension(handler, 'scopes: ["svc:search", "svc:ingest"],'));
+  assert.equal(await dev.call({ what: "one" }), "one/small");
+  await dev.call({ what: "one" });
+  assert.equal(await dev.call(), "one/small");
+});
+
+test("each call finds the module as it was when it started", async () => {
+  const dev = await served(extension("async () => String((calls += 1))", "", "let calls = 0;"));
+
+  assert.deepEqual([await dev.call(), await dev.call()], ["1", "1"]);
+});
+
+test("a change is served soon, and a broken one leaves the version before it", async () => {
+  const dev = await served({ "extension.ts": extension("async () => word", "", 'import { word } from "./word.js";'), "word.ts": 'export const word = "one";' });
+  assert.equal(await dev.call(), "one");
+
+  await dev.write("word.ts", 'export const word = "two";');
+  await eventually(async () => (await dev.call()) === "two");
+
+  await dev.write("word.ts", "export const word = ;");
+  await eventually(() => /error: word\.ts:1:\d+: /.test(dev.said()));
+  assert.match(dev.said(), /small 1\.0\.0 is served on: the version before this change/);
+  assert.equal(await dev.call(), "two");
+
+  await dev.write("word.ts", 'export const word = "three";');
+  await eventually(async () => (await dev.call()) === "three");
+});
+
+test("a bad declaration is told with all its problems, and one that is corrected is served", async () => {
+  const dev = await served(extension("async () => 'ok'", 'secrets: ["key"], egress: ["https://a.example"],'));
+  assert.match(dev.said(), /secrets\[0\]: .*\n {2}egress\[0\]: /);
+  assert.match((await dev.rpc("tools/list")).error.message, /secrets\[0\]/);
+
+  await dev.write("extension.ts", extension("async () => 'ok'"));
+  await eventually(async () => (await dev.rpc("tools/list")).error === undefined);
+  assert.equal(await dev.call(), "ok");
+});
+
+test("a wrong type is said, and served", async () => {
+  const dev = await served(extension("async () => { const n: number = 'text' as never as string; return String(n); }"));
+
+  assert.equal(await dev.call(), "text");
+  await eventually(() => /warning: the types are wrong:\nextension\.ts\(\d+,\d+\)[^]*a build would refuse this/.test(dev.said()));
+});
+
+test("an endless handler is ended, what it logged is told, and others are served meanwhile", async () => {
+  const dev = await served(extension('async ({ what }, ctx) => { if (what !== "loop") return "ok"; ctx.log("before"); for (;;); }'), { callTime: 700 });
+
+  const endless = dev.call({ what: "loop" });
+  assert.equal(await dev.call(), "ok");
+  assert.deepEqual(JSON.parse(await endless), { ok: false, code: "TOOL_ERROR", error: "The tool failed.", retryable: false });
+  assert.match(dev.said(), /go logged "before"/);
+  assert.match(dev.said(), /✗ go did not end within 0\.7 s, and was ended/);
+  assert.equal(await dev.call(), "ok");
+});
+
+test("a module that never ends starting is given up, and a handler that takes all memory too", { timeout: 60_000 }, async () => {
+  const endless = await served(extension("async () => ''", "", "for (;;);"));
+  assert.match(endless.said(), /the module did not finish within 10 s/);
+
+  const greedy = await served(extension("async () => { const all = []; for (;;) all.push(new Array(100_000).fill(all.length)); }"));
+  assert.match(await greedy.call(), /The tool failed/);
+  assert.match(greedy.said(), /✗ go ended its thread: .*memory/);
+});
+
+test("a failure's story is told in the author's own lines", async () => {
+  const dev = await served(extension('async () => inner()', "", 'function inner(): never {\n  throw new Error("inner story", { cause: new TypeError("deeper") });\n}'));
+
+  assert.match(await dev.call(), /The tool failed/);
+  assert.match(dev.said(), /Error: inner story\n\s+at inner \(extension\.ts:4:\d+\)/);
+  assert.match(dev.said(), /Caused by: TypeError: deeper/);
+  assert.doesNotMatch(dev.said(), /toolkit\.js|node:internal/);
+});
+
+test("bodies stream, and a request can be given up", async () => {
+  let open;
+  const host = await api((incoming, response) => {
+    if (incoming.url === "/slow") return void incoming.on("close", () => (open = false), (open = true));
+    incoming.pipe(response);
+  });
+  const handler = `async (_, ctx) => {
+    const echoed = await (await ctx.fetch("http://${host}/", { method: "POST", body: new Blob(["a", "b"]).stream() })).text();
+    const reason = await ctx.fetch("http://${host}/slow", { signal: AbortSignal.timeout(200) }).catch((error) => error.name);
+    return echoed + " " + reason;
+  }`;
+  const dev = await served(extension(handler, `egress: ["${host}"],`), { allowedRanges: ["127.0.0.0/8"] });
+
+  assert.equal(await dev.call(), "ab TimeoutError");
+  await eventually(() => open === false);
+});
+
+test("pages, other names and other addresses are refused", async () => {
+  const dev = await served(extension("async () => 'ok'"));
+  const { port } = new URL(dev.url);
+  const status = (headers, { path = "/mcp", method = "POST", body = '{"jsonrpc":"2.0","id":1,"method":"ping"}' } = {}) =>
+    new Promise((resolve, reject) => {
+      const asking = request({ host: "127.0.0.1", port, path, method, headers: { "content-type": "application/json", ...headers } }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      });
+      asking.on("error", reject).end(body);
+    });
+
+  assert.equal(await status({}), 200);
+  assert.equal(await status({ host: `localhost:${port}` }), 200);
+  assert.equal(await status({ origin: `http://localhost:${port}` }), 200);
+  assert.equal(await status({ host: `rebound.example:${port}` }), 403);
+  assert.equal(await status({ host: "127.0.0.1" }), 403);
+  assert.equal(await status({ origin: "http://rebound.example" }), 403);
+  assert.equal(await status({ origin: "null" }), 403);
+  assert.equal(await status({ "content-type": "text/plain" }), 415);
+  assert.equal(await status({}, { path: "/" }), 404);
+  assert.equal(await status({}, { method: "GET", body: "" }), 405);
+  assert.equal(await status({}, { body: " ".repeat((4 << 20) + 1) }), 413);
+  for (const address of ["0.0.0.0:8788", "192.168.1.2:8788", "[::]:8788", "example.com:1", "127.0.0.1", "127.0.0.1:99999"]) {
+    assert.throws(() => listenAddress(address), { name: "BuildFailure" }, address);
+  }
+  assert.deepEqual(listenAddress("[::1]:0"), { host: "::1", port: 0 });
+});
+
+test("addresses are judged as the server judges them", () => {
+  const guard = new AddressGuard(["10.1.0.0/16"]);
+  for (const address of ["1.1.1.1", "100.63.255.255", "172.32.0.0", "198.20.0.0", "2606:4700::1111", "::ffff:1.1.1.1", "10.1.2.3"]) {
+    assert.ok(guard.permits(address), `${address} was refused`);
+  }
+  for (const address of ["0.0.0.0", "10.0.0.1", "100.64.0.1", "127.0.0.1", "168.63.129.16", "169.254.169.254", "172.16.0.1", "192.0.0.192", "192.168.1.1", "198.18.0.1", "224.0.0.1", "255.255.255.255", "::", "::1", "::ffff:127.0.0.1", "::ffff:7f00:1", "0:0:0:0:0:ffff:a00:1", "64:ff9b::7f00:1", "fd00:ec2::254", "fe80::1", "fe80::1%eth0", "2001:db8::1", "2002:7f00:1::", "3fff::1", "ff02::1"]) {
+    assert.ok(!guard.permits(address), `${address} was permitted`);
+  }
+});
