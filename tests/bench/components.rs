@@ -16,8 +16,8 @@ pub(crate) struct Components {
     pub(crate) probe: Vec<u8>,
     /// `tests/bench/count`: the tool of `text` that is called, in TypeScript.
     pub(crate) script: Vec<u8>,
-    /// `toolkits/currency`: another toolkit in TypeScript.
-    pub(crate) currency: Vec<u8>,
+    /// `toolkits/currency` and `toolkits/translate`: two toolkits in TypeScript that use the network.
+    pub(crate) scripts: [Vec<u8>; 2],
 }
 
 /// Builds them; quick where nothing has changed.
@@ -34,7 +34,10 @@ pub(crate) async fn build() -> Outcome<Components> {
         greeter: greeter.bytes,
         probe: probe.bytes,
         script: typescript(&root, "tests/bench/count").await?,
-        currency: typescript(&root, "toolkits/currency").await?,
+        scripts: [
+            typescript(&root, "toolkits/currency").await?,
+            typescript(&root, "toolkits/translate").await?,
+        ],
     })
 }
 

@@ -21,7 +21,7 @@ pub(crate) async fn measure(components: &Components) -> Outcome<Deploy> {
     let data = tempfile::tempdir()?;
     let server = kitbag_server::start(data.path(), &[])?;
     let mut seconds = Vec::new();
-    for component in [&components.script, &components.currency] {
+    for component in &components.scripts {
         let started = Instant::now();
         kitbag_server::deploy(&server, data.path(), component).await?;
         seconds.push(started.elapsed().as_secs_f64());

@@ -3,41 +3,65 @@
 
 const encoder = new TextEncoder();
 
+const [SPACE, WORD, APOSTROPHE, STOP] = [1, 2, 4, 8];
+/** A letter's kind, below 0x100. */
+const KINDS = Uint8Array.from({ length: 0x100 }, (_, code) => kindOf(String.fromCharCode(code)));
 const LINE_FEED = 10;
-const isSpace = (code) => code === 32 || (code >= 9 && code <= 13) || code === 0xa0;
-const isInWord = (code) =>
-  (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122) || code === 95 || code >= 0xc0;
-const isApostrophe = (code) => code === 39 || code === 0x2019;
-const endsSentence = (code) => code === 46 || code === 33 || code === 63;
-/** The second half of a letter beyond 16 bits, or an accent: part of the character before. */
-const continues = (code) => (code >= 0xdc00 && code <= 0xdfff) || (code >= 0x300 && code <= 0x36f);
+
+function kindOf(letter) {
+  if (letter.trim() === "") return SPACE;
+  if (/[\wÀ-ÿ]/.test(letter)) return WORD;
+  if (letter === "'") return APOSTROPHE;
+  return ".!?".includes(letter) ? STOP : 0;
+}
 
 /** Counts a text by every measure. */
 export function countsOf(text) {
-  let [words, characters, spaces, lines, sentences, paragraphs] = [0, 0, 0, 0, 0, 0];
-  let [inWord, inLine, inSentence, inParagraph, lineIsEmpty] = [false, false, false, false, true];
+  let words = 0;
+  let characters = 0;
+  let spaces = 0;
+  let lines = 0;
+  let sentences = 0;
+  let paragraphs = 0;
+  let inWord = false;
+  let inLine = false;
+  let inSentence = false;
+  let inParagraph = false;
+  let inText = false;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    if (continues(code)) continue;
+    // The second half of a letter beyond 16 bits, or an accent: part of the character before.
+    if (code >= 0x300 && (code <= 0x36f || (code >= 0xdc00 && code <= 0xdfff))) continue;
+    const kind = code < 0x100 ? KINDS[code] : code === 0x2019 ? APOSTROPHE : WORD;
     characters += 1;
-    if (!inLine) lines += 1;
-    inLine = code !== LINE_FEED;
-    if (isSpace(code)) {
+    if (!inLine) {
+      lines += 1;
+      inLine = true;
+    }
+    if (kind === SPACE) {
       spaces += 1;
-    } else {
-      if (!inParagraph) paragraphs += 1;
+      inWord = false;
+      if (code === LINE_FEED) {
+        inLine = false;
+        if (!inText) inParagraph = false;
+        inText = false;
+      }
+      continue;
+    }
+    inText = true;
+    if (!inParagraph) {
+      paragraphs += 1;
       inParagraph = true;
-      lineIsEmpty = false;
     }
-    if (code === LINE_FEED) {
-      if (lineIsEmpty) inParagraph = false;
-      lineIsEmpty = true;
+    if (kind === WORD) {
+      if (!inWord) words += 1;
+      inWord = true;
+    } else if (kind !== APOSTROPHE) {
+      inWord = false;
     }
-    const goesOn = inWord && isApostrophe(code) && isInWord(text.charCodeAt(at + 1));
-    if (isInWord(code) && !inWord) words += 1;
-    inWord = isInWord(code) || goesOn;
-    if (endsSentence(code)) inSentence = false;
-    else if (!isSpace(code) && !inSentence) {
+    if (kind === STOP) {
+      inSentence = false;
+    } else if (!inSentence) {
       sentences += 1;
       inSentence = true;
     }
