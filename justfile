@@ -53,6 +53,10 @@ build-guests: install
     cargo build --workspace --example build-components
     {{ output }}/examples/build-components . \
         $(grep -l cdylib toolkits/*/Cargo.toml tests/guests/*/Cargo.toml | xargs sed -n 's/^name = "\(.*\)"$/\1/p')
+    for toolkit in currency translate; do \
+        node guest-sdk/typescript/bin/kitbag.js build "toolkits/$toolkit/extension.ts" --out "target-guests/typescript/toolkits/$toolkit"; \
+        install -C -m 644 "target-guests/typescript/toolkits/$toolkit/$toolkit.wasm" "target-guests/components/toolkit-$toolkit.wasm"; \
+    done
 
 # Build what reads captured files in the sandbox, and put it where the server looks; the first time takes minutes.
 build-extractors: install

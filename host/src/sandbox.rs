@@ -29,7 +29,7 @@ use crate::capabilities::{Grants, Trail};
 use crate::egress::Egress;
 use crate::knowledge::Knowledge;
 use crate::outbound_auth::OutboundAuth;
-pub use call::{CallError, Ended, Fault, Invocation, Report, ToolError, ToolResult};
+pub use call::{CallError, Ended, Fault, Invocation, Report, Stages, ToolError, ToolResult};
 pub use content::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink};
 pub use describe::DescribeError;
 pub use extract::{Extracted, ExtractionError, ExtractionLimits, Extractor, ExtractorSandbox};

@@ -1,6 +1,7 @@
-//! The three servers that answer the same call, and how the call is written.
+//! The servers that answer the same call, and how the call is written.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::Command;
 
 use bytes::Bytes;
@@ -31,23 +32,46 @@ pub(crate) struct Candidate {
     _data: Option<TempDir>,
 }
 
-/// Starts all three, and makes sure that Kitbag and the native server count the same.
-pub(crate) async fn start(components: &Components) -> Outcome<[Candidate; 3]> {
-    let floor = own("floor", "serve-floor")?;
-    let native = own("native", "serve-native")?;
+/// How many there are.
+pub(crate) const CANDIDATES: usize = 5;
 
+/// Starts them all, in the order in which they are reported, and makes sure that all but the floor count
+/// the same.
+pub(crate) async fn start(components: &Components) -> Outcome<[Candidate; CANDIDATES]> {
+    let candidates = [
+        own("floor", "serve-floor")?,
+        own("native", "serve-native")?,
+        kitbag("kitbag", &components.text, "text__count").await?,
+        kitbag("kitbag-ts", &components.script, "script__count").await?,
+        node()?,
+    ];
+    let [_, native, others @ ..] = &candidates;
+    let expected = reply(native).await?;
+    for other in others {
+        let found = reply(other).await?;
+        if expected != found {
+            return Err(format!("the replies differ:\n  native: {expected}\n  {}: {found}", other.name).into());
+        }
+    }
+    Ok(candidates)
+}
+
+/// A Kitbag server with one toolkit.
+async fn kitbag(name: &'static str, component: &[u8], tool: &str) -> Outcome<Candidate> {
     let data = tempfile::tempdir()?;
     let server = kitbag_server::start(data.path(), &[])?;
-    kitbag_server::deploy(&server, data.path(), &components.text).await?;
+    kitbag_server::deploy(&server, data.path(), component).await?;
     let token = kitbag_server::token(data.path())?;
-    let call = count(server.address(), Some(&token))?;
-    let kitbag = Candidate { name: "kitbag", server, call, _data: Some(data) };
+    let call = tool_call(server.address(), Some(&token), tool, &json!({ "text": TEXT }))?;
+    Ok(Candidate { name, server, call, _data: Some(data) })
+}
 
-    let (expected, found) = (reply(&native).await?, reply(&kitbag).await?);
-    if expected != found {
-        return Err(format!("the replies differ:\n  native: {expected}\n  kitbag: {found}").into());
-    }
-    Ok([floor, native, kitbag])
+/// The same code as the toolkit in TypeScript, behind the official SDK: one process of Node.js.
+fn node() -> Outcome<Candidate> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/bench/node-server/server.mjs");
+    let server = Server::start(Command::new("node").arg(script).env("NODE_ENV", "production"))?;
+    let call = count(server.address(), None)?;
+    Ok(Candidate { name: "node", server, call, _data: None })
 }
 
 /// `tools/call` of `text__count`.

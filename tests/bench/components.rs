@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use kitbag::toolchain::{self, BuildOptions};
+use kitbag::toolchain::{self, BuildOptions, TARGET_DIRECTORY};
 
 use crate::Outcome;
 
@@ -14,6 +14,10 @@ pub(crate) struct Components {
     pub(crate) greeter: Vec<u8>,
     /// `tests/guests/probe`: uses each capability raw.
     pub(crate) probe: Vec<u8>,
+    /// `tests/bench/count`: the tool of `text` that is called, in TypeScript.
+    pub(crate) script: Vec<u8>,
+    /// `toolkits/currency` and `toolkits/translate`: two toolkits in TypeScript that use the network.
+    pub(crate) scripts: [Vec<u8>; 2],
 }
 
 /// Builds them; quick where nothing has changed.
@@ -25,5 +29,22 @@ pub(crate) async fn build() -> Outcome<Components> {
             .await?;
     let [text, greeter, probe] =
         <[_; 3]>::try_from(built).map_err(|_| "three packages give three components")?;
-    Ok(Components { text: text.bytes, greeter: greeter.bytes, probe: probe.bytes })
+    Ok(Components {
+        text: text.bytes,
+        greeter: greeter.bytes,
+        probe: probe.bytes,
+        script: typescript(&root, "tests/bench/count").await?,
+        scripts: [
+            typescript(&root, "toolkits/currency").await?,
+            typescript(&root, "toolkits/translate").await?,
+        ],
+    })
+}
+
+/// Builds a toolkit in TypeScript; one that has not changed is taken as it is.
+async fn typescript(root: &Path, folder: &str) -> Outcome<Vec<u8>> {
+    let out = root.join(TARGET_DIRECTORY).join("typescript").join(folder);
+    let report = |line: &str| eprintln!("{line}");
+    let built = toolchain::build_typescript(&root.join(folder), Some(&out), report).await?;
+    Ok(std::fs::read(built.component)?)
 }

@@ -20,26 +20,44 @@ use crate::report::Effort;
 pub(crate) struct InFlight {
     pub(crate) calls: u32,
     pub(crate) mib_per_call: f64,
+    /// Of a toolkit in TypeScript.
+    pub(crate) script_mib_per_call: f64,
 }
 
 /// Starts calls that wait, and looks at how much the server has grown.
 pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome<InFlight> {
     eprintln!("Measuring the memory of calls in flight");
+    let greet = ("greeter__greet", json!({ "name": "Ana" }));
+    let wait = ("script__wait", json!({}));
+    Ok(InFlight {
+        calls: effort.in_flight,
+        mib_per_call: growth(&components.greeter, greet, effort).await?,
+        script_mib_per_call: growth(&components.script, wait, effort).await?,
+    })
+}
+
+/// MiB that a server grows by with each call that waits.
+async fn growth(
+    component: &[u8],
+    (tool, arguments): (&str, serde_json::Value),
+    effort: &Effort,
+) -> Outcome<f64> {
     let data = tempfile::tempdir()?;
     let limits =
         ["--concurrent-calls=512", "--concurrent-calls-per-user=512", "--concurrent-calls-per-toolkit=512"];
     let server = kitbag_server::start(data.path(), &limits)?;
-    kitbag_server::deploy(&server, data.path(), &components.greeter).await?;
+    kitbag_server::deploy(&server, data.path(), component).await?;
     let token = kitbag_server::token(data.path())?;
-    let greet = |wait_ms: u32| {
-        let arguments = json!({ "name": "Ana", "wait_ms": wait_ms });
-        tool_call(server.address(), Some(&token), "greeter__greet", &arguments)
+    let call = |wait_ms: u32| {
+        let mut arguments = arguments.clone();
+        arguments["wait_ms"] = json!(wait_ms);
+        tool_call(server.address(), Some(&token), tool, &arguments)
     };
     // Loads the code, which all calls share.
-    Connection::open(server.address()).await?.exchange(&greet(0)?).await?;
+    Connection::open(server.address()).await?.exchange(&call(0)?).await?;
     let before = server.memory()?;
 
-    let waiting = greet(25_000)?;
+    let waiting = call(25_000)?;
     let mut calls = JoinSet::new();
     for _ in 0..effort.in_flight {
         let mut connection = Connection::open(server.address()).await?;
@@ -50,10 +68,7 @@ pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome
     if let Some(ended) = calls.try_join_next() {
         return Err(format!("a call that should wait has ended: {:?}", ended?).into());
     }
-    Ok(InFlight {
-        calls: effort.in_flight,
-        mib_per_call: f64::from(grown) / 1024.0 / f64::from(effort.in_flight),
-    })
+    Ok(f64::from(grown) / 1024.0 / f64::from(effort.in_flight))
 }
 
 /// The server's memory, in KiB, once it grows no further.

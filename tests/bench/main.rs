@@ -11,6 +11,7 @@ mod capabilities;
 mod child;
 mod client;
 mod components;
+mod deploy;
 mod first_call;
 mod floor;
 mod in_flight;
@@ -34,12 +35,12 @@ use report::{Effort, Report};
 /// Any failure ends the run; the text is for the person who started it.
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Measures a tool call through Kitbag, beside a bare HTTP server and a native MCP server.
+/// Measures a tool call through Kitbag, beside a bare HTTP server, a native MCP server and one in Node.js.
 #[derive(Debug, Parser)]
 #[command(
     name = "just bench",
     after_help = "Examples:\n  just bench\n  just bench --quick\n  just bench --json bench.json\n\n\
-                  The machine should have nothing else to do: about three minutes, one minute with --quick."
+                  The machine should have nothing else to do: about six minutes, one minute with --quick."
 )]
 struct Arguments {
     /// Only show that everything works: short points, whose numbers mean little.
@@ -96,6 +97,7 @@ async fn measure(arguments: &Arguments) -> Outcome<()> {
         capabilities: capabilities::measure(&components, &effort).await?,
         first_call: first_call::measure(&components, &effort).await?,
         in_flight: in_flight::measure(&components, &effort).await?,
+        deploy: deploy::measure(&components).await?,
         throughput: throughput::measure(&components, &effort).await?,
     };
     print!("{report}");

@@ -16,7 +16,7 @@ use crate::candidate;
 use crate::components::Components;
 use crate::load::micros;
 use crate::report::Effort;
-use crate::stats::percentile;
+use crate::stats::{median, percentile};
 
 /// A call's time in the sandbox.
 #[derive(Debug, Serialize)]
@@ -25,13 +25,23 @@ pub(crate) struct Share {
     pub(crate) trivial: Times,
     /// `text__count`, its handler's own work included.
     pub(crate) count: Times,
+    /// The same in TypeScript.
+    pub(crate) script: Times,
 }
 
-/// Percentiles over many calls.
+/// Over many calls: percentiles, and medians of the parts.
 #[derive(Debug, Serialize)]
 pub(crate) struct Times {
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
+    /// Making the instance.
+    pub(crate) instance_us: f64,
+    /// The guest's own work.
+    pub(crate) work_us: f64,
+    /// The beginning and the end: mostly giving the memory back.
+    pub(crate) end_us: f64,
+    /// Pages of memory that the kernel had to find, a call.
+    pub(crate) page_faults: f64,
 }
 
 /// Measures both guests.
@@ -42,10 +52,12 @@ pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome
 
     let greeter = load(&sandbox, &components.greeter, |declared| declared).await?;
     let text = load(&sandbox, &components.text, |declared| declared).await?;
+    let script = load(&sandbox, &components.script, |declared| declared).await?;
+    let count = invocation("count", &json!({ "text": candidate::text() }));
     Ok(Share {
         trivial: times(&greeter, &invocation("greet", &json!({ "name": "Ana" })), effort.calls).await?,
-        count: times(&text, &invocation("count", &json!({ "text": candidate::text() })), effort.calls)
-            .await?,
+        count: times(&text, &count, effort.calls).await?,
+        script: times(&script, &count, effort.calls / 4).await?,
     })
 }
 
@@ -74,20 +86,43 @@ pub(crate) fn invocation(tool: &str, arguments: &serde_json::Value) -> Invocatio
 
 /// Calls `count` times, one after the other.
 pub(crate) async fn times(toolkit: &Loaded, invocation: &Invocation, count: usize) -> Outcome<Times> {
+    // The first tenth warms the pool, the caches and the branch predictor.
+    for _ in 0..count / 10 {
+        call(toolkit, invocation).await?;
+    }
+    let faults_before = page_faults()?;
     let mut calls = Vec::with_capacity(count);
     for _ in 0..count {
-        let invocation = invocation.clone();
-        let started = Instant::now();
-        let report = toolkit.call(invocation, &toolkit.new_trail()).await;
-        calls.push(micros(started.elapsed()));
-        if !matches!(report.ended, Ended::Returned(_)) {
-            return Err(format!("the guest failed: {:?}", report.ended).into());
-        }
+        calls.push(call(toolkit, invocation).await?);
     }
-    // The first tenth warms the pool, the caches and the branch predictor.
-    let measured = &mut calls[count / 10..];
+    let faults = page_faults()?.saturating_sub(faults_before);
+    let mut whole: Vec<_> = calls.iter().map(|[whole, ..]| *whole).collect();
     Ok(Times {
-        p50_us: percentile(measured, 0.5).unwrap_or_default(),
-        p99_us: percentile(measured, 0.99).unwrap_or_default(),
+        p50_us: percentile(&mut whole, 0.5).unwrap_or_default(),
+        p99_us: percentile(&mut whole, 0.99).unwrap_or_default(),
+        instance_us: median(calls.iter().map(|[_, instance, _]| *instance)),
+        work_us: median(calls.iter().map(|[.., work]| *work)),
+        end_us: median(calls.iter().map(|[whole, instance, work]| whole - instance - work)),
+        page_faults: f64::from(faults) / count as f64,
     })
+}
+
+/// One call in microseconds: all of it, the instance, the guest's work.
+async fn call(toolkit: &Loaded, invocation: &Invocation) -> Outcome<[f64; 3]> {
+    let invocation = invocation.clone();
+    let started = Instant::now();
+    let report = toolkit.call(invocation, &toolkit.new_trail()).await;
+    let whole = micros(started.elapsed());
+    match (report.ended, report.stages) {
+        (Ended::Returned(_), Some(stages)) => Ok([whole, micros(stages.instantiation), micros(stages.work)]),
+        (ended, _) => Err(format!("the guest failed: {ended:?}").into()),
+    }
+}
+
+/// How often this process has touched a page that was not there, and that no disk was needed for.
+fn page_faults() -> Outcome<u32> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    let (_, after_name) = stat.rsplit_once(')').ok_or("/proc/self/stat has a name in parentheses")?;
+    // Field 10.
+    Ok(after_name.split_whitespace().nth(7).ok_or("/proc/self/stat has 52 fields")?.parse()?)
 }

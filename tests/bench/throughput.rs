@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::Outcome;
-use crate::candidate::{self, Candidate};
+use crate::candidate::{self, CANDIDATES, Candidate};
 use crate::components::Components;
 use crate::load::{Sample, sample};
 use crate::report::Effort;
@@ -29,6 +29,8 @@ pub(crate) struct Figures {
     pub(crate) against_native: f64,
     /// Requests per second against the floor's of the same round.
     pub(crate) against_floor: f64,
+    /// Requests per second against the Node server's of the same round.
+    pub(crate) against_node: f64,
 }
 
 /// Measures every point.
@@ -45,23 +47,22 @@ pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome
     Ok(points)
 }
 
-async fn point(candidates: &[Candidate; 3], connections: usize, effort: &Effort) -> Outcome<Point> {
+async fn point(candidates: &[Candidate; CANDIDATES], connections: usize, effort: &Effort) -> Outcome<Point> {
     // In turns: a minute in which the machine is slow then is slow for all of them.
     let mut rounds = Vec::new();
     for _ in 0..effort.rounds {
-        let [floor, native, kitbag] = candidates;
-        rounds.push([
-            sample(floor, connections, effort.point).await?,
-            sample(native, connections, effort.point).await?,
-            sample(kitbag, connections, effort.point).await?,
-        ]);
+        let mut round = Vec::with_capacity(CANDIDATES);
+        for candidate in candidates {
+            round.push(sample(candidate, connections, effort.point).await?);
+        }
+        rounds.push(round);
     }
     let candidates = candidates.iter().enumerate();
     let candidates = candidates.map(|(index, candidate)| figures(candidate.name, index, &rounds)).collect();
     Ok(Point { connections, candidates })
 }
 
-fn figures(name: &'static str, index: usize, rounds: &[[Sample; 3]]) -> Figures {
+fn figures(name: &'static str, index: usize, rounds: &[Vec<Sample>]) -> Figures {
     let of = |field: fn(&Sample) -> f64| median(rounds.iter().map(|round| field(&round[index])));
     let against = |other: usize| {
         median(rounds.iter().map(|round| round[index].requests_per_second / round[other].requests_per_second))
@@ -76,5 +77,6 @@ fn figures(name: &'static str, index: usize, rounds: &[[Sample; 3]]) -> Figures 
         },
         against_floor: against(0),
         against_native: against(1),
+        against_node: against(4),
     }
 }

@@ -48,6 +48,7 @@ mod redirects;
 mod restart;
 mod scaffold;
 mod secrets;
+mod shared_functions;
 mod sign_in;
 mod toolkit_dev;
 mod uploads;

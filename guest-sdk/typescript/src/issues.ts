@@ -1,11 +1,15 @@
 import type { z } from "zod";
 
+import { ASK, plain } from "./plain.js";
+
 /** How many problems of one value are reported; the rest would only repeat them. */
 const MAX_REPORTED = 10;
 
 /** Checks a value; most schemas answer at once, those that wait for something are waited for. */
 export async function check<S extends z.ZodType>(schema: S, value: unknown): Promise<z.ZodSafeParseResult<z.output<S>>> {
   try {
+    const passed = plain(schema, value);
+    if (passed !== ASK) return { success: true, data: passed as z.output<S> };
     return schema.safeParse(value);
   } catch (error) {
     if ((error as { constructor?: { name?: string } } | null)?.constructor?.name !== "$ZodAsyncError") throw error;

@@ -62,6 +62,17 @@ pub struct Report {
     pub usage: UsageSnapshot,
     /// From the first instruction of instantiation to the end.
     pub duration: Duration,
+    /// How much of it each part took, where the guest came to an end by itself.
+    pub stages: Option<Stages>,
+}
+
+/// The parts of a call that ended; the rest of its duration went into its beginning and its end.
+#[derive(Clone, Copy, Debug)]
+pub struct Stages {
+    /// Making the instance.
+    pub instantiation: Duration,
+    /// The guest's own work, and what it asked the host for.
+    pub work: Duration,
 }
 
 /// What a call came to.
@@ -160,26 +171,34 @@ impl Runner {
             // share, and is not left to a thread that may have to wait for the processor.
             (outcome, store)
         };
-        let ended = match self.background.run(deadline, guest).await {
-            Ok((Ok(ended), _store)) => ended,
-            Ok((Err(error), store)) => Ended::Faulted(fault(&error, store.data())),
-            Err(_elapsed) => Ended::Faulted(Fault::Deadline(deadline)),
+        let (ended, stages) = match self.background.run(deadline, guest).await {
+            Ok((Ok((ended, stages)), _store)) => (ended, Some(stages)),
+            Ok((Err(error), store)) => (Ended::Faulted(fault(&error, store.data())), None),
+            Err(_elapsed) => (Ended::Faulted(Fault::Deadline(deadline)), None),
         };
 
         // The instance is gone by now: what it wrote without a line end reaches the log only then.
         let Trail { log, usage, .. } = trail;
-        Report { ended, log: log.take(), usage: usage.snapshot(), duration: started.elapsed() }
+        Report { ended, log: log.take(), usage: usage.snapshot(), duration: started.elapsed(), stages }
     }
 
-    async fn drive(&self, store: &mut Store<State>, invocation: Invocation) -> wasmtime::Result<Ended> {
+    async fn drive(
+        &self,
+        store: &mut Store<State>,
+        invocation: Invocation,
+    ) -> wasmtime::Result<(Ended, Stages)> {
+        let started = Instant::now();
         let toolkit = self.pre.instantiate_async(&mut *store).await?;
+        let instantiation = started.elapsed();
         let Invocation { tool, arguments, user_id, config, .. } = invocation;
         let wanted = tools::Invocation { tool, arguments, user_id, config };
         let returned = toolkit.kitbag_toolkit_tools().call_call(store, &wanted).await?;
-        Ok(match returned {
+        let stages = Stages { instantiation, work: started.elapsed().saturating_sub(instantiation) };
+        let ended = match returned {
             Ok(result) => self.returned(result),
             Err(error) => Ended::Refused(error.into()),
-        })
+        };
+        Ok((ended, stages))
     }
 
     fn returned(&self, result: tools::ToolResult) -> Ended {

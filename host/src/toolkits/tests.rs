@@ -53,7 +53,7 @@ async fn insert_books(database: &Database) {
     transaction.commit().await.expect("they refer to each other");
 }
 
-fn sandbox() -> Sandbox {
+pub(super) fn sandbox() -> Sandbox {
     let fetch = FetchLimits { in_flight: 1, requests: 1, request_body: 1 << 10, response_body: 1 << 10 };
     let limits = Limits {
         call_time: Duration::from_secs(1),

@@ -12,6 +12,10 @@ pub(crate) const TEXT: Guest = Guest("toolkit-text");
 pub(crate) const CLIPPER: Guest = Guest("toolkit-clipper");
 /// A real toolkit: notes in the knowledge base.
 pub(crate) const NOTES: Guest = Guest("toolkit-notes");
+/// A real toolkit in TypeScript: exchange rates.
+pub(crate) const CURRENCY: Guest = Guest("toolkit-currency");
+/// A real toolkit in TypeScript: translates, with a key of the user's.
+pub(crate) const TRANSLATE: Guest = Guest("toolkit-translate");
 /// Behavioural hints in every way there is.
 pub(crate) const HINTS: Guest = Guest("guest-hints");
 /// Misbehaves in every way a call can, one tool for each.

@@ -1,9 +1,18 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import files from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
+import { basename, join } from "node:path";
 
-import { componentize } from "@bytecodealliance/componentize-js";
-
+import { quickGlue } from "./glue.js";
 import { WORLD } from "./world.js";
+
+// The maker has no way to change the script that it writes for itself, except where it writes it.
+const { writeFile } = files;
+files.writeFile = async (path, content, ...options) => {
+  const isGlue = typeof path === "string" && basename(path) === "initializer.js" && typeof content === "string";
+  return writeFile(path, isGlue ? quickGlue(content) : content, ...options);
+};
+syncBuiltinESMExports();
+const { componentize } = await import("@bytecodealliance/componentize-js");
 
 // Nobody waits for the component of a build that was ended.
 const abandoned = () => process.exit(1);

@@ -24,12 +24,48 @@ export function granted({ secrets, egress, scopes }: Manifest): Granted {
   return { interfaces, http: egress.length > 0 };
 }
 
+/** How many functions those interfaces of the contract have that not every toolkit imports. */
+const FUNCTIONS: { [name: string]: number } = { secrets: 1, search: 2, ingest: 1 };
+
+/** Functions that reach nothing and that every sandbox has, one an interface. */
+const HARMLESS = [
+  harmless("random", "insecure", "get-insecure-random-u64: func() -> u64;"),
+  harmless("random", "insecure-seed", "insecure-seed: func() -> tuple<u64, u64>;"),
+  harmless("clocks", "wall-clock", "record datetime { seconds: u64, nanoseconds: u32 } now: func() -> datetime;"),
+  harmless("clocks", "monotonic-clock", "type duration = u64; resolution: func() -> duration;"),
+];
+
+function harmless(package_: string, interface_: string, functions: string) {
+  const version = "0.2.0";
+  return {
+    path: `wasi:${package_}/${interface_}@${version}`,
+    package: `wasi:${package_}@${version}`,
+    declaration: `interface ${interface_} { ${functions} }`,
+  };
+}
+
+/**
+ * Returns what nobody calls, so that all components import equally many functions: from that number
+ * follows where a component's globals are, and a server that compiled the JavaScript engine for one
+ * toolkit has it for all that have theirs in the same places.
+ */
+function paddingFor(interfaces: string[]): typeof HARMLESS {
+  const absent = Object.entries(FUNCTIONS).filter(([name]) => !interfaces.includes(name));
+  return HARMLESS.slice(0, absent.reduce((sum, [, functions]) => sum + functions, 0));
+}
+
 /** Writes the contract with a world of these imports in the place of the one that has them all. */
 export async function contract({ interfaces }: Granted): Promise<string> {
   const whole = await readFile(new URL("../../wit/toolkit.wit", import.meta.url), "utf8");
   const start = whole.search(/^world toolkit \{/m);
-  const imports = interfaces.map((name) => `    import ${name};\n`);
-  return `${whole.slice(0, start)}world ${WORLD} {\n${imports.join("")}    export tools;\n}\n`;
+  const padding = paddingFor(interfaces);
+  const imports = [...interfaces, ...padding.map(({ path }) => path)].map((name) => `    import ${name};\n`);
+  const names = new Set(padding.map((it) => it.package));
+  const packages = [...names].map((name) => {
+    const declarations = padding.filter((it) => it.package === name).map((it) => it.declaration);
+    return `package ${name} {\n    ${declarations.join("\n    ")}\n}\n`;
+  });
+  return `${whole.slice(0, start)}world ${WORLD} {\n${imports.join("")}    export tools;\n}\n${packages.join("")}`;
 }
 
 /** Writes the module that connects the author's toolkit with the imports of its component. */

@@ -1,15 +1,24 @@
 //! `kitbag toolkit deploy`
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use http::Method;
+use indicatif::{ProgressBar, ProgressStyle};
+use tokio::time::{Instant, interval_at};
 
 use super::{build, read};
 use crate::cli::client::{Client, Connection};
 use crate::cli::{CliError, print_json};
 use crate::toolchain;
 use crate::toolkits::Deployed;
+
+/// How often a line says that the server is at work, where no terminal shows the seconds.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+/// From this size on a component brings a language's engine along, and takes the server seconds.
+const LARGE: usize = 4 << 20;
 
 /// Upload a component (or build it first) and make it live.
 #[derive(Args, Debug)]
@@ -30,12 +39,59 @@ impl Deploy {
         let component = if is_source { build::build(&self.path, None).await?.component } else { self.path };
         let bytes = read(&component)?;
         eprintln!("Uploading {} ({}) to {}", component.display(), size(&bytes), client.server());
-        let deployed = upload(&client, bytes).await?;
+        let waiting = Waiting::begin(bytes.len());
+        let deployed = waiting.beside(upload(&client, bytes)).await?;
         if self.json {
             return print_json(&deployed);
         }
         print(&deployed);
         Ok(())
+    }
+}
+
+/// Says that the server is at work, and for how long already.
+struct Waiting {
+    /// At a terminal.
+    bar: Option<ProgressBar>,
+    began: Instant,
+}
+
+impl Waiting {
+    fn begin(size: usize) -> Self {
+        let message = if size < LARGE {
+            "The server checks and compiles it"
+        } else {
+            "The server compiles it (the first toolkit in TypeScript takes up to 15 s, others a third)"
+        };
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{spinner} {msg}: {elapsed}");
+            let bar = ProgressBar::new_spinner().with_style(style.expect("the template is valid"));
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar.with_message(message)
+        });
+        if bar.is_none() && size >= LARGE {
+            eprintln!("{message}");
+        }
+        Self { bar, began: Instant::now() }
+    }
+
+    /// Waits for the answer.
+    async fn beside<T>(self, answer: impl Future<Output = T>) -> T {
+        let mut signs = interval_at(self.began + SIGN_OF_LIFE, SIGN_OF_LIFE);
+        let mut answer = std::pin::pin!(answer);
+        loop {
+            tokio::select! {
+                answer = &mut answer => {
+                    if let Some(bar) = &self.bar {
+                        bar.finish_and_clear();
+                    }
+                    return answer;
+                }
+                _ = signs.tick(), if self.bar.is_none() => {
+                    eprintln!("The server is at work ({} s)", self.began.elapsed().as_secs());
+                }
+            }
+        }
     }
 }
 

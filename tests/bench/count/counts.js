@@ -1,0 +1,86 @@
+// What `text__count` does, in JavaScript: the same code for the toolkit and for the Node server that it is
+// measured against. It knows the letters of European languages.
+
+const encoder = new TextEncoder();
+
+const [SPACE, WORD, APOSTROPHE, STOP] = [1, 2, 4, 8];
+/** A letter's kind, below 0x100. */
+const KINDS = Uint8Array.from({ length: 0x100 }, (_, code) => kindOf(String.fromCharCode(code)));
+const LINE_FEED = 10;
+
+function kindOf(letter) {
+  if (letter.trim() === "") return SPACE;
+  if (/[\wÀ-ÿ]/.test(letter)) return WORD;
+  if (letter === "'") return APOSTROPHE;
+  return ".!?".includes(letter) ? STOP : 0;
+}
+
+/** Counts a text by every measure. */
+export function countsOf(text) {
+  let words = 0;
+  let characters = 0;
+  let spaces = 0;
+  let lines = 0;
+  let sentences = 0;
+  let paragraphs = 0;
+  let inWord = false;
+  let inLine = false;
+  let inSentence = false;
+  let inParagraph = false;
+  let inText = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    // The second half of a letter beyond 16 bits, or an accent: part of the character before.
+    if (code >= 0x300 && (code <= 0x36f || (code >= 0xdc00 && code <= 0xdfff))) continue;
+    const kind = code < 0x100 ? KINDS[code] : code === 0x2019 ? APOSTROPHE : WORD;
+    characters += 1;
+    if (!inLine) {
+      lines += 1;
+      inLine = true;
+    }
+    if (kind === SPACE) {
+      spaces += 1;
+      inWord = false;
+      if (code === LINE_FEED) {
+        inLine = false;
+        if (!inText) inParagraph = false;
+        inText = false;
+      }
+      continue;
+    }
+    inText = true;
+    if (!inParagraph) {
+      paragraphs += 1;
+      inParagraph = true;
+    }
+    if (kind === WORD) {
+      if (!inWord) words += 1;
+      inWord = true;
+    } else if (kind !== APOSTROPHE) {
+      inWord = false;
+    }
+    if (kind === STOP) {
+      inSentence = false;
+    } else if (!inSentence) {
+      sentences += 1;
+      inSentence = true;
+    }
+  }
+  return {
+    words,
+    characters,
+    characters_without_spaces: characters - spaces,
+    bytes: encoder.encode(text).length,
+    lines,
+    sentences,
+    paragraphs,
+  };
+}
+
+/** Says the same in words. */
+export function summaryOf(counts) {
+  return (
+    `words: ${counts.words}, characters: ${counts.characters} (${counts.characters_without_spaces} without spaces), ` +
+    `lines: ${counts.lines}, sentences: ${counts.sentences}, paragraphs: ${counts.paragraphs}`
+  );
+}
