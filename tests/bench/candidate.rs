@@ -50,7 +50,9 @@ pub(crate) async fn start(components: &Components) -> Outcome<[Candidate; CANDID
     for other in others {
         let found = reply(other).await?;
         if expected != found {
-            return Err(format!("the replies differ:\n  native: {expected}\n  {}: {found}", other.name).into());
+            return Err(
+                format!("the replies differ:\n  native: {expected}\n  {}: {found}", other.name).into()
+            );
         }
     }
     Ok(candidates)

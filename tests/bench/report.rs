@@ -175,7 +175,10 @@ impl fmt::Display for Report {
             "In flight: {mib_per_call:.2} MiB a call, {script_mib_per_call:.2} MiB in TypeScript, with {calls} calls"
         )?;
         let Deploy { first_s, second_s } = &self.deploy;
-        writeln!(f, "Deployed: {first_s:.1} s the first toolkit in TypeScript, {second_s:.1} s the second\n")?;
+        writeln!(
+            f,
+            "Deployed: {first_s:.1} s the first toolkit in TypeScript, {second_s:.1} s the second\n"
+        )?;
 
         for Goal { what, target, found, unit, met } in self.goals() {
             let verdict = if met { "met" } else { "missed" };

@@ -24,6 +24,9 @@ async fn a_second_toolkit_in_typescript_has_its_engine_compiled_already() {
 
     let grown = kept(&kitbag) - first;
     assert!(grown < first / 4, "{grown} bytes beside {first}");
-    let refused = kitbag.as_operator().call("currency__convert", json!({ "amount": 1, "from": "EUR", "to": ["EUR"] })).await;
+    let refused = kitbag
+        .as_operator()
+        .call("currency__convert", json!({ "amount": 1, "from": "EUR", "to": ["EUR"] }))
+        .await;
     assert_eq!(refused.text(), "The amount is in EUR already.");
 }

@@ -106,17 +106,17 @@ mod tests {
     /// A large component of functions of which the first are the same in all.
     fn component(own: usize) -> Vec<u8> {
         let function = |number: usize| {
-            format!("(func (param i32) (result i32) (i32.mul (i32.const {number}) (i32.xor (local.get 0) (i32.const {own}))))")
+            format!(
+                "(func (param i32) (result i32) (i32.mul (i32.const {number}) (i32.xor (local.get 0) (i32.const {own}))))"
+            )
         };
         let functions: String = (0..COMMON)
             .map(|number| function(number).replace(&format!("i32.const {own}"), "i32.const 7"))
             .chain((0..own).map(|number| function(number + 1000)))
             .collect();
         let padding = "0".repeat(LARGE);
-        wat::parse_str(format!(
-            "(component (core module {functions} (@custom \"padding\" \"{padding}\")))"
-        ))
-        .expect("it is a component")
+        wat::parse_str(format!("(component (core module {functions} (@custom \"padding\" \"{padding}\")))"))
+            .expect("it is a component")
     }
 
     fn compiler(data: &Path, limit: usize) -> Compiler {

@@ -34,7 +34,7 @@ const RESULT = 64;
 
 /** Returns the script with both changes. */
 export function quickGlue(script: string): string {
-  const usesLetters = /\\.codepoints\\b/.test(script);
+  const usesLetters = /\.codepoints\b/.test(script);
   const quick = usesLetters ? script : script.replace(ENCODER, () => QUICK_ENCODER);
   const call = CALL.exec(quick);
   if (call?.[2]?.split(",").length !== PARAMETERS || !quick.includes(`let ${CALLEE}`)) return quick;
