@@ -16,7 +16,8 @@ use super::error::{bad_query, limit};
 const DEEPEST_BRACKETS: usize = 48;
 /// Selections inside each other, those of fragments included.
 const DEEPEST: usize = 20;
-/// Fields, with those of fragments wherever they are used.
+/// Selections: fields, and fragments wherever they are used, with what is in them. A fragment counts by
+/// itself as well: the library goes through it even where there is no field in it.
 const MOST_FIELDS: usize = 1000;
 /// Operations in one document, of which one runs.
 const MOST_OPERATIONS: usize = 10;
@@ -48,12 +49,11 @@ fn check(document: &ExecutableDocument) -> Result<(), ServerError> {
     // Fragments that no operation uses are looked at as well: the library validates them.
     for (name, fragment) in &document.fragments {
         check_directives(fragment.node.directives.len())?;
-        check_depth(measured.fragment(name)?.depth)?;
+        let size = measured.fragment(name)?;
+        check_depth(size.depth)?;
+        check_fields(size.fields)?;
     }
-    if fields > MOST_FIELDS {
-        return Err(limit(format!("A query may select at most {MOST_FIELDS} fields.")));
-    }
-    Ok(())
+    check_fields(fields)
 }
 
 #[derive(Clone, Copy, Default)]
@@ -82,14 +82,11 @@ impl<'a> Measured<'a> {
         for selection in &set.items {
             check_directives(selection.node.directives().len())?;
             let inner = match &selection.node {
-                Selection::Field(field) => {
-                    let below = self.size(&field.node.selection_set.node)?;
-                    Size { fields: below.fields.saturating_add(1), ..below }
-                }
+                Selection::Field(field) => self.size(&field.node.selection_set.node)?,
                 Selection::InlineFragment(fragment) => self.size(&fragment.node.selection_set.node)?,
                 Selection::FragmentSpread(spread) => self.fragment(&spread.node.fragment_name.node)?,
             };
-            size = size.and(Size { depth: inner.depth + 1, ..inner });
+            size = size.and(Size { fields: inner.fields.saturating_add(1), depth: inner.depth + 1 });
         }
         Ok(size)
     }
@@ -105,8 +102,10 @@ impl<'a> Measured<'a> {
         }
         let under_way = self.fragments.values().filter(|size| size.is_none()).count();
         check_depth(under_way)?;
-        // The library says which fragment is missing, and where.
-        let Some(fragment) = self.document.fragments.get(name) else { return Ok(Size::default()) };
+        let Some(fragment) = self.document.fragments.get(name) else {
+            let message = format!("There is no fragment {:?} in the document.", name.as_str());
+            return Err(bad_query(ServerError::new(message, None)));
+        };
         self.fragments.insert(name, None);
         let size = self.size(&fragment.node.selection_set.node)?;
         self.fragments.insert(name, Some(size));
@@ -117,6 +116,14 @@ impl<'a> Measured<'a> {
 fn check_depth(depth: usize) -> Result<(), ServerError> {
     if depth > DEEPEST {
         Err(limit(format!("A query may be at most {DEEPEST} levels deep.")))
+    } else {
+        Ok(())
+    }
+}
+
+fn check_fields(fields: usize) -> Result<(), ServerError> {
+    if fields > MOST_FIELDS {
+        Err(limit(format!("A query may select at most {MOST_FIELDS} fields and fragments.")))
     } else {
         Ok(())
     }
@@ -185,6 +192,7 @@ fn after_block(mut text: &[u8]) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use std::fmt::Write as _;
+    use std::time::{Duration, Instant};
 
     use super::*;
 
@@ -228,7 +236,36 @@ mod tests {
         }
         query.push_str(" fragment f15 on Query { me { userId } }");
 
-        assert_eq!(refusal(&query), "\"LIMIT\": A query may select at most 1000 fields.");
+        assert_eq!(refusal(&query), "\"LIMIT\": A query may select at most 1000 fields and fragments.");
+    }
+
+    /// The library would go through these for ages before it looks for a field in them.
+    #[test]
+    fn fragments_with_no_field_in_them_are_counted_as_well() {
+        let chain = |leaf: &str| {
+            let mut query = format!("{{ {} }}", "...f0 ".repeat(100));
+            for level in 0..17 {
+                let spreads = format!("...f{} ", level + 1).repeat(100);
+                write!(query, " fragment f{level} on Query {{ {spreads} }}").expect("a string");
+            }
+            write!(query, " fragment f17 on Query {{ {leaf} }}").expect("a string");
+            query
+        };
+        let begun = Instant::now();
+
+        let missing = refusal(&chain("...missing ...missing"));
+        assert_eq!(missing, "\"BAD_QUERY\": There is no fragment \"missing\" in the document.");
+        let inline = "... { a ".repeat(100) + &"}".repeat(100);
+        assert!(refusal(&format!("{{ {inline} }}")).starts_with("\"LIMIT\""));
+        let too_many = "\"LIMIT\": A query may select at most 1000 fields and fragments.";
+        assert_eq!(refusal(&chain("... @skip(if: true) { a }")), too_many);
+        let unused = chain("a").replacen(&"...f0 ".repeat(100), "a", 1);
+        assert_eq!(refusal(&unused), too_many);
+        let spreads = format!("{{ {} }} fragment f on Query {{ a }}", "...f ".repeat(501));
+        assert_eq!(refusal(&spreads), too_many);
+        assert!(parse(&spreads.replacen("...f ", "", 1)).is_ok());
+
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     }
 
     #[test]
