@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::knowledge::document::{
-    Artifact, Change, Ingested, Listing, NewDocument, NewFeed, Origin, Page, State,
+    Artifact, Change, Counts, Ingested, Listing, NewDocument, NewFeed, Origin, Page, State,
 };
 use crate::knowledge::ingest::{Batch, validate, validate_upload};
 

@@ -15,7 +15,7 @@ const USUAL_PAGE: i32 = 20;
 /// Documents of a page at most.
 const LARGEST_PAGE: i32 = 100;
 /// Feeds of a page, unless the query says.
-const USUAL_FEEDS: i32 = 100;
+const USUAL_FEEDS: i32 = 50;
 /// Feeds of a page at most.
 const MOST_FEEDS: i32 = 1000;
 
@@ -92,11 +92,11 @@ impl Query {
     }
 
     /// Your feeds, by source and name.
-    #[graphql(complexity = "LIST + within(first, 100, 1000) * child_complexity")]
+    #[graphql(complexity = "LIST + within(first, 50, 1000) * child_complexity")]
     async fn feeds(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "Feeds at most, 1 to 1000.", default_with = "Some(100)")] first: Option<i32>,
+        #[graphql(desc = "Feeds at most, 1 to 1000.", default_with = "Some(50)")] first: Option<i32>,
         #[graphql(desc = "How many to leave out: those of the pages before.", default_with = "Some(0)")]
         offset: Option<i32>,
     ) -> Result<Vec<Feed>, WebError> {
@@ -164,6 +164,6 @@ fn within(asked: Option<i32>, usual: i32, most: i32) -> usize {
 }
 
 const _: () = assert!(
-    DEFAULT_RESULTS == 10 && MAX_RESULTS == 50 && USUAL_PAGE == 20 && USUAL_FEEDS == 100,
+    DEFAULT_RESULTS == 10 && MAX_RESULTS == 50 && USUAL_PAGE == 20 && USUAL_FEEDS == 50,
     "as the schema says"
 );
