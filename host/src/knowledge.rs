@@ -40,8 +40,8 @@ pub use capture::{
     LONGEST_TEXT, TranscriptionSettings,
 };
 pub use document::{
-    Artifact, Change, DEFAULT_RESULTS, Document, Feed, Found, Hit, Ingested, Listing, MAX_RESULTS, Mode,
-    NewDocument, NewFeed, Origin, Page, Query, State, StateName, Summary, USER_SOURCE,
+    Artifact, Change, Counts, DEFAULT_RESULTS, Document, Feed, Found, Hit, Ingested, Listing, MAX_RESULTS,
+    Mode, NewDocument, NewFeed, Origin, Page, Query, State, StateName, Summary, USER_SOURCE,
 };
 pub use embedding::{EmbedError, Embedder, Endpoint, ModelError};
 pub use error::KnowledgeError;
@@ -165,14 +165,29 @@ impl Knowledge {
         self.0.store.document(user_id, id).await?.ok_or(KnowledgeError::NotFound)
     }
 
+    /// One document of the user without its text, which is not even read.
+    pub async fn summary(&self, user_id: &str, id: &str) -> Result<Summary, KnowledgeError> {
+        self.0.store.summary(user_id, id).await?.ok_or(KnowledgeError::NotFound)
+    }
+
+    /// How many documents the user has in each state.
+    pub async fn counts(&self, user_id: &str) -> Result<Counts, KnowledgeError> {
+        Ok(self.0.store.counts(user_id).await?)
+    }
+
     /// Some of the user's documents, newest first.
     pub async fn documents(&self, user_id: &str, listing: &Listing) -> Result<Page, KnowledgeError> {
         Ok(self.0.store.documents(user_id, listing).await?)
     }
 
-    /// The user's feeds, by source and name, each with the number of its documents.
-    pub async fn feeds(&self, user_id: &str) -> Result<Vec<(Feed, u64)>, KnowledgeError> {
-        Ok(self.0.store.feeds(user_id).await?)
+    /// Some of the user's feeds, by source and name: `limit` of them after the first `offset`.
+    pub async fn feeds(&self, user_id: &str, offset: u32, limit: u32) -> Result<Vec<Feed>, KnowledgeError> {
+        Ok(self.0.store.feeds(user_id, offset, limit).await?)
+    }
+
+    /// How many documents one feed of the user has.
+    pub async fn feed_size(&self, user_id: &str, feed: &Feed) -> Result<u64, KnowledgeError> {
+        Ok(self.0.store.feed_size(user_id, &feed.source, &feed.key).await?)
     }
 
     /// Removes one document of the user, whatever its source.

@@ -174,6 +174,17 @@ pub struct Page {
     pub total: u64,
 }
 
+/// How many documents a user has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// [`State::Pending`]
+    pub pending: u64,
+    /// [`State::Ready`]
+    pub ready: u64,
+    /// [`State::Failed`]
+    pub failed: u64,
+}
+
 /// What to search for, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {

@@ -70,13 +70,13 @@ pub(super) async fn artifact(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Response, WebError> {
-    let document = shared.knowledge.document(&caller.user_id, &id).await?;
+    let document = shared.knowledge.summary(&caller.user_id, &id).await?;
     let (artifact, bytes) = shared.knowledge.artifact(&caller.user_id, &id).await?;
     let mut headers = HeaderMap::new();
     let octets = HeaderValue::from_static("application/octet-stream");
     headers.insert(header::CONTENT_TYPE, artifact.media_type.parse().unwrap_or(octets));
     headers.insert(header::CONTENT_LENGTH, artifact.size.into());
-    let name = file_name(&document.summary.title, &artifact.media_type);
+    let name = file_name(&document.title, &artifact.media_type);
     headers.insert(header::CONTENT_DISPOSITION, disposition(&name));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox"));

@@ -29,13 +29,14 @@ use axum::routing::{MethodRouter, get, post};
 use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::sync::Semaphore;
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::Shared;
 use super::error::WebError;
 use super::pages::NOT_STORED;
 use crate::identity::Caller;
+use crate::knowledge::Counts;
 use crate::tasks::off_thread;
 use schema::KitbagSchema;
 use turns::Turns;
@@ -68,7 +69,10 @@ struct Asker {
     caller: Caller,
     /// Bytes of texts that were read for the request.
     text: AtomicUsize,
-    /// Texts are read one after the other: one that is over the bound is over it by itself.
+    /// How many documents the caller has: counted once, however often the request asks.
+    counts: OnceCell<Counts>,
+    /// The request reads one thing after the other: it takes one connection from the others, and a text
+    /// that is over the bound is over it by itself.
     reading: Semaphore,
 }
 
@@ -166,16 +170,34 @@ impl Question {
 
 impl Asker {
     fn new(shared: Shared, caller: Caller) -> Self {
-        Self { shared, caller, text: AtomicUsize::new(0), reading: Semaphore::new(1) }
+        Self {
+            shared,
+            caller,
+            text: AtomicUsize::new(0),
+            counts: OnceCell::new(),
+            reading: Semaphore::new(1),
+        }
     }
 
     fn of<'a>(context: &Context<'a>) -> &'a Self {
         context.data().expect("every request carries its asker")
     }
 
+    /// Waits until nothing else is read for the request; held while something is.
+    async fn turn(&self) -> SemaphorePermit<'_> {
+        self.reading.acquire().await.expect("the semaphore is never closed")
+    }
+
+    /// How many documents the asker has.
+    async fn counts(&self) -> Result<Counts, WebError> {
+        let count = async || self.shared.knowledge.counts(&self.caller.user_id).await;
+        let _turn = self.turn().await;
+        Ok(*self.counts.get_or_try_init(count).await?)
+    }
+
     /// Reads the text of one of the asker's documents, unless the request has had its share.
     async fn text(&self, id: &str) -> Result<String, WebError> {
-        let _turn = self.reading.acquire().await.expect("the semaphore is never closed");
+        let _turn = self.turn().await;
         if self.text.load(Ordering::Relaxed) >= MOST_TEXT {
             let detail = format!(
                 "The texts of one request may have about {MOST_TEXT} bytes together. Ask for fewer documents."

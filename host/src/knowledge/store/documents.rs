@@ -6,7 +6,7 @@ use sqlx::{AssertSqlSafe, FromRow, QueryBuilder, Sqlite};
 
 use super::rows::{FROM, SUMMARY, SummaryRow};
 use super::{Store, json};
-use crate::knowledge::document::{Document, Listing, Page, Summary};
+use crate::knowledge::document::{Counts, Document, Listing, Page, StateName, Summary};
 
 /// Documents of one page at most, whatever is asked for.
 const MAX_PAGE: u32 = 200;
@@ -45,6 +45,36 @@ impl Store {
         let row: Option<DocumentRow> =
             sqlx::query_as(AssertSqlSafe(sql)).bind(user_id).bind(id).fetch_optional(&self.0.readers).await?;
         Ok(row.map(|row| Document { summary: row.summary.into(), text: body(row.text, row.captured) }))
+    }
+
+    /// One document of the user without its text, which may have megabytes and is not read.
+    pub(in crate::knowledge) async fn summary(
+        &self,
+        user_id: &str,
+        id: &str,
+    ) -> sqlx::Result<Option<Summary>> {
+        let sql = format!("SELECT {SUMMARY} FROM {FROM} WHERE d.user_id = ? AND d.id = ?");
+        let row: Option<SummaryRow> =
+            sqlx::query_as(AssertSqlSafe(sql)).bind(user_id).bind(id).fetch_optional(&self.0.readers).await?;
+        Ok(row.map(Into::into))
+    }
+
+    /// How many documents the user has in each state.
+    pub(in crate::knowledge) async fn counts(&self, user_id: &str) -> sqlx::Result<Counts> {
+        let rows: Vec<(String, i64)> =
+            sqlx::query_as("SELECT state, COUNT(*) FROM documents WHERE user_id = ? GROUP BY state")
+                .bind(user_id)
+                .fetch_all(&self.0.readers)
+                .await?;
+        let of = |state: StateName| {
+            let count = rows.iter().find(|(name, _)| name == state.as_str()).map(|(_, count)| *count);
+            count.and_then(|count| u64::try_from(count).ok()).unwrap_or_default()
+        };
+        Ok(Counts {
+            pending: of(StateName::Pending),
+            ready: of(StateName::Ready),
+            failed: of(StateName::Failed),
+        })
     }
 
     /// Some of the user's documents, by the sequence that chunks name them with. Those that are gone, or

@@ -7,8 +7,8 @@ use sqlx::{FromRow, QueryBuilder, SqliteConnection};
 use super::{Store, json};
 use crate::knowledge::document::{Feed, NewFeed, Origin};
 
-/// Feeds that are listed at most.
-const MAX_LISTED: i64 = 10_000;
+/// Feeds that are listed at most, whatever is asked for.
+const MAX_LISTED: u32 = 1000;
 /// Rows that one statement inserts.
 const ROWS: usize = 128;
 
@@ -18,26 +18,46 @@ struct FeedRow {
     name: String,
     label: Option<String>,
     source: String,
-    documents: i64,
 }
 
 impl Store {
-    /// The user's feeds, by source and name, each with the number of its documents.
-    pub(in crate::knowledge) async fn feeds(&self, user_id: &str) -> sqlx::Result<Vec<(Feed, u64)>> {
+    /// Some of the user's feeds, by source and name: `limit` of them after the first `offset`.
+    pub(in crate::knowledge) async fn feeds(
+        &self,
+        user_id: &str,
+        offset: u32,
+        limit: u32,
+    ) -> sqlx::Result<Vec<Feed>> {
         let rows: Vec<FeedRow> = sqlx::query_as(
-            "SELECT f.key, f.name, f.label, f.source,
-                    (SELECT COUNT(*) FROM documents d WHERE d.feed_id = f.id) AS documents
-             FROM feeds f WHERE f.user_id = ? ORDER BY f.source, f.name, f.key LIMIT ?",
+            "SELECT key, name, label, source FROM feeds
+             WHERE user_id = ? ORDER BY source, name, key LIMIT ? OFFSET ?",
         )
         .bind(user_id)
-        .bind(MAX_LISTED)
+        .bind(limit.min(MAX_LISTED))
+        .bind(offset)
         .fetch_all(&self.0.readers)
         .await?;
-        let feed = |row: FeedRow| {
-            let FeedRow { key, name, label, source, documents } = row;
-            (Feed { key, name, label, source }, documents.try_into().unwrap_or_default())
-        };
+        let feed = |FeedRow { key, name, label, source }: FeedRow| Feed { key, name, label, source };
         Ok(rows.into_iter().map(feed).collect())
+    }
+
+    /// How many documents a feed of the user has. The index alone answers it.
+    pub(in crate::knowledge) async fn feed_size(
+        &self,
+        user_id: &str,
+        source: &str,
+        key: &str,
+    ) -> sqlx::Result<u64> {
+        let size: i64 = sqlx::query_scalar(
+            "SELECT COUNT(*) FROM documents
+             WHERE feed_id = (SELECT id FROM feeds WHERE user_id = ? AND source = ? AND key = ?)",
+        )
+        .bind(user_id)
+        .bind(source)
+        .bind(key)
+        .fetch_one(&self.0.readers)
+        .await?;
+        Ok(size.try_into().unwrap_or_default())
     }
 
     /// Makes or renames feeds of one source, and returns the id of each by its key. One that says no

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::knowledge::document::{
-    Artifact, Change, Ingested, Listing, NewDocument, NewFeed, Origin, Page, State,
+    Artifact, Change, Counts, Ingested, Listing, NewDocument, NewFeed, Origin, Page, State,
 };
 use crate::knowledge::ingest::{Batch, validate, validate_upload};
 
@@ -271,10 +271,13 @@ async fn a_file_that_comes_with_its_document_is_read_and_goes_with_the_last_docu
 async fn a_feed_is_renamed_everywhere_and_goes_with_its_last_document() {
     let (store, _data) = store().await;
     let ana = origin("ana", "clipper");
-    let feeds = async || store.feeds("ana").await.expect("they can be read");
     let named = async || {
-        let feeds = feeds().await;
-        feeds.into_iter().map(|(feed, count)| (feed.name, feed.label, count)).collect::<Vec<_>>()
+        let mut named = Vec::new();
+        for feed in store.feeds("ana", 0, 100).await.expect("they can be read") {
+            let size = store.feed_size("ana", &feed.source, &feed.key).await.expect("it can be counted");
+            named.push((feed.name, feed.label, size));
+        }
+        named
     };
 
     let first = store.put_one(&ana, in_feed("k", "Old", Some("site"), note("A", "a"))).await;
@@ -323,6 +326,44 @@ async fn documents_are_listed_newest_first_page_by_page_under_all_conditions() {
 }
 
 #[tokio::test]
+async fn a_summary_is_read_without_the_text_and_documents_are_counted_by_state() {
+    let (store, _data) = store().await;
+    let ana = origin("ana", "user");
+    let id = store.put_one(&ana, note("A", "a")).await.id;
+    store.put_one(&ana, note("B", "b")).await;
+    // Whoever reads the text fails at it.
+    sqlx::query("UPDATE documents SET text = CAST(x'ff' AS TEXT), state = 'ready' WHERE id = ?")
+        .bind(&id)
+        .execute(&store.0.writer)
+        .await
+        .expect("it can be changed");
+
+    store.document("ana", &id).await.expect_err("the text is none");
+    let summary = store.summary("ana", &id).await.expect("it can be read").expect("it is there");
+    let counts = store.counts("ana").await.expect("they can be counted");
+
+    assert_eq!((summary.title.as_str(), summary.state), ("A", State::Ready));
+    assert_eq!(counts, Counts { pending: 1, ready: 1, failed: 0 });
+}
+
+#[tokio::test]
+async fn feeds_come_in_pages_by_source_and_name() {
+    let (store, _data) = store().await;
+    for name in ["C", "A", "B"] {
+        let document = in_feed(&name.to_lowercase(), name, None, note(name, name));
+        store.put_one(&origin("ana", "user"), document).await;
+    }
+    let page = async |offset, limit| {
+        let feeds = store.feeds("ana", offset, limit).await.expect("they can be read");
+        feeds.into_iter().map(|feed| feed.name).collect::<Vec<_>>()
+    };
+
+    assert_eq!(page(0, 2).await, ["A", "B"]);
+    assert_eq!(page(2, 2).await, ["C"]);
+    assert_eq!(page(u32::MAX, u32::MAX).await, [""; 0]);
+}
+
+#[tokio::test]
 async fn nothing_of_another_user_can_be_read_or_removed() {
     let (store, _data) = store().await;
     let id = store.put_one(&origin("ana", "user"), in_feed("k", "K", None, note("A", "a"))).await.id;
@@ -332,7 +373,10 @@ async fn nothing_of_another_user_can_be_read_or_removed() {
     assert_eq!(store.document("ben", &id).await.expect("it can be asked"), None);
     assert_eq!(store.artifact("ben", &id).await.expect("it can be asked"), None);
     assert_eq!(store.delete("ben", &id).await.expect("it can be asked"), None);
-    assert_eq!(store.feeds("ben").await.expect("it can be asked"), []);
+    assert_eq!(store.summary("ben", &id).await.expect("it can be asked"), None);
+    assert_eq!(store.counts("ben").await.expect("it can be asked"), Counts::default());
+    assert_eq!(store.feeds("ben", 0, 100).await.expect("it can be asked"), []);
+    assert_eq!(store.feed_size("ben", "user", "k").await.expect("it can be asked"), 0);
     assert_eq!(store.all("ben").await, Page::default());
     assert!(store.summaries("ben", &[sequence]).await.expect("it can be asked").is_empty());
 

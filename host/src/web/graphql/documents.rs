@@ -6,8 +6,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 
 use super::Asker;
-use super::schema::TEXT;
-use crate::knowledge::{self, Found, Hit, Listing, Mode, Page, State, StateName, Summary};
+use super::schema::{READ, TEXT};
+use crate::knowledge::{self, Counts, Found, Hit, Mode, Page, State, StateName, Summary};
 use crate::web::below;
 use crate::web::error::WebError;
 
@@ -42,7 +42,7 @@ impl Document {
 
     /// The sub-group of its source that it belongs to.
     async fn feed(&self) -> Option<Feed> {
-        self.0.feed.clone().map(|feed| Feed { feed, documents: None })
+        self.0.feed.clone().map(Feed)
     }
 
     /// The body, or what was read from the captured file; empty until that was done.
@@ -129,79 +129,52 @@ impl From<DocumentState> for StateName {
     }
 }
 
-pub(super) struct Feed {
-    pub(super) feed: knowledge::Feed,
-    /// How many documents it has, where that was counted already.
-    pub(super) documents: Option<u64>,
-}
+pub(super) struct Feed(pub(super) knowledge::Feed);
 
 /// A sub-group of a source's documents: a channel, a show, a site.
 #[Object]
 impl Feed {
     /// The entity's stable id upstream.
     async fn key(&self) -> &str {
-        &self.feed.key
+        &self.0.key
     }
 
     async fn name(&self) -> &str {
-        &self.feed.name
+        &self.0.name
     }
 
     /// Word for the kind of grouping, such as "channel".
     async fn label(&self) -> Option<&str> {
-        self.feed.label.as_deref()
+        self.0.label.as_deref()
     }
 
     /// The source whose feed it is.
     async fn source(&self) -> &str {
-        &self.feed.source
+        &self.0.source
     }
 
     /// How many documents it has.
-    #[graphql(complexity = "TEXT")]
+    #[graphql(complexity = "READ")]
     async fn document_count(&self, context: &Context<'_>) -> Result<u64, WebError> {
-        if let Some(documents) = self.documents {
-            return Ok(documents);
-        }
-        let listing = Listing {
-            source: Some(self.feed.source.clone()),
-            feed: Some(self.feed.key.clone()),
-            limit: 1,
-            ..Listing::default()
-        };
-        count(context, &listing).await
+        let asker = Asker::of(context);
+        let _turn = asker.turn().await;
+        Ok(asker.shared.knowledge.feed_size(&asker.caller.user_id, &self.0).await?)
     }
 }
-
-pub(super) struct DocumentCounts;
 
 /// How many documents are in which state.
-#[Object]
-impl DocumentCounts {
-    async fn total(&self, context: &Context<'_>) -> Result<u64, WebError> {
-        count(context, &Listing { limit: 1, ..Listing::default() }).await
-    }
-
-    async fn pending(&self, context: &Context<'_>) -> Result<u64, WebError> {
-        count(context, &of_state(StateName::Pending)).await
-    }
-
-    async fn ready(&self, context: &Context<'_>) -> Result<u64, WebError> {
-        count(context, &of_state(StateName::Ready)).await
-    }
-
-    async fn failed(&self, context: &Context<'_>) -> Result<u64, WebError> {
-        count(context, &of_state(StateName::Failed)).await
-    }
+#[derive(SimpleObject)]
+pub(super) struct DocumentCounts {
+    total: u64,
+    pending: u64,
+    ready: u64,
+    failed: u64,
 }
 
-fn of_state(state: StateName) -> Listing {
-    Listing { state: Some(state), limit: 1, ..Listing::default() }
-}
-
-async fn count(context: &Context<'_>, listing: &Listing) -> Result<u64, WebError> {
-    let asker = Asker::of(context);
-    Ok(asker.shared.knowledge.documents(&asker.caller.user_id, listing).await?.total)
+impl From<Counts> for DocumentCounts {
+    fn from(Counts { pending, ready, failed }: Counts) -> Self {
+        Self { total: pending + ready + failed, pending, ready, failed }
+    }
 }
 
 pub(super) struct DocumentConnection(pub(super) Page);

@@ -4,7 +4,7 @@ use async_graphql::{Context, ID, Object};
 
 use super::Asker;
 use super::documents::{Document, DocumentConnection, DocumentCounts, DocumentState, Feed, SearchResults};
-use super::schema::{READ, SEARCH, USUAL_LENGTH};
+use super::schema::{LIST, READ, SEARCH, USUAL_LENGTH};
 use super::toolkits::Toolkit;
 use crate::knowledge::{self, DEFAULT_RESULTS, KnowledgeError, MAX_RESULTS};
 use crate::web::error::WebError;
@@ -14,6 +14,10 @@ use crate::web::toolkits::{is_operator, visible_to};
 const USUAL_PAGE: i32 = 20;
 /// Documents of a page at most.
 const LARGEST_PAGE: i32 = 100;
+/// Feeds of a page, unless the query says.
+const USUAL_FEEDS: i32 = 50;
+/// Feeds of a page at most.
+const MOST_FEEDS: i32 = 1000;
 
 pub(super) struct Query;
 
@@ -41,6 +45,7 @@ impl Query {
             .ok_or_else(|| WebError::invalid("limit", format!("must be between 1 and {MAX_RESULTS}")))?;
         let offset = after.as_deref().map_or(Ok(0), SearchResults::offset)?;
         let wanted = knowledge::Query { text: query, limit, offset, source, author };
+        let _turn = asker.turn().await;
         let found = asker.shared.knowledge.search(&asker.caller.user_id, &wanted).await?;
         Ok(SearchResults::new(found, offset))
     }
@@ -49,15 +54,16 @@ impl Query {
     #[graphql(complexity = "READ + child_complexity")]
     async fn document(&self, context: &Context<'_>, id: ID) -> Result<Option<Document>, WebError> {
         let asker = Asker::of(context);
-        match asker.shared.knowledge.document(&asker.caller.user_id, &id).await {
-            Ok(document) => Ok(Some(Document(document.summary))),
+        let _turn = asker.turn().await;
+        match asker.shared.knowledge.summary(&asker.caller.user_id, &id).await {
+            Ok(summary) => Ok(Some(Document(summary))),
             Err(KnowledgeError::NotFound) => Ok(None),
             Err(other) => Err(other.into()),
         }
     }
 
     /// Your documents, newest first.
-    #[graphql(complexity = "READ + within(first, 20, 100) * child_complexity")]
+    #[graphql(complexity = "LIST + within(first, 20, 100) * child_complexity")]
     #[allow(clippy::too_many_arguments, reason = "each is an argument of the field")]
     async fn documents(
         &self,
@@ -80,16 +86,31 @@ impl Query {
             after: after.as_deref().map(DocumentConnection::position).transpose()?,
             limit: first.unsigned_abs(),
         };
+        let _turn = asker.turn().await;
         let page = asker.shared.knowledge.documents(&asker.caller.user_id, &listing).await?;
         Ok(DocumentConnection(page))
     }
 
     /// Your feeds, by source and name.
-    #[graphql(complexity = "READ + USUAL_LENGTH * child_complexity")]
-    async fn feeds(&self, context: &Context<'_>) -> Result<Vec<Feed>, WebError> {
+    #[graphql(complexity = "LIST + within(first, 50, 1000) * child_complexity")]
+    async fn feeds(
+        &self,
+        context: &Context<'_>,
+        #[graphql(desc = "Feeds at most, 1 to 1000.", default_with = "Some(50)")] first: Option<i32>,
+        #[graphql(desc = "How many to leave out: those of the pages before.", default_with = "Some(0)")]
+        offset: Option<i32>,
+    ) -> Result<Vec<Feed>, WebError> {
         let asker = Asker::of(context);
-        let feeds = asker.shared.knowledge.feeds(&asker.caller.user_id).await?;
-        Ok(feeds.into_iter().map(|(feed, documents)| Feed { feed, documents: Some(documents) }).collect())
+        let first = first.unwrap_or(USUAL_FEEDS);
+        if !(1..=MOST_FEEDS).contains(&first) {
+            return Err(WebError::invalid("first", format!("must be between 1 and {MOST_FEEDS}")));
+        }
+        let offset = u32::try_from(offset.unwrap_or_default())
+            .map_err(|_| WebError::invalid("offset", "must not be negative"))?;
+        let _turn = asker.turn().await;
+        let knowledge = &asker.shared.knowledge;
+        let feeds = knowledge.feeds(&asker.caller.user_id, offset, first.unsigned_abs()).await?;
+        Ok(feeds.into_iter().map(Feed).collect())
     }
 
     /// The toolkits that you can call.
@@ -131,9 +152,9 @@ impl Me {
     }
 
     /// How many documents you have.
-    #[graphql(complexity = "4 * READ + child_complexity")]
-    async fn documents(&self) -> DocumentCounts {
-        DocumentCounts
+    #[graphql(complexity = "LIST + child_complexity")]
+    async fn documents(&self, context: &Context<'_>) -> Result<DocumentCounts, WebError> {
+        Ok(Asker::of(context).counts().await?.into())
     }
 }
 
@@ -142,4 +163,7 @@ fn within(asked: Option<i32>, usual: i32, most: i32) -> usize {
     usize::try_from(asked.unwrap_or(usual).clamp(1, most)).unwrap_or(1)
 }
 
-const _: () = assert!(DEFAULT_RESULTS == 10 && MAX_RESULTS == 50 && USUAL_PAGE == 20, "as the schema says");
+const _: () = assert!(
+    DEFAULT_RESULTS == 10 && MAX_RESULTS == 50 && USUAL_PAGE == 20 && USUAL_FEEDS == 50,
+    "as the schema says"
+);

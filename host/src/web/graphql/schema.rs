@@ -1,9 +1,14 @@
 //! The schema, and what its fields may cost together.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use async_graphql::extensions::{Extension, ExtensionContext, ExtensionFactory, NextValidation};
-use async_graphql::{EmptySubscription, Schema, ServerError, ValidationResult, async_trait};
+use async_graphql::extensions::{
+    Extension, ExtensionContext, ExtensionFactory, NextResolve, NextValidation, ResolveInfo,
+};
+use async_graphql::{
+    EmptySubscription, Schema, ServerError, ServerResult, ValidationResult, Value, async_trait,
+};
 
 use super::error::limit;
 use super::mutation::Mutation;
@@ -19,25 +24,37 @@ const MOST_EXPENSIVE: usize = 3000;
 pub(super) const CHANGE: usize = 250;
 /// What a search costs, beside its results.
 pub(super) const SEARCH: usize = 250;
-/// What a list or a single record costs, beside what is in it.
+/// What a list of documents or feeds costs, beside what is in it: all that match are gone through.
+pub(super) const LIST: usize = 100;
+/// What another list or a single record costs, beside what is in it.
 pub(super) const READ: usize = 20;
 /// What the text of a document costs.
 pub(super) const TEXT: usize = 20;
 /// Of lists without a bound of their own: as if they had so many elements.
 pub(super) const USUAL_LENGTH: usize = 20;
 
+/// Values of the schema itself that an answer may have: its lists have no price, and tools need about a
+/// tenth of it.
+const MOST_OF_SCHEMA: usize = 50_000;
+
 /// Builds the schema; it holds nothing that belongs to anybody.
 pub(super) fn build() -> KitbagSchema {
-    Schema::build(Query, Mutation, EmptySubscription).extension(Price).finish()
+    Schema::build(Query, Mutation, EmptySubscription).extension(Bounds).finish()
+}
+
+/// Makes what bounds one request.
+struct Bounds;
+
+impl ExtensionFactory for Bounds {
+    fn create(&self) -> Arc<dyn Extension> {
+        Arc::new(Price { of_schema: AtomicUsize::new(0) })
+    }
 }
 
 /// Refuses what costs too much, with a code that says so.
-struct Price;
-
-impl ExtensionFactory for Price {
-    fn create(&self) -> Arc<dyn Extension> {
-        Arc::new(Self)
-    }
+struct Price {
+    /// Values of the schema itself that the answer has so far.
+    of_schema: AtomicUsize,
 }
 
 #[async_trait::async_trait]
@@ -57,6 +74,20 @@ impl Extension for Price {
         }
         Ok(valid)
     }
+
+    async fn resolve(
+        &self,
+        context: &ExtensionContext<'_>,
+        info: ResolveInfo<'_>,
+        next: NextResolve<'_>,
+    ) -> ServerResult<Option<Value>> {
+        if info.is_for_introspection && self.of_schema.fetch_add(1, Ordering::Relaxed) >= MOST_OF_SCHEMA {
+            return Err(limit(format!(
+                "An answer may have at most {MOST_OF_SCHEMA} values of the schema. Ask for less of it."
+            )));
+        }
+        next.run(context, info).await
+    }
 }
 
 #[cfg(test)]
@@ -64,6 +95,35 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+
+    #[tokio::test]
+    async fn an_answer_about_the_schema_is_bounded() {
+        let schema = build();
+        let inner = (0..200).map(|it| format!("d{it}: description ")).collect::<String>();
+        let many = format!(
+            "{{ __schema {{ types {{ fields {{ {inner} }} }} a: types {{ fields {{ {inner} }} }} b: types {{ fields {{ {inner} }} }} }} }}"
+        );
+        let usual = include_str!("../../../../tests/spec/graphql_limits/introspection.graphql");
+
+        let refused = schema.execute(many).await;
+        let answered = schema.execute(usual).await;
+
+        assert!(refused.errors.iter().any(|it| it.message.contains("values of the schema")), "{refused:?}");
+        assert!(answered.errors.is_empty(), "{:?}", answered.errors);
+    }
+
+    #[tokio::test]
+    async fn what_goes_through_many_rows_has_its_price() {
+        let schema = build();
+        for field in ["documents(first: 1) { totalCount }", "feeds(first: 1) { key }"] {
+            let fields = (0..30).map(|it| format!("a{it}: {field} ")).collect::<String>();
+            let refused = schema.execute(format!("{{ {fields} }}")).await;
+            assert!(refused.errors.iter().any(|it| it.message.contains("The request costs")), "{field}");
+        }
+        let counts = (0..30).map(|it| format!("a{it}: documents {{ total }} ")).collect::<String>();
+        let refused = schema.execute(format!("{{ me {{ {counts} }} }}")).await;
+        assert!(refused.errors.iter().any(|it| it.message.contains("The request costs")));
+    }
 
     #[test]
     fn the_schema_in_docs_is_the_servers() {

@@ -64,6 +64,7 @@ impl Toolkit {
     #[graphql(complexity = "READ + child_complexity")]
     async fn secrets(&self, context: &Context<'_>) -> Result<Vec<Secret>, WebError> {
         let asker = Asker::of(context);
+        let _turn = asker.turn().await;
         let names = secrets::names(&asker.shared, &asker.caller, &self.0.definition.id).await?;
         Ok(names.into_iter().map(Into::into).collect())
     }
@@ -153,6 +154,7 @@ impl From<ConfigKind> for ConfigType {
 
 /// The settings of a toolkit with the asker's values.
 pub(super) async fn fields(asker: &Asker, id: &str) -> Result<Vec<ConfigField>, WebError> {
+    let _turn = asker.turn().await;
     let fields = config::fields(&asker.shared, &asker.caller, id).await?;
     let shown = fields.into_iter().map(|(key, field)| ConfigField {
         key,
