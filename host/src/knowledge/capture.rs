@@ -122,6 +122,11 @@ pub struct Kept {
 }
 
 impl Kept {
+    /// A file that is held.
+    pub(super) fn held(artifact: Artifact, hold: Hold) -> Self {
+        Self { artifact, _hold: Some(hold) }
+    }
+
     /// What is kept.
     pub fn artifact(&self) -> &Artifact {
         &self.artifact
@@ -229,7 +234,7 @@ impl Capture {
             failure::transient("the file could not be kept: storage failed")
         })?;
         let artifact = Artifact { digest: file.digest, size: file.size, media_type };
-        Ok(Kept { artifact, _hold: Some(hold) })
+        Ok(Kept::held(artifact, hold))
     }
 
     /// Reads the text of a kept file; nothing where its type has none.

@@ -23,6 +23,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::error;
 
+use super::artifacts::Artifacts;
 use super::capture::Capture;
 use super::embedding::Embedder;
 use super::passages::Splitter;
@@ -55,6 +56,7 @@ struct Wakes {
 #[derive(Clone)]
 struct Context {
     store: Store,
+    artifacts: Artifacts,
     wakes: Arc<Wakes>,
     limits: JobLimits,
 }
@@ -77,7 +79,7 @@ impl Jobs {
             store.do_without_model().await?;
         }
         let wakes = Arc::new(Wakes::default());
-        let context = Context { store, wakes: wakes.clone(), limits };
+        let context = Context { store, artifacts: capture.artifacts().clone(), wakes: wakes.clone(), limits };
         let stopping = CancellationToken::new();
         let spawn = |task: futures::future::BoxFuture<'static, ()>| {
             let stopping = stopping.clone();

@@ -131,7 +131,7 @@ where
     }
     if job.tries >= context.limits.tries {
         let reason = "the server stopped each time it read the file";
-        return give_up(&context, &job, Failed { reason, ..Failed::default() }).await;
+        return give_up(&context, &job, Failed { reason, ..Failed::default() }).await.map(drop);
     }
     job.tries += 1;
     let wanted = CaptureJob {
@@ -173,8 +173,17 @@ async fn keep(context: &Context, job: &Job, subject: &Subject, captured: Capture
             "captured a file"
         );
         context.wakes.index.notify_one();
+    } else {
+        let_go(context, file).await;
     }
     Ok(())
+}
+
+/// Removes a file that its document does not want any more, unless another one has it.
+async fn let_go(context: &Context, file: Kept) {
+    let digest = file.artifact().digest.clone();
+    drop(file);
+    context.store.remove_files(&context.artifacts, &[digest]).await;
 }
 
 async fn settle(context: &Context, job: &Job, failure: CaptureFailure) -> sqlx::Result<()> {
@@ -187,22 +196,24 @@ async fn settle(context: &Context, job: &Job, failure: CaptureFailure) -> sqlx::
         FailureKind::NoTranscriber => Some(TRANSCRIBER),
         FailureKind::NoExtractor => Some(EXTRACTOR),
     };
-    match verdict {
+    let artifact = file.as_ref().map(Kept::artifact);
+    let was_wanted = match verdict {
         Verdict::Again(pause) => {
             let run_at = now().saturating_add(millis(pause));
-            context.store.put_off(Kind::Capture, &[(job.clone(), job.tries)], run_at).await
+            context.store.put_off_capture(job, artifact, run_at).await?
         }
-        Verdict::GiveUp => {
-            let artifact = file.as_ref().map(Kept::artifact);
-            give_up(context, job, Failed { reason: &reason, lacking, artifact }).await
-        }
+        Verdict::GiveUp => give_up(context, job, Failed { reason: &reason, lacking, artifact }).await?,
+    };
+    if let (false, Some(file)) = (was_wanted, file) {
+        let_go(context, file).await;
     }
+    Ok(())
 }
 
-async fn give_up(context: &Context, job: &Job, failed: Failed<'_>) -> sqlx::Result<()> {
-    context.store.give_up(Kind::Capture, job, failed).await?;
+async fn give_up(context: &Context, job: &Job, failed: Failed<'_>) -> sqlx::Result<bool> {
+    let was_wanted = context.store.give_up(Kind::Capture, job, failed).await?;
     context.wakes.index.notify_one();
-    Ok(())
+    Ok(was_wanted)
 }
 
 fn failure(reason: &str, kind: FailureKind) -> CaptureFailure {

@@ -1,6 +1,7 @@
 //! Jobs from ingest to the end, against a database of their own. What fetches and what embeds is a
 //! function here: how those fail is what these tests are about.
 
+use std::path::Path;
 use std::sync::Mutex as Plain;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,7 +10,7 @@ use tokio::time::Instant;
 
 use super::retry::Failure;
 use super::*;
-use crate::knowledge::capture::{CaptureFailure, CaptureJob, Captured, FailureKind};
+use crate::knowledge::capture::{CaptureFailure, CaptureJob, Captured, FailureKind, Kept};
 use crate::knowledge::document::{Artifact, NewDocument, State};
 use crate::knowledge::store::tests::{file, note, origin, page, store};
 
@@ -21,7 +22,8 @@ const IMPATIENT: JobLimits =
 
 async fn context() -> (Context, TempDir) {
     let (store, data) = store().await;
-    (Context { store, wakes: Arc::default(), limits: IMPATIENT }, data)
+    let artifacts = Artifacts::open(data.path()).await.expect("the folder is ours");
+    (Context { store, artifacts, wakes: Arc::default(), limits: IMPATIENT }, data)
 }
 
 impl Context {
@@ -326,6 +328,87 @@ async fn what_failed_for_want_of_something_is_captured_once_it_is_there() {
 
     assert_eq!(context.store.state("ana", id).await, State::Pending);
     assert_eq!(context.store.job(id).await, Some(("capture".to_owned(), 0)));
+}
+
+#[tokio::test]
+async fn what_lacked_something_is_captured_later_also_when_it_could_not_be_indexed() {
+    let (context, _data) = context().await;
+    let id = &context.ingest("ana", vec![file("Talk", "https://a.example/talk.mp3")]).await[0];
+    let failed = async || matches!(context.store.state("ana", id).await, State::Failed(_));
+    capture_until(&context, |_| async { Err(refusal(FailureKind::NoTranscriber)) }, failed).await;
+
+    let job = context.store.due(Kind::Index, "", 1).await.expect("the database works").remove(0);
+    let index_failed = crate::knowledge::store::Failed { reason: "no index", ..Default::default() };
+    let gave_up = context.store.give_up(Kind::Index, &job, index_failed).await.expect("the database works");
+
+    assert!(gave_up);
+    assert_eq!(context.store.state("ana", id).await, State::Failed("the file is out".to_owned()));
+    assert_eq!(context.store.job(id).await, None);
+    assert_eq!(context.store.capture_again(capturing::TRANSCRIBER).await.expect("the database works"), 1);
+}
+
+/// A file that has just been captured.
+async fn kept(context: &Context, data: &Path, digest: &str) -> Kept {
+    let arriving = data.join("arriving");
+    std::fs::write(&arriving, "bytes").expect("the folder is ours");
+    let hold = context.artifacts.put_file(digest, &arriving).await.expect("it can be kept");
+    let artifact = Artifact { digest: digest.to_owned(), size: 5, media_type: "audio/mpeg".to_owned() };
+    Kept::held(artifact, hold)
+}
+
+#[tokio::test]
+async fn a_file_that_was_kept_is_not_fetched_again_by_the_next_try() {
+    let (context, data) = context().await;
+    let id = &context.ingest("ana", vec![file("Talk", "https://a.example/talk.mp3")]).await[0];
+    let digest = "d".repeat(64);
+    let had = Arc::new(Plain::new(Vec::new()));
+    let capture = {
+        let (context, had, folder, digest) =
+            (context.clone(), had.clone(), data.path().to_owned(), digest.clone());
+        move |job: CaptureJob| {
+            had.lock().expect("no panic").push(job.kept.map(|file| file.digest));
+            let (context, folder, digest) = (context.clone(), folder.clone(), digest.clone());
+            async move {
+                let file = Some(kept(&context, &folder, &digest).await);
+                Err(CaptureFailure { file, ..refusal(FailureKind::Transient) })
+            }
+        }
+    };
+
+    let failed = async || matches!(context.store.state("ana", id).await, State::Failed(_));
+    capture_until(&context, capture, failed).await;
+
+    assert_eq!(*had.lock().expect("no panic"), [None, Some(digest.clone()), Some(digest.clone())]);
+    assert!(context.artifacts.open_file(&digest).await.expect("the store answers").is_some());
+}
+
+#[tokio::test]
+async fn a_file_whose_document_went_while_it_was_captured_goes_as_well() {
+    for is_captured in [true, false] {
+        let (context, data) = context().await;
+        let id = context.ingest("ana", vec![file("Talk", "https://a.example/talk.mp3")]).await.remove(0);
+        let digest = "d".repeat(64);
+        let capture = {
+            let (context, folder, digest) = (context.clone(), data.path().to_owned(), digest.clone());
+            move |_| {
+                let (context, folder, digest, id) =
+                    (context.clone(), folder.clone(), digest.clone(), id.clone());
+                async move {
+                    let file = kept(&context, &folder, &digest).await;
+                    context.store.delete("ana", &id).await.expect("it can be removed").expect("it was there");
+                    if is_captured {
+                        Ok(Captured { file, title: None, text: None })
+                    } else {
+                        Err(CaptureFailure { file: Some(file), ..refusal(FailureKind::Transient) })
+                    }
+                }
+            }
+        };
+
+        let path = data.path().join("artifacts/dd").join(&digest);
+        let is_gone = async || context.store.count("documents").await == 0 && !path.exists();
+        capture_until(&context, capture, is_gone).await;
+    }
 }
 
 #[tokio::test]
