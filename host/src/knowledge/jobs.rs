@@ -135,9 +135,9 @@ impl Wakes {
 }
 
 impl Context {
-    /// Waits until there may be a job of this kind.
-    async fn rest(&self, kind: Kind) {
-        let rested = match self.store.next_due(kind).await {
+    /// Waits until there may be a job of this kind; whatever was due until `looked_at` is not waited for.
+    async fn rest(&self, kind: Kind, looked_at: i64) {
+        let rested = match self.store.next_due(kind, looked_at).await {
             Ok(None) => LONGEST_SLEEP,
             Ok(Some(run_at)) => {
                 let left = u64::try_from(run_at.saturating_sub(now())).unwrap_or_default();

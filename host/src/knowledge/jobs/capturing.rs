@@ -9,13 +9,13 @@ use tokio::time::timeout;
 use tracing::{error, info, warn};
 
 use super::Context;
-use super::retry::{Failure, Verdict};
+use super::retry::{Failure, Remedy, Verdict};
 use crate::knowledge::capture::{CaptureFailure, CaptureJob, Captured, FailureKind, Kept};
 use crate::knowledge::store::{Failed, Job, Kind, Subject, now};
 use crate::tasks::Interrupted;
 
 /// Files that are captured at the same time.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 8;
 /// Of one user.
 const AT_ONCE_OF_USER: usize = 2;
 /// How long one may take: an hour of speech has to be transcribed in it.
@@ -59,6 +59,7 @@ where
         last_user: String::new(),
     };
     loop {
+        let looked_at = now();
         let room = match running.fill().await {
             Ok(room) => room,
             Err(cause) => {
@@ -68,9 +69,9 @@ where
         };
         tokio::select! {
             Some(ended) = running.tasks.join_next_with_id() => running.note(ended),
-            // Whatever is due waits for one that ends; but another user may come.
-            () = context.wakes.capture.notified(), if room == Room::ForOthers => {}
-            () = context.rest(Kind::Capture), if room == Room::ForAll => {}
+            // Whatever is due waits for one that ends; but another user may come, or become due.
+            () = context.rest(Kind::Capture, looked_at), if room == Room::ForOthers => {}
+            () = context.rest(Kind::Capture, 0), if room == Room::ForAll => {}
             else => {}
         }
     }
@@ -188,8 +189,8 @@ async fn let_go(context: &Context, file: Kept) {
 
 async fn settle(context: &Context, job: &Job, failure: CaptureFailure) -> sqlx::Result<()> {
     let CaptureFailure { reason, kind, file } = failure;
-    let is_transient = kind == FailureKind::Transient;
-    let verdict = context.limits.judge(job.tries, &Failure { reason: reason.clone(), is_transient });
+    let remedy = if kind == FailureKind::Transient { Remedy::Time } else { Remedy::Nothing };
+    let verdict = context.limits.judge(job.tries, &Failure { reason: reason.clone(), remedy });
     warn!(document = job.document, tries = job.tries, reason, ?verdict, "a file was not captured");
     let lacking = match kind {
         FailureKind::Transient | FailureKind::Permanent => None,
@@ -198,7 +199,7 @@ async fn settle(context: &Context, job: &Job, failure: CaptureFailure) -> sqlx::
     };
     let artifact = file.as_ref().map(Kept::artifact);
     let was_wanted = match verdict {
-        Verdict::Again(pause) => {
+        Verdict::Again(pause) | Verdict::Wait(pause) => {
             let run_at = now().saturating_add(millis(pause));
             context.store.put_off_capture(job, artifact, run_at).await?
         }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
-use super::retry::Failure;
+use super::retry::{Failure, Remedy};
 use super::*;
 use crate::knowledge::capture::{CaptureFailure, CaptureJob, Captured, FailureKind, Kept};
 use crate::knowledge::document::{Artifact, NewDocument, State};
@@ -56,8 +56,8 @@ async fn vectors(texts: Vec<String>) -> Result<Vec<Vec<f32>>, Failure> {
     Ok(texts.iter().map(|_| vec![1.0, 0.0]).collect())
 }
 
-fn failure(is_transient: bool) -> Failure {
-    Failure { reason: "the model is out".to_owned(), is_transient }
+fn failure(remedy: Remedy) -> Failure {
+    Failure { reason: "the model is out".to_owned(), remedy }
 }
 
 fn notes(name: &str, count: usize) -> Vec<NewDocument> {
@@ -174,7 +174,7 @@ async fn a_model_that_is_out_is_asked_again_and_given_up_in_the_end() {
     let asked = AtomicUsize::new(0);
     let out = |_| {
         asked.fetch_add(1, Ordering::SeqCst);
-        async { Err(failure(true)) }
+        async { Err(failure(Remedy::Time)) }
     };
 
     while context.embed(MODEL, out).await > 0 {}
@@ -184,7 +184,7 @@ async fn a_model_that_is_out_is_asked_again_and_given_up_in_the_end() {
         assert_eq!(context.store.state("ana", id).await, State::Failed(expected));
         assert_eq!(context.store.job(id).await, None);
     }
-    assert_eq!(asked.load(Ordering::SeqCst), 3, "both together, each time");
+    assert_eq!(asked.load(Ordering::SeqCst), 5, "both together, and then each for itself");
 
     // After a restart it is tried again, and then it is ready.
     assert_eq!(context.store.embed_again(MODEL, 10).await.expect("the database works"), 2);
@@ -201,7 +201,7 @@ async fn a_text_that_the_model_cannot_read_fails_its_document_and_no_other() {
     context.index_all(Some(Kind::Embed)).await;
     let picky = |texts: Vec<String>| async move {
         if texts.iter().any(|text| text.contains("poison")) {
-            Err(failure(false))
+            Err(failure(Remedy::Nothing))
         } else {
             vectors(texts).await
         }
@@ -213,6 +213,56 @@ async fn a_text_that_the_model_cannot_read_fails_its_document_and_no_other() {
         assert_eq!(context.store.state("ana", id).await, State::Ready);
     }
     assert!(matches!(context.store.state("ana", &ids[5]).await, State::Failed(_)));
+}
+
+#[tokio::test]
+async fn a_text_that_the_service_fails_on_again_and_again_fails_its_document_and_no_other() {
+    let (context, _data) = context().await;
+    let mut documents = notes("a", 5);
+    documents.insert(2, note("Poison", "poison"));
+    let ids = context.ingest("ana", documents).await;
+    context.index_all(Some(Kind::Embed)).await;
+    let picky = |texts: Vec<String>| async move {
+        if texts.iter().any(|text| text.contains("poison")) {
+            Err(failure(Remedy::Time))
+        } else {
+            vectors(texts).await
+        }
+    };
+
+    while context.embed(MODEL, picky).await > 0 {}
+
+    for (number, id) in ids.iter().enumerate() {
+        let state = context.store.state("ana", id).await;
+        assert_eq!(matches!(state, State::Failed(_)), number == 2, "{number}: {state:?}");
+    }
+}
+
+#[tokio::test]
+async fn no_document_fails_for_what_the_operator_configured() {
+    let (context, _data) = context().await;
+    let id = &context.ingest("ana", notes("a", 2)).await[0];
+    context.index_all(Some(Kind::Embed)).await;
+
+    for _ in 0..10 {
+        assert_eq!(context.embed(MODEL, |_| async { Err(failure(Remedy::Operator)) }).await, 2);
+    }
+
+    assert_eq!(context.store.state("ana", id).await, State::Pending);
+    assert_eq!(context.store.job(id).await, Some(("embed".to_owned(), 0)));
+}
+
+#[tokio::test]
+async fn what_is_ready_stays_ready_when_another_model_does_not_take_it() {
+    let (context, _data) = context().await;
+    let id = &context.ingest("ana", notes("a", 1)).await[0];
+    context.index_all(Some(Kind::Embed)).await;
+    while context.embed(MODEL, vectors).await > 0 {}
+    assert_eq!(context.store.embed_again("model-b", 2).await.expect("the database works"), 1);
+
+    while context.embed("model-b", |_| async { Err(failure(Remedy::Nothing)) }).await > 0 {}
+
+    assert_eq!((context.store.job(id).await, context.store.state("ana", id).await), (None, State::Ready));
 }
 
 #[tokio::test]
@@ -446,6 +496,30 @@ async fn a_capture_that_panics_fails_its_document_and_no_more() {
 
     let expected = "the file could not be read: this is a fault of the server".to_owned();
     assert_eq!(context.store.state("ana", &ids[0]).await, State::Failed(expected));
+}
+
+#[tokio::test]
+async fn a_capture_that_becomes_due_is_begun_while_another_user_keeps_all_of_theirs_busy() {
+    let (context, _data) = context().await;
+    let files = |name: &str| {
+        (0..3).map(|n| file("F", &format!("https://{name}.example/{n}.pdf"))).collect::<Vec<_>>()
+    };
+    context.ingest("ben", files("ben")).await;
+    let put_off = context.store.due(Kind::Capture, "", 9).await.expect("the database works");
+    let jobs: Vec<_> = put_off.into_iter().map(|job| (job, 0)).collect();
+    context.store.put_off(Kind::Capture, &jobs, now() + 500).await.expect("the database works");
+    context.ingest("ana", files("ana")).await;
+    let begun = Arc::new(AtomicUsize::new(0));
+    let capture = {
+        let begun = begun.clone();
+        move |_| {
+            begun.fetch_add(1, Ordering::SeqCst);
+            std::future::pending()
+        }
+    };
+
+    // Nobody is woken.
+    capture_until(&context, capture, async || begun.load(Ordering::SeqCst) == 4).await;
 }
 
 #[tokio::test]

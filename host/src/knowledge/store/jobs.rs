@@ -150,14 +150,18 @@ impl Store {
         Ok(ranked.into_iter().map(|(_, job)| job).collect())
     }
 
-    /// When the next job of a kind is due; nothing where there is none.
-    pub(in crate::knowledge) async fn next_due(&self, kind: Kind) -> sqlx::Result<Option<i64>> {
+    /// When the next job of a kind is due, later than `after`; nothing where there is none.
+    pub(in crate::knowledge) async fn next_due(&self, kind: Kind, after: i64) -> sqlx::Result<Option<i64>> {
         let sql = format!(
             "WITH RECURSIVE {USERS}
              SELECT MIN((SELECT MIN(j.run_at) FROM knowledge_jobs j
-                         WHERE j.kind = ?1 AND j.user_id = users.user_id)) FROM users"
+                         WHERE j.kind = ?1 AND j.user_id = users.user_id AND j.run_at > ?2)) FROM users"
         );
-        sqlx::query_scalar(AssertSqlSafe(sql)).bind(kind.as_str()).fetch_one(&self.0.readers).await
+        sqlx::query_scalar(AssertSqlSafe(sql))
+            .bind(kind.as_str())
+            .bind(after)
+            .fetch_one(&self.0.readers)
+            .await
     }
 
     /// The document of a job, unless it is gone.
