@@ -30,7 +30,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use kitbag_manifest::Problems;
-use tracing::{error, warn};
+use tracing::error;
 
 use crate::database::Database;
 use crate::tasks::{off_thread, to_its_end};
@@ -93,7 +93,9 @@ impl Knowledge {
         let store = Store::new(database.clone());
         let search = Search::new(database, store.clone(), embedder.clone(), search_memory);
         // Before anything is captured: what arrives later is not among these.
-        capture.artifacts().sweep(&store.artifacts().await?).await;
+        if let Some(kept) = store.artifacts().await? {
+            capture.artifacts().sweep(&kept).await;
+        }
         let jobs = Jobs::start(store.clone(), embedder, capture.clone(), jobs).await?;
         Ok(Self(Arc::new(Parts { capture, store, search, jobs })))
     }
@@ -148,8 +150,9 @@ impl Knowledge {
         to_its_end(async move {
             let stored = parts.store.ingest(&origin, &batch).await?;
             drop(file);
+            // Before the same files are captured again.
+            parts.store.remove_files(parts.capture.artifacts(), &stored.unreferenced).await;
             parts.jobs.wake(&stored.jobs);
-            parts.remove_files(&stored.unreferenced).await;
             Ok(stored.ingested)
         })
         .await?
@@ -195,7 +198,7 @@ impl Knowledge {
         let (parts, user_id, id) = (self.0.clone(), user_id.to_owned(), id.to_owned());
         to_its_end(async move {
             let deleted = parts.store.delete(&user_id, &id).await?.ok_or(KnowledgeError::NotFound)?;
-            parts.remove_files(deleted.artifact.as_slice()).await;
+            parts.store.remove_files(parts.capture.artifacts(), deleted.artifact.as_slice()).await;
             Ok(())
         })
         .await?
@@ -222,20 +225,5 @@ impl Knowledge {
     /// What search goes by.
     pub fn mode(&self) -> Mode {
         self.0.search.mode()
-    }
-}
-
-impl Parts {
-    /// Removes captured files that no document has any more. What fails is made up for at the next start.
-    async fn remove_files(&self, digests: &[String]) {
-        for digest in digests {
-            let remove = self.capture.artifacts().remove(digest);
-            let removed = self.store.unless_referenced(digest, remove).await;
-            match removed {
-                Ok(None | Some(Ok(()))) => {}
-                Ok(Some(Err(cause))) => warn!(%cause, digest, "a captured file was not removed"),
-                Err(cause) => warn!(%cause, digest, "a captured file was not removed"),
-            }
-        }
     }
 }

@@ -4,12 +4,15 @@
 //! artifacts/<first two digits>/<digest>
 //! ```
 //!
-//! Invariant: a file appears under its name whole and durable, or not at all.
+//! Invariants:
+//! - a file appears under its name whole and durable, or not at all;
+//! - whoever keeps a file while it is being removed waits, and keeps it anew.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use futures::stream::BoxStream;
@@ -18,8 +21,11 @@ use object_store::local::LocalFileSystem;
 use object_store::{Error, ObjectStore, ObjectStoreExt, WriteMultipart, path};
 use tokio::fs::File;
 use tokio::io::AsyncReadExt;
+use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tracing::warn;
+
+use crate::tasks::to_its_end;
 
 /// The folder in the data directory.
 const FOLDER: &str = "artifacts";
@@ -34,14 +40,35 @@ const DIGEST_DIGITS: usize = 64;
 #[derive(Clone, Debug)]
 pub struct Artifacts {
     store: Arc<dyn ObjectStore>,
-    held: Arc<Mutex<HashMap<String, usize>>>,
+    uses: Arc<Uses>,
 }
 
 /// Keeps a file from being removed until what refers to it is recorded.
 #[derive(Debug)]
 pub struct Hold {
     digest: String,
-    held: Arc<Mutex<HashMap<String, usize>>>,
+    uses: Arc<Uses>,
+}
+
+/// What is going on with files right now.
+#[derive(Debug, Default)]
+struct Uses {
+    by_digest: Mutex<HashMap<String, Use>>,
+    /// Says that a file is removed, or was not.
+    settled: Notify,
+}
+
+#[derive(Debug)]
+enum Use {
+    /// As often as that.
+    Held(usize),
+    Removing,
+}
+
+/// Keeps others from holding a file while it is being removed.
+struct Removing {
+    digest: String,
+    uses: Arc<Uses>,
 }
 
 /// A file on its way out.
@@ -62,13 +89,13 @@ impl Artifacts {
             LocalFileSystem::new_with_prefix(&folder).map_err(io::Error::from)
         });
         let store = store.await.map_err(io::Error::other)??.with_fsync(true);
-        Ok(Self { store: Arc::new(store), held: Arc::default() })
+        Ok(Self { store: Arc::new(store), uses: Arc::default() })
     }
 
     /// Keeps the bytes of a file, which have this digest. Where they are kept already, nothing happens.
     pub async fn put_file(&self, digest: &str, file: &Path) -> io::Result<Hold> {
         // First the hold: from here on nobody removes what may be there.
-        let hold = self.hold(digest);
+        let hold = self.hold(digest).await;
         let place = place(digest);
         let mut file = File::open(file).await?;
         let size = file.metadata().await?.len();
@@ -118,21 +145,22 @@ impl Artifacts {
     /// Removes a file, unless it is being captured again right now. Whoever calls it has seen that no
     /// document refers to it any more.
     pub async fn remove(&self, digest: &str) -> io::Result<()> {
-        if self.is_held(digest) {
-            return Ok(());
-        }
-        match self.store.delete(&place(digest)).await {
+        let Some(removing) = self.begin_removal(digest) else { return Ok(()) };
+        let (store, place) = (self.store.clone(), place(digest));
+        // The file system goes on with it also where nobody waits: so does the mark.
+        let removed = to_its_end(async move {
+            let removed = store.delete(&place).await;
+            drop(removing);
+            removed
+        });
+        match removed.await.map_err(io::Error::other)? {
             Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Removes every file but these. What cannot be removed is left for the next time. Where nothing
-    /// is referred to, nothing is removed: a database that knows nothing may be one that got lost.
+    /// Removes every file but these. What cannot be removed is left for the next time.
     pub async fn sweep(&self, kept: &HashSet<String>) {
-        if kept.is_empty() {
-            return;
-        }
         let mut files = self.store.list(None);
         while let Some(file) = files.next().await {
             let removed = match file {
@@ -148,24 +176,54 @@ impl Artifacts {
         }
     }
 
-    fn hold(&self, digest: &str) -> Hold {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        *held.entry(digest.to_owned()).or_default() += 1;
-        Hold { digest: digest.to_owned(), held: self.held.clone() }
+    /// Holds a file, once nobody removes it any more.
+    async fn hold(&self, digest: &str) -> Hold {
+        loop {
+            // It hears of whatever ends from here on, also before it is waited for.
+            let settled = self.uses.settled.notified();
+            match self.uses.lock().entry(digest.to_owned()).or_insert(Use::Held(0)) {
+                Use::Held(count) => {
+                    *count += 1;
+                    return Hold { digest: digest.to_owned(), uses: self.uses.clone() };
+                }
+                Use::Removing => {}
+            }
+            settled.await;
+        }
     }
 
-    fn is_held(&self, digest: &str) -> bool {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).contains_key(digest)
+    /// Marks a file as being removed, unless it is held, or being removed already.
+    fn begin_removal(&self, digest: &str) -> Option<Removing> {
+        match self.uses.lock().entry(digest.to_owned()) {
+            Entry::Occupied(_) => None,
+            Entry::Vacant(free) => {
+                free.insert(Use::Removing);
+                Some(Removing { digest: digest.to_owned(), uses: self.uses.clone() })
+            }
+        }
+    }
+}
+
+impl Uses {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Use>> {
+        self.by_digest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Removing {
+    fn drop(&mut self) {
+        self.uses.lock().remove(&self.digest);
+        self.uses.settled.notify_waiters();
     }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = held.get_mut(&self.digest) {
+        let mut uses = self.uses.lock();
+        if let Some(Use::Held(count)) = uses.get_mut(&self.digest) {
             *count -= 1;
             if *count == 0 {
-                held.remove(&self.digest);
+                uses.remove(&self.digest);
             }
         }
     }

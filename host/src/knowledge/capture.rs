@@ -32,6 +32,7 @@ use tracing::warn;
 use super::Artifact;
 use super::artifacts::{Artifacts, Hold};
 use crate::egress::Egress;
+use crate::tasks::off_thread;
 pub use failure::{CaptureFailure, FailureKind};
 use incoming::Incoming;
 use kind::{Kind, Label};
@@ -43,8 +44,10 @@ pub const LONGEST_TEXT: usize = 4 << 20;
 
 /// Folder in the data directory for files that are arriving; emptied at every start.
 const ARRIVING: &str = "captures";
-/// Files whose bytes are in memory at the same time, to be decoded, extracted or transcribed.
+/// Files whose bytes are in memory at the same time, to be decoded or extracted.
 const IN_MEMORY: usize = 2;
+/// Recordings that are transcribed at the same time: each takes minutes, for which no other file waits.
+const RECORDINGS: usize = 2;
 
 /// What the operator decides about captured files.
 #[derive(Clone, Debug)]
@@ -122,6 +125,11 @@ pub struct Kept {
 }
 
 impl Kept {
+    /// A file that is held.
+    pub(super) fn held(artifact: Artifact, hold: Hold) -> Self {
+        Self { artifact, _hold: Some(hold) }
+    }
+
     /// What is kept.
     pub fn artifact(&self) -> &Artifact {
         &self.artifact
@@ -140,6 +148,7 @@ struct Parts {
     extract: Extract,
     transcriber: Option<Transcriber>,
     in_memory: Semaphore,
+    recordings: Semaphore,
 }
 
 impl Capture {
@@ -164,6 +173,7 @@ impl Capture {
             extract,
             transcriber,
             in_memory: Semaphore::new(IN_MEMORY),
+            recordings: Semaphore::new(RECORDINGS),
         })))
     }
 
@@ -229,7 +239,7 @@ impl Capture {
             failure::transient("the file could not be kept: storage failed")
         })?;
         let artifact = Artifact { digest: file.digest, size: file.size, media_type };
-        Ok(Kept { artifact, _hold: Some(hold) })
+        Ok(Kept::held(artifact, hold))
     }
 
     /// Reads the text of a kept file; nothing where its type has none.
@@ -242,20 +252,23 @@ impl Capture {
             Kind::Text => LONGEST_TEXT as u64 + 1,
             Kind::Audio | Kind::Parsed(_) => u64::MAX,
         };
-        let _slot = self.0.in_memory.acquire().await.expect("the semaphore is never closed");
+        let slots = if kind == Kind::Audio { &self.0.recordings } else { &self.0.in_memory };
+        let _slot = slots.acquire().await.expect("the semaphore is never closed");
         let bytes = self.0.artifacts.read(&file.digest, longest).await.map_err(|error| {
             warn!(%error, digest = file.digest, "could not read a captured file");
             failure::transient("the kept file could not be read: storage failed")
         })?;
         match (kind, &self.0.transcriber) {
             (Kind::Parsed(FileKind::Html), _) => {
-                self.extract(FileKind::Html, text::html_as_utf8(bytes)).await
+                let (page, was_cut) = off_thread(move || text::html_as_utf8(bytes)).await;
+                let read = self.extract(FileKind::Html, page).await?;
+                Ok(read.map(|read| Extracted { truncated: read.truncated || was_cut, ..read }))
             }
             (Kind::Parsed(kind), _) => self.extract(kind, bytes).await,
             (Kind::Audio, Some(transcriber)) => {
                 transcriber.transcribe(&file.media_type, bytes).await.map(Some)
             }
-            _ => Ok(Some(text::read(&bytes))),
+            _ => Ok(Some(off_thread(move || text::read(&bytes)).await)),
         }
     }
 

@@ -75,6 +75,13 @@ pub enum EmbedError {
 }
 
 impl EmbedError {
+    /// Whether it is for the operator to mend, and no text's fault.
+    pub fn is_configuration(&self) -> bool {
+        use http::StatusCode;
+        let of_operator = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::NOT_FOUND];
+        matches!(self, Self::Status(status) if of_operator.contains(status))
+    }
+
     /// Whether the same text may succeed later.
     pub fn is_transient(&self) -> bool {
         match self {

@@ -23,6 +23,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::error;
 
+use super::artifacts::Artifacts;
 use super::capture::Capture;
 use super::embedding::Embedder;
 use super::passages::Splitter;
@@ -55,6 +56,7 @@ struct Wakes {
 #[derive(Clone)]
 struct Context {
     store: Store,
+    artifacts: Artifacts,
     wakes: Arc<Wakes>,
     limits: JobLimits,
 }
@@ -77,7 +79,7 @@ impl Jobs {
             store.do_without_model().await?;
         }
         let wakes = Arc::new(Wakes::default());
-        let context = Context { store, wakes: wakes.clone(), limits };
+        let context = Context { store, artifacts: capture.artifacts().clone(), wakes: wakes.clone(), limits };
         let stopping = CancellationToken::new();
         let spawn = |task: futures::future::BoxFuture<'static, ()>| {
             let stopping = stopping.clone();
@@ -133,9 +135,9 @@ impl Wakes {
 }
 
 impl Context {
-    /// Waits until there may be a job of this kind.
-    async fn rest(&self, kind: Kind) {
-        let rested = match self.store.next_due(kind).await {
+    /// Waits until there may be a job of this kind; whatever was due until `looked_at` is not waited for.
+    async fn rest(&self, kind: Kind, looked_at: i64) {
+        let rested = match self.store.next_due(kind, looked_at).await {
             Ok(None) => LONGEST_SLEEP,
             Ok(Some(run_at)) => {
                 let left = u64::try_from(run_at.saturating_sub(now())).unwrap_or_default();

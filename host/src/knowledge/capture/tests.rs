@@ -156,6 +156,34 @@ async fn speech_without_a_transcriber_is_kept_and_not_fetched_again() {
 }
 
 #[tokio::test]
+async fn no_other_file_waits_for_recordings_that_are_transcribed() {
+    let server = server().await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("it has one");
+    let url = format!("http://{address}/v1/audio/transcriptions").parse().expect("a URL");
+    let bench = Bench::with(&["127.0.0.0/8"], |settings| {
+        settings.transcription =
+            Some(TranscriptionSettings { url, model: "whisper-1".to_owned(), key: None });
+    })
+    .await;
+    let sound = format!("{}/sound", server.origin());
+    let recordings = futures::future::join_all((0..3).map(|_| bench.capture(&sound)));
+    // The service takes them, and says nothing.
+    let taken = async {
+        let taken = [listener.accept().await, listener.accept().await];
+        let url = format!("{}/notes.md", server.origin());
+        let notes = bench.capture(&url);
+        let notes = tokio::time::timeout(Duration::from_secs(10), notes).await.expect("it waits");
+        (taken, notes)
+    };
+
+    tokio::select! {
+        _ = recordings => panic!("nobody has transcribed them"),
+        (_taken, notes) = taken => assert!(notes.expect("a file").text.is_some()),
+    }
+}
+
+#[tokio::test]
 async fn an_upload_goes_the_same_way_as_a_file_that_is_fetched() {
     const PIECE: &[u8] = &[b'x'; 64 << 10];
 

@@ -12,6 +12,10 @@ const CUT: &str = "\n\n[The file holds more text than this. The rest, beyond 4 M
 const SLACK: usize = 1 << 10;
 /// A title's characters at most.
 const LONGEST_LINE: usize = 300;
+/// Bytes of a page that are rewritten: each may become three.
+const LONGEST_REWRITTEN: usize = 16 << 20;
+/// Bytes from which an encoding is guessed.
+const TELLING: usize = 256 << 10;
 /// Where HTML names its encoding (HTML Standard, section 4.2.5.4).
 const HTML_PRESCAN: usize = 1024;
 
@@ -28,13 +32,15 @@ pub(super) fn read(bytes: &[u8]) -> Extracted {
     Extracted { title: None, text, truncated }
 }
 
-/// Rewrites a page in UTF-8.
-pub(super) fn html_as_utf8(bytes: Bytes) -> Bytes {
+/// Rewrites a page in UTF-8. Also says whether it was cut: one in UTF-8 never is, since nothing is
+/// copied.
+pub(super) fn html_as_utf8(bytes: Bytes) -> (Bytes, bool) {
     let encoding = encoding(&bytes, declared_in_html(&bytes));
-    match encoding.decode(&bytes).0 {
-        std::borrow::Cow::Borrowed(text) if text.len() == bytes.len() => bytes,
-        text => text.into_owned().into(),
+    if encoding == UTF_8 && std::str::from_utf8(&bytes).is_ok() && Encoding::for_bom(&bytes).is_none() {
+        return (bytes, false);
     }
+    let (text, ..) = encoding.decode(&bytes[..bytes.len().min(LONGEST_REWRITTEN)]);
+    (text.into_owned().into(), bytes.len() > LONGEST_REWRITTEN)
 }
 
 /// Says at the end of a text that it was cut, if it was.
@@ -63,7 +69,10 @@ fn encoding(bytes: &[u8], declared: Option<&'static Encoding>) -> &'static Encod
     }
     declared.unwrap_or_else(|| {
         let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
-        detector.feed(bytes, true);
+        // ASCII tells nothing, but for the escapes of ISO-2022-JP.
+        let from = bytes.iter().position(|byte| !byte.is_ascii() || *byte == 0x1B).unwrap_or(bytes.len());
+        let telling = &bytes[from..];
+        detector.feed(&telling[..telling.len().min(TELLING)], telling.len() <= TELLING);
         detector.guess(None, Utf8Detection::Allow)
     })
 }

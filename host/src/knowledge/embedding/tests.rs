@@ -240,6 +240,7 @@ async fn only_errors_that_pass_are_worth_another_try() {
         let error = embedder.query("text".to_owned()).await.expect_err("an error");
 
         assert_eq!(error.is_transient(), is_transient, "{error}");
+        assert_eq!(error.is_configuration(), status == StatusCode::UNAUTHORIZED, "{error}");
         assert!(
             error.to_string().contains(status.as_str()) && !error.to_string().contains("hunter2"),
             "{error}"

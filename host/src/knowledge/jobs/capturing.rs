@@ -9,13 +9,13 @@ use tokio::time::timeout;
 use tracing::{error, info, warn};
 
 use super::Context;
-use super::retry::{Failure, Verdict};
+use super::retry::{Failure, Remedy, Verdict};
 use crate::knowledge::capture::{CaptureFailure, CaptureJob, Captured, FailureKind, Kept};
 use crate::knowledge::store::{Failed, Job, Kind, Subject, now};
 use crate::tasks::Interrupted;
 
 /// Files that are captured at the same time.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 8;
 /// Of one user.
 const AT_ONCE_OF_USER: usize = 2;
 /// How long one may take: an hour of speech has to be transcribed in it.
@@ -59,6 +59,7 @@ where
         last_user: String::new(),
     };
     loop {
+        let looked_at = now();
         let room = match running.fill().await {
             Ok(room) => room,
             Err(cause) => {
@@ -68,9 +69,9 @@ where
         };
         tokio::select! {
             Some(ended) = running.tasks.join_next_with_id() => running.note(ended),
-            // Whatever is due waits for one that ends; but another user may come.
-            () = context.wakes.capture.notified(), if room == Room::ForOthers => {}
-            () = context.rest(Kind::Capture), if room == Room::ForAll => {}
+            // Whatever is due waits for one that ends; but another user may come, or become due.
+            () = context.rest(Kind::Capture, looked_at), if room == Room::ForOthers => {}
+            () = context.rest(Kind::Capture, 0), if room == Room::ForAll => {}
             else => {}
         }
     }
@@ -131,7 +132,7 @@ where
     }
     if job.tries >= context.limits.tries {
         let reason = "the server stopped each time it read the file";
-        return give_up(&context, &job, Failed { reason, ..Failed::default() }).await;
+        return give_up(&context, &job, Failed { reason, ..Failed::default() }).await.map(drop);
     }
     job.tries += 1;
     let wanted = CaptureJob {
@@ -173,36 +174,47 @@ async fn keep(context: &Context, job: &Job, subject: &Subject, captured: Capture
             "captured a file"
         );
         context.wakes.index.notify_one();
+    } else {
+        let_go(context, file).await;
     }
     Ok(())
 }
 
+/// Removes a file that its document does not want any more, unless another one has it.
+async fn let_go(context: &Context, file: Kept) {
+    let digest = file.artifact().digest.clone();
+    drop(file);
+    context.store.remove_files(&context.artifacts, &[digest]).await;
+}
+
 async fn settle(context: &Context, job: &Job, failure: CaptureFailure) -> sqlx::Result<()> {
     let CaptureFailure { reason, kind, file } = failure;
-    let is_transient = kind == FailureKind::Transient;
-    let verdict = context.limits.judge(job.tries, &Failure { reason: reason.clone(), is_transient });
+    let remedy = if kind == FailureKind::Transient { Remedy::Time } else { Remedy::Nothing };
+    let verdict = context.limits.judge(job.tries, &Failure { reason: reason.clone(), remedy });
     warn!(document = job.document, tries = job.tries, reason, ?verdict, "a file was not captured");
     let lacking = match kind {
         FailureKind::Transient | FailureKind::Permanent => None,
         FailureKind::NoTranscriber => Some(TRANSCRIBER),
         FailureKind::NoExtractor => Some(EXTRACTOR),
     };
-    match verdict {
-        Verdict::Again(pause) => {
+    let artifact = file.as_ref().map(Kept::artifact);
+    let was_wanted = match verdict {
+        Verdict::Again(pause) | Verdict::Wait(pause) => {
             let run_at = now().saturating_add(millis(pause));
-            context.store.put_off(Kind::Capture, &[(job.clone(), job.tries)], run_at).await
+            context.store.put_off_capture(job, artifact, run_at).await?
         }
-        Verdict::GiveUp => {
-            let artifact = file.as_ref().map(Kept::artifact);
-            give_up(context, job, Failed { reason: &reason, lacking, artifact }).await
-        }
+        Verdict::GiveUp => give_up(context, job, Failed { reason: &reason, lacking, artifact }).await?,
+    };
+    if let (false, Some(file)) = (was_wanted, file) {
+        let_go(context, file).await;
     }
+    Ok(())
 }
 
-async fn give_up(context: &Context, job: &Job, failed: Failed<'_>) -> sqlx::Result<()> {
-    context.store.give_up(Kind::Capture, job, failed).await?;
+async fn give_up(context: &Context, job: &Job, failed: Failed<'_>) -> sqlx::Result<bool> {
+    let was_wanted = context.store.give_up(Kind::Capture, job, failed).await?;
     context.wakes.index.notify_one();
-    Ok(())
+    Ok(was_wanted)
 }
 
 fn failure(reason: &str, kind: FailureKind) -> CaptureFailure {

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use tracing::{info, warn};
 
 use super::Context;
-use super::retry::{Failure, Verdict};
+use super::retry::{Failure, Remedy, Verdict};
 use crate::knowledge::embedding::{EmbedError, Embedder};
 use crate::knowledge::passages::embedded;
 use crate::knowledge::store::{Failed, Job, Kind, Unembedded, now};
@@ -25,20 +25,27 @@ pub(super) async fn run(context: Context, embedder: Embedder) {
         let embedder = embedder.clone();
         async move {
             let vectors = embedder.documents(texts).await;
-            vectors.map_err(|error: EmbedError| Failure {
-                reason: error.to_string(),
-                is_transient: error.is_transient(),
-            })
+            vectors.map_err(|error: EmbedError| Failure { reason: error.to_string(), remedy: remedy(&error) })
         }
     };
     queue_old(&context, &model).await;
     let mut last_user = String::new();
     loop {
         match round(&context, &model, &embed, &mut last_user).await {
-            Ok(0) => context.rest(Kind::Embed).await,
+            Ok(0) => context.rest(Kind::Embed, 0).await,
             Ok(_) => {}
             Err(cause) => context.failed(Kind::Embed, &cause).await,
         }
+    }
+}
+
+fn remedy(error: &EmbedError) -> Remedy {
+    if error.is_configuration() {
+        Remedy::Operator
+    } else if error.is_transient() {
+        Remedy::Time
+    } else {
+        Remedy::Nothing
     }
 }
 
@@ -68,21 +75,43 @@ where
 {
     let documents = gather(context, model, last_user).await?;
     let taken = documents.len();
-    match vectors(&documents, embed).await {
-        Ok(vectors) => put(context, model, documents, vectors).await?,
+    // What failed before may have failed by one of them: from then on each answers for itself.
+    let (new, failed): (Documents, Documents) = documents.into_iter().partition(|(job, _)| job.tries == 0);
+    match vectors(&new, embed).await {
+        Ok(vectors) => put(context, model, new, vectors).await?,
         // One of them may be what the model cannot read: it must fail no other.
-        Err(failure) if !failure.is_transient && taken > 1 => {
-            for document in documents {
-                let alone = vec![document];
-                match vectors(&alone, embed).await {
-                    Ok(vectors) => put(context, model, alone, vectors).await?,
-                    Err(failure) => settle(context, alone, &failure).await?,
+        Err(failure) if failure.remedy == Remedy::Nothing && new.len() > 1 => {
+            one_by_one(context, model, new, embed).await?;
+        }
+        Err(failure) => settle(context, new, &failure).await?,
+    }
+    one_by_one(context, model, failed, embed).await?;
+    Ok(taken)
+}
+
+/// Embeds documents each for itself, up to one that may succeed later: those after it stay due.
+async fn one_by_one<F>(
+    context: &Context,
+    model: &str,
+    documents: Documents,
+    embed: &impl Fn(Vec<String>) -> F,
+) -> sqlx::Result<()>
+where
+    F: Future<Output = Result<Vec<Vec<f32>>, Failure>>,
+{
+    for document in documents {
+        let alone = vec![document];
+        match vectors(&alone, embed).await {
+            Ok(vectors) => put(context, model, alone, vectors).await?,
+            Err(failure) => {
+                settle(context, alone, &failure).await?;
+                if failure.remedy != Remedy::Nothing {
+                    break;
                 }
             }
         }
-        Err(failure) => settle(context, documents, &failure).await?,
     }
-    Ok(taken)
+    Ok(())
 }
 
 /// Documents, each with the chunks that are embedded next.
@@ -124,7 +153,7 @@ where
     let vectors = embed(texts).await?;
     if vectors.len() != wanted {
         let reason = format!("the model gave {} vectors for {wanted} texts", vectors.len());
-        return Err(Failure { reason, is_transient: false });
+        return Err(Failure { reason, remedy: Remedy::Nothing });
     }
     Ok(vectors)
 }
@@ -153,6 +182,10 @@ async fn settle(context: &Context, documents: Documents, failure: &Failure) -> s
             Verdict::Again(pause) => {
                 longest = longest.max(pause);
                 again.push((job, tries));
+            }
+            Verdict::Wait(pause) => {
+                longest = longest.max(pause);
+                again.push((job, tries - 1));
             }
             Verdict::GiveUp => {
                 let reason = format!("it is found by its words only: {}", failure.reason);

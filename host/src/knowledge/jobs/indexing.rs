@@ -22,7 +22,7 @@ pub(super) async fn run(context: Context, splitter: Splitter, next: Option<Kind>
     let mut last_user = String::new();
     loop {
         match round(&context, &splitter, next, &mut last_user).await {
-            Ok(0) => context.rest(Kind::Index).await,
+            Ok(0) => context.rest(Kind::Index, 0).await,
             Ok(_) => {}
             Err(cause) => context.failed(Kind::Index, &cause).await,
         }

@@ -25,8 +25,17 @@ impl Default for JobLimits {
 pub(super) struct Failure {
     /// For a person.
     pub(super) reason: String,
-    /// Whether trying again may help.
-    pub(super) is_transient: bool,
+    pub(super) remedy: Remedy,
+}
+
+/// What may help a job that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Remedy {
+    /// To try again.
+    Time,
+    /// What the operator configures: until then no job fails for it.
+    Operator,
+    Nothing,
 }
 
 /// What becomes of a job that failed.
@@ -34,6 +43,8 @@ pub(super) struct Failure {
 pub(super) enum Verdict {
     /// It is tried again after this long.
     Again(Duration),
+    /// It is tried again after this long, and this try does not count.
+    Wait(Duration),
     /// It is not.
     GiveUp,
 }
@@ -41,8 +52,10 @@ pub(super) enum Verdict {
 impl JobLimits {
     /// Judges the failure of a job that has been tried `tries` times now.
     pub(super) fn judge(&self, tries: u32, failure: &Failure) -> Verdict {
-        if !failure.is_transient || tries >= self.tries {
-            return Verdict::GiveUp;
+        match failure.remedy {
+            Remedy::Operator => return Verdict::Wait(self.longest_pause),
+            Remedy::Time if tries < self.tries => {}
+            Remedy::Time | Remedy::Nothing => return Verdict::GiveUp,
         }
         let factor = 4_u32.saturating_pow(tries.saturating_sub(1));
         Verdict::Again(self.first_pause.saturating_mul(factor).min(self.longest_pause))
@@ -56,13 +69,14 @@ mod tests {
     #[test]
     fn pauses_grow_up_to_the_longest_and_tries_end() {
         let limits = JobLimits::default();
-        let failure = |is_transient| Failure { reason: String::new(), is_transient };
-        let seconds = |tries| match limits.judge(tries, &failure(true)) {
+        let failure = |remedy| Failure { reason: String::new(), remedy };
+        let seconds = |tries| match limits.judge(tries, &failure(Remedy::Time)) {
             Verdict::Again(pause) => pause.as_secs(),
-            Verdict::GiveUp => 0,
+            Verdict::GiveUp | Verdict::Wait(_) => 0,
         };
 
         assert_eq!((1..=9).map(seconds).collect::<Vec<_>>(), [5, 20, 80, 320, 1280, 3600, 3600, 0, 0]);
-        assert_eq!(limits.judge(1, &failure(false)), Verdict::GiveUp);
+        assert_eq!(limits.judge(1, &failure(Remedy::Nothing)), Verdict::GiveUp);
+        assert_eq!(limits.judge(9, &failure(Remedy::Operator)), Verdict::Wait(limits.longest_pause));
     }
 }

@@ -1,15 +1,16 @@
 //! Jobs from ingest to the end, against a database of their own. What fetches and what embeds is a
 //! function here: how those fail is what these tests are about.
 
+use std::path::Path;
 use std::sync::Mutex as Plain;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tempfile::TempDir;
 use tokio::time::Instant;
 
-use super::retry::Failure;
+use super::retry::{Failure, Remedy};
 use super::*;
-use crate::knowledge::capture::{CaptureFailure, CaptureJob, Captured, FailureKind};
+use crate::knowledge::capture::{CaptureFailure, CaptureJob, Captured, FailureKind, Kept};
 use crate::knowledge::document::{Artifact, NewDocument, State};
 use crate::knowledge::store::tests::{file, note, origin, page, store};
 
@@ -21,7 +22,8 @@ const IMPATIENT: JobLimits =
 
 async fn context() -> (Context, TempDir) {
     let (store, data) = store().await;
-    (Context { store, wakes: Arc::default(), limits: IMPATIENT }, data)
+    let artifacts = Artifacts::open(data.path()).await.expect("the folder is ours");
+    (Context { store, artifacts, wakes: Arc::default(), limits: IMPATIENT }, data)
 }
 
 impl Context {
@@ -54,8 +56,8 @@ async fn vectors(texts: Vec<String>) -> Result<Vec<Vec<f32>>, Failure> {
     Ok(texts.iter().map(|_| vec![1.0, 0.0]).collect())
 }
 
-fn failure(is_transient: bool) -> Failure {
-    Failure { reason: "the model is out".to_owned(), is_transient }
+fn failure(remedy: Remedy) -> Failure {
+    Failure { reason: "the model is out".to_owned(), remedy }
 }
 
 fn notes(name: &str, count: usize) -> Vec<NewDocument> {
@@ -172,7 +174,7 @@ async fn a_model_that_is_out_is_asked_again_and_given_up_in_the_end() {
     let asked = AtomicUsize::new(0);
     let out = |_| {
         asked.fetch_add(1, Ordering::SeqCst);
-        async { Err(failure(true)) }
+        async { Err(failure(Remedy::Time)) }
     };
 
     while context.embed(MODEL, out).await > 0 {}
@@ -182,7 +184,7 @@ async fn a_model_that_is_out_is_asked_again_and_given_up_in_the_end() {
         assert_eq!(context.store.state("ana", id).await, State::Failed(expected));
         assert_eq!(context.store.job(id).await, None);
     }
-    assert_eq!(asked.load(Ordering::SeqCst), 3, "both together, each time");
+    assert_eq!(asked.load(Ordering::SeqCst), 5, "both together, and then each for itself");
 
     // After a restart it is tried again, and then it is ready.
     assert_eq!(context.store.embed_again(MODEL, 10).await.expect("the database works"), 2);
@@ -199,7 +201,7 @@ async fn a_text_that_the_model_cannot_read_fails_its_document_and_no_other() {
     context.index_all(Some(Kind::Embed)).await;
     let picky = |texts: Vec<String>| async move {
         if texts.iter().any(|text| text.contains("poison")) {
-            Err(failure(false))
+            Err(failure(Remedy::Nothing))
         } else {
             vectors(texts).await
         }
@@ -211,6 +213,56 @@ async fn a_text_that_the_model_cannot_read_fails_its_document_and_no_other() {
         assert_eq!(context.store.state("ana", id).await, State::Ready);
     }
     assert!(matches!(context.store.state("ana", &ids[5]).await, State::Failed(_)));
+}
+
+#[tokio::test]
+async fn a_text_that_the_service_fails_on_again_and_again_fails_its_document_and_no_other() {
+    let (context, _data) = context().await;
+    let mut documents = notes("a", 5);
+    documents.insert(2, note("Poison", "poison"));
+    let ids = context.ingest("ana", documents).await;
+    context.index_all(Some(Kind::Embed)).await;
+    let picky = |texts: Vec<String>| async move {
+        if texts.iter().any(|text| text.contains("poison")) {
+            Err(failure(Remedy::Time))
+        } else {
+            vectors(texts).await
+        }
+    };
+
+    while context.embed(MODEL, picky).await > 0 {}
+
+    for (number, id) in ids.iter().enumerate() {
+        let state = context.store.state("ana", id).await;
+        assert_eq!(matches!(state, State::Failed(_)), number == 2, "{number}: {state:?}");
+    }
+}
+
+#[tokio::test]
+async fn no_document_fails_for_what_the_operator_configured() {
+    let (context, _data) = context().await;
+    let id = &context.ingest("ana", notes("a", 2)).await[0];
+    context.index_all(Some(Kind::Embed)).await;
+
+    for _ in 0..10 {
+        assert_eq!(context.embed(MODEL, |_| async { Err(failure(Remedy::Operator)) }).await, 2);
+    }
+
+    assert_eq!(context.store.state("ana", id).await, State::Pending);
+    assert_eq!(context.store.job(id).await, Some(("embed".to_owned(), 0)));
+}
+
+#[tokio::test]
+async fn what_is_ready_stays_ready_when_another_model_does_not_take_it() {
+    let (context, _data) = context().await;
+    let id = &context.ingest("ana", notes("a", 1)).await[0];
+    context.index_all(Some(Kind::Embed)).await;
+    while context.embed(MODEL, vectors).await > 0 {}
+    assert_eq!(context.store.embed_again("model-b", 2).await.expect("the database works"), 1);
+
+    while context.embed("model-b", |_| async { Err(failure(Remedy::Nothing)) }).await > 0 {}
+
+    assert_eq!((context.store.job(id).await, context.store.state("ana", id).await), (None, State::Ready));
 }
 
 #[tokio::test]
@@ -329,6 +381,87 @@ async fn what_failed_for_want_of_something_is_captured_once_it_is_there() {
 }
 
 #[tokio::test]
+async fn what_lacked_something_is_captured_later_also_when_it_could_not_be_indexed() {
+    let (context, _data) = context().await;
+    let id = &context.ingest("ana", vec![file("Talk", "https://a.example/talk.mp3")]).await[0];
+    let failed = async || matches!(context.store.state("ana", id).await, State::Failed(_));
+    capture_until(&context, |_| async { Err(refusal(FailureKind::NoTranscriber)) }, failed).await;
+
+    let job = context.store.due(Kind::Index, "", 1).await.expect("the database works").remove(0);
+    let index_failed = crate::knowledge::store::Failed { reason: "no index", ..Default::default() };
+    let gave_up = context.store.give_up(Kind::Index, &job, index_failed).await.expect("the database works");
+
+    assert!(gave_up);
+    assert_eq!(context.store.state("ana", id).await, State::Failed("the file is out".to_owned()));
+    assert_eq!(context.store.job(id).await, None);
+    assert_eq!(context.store.capture_again(capturing::TRANSCRIBER).await.expect("the database works"), 1);
+}
+
+/// A file that has just been captured.
+async fn kept(context: &Context, data: &Path, digest: &str) -> Kept {
+    let arriving = data.join("arriving");
+    std::fs::write(&arriving, "bytes").expect("the folder is ours");
+    let hold = context.artifacts.put_file(digest, &arriving).await.expect("it can be kept");
+    let artifact = Artifact { digest: digest.to_owned(), size: 5, media_type: "audio/mpeg".to_owned() };
+    Kept::held(artifact, hold)
+}
+
+#[tokio::test]
+async fn a_file_that_was_kept_is_not_fetched_again_by_the_next_try() {
+    let (context, data) = context().await;
+    let id = &context.ingest("ana", vec![file("Talk", "https://a.example/talk.mp3")]).await[0];
+    let digest = "d".repeat(64);
+    let had = Arc::new(Plain::new(Vec::new()));
+    let capture = {
+        let (context, had, folder, digest) =
+            (context.clone(), had.clone(), data.path().to_owned(), digest.clone());
+        move |job: CaptureJob| {
+            had.lock().expect("no panic").push(job.kept.map(|file| file.digest));
+            let (context, folder, digest) = (context.clone(), folder.clone(), digest.clone());
+            async move {
+                let file = Some(kept(&context, &folder, &digest).await);
+                Err(CaptureFailure { file, ..refusal(FailureKind::Transient) })
+            }
+        }
+    };
+
+    let failed = async || matches!(context.store.state("ana", id).await, State::Failed(_));
+    capture_until(&context, capture, failed).await;
+
+    assert_eq!(*had.lock().expect("no panic"), [None, Some(digest.clone()), Some(digest.clone())]);
+    assert!(context.artifacts.open_file(&digest).await.expect("the store answers").is_some());
+}
+
+#[tokio::test]
+async fn a_file_whose_document_went_while_it_was_captured_goes_as_well() {
+    for is_captured in [true, false] {
+        let (context, data) = context().await;
+        let id = context.ingest("ana", vec![file("Talk", "https://a.example/talk.mp3")]).await.remove(0);
+        let digest = "d".repeat(64);
+        let capture = {
+            let (context, folder, digest) = (context.clone(), data.path().to_owned(), digest.clone());
+            move |_| {
+                let (context, folder, digest, id) =
+                    (context.clone(), folder.clone(), digest.clone(), id.clone());
+                async move {
+                    let file = kept(&context, &folder, &digest).await;
+                    context.store.delete("ana", &id).await.expect("it can be removed").expect("it was there");
+                    if is_captured {
+                        Ok(Captured { file, title: None, text: None })
+                    } else {
+                        Err(CaptureFailure { file: Some(file), ..refusal(FailureKind::Transient) })
+                    }
+                }
+            }
+        };
+
+        let path = data.path().join("artifacts/dd").join(&digest);
+        let is_gone = async || context.store.count("documents").await == 0 && !path.exists();
+        capture_until(&context, capture, is_gone).await;
+    }
+}
+
+#[tokio::test]
 async fn a_file_that_takes_the_server_with_it_is_given_up_in_the_end() {
     let (context, _data) = context().await;
     let id = &context.ingest("ana", vec![file("Bomb", "https://a.example/bomb.pdf")]).await[0];
@@ -363,6 +496,30 @@ async fn a_capture_that_panics_fails_its_document_and_no_more() {
 
     let expected = "the file could not be read: this is a fault of the server".to_owned();
     assert_eq!(context.store.state("ana", &ids[0]).await, State::Failed(expected));
+}
+
+#[tokio::test]
+async fn a_capture_that_becomes_due_is_begun_while_another_user_keeps_all_of_theirs_busy() {
+    let (context, _data) = context().await;
+    let files = |name: &str| {
+        (0..3).map(|n| file("F", &format!("https://{name}.example/{n}.pdf"))).collect::<Vec<_>>()
+    };
+    context.ingest("ben", files("ben")).await;
+    let put_off = context.store.due(Kind::Capture, "", 9).await.expect("the database works");
+    let jobs: Vec<_> = put_off.into_iter().map(|job| (job, 0)).collect();
+    context.store.put_off(Kind::Capture, &jobs, now() + 500).await.expect("the database works");
+    context.ingest("ana", files("ana")).await;
+    let begun = Arc::new(AtomicUsize::new(0));
+    let capture = {
+        let begun = begun.clone();
+        move |_| {
+            begun.fetch_add(1, Ordering::SeqCst);
+            std::future::pending()
+        }
+    };
+
+    // Nobody is woken.
+    capture_until(&context, capture, async || begun.load(Ordering::SeqCst) == 4).await;
 }
 
 #[tokio::test]

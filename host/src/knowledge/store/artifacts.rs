@@ -5,9 +5,11 @@ use std::collections::HashSet;
 use std::future::Future;
 
 use sqlx::SqliteConnection;
+use tracing::warn;
 
 use super::Store;
 use super::rows::artifact;
+use crate::knowledge::artifacts::Artifacts;
 use crate::knowledge::document::Artifact;
 
 impl Store {
@@ -27,17 +29,37 @@ impl Store {
         Ok(row.and_then(|(digest, size, media_type)| artifact(digest, size, media_type)))
     }
 
-    /// The digests of all captured files.
-    pub(in crate::knowledge) async fn artifacts(&self) -> sqlx::Result<HashSet<String>> {
+    /// The digests of all captured files; nothing where there never was a document: a database that
+    /// knows nothing may be one that got lost.
+    pub(in crate::knowledge) async fn artifacts(&self) -> sqlx::Result<Option<HashSet<String>>> {
+        let had_documents: bool =
+            sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'documents')")
+                .fetch_one(&self.0.readers)
+                .await?;
+        if !had_documents {
+            return Ok(None);
+        }
         let digests: Vec<String> =
             sqlx::query_scalar("SELECT DISTINCT artifact FROM documents WHERE artifact IS NOT NULL")
                 .fetch_all(&self.0.readers)
                 .await?;
-        Ok(digests.into_iter().collect())
+        Ok(Some(digests.into_iter().collect()))
+    }
+
+    /// Removes captured files that no document has any more. What fails is made up for at the next start.
+    pub(in crate::knowledge) async fn remove_files(&self, artifacts: &Artifacts, digests: &[String]) {
+        for digest in digests {
+            let removed = self.unless_referenced(digest, artifacts.remove(digest)).await;
+            match removed {
+                Ok(None | Some(Ok(()))) => {}
+                Ok(Some(Err(cause))) => warn!(%cause, digest, "a captured file was not removed"),
+                Err(cause) => warn!(%cause, digest, "a captured file was not removed"),
+            }
+        }
     }
 
     /// Does something with a file that no document has; nobody can begin to have it meanwhile.
-    pub(in crate::knowledge) async fn unless_referenced<T>(
+    async fn unless_referenced<T>(
         &self,
         digest: &str,
         act: impl Future<Output = T>,

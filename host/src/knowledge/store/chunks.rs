@@ -166,7 +166,7 @@ async fn count_removal(transaction: &mut SqliteConnection, user_id: &str) -> sql
 }
 
 /// Whether the document is still there as the job found it.
-async fn is_current(transaction: &mut SqliteConnection, job: &Job) -> sqlx::Result<bool> {
+pub(super) async fn is_current(transaction: &mut SqliteConnection, job: &Job) -> sqlx::Result<bool> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM documents WHERE sequence = ? AND user_id = ? AND revision = ?)",
     )

@@ -37,6 +37,7 @@ struct Existing {
     claimed_type: Option<String>,
     capture_only: bool,
     failed_job: Option<String>,
+    lacking: Option<String>,
     artifact: Option<String>,
     has_captured: bool,
 }
@@ -47,6 +48,8 @@ struct Update<'d> {
     document: &'d ValidDocument,
     /// What is to be done for it again.
     job: Option<Kind>,
+    /// Whether what was captured is of another file, or the file is to be fetched again.
+    forgets_file: bool,
 }
 
 impl Store {
@@ -124,7 +127,7 @@ async fn find<'d>(
     // The wanted ones on the left: each is looked up in the index, and no other document is touched.
     let rows: Vec<Existing> = sqlx::query_as(
         "SELECT d.sequence, d.id, d.feed_id, d.identity, d.digest, d.url, d.author, d.file_url, d.claimed_type,
-                d.capture_only, d.failed_job, d.artifact, d.captured IS NOT NULL AS has_captured
+                d.capture_only, d.failed_job, d.lacking, d.artifact, d.captured IS NOT NULL AS has_captured
          FROM json_each(?3) wanted CROSS JOIN documents d
          WHERE d.user_id = ?1 AND d.source = ?2
            AND ifnull(d.feed_id, 0) = wanted.value ->> 0 AND d.identity = wanted.value ->> 1",
@@ -222,32 +225,33 @@ impl<'d> Update<'d> {
             || existing.claimed_type != document.claimed_type;
         // What has no other text is found by what is known of it.
         let is_record = document.text.is_empty() && !existing.has_captured;
+        let waits = existing.lacking.is_some();
         let job = match failed {
-            _ if document.has_file() && (file || failed == Some(Kind::Capture)) => Some(Kind::Capture),
+            _ if document.has_file() && file => Some(Kind::Capture),
+            // Another try would lack the same.
+            Some(Kind::Capture) if waits && !file && !content && !metadata => None,
+            Some(Kind::Capture) if document.has_file() => Some(Kind::Capture),
             Some(_) => Some(Kind::Index),
             None if file || content || (metadata && is_record) => Some(Kind::Index),
             None => None,
         };
-        (metadata || job.is_some()).then_some(Self { existing, document, job })
+        // What lacks nothing failed by the file itself, which may have become another.
+        let forgets_file = file || (job == Some(Kind::Capture) && !waits);
+        (metadata || job.is_some()).then_some(Self { existing, document, job, forgets_file })
     }
 
     fn is_new_content(&self) -> bool {
         self.existing.digest != self.document.digest
     }
 
-    /// Whether what was captured is of another file, or to be captured again.
-    fn forgets_file(&self) -> bool {
-        self.job == Some(Kind::Capture) || !self.document.has_file()
-    }
-
     /// The digest of the file that the document had and has no more.
     fn drops_artifact(&self) -> Option<&str> {
         let upload = self.document.upload.as_ref().map(|file| file.digest.as_str());
-        self.existing.artifact.as_deref().filter(|digest| self.forgets_file() && upload != Some(digest))
+        self.existing.artifact.as_deref().filter(|digest| self.forgets_file && upload != Some(digest))
     }
 
     async fn write(&self, transaction: &mut SqliteConnection, origin: &Origin, now: i64) -> sqlx::Result<()> {
-        let Self { existing, document, job } = self;
+        let Self { existing, document, job, .. } = self;
         let mut statement = QueryBuilder::new("UPDATE documents SET url = ");
         statement.push_bind(&document.url);
         statement.push(", author = ").push_bind(&document.author);
@@ -262,12 +266,12 @@ impl<'d> Update<'d> {
             );
         }
         // Otherwise the title stays, which may be the one that was found in the file.
-        if self.is_new_content() || self.forgets_file() {
+        if self.is_new_content() || self.forgets_file {
             statement.push(", title = ").push_bind(&document.title);
             statement.push(", digest = ").push_bind(document.digest.as_slice());
             statement.push(", text = ").push_bind(&document.text);
         }
-        if self.forgets_file() {
+        if self.forgets_file {
             let file = document.upload.as_ref();
             statement.push(", captured = NULL, artifact = ").push_bind(file.map(|file| file.digest.as_str()));
             statement.push(", artifact_size = ").push_bind(file.map(|file| as_i64(file.size)));

@@ -6,6 +6,7 @@
 
 use sqlx::{AssertSqlSafe, FromRow, SqliteConnection};
 
+use super::chunks::is_current;
 use super::documents::body;
 use super::rows::artifact;
 use super::{Store, as_i64, now};
@@ -149,14 +150,18 @@ impl Store {
         Ok(ranked.into_iter().map(|(_, job)| job).collect())
     }
 
-    /// When the next job of a kind is due; nothing where there is none.
-    pub(in crate::knowledge) async fn next_due(&self, kind: Kind) -> sqlx::Result<Option<i64>> {
+    /// When the next job of a kind is due, later than `after`; nothing where there is none.
+    pub(in crate::knowledge) async fn next_due(&self, kind: Kind, after: i64) -> sqlx::Result<Option<i64>> {
         let sql = format!(
             "WITH RECURSIVE {USERS}
              SELECT MIN((SELECT MIN(j.run_at) FROM knowledge_jobs j
-                         WHERE j.kind = ?1 AND j.user_id = users.user_id)) FROM users"
+                         WHERE j.kind = ?1 AND j.user_id = users.user_id AND j.run_at > ?2)) FROM users"
         );
-        sqlx::query_scalar(AssertSqlSafe(sql)).bind(kind.as_str()).fetch_one(&self.0.readers).await
+        sqlx::query_scalar(AssertSqlSafe(sql))
+            .bind(kind.as_str())
+            .bind(after)
+            .fetch_one(&self.0.readers)
+            .await
     }
 
     /// The document of a job, unless it is gone.
@@ -204,6 +209,23 @@ impl Store {
         put_off(&mut connection, kind, job, job.tries + 1, until).await
     }
 
+    /// Puts off a capture until `run_at`; the next try begins with the file, where it could be kept.
+    /// Returns whether the job was still the one that was taken.
+    pub(in crate::knowledge) async fn put_off_capture(
+        &self,
+        job: &Job,
+        artifact: Option<&Artifact>,
+        run_at: i64,
+    ) -> sqlx::Result<bool> {
+        let mut transaction = self.begin().await?;
+        let is_current = put_off(&mut transaction, Kind::Capture, job, job.tries, run_at).await?;
+        if let (true, Some(artifact)) = (is_current, artifact) {
+            refer_to(&mut transaction, job, artifact).await?;
+        }
+        transaction.commit().await?;
+        Ok(is_current)
+    }
+
     /// Puts jobs off until `run_at`, each with the number of its tries so far.
     pub(in crate::knowledge) async fn put_off(
         &self,
@@ -228,31 +250,30 @@ impl Store {
     ) -> sqlx::Result<bool> {
         let Failed { reason, lacking, artifact } = failed;
         let mut transaction = self.begin().await?;
-        let is_current = sqlx::query(
-            "UPDATE documents SET state = 'failed', failed_job = ?, reason = ?, lacking = ?,
-                 artifact = ifnull(?, artifact), artifact_size = ifnull(?, artifact_size),
-                 artifact_type = ifnull(?, artifact_type)
-             WHERE sequence = ? AND user_id = ? AND revision = ?",
+        if !is_current(&mut transaction, job).await? {
+            return Ok(false);
+        }
+        // That a file was not captured says more than that what is known of it was not indexed, and has
+        // it captured later. What is ready stays so when another model does not take it.
+        sqlx::query(
+            "UPDATE documents SET state = 'failed', failed_job = ?1, reason = ?2, lacking = ?3
+             WHERE sequence = ?4 AND user_id = ?5 AND (?1 = 'capture' OR failed_job IS NOT 'capture')
+               AND NOT (?1 = 'embed' AND state = 'ready')",
         )
         .bind(kind.as_str())
         .bind(reason)
         .bind(lacking)
-        .bind(artifact.map(|artifact| artifact.digest.as_str()))
-        .bind(artifact.map(|artifact| as_i64(artifact.size)))
-        .bind(artifact.map(|artifact| artifact.media_type.as_str()))
         .bind(job.document)
         .bind(&job.user_id)
-        .bind(job.revision)
         .execute(&mut *transaction)
-        .await?
-        .rows_affected()
-            > 0;
-        if is_current {
-            let next = (kind == Kind::Capture).then_some(Kind::Index);
-            Self::advance(&mut transaction, job, next).await?;
+        .await?;
+        if let Some(artifact) = artifact {
+            refer_to(&mut transaction, job, artifact).await?;
         }
+        let next = (kind == Kind::Capture).then_some(Kind::Index);
+        Self::advance(&mut transaction, job, next).await?;
         transaction.commit().await?;
-        Ok(is_current)
+        Ok(true)
     }
 
     /// Keeps what was captured; the document is indexed next. Returns whether it was still wanted.
@@ -392,6 +413,22 @@ impl Store {
         };
         statement.execute(transaction).await.map(drop)
     }
+}
+
+/// Notes that a document has a captured file.
+async fn refer_to(connection: &mut SqliteConnection, job: &Job, artifact: &Artifact) -> sqlx::Result<()> {
+    sqlx::query(
+        "UPDATE documents SET artifact = ?, artifact_size = ?, artifact_type = ?
+         WHERE sequence = ? AND user_id = ?",
+    )
+    .bind(&artifact.digest)
+    .bind(as_i64(artifact.size))
+    .bind(&artifact.media_type)
+    .bind(job.document)
+    .bind(&job.user_id)
+    .execute(connection)
+    .await
+    .map(drop)
 }
 
 /// Returns whether the job was still the one that was taken.

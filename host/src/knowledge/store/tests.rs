@@ -268,6 +268,50 @@ async fn a_file_that_comes_with_its_document_is_read_and_goes_with_the_last_docu
 }
 
 #[tokio::test]
+async fn a_file_that_waits_for_what_the_server_lacks_stays_when_its_document_comes_again() {
+    let (store, _data) = store().await;
+    let ana = origin("ana", "user");
+    let talk = |text: &str| NewDocument {
+        text: Some(text.to_owned()),
+        ..file("Talk", "https://a.example/talk.mp3")
+    };
+    let artifact = Artifact { digest: "d".repeat(64), size: 5, media_type: "audio/mpeg".to_owned() };
+    let fail = async |lacking: Option<&'static str>| {
+        let job = store.due(Kind::Capture, "", 1).await.expect("the database works").remove(0);
+        let failed = Failed { reason: "no transcriber", lacking, artifact: Some(&artifact) };
+        assert!(store.give_up(Kind::Capture, &job, failed).await.expect("the database works"));
+    };
+    let kept = async |id: &str| store.artifact("ana", id).await.expect("it can be read").is_some();
+    let id = store.put_one(&ana, talk("one")).await.id;
+    fail(Some("transcriber")).await;
+
+    let same = store.put_one(&ana, talk("one")).await;
+    assert_eq!((same.change, kept(&id).await), (Change::Unchanged, true));
+    assert_eq!(store.state("ana", &id).await, State::Failed("no transcriber".to_owned()));
+
+    let batch = Batch::new(validate(vec![talk("two")]).expect("it keeps the rules"));
+    let changed = store.ingest(&ana, &batch).await.expect("it is stored");
+    assert_eq!((changed.ingested[0].change, kept(&id).await), (Change::Updated, true));
+    assert_eq!((changed.unreferenced, store.job(&id).await), (vec![], Some(("capture".to_owned(), 0))));
+
+    // What is wrong with the file itself may be mended where it comes from.
+    fail(None).await;
+    let again = store.put_one(&ana, talk("two")).await;
+    assert_eq!((again.change, kept(&id).await), (Change::Updated, false));
+}
+
+#[tokio::test]
+async fn a_database_that_never_had_a_document_does_not_say_which_files_are_kept() {
+    let (store, _data) = store().await;
+    assert_eq!(store.artifacts().await.expect("it can be read"), None);
+
+    let id = store.put_one(&origin("ana", "user"), note("A", "a")).await.id;
+    store.delete("ana", &id).await.expect("it can be removed").expect("it was there");
+
+    assert_eq!(store.artifacts().await.expect("it can be read").map(|files| files.len()), Some(0));
+}
+
+#[tokio::test]
 async fn a_feed_is_renamed_everywhere_and_goes_with_its_last_document() {
     let (store, _data) = store().await;
     let ana = origin("ana", "clipper");

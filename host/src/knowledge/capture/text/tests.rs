@@ -42,12 +42,31 @@ fn a_page_is_rewritten_in_utf_8() {
     let declared = b"<html><meta charset=\"iso-8859-2\"><p>\xB9koda</p>";
     let old = b"<meta http-equiv=content-type content='text/html; CHARSET=windows-1251'><p>\xCC\xE8\xF0</p>";
 
-    let utf8 = |bytes: &'static [u8]| String::from_utf8(html_as_utf8(bytes.into()).to_vec()).expect("UTF-8");
+    let utf8 =
+        |bytes: &'static [u8]| String::from_utf8(html_as_utf8(bytes.into()).0.to_vec()).expect("UTF-8");
     assert!(utf8(declared).ends_with("<p>škoda</p>"));
     assert!(utf8(old).ends_with("<p>Мир</p>"));
     assert_eq!(utf8("<p>ünï</p>".as_bytes()), "<p>ünï</p>");
     assert!(utf8(b"<p>\xFF\xC3 broken").contains("broken"));
     assert!(utf8(b"<meta charset=").contains("charset"));
+}
+
+#[test]
+fn a_long_page_is_rewritten_up_to_a_bound_and_one_in_utf_8_stays_as_it_is() {
+    let (old, was_cut) = html_as_utf8(vec![0xE9; LONGEST_REWRITTEN + 1].into());
+    assert!(was_cut && old.len() <= 3 * LONGEST_REWRITTEN, "{}", old.len());
+
+    let long = Bytes::from("ü".repeat(LONGEST_REWRITTEN));
+    assert!(html_as_utf8(long.clone()) == (long, false));
+}
+
+#[test]
+fn an_encoding_is_guessed_from_the_first_words_that_tell() {
+    let (words, ..) = encoding_rs::WINDOWS_1251.encode("Съешь же ещё этих мягких французских булок. ");
+
+    let read = read(&[&[b'x'; TELLING][..], &words.repeat(2 * TELLING / words.len())].concat());
+
+    assert!(read.text[TELLING..].starts_with("Съешь же ещё"));
 }
 
 #[test]
