@@ -60,10 +60,8 @@ impl Splitter {
         let taken = FRAME + self.measure(beginning).size(beginning);
         let capacity = self.window.saturating_sub(taken).max(SMALLEST);
         let mut passages = Vec::new();
-        let passage = |title: &str, text: &str| Passage {
-            text: text.to_owned(),
-            terms: words::count(title, text),
-        };
+        let passage =
+            |title: &str, text: &str| Passage { text: text.to_owned(), terms: words::count(title, text) };
         for segment in segments(text) {
             let config = ChunkConfig::new(capacity)
                 .with_sizer(self.measure(segment))
