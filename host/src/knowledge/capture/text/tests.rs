@@ -64,7 +64,7 @@ fn a_long_page_is_rewritten_up_to_a_bound_and_one_in_utf_8_stays_as_it_is() {
 fn an_encoding_is_guessed_from_the_first_words_that_tell() {
     let (words, ..) = encoding_rs::WINDOWS_1251.encode("Съешь же ещё этих мягких французских булок. ");
 
-    let read = read(&[&[b'x'; TELLING][..], &words.repeat(2 * TELLING / words.len())].concat());
+    let read = read(&[&vec![b'x'; TELLING][..], &words.repeat(2 * TELLING / words.len())].concat());
 
     assert!(read.text[TELLING..].starts_with("Съешь же ещё"));
 }
