@@ -210,7 +210,7 @@ mod tests {
     fn report_of(ended: Ended, logged: &str) -> Report {
         let entry = Entry { source: Source::Log, arguments: vec![json_string(logged)] };
         let log = Transcript { entries: vec![entry], dropped: 0 };
-        Report { ended, log, usage: UsageSnapshot::default(), duration: Duration::ZERO }
+        Report { ended, log, usage: UsageSnapshot::default(), duration: Duration::ZERO, stages: None }
     }
 
     /// Every kind of content, with the secret in every part of it.
