@@ -136,8 +136,8 @@ mod tests {
         tempfile::tempdir().expect("a scratch directory")
     }
 
-    #[test]
-    fn what_large_components_have_in_common_is_kept_once() {
+    #[tokio::test]
+    async fn what_large_components_have_in_common_is_kept_once() {
         let data = folder();
         let compiler = compiler(data.path(), KEPT);
         compiler.compile(&component(0)).expect("it compiles");
@@ -149,8 +149,8 @@ mod tests {
         assert!(grown > 0 && grown < first / 4, "{grown} bytes beside {first}");
     }
 
-    #[test]
-    fn no_more_is_kept_than_may_be() {
+    #[tokio::test]
+    async fn no_more_is_kept_than_may_be() {
         const LIMIT: u64 = 10_000;
         const SEAL: u64 = 32;
 
@@ -164,8 +164,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn functions_that_are_damaged_or_anothers_are_not_used_and_replaced() {
+    #[tokio::test]
+    async fn functions_that_are_damaged_or_anothers_are_not_used_and_replaced() {
         let (data, other) = (folder(), folder());
         let compiler = compiler(data.path(), KEPT);
         let code = compiler.compile(&component(3)).expect("it compiles");
@@ -187,8 +187,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn small_components_leave_nothing() {
+    #[tokio::test]
+    async fn small_components_leave_nothing() {
         let data = folder();
         let small = wat::parse_str("(component (core module (func)))").expect("it is a component");
 
