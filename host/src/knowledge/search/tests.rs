@@ -1,4 +1,3 @@
-mod evaluation;
 mod library;
 
 use super::super::embedding::Endpoint;

@@ -1,7 +1,5 @@
 //! A knowledge base with a database of its own, into which documents really go.
 
-use std::path::Path;
-
 use tempfile::TempDir;
 use tokio::time::sleep;
 
@@ -30,11 +28,6 @@ impl Library {
     /// Searches with the tiny model.
     pub(super) async fn with_model() -> Self {
         Self::new(Some(tiny_embedder().await), MEMORY).await
-    }
-
-    /// Searches with the model in a folder.
-    pub(super) async fn with(model: &Path) -> Self {
-        Self::new(Some(Embedder::open(model).await.expect("the model is whole")), MEMORY).await
     }
 
     pub(super) async fn new(embedder: Option<Embedder>, memory: usize) -> Self {
