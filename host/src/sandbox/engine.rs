@@ -10,6 +10,7 @@ use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAlloc
 use super::background;
 use super::functions::FunctionCache;
 use super::limits::Limits;
+use super::swap::Swap;
 
 /// How often running guests are interrupted to let others run, and to look at their deadline.
 const TICK: Duration = Duration::from_millis(5);
@@ -17,6 +18,10 @@ const TICK: Duration = Duration::from_millis(5);
 /// Memory of a finished call that stays mapped for the next one in the same slot: clearing it is
 /// cheaper than faulting it in again.
 const KEPT_RESIDENT: usize = 1 << 20;
+
+/// A memory up to this size is mapped as it was when the component was made, however little of it is
+/// filled. One that is larger, and half empty, would be copied together anew for each call.
+const MAPPED_AS_IT_WAS: u64 = 64 << 20;
 
 /// The same for a table: the tables of a toolkit fit in this, so that clearing them takes no system
 /// call; an entry has 8 bytes.
@@ -34,10 +39,10 @@ const EXTRACTOR_STACK: usize = 4 << 20;
 const HOST_STACK: usize = 2 << 20;
 
 /// Makes the engine for toolkits, which keeps what it compiles in `functions`, and starts its clock.
-pub(super) fn start(limits: &Limits, functions: Arc<FunctionCache>) -> wasmtime::Result<Engine> {
+pub(super) fn start(limits: &Limits, functions: Arc<FunctionCache>, swap: &Swap) -> wasmtime::Result<Engine> {
     let mut config = common();
     config.enable_incremental_compilation(functions)?;
-    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits)));
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits, swap)));
     start_clocked(&config)
 }
 
@@ -78,11 +83,12 @@ fn common() -> Config {
         .wasm_component_model(true)
         .epoch_interruption(true)
         .memory_init_cow(true)
+        .memory_guaranteed_dense_image_size(MAPPED_AS_IT_WAS)
         .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(32));
     config
 }
 
-fn pool(limits: &Limits) -> PoolingAllocationConfig {
+fn pool(limits: &Limits, swap: &Swap) -> PoolingAllocationConfig {
     // A guest that is having its turn in the background outlives its call by that turn.
     let lingering = u32::try_from(background::threads()).unwrap_or(u32::MAX);
     let calls = limits.instances.saturating_add(lingering);
@@ -99,6 +105,6 @@ fn pool(limits: &Limits) -> PoolingAllocationConfig {
         .table_elements(limits.table_elements)
         .linear_memory_keep_resident(KEPT_RESIDENT)
         .table_keep_resident(KEPT_RESIDENT_OF_TABLE)
-        .pagemap_scan(Enabled::Auto);
+        .pagemap_scan(if swap.may_be_used() { Enabled::No } else { Enabled::Auto });
     pool
 }
