@@ -5,8 +5,10 @@ import { ASK, plain } from "./plain.js";
 /** How many problems of one value are reported; the rest would only repeat them. */
 const MAX_REPORTED = 10;
 
+type Checked<S extends z.ZodType> = z.ZodSafeParseResult<z.output<S>>;
+
 /** Checks a value; most schemas answer at once, those that wait for something are waited for. */
-export async function check<S extends z.ZodType>(schema: S, value: unknown): Promise<z.ZodSafeParseResult<z.output<S>>> {
+export function check<S extends z.ZodType>(schema: S, value: unknown): Checked<S> | Promise<Checked<S>> {
   try {
     const passed = plain(schema, value);
     if (passed !== ASK) return { success: true, data: passed as z.output<S> };

@@ -1,4 +1,5 @@
 import { check, issueLines } from "./issues.js";
+import { step } from "./step.js";
 import { ToolError, toolErrorWithin } from "./tool-error.js";
 import type { AnyTool, ToolContent, ToolContext, ToolResult } from "./types.js";
 
@@ -13,36 +14,45 @@ export type Ending =
 /** How a mismatch of `output` begins, here and on the host. */
 export const MISMATCH = "The tool's structured result does not match its output schema:";
 
-/** Runs one tool on arguments that keep the JSON Schema of its `input`. Never rejects. */
-export async function run(tool: AnyTool, args: unknown, ctx: ToolContext): Promise<Ending> {
-  try {
-    // The schema may ask for more than JSON Schema can say, and it fills in defaults.
-    const input = await check(tool.input, args);
-    if (!input.success) return { kind: "invalid-params", message: issueLines(input.error).join("; ") };
-    return await finish(tool, await tool.handler(input.data, ctx));
-  } catch (thrown) {
-    const error = toolErrorWithin(thrown);
-    return error === undefined ? { kind: "failure", thrown } : { kind: "tool-error", error };
-  }
+/** Runs one tool on arguments that keep the JSON Schema of its `input`. Neither throws nor rejects. */
+export function run(tool: AnyTool, args: unknown, ctx: ToolContext): Ending | Promise<Ending> {
+  // The schema may ask for more than JSON Schema can say, and it fills in defaults.
+  return step(
+    () => check(tool.input, args),
+    (input) => {
+      if (!input.success) return { kind: "invalid-params", message: issueLines(input.error).join("; ") };
+      return step(() => tool.handler(input.data, ctx), (returned) => finish(tool, returned), failed);
+    },
+    failed,
+  );
 }
 
-async function finish(tool: AnyTool, returned: ToolResult | string): Promise<Ending> {
+function finish(tool: AnyTool, returned: ToolResult | string): Ending | Promise<Ending> {
   if (typeof returned === "string") return { kind: "result", text: returned, structured: undefined, content: [] };
   if (typeof returned !== "object" || returned === null || typeof returned.text !== "string") {
     throw new TypeError("the handler must return a string or { text, structured? }");
   }
-  const { text, content = [] } = returned;
-  if (returned.structured === undefined) return { kind: "result", text, structured: undefined, content };
+  const { text, structured, content = [] } = returned;
+  if (structured === undefined) return { kind: "result", text, structured, content };
+  const { output } = tool;
+  if (output === undefined) return { kind: "result", text, structured: json(structured), content };
+  return step(
+    () => check(output, structured),
+    (checked) => {
+      if (checked.success) return { kind: "result", text, structured: json(checked.data), content };
+      return { kind: "tool-error", error: new ToolError(`${MISMATCH} ${issueLines(checked.error).join("; ")}`) };
+    },
+    failed,
+  );
+}
 
-  let value: unknown = returned.structured;
-  if (tool.output !== undefined) {
-    const output = await check(tool.output, value);
-    if (!output.success) {
-      return { kind: "tool-error", error: new ToolError(`${MISMATCH} ${issueLines(output.error).join("; ")}`) };
-    }
-    value = output.data;
-  }
-  const structured = JSON.stringify(value);
-  if (structured === undefined) throw new TypeError("the structured value cannot be written as JSON");
-  return { kind: "result", text, structured, content };
+function json(value: unknown): string {
+  const text = JSON.stringify(value);
+  if (text === undefined) throw new TypeError("the structured value cannot be written as JSON");
+  return text;
+}
+
+function failed(thrown: unknown): Ending {
+  const error = toolErrorWithin(thrown);
+  return error === undefined ? { kind: "failure", thrown } : { kind: "tool-error", error };
 }

@@ -3,6 +3,7 @@ import { makeContext } from "../context.js";
 import type { ToolkitDefinition } from "../define.js";
 import type { Json, Manifest } from "../manifest.js";
 import { run, type Ending } from "../run.js";
+import { step } from "../step.js";
 import type { ToolError } from "../tool-error.js";
 import { contents, type WitContent } from "./content.js";
 import { describe, type WitToolkit } from "./definition.js";
@@ -33,7 +34,7 @@ type WitCallError =
 /** The interface `tools`, which the component exports. */
 export interface Tools {
   describe(): WitToolkit;
-  call(invocation: WitInvocation): Promise<WitResult>;
+  call(invocation: WitInvocation): WitResult | Promise<WitResult>;
 }
 
 /**
@@ -56,23 +57,22 @@ export async function expose(
   return tools;
 }
 
-async function call(
+function call(
   toolkit: ToolkitDefinition,
   imports: Imports,
   frames: FrameMap,
   invocation: WitInvocation,
-): Promise<WitResult> {
+): WitResult | Promise<WitResult> {
   const tool = toolkit.config.tools.find(({ name }) => name === invocation.tool);
   if (tool === undefined) return err({ tag: "failure", val: `the toolkit has no tool ${JSON.stringify(invocation.tool)}` });
 
   const config = JSON.parse(invocation.config) as Record<string, Json>;
   const ctx = makeContext(toolkit.config, { userId: invocation.userId, config }, sandboxPlatform(imports));
-  const ending = await run(tool, JSON.parse(invocation.arguments), ctx);
-  try {
-    return result(ending, frames);
-  } catch (thrown) {
-    return err({ tag: "failure", val: failureText(thrown, frames) });
-  }
+  return step(
+    () => run(tool, JSON.parse(invocation.arguments), ctx),
+    (ending) => result(ending, frames),
+    (thrown) => err({ tag: "failure", val: failureText(thrown, frames) }),
+  );
 }
 
 function result(ending: Ending, frames: FrameMap): WitResult {

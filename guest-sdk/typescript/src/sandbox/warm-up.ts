@@ -13,7 +13,7 @@ import { sample } from "./sample.js";
 import { sandboxPlatform, type Imports } from "./platform.js";
 import type { WitInvocation } from "./component.js";
 
-type Call = (toolkit: ToolkitDefinition, invocation: WitInvocation, imports: Imports) => Promise<unknown>;
+type Call = (toolkit: ToolkitDefinition, invocation: WitInvocation, imports: Imports) => unknown;
 
 /** How often: code that ran once is compiled, code that ran a few times has its caches filled. */
 const ROUNDS = 3;
@@ -47,7 +47,7 @@ const REHEARSAL = "kitbag:rehearsal";
 const asTheHost = (globalThis as { [name: string]: unknown })[REHEARSAL] as Rehearsal | undefined;
 delete (globalThis as { [name: string]: unknown })[REHEARSAL];
 
-type Rehearsal = (callee: (invocation: WitInvocation) => Promise<unknown>, invocation: WitInvocation) => Promise<void>;
+type Rehearsal = (callee: (invocation: WitInvocation) => unknown, invocation: WitInvocation) => Promise<void>;
 
 /** Makes a call as the host does, where that is possible. */
 const rehearse: Rehearsal = asTheHost ?? (async (callee, invocation) => void (await callee(invocation)));
