@@ -1,10 +1,13 @@
 // `kitbag dev`: the same grants as in the sandbox, and always the newest version that works.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { createServer } from "node:http";
 import { request } from "node:http";
-import { writeFile } from "node:fs/promises";
+import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import { AddressGuard } from "../dist/dev/addresses.js";
 import { develop } from "../dist/dev/develop.js";
@@ -42,7 +45,7 @@ async function served(files, options = {}) {
     const { result } = await rpc("tools/call", { name: "small__go", arguments: args });
     return result.content[0].text;
   };
-  return { url, rpc, call, lines, said: () => lines.join("\n"), write: (name, text) => writeFile(join(directory, name), text) };
+  return { url, rpc, call, lines, directory, said: () => lines.join("\n"), write: (name, text) => writeFile(join(directory, name), text) };
 }
 
 async function eventually(holds) {
@@ -223,6 +226,41 @@ test("a wrong type is said, and served", async () => {
   await eventually(() => /warning: the types are wrong:\nextension\.ts\(\d+,\d+\)[^]*a build would refuse this/.test(dev.said()));
 });
 
+test("a fault that is taken back is said to be gone", async () => {
+  const good = extension("async () => 'ok'");
+  const dev = await served(good);
+  const announced = () => dev.said().match(/small 1\.0\.0 is served, after/g).length;
+  assert.equal(announced(), 1);
+
+  await dev.write("extension.ts", `${good};const x = ;`);
+  await eventually(() => /error: extension\.ts:\d+:\d+: /.test(dev.said()));
+  await dev.write("extension.ts", good);
+
+  await eventually(() => announced() === 2);
+});
+
+test("an entry that is gone is named, and served again when it is back", async () => {
+  const dev = await served(extension("async () => 'ok'"));
+  const [entry, away] = ["extension.ts", "away.txt"].map((name) => join(dev.directory, name));
+
+  await rename(entry, away);
+  await eventually(() => dev.said().includes("error: there is no extension.ts in this folder\n"));
+  await rename(away, entry);
+
+  await eventually(() => dev.said().match(/is served, after/g).length === 2);
+});
+
+test("a wrong type is said although the program is the same, and said to be right again", async () => {
+  const typed = (type) => extension("async () => String(n)", "", `const n: ${type} = 1;`);
+  const dev = await served(typed("number"));
+
+  await dev.write("extension.ts", typed("string"));
+  await eventually(() => /warning: the types are wrong:\nextension\.ts\(\d+,\d+\)/.test(dev.said()));
+  await dev.write("extension.ts", typed("number"));
+
+  await eventually(() => dev.said().endsWith("\nthe types are right again"));
+});
+
 test("an endless handler is ended, what it logged is told, and others are served meanwhile", async () => {
   const dev = await served(extension('async ({ what }, ctx) => { if (what !== "loop") return "ok"; ctx.log("before"); for (;;); }'), { callTime: 700 });
 
@@ -250,6 +288,18 @@ test("a failure's story is told in the author's own lines", async () => {
   assert.match(dev.said(), /Error: inner story\n\s+at inner \(extension\.ts:4:\d+\)/);
   assert.match(dev.said(), /Caused by: TypeError: deeper/);
   assert.doesNotMatch(dev.said(), /toolkit\.js|node:internal/);
+});
+
+test("a failure is told in the line where it happened, although a bundler could have moved it", async () => {
+  const second = "export function id(text: string): string {\n  const value = JSON.parse(text);\n  return value.id;\n}";
+  const dev = await served({
+    "extension.ts": extension('async () => id("null")', "", 'import { id } from "./second.ts";'),
+    "second.ts": second,
+  });
+
+  assert.match(await dev.call(), /The tool failed/);
+
+  assert.match(dev.said(), /at id \(second\.ts:3:\d+\)/);
 });
 
 test("bodies stream, and a request can be given up", async () => {
@@ -306,4 +356,21 @@ test("addresses are judged as the server judges them", () => {
   for (const address of ["0.0.0.0", "10.0.0.1", "100.64.0.1", "127.0.0.1", "168.63.129.16", "169.254.169.254", "172.16.0.1", "192.0.0.192", "192.168.1.1", "198.18.0.1", "224.0.0.1", "255.255.255.255", "::", "::1", "::ffff:127.0.0.1", "::ffff:7f00:1", "0:0:0:0:0:ffff:a00:1", "64:ff9b::7f00:1", "fd00:ec2::254", "fe80::1", "fe80::1%eth0", "2001:db8::1", "2002:7f00:1::", "3fff::1", "ff02::1"]) {
     assert.ok(!guard.permits(address), `${address} was permitted`);
   }
+});
+
+test("the command ends where its address is taken, although its input goes on", { timeout: 20_000 }, async () => {
+  const taken = createServer();
+  await new Promise((resolve) => taken.listen(0, "127.0.0.1", resolve));
+  const directory = await folder({ "extension.ts": extension("async () => ''") });
+  const command = fileURLToPath(new URL("../bin/kitbag.js", import.meta.url));
+  const args = [command, "dev", "--until-eof", "--listen", `127.0.0.1:${taken.address().port}`, directory];
+  const dev = spawn(process.execPath, args, { stdio: ["pipe", "ignore", "pipe"], timeout: 10_000, killSignal: "SIGKILL" });
+  let said = "";
+  dev.stderr.on("data", (text) => (said += text));
+
+  const [status] = await once(dev, "close");
+
+  taken.close();
+  assert.match(said, /another program listens there/);
+  assert.equal(status, 2);
 });

@@ -85,6 +85,8 @@ pub async fn serve_typescript(
 ) -> Result<ExitStatus, ToolchainError> {
     let package = package_for(path)?;
     let mut server = Command::new("node")
+        // Without it Node.js 20 takes `--env-file` for its own, wherever that stands.
+        .arg("--")
         .arg(package.join(COMMANDS))
         .args(["dev", "--until-eof"])
         .args(arguments)

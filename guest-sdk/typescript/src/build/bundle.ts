@@ -1,6 +1,6 @@
 // From extension.ts to one file: once to read the declaration in Node.js, once for the sandbox.
 import { builtinModules } from "node:module";
-import { dirname, join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 
 import { build, type BuildFailure as EsbuildFailure, type Message, type Plugin } from "esbuild";
 
@@ -37,8 +37,8 @@ export async function bundle(entry: string, code: string, purpose: Purpose, extr
       conditions: ["worker", "browser", "import"],
       define: { "process.env.NODE_ENV": '"production"' },
       external: ["kitbag:toolkit/*"],
-      // Names stay: they are in stack traces.
-      minifySyntax: true,
+      // Names and statements stay as they are: a stack trace tells them.
+      minifySyntax: false,
       minifyWhitespace: purpose === "sandbox",
       keepNames: false,
       sourcemap: "external",
@@ -137,6 +137,7 @@ function line({ text, location, notes }: Message, entry: string): string {
   if (text.startsWith("No matching export") && text.includes('import "default"') && location?.file === "kitbag:entry") {
     return noDefaultExport(relative(dirname(entry), entry));
   }
+  if (text.startsWith("Could not resolve") && location?.file === "kitbag:entry") return `there is no ${basename(entry)} in this folder`;
   const where = location === null || location.file === "kitbag:entry" ? "" : `${location.file}:${location.line}:${location.column + 1}: `;
   const hints = notes.filter((note) => note.text !== "").map((note) => `\n  ${note.text}`);
   return where + text + hints.join("");

@@ -6,7 +6,7 @@ import { forPeople, forPrograms } from "./reporter.js";
 
 const USAGE = `Turn an extension.ts into a component, and write manifest.json beside it
 
-Usage: kitbag build [OPTIONS] [PATH]
+Usage: npx kitbag build [OPTIONS] [PATH]
 
 Arguments:
   [PATH]  An extension.ts, or the folder that holds one [default: .]

@@ -31,7 +31,8 @@ export async function readDeclaration(entry: string, report: Reporter): Promise<
   const directory = await mkdtemp(join(tmpdir(), "kitbag-read-"));
   try {
     const file = join(directory, `toolkit-${randomUUID()}.mjs`);
-    const map = Buffer.from(made.map).toString("base64");
+    const located = { ...(JSON.parse(made.map) as object), sourceRoot: pathToFileURL(`${dirname(entry)}/`).href };
+    const map = Buffer.from(JSON.stringify(located)).toString("base64");
     await writeFile(file, `${made.code}\n//# sourceMappingURL=data:application/json;base64,${map}\n`);
     const manifest = judge(await ask(file, report), basename(entry));
     return { manifest, bundle: made };

@@ -8,7 +8,7 @@ import { readSettings } from "./world.js";
 
 const USAGE = `Serve an extension.ts over MCP on this machine, and again after each change
 
-Usage: kitbag dev [OPTIONS] [PATH]
+Usage: npx kitbag dev [OPTIONS] [PATH]
 
 Arguments:
   [PATH]  An extension.ts, or the folder that holds one [default: .]
@@ -63,6 +63,9 @@ export async function main(args: string[]): Promise<number> {
     const usage = error instanceof BuildFailure || (error as { code?: string }).code?.startsWith("ERR_PARSE_ARGS") === true;
     console.error(`error: ${usage ? (error as Error).message : ((error as Error).stack ?? String(error))}`);
     return usage ? 2 : 3;
+  } finally {
+    // Open, it would keep the process alive.
+    process.stdin.destroy();
   }
 }
 

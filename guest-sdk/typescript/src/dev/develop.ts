@@ -56,9 +56,11 @@ export async function develop(path: string, options: DevOptions, console: Consol
 /** The version that is served, or why there is none. */
 class Live {
   #version: ToolkitVersion | undefined;
-  #fault = "the toolkit has not been read yet";
+  #fault: string | undefined = "the toolkit has not been read yet";
   #secrets: Record<string, string> = {};
   #types = 0;
+  /** What was last said of the types, if they were wrong. */
+  #typeFault: string | undefined;
   readonly #place: Place;
   /** The knowledge base; it is there until the server ends. */
   readonly #documents: SvcDocument[] = [];
@@ -82,10 +84,16 @@ class Live {
     try {
       this.#secrets = await readSecrets(this.options.envFile);
       const version = await ToolkitVersion.make(this.entry, this.#place);
-      if (version.data.code === this.#version?.data.code) return version.close();
-      this.#version?.close();
-      this.#version = version;
-      this.#announce(version, performance.now() - began);
+      const isNew = version.data.code !== this.#version?.data.code;
+      const wasBroken = this.#fault !== undefined;
+      if (isNew) {
+        this.#version?.close();
+        this.#version = version;
+      } else {
+        version.close();
+      }
+      this.#fault = undefined;
+      if (isNew || wasBroken) this.#announce(this.#version!, performance.now() - began);
     } catch (error) {
       this.#fault = told(error);
       const still = this.#version === undefined ? "" : `\n${this.#name()} is served on: the version before this change`;
@@ -125,11 +133,20 @@ class Live {
   /** Takes longer than all else, and a call does not need it: a wrong type is said, and served. */
   #checkTypes(): void {
     const turn = (this.#types += 1);
-    const warn = (text: string) => {
-      if (turn === this.#types) this.console.line(`warning: ${text}`);
-    };
-    const reporter = { step: () => {}, printed: () => {}, failed: () => {}, done: () => {}, warning: warn };
-    checkTypes(this.entry, reporter).catch((error: unknown) => warn(`${told(error)}\na build would refuse this`));
+    let fault: string | undefined;
+    const reporter = { step: () => {}, printed: () => {}, failed: () => {}, done: () => {}, warning: (text: string) => (fault = text) };
+    void checkTypes(this.entry, reporter)
+      .catch((error: unknown) => (fault = `${told(error)}\na build would refuse this`))
+      .then(() => {
+        if (turn === this.#types) this.#tellTypes(fault);
+      });
+  }
+
+  /** A change that leaves the types as they were is no reason to say it again. */
+  #tellTypes(fault: string | undefined): void {
+    if (fault === this.#typeFault) return;
+    this.console.line(fault === undefined ? "the types are right again" : `warning: ${fault}`);
+    this.#typeFault = fault;
   }
 
   #name(): string {

@@ -61,6 +61,7 @@ test("a type error, as the compiler says it", async () => {
 test("a module that fails while it starts, with the author's line", async () => {
   const said = await refused(extension("async () => ''", "", 'throw new Error("at the start");'));
   assert.match(said, /extension\.ts failed while it was read:\nError: at the start\n\s+at .*extension\.ts:3:\d+/);
+  assert.doesNotMatch(said, /kitbag-read-/);
 });
 
 test("a module that does not resolve, and a syntax error", async () => {
