@@ -59,13 +59,13 @@ settings! {
     data: PathBuf = PathBuf::from("kitbag-data"), "KITBAG_DATA";
     /// Public URL of this server, without a path; by default `http://` and the address it listens on.
     base_url: value::BaseUrl = value::BaseUrl::default(), "KITBAG_BASE_URL";
-    /// Issuer URL of the `OpenID` provider that people sign in with, or `local` for Kitbag's own.
+    /// Issuer URL of the OpenID provider that people sign in with, or `local` for Kitbag's own.
     issuer: Issuer = Issuer::Local, "KITBAG_ISSUER";
     /// User ids that may deploy toolkits.
     operators: List<String> = List::default(), "KITBAG_OPERATORS";
     /// Origins whose pages may use the session cookie and speak MCP, such as `https://app.example.com`.
     allowed_origins: List<String> = List::default(), "KITBAG_ALLOWED_ORIGINS";
-    /// Signature algorithms of the provider's tokens; by default RS256, PS256, ES256, ES384, `EdDSA`.
+    /// Signature algorithms of the provider's tokens; by default RS256, PS256, ES256, ES384, EdDSA.
     token_algorithms: List<String> = List::default(), "KITBAG_TOKEN_ALGORITHMS";
     /// Accepts session tokens that name no audience (some providers send none); a wrong one is
     /// always refused.

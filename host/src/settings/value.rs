@@ -71,7 +71,7 @@ impl FromStr for Size {
 pub enum Issuer {
     /// Kitbag itself, on loopback.
     Local,
-    /// An `OpenID` provider, spelled exactly as it spells itself.
+    /// An OpenID provider, spelled exactly as it spells itself.
     External(String),
 }
 

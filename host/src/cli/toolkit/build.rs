@@ -39,8 +39,21 @@ impl Build {
     }
 }
 
+/// Fails where there is nothing at `path` that could be built.
+pub(in crate::cli) fn expect_sources(path: &Path) -> Result<(), CliError> {
+    if !path.exists() {
+        return Err(CliError::new(format!("there is no {}", path.display())));
+    }
+    if toolchain::is_typescript(path) || path.join("Cargo.toml").is_file() {
+        return Ok(());
+    }
+    Err(CliError::new(format!("there is neither an extension.ts nor a crate in {}", path.display()))
+        .hint("start a toolkit with `kitbag toolkit new ID`, or name its directory"))
+}
+
 /// Builds the toolkit at `path`; results go to `out`, or else to the folder `dist` beside its sources.
 pub(in crate::cli) async fn build(path: &Path, out: Option<PathBuf>) -> Result<Built, CliError> {
+    expect_sources(path)?;
     if toolchain::is_typescript(path) {
         build_typescript(path, out).await
     } else {

@@ -23,6 +23,10 @@ pub(in crate::cli) struct Check {
 
 impl Check {
     pub(super) async fn run(self) -> Result<(), CliError> {
+        if self.component.is_dir() {
+            return Err(CliError::new(format!("{} is a directory", self.component.display()))
+                .hint("build it first: `kitbag toolkit build` checks what it made in the same way"));
+        }
         let inspected = inspect_locally(read(&self.component)?).await?;
         if self.json {
             return print_json(&*inspected.definition);

@@ -22,6 +22,11 @@ const LARGE: usize = 4 << 20;
 
 /// Upload a component (or build it first) and make it live.
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  kitbag toolkit deploy toolkits/weather\n  kitbag toolkit deploy extension.ts\n  \
+                        kitbag toolkit deploy dist/holidays.wasm --server https://kitbag.example.com\n\n\
+                        A version that the server knows is refused with other bytes: raise `version` first."
+)]
 pub(in crate::cli) struct Deploy {
     /// A .wasm file, an extension.ts, or the directory of one or of a crate.
     path: PathBuf,
@@ -34,8 +39,13 @@ pub(in crate::cli) struct Deploy {
 
 impl Deploy {
     pub(super) async fn run(self) -> Result<(), CliError> {
-        let client = self.connection.open().await?;
         let is_source = self.path.is_dir() || toolchain::is_typescript(&self.path);
+        if is_source {
+            build::expect_sources(&self.path)?;
+        } else if !self.path.exists() {
+            return Err(CliError::new(format!("there is no {}", self.path.display())));
+        }
+        let client = self.connection.open().await?;
         let component = if is_source { build::build(&self.path, None).await?.component } else { self.path };
         let bytes = read(&component)?;
         eprintln!("Uploading {} ({}) to {}", component.display(), size(&bytes), client.server());

@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use ipnet::IpNet;
 
+use super::build::expect_sources;
 use crate::cli::CliError;
 use crate::cli::serve::stop_signal;
 use crate::toolchain;
@@ -49,6 +50,7 @@ impl Dev {
             return Err(CliError::new(format!("{} is not on this machine alone", self.listen.ip()))
                 .hint("--listen takes loopback addresses only, such as 127.0.0.1:8788"));
         }
+        expect_sources(&self.path)?;
         if toolchain::is_typescript(&self.path) {
             self.serve_typescript().await
         } else {

@@ -21,7 +21,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// Show what became of a toolkit's calls, and what it logged.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Of your own calls you see everything; of the calls of others, if you see them at all, \
+    after_help = "Examples:\n  kitbag toolkit logs weather --since 10m\n  kitbag toolkit logs weather --follow --json\n\n\
+                  Of your own calls you see everything; of the calls of others, if you see them at all, \
                   when they came and how they ended."
 )]
 pub(in crate::cli) struct Logs {

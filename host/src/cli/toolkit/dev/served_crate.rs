@@ -24,13 +24,6 @@ use crate::telemetry;
 
 /// Builds and serves the crate until the process is asked to stop; it need not work yet.
 pub(super) async fn serve(options: Dev) -> Result<(), CliError> {
-    if !options.path.join("Cargo.toml").is_file() {
-        return Err(CliError::new(format!(
-            "there is neither an extension.ts nor a crate in {}",
-            options.path.display()
-        ))
-        .hint("start a toolkit with `kitbag toolkit new ID`, or name its directory"));
-    }
     telemetry::start(telemetry::QUIET);
     let failed = |error: &dyn std::error::Error| CliError::new(error.to_string());
     let data = tempfile::tempdir().map_err(|error| failed(&error))?;
@@ -136,11 +129,12 @@ impl Development {
         let data = self.data.path();
         let token = mint(data, local_mode::USER, DEFAULT_LIFETIME)?;
         let url = self.client().await?.server().join("mcp").expect("a server's URL can have a path");
-        let header = format!("--header \"Authorization: Bearer {}\"", token.expose_secret());
+        let authorization = format!("\"Authorization: Bearer {}\"", token.expose_secret());
         Ok(format!(
             "Serving {url} until Ctrl-C. The token is for this run only, and for this machine. Connect with\n\n  \
-             claude mcp add --transport http kitbag-dev {url} {header}\n  \
-             npx -y -p node@22 -p @modelcontextprotocol/inspector@2.12.0 mcp-inspector --cli {url} --transport http {header} --method tools/list\n\n\
+             curl -s {url} -H {authorization} -H 'Content-Type: application/json' -d '{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}}'\n  \
+             claude mcp add --transport http kitbag-dev {url} --header {authorization}\n  \
+             npx -y -p node@22 -p @modelcontextprotocol/inspector@2.12.0 mcp-inspector --cli {url} --transport http --header {authorization} --method tools/list\n\n\
              Calls and their logs: kitbag toolkit logs ID --follow --data {}\n",
             data.display(),
         ))
