@@ -2,6 +2,7 @@
 import { makeContext } from "../context.js";
 import type { ToolkitDefinition } from "../define.js";
 import type { Json, Manifest } from "../manifest.js";
+import type { Platform } from "../platform.js";
 import { run, type Ending } from "../run.js";
 import { step } from "../step.js";
 import type { ToolError } from "../tool-error.js";
@@ -49,9 +50,10 @@ export async function expose(
 ): Promise<Tools> {
   installPolyfills();
   const frames = new FrameMap(map);
+  const platform = sandboxPlatform(imports);
   const tools: Tools = {
     describe: () => describe(manifest),
-    call: (invocation) => call(toolkit, imports, frames, invocation),
+    call: (invocation) => call(toolkit, platform, frames, invocation),
   };
   await warmUp(manifest, toolkit, (stand_in, invocation, silent) => call(stand_in, silent, frames, invocation));
   return tools;
@@ -59,7 +61,7 @@ export async function expose(
 
 function call(
   toolkit: ToolkitDefinition,
-  imports: Imports,
+  platform: Platform,
   frames: FrameMap,
   invocation: WitInvocation,
 ): WitResult | Promise<WitResult> {
@@ -67,7 +69,7 @@ function call(
   if (tool === undefined) return err({ tag: "failure", val: `the toolkit has no tool ${JSON.stringify(invocation.tool)}` });
 
   const config = JSON.parse(invocation.config) as Record<string, Json>;
-  const ctx = makeContext(toolkit.config, { userId: invocation.userId, config }, sandboxPlatform(imports));
+  const ctx = makeContext(toolkit.config, { userId: invocation.userId, config }, platform);
   return step(
     () => run(tool, JSON.parse(invocation.arguments), ctx),
     (ending) => result(ending, frames),

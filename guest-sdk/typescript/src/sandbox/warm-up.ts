@@ -8,12 +8,13 @@ import { makeContext } from "../context.js";
 import { fetchJson } from "../fetch-json.js";
 import type { Manifest } from "../manifest.js";
 import { ToolError } from "../tool-error.js";
+import type { Platform } from "../platform.js";
 import type { AnyTool } from "../types.js";
 import { sample } from "./sample.js";
-import { sandboxPlatform, type Imports } from "./platform.js";
+import { sandboxPlatform } from "./platform.js";
 import type { WitInvocation } from "./component.js";
 
-type Call = (toolkit: ToolkitDefinition, invocation: WitInvocation, imports: Imports) => unknown;
+type Call = (toolkit: ToolkitDefinition, invocation: WitInvocation, platform: Platform) => unknown;
 
 /** How often: code that ran once is compiled, code that ran a few times has its caches filled. */
 const ROUNDS = 3;
@@ -67,7 +68,7 @@ function standIn(toolkit: ToolkitDefinition, tool: AnyTool, structured: unknown)
 
 /** Requests and answers, without a network: an address that no toolkit may reach. */
 async function useContext(toolkit: ToolkitDefinition): Promise<void> {
-  const ctx = makeContext(toolkit.config, { userId: "warm-up", config: {} }, sandboxPlatform(SILENT));
+  const ctx = makeContext(toolkit.config, { userId: "warm-up", config: {} }, SILENT);
   await quietly(() => ctx.fetch("https://warm-up.invalid/"));
   const url = new URL("https://warm-up.invalid/path?a=1");
   url.searchParams.set("b", encodeURIComponent("ü"));
@@ -79,7 +80,8 @@ async function useContext(toolkit: ToolkitDefinition): Promise<void> {
   await quietly(() => fetchJson(missing, url, { errorMap: () => undefined }));
 }
 
-const SILENT: Imports = {
+/** Reaches nothing. */
+const SILENT = sandboxPlatform({
   log: () => {},
   progress: () => {},
   secret: () => undefined,
@@ -87,7 +89,7 @@ const SILENT: Imports = {
   getDocument: () => ({ summary: { id: "", title: "", source: "" }, text: "" }),
   ingest: () => 0,
   fetch: async () => new Response("{}"),
-};
+});
 
 /** A schema of the author may throw at a made-up value; that is no reason to make no component. */
 async function quietly(action: () => unknown): Promise<void> {
