@@ -6,6 +6,7 @@ import { build, type BuildFailure as EsbuildFailure, type Message, type Plugin }
 
 import { BuildFailure } from "./failure.js";
 import { PACKAGE } from "./package.js";
+import { unicodeProperties } from "./unicode-properties.js";
 
 /** What a bundle is for: `reading` keeps the rules of a declaration, `sandbox` is what travels. */
 export type Purpose = "reading" | "sandbox";
@@ -23,8 +24,8 @@ const ENTRY = { reading: "dist/toolkit.js", sandbox: "dist/toolkit.sandbox.js" }
 /** Bundles `code`, which imports the author's entry, with everything that it needs. */
 export async function bundle(entry: string, code: string, purpose: Purpose, extra: Plugin[] = []): Promise<Bundle> {
   const root = dirname(entry);
-  try {
-    const result = await build({
+  const bundled = (prelude: string) =>
+    build({
       stdin: { contents: code, resolveDir: root, sourcefile: "kitbag:entry", loader: "js" },
       absWorkingDir: root,
       outfile: join(root, "toolkit.js"),
@@ -32,10 +33,14 @@ export async function bundle(entry: string, code: string, purpose: Purpose, extr
       bundle: true,
       format: "esm",
       target: "es2022",
-      platform: "neutral",
+      // As for a page: what a package replaces there by its "browser" field is replaced here.
+      platform: "browser",
       mainFields: ["browser", "module", "main"],
       conditions: ["worker", "browser", "import"],
       define: { "process.env.NODE_ENV": '"production"' },
+      banner: { js: prelude },
+      // An expression with the flag u is made by a call then, which goes through the prelude.
+      supported: { "regexp-sticky-and-unicode-flags": purpose === "reading" },
       external: ["kitbag:toolkit/*"],
       // Names stay: they are in stack traces.
       minifySyntax: true,
@@ -47,6 +52,12 @@ export async function bundle(entry: string, code: string, purpose: Purpose, extr
       logLevel: "silent",
       plugins: [...extra, ownModules(purpose), oneSchemaLibrary(), noNodeModules(root)],
     });
+  try {
+    let result = await bundled("");
+    if (purpose === "sandbox") {
+      const prelude = unicodeProperties(result.outputFiles.find(({ path }) => path.endsWith(".js"))!.text);
+      if (prelude !== undefined) result = await bundled(prelude);
+    }
     const file = (end: string) => result.outputFiles.find(({ path }) => path.endsWith(end))!.text;
     const sources = Object.keys(result.metafile.inputs).filter((path) => isAuthors(path, root));
     return { code: file("toolkit.js"), map: file("toolkit.js.map"), sources };
@@ -138,6 +149,8 @@ function line({ text, location, notes }: Message, entry: string): string {
     return noDefaultExport(relative(dirname(entry), entry));
   }
   const where = location === null || location.file === "kitbag:entry" ? "" : `${location.file}:${location.line}:${location.column + 1}: `;
+  const missing = /^Could not resolve "((?:@[^/"]+\/)?[^./"][^/"]*)/.exec(text);
+  if (missing !== null) return `${where}${text}\n  It is not installed: npm install ${missing[1]}`;
   const hints = notes.filter((note) => note.text !== "").map((note) => `\n  ${note.text}`);
   return where + text + hints.join("");
 }

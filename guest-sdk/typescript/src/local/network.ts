@@ -46,7 +46,9 @@ export class Network {
     const method = (init.method ?? (typeof target === "string" ? "GET" : target.method)).toUpperCase();
     this.trace.requests.push({ method, url: url.href });
     if (this.fetchImpl !== undefined) return this.fetchImpl(target, init);
-    return fetch(target, { ...init, redirect: "manual" });
+    // Node.js asks for this; the sandbox and the types that authors have know nothing of it.
+    const streams = init.body instanceof ReadableStream && { duplex: "half" };
+    return fetch(target, { ...init, ...streams, redirect: "manual" } as RequestInit);
   }
 
   /** Attaches the token of a declared `auth`, where the test brings the credentials for it. */
