@@ -110,6 +110,14 @@ test("whoever stops a request has its reason, also while the answer is read", as
   assert.equal(await dev.call({ what: "url" }), `http://${host}/`);
 });
 
+test("the console has what the sandbox's has", async () => {
+  const names = ["assert", "clear", "count", "countReset", "debug", "dir", "dirxml", "error", "group", "groupCollapsed", "groupEnd", "info", "log", "table", "time", "timeEnd", "timeLog", "trace", "warn"];
+  const dev = await served(extension(`async () => { console.group("a group"); console.time("t"); return Object.keys(console).sort().join(); }`));
+
+  assert.equal(await dev.call(), names.join());
+  assert.match(dev.said(), /a group/);
+});
+
 test("nothing of Node.js can be reached", async () => {
   const names = ["fetch", "process", "require", "global", "WebSocket", "EventSource", "Worker", "MessageChannel", "BroadcastChannel", "setImmediate", "navigator", "WebAssembly", "SharedArrayBuffer", "Intl"];
   const there = ["URL", "TextEncoder", "structuredClone", "crypto", "setTimeout", "Headers", "Request", "Response", "ReadableStream", "CompressionStream", "console", "self"];

@@ -1,6 +1,6 @@
 // From extension.ts to one file: once to read the declaration in Node.js, once for the sandbox.
 import { builtinModules } from "node:module";
-import { dirname, join, relative, resolve } from "node:path";
+import { dirname, isAbsolute, join, relative, resolve } from "node:path";
 
 import { build, type BuildFailure as EsbuildFailure, type Message, type Plugin } from "esbuild";
 
@@ -37,7 +37,8 @@ export async function bundle(entry: string, code: string, purpose: Purpose, extr
       platform: "browser",
       mainFields: ["browser", "module", "main"],
       conditions: ["worker", "browser", "import"],
-      define: { "process.env.NODE_ENV": '"production"' },
+      // A bundle lies nowhere; asking the engine where ends the call.
+      define: { "process.env.NODE_ENV": '"production"', "import.meta.url": "undefined" },
       banner: { js: prelude },
       // An expression with the flag u is made by a call then, which goes through the prelude.
       supported: { "regexp-sticky-and-unicode-flags": purpose === "reading" },
@@ -123,12 +124,13 @@ function noNodeModules(root: string): Plugin {
     name: "node",
     setup(build) {
       const names = builtinModules.filter((name) => !name.startsWith("_")).map((name) => name.replace("/", "\\/"));
+      build.onLoad({ filter: /^/, namespace: EMPTY.namespace }, () => ({ contents: "module.exports = {};" }));
       build.onResolve({ filter: new RegExp(`^(node:.+|${names.join("|")})$`) }, async (args) => {
         if (args.pluginData === RESOLVED) return undefined;
         if (!args.path.startsWith("node:")) {
           // A package of that name ("buffer", "events") may stand in for it.
           const found = await build.resolve(args.path, { kind: args.kind, resolveDir: args.resolveDir, pluginData: RESOLVED });
-          if (found.errors.length === 0 && !found.external) return { path: found.path };
+          if (found.errors.length === 0 && !found.external) return disabled(found) ? EMPTY : { path: found.path };
         }
         const importer = relative(root, args.importer) || args.importer;
         const text = `${importer} imports ${JSON.stringify(args.path)}, which exists in Node.js only: in the sandbox there are no files, processes or sockets. For HTTP use ctx.fetch; otherwise find a package that runs in browsers`;
@@ -136,6 +138,13 @@ function noNodeModules(root: string): Plugin {
       });
     },
   };
+}
+
+/** What a package leaves out in browsers: `"browser": { "os": false }`. */
+const EMPTY = { path: "empty", namespace: "kitbag-empty" };
+
+function disabled({ path }: { path: string }): boolean {
+  return !isAbsolute(path);
 }
 
 function asFailure(error: unknown, entry: string): BuildFailure {

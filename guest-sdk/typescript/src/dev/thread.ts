@@ -29,10 +29,13 @@ port.on("message", (message: ToThread) => {
   asked?.resolve(message);
 });
 
+/** What the sandbox's console has. */
+const PRINTING = ["debug", "dir", "dirxml", "error", "group", "groupCollapsed", "info", "log", "table", "trace", "warn"];
+const SILENT = ["clear", "count", "countReset", "groupEnd", "time", "timeEnd", "timeLog"];
 const print = (...args: unknown[]) => say({ kind: "printed", text: formatWithOptions({ depth: 4 }, ...args) });
 // In the sandbox nobody waits for such a promise either.
 process.on("unhandledRejection", (reason) => print("unhandled rejection:", reason));
-await confine(Object.fromEntries(["assert", "debug", "dir", "error", "info", "log", "table", "trace", "warn"].map((name) => [name, name === "assert" ? assert : print])));
+await confine({ ...Object.fromEntries(PRINTING.map((name) => [name, print])), ...Object.fromEntries(SILENT.map((name) => [name, () => {}])), assert });
 
 const found = await answerOf(() => start(workerData as ThreadData));
 toolkit = found.toolkit;

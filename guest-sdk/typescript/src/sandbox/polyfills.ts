@@ -14,6 +14,7 @@ export function installPolyfills(): void {
     replace(body, "blob", blob);
   }
   replace(AbortSignal, "any", any);
+  replace(AbortSignal.prototype, "throwIfAborted", throwIfAborted);
   define(globalThis, "TextDecoderStream", TextDecoderStream);
   define(globalThis, "TextEncoderStream", TextEncoderStream);
   define(ReadableStream.prototype, "values", values);
@@ -48,6 +49,11 @@ async function json(this: Response | Request): Promise<unknown> {
 /** The engine's own has no type. */
 async function blob(this: Response | Request): Promise<Blob> {
   return new Blob([await this.arrayBuffer()], { type: this.headers.get("content-type") ?? "" });
+}
+
+/** The engine's own ends the whole call. */
+function throwIfAborted(this: AbortSignal): void {
+  if (this.aborted) throw this.reason;
 }
 
 /** The engine's own loses the reason. */

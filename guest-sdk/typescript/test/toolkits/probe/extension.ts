@@ -355,6 +355,17 @@ async function web(ctx: ToolContext): Promise<Record<string, unknown>> {
   await check("Response.json", async () => (await new Response("\ufeff{\"a\":1}").json()).a === 1);
   await check("Response.blob", async () => (await new Response("x", { headers: { "content-type": "text/csv" } }).blob()).type === "text/csv");
   await check("a clone's url", async () => (await ctx.fetch(`${UPSTREAM}/json`)).clone().url === `${UPSTREAM}/json`);
+  await check("throwIfAborted", () => {
+    const control = new AbortController();
+    control.signal.throwIfAborted();
+    control.abort("because");
+    try {
+      return control.signal.throwIfAborted();
+    } catch (error) {
+      return error === "because";
+    }
+  });
+  await check("import.meta.url", () => ["string", "undefined"].includes(typeof import.meta.url));
   await check("AbortSignal.any", async () => {
     const control = new AbortController();
     const either = AbortSignal.any([new AbortController().signal, control.signal]);
