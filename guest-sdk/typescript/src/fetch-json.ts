@@ -21,8 +21,9 @@ export async function fetchJson(
   options: FetchJsonOptions = {},
 ): Promise<unknown> {
   const host = urlOf(url).host;
-  const response = await attempt(host, () => fetch(url, options.init));
-  const body = await attempt(host, () => response.text());
+  const signal = signalOf(url, options.init);
+  const response = await attempt(host, signal, () => fetch(url, options.init));
+  const body = await attempt(host, signal, () => response.text());
 
   if (response.status >= 400) {
     throw (await options.errorMap?.(response, body)) ?? fromStatus(host, response.status);
@@ -40,14 +41,19 @@ export async function fetchJson(
   throw new ToolError(`${host} answered with unexpected JSON at ${issueLines(checked.error).join("; ")}`);
 }
 
-async function attempt<T>(host: string, action: () => Promise<T>): Promise<T> {
+/** Returns what may stop a request. */
+export function signalOf(input: string | URL | Request, init?: RequestInit): AbortSignal | null | undefined {
+  return init?.signal ?? (input instanceof Request ? input.signal : undefined);
+}
+
+async function attempt<T>(host: string, signal: AbortSignal | null | undefined, action: () => Promise<T>): Promise<T> {
   try {
     return await action();
   } catch (error) {
-    const { name, message } = (error ?? {}) as { name?: string; message?: string };
+    const { message } = (error ?? {}) as { message?: string };
     if (message?.startsWith("invalid request: ")) throw error;
-    const told = message?.startsWith("network error: ");
-    const why = told ? message : name === "AbortError" || name === "TimeoutError" ? "the request was aborted" : "network error: the answer broke off";
+    const told = message?.startsWith("network error: ") ? message : "network error: the answer broke off";
+    const why = signal?.aborted === true ? "the request was aborted" : told;
     throw new ToolError(`${host} gave no answer: ${why}`, { retryable: true });
   }
 }

@@ -8,11 +8,14 @@ export function knowledgeClient(scopes: readonly string[], platform: Platform): 
   const mayWrite = scopes.includes("svc:ingest");
   if (!mayRead && !mayWrite) return undefined;
   return {
-    search: async (query, options = {}) => {
+    search: async (query, options) => {
       needs(mayRead, "svc:search");
       text("query", query);
-      if (options.limit !== undefined && !Number.isInteger(options.limit)) throw refused("limit: must be a whole number");
-      return platform.search(query, options);
+      const { limit, source, author } = options ?? {};
+      checkLimit(limit);
+      optionalText("source", source);
+      optionalText("author", author);
+      return platform.search(query, { ...(limit != null && { limit }), ...(source != null && { source }), ...(author != null && { author }) });
     },
     getDocument: async (id) => {
       needs(mayRead, "svc:search");
@@ -50,6 +53,15 @@ function needs(granted: boolean, scope: string): void {
 
 function text(path: string, value: unknown): void {
   if (typeof value !== "string") throw refused(`${path}: must be a string`);
+}
+
+/** As the server has it. */
+const MAX_LIMIT = 50;
+
+function checkLimit(limit: unknown): void {
+  if (limit === undefined || limit === null) return;
+  if (!Number.isInteger(limit)) throw refused("limit: must be a whole number");
+  if ((limit as number) < 1 || (limit as number) > MAX_LIMIT) throw refused(`limit: is ${limit}, and may be 1 to ${MAX_LIMIT}`);
 }
 
 const OPTIONAL_TEXTS = ["text", "url", "author", "fileUrl", "audioUrl", "mimeType"] as const;

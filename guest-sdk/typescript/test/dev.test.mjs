@@ -104,6 +104,23 @@ test("a redirect is judged like any other request", async () => {
   assert.match(await dev.call(), /^TypeError: network error/);
 });
 
+test("whoever stops a request has its reason, also while the answer is read", async () => {
+  const host = await api((_, response) => response.write("a beginning, and no end"));
+  const attempt = `ctx.fetch("http://${host}/", { signal: AbortSignal.timeout(300) })`;
+  const dev = await served(extension(reporting(`${attempt}.then((it) => what === "url" ? it.url : it.text())`), `egress: ["${host}"],`), { allowedRanges: ["127.0.0.0/8"] });
+
+  assert.match(await dev.call(), /^TimeoutError: /);
+  assert.equal(await dev.call({ what: "url" }), `http://${host}/`);
+});
+
+test("the console has what the sandbox's has", async () => {
+  const names = ["assert", "clear", "count", "countReset", "debug", "dir", "dirxml", "error", "group", "groupCollapsed", "groupEnd", "info", "log", "table", "time", "timeEnd", "timeLog", "trace", "warn"];
+  const dev = await served(extension(`async () => { console.group("a group"); console.time("t"); return Object.keys(console).sort().join(); }`));
+
+  assert.equal(await dev.call(), names.join());
+  assert.match(dev.said(), /a group/);
+});
+
 test("nothing of Node.js can be reached", async () => {
   const names = ["fetch", "process", "require", "global", "WebSocket", "EventSource", "Worker", "MessageChannel", "BroadcastChannel", "setImmediate", "navigator", "WebAssembly", "SharedArrayBuffer", "Intl"];
   const there = ["URL", "TextEncoder", "structuredClone", "crypto", "setTimeout", "Headers", "Request", "Response", "ReadableStream", "CompressionStream", "console", "self"];

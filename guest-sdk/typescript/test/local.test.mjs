@@ -127,6 +127,21 @@ test("a declared auth signs in where the test brings the credentials", async () 
   ]);
 });
 
+test("a token that is refused is asked for again, once", async () => {
+  const auth = { type: "oauth2_client_credentials", tokenUrl: "https://auth.example/t", clientIdSecret: "ID", clientSecretSecret: "SECRET", apiHost: "api.example" };
+  const config = { auth, secrets: ["ID", "SECRET"], egress: ["auth.example", "api.example"] };
+  for (const [status, valid, expected] of [[401, "Bearer 2", "200 2"], [403, "Bearer 2", "200 2"], [401, "none", "401 2"], [404, "none", "404 1"]]) {
+    let minted = 0;
+    const fetchImpl = async (url, init) => {
+      if (url.startsWith("https://auth.example")) return Response.json({ access_token: String((minted += 1)) });
+      return new Response(null, { status: new Headers(init.headers).get("authorization") === valid ? 200 : status });
+    };
+    const handler = async (_, ctx) => String((await ctx.fetch("https://api.example/", { method: "POST", body: "x" })).status);
+    const result = await go(handler, config, { secrets: { ID: "i", SECRET: "s" } }, { fetchImpl });
+    assert.equal(`${result.text} ${minted}`, expected);
+  }
+});
+
 test("fetchJson maps what goes wrong", async () => {
   const answers = { "/400": [400, "no"], "/429": [429, ""], "/500": [500, ""], "/html": [200, "<html>"], "/shape": [200, '{"id":1}'], "/ok": [200, '{"id":"a"}'] };
   const options = {

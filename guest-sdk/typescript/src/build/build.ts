@@ -33,7 +33,11 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
 
   report.step("reading the declaration");
   // Both take a second, and neither needs the other.
-  const [{ manifest, bundle: read }] = await Promise.all([readDeclaration(entry, report), checkTypes(entry, report)]);
+  const [reading, types] = await Promise.allSettled([readDeclaration(entry, report), checkTypes(entry, report)]);
+  // What keeps a module from being read is behind many a type error, and says more: a Node-only import, say.
+  if (reading.status === "rejected") throw reading.reason;
+  if (types.status === "rejected") throw types.reason;
+  const { manifest, bundle: read } = reading.value;
   for (const line of await missingParts(root, read.sources)) report.warning(line);
 
   report.step(`bundling ${manifest.id} ${manifest.version}`);

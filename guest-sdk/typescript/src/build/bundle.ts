@@ -1,11 +1,12 @@
 // From extension.ts to one file: once to read the declaration in Node.js, once for the sandbox.
 import { builtinModules } from "node:module";
-import { basename, dirname, join, relative, resolve } from "node:path";
+import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 
 import { build, type BuildFailure as EsbuildFailure, type Message, type Plugin } from "esbuild";
 
 import { BuildFailure } from "./failure.js";
 import { PACKAGE } from "./package.js";
+import { unicodeProperties } from "./unicode-properties.js";
 
 /** What a bundle is for: `reading` keeps the rules of a declaration, `sandbox` is what travels. */
 export type Purpose = "reading" | "sandbox";
@@ -23,8 +24,8 @@ const ENTRY = { reading: "dist/toolkit.js", sandbox: "dist/toolkit.sandbox.js" }
 /** Bundles `code`, which imports the author's entry, with everything that it needs. */
 export async function bundle(entry: string, code: string, purpose: Purpose, extra: Plugin[] = []): Promise<Bundle> {
   const root = dirname(entry);
-  try {
-    const result = await build({
+  const bundled = (prelude: string) =>
+    build({
       stdin: { contents: code, resolveDir: root, sourcefile: "kitbag:entry", loader: "js" },
       absWorkingDir: root,
       outfile: join(root, "toolkit.js"),
@@ -32,10 +33,15 @@ export async function bundle(entry: string, code: string, purpose: Purpose, extr
       bundle: true,
       format: "esm",
       target: "es2022",
-      platform: "neutral",
+      // As for a page: what a package replaces there by its "browser" field is replaced here.
+      platform: "browser",
       mainFields: ["browser", "module", "main"],
       conditions: ["worker", "browser", "import"],
-      define: { "process.env.NODE_ENV": '"production"' },
+      // A bundle lies nowhere; asking the engine where ends the call.
+      define: { "process.env.NODE_ENV": '"production"', "import.meta.url": "undefined" },
+      banner: { js: prelude },
+      // An expression with the flag u is made by a call then, which goes through the prelude.
+      supported: { "regexp-sticky-and-unicode-flags": purpose === "reading" },
       external: ["kitbag:toolkit/*"],
       // Names and statements stay as they are: a stack trace tells them.
       minifySyntax: false,
@@ -47,6 +53,12 @@ export async function bundle(entry: string, code: string, purpose: Purpose, extr
       logLevel: "silent",
       plugins: [...extra, ownModules(purpose), oneSchemaLibrary(), noNodeModules(root)],
     });
+  try {
+    let result = await bundled("");
+    if (purpose === "sandbox") {
+      const prelude = unicodeProperties(result.outputFiles.find(({ path }) => path.endsWith(".js"))!.text);
+      if (prelude !== undefined) result = await bundled(prelude);
+    }
     const file = (end: string) => result.outputFiles.find(({ path }) => path.endsWith(end))!.text;
     const sources = Object.keys(result.metafile.inputs).filter((path) => isAuthors(path, root));
     return { code: file("toolkit.js"), map: file("toolkit.js.map"), sources };
@@ -112,12 +124,13 @@ function noNodeModules(root: string): Plugin {
     name: "node",
     setup(build) {
       const names = builtinModules.filter((name) => !name.startsWith("_")).map((name) => name.replace("/", "\\/"));
+      build.onLoad({ filter: /^/, namespace: EMPTY.namespace }, () => ({ contents: "module.exports = {};" }));
       build.onResolve({ filter: new RegExp(`^(node:.+|${names.join("|")})$`) }, async (args) => {
         if (args.pluginData === RESOLVED) return undefined;
         if (!args.path.startsWith("node:")) {
           // A package of that name ("buffer", "events") may stand in for it.
           const found = await build.resolve(args.path, { kind: args.kind, resolveDir: args.resolveDir, pluginData: RESOLVED });
-          if (found.errors.length === 0 && !found.external) return { path: found.path };
+          if (found.errors.length === 0 && !found.external) return disabled(found) ? EMPTY : { path: found.path };
         }
         const importer = relative(root, args.importer) || args.importer;
         const text = `${importer} imports ${JSON.stringify(args.path)}, which exists in Node.js only: in the sandbox there are no files, processes or sockets. For HTTP use ctx.fetch; otherwise find a package that runs in browsers`;
@@ -125,6 +138,13 @@ function noNodeModules(root: string): Plugin {
       });
     },
   };
+}
+
+/** What a package leaves out in browsers: `"browser": { "os": false }`. */
+const EMPTY = { path: "empty", namespace: "kitbag-empty" };
+
+function disabled({ path }: { path: string }): boolean {
+  return !isAbsolute(path);
 }
 
 function asFailure(error: unknown, entry: string): BuildFailure {
@@ -139,6 +159,8 @@ function line({ text, location, notes }: Message, entry: string): string {
   }
   if (text.startsWith("Could not resolve") && location?.file === "kitbag:entry") return `there is no ${basename(entry)} in this folder`;
   const where = location === null || location.file === "kitbag:entry" ? "" : `${location.file}:${location.line}:${location.column + 1}: `;
+  const missing = /^Could not resolve "((?:@[^/"]+\/)?[^./"][^/"]*)/.exec(text);
+  if (missing !== null) return `${where}${text}\n  It is not installed: npm install ${missing[1]}`;
   const hints = notes.filter((note) => note.text !== "").map((note) => `\n  ${note.text}`);
   return where + text + hints.join("");
 }

@@ -15,6 +15,8 @@ import type { Reporter } from "./reporter.js";
 
 /** A module that has not ended by then never will. */
 const PATIENCE = 10_000;
+/** How Node.js ends where nothing is left that could go on. */
+const NOTHING_TO_WAIT_FOR = 13;
 
 /** What a thread finds in the module. */
 export type Answer =
@@ -34,7 +36,10 @@ export async function readDeclaration(entry: string, report: Reporter): Promise<
     const located = { ...(JSON.parse(made.map) as object), sourceRoot: pathToFileURL(`${dirname(entry)}/`).href };
     const map = Buffer.from(JSON.stringify(located)).toString("base64");
     await writeFile(file, `${made.code}\n//# sourceMappingURL=data:application/json;base64,${map}\n`);
-    const manifest = judge(await ask(file, report), basename(entry));
+    const answer = await ask(file, report);
+    // Places are those in the author's files, which are not in this folder.
+    if (answer.kind === "thrown") answer.message = answer.message.replaceAll(join(directory, "/"), "");
+    const manifest = judge(answer, basename(entry));
     return { manifest, bundle: made };
   } finally {
     await rm(directory, { recursive: true, force: true });
@@ -70,6 +75,11 @@ export function judge(answer: Answer, name: string): Manifest {
   }
 }
 
+function ended(status: number): string {
+  if (status === NOTHING_TO_WAIT_FOR) return "its top level awaits what never comes";
+  return `it ended the process with status ${status}`;
+}
+
 function ask(file: string, report: Reporter): Promise<Answer> {
   const worker = new Worker(new URL("./reading-thread.js", import.meta.url), {
     workerData: pathToFileURL(file).href,
@@ -88,7 +98,7 @@ function ask(file: string, report: Reporter): Promise<Answer> {
     }, PATIENCE);
     worker.once("message", (answer: Answer) => resolve(answer));
     worker.once("error", (error) => resolve({ kind: "thrown", message: error instanceof Error ? (error.stack ?? error.message) : String(error) }));
-    worker.once("exit", (status) => resolve({ kind: "thrown", message: `it ended the process with status ${status}` }));
+    worker.once("exit", (status) => resolve({ kind: "thrown", message: ended(status) }));
     worker.once("exit", () => clearTimeout(patience));
   }).finally(() => worker.terminate());
 }

@@ -10,7 +10,8 @@ const WEB = [
   ...["Crypto", "CryptoKey", "CustomEvent", "DOMException", "DecompressionStream", "Event", "EventTarget", "File", "FormData"],
   ...["Headers", "Performance", "ReadableByteStreamController", "ReadableStream", "ReadableStreamBYOBReader"],
   ...["ReadableStreamBYOBRequest", "ReadableStreamDefaultController", "ReadableStreamDefaultReader", "Request", "Response"],
-  ...["SubtleCrypto", "TextDecoder", "TextEncoder", "TransformStream", "URL", "URLSearchParams", "WritableStream"],
+  ...["SubtleCrypto", "TextDecoder", "TextDecoderStream", "TextEncoder", "TextEncoderStream", "TransformStream", "URL"],
+  ...["URLSearchParams", "WritableStream"],
   ...["atob", "btoa", "clearInterval", "clearTimeout", "crypto", "performance", "queueMicrotask"],
   ...["setInterval", "setTimeout", "structuredClone"],
 ];

@@ -13,9 +13,11 @@ import { document } from "./documents.js";
 import type { CallData, FromThread, ThreadData, ToThread } from "./protocol.js";
 import { story } from "./story.js";
 
+type Answered = Extract<ToThread, { kind: "response" }>;
+
 const port = parentPort!;
 const say = port.postMessage.bind(port) as (message: FromThread) => void;
-const waiting = new Map<number, { resolve(response: Response): void; reject(error: Error): void }>();
+const waiting = new Map<number, { resolve(response: Answered): void; reject(error: Error): void }>();
 let toolkit: ToolkitDefinition | undefined;
 let requests = 0;
 
@@ -24,14 +26,16 @@ port.on("message", (message: ToThread) => {
   const asked = waiting.get(message.id);
   waiting.delete(message.id);
   if (message.kind === "no-response") return asked?.reject(new TypeError(message.message));
-  const { status, statusText, headers, body } = message;
-  asked?.resolve(new Response(body, { status, statusText, headers }));
+  asked?.resolve(message);
 });
 
+/** What the sandbox's console has. */
+const PRINTING = ["debug", "dir", "dirxml", "error", "group", "groupCollapsed", "info", "log", "table", "trace", "warn"];
+const SILENT = ["clear", "count", "countReset", "groupEnd", "time", "timeEnd", "timeLog"];
 const print = (...args: unknown[]) => say({ kind: "printed", text: formatWithOptions({ depth: 4 }, ...args) });
 // In the sandbox nobody waits for such a promise either.
 process.on("unhandledRejection", (reason) => print("unhandled rejection:", reason));
-await confine(Object.fromEntries(["assert", "debug", "dir", "error", "info", "log", "table", "trace", "warn"].map((name) => [name, name === "assert" ? assert : print])));
+await confine({ ...Object.fromEntries(PRINTING.map((name) => [name, print])), ...Object.fromEntries(SILENT.map((name) => [name, () => {}])), assert });
 
 const found = await answerOf(() => start(workerData as ThreadData));
 toolkit = found.toolkit;
@@ -63,11 +67,13 @@ async function run(call: CallData): Promise<void> {
 async function throughServer(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
   const streams = init.body instanceof ReadableStream && { duplex: "half" };
   const request = new Request(input, { ...init, ...streams } as RequestInit);
-  const { signal, url, method } = request;
+  // The request's own signal only follows this one, which may be gone before it comes to that.
+  const { url, method, signal: following } = request;
+  const signal = init.signal ?? following;
   const body = request.body === null ? null : new Uint8Array(await request.arrayBuffer());
   signal.throwIfAborted();
   const id = (requests += 1);
-  return new Promise((resolve, reject) => {
+  const response = await new Promise<Answered>((resolve, reject) => {
     waiting.set(id, { resolve, reject });
     signal.addEventListener("abort", () => {
       say({ kind: "abort", id });
@@ -75,6 +81,10 @@ async function throughServer(input: string | URL | Request, init: RequestInit = 
     });
     say({ kind: "request", id, url, method, headers: [...request.headers], body });
   });
+  const { status, statusText, headers } = response;
+  // What stops the request stops its answer, with the same reason: on its way from the server it would be lost.
+  const stopping = response.body?.pipeThrough(new TransformStream(), { signal }) ?? null;
+  return Object.defineProperty(new Response(stopping, { status, statusText, headers }), "url", { value: url });
 }
 
 /** A list that tells of what is appended at once: a call that never ends has a log as well. */

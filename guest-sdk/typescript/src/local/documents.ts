@@ -3,16 +3,13 @@ import { knowledgeError } from "../knowledge.js";
 import type { SvcDocument, SvcIngestDoc, SvcSearchOptions, SvcSearchResult } from "../types.js";
 
 const DEFAULT_LIMIT = 10;
-const MAX_LIMIT = 50;
 /** How much of a document's text a match shows. */
 const SNIPPET = 200;
 
 /** Finds the documents that hold any word of the query; the score is the part of the words they hold. */
 export function searchDocuments(documents: SvcDocument[], query: string, options: SvcSearchOptions): SvcSearchResult[] {
   const { limit = DEFAULT_LIMIT, source, author } = options;
-  if (limit < 1 || limit > MAX_LIMIT) {
-    throw knowledgeError({ tag: "invalid", val: `limit: must be between 1 and ${MAX_LIMIT}` });
-  }
+  if (blank(query)) throw knowledgeError({ tag: "invalid", val: "query: is empty: say what to search for" });
   const words = query.toLowerCase().split(/\s+/).filter((word) => word !== "");
   return documents
     .filter((document) => source === undefined || document.source === source)
@@ -27,16 +24,48 @@ export function searchDocuments(documents: SvcDocument[], query: string, options
     .slice(0, limit);
 }
 
-/** Says which rule a document breaks, and where. */
-export function documentProblem(path: string, doc: SvcIngestDoc): string | undefined {
-  const blank = (text: string | undefined) => text === undefined || text === null || text.trim() === "";
+/** Says which rules a document breaks, and where; of the server's, those that do not count letters. */
+export function documentProblems(path: string, doc: SvcIngestDoc): string[] {
+  const problems: string[] = [];
+  const add = (field: string, rule: string | undefined) => rule !== undefined && problems.push(`${path}.${field}: ${rule}`);
   const hasFile = doc.fileUrl != null || doc.audioUrl != null;
-  if (blank(doc.title)) return `${path}.title: must not be empty`;
-  if (doc.captureOnly === true && !hasFile) {
-    return `${path}.captureOnly: needs fileUrl or audioUrl: there is nothing to capture`;
+
+  if (blank(doc.title)) add("title", EMPTY);
+  add("url", urlProblem(doc.url));
+  add("mimeType", typeProblem(doc, hasFile));
+  if (doc.fileUrl != null && doc.audioUrl != null) add("audioUrl", "must not stand beside fileUrl: a document has one file");
+  else {
+    add("fileUrl", urlProblem(doc.fileUrl));
+    add("audioUrl", urlProblem(doc.audioUrl));
   }
-  if (!hasFile && blank(doc.text)) return `${path}.text: is required where there is neither fileUrl nor audioUrl`;
-  if (doc.feed != null && blank(doc.feed.key)) return `${path}.feed.key: must not be empty`;
-  if (doc.feed != null && blank(doc.feed.name)) return `${path}.feed.name: must not be empty`;
-  return undefined;
+  if (doc.captureOnly === true && !hasFile) add("captureOnly", "needs fileUrl or audioUrl: there is nothing to capture");
+  if (!hasFile && blank(doc.text)) add("text", "is required where there is neither fileUrl nor audioUrl");
+  if (doc.feed == null) return problems;
+  if (blank(doc.feed.key)) add("feed.key", EMPTY);
+  if (blank(doc.feed.name)) add("feed.name", EMPTY);
+  return problems;
+}
+
+const EMPTY = "must not be empty";
+const MEDIA_TYPE = /^[!#$&^_.+\w-]+\/[!#$&^_.+\w-]+\s*(;.*)?$/;
+
+function blank(text: string | null | undefined): boolean {
+  return text == null || text.trim() === "";
+}
+
+function urlProblem(given: string | null | undefined): string | undefined {
+  if (given == null) return undefined;
+  const absolute = "must be an absolute http or https URL";
+  if (!URL.canParse(given)) return absolute;
+  const url = new URL(given);
+  if (url.protocol !== "http:" && url.protocol !== "https:") return absolute;
+  return url.username !== "" || url.password !== "" ? "must not hold a user name or a password" : undefined;
+}
+
+function typeProblem({ mimeType, audioUrl }: SvcIngestDoc, hasFile: boolean): string | undefined {
+  if (mimeType == null) return undefined;
+  if (!hasFile) return "needs fileUrl: it says what that file is";
+  if (!MEDIA_TYPE.test(mimeType.trim())) return "must be a media type such as application/pdf";
+  if (audioUrl == null || /^\s*audio\//i.test(mimeType)) return undefined;
+  return "must be a type of audio beside audioUrl; any other file goes into fileUrl";
 }

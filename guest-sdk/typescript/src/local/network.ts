@@ -30,7 +30,7 @@ export class Network {
     let [target, request] = [input, await this.#signIn(first, headed(input, init), input)];
     let url = first;
     for (let followed = 0; followed <= MAX_REDIRECTS; followed += 1) {
-      const response = await this.#send(url, target, request);
+      const response = await this.#sendAgainSignedIn(url, target, request, await this.#send(url, target, request));
       const location = REDIRECTS.includes(response.status) ? response.headers.get("location") : null;
       if (location === null) return response;
       const next = new URL(location, url);
@@ -46,7 +46,9 @@ export class Network {
     const method = (init.method ?? (typeof target === "string" ? "GET" : target.method)).toUpperCase();
     this.trace.requests.push({ method, url: url.href });
     if (this.fetchImpl !== undefined) return this.fetchImpl(target, init);
-    return fetch(target, { ...init, redirect: "manual" });
+    // Node.js asks for this; the sandbox and the types that authors have know nothing of it.
+    const streams = init.body instanceof ReadableStream && { duplex: "half" };
+    return fetch(target, { ...init, ...streams, redirect: "manual" } as RequestInit);
   }
 
   /** Attaches the token of a declared `auth`, where the test brings the credentials for it. */
@@ -58,6 +60,19 @@ export class Network {
     if (id === undefined || secret === undefined) return init;
     this.#token ??= this.#mint(auth, id, secret);
     return withHeader(init, "authorization", `Bearer ${await this.#token}`);
+  }
+
+  /** Where the token that was attached is refused, asks for another, once. A body that is gone cannot be sent again. */
+  async #sendAgainSignedIn(url: URL, target: string | Request, init: RequestInit, response: Response): Promise<Response> {
+    if (this.#token === undefined || (response.status !== 401 && response.status !== 403)) return response;
+    const refused = `Bearer ${await this.#token}`;
+    if (headersOf(target, init).get("authorization") !== refused) return response;
+    if (init.body instanceof ReadableStream || (typeof target === "object" && target.bodyUsed)) return response;
+    const { auth } = this.config;
+    const { [auth!.clientIdSecret]: id, [auth!.clientSecretSecret]: secret } = this.secrets;
+    this.#token = this.#mint(auth!, id!, secret!);
+    await response.body?.cancel();
+    return this.#send(url, target, withHeader(init, "authorization", `Bearer ${await this.#token}`));
   }
 
   async #mint(auth: OAuth2ClientCredentials, id: string, secret: string): Promise<string> {

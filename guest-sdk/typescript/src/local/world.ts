@@ -6,7 +6,7 @@ import type { Platform } from "../platform.js";
 import { mismatch } from "../settings.js";
 import type { Progress, SvcClient, SvcDocument, SvcIngestDoc } from "../types.js";
 import { Network } from "./network.js";
-import { documentProblem, searchDocuments } from "./documents.js";
+import { documentProblems, searchDocuments } from "./documents.js";
 
 /** What a call finds around it. */
 export interface TestWorld {
@@ -70,8 +70,8 @@ export function testPlatform(toolkit: ToolkitDefinition, world: TestWorld, trace
       return found;
     },
     ingest: async (docs) => {
-      const problem = docs.map((doc, index) => documentProblem(`documents[${index}]`, doc)).find(Boolean);
-      if (problem !== undefined) throw knowledgeError({ tag: "invalid", val: problem });
+      const problems = docs.flatMap((doc, index) => documentProblems(`documents[${index}]`, doc));
+      if (problems.length > 0) throw knowledgeError({ tag: "invalid", val: problems.join("\n") });
       const stored = svc.ingest ? (await svc.ingest(docs)).ingested : docs.length;
       trace.ingested.push(...docs);
       return stored;

@@ -2,6 +2,7 @@ import { knowledgeError } from "../knowledge.js";
 import type { KnowledgeError, Platform } from "../platform.js";
 import { ToolError } from "../tool-error.js";
 import type { SvcDocument, SvcDocumentSummary, SvcIngestDoc, SvcSearchResult } from "../types.js";
+import { decoded } from "./content-encoding.js";
 
 /** The imports that the declaration grants; the entry that the builder writes passes no others. */
 export interface Imports {
@@ -21,8 +22,6 @@ interface WitSearchResult {
   score: number;
 }
 
-const MAX_U32 = 0xffff_ffff;
-
 /** Brings the contract's imports behind the same interface as a test's world. */
 export function sandboxPlatform(imports: Imports): Platform {
   return {
@@ -37,11 +36,9 @@ export function sandboxPlatform(imports: Imports): Platform {
         throw new ToolError(`The credential ${name} cannot be read now: ${why.val}`, { retryable: true });
       }
     },
-    fetch: async (input, init) => imports.fetch!(input, init),
+    fetch: async (input, init) => decoded(await imports.fetch!(input, init)),
     search: (query, { limit, source, author }) => {
-      // What does not fit the type is out of the range that the host names in its answer.
-      const fits = limit === undefined || (limit >= 0 && limit <= MAX_U32);
-      const found = asking(() => imports.search!(query, { limit: fits ? limit : 0, source, author }));
+      const found = asking(() => imports.search!(query, { limit, source, author }));
       return found.map(({ document, snippet, score }): SvcSearchResult => ({ document: present(document), snippet, score }));
     },
     getDocument: (id) => {

@@ -1,5 +1,6 @@
 // What the probe calls: a server on loopback, and one beside it that is not listed.
 import http from "node:http";
+import { deflateSync, gzipSync } from "node:zlib";
 
 export async function startUpstream(port) {
   const server = http.createServer((request, response) => {
@@ -26,6 +27,18 @@ export async function startUpstream(port) {
         return setTimeout(() => response.end("slow"), 200);
       case "/hang":
         return undefined;
+      case "/drip": {
+        const dripping = setInterval(() => response.write("drop "), 20);
+        return request.socket.once("close", () => clearInterval(dripping));
+      }
+      case "/gzip":
+        return response.setHeader("content-encoding", "gzip").end(gzipSync('{"id":"packed"}'));
+      case "/deflate":
+        return response.setHeader("content-encoding", "deflate").end(deflateSync('{"id":"packed"}'));
+      case "/mark":
+        return response.end('\ufeff{"id":"marked"}');
+      case "/latin1":
+        return response.end(Buffer.from('{"id":"caf\xe9"}', "latin1"));
       case "/stream":
         response.write("one,");
         return setTimeout(() => response.end("two"), 50);

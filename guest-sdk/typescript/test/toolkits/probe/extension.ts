@@ -99,6 +99,28 @@ export default defineToolkit({
       },
     }),
     tool({
+      name: "malformed",
+      description: "Asks for what no request can be.",
+      input: z.object({ url: z.string().default(`${UPSTREAM}/echo`), method: z.string().optional(), header: z.string().optional(), body: z.string().optional() }),
+      handler: async ({ url, header, ...init }, ctx) => {
+        try {
+          const response = await ctx.fetch(url, { ...init, ...(header !== undefined && { headers: { "x-own": header } }) });
+          return `sent: ${await response.text()}`;
+        } catch (error) {
+          return `${(error as Error).name}: ${(error as Error).message}`;
+        }
+      },
+    }),
+    tool({
+      name: "streams_up",
+      description: "Sends a body piece by piece.",
+      input: z.object({}),
+      handler: async (_, ctx) => {
+        const body = new Blob(["one,", "two"]).stream();
+        return (await ctx.fetch(`${UPSTREAM}/echo`, { method: "POST", body })).text();
+      },
+    }),
+    tool({
       name: "fetch_json",
       description: "Calls a JSON API.",
       input: z.object({ path: z.string(), checked: z.boolean().default(false), mapped: z.boolean().default(false) }),
@@ -124,9 +146,12 @@ export default defineToolkit({
     tool({
       name: "stops",
       description: "Gives up waiting.",
-      input: z.object({ after: z.int(), through: z.enum(["fetch", "fetchJson"]) }),
+      input: z.object({ after: z.int(), through: z.enum(["fetch", "fetchJson", "body", "reason", "either"]) }),
       handler: async ({ after, through }, ctx) => {
-        const init = { signal: AbortSignal.timeout(after) };
+        if (through === "reason") return stopsWith(ctx, after, new RangeError("enough"));
+        const timeout = AbortSignal.timeout(after);
+        const init = { signal: through === "either" ? AbortSignal.any([timeout, new AbortController().signal]) : timeout };
+        if (through === "body") return readsUntil(ctx, init);
         if (through === "fetchJson") return JSON.stringify(await ctx.fetchJson(`${UPSTREAM}/hang`, { init }));
         try {
           return await (await ctx.fetch(`${UPSTREAM}/hang`, init)).text();
@@ -251,6 +276,33 @@ async function ends(how: string, ctx: ToolContext): Promise<unknown> {
   }
 }
 
+/** Stops a request with a reason of its own. */
+async function stopsWith(ctx: ToolContext, after: number, reason: Error): Promise<string> {
+  const control = new AbortController();
+  setTimeout(() => control.abort(reason), after);
+  try {
+    return String((await ctx.fetch(`${UPSTREAM}/hang`, { signal: control.signal })).status);
+  } catch (error) {
+    return String(error === reason);
+  }
+}
+
+/** Reads a body that never ends. */
+async function readsUntil(ctx: ToolContext, init: RequestInit): Promise<string> {
+  const { body } = await ctx.fetch(`${UPSTREAM}/drip`, init);
+  try {
+    return await joined(body!.pipeThrough(new TextDecoderStream()));
+  } catch (error) {
+    return `${(error as Error).name} ${error instanceof DOMException}`;
+  }
+}
+
+async function joined(stream: ReadableStream<string>): Promise<string> {
+  let all = "";
+  for await (const piece of stream as unknown as AsyncIterable<string>) all += piece;
+  return all;
+}
+
 /** Each entry is true where the platform does what the web does. */
 async function web(ctx: ToolContext): Promise<Record<string, unknown>> {
   const results: Record<string, unknown> = {};
@@ -296,6 +348,53 @@ async function web(ctx: ToolContext): Promise<Record<string, unknown>> {
     const response = (await ctx.fetch(`${UPSTREAM}/json`)) as Response & { bytes?(): Promise<Uint8Array> };
     return (await response.arrayBuffer()).byteLength > 0;
   });
+  await check("Response.text", async () => {
+    const read = (...bytes: number[]) => new Response(new Uint8Array(bytes)).text();
+    return (await read(0xef, 0xbb, 0xbf, 0x61)) === "a" && (await read(0x61, 0xff)) === "a\ufffd";
+  });
+  await check("Response.json", async () => (await new Response("\ufeff{\"a\":1}").json()).a === 1);
+  await check("Response.blob", async () => (await new Response("x", { headers: { "content-type": "text/csv" } }).blob()).type === "text/csv");
+  await check("a clone's url", async () => (await ctx.fetch(`${UPSTREAM}/json`)).clone().url === `${UPSTREAM}/json`);
+  await check("throwIfAborted", () => {
+    const control = new AbortController();
+    control.signal.throwIfAborted();
+    control.abort("because");
+    try {
+      return control.signal.throwIfAborted();
+    } catch (error) {
+      return error === "because";
+    }
+  });
+  await check("import.meta.url", () => ["string", "undefined"].includes(typeof import.meta.url));
+  await check("AbortSignal.any", async () => {
+    const control = new AbortController();
+    const either = AbortSignal.any([new AbortController().signal, control.signal]);
+    let heard = false;
+    either.addEventListener("abort", () => (heard = true));
+    const before = either.aborted;
+    control.abort("because");
+    return !before && heard && either.reason === "because" && AbortSignal.any([control.signal]).reason === "because";
+  });
+  await check("TextDecoderStream", async () => {
+    const bytes = new TextEncoder().encode(text);
+    const source = new ReadableStream<Uint8Array<ArrayBuffer>>({
+      start(it) {
+        bytes.forEach((byte) => it.enqueue(new Uint8Array([byte])));
+        it.close();
+      },
+    });
+    return (await joined(source.pipeThrough(new TextDecoderStream()))) === text;
+  });
+  await check("TextEncoderStream", async () => {
+    const source = new ReadableStream<string>({
+      start(it) {
+        for (const unit of `${text}😀`.split("")) it.enqueue(unit);
+        it.close();
+      },
+    });
+    const bytes = source.pipeThrough(new TextEncoderStream());
+    return (await new Response(bytes as ReadableStream<Uint8Array<ArrayBuffer>>).text()) === `${text}😀`;
+  });
   await check("FormData", () => {
     const form = new FormData();
     form.set("a", "b");
@@ -316,6 +415,10 @@ async function web(ctx: ToolContext): Promise<Record<string, unknown>> {
     target.addEventListener("x", () => (heard = true));
     target.dispatchEvent(new Event("x"));
     return heard;
+  });
+  await check("\\p{…}", () => {
+    const words = "Été, über 42".match(/[\p{L}\p{N}]+/gu)!;
+    return words.length === 3 && /^\p{Lu}/u.test("É") && !new RegExp("^\\P{L}", "u").test("é");
   });
   await check("modern language", () => {
     const grouped = [1, 2, 3].toSorted((a, b) => b - a).at(0) === 3 && Object.hasOwn({ a: 1 }, "a");

@@ -1,0 +1,60 @@
+// Hands on what the knowledge base says, without what no two knowledge bases share: ids and scores.
+import { defineToolkit, tool, z, type ToolContext } from "kitbag/extend/toolkit";
+
+const Loose = z.unknown().optional();
+
+export default defineToolkit({
+  id: "keeper",
+  name: "Keeper",
+  description: "Uses the caller's knowledge base.",
+  icon: "🗄️",
+  version: "1.0.0",
+  scopes: ["svc:search", "svc:ingest"],
+  tools: [
+    tool({
+      name: "ingest",
+      description: "Stores what it is given, right or wrong.",
+      input: z.object({ docs: Loose }),
+      handler: async ({ docs }, ctx) => JSON.stringify(await ctx.svc!.ingest(docs as never)),
+    }),
+    tool({
+      name: "search",
+      description: "Searches.",
+      input: z.object({ query: Loose, options: Loose }),
+      handler: async ({ query, options }, ctx) => {
+        const hits = await ctx.svc!.search(query as never, options as never);
+        const told = hits.map(({ document, snippet, score, ...rest }) => ({
+          document: { ...document, id: typeof document.id },
+          snippet,
+          score: typeof score,
+          ...rest,
+        }));
+        return JSON.stringify(told, sorted);
+      },
+    }),
+    tool({
+      name: "first",
+      description: "Returns the whole of the best match.",
+      input: z.object({ query: z.string() }),
+      handler: async ({ query }, ctx) => JSON.stringify(await first(ctx, query), sorted),
+    }),
+    tool({
+      name: "document",
+      description: "Returns a document.",
+      input: z.object({ id: Loose }),
+      handler: async ({ id }, ctx) => JSON.stringify(await ctx.svc!.getDocument(id as never)),
+    }),
+  ],
+});
+
+async function first(ctx: ToolContext, query: string): Promise<object> {
+  const [hit] = await ctx.svc!.search(query, { limit: 1 });
+  const document = await ctx.svc!.getDocument(hit!.document.id);
+  return { ...document, id: document.id === hit!.document.id };
+}
+
+/** Members in one order: which one comes first means nothing. */
+function sorted(_: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
