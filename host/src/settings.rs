@@ -90,12 +90,12 @@ settings! {
     /// Elements of each table of one call.
     call_table_elements: usize = 100_000, "KITBAG_CALL_TABLE_ELEMENTS";
     /// Handles to host resources that one call may hold at once.
-    call_resources: usize = 256, "KITBAG_CALL_RESOURCES";
+    call_resources: usize = 4096, "KITBAG_CALL_RESOURCES";
     /// Largest result of one call.
     call_result: Size = Size::mebibytes(4), "KITBAG_CALL_RESULT";
     /// What one call may write to its log.
     call_log: Size = Size::kibibytes(256), "KITBAG_CALL_LOG";
-    /// Outbound requests that one call may have in flight.
+    /// Outbound requests that one call may have in flight; others wait.
     call_requests_in_flight: usize = 16, "KITBAG_CALL_REQUESTS_IN_FLIGHT";
     /// Outbound requests that one call may make.
     call_requests: usize = 200, "KITBAG_CALL_REQUESTS";

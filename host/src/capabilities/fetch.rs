@@ -7,6 +7,7 @@
 //! A refused request is a network error for the guest, and a line in the toolkit's log that names
 //! the host and the line to add.
 
+mod ahead;
 mod body;
 mod exchange;
 #[cfg(test)]
@@ -15,10 +16,12 @@ mod usage;
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{Request, Response};
 use kitbag_manifest::OAuth2ClientCredentials;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 use wasmtime::component::{Linker, ResourceTable};
 use wasmtime_wasi_http::p2::bindings::LinkOptions;
 use wasmtime_wasi_http::p2::bindings::http::{outgoing_handler, types};
@@ -28,24 +31,26 @@ use wasmtime_wasi_http::{
 
 pub use self::usage::{Usage, UsageSnapshot};
 
+use self::ahead::reading_ahead;
 use self::exchange::{Exchange, Failure};
 use super::Trail;
-use super::log::Log;
 use crate::egress::{Allowlist, Egress, Policy, Timeouts};
 use crate::outbound_auth::{Account, Credentials, OutboundAuth};
 use crate::vault::UserSecrets;
 
 /// Headers of one request or response, as they lie in memory. With [`BODY_CHUNK`] and the limit on
 /// handles it bounds what a guest can make the host keep without ever sending it.
-const HEADERS: usize = 64 << 10;
+const HEADERS: usize = 16 << 10;
 /// What the host takes from a guest at once of a request's body.
 const BODY_CHUNK: usize = 64 << 10;
 
 /// Bounds of one invocation's requests. Sizes are in bytes.
 #[derive(Clone, Debug)]
 pub struct FetchLimits {
-    /// Requests in flight.
+    /// Requests in flight; another one waits.
     pub in_flight: usize,
+    /// How long it waits.
+    pub patience: Duration,
     /// Requests in all.
     pub requests: usize,
     /// Body of one request.
@@ -86,7 +91,6 @@ struct Gate {
     /// Nothing, when the declaration grants no egress at all.
     exchange: Option<Arc<Exchange>>,
     in_flight: Arc<Semaphore>,
-    log: Log,
 }
 
 impl Fetch {
@@ -107,12 +111,12 @@ impl Fetch {
                 let sign_in = outbound_auth.sign_in(account, declaration, credentials, policy.clone())?;
                 Some(sign_in.noting_in(tokens))
             });
-            let (egress, limits, log) = (egress.clone(), limits.clone(), log.clone());
+            let (egress, limits) = (egress.clone(), limits.clone());
             Arc::new(Exchange { egress, policy, sign_in, limits, usage, log, secrets, missing })
         });
         let mut context = WasiHttpCtx::new();
         context.set_field_size_limit(HEADERS);
-        Self { context, gate: Gate { exchange, in_flight, log } }
+        Self { context, gate: Gate { exchange, in_flight } }
     }
 
     /// Borrows the state for one host call.
@@ -138,18 +142,30 @@ pub fn add_types_to_linker<T: Send + 'static>(
 }
 
 impl Gate {
-    /// Counts a request among those in flight and against the invocation's budget.
-    fn admit(&mut self) -> Result<(Arc<Exchange>, OwnedSemaphorePermit), Error> {
+    /// Counts a request against the invocation's budget.
+    fn admit(&mut self) -> Result<Arc<Exchange>, Error> {
         let exchange = self.exchange.clone().ok_or(Error::HttpRequestDenied)?;
-        let permit = self.in_flight.clone().try_acquire_owned().map_err(|_| {
-            self.log.note("fetch: too many requests in flight; wait for one to finish".to_owned());
-            Error::ConnectionLimitReached
-        })?;
         exchange.pay().map_err(|failure| {
-            self.log.note(format!("fetch: {failure}"));
+            exchange.log.note(format!("fetch: {failure}"));
             failure.as_guest_sees()
         })?;
-        Ok((exchange, permit))
+        Ok(exchange)
+    }
+}
+
+/// Waits for a place among the requests in flight. A guest that leaves long answers unread would wait for itself,
+/// and is refused in time.
+async fn place(exchange: &Exchange, in_flight: Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Error> {
+    let FetchLimits { in_flight: most, patience, .. } = exchange.limits;
+    match timeout(patience, in_flight.acquire_owned()).await {
+        Ok(place) => Ok(place.expect("nobody closes the gate")),
+        Err(_elapsed) => {
+            exchange.log.note(format!(
+                "fetch: {most} requests were in flight for {} s; read or cancel the answers of earlier ones",
+                patience.as_secs()
+            ));
+            Err(Error::ConnectionLimitReached)
+        }
     }
 }
 
@@ -169,9 +185,11 @@ impl WasiHttpHooks for Gate {
         _response_processed: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Sent> + Send> {
         let admitted = self.admit();
+        let in_flight = self.in_flight.clone();
         let options = options.unwrap_or_default();
         Box::new(async move {
-            let (exchange, permit) = admitted?;
+            let exchange = admitted?;
+            let place = place(&exchange, in_flight).await?;
             let (limits, usage, log) =
                 (exchange.limits.clone(), exchange.usage.clone(), exchange.log.clone());
             let request = request.map(|body| body::outgoing(body, limits.request_body));
@@ -187,7 +205,11 @@ impl WasiHttpHooks for Gate {
                 failure.as_guest_sees()
             })?;
             let (most, pause) = (limits.response_body, options.between_bytes_timeout);
-            let response = response.map(|body| body::incoming(body, most, pause, usage, log, permit));
+            let response = response.map(|body| {
+                let (body, reading) = reading_ahead(body::incoming(body, most, pause, usage), place);
+                egress.spawn_at_home(reading);
+                body::explained(body, most, log)
+            });
             let nothing_to_drive = Box::new(std::future::ready(Ok(()))) as Box<_>;
             Ok((response, nothing_to_drive))
         })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use wasmtime::component::{Component, Linker};
+use wasmtime::component::{Component, Linker, ResourceTableError};
 use wasmtime::{Engine, Store, Trap};
 
 use super::Sandbox;
@@ -271,6 +271,9 @@ pub(super) fn fault(error: &wasmtime::Error, state: &State) -> Fault {
     }
     match error.downcast_ref::<Trap>() {
         Some(Trap::StackOverflow) => Fault::Limit("stack limit"),
+        _ if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) => {
+            Fault::Limit("limit of streams, requests and timers")
+        }
         _ if is_too_much_at_once(error) => Fault::ResultTooLarge,
         _ => Fault::Trap(story(error)),
     }

@@ -39,6 +39,8 @@ export async function startUpstream(port) {
         return response.end('\ufeff{"id":"marked"}');
       case "/latin1":
         return response.end(Buffer.from('{"id":"caf\xe9"}', "latin1"));
+      case "/long":
+        return response.end("0123456789abcdef".repeat(5 << 16));
       case "/stream":
         response.write("one,");
         return setTimeout(() => response.end("two"), 50);

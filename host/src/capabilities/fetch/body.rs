@@ -8,11 +8,11 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Sleep, sleep};
 use wasmtime_wasi_http::{Error, WasiBody};
 
 use super::super::log::Log;
+use super::ahead::Ahead;
 use super::usage::Usage;
 use crate::egress::{BoxError, EgressError, OutgoingBody};
 
@@ -34,21 +34,15 @@ pub(super) fn counted(body: OutgoingBody, usage: Usage) -> OutgoingBody {
 }
 
 /// Cuts a response off at `most` bytes, or where it pauses for longer than `pause`, and counts what
-/// is read. The request counts as in flight until its body is gone.
-pub(super) fn incoming(
-    body: Incoming,
-    most: usize,
-    pause: Option<Duration>,
-    usage: Usage,
-    log: Log,
-    in_flight: OwnedSemaphorePermit,
-) -> WasiBody {
-    let count = move |size| {
-        let _until_dropped = &in_flight;
-        usage.received(size);
-    };
+/// arrives.
+pub(super) fn incoming(body: Incoming, most: usize, pause: Option<Duration>, usage: Usage) -> OutgoingBody {
     let paced = Paced { body, pause, waiting: None };
-    let body = Counted { body: Limited::new(paced, most).boxed_unsync(), count };
+    let count = move |size| usage.received(size);
+    Counted { body: Limited::new(paced, most).boxed_unsync(), count }.boxed_unsync()
+}
+
+/// Tells the author why a response broke off, and the guest that it did.
+pub(super) fn explained(body: Ahead, most: usize, log: Log) -> WasiBody {
     body.map_err(move |error| {
         if error.is::<LengthLimitError>() {
             log.note(format!("fetch: the response is larger than {most} bytes and was cut off"));

@@ -36,15 +36,23 @@ fn service() -> (Egress, OutboundAuth) {
     (egress.clone(), OutboundAuth::new(egress))
 }
 
+fn limits() -> FetchLimits {
+    FetchLimits {
+        in_flight: 16,
+        patience: Duration::from_secs(10),
+        requests: 50,
+        request_body: 8 << 20,
+        response_body: 1 << 20,
+    }
+}
+
 impl Toolkit {
     /// Lists a server by its address and by its name, and an address that nobody may reach.
     fn reaching(server: &TestServer) -> Self {
         let port = server.port();
         let listed =
             vec![format!("127.0.0.1:{port}"), format!("localhost:{port}"), "169.254.169.254".to_owned()];
-        let limits =
-            FetchLimits { in_flight: 16, requests: 50, request_body: 8 << 20, response_body: 1 << 20 };
-        Self { listed, sign_in: None, limits }
+        Self { listed, sign_in: None, limits: limits() }
     }
 
     fn call(&self) -> Guest {
@@ -63,7 +71,7 @@ impl Guest {
     fn send(
         &mut self,
         request: Request<WasiBody>,
-    ) -> impl Future<Output = Result<Response<WasiBody>, Error>> {
+    ) -> impl Future<Output = Result<Response<WasiBody>, Error>> + use<> {
         self.send_with(request, RequestOptions::default())
     }
 

@@ -144,6 +144,16 @@ export default defineToolkit({
       },
     }),
     tool({
+      name: "gather",
+      description: "Asks for many things at once, and reads them when all answers are there.",
+      input: z.object({ count: z.int().max(100), path: z.string() }),
+      handler: async ({ count, path }, ctx) => {
+        const answers = await Promise.all(Array.from({ length: count }, () => ctx.fetch(UPSTREAM + path)));
+        const texts = await Promise.all(answers.map((answer) => answer.text()));
+        return String(texts.reduce((sum, text) => sum + text.length, 0));
+      },
+    }),
+    tool({
       name: "stops",
       description: "Gives up waiting.",
       input: z.object({ after: z.int(), through: z.enum(["fetch", "fetchJson", "body", "reason", "either"]) }),

@@ -11,7 +11,7 @@ const SHORT: Option<Duration> = Some(Duration::from_millis(50));
 async fn stalling(answer: &'static str) -> (TcpListenerTask, Guest, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let authority = listener.local_addr().unwrap().to_string();
-    let limits = FetchLimits { in_flight: 16, requests: 50, request_body: 10, response_body: 1000 };
+    let limits = FetchLimits { response_body: 1000, ..limits() };
     let guest = Toolkit { listed: vec![authority.clone()], sign_in: None, limits }.call();
     let serving = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
@@ -68,18 +68,36 @@ async fn a_guest_waits_between_two_pieces_as_long_as_it_says() {
 }
 
 #[tokio::test]
-async fn a_request_is_in_flight_until_its_body_is_gone() {
+async fn a_long_answer_is_in_flight_until_it_is_read_or_given_up() {
+    let server = TestServer::start(|_| Response::new(Full::from(vec![b'x'; 200 << 10]))).await;
+    let mut toolkit = Toolkit::reaching(&server);
+    toolkit.limits = FetchLimits { in_flight: 1, patience: Duration::from_millis(100), ..limits() };
+    let mut guest = toolkit.call();
+
+    let first = guest.send(get(&server.origin())).await.unwrap();
+    assert!(matches!(guest.get(&server.origin()).await, Err(Error::ConnectionLimitReached)));
+    assert!(guest.notes().contains("read or cancel the answers of earlier ones"));
+
+    assert_eq!(whole(first).await.len(), 200 << 10);
+    let second = guest.send(get(&server.origin())).await.unwrap();
+    drop(second);
+    assert_eq!(guest.get(&server.origin()).await.unwrap(), 200);
+}
+
+#[tokio::test]
+async fn short_answers_wait_for_their_guest_and_hold_nobody_up() {
     let server = TestServer::start(redirecting).await;
     let mut toolkit = Toolkit::reaching(&server);
     toolkit.limits.in_flight = 1;
     let mut guest = toolkit.call();
 
-    let first = guest.send(get(&server.origin())).await.unwrap();
-    assert!(matches!(guest.get(&server.origin()).await, Err(Error::ConnectionLimitReached)));
-    drop(first);
+    let sent: Vec<_> = (0..20).map(|_| guest.send(get(&server.origin()))).collect();
+    let answers = futures::future::try_join_all(sent).await.unwrap();
 
-    assert_eq!(guest.get(&server.origin()).await.unwrap(), 200);
-    assert!(guest.notes().contains("too many requests in flight"));
+    for answer in answers {
+        assert_eq!(whole(answer).await, "hello");
+    }
+    assert_eq!(guest.notes(), "");
 }
 
 #[tokio::test]

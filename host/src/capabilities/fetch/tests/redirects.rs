@@ -93,7 +93,7 @@ async fn a_body_that_is_still_on_its_way_is_repeated_whole() {
     });
     let post =
         Request::post(format!("http://{authority}/")).body(StreamBody::new(body).boxed_unsync()).unwrap();
-    let limits = FetchLimits { in_flight: 1, requests: 2, request_body: 100, response_body: 100 };
+    let limits = FetchLimits { in_flight: 1, requests: 2, ..limits() };
 
     let answer = Toolkit { listed: vec![authority], sign_in: None, limits }.call().send(post).await;
 
