@@ -273,9 +273,6 @@ fn claim(data: &Path) -> Result<File, StartError> {
     }
 }
 
-/// How long a request of a call waits where as many as there may be are on their way.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 /// The sandbox's limits as set.
 pub fn limits(settings: &Settings) -> Limits {
     Limits {
@@ -288,7 +285,6 @@ pub fn limits(settings: &Settings) -> Limits {
         instances: settings.concurrent_calls.saturating_add(DESCRIBE_SLOTS),
         fetch: FetchLimits {
             in_flight: settings.call_requests_in_flight,
-            patience: PATIENCE,
             requests: settings.call_requests,
             request_body: settings.call_request_body.bytes(),
             response_body: settings.call_response_body.bytes(),

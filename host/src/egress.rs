@@ -65,8 +65,8 @@ use crate::redaction::Redactor;
 /// What a body may fail with on its way out.
 pub type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// A request's body on its way out.
-pub type OutgoingBody = UnsyncBoxBody<Bytes, BoxError>;
+/// A body on its way, of a request or of a response.
+pub type BoxBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// How long a connection may wait unused in a pool.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -138,8 +138,8 @@ impl Policy {
 /// The outbound HTTP client; a clone shares the pools.
 #[derive(Clone, Debug)]
 pub struct Egress {
-    guarded: Client<Connector, OutgoingBody>,
-    unguarded: Client<Connector, OutgoingBody>,
+    guarded: Client<Connector, BoxBody>,
+    unguarded: Client<Connector, BoxBody>,
     response_timeout: Duration,
     runtime: Handle,
 }
@@ -333,7 +333,7 @@ async fn read(body: Incoming, target: &Target, max_bytes: usize) -> Result<Bytes
 }
 
 /// Rewrites the request so that it can only go where `target` says.
-fn prepare<B>(request: Request<B>, target: &Target) -> Result<Request<OutgoingBody>, EgressError>
+fn prepare<B>(request: Request<B>, target: &Target) -> Result<Request<BoxBody>, EgressError>
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
@@ -358,8 +358,8 @@ fn is_forbidden(method: &Method) -> bool {
 
 /// Waits for the connection, and then for the head.
 async fn exchange(
-    client: Client<Connector, OutgoingBody>,
-    mut request: Request<OutgoingBody>,
+    client: Client<Connector, BoxBody>,
+    mut request: Request<BoxBody>,
     timeouts: Timeouts,
 ) -> Result<Result<Response<Incoming>, ClientError>, Elapsed> {
     let mut connection = capture_connection(&mut request);
@@ -394,7 +394,7 @@ where
     ended.map_err(|error| Arc::new(error) as _)
 }
 
-fn client(connector: Connector, runtime: &Handle) -> Client<Connector, OutgoingBody> {
+fn client(connector: Connector, runtime: &Handle) -> Client<Connector, BoxBody> {
     Client::builder(OnRuntime(runtime.clone()))
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE_TIMEOUT)

@@ -17,7 +17,6 @@ mod io_error;
 mod limits;
 mod linker;
 mod state;
-mod swap;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -41,13 +40,11 @@ pub use limits::Limits;
 use background::Background;
 use call::Runner;
 use functions::FunctionCache;
-use swap::Swap;
 
 /// The engine and everything that calls share.
 #[derive(Clone)]
 pub struct Sandbox {
     engine: Engine,
-    swap: Arc<Swap>,
     functions: Arc<FunctionCache>,
     background: Arc<Background>,
     limits: Arc<Limits>,
@@ -84,12 +81,11 @@ impl Sandbox {
     /// for long.
     pub fn new(limits: Limits, egress: Egress) -> Result<Self, EngineError> {
         let functions = Arc::new(FunctionCache::default());
-        let swap = Swap::watch().map_err(wasmtime::Error::new)?;
-        let engine = engine::start(&limits, functions.clone(), &swap)?;
+        let engine = engine::start(&limits, functions.clone())?;
         let background = Arc::new(Background::start().map_err(wasmtime::Error::new)?);
         let outbound_auth = OutboundAuth::new(egress.clone());
         let (limits, knowledge) = (Arc::new(limits), None);
-        Ok(Self { engine, swap, functions, background, limits, egress, outbound_auth, knowledge })
+        Ok(Self { engine, functions, background, limits, egress, outbound_auth, knowledge })
     }
 
     /// Gives calls a knowledge base; without one, whoever uses it traps.

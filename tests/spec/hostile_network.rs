@@ -159,6 +159,24 @@ async fn a_toolkit_says_nothing_about_the_connection_or_the_host() {
 }
 
 #[tokio::test]
+async fn the_head_of_a_request_holds_no_more_than_a_head_does() {
+    let upstream = Upstream::start().await;
+    let (_kitbag, ana) = probe(loopback_allowed).await;
+
+    for (what, method, url) in [
+        ("method", "M".repeat(65), upstream.url("/hello")),
+        ("scheme", "GET".to_owned(), format!("{}://127.0.0.1/", "s".repeat(65))),
+        ("authority", "GET".to_owned(), format!("http://{}/", "a".repeat(301))),
+        ("path", "GET".to_owned(), upstream.url(&format!("/{}", "p".repeat(16 << 10)))),
+    ] {
+        let outcome = ana.call("probe__fetch", json!({ "method": method, "url": url })).await;
+
+        outcome.assert_tool_error(&format!("the {what} was refused"));
+    }
+    assert_eq!(upstream.requests().len(), 0);
+}
+
+#[tokio::test]
 async fn a_false_content_length_ends_the_request_and_hides_no_second_one() {
     let upstream = Upstream::start().await;
     let (_kitbag, ana) = probe(loopback_allowed).await;

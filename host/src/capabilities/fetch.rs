@@ -10,11 +10,13 @@
 mod ahead;
 mod body;
 mod exchange;
+mod head;
 #[cfg(test)]
 mod tests;
 mod usage;
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,19 +40,19 @@ use crate::egress::{Allowlist, Egress, Policy, Timeouts};
 use crate::outbound_auth::{Account, Credentials, OutboundAuth};
 use crate::vault::UserSecrets;
 
-/// Headers of one request or response, as they lie in memory. With [`BODY_CHUNK`] and the limit on
-/// handles it bounds what a guest can make the host keep without ever sending it.
+/// Headers that a guest makes for one request, as they lie in memory. With [`BODY_CHUNK`], the bounds in
+/// [`head`] and the limit on handles it bounds what a guest can make the host keep without ever sending it.
 const HEADERS: usize = 16 << 10;
 /// What the host takes from a guest at once of a request's body.
-const BODY_CHUNK: usize = 64 << 10;
+const BODY_CHUNK: usize = 16 << 10;
+/// How long a request waits for its place before its author is told.
+const LONG_WAIT: Duration = Duration::from_secs(10);
 
 /// Bounds of one invocation's requests. Sizes are in bytes.
 #[derive(Clone, Debug)]
 pub struct FetchLimits {
     /// Requests in flight; another one waits.
     pub in_flight: usize,
-    /// How long it waits.
-    pub patience: Duration,
     /// Requests in all.
     pub requests: usize,
     /// Body of one request.
@@ -133,12 +135,13 @@ pub fn add_to_linker<T: Send + 'static>(
     outgoing_handler::add_to_linker::<T, WasiHttp>(linker, view)
 }
 
-/// Links the types that `wasi:http` is spoken in. They reach nothing.
+/// Links the types that `wasi:http` is spoken in. They reach nothing, and hold little.
 pub fn add_types_to_linker<T: Send + 'static>(
     linker: &mut Linker<T>,
     view: fn(&mut T) -> WasiHttpCtxView<'_>,
 ) -> wasmtime::Result<()> {
-    types::add_to_linker::<T, WasiHttp>(linker, &LinkOptions::default().into(), view)
+    types::add_to_linker::<T, WasiHttp>(linker, &LinkOptions::default().into(), view)?;
+    head::bound(linker, view)
 }
 
 impl Gate {
@@ -153,20 +156,23 @@ impl Gate {
     }
 }
 
-/// Waits for a place among the requests in flight. A guest that leaves long answers unread would wait for itself,
-/// and is refused in time.
-async fn place(exchange: &Exchange, in_flight: Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Error> {
-    let FetchLimits { in_flight: most, patience, .. } = exchange.limits;
-    match timeout(patience, in_flight.acquire_owned()).await {
-        Ok(place) => Ok(place.expect("nobody closes the gate")),
+/// Waits for a place among the requests in flight. The author is told of a long wait, since a guest that leaves long
+/// answers unread waits for itself.
+async fn wait_for_place(exchange: &Exchange, in_flight: Arc<Semaphore>) -> OwnedSemaphorePermit {
+    let mut place = pin!(in_flight.acquire_owned());
+    let place = match timeout(LONG_WAIT, &mut place).await {
+        Ok(place) => place,
         Err(_elapsed) => {
+            let most = exchange.limits.in_flight;
+            let waited = LONG_WAIT.as_secs();
             exchange.log.note(format!(
-                "fetch: {most} requests were in flight for {} s; read or cancel the answers of earlier ones",
-                patience.as_secs()
+                "fetch: a request has waited for {waited} s, for {most} are in flight; \
+                 a long answer is in flight until it is read or cancelled"
             ));
-            Err(Error::ConnectionLimitReached)
+            place.await
         }
-    }
+    };
+    place.expect("nobody closes the gate")
 }
 
 /// What `wasi:http` wants of a request: the response, and the connection's own work. Our
@@ -189,7 +195,7 @@ impl WasiHttpHooks for Gate {
         let options = options.unwrap_or_default();
         Box::new(async move {
             let exchange = admitted?;
-            let place = place(&exchange, in_flight).await?;
+            let place = wait_for_place(&exchange, in_flight).await;
             let (limits, usage, log) =
                 (exchange.limits.clone(), exchange.usage.clone(), exchange.log.clone());
             let request = request.map(|body| body::outgoing(body, limits.request_body));

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::hygiene::content_length;
-use super::{BoxError, EgressError, OutgoingBody};
+use super::{BoxBody, BoxError, EgressError};
 
 /// How much of a body is remembered, in bytes; a larger one can be sent once.
 const REMEMBERED: usize = 1 << 20;
@@ -58,7 +58,7 @@ pub enum Unrepeatable {
 enum Content {
     Nothing,
     /// The length that the client will know, in bytes, comes first.
-    Unsent(Option<u64>, OutgoingBody),
+    Unsent(Option<u64>, BoxBody),
     Sent(watch::Receiver<Record>),
 }
 
@@ -89,7 +89,7 @@ impl Repeatable {
 
     /// Returns the request to send now: the body streams the first time, and is repeated after that.
     /// Waits a second at most for the rest of a body that is on its way.
-    pub async fn next(&mut self) -> Result<Request<OutgoingBody>, Unrepeatable> {
+    pub async fn next(&mut self) -> Result<Request<BoxBody>, Unrepeatable> {
         let body = match mem::replace(&mut self.body, Content::Nothing) {
             Content::Nothing => empty(),
             Content::Unsent(length, body) => {
@@ -121,7 +121,7 @@ impl Repeatable {
     }
 }
 
-fn empty() -> OutgoingBody {
+fn empty() -> BoxBody {
     Empty::new().map_err(|never| match never {}).boxed_unsync()
 }
 
@@ -167,7 +167,7 @@ impl Record {
 
 /// Streams a body and remembers it.
 struct Recorded {
-    body: OutgoingBody,
+    body: BoxBody,
     /// Where the client knows it, in bytes.
     length: Option<u64>,
     memory: watch::Sender<Record>,

@@ -11,7 +11,6 @@ use super::background::Background;
 use super::content::Content;
 use super::limits::Limits;
 use super::state::State;
-use super::swap::Swap;
 use crate::capabilities::fetch::{Access, Fetch, SignInAccess, UsageSnapshot};
 use crate::capabilities::ingest::Ingest;
 use crate::capabilities::log::Transcript;
@@ -136,7 +135,6 @@ pub enum Fault {
 /// A component that is linked and can be instantiated again and again.
 pub(super) struct Runner {
     pre: ToolkitPre<State>,
-    swap: Arc<Swap>,
     background: Arc<Background>,
     limits: Arc<Limits>,
     egress: Egress,
@@ -153,8 +151,8 @@ impl Runner {
         grants: Grants,
     ) -> wasmtime::Result<Self> {
         let pre = ToolkitPre::new(linker.instantiate_pre(component)?)?;
-        let Sandbox { swap, background, limits, egress, outbound_auth, knowledge, .. } = sandbox.clone();
-        Ok(Self { pre, swap, background, limits, egress, outbound_auth, knowledge, grants })
+        let Sandbox { background, limits, egress, outbound_auth, knowledge, .. } = sandbox.clone();
+        Ok(Self { pre, background, limits, egress, outbound_auth, knowledge, grants })
     }
 
     pub(super) fn new_trail(&self) -> Trail {
@@ -190,7 +188,6 @@ impl Runner {
         invocation: Invocation,
     ) -> wasmtime::Result<(Ended, Stages)> {
         let started = Instant::now();
-        self.swap.check()?;
         let toolkit = self.pre.instantiate_async(&mut *store).await?;
         let instantiation = started.elapsed();
         let Invocation { tool, arguments, user_id, config, .. } = invocation;

@@ -57,7 +57,6 @@ pub(super) async fn describe(
     let state = State::new(limits, log, fetch, Secrets::none(), Search::default(), Ingest::default());
     let mut store = new_store(&sandbox.engine, limits, state);
     let answer = timeout(DESCRIBE_TIME, async {
-        sandbox.swap.check()?;
         let toolkit = pre.instantiate_async(&mut store).await?;
         toolkit.kitbag_toolkit_tools().call_describe(&mut store).await
     });

@@ -10,27 +10,22 @@ use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAlloc
 use super::background;
 use super::functions::FunctionCache;
 use super::limits::Limits;
-use super::swap::Swap;
 
 /// How often running guests are interrupted to let others run, and to look at their deadline.
 const TICK: Duration = Duration::from_millis(5);
-
-/// Memory of a finished call that stays mapped for the next one in the same slot: clearing it is
-/// cheaper than faulting it in again.
-const KEPT_RESIDENT: usize = 1 << 20;
 
 /// A memory up to this size is mapped as it was when the component was made, however little of it is
 /// filled. One that is larger, and half empty, would be copied together anew for each call.
 const MAPPED_AS_IT_WAS: u64 = 64 << 20;
 
-/// The same for a table: the tables of a toolkit fit in this, so that clearing them takes no system
-/// call; an entry has 8 bytes.
+/// What of a table stays with its place from call to call, to be cleared without a system call: all of it, for
+/// the tables of most toolkits. An entry has 8 bytes.
 const KEPT_RESIDENT_OF_TABLE: usize = 64 << 10;
 
 /// Core instances, memories and tables of one component. A toolkit has one memory; adapters and
 /// shims add instances and tables.
 const CORE_INSTANCES: u32 = 24;
-const MEMORIES: u32 = 2;
+pub(super) const MEMORIES: u32 = 2;
 const TABLES: u32 = 12;
 
 /// What an extractor's functions may take of the stack: parsers of nested things nest.
@@ -39,10 +34,10 @@ const EXTRACTOR_STACK: usize = 4 << 20;
 const HOST_STACK: usize = 2 << 20;
 
 /// Makes the engine for toolkits, which keeps what it compiles in `functions`, and starts its clock.
-pub(super) fn start(limits: &Limits, functions: Arc<FunctionCache>, swap: &Swap) -> wasmtime::Result<Engine> {
+pub(super) fn start(limits: &Limits, functions: Arc<FunctionCache>) -> wasmtime::Result<Engine> {
     let mut config = common();
     config.enable_incremental_compilation(functions)?;
-    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits, swap)));
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits)));
     start_clocked(&config)
 }
 
@@ -88,11 +83,13 @@ fn common() -> Config {
     config
 }
 
-fn pool(limits: &Limits, swap: &Swap) -> PoolingAllocationConfig {
+fn pool(limits: &Limits) -> PoolingAllocationConfig {
     // A guest that is having its turn in the background outlives its call by that turn.
     let lingering = u32::try_from(background::threads()).unwrap_or(u32::MAX);
     let calls = limits.instances.saturating_add(lingering);
     let mut pool = PoolingAllocationConfig::new();
+    // A finished call's memory goes back to the kernel whole, without asking what was written: the answer
+    // may leave pages out (docs/decisions/0009).
     pool.total_component_instances(calls)
         .total_core_instances(calls.saturating_mul(CORE_INSTANCES))
         .total_memories(calls.saturating_mul(MEMORIES))
@@ -103,8 +100,7 @@ fn pool(limits: &Limits, swap: &Swap) -> PoolingAllocationConfig {
         .max_tables_per_component(TABLES)
         .max_memory_size(limits.memory)
         .table_elements(limits.table_elements)
-        .linear_memory_keep_resident(KEPT_RESIDENT)
         .table_keep_resident(KEPT_RESIDENT_OF_TABLE)
-        .pagemap_scan(if swap.may_be_used() { Enabled::No } else { Enabled::Auto });
+        .pagemap_scan(Enabled::No);
     pool
 }

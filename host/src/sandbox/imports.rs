@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 use wasmparser::{Encoding, Parser, Payload, Validator, WasmFeatures};
 
+use super::engine::MEMORIES;
 use crate::capabilities::{Grants, grants};
 
 /// The export that makes a component a toolkit.
@@ -36,6 +37,9 @@ pub enum ImportError {
         "this is a core WebAssembly module, not a component; `kitbag toolkit build` makes a component from a crate"
     )]
     CoreModule,
+    /// What its memories begin as is written down when it is compiled, each as long as its last byte is far.
+    #[error("this component has {0} memories, and a toolkit has at most {MEMORIES}")]
+    Memories(u32),
     /// A component, but of another world.
     #[error("this component is no toolkit: it does not export {TOOLS}@0.1")]
     OtherWorld,
@@ -91,7 +95,7 @@ fn top_level_names(component: &[u8]) -> Result<(Vec<String>, Vec<String>), Impor
     let invalid = |error: wasmparser::BinaryReaderError| ImportError::Invalid(error.to_string());
     let mut validator = Validator::new_with_features(WasmFeatures::default());
     let (mut imports, mut exports) = (Vec::new(), Vec::new());
-    let mut depth = 0_usize;
+    let (mut depth, mut memories) = (0_usize, 0_u32);
     let mut ended = false;
 
     for payload in Parser::new(0).parse_all(component) {
@@ -101,6 +105,12 @@ fn top_level_names(component: &[u8]) -> Result<(Vec<String>, Vec<String>), Impor
                 return Err(ImportError::CoreModule);
             }
             Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+            Payload::MemorySection(section) => {
+                memories = memories.saturating_add(section.count());
+                if memories > MEMORIES {
+                    return Err(ImportError::Memories(memories));
+                }
+            }
             Payload::ComponentImportSection(section) if depth == 0 => {
                 for import in section.clone() {
                     imports.push(import.map_err(invalid)?.name.name.to_owned());
@@ -157,6 +167,15 @@ mod tests {
         assert!(matches!(Imports::inspect(b"\0asm\x0d\0"), Err(ImportError::Invalid(_))));
         assert_eq!(Imports::inspect(core_module), Err(ImportError::CoreModule));
         assert_eq!(Imports::inspect(empty_component), Err(ImportError::OtherWorld));
+    }
+
+    #[test]
+    fn memories_are_counted_over_all_modules_before_anything_is_compiled() {
+        let two_and_one = "(component (core module (memory 1) (memory 1)) (core module (memory 1)))";
+
+        let inspected = Imports::inspect(&wat::parse_str(two_and_one).unwrap());
+
+        assert_eq!(inspected, Err(ImportError::Memories(3)));
     }
 
     #[test]

@@ -54,13 +54,7 @@ async fn insert_books(database: &Database) {
 }
 
 pub(super) fn sandbox() -> Sandbox {
-    let fetch = FetchLimits {
-        in_flight: 1,
-        patience: Duration::ZERO,
-        requests: 1,
-        request_body: 1 << 10,
-        response_body: 1 << 10,
-    };
+    let fetch = FetchLimits { in_flight: 1, requests: 1, request_body: 1 << 10, response_body: 1 << 10 };
     let limits = Limits {
         call_time: Duration::from_secs(1),
         memory: 1 << 20,

@@ -13,10 +13,14 @@ use http_body_util::BodyExt as _;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::egress::{BoxError, OutgoingBody};
+use crate::egress::{BoxBody, BoxError};
 
 /// What is kept of one body for its guest, in bytes.
-const ROOM: u32 = 64 << 10;
+const ROOM: usize = 64 << 10;
+/// What is kept in one piece, at most.
+const PIECE: usize = 16 << 10;
+/// What a piece takes beside its bytes.
+const OVERHEAD: usize = 256;
 
 /// What was read, and the room it takes until the guest has it.
 type Piece = Result<(Frame<Bytes>, OwnedSemaphorePermit), BoxError>;
@@ -29,35 +33,48 @@ pub(super) struct Ahead {
 /// Splits a body into what its guest reads and the work of reading it, which holds `in_flight` until the body
 /// has ended or the guest wants no more of it.
 pub(super) fn reading_ahead(
-    body: OutgoingBody,
+    body: BoxBody,
     in_flight: OwnedSemaphorePermit,
 ) -> (Ahead, impl Future<Output = ()> + Send) {
     let (sender, pieces) = unbounded_channel();
     let work = async move {
-        let _until_the_end = in_flight;
         tokio::select! {
             () = read(body, &sender) => {}
             () = sender.closed() => {}
         }
+        drop(in_flight);
     };
     (Ahead { pieces }, work)
 }
 
-async fn read(mut body: OutgoingBody, pieces: &UnboundedSender<Piece>) {
-    let room = Arc::new(Semaphore::new(ROOM as usize));
+/// Reads to the end, or to the first error: what comes after one is not to be trusted.
+async fn read(mut body: BoxBody, pieces: &UnboundedSender<Piece>) {
+    let room = Arc::new(Semaphore::new(ROOM));
     while let Some(frame) = body.frame().await {
-        let piece = match frame {
-            Ok(frame) => {
-                let size = frame.data_ref().map_or(0, Bytes::len);
-                let size = u32::try_from(size).unwrap_or(ROOM).min(ROOM);
-                let taken = room.clone().acquire_many_owned(size).await;
-                Ok((frame, taken.expect("nobody closes the room")))
+        let frame = match frame {
+            Ok(frame) => frame,
+            Err(error) => {
+                // Nobody reads it any more if this fails.
+                let _ = pieces.send(Err(error));
+                return;
             }
-            Err(error) => Err(error),
         };
-        if pieces.send(piece).is_err() {
-            return;
+        for piece in in_pieces(frame) {
+            let size = OVERHEAD + piece.data_ref().map_or(0, Bytes::len);
+            let size = u32::try_from(size).expect("a piece is small");
+            let taken = room.clone().acquire_many_owned(size).await.expect("nobody closes the room");
+            if pieces.send(Ok((piece, taken))).is_err() {
+                return;
+            }
         }
+    }
+}
+
+/// Copies what came: a frame of one byte may hold a whole buffer of its connection.
+fn in_pieces(frame: Frame<Bytes>) -> Vec<Frame<Bytes>> {
+    match frame.into_data() {
+        Ok(data) => data.chunks(PIECE).map(|piece| Frame::data(Bytes::copy_from_slice(piece))).collect(),
+        Err(trailers) => vec![trailers],
     }
 }
 
@@ -70,5 +87,36 @@ impl Body for Ahead {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         self.pieces.poll_recv(context).map(|piece| piece.map(|piece| piece.map(|(frame, _room)| frame)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures::stream;
+    use http_body_util::StreamBody;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_read_ahead_is_bounded_however_small_its_pieces_are() {
+        let came = Arc::new(AtomicUsize::new(0));
+        let counted = came.clone();
+        let letters = stream::repeat_with(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Ok(Frame::data(Bytes::from_static(b"x")))
+        });
+        let place = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
+        let (mut body, reading) = reading_ahead(StreamBody::new(letters).boxed_unsync(), place);
+        let mut reading = Box::pin(reading);
+
+        assert!(futures::poll!(&mut reading).is_pending());
+        let unread = came.load(Ordering::Relaxed);
+        assert!(unread <= ROOM / OVERHEAD, "{unread} pieces");
+
+        assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "x");
+        assert!(futures::poll!(&mut reading).is_pending());
+        assert_eq!(came.load(Ordering::Relaxed), unread + 1);
     }
 }

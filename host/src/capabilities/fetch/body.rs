@@ -1,7 +1,7 @@
 //! Bodies on their way: bounded, counted, and given up when they pause for too long.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,10 +14,10 @@ use wasmtime_wasi_http::{Error, WasiBody};
 use super::super::log::Log;
 use super::ahead::Ahead;
 use super::usage::Usage;
-use crate::egress::{BoxError, EgressError, OutgoingBody};
+use crate::egress::{BoxBody, BoxError, EgressError};
 
 /// Cuts a request's body off at `most` bytes.
-pub(super) fn outgoing(body: WasiBody, most: usize) -> OutgoingBody {
+pub(super) fn outgoing(body: WasiBody, most: usize) -> BoxBody {
     let explain = move |error: BoxError| {
         if error.is::<LengthLimitError>() {
             EgressError::RequestTooLarge { limit: most }.into()
@@ -29,13 +29,13 @@ pub(super) fn outgoing(body: WasiBody, most: usize) -> OutgoingBody {
 }
 
 /// Counts what is sent of a request's body.
-pub(super) fn counted(body: OutgoingBody, usage: Usage) -> OutgoingBody {
+pub(super) fn counted(body: BoxBody, usage: Usage) -> BoxBody {
     Counted { body, count: move |size| usage.sent(size) }.boxed_unsync()
 }
 
 /// Cuts a response off at `most` bytes, or where it pauses for longer than `pause`, and counts what
 /// arrives.
-pub(super) fn incoming(body: Incoming, most: usize, pause: Option<Duration>, usage: Usage) -> OutgoingBody {
+pub(super) fn incoming(body: Incoming, most: usize, pause: Option<Duration>, usage: Usage) -> BoxBody {
     let paced = Paced { body, pause, waiting: None };
     let count = move |size| usage.received(size);
     Counted { body: Limited::new(paced, most).boxed_unsync(), count }.boxed_unsync()
@@ -59,7 +59,7 @@ pub(super) fn explained(body: Ahead, most: usize, log: Log) -> WasiBody {
 
 /// Hands the size of each piece on.
 struct Counted<C> {
-    body: OutgoingBody,
+    body: BoxBody,
     count: C,
 }
 
@@ -71,7 +71,7 @@ impl<C: Fn(usize) + Unpin> Body for Counted<C> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let frame = std::task::ready!(Pin::new(&mut self.body).poll_frame(context));
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
         if let Some(Ok(frame)) = &frame
             && let Some(data) = frame.data_ref()
         {
@@ -115,7 +115,9 @@ impl Body for Paced {
         }
         let Some(pause) = *pause else { return Poll::Pending };
         let over = waiting.get_or_insert_with(|| Box::pin(sleep(pause))).as_mut().poll(context);
-        over.map(|()| Some(Err(Paused.into())))
+        ready!(over);
+        *waiting = None;
+        Poll::Ready(Some(Err(Paused.into())))
     }
 
     fn is_end_stream(&self) -> bool {

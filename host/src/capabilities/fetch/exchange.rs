@@ -15,7 +15,7 @@ use super::FetchLimits;
 use super::body::counted;
 use super::usage::Usage;
 use crate::egress::{
-    Egress, EgressError, OutgoingBody, Policy, Redirects, Repeatable, Step, Timeouts, Unrepeatable,
+    BoxBody, Egress, EgressError, Policy, Redirects, Repeatable, Step, Timeouts, Unrepeatable,
 };
 use crate::outbound_auth::{SignIn, SignInError, Token};
 use crate::vault::UserSecrets;
@@ -69,7 +69,7 @@ impl Exchange {
     /// Sends a request, which is paid for, and whatever it takes to answer it.
     pub(super) async fn answer(
         self: Arc<Self>,
-        request: Request<OutgoingBody>,
+        request: Request<BoxBody>,
         timeouts: Timeouts,
     ) -> Result<Response<Incoming>, Failure> {
         let request = Repeatable::new(request)?;
@@ -91,7 +91,7 @@ impl Exchange {
     /// Sends the request to where it goes now, signed in where that is the toolkit's API.
     async fn hop(
         &self,
-        request: Request<OutgoingBody>,
+        request: Request<BoxBody>,
         progress: &mut Progress,
     ) -> Result<Response<Incoming>, Failure> {
         let sign_in = self.sign_in.as_ref().filter(|it| progress.signs_in && it.applies_to(request.uri()));
@@ -122,7 +122,7 @@ impl Exchange {
         sign_in: &SignIn,
         refused: &Token,
         request: &mut Repeatable,
-    ) -> Result<Request<OutgoingBody>, String> {
+    ) -> Result<Request<BoxBody>, String> {
         let request = match request.next().await {
             Ok(request) => request,
             Err(why) => {
@@ -145,7 +145,7 @@ impl Exchange {
 
     async fn send(
         &self,
-        request: Request<OutgoingBody>,
+        request: Request<BoxBody>,
         timeouts: Timeouts,
     ) -> Result<Response<Incoming>, Failure> {
         let request = request.map(|body| counted(body, self.usage.clone()));
@@ -153,7 +153,7 @@ impl Exchange {
     }
 }
 
-fn with(token: &Token, mut request: Request<OutgoingBody>) -> Request<OutgoingBody> {
+fn with(token: &Token, mut request: Request<BoxBody>) -> Request<BoxBody> {
     request.headers_mut().insert(AUTHORIZATION, token.header());
     request
 }

@@ -37,13 +37,7 @@ fn service() -> (Egress, OutboundAuth) {
 }
 
 fn limits() -> FetchLimits {
-    FetchLimits {
-        in_flight: 16,
-        patience: Duration::from_secs(10),
-        requests: 50,
-        request_body: 8 << 20,
-        response_body: 1 << 20,
-    }
+    FetchLimits { in_flight: 16, requests: 50, request_body: 8 << 20, response_body: 1 << 20 }
 }
 
 impl Toolkit {

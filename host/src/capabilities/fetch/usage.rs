@@ -21,7 +21,7 @@ pub struct UsageSnapshot {
     pub requests: u64,
     /// Bytes of request bodies, each time they were sent; those of token requests are not counted.
     pub bytes_out: u64,
-    /// Bytes of response bodies that the guest has read.
+    /// Bytes of response bodies that arrived, whether or not the guest has read them.
     pub bytes_in: u64,
 }
 
