@@ -9,7 +9,6 @@ import type { ToolError } from "../tool-error.js";
 import { contents, type WitContent } from "./content.js";
 import { describe, type WitToolkit } from "./definition.js";
 import { sandboxPlatform, type Imports } from "./platform.js";
-import { installPolyfills } from "./polyfills.js";
 import { FrameMap, failureText, type EmbeddedMap } from "./stack.js";
 import { warmUp } from "./warm-up.js";
 
@@ -48,7 +47,6 @@ export async function expose(
   imports: Imports,
   map: EmbeddedMap,
 ): Promise<Tools> {
-  installPolyfills();
   const frames = new FrameMap(map);
   const platform = sandboxPlatform(imports);
   const tools: Tools = {
