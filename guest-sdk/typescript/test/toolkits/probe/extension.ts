@@ -351,6 +351,15 @@ async function web(ctx: ToolContext): Promise<Record<string, unknown>> {
     return controller.signal.aborted;
   });
   await check("Headers", () => new Headers({ "X-A": "1" }).get("x-a") === "1");
+  await check("Headers of an iterator", async () => {
+    const headers = new Map([["content-type", "text/csv"]]).entries() as unknown as Record<string, string>;
+    const response = await ctx.fetch(`${UPSTREAM}/echo`, { method: "POST", headers, body: "a,b" });
+    return ((await response.json()) as { contentType: string }).contentType === "text/csv";
+  });
+  await check("a signal of null", async () => {
+    const request = new Request(`${UPSTREAM}/json`, { signal: AbortSignal.abort() });
+    return (await ctx.fetch(request, { signal: null })).ok;
+  });
   await check("Request", () => new Request("https://a.example", { method: "PUT" }).method === "PUT");
   await check("Response.json", async () => ((await Response.json({ a: 1 }).json()) as { a: number }).a === 1);
   await check("Response.clone", async () => {
