@@ -53,7 +53,7 @@ export async function expose(
     describe: () => describe(manifest),
     call: (invocation) => call(toolkit, platform, frames, invocation),
   };
-  await warmUp(manifest, toolkit, (stand_in, invocation, silent) => call(stand_in, silent, frames, invocation));
+  await warmUp(manifest, toolkit, (standIn, invocation, silent) => call(standIn, silent, frames, invocation));
   return tools;
 }
 

@@ -1,7 +1,7 @@
 // Installs the parts of the web platform that authors expect and the engine has not, or has otherwise. A
 // component's first import: the author's module may use them at its top level.
 import { blob, bytes, clone, json, text, values } from "./bodies.js";
-import { any, throwIfAborted } from "./signals.js";
+import { abort, any, throwIfAborted } from "./signals.js";
 import { TextDecoderStream, TextEncoderStream } from "./text-streams.js";
 
 define(URL, "canParse", (url: string, base?: string) => parse(url, base) !== null);
@@ -13,6 +13,7 @@ for (const body of [Request.prototype, Response.prototype]) {
   replace(body, "json", json);
   replace(body, "blob", blob);
 }
+replace(AbortSignal, "abort", abort);
 replace(AbortSignal, "any", any);
 replace(AbortSignal.prototype, "throwIfAborted", throwIfAborted);
 define(globalThis, "TextDecoderStream", TextDecoderStream);

@@ -1,5 +1,12 @@
 // Parts of AbortSignal that the engine has otherwise.
 
+/** The engine's own asks for a reason. */
+export function abort(reason?: unknown): AbortSignal {
+  const control = new AbortController();
+  control.abort(reason);
+  return control.signal;
+}
+
 /** The engine's own ends the whole call. */
 export function throwIfAborted(this: AbortSignal): void {
   if (this.aborted) throw this.reason;
