@@ -13,8 +13,6 @@ const PATTERNS = [
   ["\\p{Script=Greek}+", "gu", "aβγ"],
   ["\\p{Lu}", "giu", "aB"],
   ["[\\p{L}--[a-z]]", "gv", "aÉ"],
-  ["\\P{Lu}", "giv", "aB1"],
-  ["[^\\P{Lu}]", "giv", "aB1"],
   ["[\\P{Lu}--\\p{N}]", "gv", "aB1"],
   ["\\P{Lu}", "giu", "aB1"],
   ["\\p{Extended_Pictographic}", "gu", "a😀b"],

@@ -12,11 +12,9 @@ const WHOLE = [[0, 0xd7ff], [0xe000, 0x10ffff]] as const;
 export function unicodeProperties(code: string): string | undefined {
   const tables = new Map<string, string>();
   for (const [, kind, name] of code.matchAll(ESCAPE)) {
-    // With the flag v, \P{…} is spelled as what is not \p{…}.
-    for (const key of new Set([`p${name}`, `${kind}${name}`])) {
-      const found = tables.get(key) ?? ranges(`\\${key[0]}{${name}}`);
-      if (found !== undefined) tables.set(key, found);
-    }
+    const key = `${kind}${name}`;
+    const found = tables.get(key) ?? ranges(`\\${kind}{${name}}`);
+    if (found !== undefined) tables.set(key, found);
   }
   return tables.size === 0 ? undefined : `(${teach})(${JSON.stringify(Object.fromEntries(tables))});`;
 }
@@ -77,10 +75,8 @@ function teach(tables: Record<string, string>): void {
     return source.replace(/\\([pP])\{([^}]*)\}|\\[^]|[[\]]/g, (text, kind?: string, name?: string) => {
       if (text === "[") depth = sets ? depth + 1 : 1;
       if (text === "]") depth = sets ? depth - 1 : 0;
-      const inside = kind === undefined ? undefined : tables[sets ? `p${name}` : `${kind}${name}`];
+      const inside = kind === undefined ? undefined : tables[`${kind}${name}`];
       if (inside === undefined) return text;
-      // Only there the complement is taken after letters of both cases have become one.
-      if (sets && kind === "P") return `[^${inside}]`;
       return depth > 0 && !sets ? inside : `[${inside}]`;
     });
   };
