@@ -1,9 +1,9 @@
 import { allows, entryFor } from "./egress.js";
-import { fetchJson, signalOf } from "./fetch-json.js";
+import { fetchJson } from "./fetch-json.js";
 import { knowledgeClient } from "./knowledge.js";
 import { logArgument } from "./log.js";
 import type { Invocation, Platform } from "./platform.js";
-import { checkRequest } from "./request-check.js";
+import { checkedRequest, signalOf } from "./request-check.js";
 import { notListed, urlOf } from "./request-url.js";
 import { ToolError } from "./tool-error.js";
 import type { ToolContext, ToolkitConfig } from "./types.js";
@@ -21,7 +21,7 @@ export function makeContext(toolkit: ToolkitConfig, invocation: Invocation, plat
   };
   const fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const url = urlOf(input);
-    checkRequest(url, input, init);
+    const checked = checkedRequest(url, input, init);
     const target = input instanceof URL ? input.href : input;
     // In the sandbox the host refuses such a request by itself; it never gets that far where `egress` is empty.
     if (egress.length === 0) {
@@ -29,10 +29,10 @@ export function makeContext(toolkit: ToolkitConfig, invocation: Invocation, plat
       throw new TypeError(`network error: ${notListed(url)}`);
     }
     try {
-      return await platform.fetch(target, init);
+      return await platform.fetch(target, checked);
     } catch (error) {
       // Whoever stops a request gets their own reason back, whatever it is.
-      const signal = signalOf(input, init);
+      const signal = signalOf(input, checked);
       throw signal?.aborted === true ? signal.reason : networkError(error, url, egress);
     }
   };

@@ -1,4 +1,5 @@
 import { check, issueLines } from "./issues.js";
+import { signalOf } from "./request-check.js";
 import { urlOf } from "./request-url.js";
 import { ToolError } from "./tool-error.js";
 import type { FetchJsonOptions } from "./types.js";
@@ -39,11 +40,6 @@ export async function fetchJson(
   const checked = await check(options.schema, value);
   if (checked.success) return checked.data;
   throw new ToolError(`${host} answered with unexpected JSON at ${issueLines(checked.error).join("; ")}`);
-}
-
-/** Returns what may stop a request. */
-export function signalOf(input: string | URL | Request, init?: RequestInit): AbortSignal | null | undefined {
-  return init?.signal ?? (input instanceof Request ? input.signal : undefined);
 }
 
 async function attempt<T>(host: string, signal: AbortSignal | null | undefined, action: () => Promise<T>): Promise<T> {

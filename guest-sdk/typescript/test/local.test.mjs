@@ -142,6 +142,43 @@ test("a token that is refused is asked for again, once", async () => {
   }
 });
 
+test("requests whose token is refused at the same time share the new one", async () => {
+  const auth = { type: "oauth2_client_credentials", tokenUrl: "https://auth.example/t", clientIdSecret: "ID", clientSecretSecret: "SECRET", apiHost: "api.example" };
+  const config = { auth, secrets: ["ID", "SECRET"], egress: ["auth.example", "api.example"] };
+  let minted = 0;
+  const fetchImpl = async (url, init) => {
+    if (url.startsWith("https://auth.example")) return Response.json({ access_token: String((minted += 1)) });
+    if (url.endsWith("/late")) await new Promise((resolve) => setTimeout(resolve, 20));
+    return new Response(null, { status: new Headers(init.headers).get("authorization") === "Bearer 2" ? 200 : 401 });
+  };
+  const handler = async (_, ctx) => {
+    const answers = await Promise.all(["a", "b", "late"].map((path) => ctx.fetch(`https://api.example/${path}`)));
+    return answers.map(({ status }) => status).join(" ");
+  };
+  const result = await go(handler, config, { secrets: { ID: "i", SECRET: "s" } }, { fetchImpl });
+  assert.equal(`${result.text} ${minted}`, "200 200 200 2");
+});
+
+test("headers that can be gone through once arrive", async () => {
+  const own = new Map([["x-own", "1"]]);
+  for (const headers of [() => own.entries(), () => own, () => ({ "x-own": "1" }), () => [["x-own", "1"]], () => new Headers(own)]) {
+    const options = { fetchImpl: async (_, init) => new Response(new Headers(init.headers).get("x-own")) };
+    const handler = async (_, ctx) => (await ctx.fetch("https://api.example/", { headers: headers() })).text();
+    assert.equal((await go(handler, { egress: ["api.example"] }, {}, options)).text, "1", String(headers));
+  }
+});
+
+test("a signal of null takes that of a Request away", async () => {
+  const options = { fetchImpl: async () => { throw new Error("ECONNREFUSED"); } };
+  const request = () => new Request("https://api.example/", { signal: AbortSignal.abort("stopped") });
+  const handler = async (_, ctx) => {
+    const said = [];
+    for (const init of [undefined, {}, { signal: undefined }, { signal: null }]) said.push(await ctx.fetch(request(), init).catch((error) => error.message ?? error));
+    return said.join(", ");
+  };
+  assert.equal((await go(handler, { egress: ["api.example"] }, {}, options)).text, "stopped, stopped, stopped, network error: api.example cannot be reached");
+});
+
 test("fetchJson maps what goes wrong", async () => {
   const answers = { "/400": [400, "no"], "/429": [429, ""], "/500": [500, ""], "/html": [200, "<html>"], "/shape": [200, '{"id":1}'], "/ok": [200, '{"id":"a"}'] };
   const options = {

@@ -54,4 +54,8 @@ console.log(z === ours, z.mark);`;
   };
   assert.equal(await run({ "main.ts": main, ...library }), "true the author's");
   assert.equal(await run({ "main.ts": main }), "true undefined");
+  // One package of several, run from their common folder, which has another.
+  const inner = Object.fromEntries(Object.entries(library).map(([name, text]) => [`packages/t/${name}`, text]));
+  const outer = { "node_modules/zod/package.json": '{ "name": "zod", "version": "3.25.0", "main": "index.js" }', "node_modules/zod/index.js": "exports.z = {};" };
+  assert.equal(await run({ "main.ts": 'import "./packages/t/main.js";', "packages/t/main.ts": main, ...inner, ...outer }), "true the author's");
 });

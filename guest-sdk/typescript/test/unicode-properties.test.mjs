@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createContext, runInContext } from "node:vm";
 
-import { unicodeProperties } from "../dist/build/unicode-properties.js";
+import { unicodeProperties, unknownProperties } from "../dist/build/unicode-properties.js";
 
 const PATTERNS = [
   ["\\p{L}+", "gu", "Éa b-ñ"],
@@ -13,6 +13,8 @@ const PATTERNS = [
   ["\\p{Script=Greek}+", "gu", "aβγ"],
   ["\\p{Lu}", "giu", "aB"],
   ["[\\p{L}--[a-z]]", "gv", "aÉ"],
+  ["[\\P{Lu}--\\p{N}]", "gv", "aB1"],
+  ["\\P{Lu}", "giu", "aB1"],
   ["\\p{Extended_Pictographic}", "gu", "a😀b"],
   ["\\[\\p{L}\\]", "u", "[a]"],
   ["\\p{L}", "", "p{L}"],
@@ -37,6 +39,18 @@ test("each pattern finds what it found before", () => {
     if (flags !== "") assert.doesNotMatch(spelled, /\\[pP]\{/);
   }
   assert.equal(runInContext('RegExp("a") instanceof RegExp && /a/ instanceof RegExp && new RegExp(/b/g).flags === "g"', taught), true);
+});
+
+test("a taught RegExp is still the one that expressions come from", () => {
+  const taught = createContext({});
+  runInContext(unicodeProperties("\\p{L}"), taught);
+  for (const holds of ["/a/.constructor === RegExp", "new RegExp('a').constructor === RegExp", "(it => RegExp(it) === it)(/a/)", "(it => RegExp(it, 'g') !== it)(/a/)", "'a1b'.split(/\\d/y).length === 2"]) {
+    assert.equal(runInContext(holds, taught), true, holds);
+  }
+});
+
+test("what no table can stand for is named", () => {
+  assert.deepEqual(unknownProperties(String.raw`/\p{RGI_Emoji}|\p{RGI_Emoji}|\p{L}/v; new RegExp("\\P{Nope}", "u")`), ["\\p{RGI_Emoji}", "\\P{Nope}"]);
 });
 
 test("every letter is as Node.js has it", () => {

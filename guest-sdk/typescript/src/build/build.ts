@@ -42,7 +42,7 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
 
   report.step(`bundling ${manifest.id} ${manifest.version}`);
   const plugins = (await mentions(root, read.sources, "locales")) ? [] : [withoutLocales()];
-  const runtime = join(PACKAGE, "dist/sandbox/component.js");
+  const runtime = join(PACKAGE, "dist/sandbox");
   const made = await bundle(entry, entryCode(entry, runtime, manifest, MAP_PLACEHOLDER), "sandbox", plugins);
   const map = embeddedMap(made.map, BUNDLE, root);
   const at = made.code.lastIndexOf(MAP_PLACEHOLDER);

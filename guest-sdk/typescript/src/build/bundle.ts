@@ -40,8 +40,8 @@ export async function bundle(entry: string, code: string, purpose: Purpose, extr
       // A bundle lies nowhere; asking the engine where ends the call.
       define: { "process.env.NODE_ENV": '"production"', "import.meta.url": "undefined" },
       banner: { js: prelude },
-      // An expression with the flag u is made by a call then, which goes through the prelude.
-      supported: { "regexp-sticky-and-unicode-flags": purpose === "reading" },
+      // Where there is a prelude, an expression with the flag u is made by a call, which goes through it.
+      supported: { "regexp-sticky-and-unicode-flags": prelude === "" },
       external: ["kitbag:toolkit/*"],
       // Names and statements stay as they are: a stack trace tells them.
       minifySyntax: false,
@@ -118,6 +118,14 @@ export function withoutLocales(): Plugin {
   };
 }
 
+/** What a package leaves out in browsers: `"browser": { "os": false }`. */
+const EMPTY = { path: "empty", namespace: "kitbag-empty" };
+
+/** Whether a package left out what it asks for: esbuild gives the bare name then, and no file. */
+function disabled({ path }: { path: string }): boolean {
+  return !isAbsolute(path);
+}
+
 /** Names what exists in Node.js alone, and who asks for it. */
 function noNodeModules(root: string): Plugin {
   return {
@@ -140,13 +148,6 @@ function noNodeModules(root: string): Plugin {
   };
 }
 
-/** What a package leaves out in browsers: `"browser": { "os": false }`. */
-const EMPTY = { path: "empty", namespace: "kitbag-empty" };
-
-function disabled({ path }: { path: string }): boolean {
-  return !isAbsolute(path);
-}
-
 function asFailure(error: unknown, entry: string): BuildFailure {
   const { errors } = error as EsbuildFailure;
   if (!Array.isArray(errors)) throw error;
@@ -159,7 +160,7 @@ function line({ text, location, notes }: Message, entry: string): string {
   }
   if (text.startsWith("Could not resolve") && location?.file === "kitbag:entry") return `there is no ${basename(entry)} in this folder`;
   const where = location === null || location.file === "kitbag:entry" ? "" : `${location.file}:${location.line}:${location.column + 1}: `;
-  const missing = /^Could not resolve "((?:@[^/"]+\/)?[^./"][^/"]*)/.exec(text);
+  const missing = /^Could not resolve "((?:@[a-z0-9~-][^/"]*\/)?[a-z0-9~-][^/"]*)/.exec(text);
   if (missing !== null) return `${where}${text}\n  It is not installed: npm install ${missing[1]}`;
   const hints = notes.filter((note) => note.text !== "").map((note) => `\n  ${note.text}`);
   return where + text + hints.join("");

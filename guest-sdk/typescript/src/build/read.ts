@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 
 import type { Manifest } from "../manifest.js";
@@ -33,12 +33,13 @@ export async function readDeclaration(entry: string, report: Reporter): Promise<
   const directory = await mkdtemp(join(tmpdir(), "kitbag-read-"));
   try {
     const file = join(directory, `toolkit-${randomUUID()}.mjs`);
-    const located = { ...(JSON.parse(made.map) as object), sourceRoot: pathToFileURL(`${dirname(entry)}/`).href };
+    const root = pathToFileURL(join(dirname(entry), "/"));
+    const located = { ...(JSON.parse(made.map) as object), sourceRoot: root.href };
     const map = Buffer.from(JSON.stringify(located)).toString("base64");
     await writeFile(file, `${made.code}\n//# sourceMappingURL=data:application/json;base64,${map}\n`);
     const answer = await ask(file, report);
-    // Places are those in the author's files, which are not in this folder.
-    if (answer.kind === "thrown") answer.message = answer.message.replaceAll(join(directory, "/"), "");
+    // Places are told from the author's folder on, as everywhere else.
+    if (answer.kind === "thrown") answer.message = answer.message.replaceAll(root.href, "").replaceAll(fileURLToPath(root), "");
     const manifest = judge(answer, basename(entry));
     return { manifest, bundle: made };
   } finally {

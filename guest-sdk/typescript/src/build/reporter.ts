@@ -46,6 +46,11 @@ export const forPrograms: Reporter = {
   done: (built) => write({ event: "done", ...built }),
 };
 
+/** Hears of warnings only. */
+export function warningsOnly(warning: (text: string) => void): Reporter {
+  return { step: () => {}, printed: () => {}, failed: () => {}, done: () => {}, warning };
+}
+
 function write(event: object): void {
   process.stdout.write(`${JSON.stringify(event)}\n`);
 }

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 
 import type { Manifest } from "../manifest.js";
 
@@ -68,8 +69,8 @@ export async function contract({ interfaces }: Granted): Promise<string> {
   return `${whole.slice(0, start)}world ${WORLD} {\n${imports.join("")}    export tools;\n}\n${packages.join("")}`;
 }
 
-/** Writes the module that connects the author's toolkit with the imports of its component. */
-export function entryCode(extension: string, component: string, manifest: Manifest, mapPlaceholder: string): string {
+/** Writes the module that connects the author's toolkit with the imports of its component; `runtime` is a folder. */
+export function entryCode(extension: string, runtime: string, manifest: Manifest, mapPlaceholder: string): string {
   const { interfaces, http } = granted(manifest);
   const wanted: Record<string, [function_: string, as: string][]> = {
     log: [["write", "log"]],
@@ -85,8 +86,9 @@ export function entryCode(extension: string, component: string, manifest: Manife
   const bound = interfaces.flatMap((name) => wanted[name]!.map(([, as]) => as));
   const network = http ? ["fetch: (input, init) => fetch(input, init)"] : [];
   return [
+    `import ${JSON.stringify(join(runtime, "polyfills.js"))};`,
     `import toolkit from ${JSON.stringify(extension)};`,
-    `import { expose } from ${JSON.stringify(component)};`,
+    `import { expose } from ${JSON.stringify(join(runtime, "component.js"))};`,
     ...imports,
     `export const tools = await expose(toolkit, ${JSON.stringify(manifest)}, { ${[...bound, ...network].join(", ")} }, ${mapPlaceholder});`,
   ].join("\n");

@@ -3,6 +3,7 @@ import { dirname, resolve } from "node:path";
 
 import { findEntry } from "../build/build.js";
 import { BuildFailure } from "../build/failure.js";
+import { warningsOnly } from "../build/reporter.js";
 import { checkTypes } from "../build/types.js";
 import { fetchHandler } from "../local/fetch-handler.js";
 import type { SvcDocument } from "../types.js";
@@ -134,8 +135,7 @@ class Live {
   #checkTypes(): void {
     const turn = (this.#types += 1);
     let fault: string | undefined;
-    const reporter = { step: () => {}, printed: () => {}, failed: () => {}, done: () => {}, warning: (text: string) => (fault = text) };
-    void checkTypes(this.entry, reporter)
+    void checkTypes(this.entry, warningsOnly((text) => (fault = text)))
       .catch((error: unknown) => (fault = `${told(error)}\na build would refuse this`))
       .then(() => {
         if (turn === this.#types) this.#tellTypes(fault);

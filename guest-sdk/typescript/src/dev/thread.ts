@@ -29,13 +29,10 @@ port.on("message", (message: ToThread) => {
   asked?.resolve(message);
 });
 
-/** What the sandbox's console has. */
-const PRINTING = ["debug", "dir", "dirxml", "error", "group", "groupCollapsed", "info", "log", "table", "trace", "warn"];
-const SILENT = ["clear", "count", "countReset", "groupEnd", "time", "timeEnd", "timeLog"];
 const print = (...args: unknown[]) => say({ kind: "printed", text: formatWithOptions({ depth: 4 }, ...args) });
 // In the sandbox nobody waits for such a promise either.
 process.on("unhandledRejection", (reason) => print("unhandled rejection:", reason));
-await confine({ ...Object.fromEntries(PRINTING.map((name) => [name, print])), ...Object.fromEntries(SILENT.map((name) => [name, () => {}])), assert });
+await confine(consoleOf(print));
 
 const found = await answerOf(() => start(workerData as ThreadData));
 toolkit = found.toolkit;
@@ -97,6 +94,15 @@ function live(tell: (entry: unknown[]) => void): unknown[][] {
   return Object.defineProperty(list, "push", { value: push });
 }
 
-function assert(holds: unknown, ...args: unknown[]): void {
-  if (!holds) print("Assertion failed", ...args);
+/** What the sandbox's console has. */
+function consoleOf(print: (...args: unknown[]) => void): Record<string, (...args: unknown[]) => void> {
+  const printing = ["debug", "dir", "dirxml", "error", "group", "groupCollapsed", "info", "log", "table", "trace", "warn"];
+  const silent = ["clear", "count", "countReset", "groupEnd", "time", "timeEnd", "timeLog"];
+  return {
+    ...Object.fromEntries(printing.map((name) => [name, print])),
+    ...Object.fromEntries(silent.map((name) => [name, () => {}])),
+    assert: (holds, ...args) => {
+      if (!holds) print("Assertion failed", ...args);
+    },
+  };
 }

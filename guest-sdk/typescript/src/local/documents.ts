@@ -24,30 +24,27 @@ export function searchDocuments(documents: SvcDocument[], query: string, options
     .slice(0, limit);
 }
 
-/** Says which rules a document breaks, and where; of the server's, those that do not count letters. */
-export function documentProblems(path: string, doc: SvcIngestDoc): string[] {
-  const problems: string[] = [];
-  const add = (field: string, rule: string | undefined) => rule !== undefined && problems.push(`${path}.${field}: ${rule}`);
-  const hasFile = doc.fileUrl != null || doc.audioUrl != null;
-
-  if (blank(doc.title)) add("title", EMPTY);
-  add("url", urlProblem(doc.url));
-  add("mimeType", typeProblem(doc, hasFile));
-  if (doc.fileUrl != null && doc.audioUrl != null) add("audioUrl", "must not stand beside fileUrl: a document has one file");
-  else {
-    add("fileUrl", urlProblem(doc.fileUrl));
-    add("audioUrl", urlProblem(doc.audioUrl));
-  }
-  if (doc.captureOnly === true && !hasFile) add("captureOnly", "needs fileUrl or audioUrl: there is nothing to capture");
-  if (!hasFile && blank(doc.text)) add("text", "is required where there is neither fileUrl nor audioUrl");
-  if (doc.feed == null) return problems;
-  if (blank(doc.feed.key)) add("feed.key", EMPTY);
-  if (blank(doc.feed.name)) add("feed.name", EMPTY);
-  return problems;
-}
-
 const EMPTY = "must not be empty";
 const MEDIA_TYPE = /^[!#$&^_.+\w-]+\/[!#$&^_.+\w-]+\s*(;.*)?$/;
+
+/** Says which rules a document breaks, and where; of the server's, those that do not count letters. */
+export function documentProblems(path: string, doc: SvcIngestDoc): string[] {
+  const { feed, fileUrl, audioUrl } = doc;
+  const hasFile = fileUrl != null || audioUrl != null;
+  const hasTwo = fileUrl != null && audioUrl != null;
+  const rules: [field: string, broken: string | false | undefined][] = [
+    ["title", blank(doc.title) && EMPTY],
+    ["url", urlProblem(doc.url)],
+    ["mimeType", typeProblem(doc, hasFile)],
+    ["fileUrl", !hasTwo && urlProblem(fileUrl)],
+    ["audioUrl", hasTwo ? "must not stand beside fileUrl: a document has one file" : urlProblem(audioUrl)],
+    ["captureOnly", doc.captureOnly === true && !hasFile && "needs fileUrl or audioUrl: there is nothing to capture"],
+    ["text", !hasFile && blank(doc.text) && "is required where there is neither fileUrl nor audioUrl"],
+    ["feed.key", feed != null && blank(feed.key) && EMPTY],
+    ["feed.name", feed != null && blank(feed.name) && EMPTY],
+  ];
+  return rules.flatMap(([field, broken]) => (broken ? [`${path}.${field}: ${broken}`] : []));
+}
 
 function blank(text: string | null | undefined): boolean {
   return text == null || text.trim() === "";

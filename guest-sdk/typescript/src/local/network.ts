@@ -15,7 +15,10 @@ const CREDENTIALS = ["authorization", "cookie", "proxy-authorization"];
 
 /** Sends the requests of one call. */
 export class Network {
+  /** The newest. */
   #token: Promise<string> | undefined;
+  /** Headers that the handler knows nothing of. */
+  readonly #attached = new Set<string>();
 
   constructor(
     readonly config: ToolkitConfig,
@@ -59,18 +62,23 @@ export class Network {
     const { [auth.clientIdSecret]: id, [auth.clientSecretSecret]: secret } = this.secrets;
     if (id === undefined || secret === undefined) return init;
     this.#token ??= this.#mint(auth, id, secret);
-    return withHeader(init, "authorization", `Bearer ${await this.#token}`);
+    const bearer = `Bearer ${await this.#token}`;
+    this.#attached.add(bearer);
+    return withHeader(init, "authorization", bearer);
   }
 
-  /** Where the token that was attached is refused, asks for another, once. A body that is gone cannot be sent again. */
+  /** Sends a request whose token was refused with a new one, once. A body that is gone cannot be sent again. */
   async #sendAgainSignedIn(url: URL, target: string | Request, init: RequestInit, response: Response): Promise<Response> {
-    if (this.#token === undefined || (response.status !== 401 && response.status !== 403)) return response;
-    const refused = `Bearer ${await this.#token}`;
-    if (headersOf(target, init).get("authorization") !== refused) return response;
+    if (response.status !== 401 && response.status !== 403) return response;
+    const refused = headersOf(target, init).get("authorization") ?? "";
+    if (!this.#attached.has(refused)) return response;
     if (init.body instanceof ReadableStream || (typeof target === "object" && target.bodyUsed)) return response;
     const { auth } = this.config;
     const { [auth!.clientIdSecret]: id, [auth!.clientSecretSecret]: secret } = this.secrets;
-    this.#token = this.#mint(auth!, id!, secret!);
+    const current = this.#token;
+    const isCurrent = refused === `Bearer ${await current}`;
+    // Another request that was refused may have asked for the new one already.
+    if (isCurrent && current === this.#token) this.#token = this.#mint(auth!, id!, secret!);
     await response.body?.cancel();
     return this.#send(url, target, withHeader(init, "authorization", `Bearer ${await this.#token}`));
   }

@@ -8,17 +8,25 @@ import { transform, type Loader } from "esbuild";
 /** This package's own modules. */
 const PACKAGE = new URL("..", import.meta.url).href;
 const SCHEMA_LIBRARY = /^zod(\/|$)/;
+/** The first module of the author's that imports this package. */
+let author: string | undefined;
 
 export const resolve: ResolveHook = async (specifier, context, next) => {
   // As in a build, schemas are of one library: the author's copy, else the SDK's own.
   const { parentURL } = context;
-  if (SCHEMA_LIBRARY.test(specifier) && parentURL?.startsWith(PACKAGE)) {
-    try {
-      return await next(specifier, { ...context, parentURL: pathToFileURL(`${process.cwd()}/`).href });
-    } catch {
-      // What `next` is given stays in the context.
-      return next(specifier, { ...context, parentURL });
+  const isOwn = parentURL?.startsWith(PACKAGE) === true;
+  if (/^kitbag(\/|$)/.test(specifier) && !isOwn) author ??= parentURL;
+  if (SCHEMA_LIBRARY.test(specifier) && isOwn) {
+    for (const from of [author, pathToFileURL(`${process.cwd()}/`).href]) {
+      if (from === undefined) continue;
+      try {
+        return await next(specifier, { ...context, parentURL: from });
+      } catch {
+        // It has none.
+      }
     }
+    // What `next` is given stays in the context.
+    return next(specifier, { ...context, parentURL });
   }
   try {
     return await next(specifier, context);

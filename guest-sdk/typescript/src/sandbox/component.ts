@@ -9,7 +9,6 @@ import type { ToolError } from "../tool-error.js";
 import { contents, type WitContent } from "./content.js";
 import { describe, type WitToolkit } from "./definition.js";
 import { sandboxPlatform, type Imports } from "./platform.js";
-import { installPolyfills } from "./polyfills.js";
 import { FrameMap, failureText, type EmbeddedMap } from "./stack.js";
 import { warmUp } from "./warm-up.js";
 
@@ -48,14 +47,13 @@ export async function expose(
   imports: Imports,
   map: EmbeddedMap,
 ): Promise<Tools> {
-  installPolyfills();
   const frames = new FrameMap(map);
   const platform = sandboxPlatform(imports);
   const tools: Tools = {
     describe: () => describe(manifest),
     call: (invocation) => call(toolkit, platform, frames, invocation),
   };
-  await warmUp(manifest, toolkit, (stand_in, invocation, silent) => call(stand_in, silent, frames, invocation));
+  await warmUp(manifest, toolkit, (standIn, invocation, silent) => call(standIn, silent, frames, invocation));
   return tools;
 }
 

@@ -1,5 +1,5 @@
 // Some APIs compress their answers unasked. The engine hands those on as they came.
-import { standIn } from "./polyfills.js";
+import { standIn } from "./bodies.js";
 
 const FORMATS: Record<string, CompressionFormat> = { gzip: "gzip", "x-gzip": "gzip", deflate: "deflate" };
 

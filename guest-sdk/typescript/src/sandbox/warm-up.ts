@@ -26,7 +26,7 @@ export async function warmUp(manifest: Manifest, toolkit: ToolkitDefinition, cal
       const described = manifest.tools[index]!;
       const good = sample(described.inputSchema);
       const structured = described.outputSchema === undefined ? undefined : sample(described.outputSchema);
-      const stand_in = standIn(toolkit, tool, structured);
+      const rehearsed = standIn(toolkit, tool, structured);
       for (const args of [good, {}, { "\u0000": 1 }]) {
         const invocation = {
           tool: tool.name,
@@ -34,7 +34,7 @@ export async function warmUp(manifest: Manifest, toolkit: ToolkitDefinition, cal
           userId: "warm-up",
           config: JSON.stringify(Object.fromEntries(Object.entries(manifest.config).map(([key, it]) => [key, it.default]))),
         };
-        await quietly(() => rehearse((invocation) => call(stand_in, invocation, SILENT), invocation));
+        await quietly(() => rehearse((invocation) => call(rehearsed, invocation, SILENT), invocation));
         await quietly(() => tool.input.safeParse(args));
         await quietly(() => tool.output?.safeParse(args === good ? structured : args));
       }

@@ -1,7 +1,7 @@
 // What `kitbag build` refuses, and how it says so.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 
@@ -63,6 +63,16 @@ test("a module that fails while it starts, with the author's line", async () => 
   assert.match(said, /extension\.ts failed while it was read:\nError: at the start\n\s+at [^/]*extension\.ts:3:\d+/);
 });
 
+test("a stack names the author's files where the folder for temporary files is a link", async () => {
+  const directory = await folder({ "real/a": "", "extension.ts": extension("async () => ''", "", 'throw new Error("at the start");') });
+  const link = join(directory, "link");
+  await symlink(join(directory, "real"), link);
+  const before = process.env.TMPDIR ?? "/tmp";
+  process.env.TMPDIR = link;
+  const { stderr } = await kitbagBuild(directory, join(directory, "out")).finally(() => (process.env.TMPDIR = before));
+  assert.match(stderr, /Error: at the start\n\s+at [^/]*extension\.ts:3:\d+/);
+});
+
 test("a module that does not resolve, and a syntax error", async () => {
   assert.match(await refused(extension("async () => ''", "", 'import "./nowhere.js";')), /extension\.ts:3:\d+: Could not resolve "\.\/nowhere\.js"/);
   assert.match(await refused("export default {"), /extension\.ts:1:\d+: /);
@@ -87,6 +97,12 @@ test("a package that is not installed, with what installs it", async () => {
     const said = await refused(extension("async () => ''", "", `import ${JSON.stringify(imported)};`));
     assert.match(said, new RegExp(`Could not resolve "${imported}"\\n  It is not installed: npm install ${name}\\n`));
   }
+});
+
+test("a path that only a configuration resolves is no package to install", async () => {
+  const said = await refused(extension("async () => ''", "", 'import "@/lib/left-pad";'));
+  assert.match(said, /Could not resolve "@\/lib\/left-pad"/);
+  assert.doesNotMatch(said, /npm install/);
 });
 
 test("a schema library that is too old", async () => {
@@ -139,12 +155,13 @@ test("what a package replaces in browsers is replaced", async () => {
 });
 
 test("a small toolkit is built, once", async () => {
-  const directory = await folder({ "extension.ts": extension("async () => new Intl.NumberFormat('de').format(1)") });
+  const directory = await folder({ "extension.ts": extension("async () => new Intl.NumberFormat('de').format(1) + RegExp('\\\\p{RGI_Emoji}', 'v').source") });
   const out = join(directory, "dist");
   const first = await kitbagBuild(directory, out);
   assert.equal(first.status, 0, first.stderr);
   assert.deepEqual(first.stdout.trim().split("\n"), [join(out, "small.wasm"), join(out, "manifest.json")]);
   assert.match(first.stderr, /warning: extension\.ts:6: in the sandbox Intl is not there/);
+  assert.match(first.stderr, /warning: extension\.ts:6: in the sandbox \\p\{RGI_Emoji\} is a syntax error/);
 
   const component = await readFile(join(out, "small.wasm"));
   assert.equal(component.includes("wasi:http/outgoing-handler"), false, "it declares no egress");

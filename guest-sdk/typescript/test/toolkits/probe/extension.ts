@@ -1,6 +1,10 @@
 // Uses every part of the SDK, each where a test can see it: locally and in the sandbox.
 import { defineToolkit, tool, z, ToolError, type ToolContext } from "kitbag/extend/toolkit";
 
+// Web platform at the top level: the component is made with it.
+class Lines extends TextDecoderStream {}
+const STOPPED = AbortSignal.any([AbortSignal.abort("before")]);
+
 const UPSTREAM = "http://127.0.0.1:18997";
 const Item = z.object({ id: z.string(), tags: z.array(z.string()).default([]) });
 
@@ -347,6 +351,15 @@ async function web(ctx: ToolContext): Promise<Record<string, unknown>> {
     return controller.signal.aborted;
   });
   await check("Headers", () => new Headers({ "X-A": "1" }).get("x-a") === "1");
+  await check("Headers of an iterator", async () => {
+    const headers = new Map([["content-type", "text/csv"]]).entries() as unknown as Record<string, string>;
+    const response = await ctx.fetch(`${UPSTREAM}/echo`, { method: "POST", headers, body: "a,b" });
+    return ((await response.json()) as { contentType: string }).contentType === "text/csv";
+  });
+  await check("a signal of null", async () => {
+    const request = new Request(`${UPSTREAM}/json`, { signal: AbortSignal.abort() });
+    return (await ctx.fetch(request, { signal: null })).ok;
+  });
   await check("Request", () => new Request("https://a.example", { method: "PUT" }).method === "PUT");
   await check("Response.json", async () => ((await Response.json({ a: 1 }).json()) as { a: number }).a === 1);
   await check("Response.clone", async () => {
@@ -364,6 +377,21 @@ async function web(ctx: ToolContext): Promise<Record<string, unknown>> {
   });
   await check("Response.json", async () => (await new Response("\ufeff{\"a\":1}").json()).a === 1);
   await check("Response.blob", async () => (await new Response("x", { headers: { "content-type": "text/csv" } }).blob()).type === "text/csv");
+  await check("a clone's blobs", async () => {
+    const response = new Response("x", { headers: { "content-type": "text/csv" } });
+    const copy = response.clone();
+    return (await response.blob()).type === "text/csv" && (await copy.blob()).type === "text/csv";
+  });
+  await check("a clone's forms", async () => {
+    const response = new Response("a=b", { headers: { "content-type": "application/x-www-form-urlencoded" } });
+    const copy = response.clone();
+    return (await response.formData()).get("a") === "b" && (await copy.formData()).get("a") === "b";
+  });
+  await check("a clone of any status", async () => {
+    const copy = (await ctx.fetch(`${UPSTREAM}/status/999`)).clone();
+    return copy.status === 999 && !copy.ok && (await copy.text()) === "the body";
+  });
+  await check("the top level", () => STOPPED.reason === "before" && new Lines().encoding === "utf-8");
   await check("a clone's url", async () => (await ctx.fetch(`${UPSTREAM}/json`)).clone().url === `${UPSTREAM}/json`);
   await check("throwIfAborted", () => {
     const control = new AbortController();
@@ -376,6 +404,7 @@ async function web(ctx: ToolContext): Promise<Record<string, unknown>> {
     }
   });
   await check("import.meta.url", () => ["string", "undefined"].includes(typeof import.meta.url));
+  await check("AbortSignal.abort", () => AbortSignal.abort().reason.name === "AbortError" && AbortSignal.abort(7).reason === 7);
   await check("AbortSignal.any", async () => {
     const control = new AbortController();
     const either = AbortSignal.any([new AbortController().signal, control.signal]);
@@ -428,8 +457,9 @@ async function web(ctx: ToolContext): Promise<Record<string, unknown>> {
   });
   await check("\\p{…}", () => {
     const words = "Été, über 42".match(/[\p{L}\p{N}]+/gu)!;
-    return words.length === 3 && /^\p{Lu}/u.test("É") && !new RegExp("^\\P{L}", "u").test("é");
+    return words.length === 3 && /^\p{Lu}/u.test("É") && !new RegExp("^\\P{L}", "u").test("é") && /a/.constructor === RegExp;
   });
+  await check("\\P{…} of sets", () => new RegExp("^\\P{Lu}$", "v").test("a") && new RegExp("^[\\P{Lu}--1]$", "v").test("2"));
   await check("modern language", () => {
     const grouped = [1, 2, 3].toSorted((a, b) => b - a).at(0) === 3 && Object.hasOwn({ a: 1 }, "a");
     return grouped && [..."a1b2".matchAll(/(?<letter>[a-z])\d/g)].length === 2;
