@@ -27,36 +27,37 @@ pub(super) fn bound<T: Send + 'static>(
         "[method]outgoing-request.set-method",
         move |mut store, (request, method): (Resource<HostOutgoingRequest>, Method)| {
             let is_long = matches!(&method, Method::Other(name) if name.len() > WORD);
-            let set = if is_long { Err(()) } else { view(store.data_mut()).set_method(request, method)? };
-            Ok((set,))
+            unless(is_long, || view(store.data_mut()).set_method(request, method))
         },
     )?;
     types.func_wrap(
         "[method]outgoing-request.set-scheme",
         move |mut store, (request, scheme): (Resource<HostOutgoingRequest>, Option<Scheme>)| {
             let is_long = matches!(&scheme, Some(Scheme::Other(name)) if name.len() > WORD);
-            let set = if is_long { Err(()) } else { view(store.data_mut()).set_scheme(request, scheme)? };
-            Ok((set,))
+            unless(is_long, || view(store.data_mut()).set_scheme(request, scheme))
         },
     )?;
     types.func_wrap(
         "[method]outgoing-request.set-authority",
         move |mut store, (request, authority): (Resource<HostOutgoingRequest>, Option<String>)| {
             let is_long = authority.as_ref().is_some_and(|it| it.len() > AUTHORITY);
-            let set =
-                if is_long { Err(()) } else { view(store.data_mut()).set_authority(request, authority)? };
-            Ok((set,))
+            unless(is_long, || view(store.data_mut()).set_authority(request, authority))
         },
     )?;
     types.func_wrap(
         "[method]outgoing-request.set-path-with-query",
         move |mut store, (request, path): (Resource<HostOutgoingRequest>, Option<String>)| {
             let is_long = path.as_ref().is_some_and(|it| it.len() > PATH);
-            let set =
-                if is_long { Err(()) } else { view(store.data_mut()).set_path_with_query(request, path)? };
-            Ok((set,))
+            unless(is_long, || view(store.data_mut()).set_path_with_query(request, path))
         },
     )?;
     linker.allow_shadowing(false);
     Ok(())
+}
+
+/// What the contract's setters return.
+type Set = Result<(), ()>;
+
+fn unless(is_long: bool, set: impl FnOnce() -> wasmtime::Result<Set>) -> wasmtime::Result<(Set,)> {
+    Ok((if is_long { Err(()) } else { set()? },))
 }
