@@ -46,11 +46,15 @@ pub fn announced(data: &Path) -> Result<Option<Url>, Unusable> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
     fn a_server_is_announced_on_this_machine_or_not_at_all() {
-        let data = tempfile::tempdir().expect("a scratch directory");
+        let private = Permissions::from_mode(0o700);
+        let data = tempfile::Builder::new().permissions(private).tempdir().expect("a scratch directory");
 
         for (text, is_usable) in [
             ("http://127.0.0.1:8787/", true),

@@ -80,12 +80,13 @@ struct Stored {
 
 impl Set {
     async fn run(self) -> Result<(), CliError> {
+        // Before anybody types a secret for nothing.
+        let client = self.connection.open().await?;
         let value = if self.from_stdin { read_input()? } else { ask(&self.name)? };
         if value.expose_secret().is_empty() {
             return Err(CliError::new("the value is empty")
                 .hint(format!("`kitbag secret unset {} {}` removes a value", self.toolkit, self.name)));
         }
-        let client = self.connection.open().await?;
         let stored = store(&client, &self.toolkit, &self.name, &value).await?;
         say!("{} is set for {}.", self.name, self.toolkit);
         warn_of(&stored);

@@ -3,6 +3,7 @@
 //! Invariant: this server asks for a token like any other. Who runs the command is shown one.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use secrecy::{ExposeSecret as _, SecretString};
@@ -27,7 +28,8 @@ use crate::telemetry;
 pub(super) async fn serve(options: Dev) -> Result<(), CliError> {
     telemetry::start(telemetry::QUIET);
     let failed = |error: &dyn std::error::Error| CliError::new(error.to_string());
-    let data = tempfile::tempdir().map_err(|error| failed(&error))?;
+    let private = fs::Permissions::from_mode(0o700);
+    let data = tempfile::Builder::new().permissions(private).tempdir().map_err(|error| failed(&error))?;
     let app = App::start(&settings(&options, data.path())?).await.map_err(|error| failed(&error))?;
     let mut stop = Box::pin(stop_signal()?);
     let (stopping, stopped) = tokio::sync::oneshot::channel::<()>();
