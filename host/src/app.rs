@@ -3,11 +3,11 @@
 mod connections;
 
 use std::collections::HashSet;
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use std::time::Duration;
 use axum::Router;
 use thiserror::Error;
 use tokio::net::TcpListener;
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -35,6 +36,7 @@ use crate::knowledge::{
     TranscriptionSettings, model,
 };
 use crate::local_mode;
+use crate::ownership::{self, DirectoryError};
 use crate::sandbox::{EngineError, ExtractionLimits, Limits, Sandbox};
 use crate::settings::{self, Issuer, MasterKey, Model, Secret, Settings, SettingsError};
 use crate::toolkits::{ToolkitError, Toolkits};
@@ -71,6 +73,9 @@ pub enum StartError {
         /// What happened.
         cause: io::Error,
     },
+    /// The data directory is not the user's alone.
+    #[error("cannot use the data directory: {0}")]
+    Directory(#[from] DirectoryError),
     /// Another server has the data directory.
     #[error("another server is running on the data directory {0}")]
     InUse(PathBuf),
@@ -176,6 +181,13 @@ impl App {
                 (identity, Some(Arc::new(server)))
             }
         };
+        // Last: whoever uses a key has refused one by now that others could read.
+        let directory = settings.data.clone();
+        spawn_blocking(move || ownership::narrow(&directory))
+            .await
+            .map_err(io::Error::other)
+            .and_then(|narrowed| narrowed)
+            .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
         let stopping = CancellationToken::new();
         let router = web::router(Shared {
             identity: Arc::new(identity),
@@ -261,11 +273,12 @@ async fn capture(settings: &Settings, sandbox: &Sandbox, egress: Egress) -> Resu
     Capture::open(&settings.data, egress, capture, extract).await.map_err(failed)
 }
 
-/// Makes the data directory, for its owner alone, and locks it.
+/// Makes the data directory, or checks that it is its owner's alone, and locks it.
 fn claim(data: &Path) -> Result<File, StartError> {
     let failed = |cause| StartError::Data { path: data.to_owned(), cause };
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(data).map_err(failed)?;
-    let lock = File::create(data.join("lock")).map_err(failed)?;
+    ownership::claim_directory(data)?;
+    let lock = File::options().create(true).truncate(false).write(true).mode(0o600).open(data.join("lock"));
+    let lock = lock.map_err(failed)?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(TryLockError::WouldBlock) => Err(StartError::InUse(data.to_owned())),

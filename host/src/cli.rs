@@ -1,4 +1,8 @@
 //! Commands: one a file. Each prints what a person wants to know, or JSON for a script.
+//!
+//! Invariant: everything that is printed goes through `terminal`, which escapes what others wrote.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 mod client;
 mod config;
@@ -18,11 +22,13 @@ mod token;
 mod toolkit;
 mod vault;
 
+use std::fmt;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use kitbag_manifest::Problem;
-use thiserror::Error;
+
+use self::terminal::{Text, print_error, say};
 
 /// A knowledge base whose toolkits are sandboxed WebAssembly components.
 #[derive(Debug, Parser)]
@@ -72,26 +78,31 @@ enum Verb {
 }
 
 /// Why a command failed: what happened, and what to do next.
-#[derive(Debug, Error)]
-#[error("{message}")]
+#[derive(Debug)]
 pub(crate) struct CliError {
     message: String,
+    /// What is wrong in detail, each on a line of its own.
+    problems: Vec<String>,
     hint: Option<String>,
+}
+
+impl std::error::Error for CliError {}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}", self.message)?;
+        self.problems.iter().try_for_each(|problem| write!(out, "\n  {problem}"))
+    }
 }
 
 impl CliError {
     fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None }
+        Self { message: message.into(), problems: Vec::new(), hint: None }
     }
 
     /// An error that has several things to say, one a line.
     fn listing(message: impl Into<String>, problems: &[Problem]) -> Self {
-        let mut message = message.into();
-        for problem in problems {
-            message.push_str("\n  ");
-            message.push_str(&problem.to_string());
-        }
-        Self::new(message)
+        Self { problems: problems.iter().map(ToString::to_string).collect(), ..Self::new(message) }
     }
 
     fn hint(self, hint: impl Into<String>) -> Self {
@@ -118,11 +129,8 @@ pub async fn run(command: Command) -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(CliError { message, hint }) => {
-            eprintln!("error: {message}");
-            if let Some(hint) = hint {
-                eprintln!("hint: {hint}");
-            }
+        Err(error) => {
+            print_error(&error);
             ExitCode::FAILURE
         }
     }
@@ -131,7 +139,7 @@ pub async fn run(command: Command) -> ExitCode {
 /// Prints a value as JSON for a script.
 fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
     let json = serde_json::to_string_pretty(value).map_err(|error| CliError::new(error.to_string()))?;
-    println!("{json}");
+    say!("{}", Text::json(&json));
     Ok(())
 }
 

@@ -16,6 +16,8 @@ use serde::Deserialize;
 use thiserror::Error;
 use url::{Host, Url};
 
+use crate::ownership::{self, Distrust, Protection};
+
 pub use value::{Issuer, List, MasterKey, Maybe, Model, Secret, Size, Span};
 
 /// Every setting once: documentation, name, type and default.
@@ -159,14 +161,19 @@ const DEFAULT_FILE: &str = "kitbag.toml";
 /// Settings that cannot be used.
 #[derive(Debug, Error)]
 pub enum SettingsError {
-    /// The file cannot be read.
-    #[error("cannot read {path}: {cause}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What happened.
-        cause: std::io::Error,
-    },
+    /// The file that was named cannot be read, or everybody can write to it.
+    #[error("cannot use the settings: {0}")]
+    File(Distrust),
+    /// There is a file in the folder that the command runs in, and somebody else may have written it.
+    #[error(
+        "{DEFAULT_FILE} in this folder is not used: {0}\nif you trust it, name it: --config {DEFAULT_FILE}, or KITBAG_CONFIG={DEFAULT_FILE}"
+    )]
+    Distrusted(Distrust),
+    /// A file that came with the folder names a program to run.
+    #[error(
+        "{DEFAULT_FILE} in this folder has a command as its master-key, and whoever runs it should know: name the file with --config {DEFAULT_FILE}, or KITBAG_CONFIG={DEFAULT_FILE}"
+    )]
+    UnnamedCommand,
     /// The file has an unknown key or a bad value.
     #[error("{path}, line {line}: {cause}")]
     Key {
@@ -217,9 +224,11 @@ pub enum SettingsError {
 }
 
 impl Settings {
-    /// Combines flags and variables with the file: `file`, or else `kitbag.toml` where it exists.
+    /// Combines flags and variables with the file: `file`, or the one in `KITBAG_CONFIG`, or else
+    /// `kitbag.toml` where it exists and is the user's.
     pub fn load(given: Sources, file: Option<&Path>) -> Result<Self, SettingsError> {
-        let settings = Self::from_sources(given, read(file)?);
+        let variable = std::env::var_os("KITBAG_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
+        let settings = Self::from_sources(given, read(file.or(variable.as_deref()))?);
         if settings.master_key == MasterKey::Nowhere {
             return Err(SettingsError::MasterKey);
         }
@@ -286,16 +295,22 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 
 fn read(file: Option<&Path>) -> Result<Sources, SettingsError> {
     let path = file.unwrap_or(Path::new(DEFAULT_FILE));
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if file.is_none() && error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(cause) => return Err(SettingsError::File { path: path.to_owned(), cause }),
+    let text = match file {
+        Some(named) => ownership::read_named(named).map_err(SettingsError::File)?,
+        None => ownership::read(path, Protection::Unwritable)
+            .map_err(SettingsError::Distrusted)?
+            .unwrap_or_default(),
     };
-    toml::from_str(&text).map_err(|error: toml::de::Error| {
+    let sources: Sources = toml::from_str(&text).map_err(|error: toml::de::Error| {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         let line = 1 + before.matches('\n').count();
         SettingsError::Key { path: path.to_owned(), line, cause: error.message().to_owned() }
-    })
+    })?;
+    // A folder that was unpacked or cloned belongs to whoever did so, and its files are somebody else's.
+    if file.is_none() && matches!(sources.master_key, Some(MasterKey::Command(_))) {
+        return Err(SettingsError::UnnamedCommand);
+    }
+    Ok(sources)
 }
 
 #[cfg(test)]

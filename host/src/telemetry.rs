@@ -5,10 +5,13 @@
 //! louder than `info`, and none of rmcp's is written at all: it quotes what clients send when it warns.
 //! What it fails at is logged by `web/mcp`.
 //!
+//! Invariant: an event is one line, whatever strangers wrote into it, and no terminal obeys it.
+//!
 //! Invariant: a panic is logged by its place alone, unless its message is a constant: a message that
 //! was put together may hold what the code was working on.
 
-use std::io::IsTerminal;
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
 use std::panic::PanicHookInfo;
 
 use tracing::{Level, Metadata, error};
@@ -16,6 +19,8 @@ use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, fmt, registry};
+
+use crate::visible;
 
 /// For a server: our own events, and only trouble from others.
 pub const SERVING: &str = "warn,kitbag=info";
@@ -26,14 +31,46 @@ pub const QUIET: &str = "warn";
 /// `KITBAG_LOG` takes a filter such as `debug` or `kitbag=debug,sqlx=info`; without it, `default` is used.
 pub fn start(default: &str) {
     let filter = EnvFilter::try_from_env("KITBAG_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    let lines = fmt::layer().with_writer(std::io::stderr);
-    let lines = if std::io::stderr().is_terminal() {
-        lines.boxed()
+    // Without colours: then no escape sequence is right.
+    let lines = fmt::layer().with_ansi(false);
+    let lines = if io::stderr().is_terminal() {
+        lines.with_writer(|| Lines { out: io::stderr(), escape: escape_text }).boxed()
     } else {
-        lines.json().flatten_event(true).boxed()
+        lines
+            .with_writer(|| Lines { out: io::stderr(), escape: escape_json })
+            .json()
+            .flatten_event(true)
+            .boxed()
     };
     registry().with(filter).with(filter_fn(is_fit_for_the_log)).with(lines).init();
     std::panic::set_hook(Box::new(log_panic));
+}
+
+/// Writes events, each whole and with its line end, as the subscriber hands them over.
+struct Lines<W> {
+    out: W,
+    escape: fn(&str) -> Cow<'_, str>,
+}
+
+impl<W: Write> Write for Lines<W> {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(event);
+        let line = text.strip_suffix('\n').unwrap_or(&text);
+        writeln!(self.out, "{}", (self.escape)(line))?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+fn escape_text(event: &str) -> Cow<'_, str> {
+    visible::line(event)
+}
+
+fn escape_json(event: &str) -> Cow<'_, str> {
+    visible::json(event)
 }
 
 fn is_fit_for_the_log(event: &Metadata<'_>) -> bool {
@@ -70,6 +107,35 @@ mod tests {
         let written = String::from_utf8(written.lock().expect("no panic").clone()).expect("text");
         assert!(written.contains("ours") && written.contains("theirs, quiet"), "{written}");
         assert!(!written.contains("loud"), "{written}");
+    }
+
+    #[test]
+    fn an_event_is_one_line_that_no_terminal_obeys() {
+        for (escape, shown) in
+            [(escape_text as fn(&str) -> Cow<'_, str>, r"\u{1b}"), (escape_json, r"\u001b")]
+        {
+            let written = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+            let sink = written.clone();
+            let lines = fmt::layer().with_ansi(false);
+            let writer = move || Lines { out: Sink(sink.clone()), escape };
+            let lines = if shown.contains('{') {
+                lines.with_writer(writer).boxed()
+            } else {
+                lines.with_writer(writer).json().flatten_event(true).boxed()
+            };
+
+            tracing::subscriber::with_default(registry().with(lines), || {
+                tracing::info!(error = %"a\nb \u{202e}\u{1b}[2J\u{9b}", "twice");
+                tracing::info!("twice");
+            });
+
+            let written = String::from_utf8(written.lock().expect("no panic").clone()).expect("text");
+            assert_eq!(written.lines().filter(|line| line.contains("twice")).count(), 2, "{written}");
+            assert_eq!(written.lines().count(), 2, "{written}");
+            assert!(written.contains("202e") && written.contains("9b"), "{written}");
+            assert!(!written.contains(['\u{1b}', '\u{202e}', '\u{9b}']), "{written}");
+            assert!(!shown.contains('{') || written.contains("1b"), "{written}");
+        }
     }
 
     struct Sink(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);

@@ -1,5 +1,6 @@
 //! The real program as a child process, in local mode.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -13,6 +14,8 @@ use crate::client::Connection;
 
 /// Starts `kitbag serve` on a data directory.
 pub(crate) fn start(data: &Path, more: &[&str]) -> Outcome<Server> {
+    // A scratch directory is open to others, and a server refuses that.
+    std::fs::set_permissions(data, std::fs::Permissions::from_mode(0o700))?;
     // Away from any `kitbag.toml`, and quiet about deploys.
     Server::start(
         program(data)

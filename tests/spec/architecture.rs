@@ -18,14 +18,15 @@ const LAYERS: [&[&str]; 11] = [
     &["sandbox"],
     &["capabilities"],
     &["identity", "knowledge", "outbound_auth"],
-    &["egress", "machine_code", "vault"],
+    &["egress", "local_mode", "machine_code", "vault"],
     &["database", "private_file", "redaction", "tasks"],
 ];
 
 /// Modules outside the order, each with those who may import it. They import no other module.
-const LEAVES: [(&str, &[&str]); 4] = [
-    ("settings", &["cli", "app"]),
-    ("local_mode", &["cli", "app", "web"]),
+const LEAVES: [(&str, &[&str]); 5] = [
+    ("settings", &["cli", "app", "local_mode"]),
+    ("ownership", &["cli", "app", "settings", "knowledge", "local_mode"]),
+    ("visible", &["cli", "telemetry"]),
     ("telemetry", &["cli"]),
     ("toolchain", &["cli"]),
 ];

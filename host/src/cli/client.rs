@@ -18,25 +18,27 @@ use serde::de::DeserializeOwned;
 use url::Url;
 
 use super::CliError;
+use super::oauth::expect_protected;
 use super::session::{SessionFile, SignedIn, sign_in_again};
+use super::terminal::note;
 use super::token::mint;
 use crate::egress::{Egress, EgressError, EgressSettings, Policy};
-use crate::local_mode;
+use crate::local_mode::{self, Unusable};
 pub(super) use graphql::{Refusal, Unanswered};
 pub(super) use lines::Lines;
 
 /// Which server to talk to, and as whom.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Connection {
-    /// URL of the server; by default the one that last ran on the data directory.
+    /// URL of the server; by default the one of `kitbag login`, or else the local one that last ran here.
     #[arg(long, env = "KITBAG_SERVER", global = true)]
     server: Option<Url>,
     /// Access token; by default that of `kitbag login`, or one signed with the key of the local server.
     #[arg(long, env = "KITBAG_TOKEN", global = true, hide_env_values = true)]
     token: Option<SecretString>,
-    /// Data directory of the local server.
-    #[arg(long, env = "KITBAG_DATA", global = true, default_value = "kitbag-data")]
-    data: PathBuf,
+    /// Data directory of a local server: the commands then talk to that one; by default kitbag-data.
+    #[arg(long, env = "KITBAG_DATA", global = true)]
+    data: Option<PathBuf>,
 }
 
 /// A server, and the right to use it.
@@ -67,19 +69,21 @@ struct ProblemDetails {
 impl Connection {
     /// The server in local mode that runs on `data`.
     pub(super) fn local(data: PathBuf) -> Self {
-        Self { server: None, token: None, data }
+        Self { server: None, token: None, data: Some(data) }
     }
 
     /// Finds the server and a token.
     pub(super) async fn open(self) -> Result<Client, CliError> {
-        let server = which_server(self.server, &self.data)?;
+        let server = which_server(self.server, self.data.as_deref())?;
+        expect_protected(&server)?;
+        let data = self.data.as_deref().unwrap_or(Path::new(local_mode::DEFAULT_DATA));
         let session = if self.token.is_none() { SignedIn::at(&server)? } else { None };
         let token = match (self.token, &session) {
             (Some(token), _) => token,
             (None, Some(session)) => session.token().await?,
             // A token of the local server is for the local server: it goes nowhere else.
-            (None, None) if local_mode::announced(&self.data).as_ref() == Some(&server) => {
-                mint(&self.data, local_mode::USER, Duration::from_mins(5))?
+            (None, None) if local_mode::announced(data).ok().flatten().as_ref() == Some(&server) => {
+                mint(data, local_mode::USER, Duration::from_mins(5))?
             }
             (None, None) => {
                 return Err(CliError::new(format!("you are not signed in at {server}"))
@@ -227,20 +231,57 @@ async fn read(response: Response<Incoming>) -> Result<Bytes, Failed> {
     response.into_body().collect().await.map(http_body_util::Collected::to_bytes).map_err(broke_off)
 }
 
-/// The server that is meant: the one that was named, or runs here, or is the only one with a session.
-pub(super) fn which_server(named: Option<Url>, data: &Path) -> Result<Url, CliError> {
-    if let Some(server) = named.or_else(|| local_mode::announced(data)) {
+/// The server that is meant: the one that was named, by its URL or by its data directory; or the only one
+/// with a session; or, without any session, the one that runs on the default data directory.
+///
+/// A data directory that nobody named comes last: the folder that a command runs in may be somebody else's.
+pub(super) fn which_server(named: Option<Url>, data: Option<&Path>) -> Result<Url, CliError> {
+    if let Some(server) = named {
+        return Ok(server);
+    }
+    if let Some(data) = data
+        && let Some(server) = local_mode::announced(data).map_err(unusable)?
+    {
         return Ok(server);
     }
     let sessions = SessionFile::of_this_user().map(|file| file.read()).transpose()?.unwrap_or_default();
     match sessions.servers().as_slice() {
         [server] => Ok(server.clone()),
-        [] => Err(CliError::new("there is no server to talk to")
-            .hint("start one with `kitbag serve`, or sign in at one with `kitbag login --server URL`")),
+        [] if data.is_none() => match local_mode::announced(Path::new(local_mode::DEFAULT_DATA)) {
+            Ok(Some(server)) => Ok(server),
+            Ok(None) => Err(no_server()),
+            Err(distrusted) => {
+                let CliError { message, hint, .. } = unusable(distrusted);
+                note!(
+                    "warning: the local server here is ignored: {} ({})",
+                    message,
+                    hint.unwrap_or_default()
+                );
+                Err(no_server())
+            }
+        },
+        [] => Err(no_server()),
         several => {
             let list: Vec<_> = several.iter().map(Url::as_str).collect();
             Err(CliError::new("you are signed in at several servers")
                 .hint(format!("name one with --server: {}", list.join(", "))))
         }
+    }
+}
+
+fn no_server() -> CliError {
+    CliError::new("there is no server to talk to")
+        .hint("start one with `kitbag serve`, or sign in at one with `kitbag login --server URL`")
+}
+
+/// Why the server that a data directory names is none to talk to.
+pub(super) fn unusable(why: Unusable) -> CliError {
+    let error = CliError::new(why.to_string());
+    match why {
+        Unusable::Distrusted(distrust) => match distrust.remedy() {
+            Some(remedy) => error.hint(format!("if you made it, run: {remedy}")),
+            None => error.hint("name the server with --server"),
+        },
+        Unusable::Elsewhere(_) => error.hint("name the server with --server, if you trust it"),
     }
 }

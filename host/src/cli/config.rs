@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
 use super::client::{Client, Connection};
+use super::terminal::{Text, say};
 use super::{CliError, print_json};
 
 /// Show and change your own settings of a toolkit.
@@ -61,6 +62,9 @@ pub(super) struct Get {
     connection: Connection,
 }
 
+/// What a list shows of a label, in characters.
+const MAX_LABEL_CHARS: usize = 200;
+
 /// One declared field, and what it comes to.
 #[derive(Deserialize, Serialize)]
 struct Field {
@@ -85,7 +89,7 @@ impl Config {
 impl Set {
     async fn run(self) -> Result<(), CliError> {
         set(&self.connection.open().await?, &self.toolkit, &self.key, &self.value).await?;
-        println!("{} is set for your calls of {}.", self.key, self.toolkit);
+        say!("{} is set for your calls of {}.", self.key, self.toolkit);
         Ok(())
     }
 }
@@ -95,7 +99,7 @@ impl Unset {
         let client = self.connection.open().await?;
         let fields = change(&client, &self.toolkit, &self.key, Value::Null).await?;
         let now = find(&fields, &self.toolkit, &self.key)?;
-        println!("{} is unset for your calls of {}: {}", self.key, self.toolkit, shown(now));
+        say!("{} is unset for your calls of {}: {}", self.key, self.toolkit, shown(now));
         Ok(())
     }
 }
@@ -109,13 +113,18 @@ impl Get {
                 if self.json {
                     return print_json(field);
                 }
-                println!("{}", field.effective.as_ref().map(text).unwrap_or_default());
+                say!("{}", field.effective.as_ref().map(text).unwrap_or_default());
             }
             None if self.json => return print_json(&fields),
-            None if fields.is_empty() => println!("{} has no settings.", self.toolkit),
+            None if fields.is_empty() => say!("{} has no settings.", self.toolkit),
             None => {
                 for (key, field) in &fields {
-                    println!("{key:<24} {:<32} {}", shown(field), field.definition.label);
+                    say!(
+                        "{:<24} {:<32} {}",
+                        key,
+                        shown(field),
+                        Text::clipped_prose(&field.definition.label, MAX_LABEL_CHARS)
+                    );
                 }
             }
         }

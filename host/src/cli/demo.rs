@@ -13,10 +13,12 @@ use super::CliError;
 use super::client::{Client, Connection};
 use super::model::fetch_default;
 use super::serve::stop_signal;
+use super::terminal::{Text, say};
 use super::token::{DEFAULT_LIFETIME, mint};
 use super::toolkit::{print_deployed, read, upload};
 use crate::app::App;
 use crate::local_mode;
+use crate::ownership;
 use crate::settings::{Settings, Sources};
 use crate::tasks::Interrupted;
 use crate::telemetry;
@@ -36,6 +38,7 @@ pub(super) struct Demo {
 
 impl Demo {
     pub(super) async fn run(self) -> Result<(), CliError> {
+        ownership::restrict_new_files();
         telemetry::start(telemetry::QUIET);
         let settings =
             Settings::load(self.sources, None).map_err(|error| CliError::new(error.to_string()))?;
@@ -46,13 +49,13 @@ impl Demo {
 
         step("Fetching the model that search goes by: 84 MB, once");
         if let Err(error) = fetch_default(&settings.data).await {
-            println!("  {error}\n  Search goes by words alone until `kitbag model fetch` has it.");
+            say!("  {}\n  Search goes by words alone until `kitbag model fetch` has it.", error);
         }
 
         step("Starting a server in local mode");
         let app = App::start(&settings).await.map_err(|error| CliError::new(error.to_string()))?;
         let base_url = app.base_url().clone();
-        println!("{base_url} (data in {})", settings.data.display());
+        say!("{} (data in {})", base_url, settings.data.display());
         let serving = tokio::spawn(app.serve(stop_signal()?));
 
         // Serving goes on in the background; if anything from here on fails, the process ends with it.
@@ -65,7 +68,7 @@ impl Demo {
         let arguments = json!({ "text": "Kitbag runs tools.\nIt trusts none of them." });
         let exchange =
             client::call(&checkout, &base_url, token.expose_secret(), "text__count", &arguments).await?;
-        println!("{exchange}");
+        say!("{}", Text::indented(&exchange, 0));
 
         for toolkit in OTHERS {
             step(&format!("Building and uploading {toolkit}"));
@@ -73,7 +76,7 @@ impl Demo {
         }
 
         step("Ingesting three documents, and searching them");
-        println!("{}", knowledge::show(&connection).await?);
+        say!("{}", Text::indented(&knowledge::show(&connection).await?, 0));
 
         print_connections(&connection, &settings.data);
         serving.await.map_err(|error| CliError::new(Interrupted::from(error).to_string()))
@@ -93,7 +96,7 @@ fn checkout() -> Result<PathBuf, CliError> {
 
 async fn build(checkout: &Path, package: &str) -> Result<PathBuf, CliError> {
     let mut built = toolchain::build_workspace(checkout, &[package], &BuildOptions::default(), |line| {
-        println!("  {line}");
+        say!("  {}", line);
     })
     .await
     .map_err(|error| CliError::new(error.to_string()))?;
@@ -106,7 +109,7 @@ async fn deploy(client: &Client, component: &Path) -> Result<(), CliError> {
 }
 
 fn step(what: &str) {
-    println!("\n▸ {what}");
+    say!("\n▸ {}", what);
 }
 
 fn print_connections(client: &Client, data: &Path) {
@@ -116,7 +119,7 @@ fn print_connections(client: &Client, data: &Path) {
     let data = data.display();
     let token = format!("$({program} token --data {data})");
     let base_url = client.server().as_str().trim_end_matches('/');
-    println!(
+    say!(
         r#"
 ▸ Serving {base_url} until Ctrl-C. Connect, in another terminal, with
 
@@ -136,6 +139,10 @@ fn print_connections(client: &Client, data: &Path) {
   The knowledge base (its page for queries: {base_url}/graphql)
     {program} ingest README.md --data {data}
     {program} search "how is a toolkit deployed?" --data {data}
-"#
+"#,
+        base_url = base_url,
+        token = token,
+        program = program,
+        data = data
     );
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::client::Connection;
-use super::terminal::{Screen, harmless, one_line};
+use super::terminal::{Screen, Text, say};
 use super::{CliError, print_json};
 use download::Download;
 use list::List;
@@ -136,7 +136,7 @@ impl Show {
         let file = document.artifact.map(|file| format!("{}, {} bytes", file.media_type, file.size));
         let state =
             document.reason.map_or(document.state.to_lowercase(), |reason| format!("failed: {reason}"));
-        println!("{}", Screen::of_stdout().bold(&one_line(&document.title)));
+        say!("{}", Screen::of_stdout().bold(&Text::prose(&document.title)));
         for (label, value) in [
             ("id", Some(document.id)),
             ("source", Some(document.source)),
@@ -149,11 +149,11 @@ impl Show {
             ("updated", Some(document.updated_at)),
         ] {
             if let Some(value) = value {
-                println!("{label:<8} {}", one_line(&value));
+                say!("{:<8} {}", label, Text::prose(&value));
             }
         }
         if let Some(text) = document.text.filter(|text| !text.is_empty()) {
-            println!("\n{}", harmless(&text));
+            say!("\n{}", Text::indented(&text, 0));
         }
         Ok(())
     }
@@ -164,7 +164,7 @@ impl Delete {
         let delete = "mutation ($id: ID!) { deleteDocument(id: $id) }";
         let _: serde_json::Value =
             self.connection.open().await?.ask(delete, json!({ "id": self.id })).await?;
-        println!("{} is gone.", self.id);
+        say!("{} is gone.", self.id);
         Ok(())
     }
 }

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::CliError;
 use super::client::{Client, Connection};
-use super::terminal::{counted, one_line};
+use super::terminal::{Text, counted, note, say};
 use batch::Batch;
 use inputs::{Input, Inputs};
 
@@ -204,7 +204,7 @@ impl Run {
         }
         if self.as_json {
             let line = json!({ "input": name, "id": stored.id, "change": stored.change });
-            self.bar.suspend(|| println!("{line}"));
+            self.bar.suspend(|| say!("{}", Text::json(&line.to_string())));
         }
         self.tally.stored.push((name, stored.id.clone()));
         self.bar.inc(1);
@@ -214,10 +214,9 @@ impl Run {
         self.tally.failed += 1;
         if self.as_json {
             let line = json!({ "input": name, "error": reason });
-            self.bar.suspend(|| println!("{line}"));
+            self.bar.suspend(|| say!("{}", Text::json(&line.to_string())));
         } else {
-            let name = one_line(name);
-            self.bar.suspend(|| eprintln!("{name}: {}", one_line(reason)));
+            self.bar.suspend(|| note!("{}: {}", Text::prose(name), Text::prose(reason)));
         }
         self.bar.inc(1);
     }
@@ -227,12 +226,15 @@ impl Run {
         let Tally { created, updated, unchanged, failed, stored } = self.tally;
         if !self.as_json {
             if let [(_, id)] = stored.as_slice() {
-                println!("{id}");
+                say!("{}", id);
             }
             let count = created + updated + unchanged;
-            println!(
-                "{}: {created} new, {updated} updated, {unchanged} unchanged.",
-                counted(count, "document")
+            say!(
+                "{}: {} new, {} updated, {} unchanged.",
+                counted(count, "document"),
+                created,
+                updated,
+                unchanged
             );
         }
         match failed {

@@ -15,6 +15,7 @@ use super::CliError;
 use super::client::which_server;
 use super::oauth::{self, AuthorizationServer, Code, Http};
 use super::session::{Session, SessionFile};
+use super::terminal::{note, say};
 use crate::identity::random_text;
 
 /// Sign in at a server, in a browser.
@@ -24,7 +25,7 @@ use crate::identity::random_text;
                         every command that talks to the server uses and renews it."
 )]
 pub(super) struct Login {
-    /// URL of the server; by default the one that last ran on the data directory.
+    /// URL of the server; by default the one with a session, or else the local one that last ran here.
     #[arg(long, env = "KITBAG_SERVER")]
     server: Option<Url>,
     /// Print the page's URL only; open no browser.
@@ -34,14 +35,14 @@ pub(super) struct Login {
     /// by itself.
     #[arg(long)]
     client_id: Option<String>,
-    /// Data directory of the local server.
-    #[arg(long, env = "KITBAG_DATA", default_value = "kitbag-data")]
-    data: PathBuf,
+    /// Data directory of a local server, which is then meant; by default kitbag-data.
+    #[arg(long, env = "KITBAG_DATA")]
+    data: Option<PathBuf>,
 }
 
 impl Login {
     pub(super) async fn run(self) -> Result<(), CliError> {
-        let server = which_server(self.server, &self.data)?;
+        let server = which_server(self.server, self.data.as_deref())?;
         let file = SessionFile::of_this_user().ok_or_else(|| {
             CliError::new("there is no place to keep a session").hint("set HOME or XDG_STATE_HOME")
         })?;
@@ -57,9 +58,9 @@ impl Login {
         };
         let (verifier, state) = (random_text::<32>(), random_text::<16>());
         let page = page(&authorization_server, &client_id, callback.redirect_uri(), &verifier, &state);
-        println!("To sign in to {server}, open\n\n  {page}\n");
+        say!("To sign in to {}, open\n\n  {}\n", server, page);
         if !self.no_browser && open::that_detached(page.as_str()).is_err() {
-            println!("(there is no browser here to open it)");
+            say!("(there is no browser here to open it)");
         }
         let redirect_uri = callback.redirect_uri().to_owned();
         let expected = Expected {
@@ -76,12 +77,12 @@ impl Login {
         let before = locked.sessions.insert(&server, Session::new(authorization_server, client_id, tokens));
         locked.store()?;
         drop(locked);
-        println!("Signed in to {server}. `kitbag logout --server {server}` ends the session.");
+        say!("Signed in to {server}. `kitbag logout --server {server}` ends the session.", server = server);
         // The session that is replaced would go on without anybody to end it.
         if let Some(before) = before
             && let Err(error) = before.revoke().await
         {
-            eprintln!("warning: the session before this one could not be ended: {error}");
+            note!("warning: the session before this one could not be ended: {}", error);
         }
         Ok(())
     }

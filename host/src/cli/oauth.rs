@@ -99,6 +99,15 @@ impl Http {
     }
 }
 
+/// Refuses a server that a token could be read on the way to.
+pub(super) fn expect_protected(server: &Url) -> Result<(), CliError> {
+    if is_protected(server, server) {
+        return Ok(());
+    }
+    Err(CliError::new(format!("{server} is not protected: its tokens could be read on the way"))
+        .hint("use the server's https URL; plain http is for servers on this machine"))
+}
+
 /// Whether secrets may be sent to `url`, given that a person chose `server`.
 pub(super) fn is_protected(url: &Url, server: &Url) -> bool {
     match url.scheme() {

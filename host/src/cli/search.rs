@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::client::Connection;
-use super::terminal::{Screen, one_line};
+use super::terminal::{Screen, Text, note, say, text};
 use super::{CliError, print_json};
 use crate::knowledge::{DEFAULT_RESULTS, MAX_RESULTS};
 use highlight::Highlighter;
@@ -107,46 +107,47 @@ impl Search {
         });
         let Answer { search: found } = self.connection.open().await?.ask(QUERY, variables).await?;
         if found.mode == "FULL_TEXT" {
-            eprintln!("words only: the server has no model for meaning (`kitbag model fetch` gets one)");
+            note!("words only: the server has no model for meaning (`kitbag model fetch` gets one)");
         }
         if self.json {
             return print_json(&found);
         }
         if found.results.is_empty() {
-            println!("Nothing was found. `kitbag documents` lists what there is.");
+            say!("Nothing was found. `kitbag documents` lists what there is.");
         }
         let screen = Screen::of_stdout();
         let highlighter = Highlighter::of(&words, screen);
         for (index, hit) in found.results.iter().enumerate() {
-            let line_before = if index == 0 { "" } else { "\n" };
-            println!("{line_before}{}", shown(hit, screen, &highlighter));
+            let result = shown(hit, screen, &highlighter);
+            if index == 0 { say!("{}", result) } else { say!("\n{}", result) }
         }
         if found.page_info.has_next_page {
             let cursor = found.page_info.end_cursor.unwrap_or_default();
-            eprintln!("\nThere is more: the same command with --after {cursor}");
+            note!("\nThere is more: the same command with --after {}", cursor);
         }
         Ok(())
     }
 }
 
 /// Title, where it comes from, the passage, and how to get at it.
-fn shown(hit: &Hit, screen: Screen, highlighter: &Highlighter) -> String {
+fn shown(hit: &Hit, screen: Screen, highlighter: &Highlighter) -> Text {
     let document = &hit.document;
-    let mut origin = one_line(&document.source);
+    let prose = Text::prose;
+    let mut origin = prose(&document.source);
     if let Some(Feed { name, label }) = &document.feed {
-        let label = label.as_ref().map(|label| format!("{} ", one_line(label))).unwrap_or_default();
-        origin = format!("{origin} · {label}{}", one_line(name));
+        let label = label.as_ref().map(|label| text!("{} ", prose(label))).unwrap_or_default();
+        origin = text!("{} · {}{}", origin, label, prose(name));
     }
     if let Some(author) = &document.author {
-        origin = format!("{origin} · {}", one_line(author));
+        origin = text!("{} · {}", origin, prose(author));
     }
     let mut lines = vec![
-        format!("{}  {}", screen.bold(&one_line(&document.title)), screen.dim(&origin)),
-        format!("  {}", highlighter.mark(&one_line(&hit.snippet))),
+        text!("{}  {}", screen.bold(&prose(&document.title)), screen.dim(&origin)),
+        text!("  {}", highlighter.mark(&hit.snippet)),
     ];
-    lines.extend(document.url.as_ref().map(|url| format!("  {}", one_line(url))));
-    lines.push(format!("  {}", screen.dim(&one_line(&document.id))));
-    lines.join("\n")
+    lines.extend(document.url.as_ref().map(|url| text!("  {}", prose(url))));
+    lines.push(text!("  {}", screen.dim(&prose(&document.id))));
+    Text::lines(&lines)
 }
 
 #[cfg(test)]
@@ -167,7 +168,7 @@ mod tests {
             snippet: "All  were\nthere.".to_owned(),
             score: 1.0,
         };
-        let shown = |screen| shown(&hit, screen, &Highlighter::of("being there", screen));
+        let shown = |screen| shown(&hit, screen, &Highlighter::of("being there", screen)).as_str().to_owned();
 
         assert_eq!(
             shown(Screen::Plain),

@@ -9,6 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use super::client::{Client, Connection};
+use super::terminal::{note, say};
 use super::{CliError, print_json};
 use crate::redaction;
 use crate::vault::{LONGEST, SecretStatus};
@@ -79,14 +80,15 @@ struct Stored {
 
 impl Set {
     async fn run(self) -> Result<(), CliError> {
+        // Before anybody types a secret for nothing.
+        let client = self.connection.open().await?;
         let value = if self.from_stdin { read_input()? } else { ask(&self.name)? };
         if value.expose_secret().is_empty() {
             return Err(CliError::new("the value is empty")
                 .hint(format!("`kitbag secret unset {} {}` removes a value", self.toolkit, self.name)));
         }
-        let client = self.connection.open().await?;
         let stored = store(&client, &self.toolkit, &self.name, &value).await?;
-        println!("{} is set for {}.", self.name, self.toolkit);
+        say!("{} is set for {}.", self.name, self.toolkit);
         warn_of(&stored);
         Ok(())
     }
@@ -95,7 +97,7 @@ impl Set {
 impl Unset {
     async fn run(self) -> Result<(), CliError> {
         self.connection.open().await?.delete(&path(&self.toolkit, &self.name)).await?;
-        println!("{} is not set for {} any more.", self.name, self.toolkit);
+        say!("{} is not set for {} any more.", self.name, self.toolkit);
         Ok(())
     }
 }
@@ -109,12 +111,12 @@ impl List {
             return print_json(&list);
         }
         if list.is_empty() {
-            println!("{} declares no secrets.", self.toolkit);
+            say!("{} declares no secrets.", self.toolkit);
         }
         for SecretStatus { name, declared, updated_at, .. } in list {
             let state = updated_at.map_or("not set".to_owned(), |at| format!("set {at}"));
             let left_over = if declared { "" } else { ", no longer declared" };
-            println!("{name:<32} {state}{left_over}");
+            say!("{:<32} {}{}", name, state, left_over);
         }
         Ok(())
     }
@@ -138,7 +140,7 @@ async fn store(client: &Client, toolkit: &str, name: &str, value: &SecretString)
 
 fn warn_of(stored: &Stored) {
     if !stored.redacted {
-        eprintln!(
+        note!(
             "warning: a value of which no line has {} bytes is not removed from results and logs",
             redaction::SHORTEST
         );

@@ -6,7 +6,9 @@ use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::CliError;
+use super::terminal::say;
 use crate::app::App;
+use crate::ownership;
 use crate::settings::{Settings, Sources};
 use crate::telemetry;
 
@@ -26,11 +28,12 @@ pub(super) struct Serve {
 
 impl Serve {
     pub(super) async fn run(self) -> Result<(), CliError> {
+        ownership::restrict_new_files();
         telemetry::start(telemetry::SERVING);
         let settings = Settings::load(self.sources, self.config.as_deref())
             .map_err(|error| CliError::new(error.to_string()))?;
         let app = App::start(&settings).await.map_err(|error| CliError::new(error.to_string()))?;
-        println!("Kitbag serves {}", app.base_url());
+        say!("Kitbag serves {}", app.base_url());
         app.serve(stop_signal()?).await;
         Ok(())
     }

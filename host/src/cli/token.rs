@@ -7,6 +7,8 @@ use clap::Args;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::CliError;
+use super::client::unusable;
+use super::terminal::say;
 use crate::identity::{AccessGrant, LocalIssuer};
 use crate::local_mode;
 
@@ -33,14 +35,14 @@ pub(super) struct Token {
 impl Token {
     pub(super) fn run(self) -> Result<(), CliError> {
         let token = mint(&self.data, &self.user, self.lifetime)?;
-        println!("{}", token.expose_secret());
+        say!("{}", token.expose_secret());
         Ok(())
     }
 }
 
 /// Signs a token with the key of the server that runs on `data`.
 pub(super) fn mint(data: &Path, user: &str, lifetime: Duration) -> Result<SecretString, CliError> {
-    let base_url = local_mode::announced(data).ok_or_else(|| {
+    let base_url = local_mode::announced(data).map_err(unusable)?.ok_or_else(|| {
         CliError::new(format!("no server in local mode has run on the data directory {}", data.display()))
             .hint("start one with `kitbag serve`, or name its directory with --data")
     })?;

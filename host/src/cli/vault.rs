@@ -5,6 +5,7 @@ use http::Method;
 
 use super::CliError;
 use super::client::Connection;
+use super::terminal::{note, say};
 use crate::vault::Rotated;
 
 /// Look after the vault that holds the users' secrets.
@@ -39,14 +40,15 @@ impl Rotate {
         let client = self.connection.open().await?;
         let Rotated { master_key, rewrapped, broken, hint } =
             client.send(Method::POST, "/vault/rotate", "application/json", "").await?;
-        println!("The master key is {master_key} now; secrets wrapped anew: {rewrapped}.");
+        say!("The master key is {} now; secrets wrapped anew: {}.", master_key, rewrapped);
         if broken > 0 {
-            eprintln!(
-                "warning: {broken} secrets do not open; they stay as they are, and so does their key (the server's log names them)"
+            note!(
+                "warning: {} secrets do not open; they stay as they are, and so does their key (the server's log names them)",
+                broken
             );
         }
         if let Some(hint) = hint {
-            eprintln!("hint: {hint}");
+            note!("hint: {}", hint);
         }
         Ok(())
     }

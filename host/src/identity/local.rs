@@ -91,7 +91,7 @@ pub enum LocalIssuerError {
         source: Arc<io::Error>,
     },
     /// Other users of the machine may read the key, and so sign tokens for anybody.
-    #[error("the signing key {path} is open to other users: make it yours alone (chmod 600), or delete it to get a new one", path = .path.display())]
+    #[error("the signing key {path} is open to other users of this machine, and they may have read it: delete it to get a new one; everybody then signs in again", path = .path.display())]
     Exposed {
         /// The key's file.
         path: PathBuf,

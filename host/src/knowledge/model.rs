@@ -19,6 +19,7 @@ use zip::ZipArchive;
 
 use self::download::download;
 use crate::egress::{Egress, EgressError};
+use crate::ownership::{self, DirectoryError};
 use crate::tasks::off_thread;
 
 /// Where the model comes from.
@@ -53,6 +54,9 @@ pub enum FetchError {
         /// What happened.
         cause: DownloadError,
     },
+    /// The data directory is not the user's alone.
+    #[error("cannot use the data directory: {0}")]
+    Directory(#[from] DirectoryError),
     /// A file cannot be read or written.
     #[error("cannot use {path}: {cause}")]
     File {
@@ -163,7 +167,7 @@ async fn fetch_files(
     files: &'static [Pinned],
     progress: &mut (dyn FnMut(u64, u64) + Send),
 ) -> Result<Fetched, FetchError> {
-    make_folder(data)?;
+    ownership::claim_directory(data)?;
     let place = folder(data);
     let lock = data.join("model.lock");
     let file = File::create(&lock).map_err(|cause| FetchError::File { path: lock, cause })?;

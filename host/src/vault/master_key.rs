@@ -45,7 +45,9 @@ pub enum MasterKeyError {
         cause: io::Error,
     },
     /// Others may read the file.
-    #[error("other users of this machine can read the master key file {path}; run: chmod 600 {path}")]
+    #[error(
+        "other users of this machine can read the master key file {path}; run: chmod 600 {path}\nthey may have read it: run `kitbag vault rotate` once the server runs, and replace the secrets themselves"
+    )]
     Exposed {
         /// The file.
         path: PathBuf,

@@ -78,6 +78,9 @@ impl ServerProcess {
     /// Starts `kitbag serve` with the flags and variables that `change` adds.
     pub(crate) async fn start_with(data: &Path, change: impl FnOnce(&mut Command)) -> Self {
         let mut log = tempfile::tempfile().expect("a scratch file");
+        if data.exists() {
+            super::server::make_private(data);
+        }
         let mut command = kitbag(["serve", "--listen", "127.0.0.1:0", "--data"]);
         command.arg(data);
         change(&mut command);

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -123,6 +124,7 @@ impl Stopped {
     /// Settings and an empty data directory for a server that has never run.
     pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let data = tempfile::tempdir().expect("a scratch directory");
+        make_private(data.path());
         let mut settings = Settings {
             listen: ([127, 0, 0, 1], 0).into(),
             data: data.path().to_owned(),
@@ -186,6 +188,12 @@ impl Stopped {
         files.sort();
         files
     }
+}
+
+/// Takes the permissions of others from a scratch directory, which a server would refuse with them.
+pub(crate) fn make_private(directory: &Path) {
+    let private = std::fs::Permissions::from_mode(0o700);
+    std::fs::set_permissions(directory, private).expect("the directory is ours");
 }
 
 /// Starts the application. A process that another test is just starting may hold a copy of the lock

@@ -13,6 +13,10 @@ use super::root;
 pub(crate) struct Wat<'a> {
     /// What it declares.
     pub(crate) scopes: &'a [&'a str],
+    /// Hosts that it declares.
+    pub(crate) egress: &'a [&'a str],
+    /// What it says of itself and of its tool; something harmless, where that is empty.
+    pub(crate) description: &'a str,
     /// Imports, and whatever else has to stand before all functions.
     pub(crate) imports: &'a str,
     /// Further fields of the module.
@@ -28,7 +32,7 @@ impl Wat<'_> {
     pub(crate) fn component(&self) -> Vec<u8> {
         let mut memory = Memory::default();
         let answer = memory.answer("done");
-        let definition = memory.definition(self.scopes);
+        let definition = memory.definition(self);
         let Self { imports, fields, describe, call, .. } = self;
         let module = format!(
             r#"(module
@@ -80,13 +84,14 @@ impl Memory {
     }
 
     /// `toolkit-definition`, shared by all users.
-    fn definition(&mut self, scopes: &[&str]) -> u32 {
-        let strings = ["wat", "Guest wat", "A guest of the test suite.", "🧪", "1.0.0"];
+    fn definition(&mut self, toolkit: &Wat<'_>) -> u32 {
+        let description =
+            if toolkit.description.is_empty() { "A guest of the test suite." } else { toolkit.description };
+        let strings = ["wat", "Guest wat", description, "🧪", "1.0.0"];
         let strings: Vec<u32> = strings.into_iter().flat_map(|text| self.string(text)).collect();
-        let tools = self.tools();
-        let scopes: Vec<[u32; 2]> = scopes.iter().map(|scope| self.string(scope)).collect();
-        let scopes = [self.put(&words(&[scopes.as_flattened()])), length(scopes.len())];
-        let (author, secrets, egress, config, visibility) = ([0; 3], [0; 2], [0; 2], [0; 2], [1]);
+        let tools = self.tools(description);
+        let (scopes, egress) = (self.list(toolkit.scopes), self.list(toolkit.egress));
+        let (author, secrets, config, visibility) = ([0; 3], [0; 2], [0; 2], [1]);
         let auth = [0; 12];
         self.put(&words(&[
             &strings,
@@ -102,12 +107,18 @@ impl Memory {
     }
 
     /// `list<tool-definition>`
-    fn tools(&mut self) -> [u32; 2] {
+    fn tools(&mut self, description: &str) -> [u32; 2] {
         let [name, description, input] =
-            ["run", "Runs.", r#"{"type":"object"}"#].map(|text| self.string(text));
+            ["run", description, r#"{"type":"object"}"#].map(|text| self.string(text));
         let (absent, annotations, mutating_and_always_on) = ([0; 3], [0; 2], [0]);
         let tool = [&name[..], &absent, &description, &input, &absent, &annotations, &mutating_and_always_on];
         [self.put(&words(&tool)), 1]
+    }
+
+    /// `list<string>`
+    fn list(&mut self, texts: &[&str]) -> [u32; 2] {
+        let texts: Vec<[u32; 2]> = texts.iter().map(|text| self.string(text)).collect();
+        [self.put(&words(&[texts.as_flattened()])), length(texts.len())]
     }
 
     fn string(&mut self, text: &str) -> [u32; 2] {

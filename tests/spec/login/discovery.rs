@@ -58,6 +58,11 @@ async fn documents_that_do_not_hold_lead_to_no_sign_in() {
             json!({}),
             "a/\\u{1b}[2J\" names nobody",
         ),
+        (
+            json!({ "authorization_servers": ["http://elsewhere.example"] }),
+            json!({}),
+            "http://elsewhere.example, who signs people in for",
+        ),
         (json!({}), json!({ "issuer": "https://elsewhere.example" }), "is about another issuer"),
         (json!({}), json!({ "issuer": format!("{url}/") }), "is about another issuer"),
         (json!({}), json!({ "token_endpoint": "http://elsewhere.example/token" }), "which is not protected"),

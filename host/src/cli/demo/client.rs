@@ -9,6 +9,7 @@ use tokio::process::Command;
 use url::Url;
 
 use crate::cli::CliError;
+use crate::cli::terminal::say;
 
 /// What the client's program prints.
 #[derive(Deserialize)]
@@ -30,7 +31,7 @@ pub(super) async fn call(
 ) -> Result<String, CliError> {
     let clients = checkout.join("clients");
     if !clients.join("node_modules").is_dir() {
-        println!("  installing the client from npm");
+        say!("  installing the client from npm");
         run(Command::new("npm").args(["ci", "--silent", "--no-audit", "--no-fund"]).current_dir(&clients))
             .await?;
     }

@@ -10,6 +10,8 @@ use hyper::body::Incoming;
 
 use crate::cli::CliError;
 use crate::cli::client::Connection;
+use crate::cli::terminal::{raw_stdout, say};
+use crate::visible;
 
 /// Save the file that was captured for a document.
 #[derive(Args, Debug)]
@@ -36,15 +38,15 @@ impl Download {
             offered.and_then(|value| value.to_str().ok()).and_then(name).unwrap_or(&self.id).to_owned();
         let body = response.into_body();
         match self.output {
-            Some(output) if output == Path::new("-") => copy(body, &mut std::io::stdout().lock()).await,
+            Some(output) if output == Path::new("-") => copy(body, &mut raw_stdout()?).await,
             Some(output) => {
                 save(body, &output, Existing::Replaced).await?;
-                println!("Saved as {}.", output.display());
+                say!("Saved as {}.", output.display());
                 Ok(())
             }
             None => {
                 save(body, Path::new(&offered), Existing::Kept).await?;
-                println!("Saved as {offered}.");
+                say!("Saved as {}.", offered);
                 Ok(())
             }
         }
@@ -93,7 +95,10 @@ async fn copy(mut body: Incoming, out: &mut impl Write) -> Result<(), CliError> 
 fn name(disposition: &str) -> Option<&str> {
     let (_, rest) = disposition.split_once("filename=\"")?;
     let (name, _) = rest.split_once('"')?;
-    let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
+    let is_name = !name.is_empty()
+        && !name.starts_with('.')
+        && !name.contains(['/', '\\'])
+        && visible::line(name) == name;
     is_name.then_some(name)
 }
 
@@ -104,9 +109,14 @@ mod tests {
     #[test]
     fn a_server_offers_a_name_and_never_a_place() {
         assert_eq!(name("attachment; filename=\"a b.pdf\"; filename*=UTF-8''a"), Some("a b.pdf"));
-        for disposition in
-            ["attachment", "filename=\"../a\"", "filename=\".bashrc\"", "filename=\"\"", "filename=\"a"]
-        {
+        for disposition in [
+            "attachment",
+            "filename=\"../a\"",
+            "filename=\".bashrc\"",
+            "filename=\"\"",
+            "filename=\"a",
+            "filename=\"a\u{1b}\"",
+        ] {
             assert_eq!(name(disposition), None, "{disposition}");
         }
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::Document;
 use crate::cli::client::{Client, Connection};
-use crate::cli::terminal::{Screen, one_line};
+use crate::cli::terminal::{Screen, Text, note, say, text};
 use crate::cli::{CliError, print_json};
 
 /// Documents of one request.
@@ -85,14 +85,14 @@ impl List {
             return print_json(&documents);
         }
         if documents.is_empty() {
-            println!("There are no such documents. `kitbag ingest` brings some in.");
+            say!("There are no such documents. `kitbag ingest` brings some in.");
         }
         let screen = Screen::of_stdout();
         for document in &documents {
-            println!("{}", line(document, screen));
+            say!("{}", line(document, screen));
         }
         if (documents.len() as u64) < total {
-            eprintln!("\n{} of {total}; --limit shows more.", documents.len());
+            note!("\n{} of {}; --limit shows more.", documents.len(), total);
         }
         Ok(())
     }
@@ -126,21 +126,20 @@ impl List {
 }
 
 /// Id, state, source and title; a failure with its reason below.
-fn line(document: &Document, screen: Screen) -> String {
+fn line(document: &Document, screen: Screen) -> Text {
     let source = document
         .feed
         .as_ref()
         .map_or_else(|| document.source.clone(), |feed| format!("{}/{}", document.source, feed.name));
-    let mut line = format!(
+    let line = text!(
         "{}  {:<7}  {:<24}  {}",
-        one_line(&document.id),
+        document.id,
         document.state.to_lowercase(),
-        one_line(&source),
-        screen.bold(&one_line(&document.title)),
+        Text::prose(&source),
+        screen.bold(&Text::prose(&document.title)),
     );
-    if let Some(reason) = &document.reason {
-        line.push_str("\n    ");
-        line.push_str(&one_line(reason));
+    match &document.reason {
+        Some(reason) => text!("{}\n    {}", line, Text::prose(reason)),
+        None => line,
     }
-    line
 }

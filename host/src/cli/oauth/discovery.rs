@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::json;
 use url::Url;
 
-use super::{Http, is_protected};
+use super::{Http, expect_protected, is_protected};
 use crate::cli::CliError;
 use crate::identity::metadata_urls;
 
@@ -61,15 +61,12 @@ struct Registered {
 
 /// Finds the authorization server of `server`.
 pub(in crate::cli) async fn discover(http: &Http, server: &Url) -> Result<AuthorizationServer, CliError> {
-    if !is_protected(server, server) {
-        return Err(CliError::new(format!("{server} is not protected: its tokens could be read on the way"))
-            .hint("use the server's https URL"));
-    }
+    expect_protected(server)?;
     let resource = resource(http, server).await?;
     let [issuer, ..] = resource.authorization_servers.as_slice() else {
         return Err(CliError::new(format!("{server} names nobody who signs people in")));
     };
-    let metadata = metadata(http, issuer).await?;
+    let metadata = metadata(http, server, issuer).await?;
     let endpoints = [
         Some(&metadata.authorization_endpoint),
         Some(&metadata.token_endpoint),
@@ -152,11 +149,16 @@ async fn resource(http: &Http, server: &Url) -> Result<ProtectedResource, CliErr
     Ok(found)
 }
 
-async fn metadata(http: &Http, issuer: &str) -> Result<Metadata, CliError> {
+async fn metadata(http: &Http, server: &Url, issuer: &str) -> Result<Metadata, CliError> {
     // The URL parser would encode control characters, and a terminal would obey them.
     let places = metadata_urls(issuer)
         .filter(|_| !issuer.contains(char::is_control))
         .ok_or_else(|| CliError::new(format!("{issuer:?} names nobody who could sign people in")))?;
+    // What says where codes and tokens go must not be changed on its way either.
+    if places.iter().any(|place| !is_protected(place, server)) {
+        return Err(CliError::new(format!("{issuer}, who signs people in for {server}, is not protected"))
+            .hint("the server has to name an issuer with an https URL"));
+    }
     for place in &places {
         let Some(found) = http.document::<Metadata>(place).await? else { continue };
         if found.issuer != issuer {

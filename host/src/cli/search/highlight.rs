@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::cli::terminal::Screen;
+use crate::cli::terminal::{Screen, Text, text};
 
 /// Words shorter than this stand everywhere.
 const SHORTEST: usize = 3;
@@ -25,18 +25,18 @@ impl Highlighter {
         Self { stemmer, stems, screen }
     }
 
-    pub(super) fn mark(&self, text: &str) -> String {
+    /// The passage on one line.
+    pub(super) fn mark(&self, passage: &str) -> Text {
         if self.screen == Screen::Plain {
-            return text.to_owned();
+            return Text::prose(passage);
         }
-        let mark = |piece: &str| {
-            if self.stems.contains(&stem(&self.stemmer, piece)) {
-                self.screen.bold(piece)
-            } else {
-                piece.to_owned()
-            }
-        };
-        text.split_word_bounds().map(mark).collect()
+        let mut marked = Text::default();
+        for piece in Text::prose(passage).as_str().split_word_bounds() {
+            let is_found = self.stems.contains(&stem(&self.stemmer, piece));
+            let piece = text!("{}", piece);
+            marked.push(&if is_found { self.screen.bold(&piece) } else { piece });
+        }
+        marked
     }
 }
 
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn words_are_marked_in_every_form_and_only_at_a_terminal() {
         let text = "Prices rise; pricing is of the board's.";
-        let marked = |screen| Highlighter::of("the price of boards", screen).mark(text);
+        let marked = |screen| Highlighter::of("the price of boards", screen).mark(text).as_str().to_owned();
 
         assert_eq!(marked(Screen::Plain), text);
         let bold = |word| format!("\u{1b}[1m{word}\u{1b}[0m");

@@ -12,6 +12,7 @@ use url::Url;
 
 use super::Session;
 use crate::cli::CliError;
+use crate::ownership::{self, Protection};
 use crate::private_file;
 
 /// `$XDG_STATE_HOME/kitbag/sessions.json`.
@@ -42,19 +43,25 @@ impl SessionFile {
 
     /// Reads the sessions as they are now; it is replaced in one step, so that no lock is needed.
     pub(in crate::cli) fn read(&self) -> Result<Sessions, CliError> {
-        let text = match fs::read(&self.path) {
-            Ok(text) => text,
+        match private_file::is_exposed(&self.path) {
+            Ok(false) => {}
+            Ok(true) => {
+                let path = self.path.display();
+                return Err(CliError::new(format!(
+                    "other users of this machine may read your sessions in {path}"
+                ))
+                .hint(format!("`chmod 600 {path}`, or delete it and sign in again")));
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Sessions::default()),
             Err(error) => return Err(self.unusable(&error)),
-        };
-        if private_file::is_exposed(&self.path).map_err(|error| self.unusable(&error))? {
-            let path = self.path.display();
-            return Err(CliError::new(format!(
-                "other users of this machine may read your sessions in {path}"
-            ))
-            .hint(format!("`chmod 600 {path}`, or delete it and sign in again")));
         }
-        serde_json::from_slice(&text).map_err(|error| self.unusable(&error))
+        let text = ownership::read(&self.path, Protection::Private).map_err(|distrust| {
+            let path = self.path.display();
+            CliError::new(format!("your sessions cannot be used: {distrust}"))
+                .hint(distrust.remedy().unwrap_or_else(|| format!("delete {path} and sign in again")))
+        })?;
+        let Some(text) = text else { return Ok(Sessions::default()) };
+        serde_json::from_str(&text).map_err(|error| self.unusable(&error))
     }
 
     /// Waits until no other process changes the sessions, and reads them.

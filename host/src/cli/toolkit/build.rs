@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::{inspect_locally, read};
 use crate::cli::CliError;
+use crate::cli::terminal::{note, say};
 use crate::toolchain::{self, BuildOptions, ToolchainError};
 
 /// Turn a crate or an extension.ts into a component, and write manifest.json beside it.
@@ -33,8 +34,8 @@ pub(in crate::cli) struct Built {
 impl Build {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let built = build(&self.path, self.out).await?;
-        println!("{}", built.component.display());
-        println!("{}", built.manifest.display());
+        say!("{}", built.component.display());
+        say!("{}", built.manifest.display());
         Ok(())
     }
 }
@@ -63,14 +64,14 @@ pub(in crate::cli) async fn build(path: &Path, out: Option<PathBuf>) -> Result<B
 
 async fn build_typescript(path: &Path, out: Option<PathBuf>) -> Result<Built, CliError> {
     let built =
-        toolchain::build_typescript(path, out.as_deref(), say).await.map_err(|error| failed(&error))?;
-    say("checking it as a deploy does");
+        toolchain::build_typescript(path, out.as_deref(), progress).await.map_err(|error| failed(&error))?;
+    progress("checking it as a deploy does");
     inspect_locally(read(&built.component)?).await?;
     Ok(Built { component: built.component, manifest: built.manifest })
 }
 
 async fn build_rust(directory: &Path, out: Option<PathBuf>) -> Result<Built, CliError> {
-    let component = toolchain::build_rust(directory, &BuildOptions::default(), say)
+    let component = toolchain::build_rust(directory, &BuildOptions::default(), progress)
         .await
         .map_err(|error| failed(&error))?;
     let definition = inspect_locally(component.bytes.clone()).await?.definition;
@@ -87,8 +88,8 @@ async fn build_rust(directory: &Path, out: Option<PathBuf>) -> Result<Built, Cli
     Ok(built)
 }
 
-fn say(line: &str) {
-    eprintln!("{line}");
+fn progress(line: &str) {
+    note!("{}", line);
 }
 
 fn failed(error: &ToolchainError) -> CliError {

@@ -5,8 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{inspect_locally, read};
+use crate::cli::terminal::{Text, say};
 use crate::cli::{CliError, print_json};
 use crate::toolkits::{Inspected, capabilities, listed_name};
+
+/// What is shown of a description, in characters: it pushes nothing off the screen.
+const MAX_DESCRIPTION_CHARS: usize = 300;
 
 /// Print what a component declares and imports, and everything that is wrong with it.
 #[derive(Args, Debug)]
@@ -39,27 +43,29 @@ impl Check {
 /// Prints what an operator wants to know before a deploy.
 fn print(inspected: &Inspected) {
     let it = &inspected.definition;
-    println!("{} {} {} — {}", it.icon, it.id, it.version, it.description);
-    println!("\ntools");
+    say!("{} {} {}\n    {}", it.icon, it.id, it.version, described(&it.description, 4));
+    say!("\ntools");
     for tool in &it.tools {
         let kind = if tool.annotations.read_only_hint == Some(true) { "reads" } else { "writes" };
-        println!("  {:<32} {kind:<7} {}", listed_name(&it.id, &tool.name), first_line(&tool.description));
+        let description = tool.description.lines().next().unwrap_or_default();
+        say!("  {:<32} {}\n      {}", listed_name(&it.id, &tool.name), kind, described(description, 6));
     }
-    println!("\nmay");
+    say!("\nmay");
     let granted = capabilities(it);
     if granted.is_empty() {
-        println!("  nothing beyond computing and its own log");
+        say!("  nothing beyond computing and its own log");
     }
     for capability in granted {
-        println!("  {capability}");
+        say!("  {}", capability);
     }
-    println!("\nimports");
+    say!("\nimports");
     for import in inspected.imports.iter() {
-        println!("  {import}");
+        say!("  {}", import);
     }
-    println!("\nA deploy would accept it.");
+    say!("\nA deploy would accept it.");
 }
 
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
+/// What the author says, on lines of its own that begin deeper than what the program says.
+fn described(description: &str, indent: usize) -> Text {
+    Text::wrapped(&Text::clipped_prose(description, MAX_DESCRIPTION_CHARS), indent)
 }

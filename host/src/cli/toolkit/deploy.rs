@@ -1,6 +1,5 @@
 //! `kitbag toolkit deploy`
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use tokio::time::{Instant, interval_at};
 
 use super::{build, read};
 use crate::cli::client::{Client, Connection};
+use crate::cli::terminal::{note, say, stderr_is_terminal};
 use crate::cli::{CliError, print_json};
 use crate::toolchain;
 use crate::toolkits::Deployed;
@@ -48,7 +48,7 @@ impl Deploy {
         let client = self.connection.open().await?;
         let component = if is_source { build::build(&self.path, None).await?.component } else { self.path };
         let bytes = read(&component)?;
-        eprintln!("Uploading {} ({}) to {}", component.display(), size(&bytes), client.server());
+        note!("Uploading {} ({}) to {}", component.display(), size(&bytes), client.server());
         let waiting = Waiting::begin(bytes.len());
         let deployed = waiting.beside(upload(&client, bytes)).await?;
         if self.json {
@@ -73,14 +73,14 @@ impl Waiting {
         } else {
             "The server compiles it (the first toolkit in TypeScript takes up to 15 s, others a third)"
         };
-        let bar = std::io::stderr().is_terminal().then(|| {
+        let bar = stderr_is_terminal().then(|| {
             let style = ProgressStyle::with_template("{spinner} {msg}: {elapsed}");
             let bar = ProgressBar::new_spinner().with_style(style.expect("the template is valid"));
             bar.enable_steady_tick(Duration::from_millis(200));
             bar.with_message(message)
         });
         if bar.is_none() && size >= LARGE {
-            eprintln!("{message}");
+            note!("{}", message);
         }
         Self { bar, began: Instant::now() }
     }
@@ -98,7 +98,7 @@ impl Waiting {
                     return answer;
                 }
                 _ = signs.tick(), if self.bar.is_none() => {
-                    eprintln!("The server is at work ({} s)", self.began.elapsed().as_secs());
+                    note!("The server is at work ({} s)", self.began.elapsed().as_secs());
                 }
             }
         }
@@ -112,13 +112,13 @@ pub(in crate::cli) async fn upload(client: &Client, component: Vec<u8>) -> Resul
 
 /// Prints what became live and what it may do now.
 pub(in crate::cli) fn print(deployed: &Deployed) {
-    println!("{} {} is live: {}", deployed.id, deployed.version, deployed.tools.join(", "));
+    say!("{} {} is live: {}", deployed.id, deployed.version, deployed.tools.join(", "));
     for capability in &deployed.capabilities {
         let new = if deployed.changes.added.contains(capability) { " (new)" } else { "" };
-        println!("  may {capability}{new}");
+        say!("  may {}{}", capability, new);
     }
     for capability in &deployed.changes.removed {
-        println!("  may no longer {capability}");
+        say!("  may no longer {}", capability);
     }
 }
 

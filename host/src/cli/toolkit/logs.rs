@@ -2,18 +2,18 @@
 
 mod text;
 
-use std::io::{self, Write};
+use std::io;
 use std::time::Duration;
 
 use clap::Args;
 use serde::Deserialize;
-use serde_json::Value;
 use tokio::signal::ctrl_c;
 use tokio::time::sleep;
 use url::form_urlencoded::Serializer;
 
 use crate::cli::CliError;
 use crate::cli::client::{Connection, Failed, Lines};
+use crate::cli::terminal::{Text, note, try_print};
 
 /// How long to wait before the second and every further try to connect again, at most.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
@@ -82,8 +82,8 @@ impl Logs {
         loop {
             match self.print(&mut lines, &mut seen).await? {
                 Stopped::Unread => return Ok(()),
-                Stopped::Complete => say("the server has ended the stream; connecting again"),
-                Stopped::Lost(error) => say(&format!("{error}; connecting again")),
+                Stopped::Complete => note!("the server has ended the stream; connecting again"),
+                Stopped::Lost(error) => note!("{}; connecting again", error),
             }
             lines = self.connect_again(seen).await?;
         }
@@ -97,7 +97,7 @@ impl Logs {
                 Ok(lines) => return Ok(lines),
                 Err(Failed::Refused(error)) => return Err(error),
                 Err(Failed::Unreachable(error)) => {
-                    say(&format!("{error}; trying again in {} s", pause.as_secs_f64()));
+                    note!("{}; trying again in {} s", error, pause.as_secs_f64());
                 }
             }
             sleep(pause).await;
@@ -130,29 +130,18 @@ impl Logs {
                 Err(error) => return Ok(Stopped::Lost(error)),
             };
             let unreadable = |error| CliError::new(format!("the server's answer cannot be read: {error}"));
-            let printed = if self.json {
-                write_out(&line)
+            let Place { id } = serde_json::from_str(&line).map_err(unreadable)?;
+            let record = if self.json {
+                Text::json(&line)
             } else {
-                let record: Value = serde_json::from_str(&line).map_err(unreadable)?;
-                write_out(&text::record(&record))
+                text::record(&serde_json::from_str(&line).map_err(unreadable)?)
             };
-            match printed {
-                Ok(()) => *seen = Some(serde_json::from_str::<Place>(&line).map_err(unreadable)?.id),
+            // Each record is out before the next one is waited for, wherever standard output goes.
+            match try_print(&record) {
+                Ok(()) => *seen = Some(id),
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Stopped::Unread),
                 Err(error) => return Err(CliError::new(format!("cannot print: {error}"))),
             }
         }
     }
-}
-
-/// Each record is out before the next one is waited for, wherever standard output goes.
-fn write_out(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "{text}")?;
-    out.flush()
-}
-
-/// Tells how the connection is. Where standard error is gone, nobody is there to be told.
-fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
 }

@@ -5,7 +5,11 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::cli::client::Connection;
+use crate::cli::terminal::{Text, say};
 use crate::cli::{CliError, print_json};
+
+/// What is shown of a description, in characters.
+const MAX_DESCRIPTION_CHARS: usize = 100;
 
 /// List the deployed toolkits.
 #[derive(Args, Debug)]
@@ -57,19 +61,20 @@ impl List {
             return print_json(&toolkits);
         }
         if toolkits.is_empty() {
-            println!("No toolkit is deployed. `kitbag toolkit deploy FILE` deploys one.");
+            say!("No toolkit is deployed. `kitbag toolkit deploy FILE` deploys one.");
         }
         for it in &toolkits {
             let tools = match it["tools"].as_array().map_or(0, Vec::len) {
                 1 => "1 tool".to_owned(),
                 count => format!("{count} tools"),
             };
-            println!(
-                "{:<24} {:<12} {:<8} {tools:<9} {}",
+            say!(
+                "{:<24} {:<12} {:<8} {:<9} {}",
                 text(&it["id"]),
                 text(&it["version"]),
                 text(&it["visibility"]),
-                text(&it["description"])
+                tools,
+                Text::clipped_prose(text(&it["description"]), MAX_DESCRIPTION_CHARS)
             );
         }
         Ok(())
@@ -82,18 +87,19 @@ impl Show {
         if self.json {
             return print_json(&record);
         }
-        println!("{}, owned by {}", text(&record["id"]), text(&record["owner"]));
+        say!("{}, owned by {}", text(&record["id"]), text(&record["owner"]));
         for version in record["versions"].as_array().into_iter().flatten() {
             let live = if version["version"] == record["liveVersion"] { "live" } else { "" };
-            println!(
-                "  {:<12} {live:<5} {} by {}",
+            say!(
+                "  {:<12} {:<5} {} by {}",
                 text(&version["version"]),
+                live,
                 text(&version["deployedAt"]),
                 text(&version["deployedBy"])
             );
-            for (sign, list) in [('+', "added"), ('-', "removed")] {
+            for (sign, list) in [("+", "added"), ("-", "removed")] {
                 for capability in version["changes"][list].as_array().into_iter().flatten() {
-                    println!("    {sign} {}", text(capability));
+                    say!("    {} {}", sign, text(capability));
                 }
             }
         }
@@ -111,7 +117,7 @@ impl Rollback {
             .await?
             .send(Method::POST, &path, "application/json", wanted.to_string())
             .await?;
-        println!("{} {} is live.", self.id, text(&live["version"]));
+        say!("{} {} is live.", self.id, text(&live["version"]));
         Ok(())
     }
 }
@@ -119,7 +125,7 @@ impl Rollback {
 impl Remove {
     pub(super) async fn run(self) -> Result<(), CliError> {
         self.connection.open().await?.delete(&format!("/toolkits/{}", self.id)).await?;
-        println!("{} is removed, with all its versions.", self.id);
+        say!("{} is removed, with all its versions.", self.id);
         Ok(())
     }
 }

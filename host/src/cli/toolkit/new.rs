@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use crate::cli::CliError;
+use crate::cli::terminal::say;
 use crate::toolchain::scaffold::{self, CrateSource, Language, PackageSource};
 
 /// Start a new toolkit, in Rust or in TypeScript.
@@ -72,11 +73,11 @@ impl New {
         let files = scaffold::create(&self.id, &directory, &self.lang.with_sdk(sdk))
             .map_err(|error| CliError::new(error.to_string()))?;
         for file in files {
-            println!("{}", file.display());
+            say!("{}", file.display());
         }
-        println!("\nNext:\n  cd {}", directory.display());
+        say!("\nNext:\n  cd {}", directory.display());
         for step in self.lang.next() {
-            println!("  {step}");
+            say!("  {}", step);
         }
         Ok(())
     }

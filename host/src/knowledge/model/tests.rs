@@ -1,4 +1,5 @@
 use std::io::Cursor;
+use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -53,7 +54,8 @@ struct Attempt {
 
 impl Attempt {
     fn at(wheel: Pinned) -> Self {
-        Self { data: TempDir::new().expect("a scratch folder"), wheel }
+        let data = tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o700)).tempdir();
+        Self { data: data.expect("a scratch folder"), wheel }
     }
 
     async fn fetch(&self, origin: &Origin) -> Result<Fetched, FetchError> {

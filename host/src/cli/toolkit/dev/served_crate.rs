@@ -3,6 +3,7 @@
 //! Invariant: this server asks for a token like any other. Who runs the command is shown one.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use secrecy::{ExposeSecret as _, SecretString};
@@ -14,6 +15,7 @@ use crate::app::App;
 use crate::cli::CliError;
 use crate::cli::client::{Client, Connection};
 use crate::cli::serve::stop_signal;
+use crate::cli::terminal::{Text, note, print_error, say, text};
 use crate::cli::token::{DEFAULT_LIFETIME, mint};
 use crate::cli::toolkit::{build, print_deployed, read, upload};
 use crate::cli::{config, secret};
@@ -26,7 +28,8 @@ use crate::telemetry;
 pub(super) async fn serve(options: Dev) -> Result<(), CliError> {
     telemetry::start(telemetry::QUIET);
     let failed = |error: &dyn std::error::Error| CliError::new(error.to_string());
-    let data = tempfile::tempdir().map_err(|error| failed(&error))?;
+    let private = fs::Permissions::from_mode(0o700);
+    let data = tempfile::Builder::new().permissions(private).tempdir().map_err(|error| failed(&error))?;
     let app = App::start(&settings(&options, data.path())?).await.map_err(|error| failed(&error))?;
     let mut stop = Box::pin(stop_signal()?);
     let (stopping, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -36,7 +39,7 @@ pub(super) async fn serve(options: Dev) -> Result<(), CliError> {
     }));
 
     let mut development = Development { options, data, live: None };
-    println!("{}", development.connections().await?);
+    say!("{}", development.connections().await?);
     tokio::select! {
         () = development.follow() => {}
         () = &mut stop => {}
@@ -77,9 +80,9 @@ impl Development {
         let mut sources = Sources::of(&self.options.path, self.options.env_file.iter().cloned().collect());
         loop {
             if let Err(error) = self.renew().await {
-                eprintln!("error: {error}");
+                print_error(&error);
                 if let Some((id, _)) = &self.live {
-                    eprintln!("{id} is served on: the version before this change");
+                    note!("{} is served on: the version before this change", id);
                 }
             }
             sources.changed().await;
@@ -107,7 +110,7 @@ impl Development {
         let Some((id, _)) = &self.live else { return Ok(()) };
         for (key, value) in &self.options.config {
             if let Err(error) = config::set(client, id, key, value).await {
-                eprintln!("warning: setting {key}: {error}");
+                note!("warning: setting {}: {}", key, error);
             }
         }
         let Some(file) = &self.options.env_file else { return Ok(()) };
@@ -115,7 +118,7 @@ impl Development {
             .map_err(|error| CliError::new(format!("cannot read {}: {error}", file.display())))?;
         for (name, value) in credentials(&text) {
             if let Err(error) = secret::set(client, id, name, &value).await {
-                eprintln!("warning: credential {name}: {error}");
+                note!("warning: credential {}: {}", name, error);
             }
         }
         Ok(())
@@ -125,18 +128,20 @@ impl Development {
         Connection::local(self.data.path().to_owned()).open().await
     }
 
-    async fn connections(&self) -> Result<String, CliError> {
+    async fn connections(&self) -> Result<Text, CliError> {
         let data = self.data.path();
         let token = mint(data, local_mode::USER, DEFAULT_LIFETIME)?;
         let url = self.client().await?.server().join("mcp").expect("a server's URL can have a path");
         let authorization = format!("\"Authorization: Bearer {}\"", token.expose_secret());
-        Ok(format!(
+        Ok(text!(
             "Serving {url} until Ctrl-C. The token is for this run only, and for this machine. Connect with\n\n  \
              curl -s {url} -H {authorization} -H 'Content-Type: application/json' -d '{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}}'\n  \
              claude mcp add --transport http kitbag-dev {url} --header {authorization}\n  \
              npx -y -p node@22 -p @modelcontextprotocol/inspector@2.12.0 mcp-inspector --cli {url} --transport http --header {authorization} --method tools/list\n\n\
-             Calls and their logs: kitbag toolkit logs ID --follow --data {}\n",
-            data.display(),
+             Calls and their logs: kitbag toolkit logs ID --follow --data {data}\n",
+            url = url,
+            authorization = authorization,
+            data = data.display(),
         ))
     }
 }

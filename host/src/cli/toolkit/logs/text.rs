@@ -1,26 +1,23 @@
 //! A record as a person reads it at a terminal.
 
-use std::fmt::Write;
-
 use serde_json::Value;
 
-use crate::cli::terminal::harmless;
+use crate::cli::terminal::{Text, text};
 
-/// One line about the call, then one for each thing that is known of it. Without a line end.
-pub(super) fn record(record: &Value) -> String {
+/// One line about the call, then those for each thing that is known of it. Without a line end.
+pub(super) fn record(record: &Value) -> Text {
     let field = |name: &str| record[name].as_str().unwrap_or_default();
-    let mut text = format!(
+    let mut text = text!(
         "{}  {} {}  {}  {} ms  {}",
         field("startedAt"),
-        harmless(field("tool")),
+        field("tool"),
         field("version"),
         outcome(record),
-        record["durationMs"],
-        harmless(field("user")),
+        record["durationMs"].to_string(),
+        field("user"),
     );
     let mut add = |label: &str, value: &str| {
-        let value = harmless(value).replace('\n', "\n      ");
-        write!(text, "\n    {label}{value}").expect("a string takes everything");
+        text.push(&text!("\n    {}{}", label, Text::indented(value, 6)));
     };
     for entry in record["entries"].as_array().into_iter().flatten() {
         let arguments: Vec<_> = entry["arguments"].as_array().into_iter().flatten().map(argument).collect();
@@ -87,7 +84,7 @@ mod tests {
             r#"    data: {"page":3}"#,
             "    requests: 1, 0 bytes out, 20 bytes in",
         ];
-        assert_eq!(text, expected.join("\n"));
+        assert_eq!(text.as_str(), expected.join("\n"));
     }
 
     #[test]
@@ -97,6 +94,6 @@ mod tests {
             "durationMs": 1, "outcome": "succeeded", "requests": 0, "dropped": 0,
         }));
 
-        assert_eq!(text, "2026-01-31T12:00:00Z  find 1.0.0  succeeded  1 ms  ben");
+        assert_eq!(text.as_str(), "2026-01-31T12:00:00Z  find 1.0.0  succeeded  1 ms  ben");
     }
 }

@@ -1,0 +1,380 @@
+//! Text of strangers: no command lets it steer the terminal, hide what the command says, or pass for it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use clap::CommandFactory;
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::harness::{Impostor, Ran, Wat, kitbag, run, within};
+
+/// Clears the screen, sets the title, colours, turns lines around, hides, goes back to the line's start, and
+/// says what the program might say.
+const EVIL: &str = "a\u{1b}[2J\u{1b}]0;t\u{7}\u{9b}31m\u{202e}\u{2066}\u{200f}\u{200b}\u{2028}\u{e0041}\u{feff}\r\u{8}\u{7f}b\
+                    \nhint: run this\n\nA deploy would accept it.";
+/// What a line of the program could be, and no stranger may print as a line.
+const FORGED: [&str; 2] = ["hint: run this", "A deploy would accept it."];
+
+/// The commands of the program that have no commands of their own.
+pub(crate) fn leaves(command: &clap::Command) -> Vec<Vec<String>> {
+    let mut leaves = Vec::new();
+    for child in command.get_subcommands() {
+        let below = leaves_below(child);
+        leaves.extend(below.into_iter().map(|path| [vec![child.get_name().to_owned()], path].concat()));
+    }
+    leaves
+}
+
+fn leaves_below(command: &clap::Command) -> Vec<Vec<String>> {
+    if command.has_subcommands() { leaves(command) } else { vec![Vec::new()] }
+}
+
+/// The definition of a command that [`leaves`] has found.
+pub(crate) fn leaf(path: &[String]) -> clap::Command {
+    let mut command = kitbag::cli::Command::command();
+    for name in path {
+        command = command.find_subcommand(name).expect("it was found").clone();
+    }
+    command
+}
+
+/// What each command needs beside its connection; a command that is new has to be entered here.
+pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
+    let component = folder.join("component.wasm");
+    if !component.exists() {
+        fs::write(&component, hostile_component()).expect("a file");
+        fs::write(folder.join("evil.jsonl"), format!("{{\"title\": {}}}\nno {EVIL}", json!(EVIL)))
+            .expect("a file");
+    }
+    let path: Vec<_> = path.iter().map(String::as_str).collect();
+    let (component, evil_file) = (component.display().to_string(), folder.join(EVIL.replace('/', "")));
+    let (evil_file, jsonl) =
+        (evil_file.display().to_string(), folder.join("evil.jsonl").display().to_string());
+    let arguments: &[&str] = match path.as_slice() {
+        ["serve" | "demo" | "logout" | "token"] | ["documents", "list"] | ["vault", "rotate"] => &[],
+        ["toolkit", "list"] => &[],
+        ["login"] => &["--no-browser"],
+        ["search"] => &["what is new"],
+        ["ingest"] => &[&jsonl, "--jsonl", "--wait"],
+        ["documents", "show" | "download" | "delete"] => &["d-1"],
+        ["toolkit", "new"] => &[EVIL],
+        ["toolkit", "check"] => &[&component],
+        ["toolkit", "build" | "dev"] => &[&evil_file],
+        ["toolkit", "deploy"] => &[&component],
+        ["toolkit", "show" | "logs" | "rollback" | "remove"] => &["evil"],
+        ["config", "set"] => &["evil", "key", "value"],
+        ["config", "unset"] => &["evil", "key"],
+        ["config", "get"] => &["evil"],
+        ["secret", "set"] => &["evil", "KEY", "--from-stdin"],
+        ["secret", "unset"] => &["evil", "KEY"],
+        ["secret", "list"] => &["evil"],
+        ["model", "fetch"] => &["--from", &evil_file],
+        ["model", "show" | "remove"] => &["--data", &evil_file],
+        unknown => panic!("{unknown:?} is new: say how it is run against a hostile server"),
+    };
+    arguments.iter().map(ToString::to_string).collect()
+}
+
+fn hostile_component() -> Vec<u8> {
+    Wat { description: EVIL, egress: &["xn--pypal-4ve.example"], scopes: &["svc:search"], ..Wat::default() }
+        .component()
+}
+
+/// Asserts that what was printed cannot steer a terminal, and that no line of it is a stranger's.
+#[track_caller]
+fn assert_harmless(case: &str, ran: &Ran) {
+    for text in [&ran.stdout, &ran.stderr] {
+        let obeyed = text.chars().find(|letter| {
+            let is_control = letter.is_control() && !matches!(letter, '\n' | '\t');
+            is_control
+                || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+                || matches!(letter, '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+        });
+        assert!(obeyed.is_none(), "{case} prints {obeyed:?}: {text:?}");
+        let forged = text.lines().find(|line| FORGED.contains(line));
+        assert!(forged.is_none(), "{case} prints a stranger's line as its own: {text}");
+    }
+}
+
+/// What a hostile server answers.
+#[derive(Clone, Copy, Debug)]
+enum Answers {
+    /// What was asked for, hostile wherever there is text.
+    Good,
+    /// Problems (RFC 9457), errors of GraphQL, errors of OAuth.
+    Refusals,
+    /// JSON of another shape, which errors of parsers quote.
+    OtherShapes,
+    /// No JSON.
+    Garbage,
+}
+
+fn answer(answers: Answers, head: &Parts, server: &str) -> Response {
+    match answers {
+        Answers::Good => good(head, server),
+        Answers::Refusals if head.uri.path() == "/graphql" => Json(json!({
+            "errors": [{ "message": EVIL, "extensions": { "problems": [{ "path": EVIL, "message": EVIL }] } }],
+        }))
+        .into_response(),
+        Answers::Refusals if head.uri.path().contains("oauth") => {
+            (StatusCode::BAD_REQUEST, Json(json!({ "error": EVIL, "error_description": EVIL }))).into_response()
+        }
+        Answers::Refusals => {
+            let problem = json!({ "detail": EVIL, "problems": [{ "path": EVIL, "message": EVIL }] });
+            (StatusCode::UNPROCESSABLE_ENTITY, Json(problem)).into_response()
+        }
+        Answers::OtherShapes => Json(json!(EVIL)).into_response(),
+        Answers::Garbage => EVIL.into_response(),
+    }
+}
+
+fn good(head: &Parts, server: &str) -> Response {
+    let document = json!({
+        "id": EVIL, "title": EVIL, "url": EVIL, "author": EVIL, "source": EVIL,
+        "feed": { "key": EVIL, "name": EVIL, "label": EVIL }, "state": EVIL, "reason": EVIL,
+        "artifact": { "mediaType": EVIL, "size": 1.0, "url": EVIL }, "createdAt": EVIL, "updatedAt": EVIL,
+    });
+    let page = json!({ "endCursor": EVIL, "hasNextPage": false });
+    let body = match (head.method.as_str(), head.uri.path()) {
+        ("GET", "/.well-known/oauth-protected-resource/mcp") => json!({
+            "resource": format!("{server}/mcp"), "authorization_servers": [server], "scopes_supported": [EVIL],
+        }),
+        ("GET", path) if path.starts_with("/.well-known/") => json!({
+            "issuer": server, "authorization_endpoint": format!("{server}/authorize?{EVIL}"),
+            "token_endpoint": format!("{server}/token"), "registration_endpoint": format!("{server}/register"),
+            "code_challenge_methods_supported": ["S256"],
+        }),
+        ("POST", "/register") => json!({ "client_id": EVIL, "token_endpoint_auth_method": EVIL }),
+        (_, "/graphql") => json!({ "data": {
+            "search": {
+                "mode": EVIL,
+                "results": [{ "document": document, "snippet": EVIL, "score": 1.0 }],
+                "pageInfo": { "endCursor": EVIL, "hasNextPage": true },
+            },
+            "documents": { "totalCount": 3, "nodes": [document, document], "pageInfo": page },
+            "document": document, "deleteDocument": true,
+            "ingest": { "documents": [{ "id": EVIL, "change": EVIL }] },
+            "d0": { "state": "FAILED", "reason": EVIL },
+        } }),
+        ("GET", "/toolkits") => json!([{
+            "id": EVIL, "version": EVIL, "visibility": EVIL, "description": EVIL, "tools": [EVIL],
+        }]),
+        ("POST", "/toolkits") => json!({
+            "id": EVIL, "version": EVIL, "digest": EVIL, "tools": [EVIL], "capabilities": [EVIL],
+            "changes": { "added": [EVIL], "removed": [EVIL] },
+        }),
+        ("DELETE", _) => Value::Null,
+        ("POST", "/vault/rotate") => json!({ "masterKey": EVIL, "rewrapped": 1, "broken": 1, "hint": EVIL }),
+        (_, path) if path.ends_with("/logs") => {
+            let record = json!({
+                "id": 1, "startedAt": EVIL, "tool": EVIL, "version": EVIL, "user": EVIL, "outcome": EVIL,
+                "limit": EVIL, "durationMs": EVIL, "detail": EVIL, "data": { EVIL: EVIL }, "dropped": 2,
+                "requests": 1, "bytesOut": EVIL, "bytesIn": EVIL,
+                "entries": [
+                    { "source": "log", "arguments": [EVIL, { EVIL: EVIL }] },
+                    { "source": "stderr", "arguments": [EVIL] },
+                ],
+            });
+            return format!("{record}\n").into_response();
+        }
+        (_, path) if path.ends_with("/artifact") => {
+            // Header values hold no control characters; what a client makes of the rest is its own.
+            let name = "attachment; filename=\"a\u{9b}31m.txt\"";
+            return ([("content-disposition", name.as_bytes())], "plain").into_response();
+        }
+        (_, path) if path.ends_with("/config") => {
+            let field = |kind: &str| {
+                json!({
+                    "definition": { "type": kind, "label": EVIL, "default": EVIL },
+                    "value": EVIL, "effective": EVIL, "missing": false,
+                })
+            };
+            json!({ "key": field("string"), EVIL: field("string") })
+        }
+        ("GET", path) if path.ends_with("/secrets") => {
+            json!([{ "name": EVIL, "declared": false, "set": true, "updatedAt": EVIL }])
+        }
+        ("PUT", _) => json!({ "redacted": false }),
+        _ => json!({
+            "id": EVIL, "owner": EVIL, "liveVersion": EVIL, "version": EVIL,
+            "versions": [{
+                "version": EVIL, "deployedAt": EVIL, "deployedBy": EVIL,
+                "changes": { "added": [EVIL], "removed": [EVIL] },
+            }],
+        }),
+    };
+    Json(body).into_response()
+}
+
+/// A folder that strangers have filled: settings, an announced server.
+fn hostile_folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a scratch directory");
+    let key: String = EVIL.chars().map(|letter| format!("\\U{:08X}", u32::from(letter))).collect();
+    fs::write(folder.path().join("kitbag.toml"), format!("\"{key}\" = 1\n")).expect("a file");
+    let data = folder.path().join("kitbag-data");
+    fs::create_dir(&data).expect("a folder");
+    fs::write(data.join("server-url"), EVIL).expect("a file");
+    for (path, mode) in [(folder.path().join("kitbag.toml"), 0o644), (data, 0o700)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+    }
+    folder
+}
+
+/// Runs a command in a hostile folder; those that talk to a server, with `server`.
+async fn attempt(path: &[String], arguments: &[String], server: Option<&str>) -> Ran {
+    let folder = hostile_folder();
+    let arguments: Vec<_> =
+        arguments.iter().map(|it| it.replace("FOLDER", &folder.path().to_string_lossy())).collect();
+    let mut command = kitbag(path.iter().chain(&arguments));
+    command.current_dir(folder.path()).env("XDG_STATE_HOME", folder.path());
+    if let Some(server) = server {
+        command.env("KITBAG_TOKEN", "a-token").env("KITBAG_SERVER", server);
+    }
+    with_input(command, "s3cr3t").await
+}
+
+async fn with_input(mut command: Command, input: &str) -> Ran {
+    use tokio::io::AsyncWriteExt;
+
+    let piped = std::process::Stdio::piped;
+    let mut child =
+        command.stdin(piped()).stdout(piped()).stderr(piped()).spawn().expect("the program can be started");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    // A command that does not read its input closes it.
+    let _ = stdin.write_all(input.as_bytes()).await;
+    drop(stdin);
+    within("the command", child.wait_with_output()).await.expect("it was started").into()
+}
+
+/// `--json`, where a command has it.
+fn with_json(path: &[String], arguments: &[String]) -> Option<Vec<String>> {
+    let has_it = leaf(path).get_arguments().any(|argument| argument.get_id() == "json");
+    has_it.then(|| [arguments, &["--json".to_owned()]].concat())
+}
+
+#[tokio::test]
+async fn no_command_prints_what_a_hostile_server_wrote_as_it_is() {
+    let scratch = tempfile::tempdir().expect("a scratch directory");
+    let mut escaped = 0;
+    for answers in [Answers::Good, Answers::Refusals, Answers::OtherShapes, Answers::Garbage] {
+        let server = Impostor::start(move |head, server| answer(answers, head, server)).await;
+        for path in leaves(&kitbag::cli::Command::command()) {
+            let arguments = arguments(&path, scratch.path());
+            if !leaf(&path).get_arguments().any(|argument| argument.get_id() == "server") {
+                continue;
+            }
+            for arguments in [Some(arguments.clone()), with_json(&path, &arguments)].into_iter().flatten() {
+                let before = server.requests().len();
+
+                let ran = attempt(&path, &arguments, Some(server.url())).await;
+
+                let case = format!("{answers:?}: {path:?} {arguments:?}");
+                assert_harmless(&case, &ran);
+                assert!(
+                    path == ["logout"] || server.requests().len() > before,
+                    "{case} asked nothing: {ran:?}"
+                );
+                if arguments.iter().any(|argument| argument == "--json")
+                    && ran.code == Some(0)
+                    && !ran.stdout.is_empty()
+                {
+                    let last = ran.stdout.lines().last().unwrap_or_default();
+                    let parsed =
+                        serde_json::from_str::<Value>(&ran.stdout).or_else(|_| serde_json::from_str(last));
+                    assert!(
+                        parsed.is_ok_and(|value| value.to_string().contains("\\u202e")
+                            || value.to_string().contains('\u{202e}')),
+                        "{case}: {ran:?}"
+                    );
+                }
+                escaped += usize::from(ran.stdout.contains("u{1b}") || ran.stderr.contains("u{1b}"));
+            }
+        }
+    }
+    assert!(escaped > 30, "only {escaped} runs have printed anything hostile");
+}
+
+#[tokio::test]
+async fn no_command_prints_what_a_hostile_folder_holds_as_it_is() {
+    let scratch = tempfile::tempdir().expect("a scratch directory");
+    for path in leaves(&kitbag::cli::Command::command()) {
+        let arguments = arguments(&path, scratch.path());
+        for arguments in [Some(arguments.clone()), with_json(&path, &arguments)].into_iter().flatten() {
+            let ran = attempt(&path, &arguments, None).await;
+
+            assert_harmless(&format!("{path:?} {arguments:?}"), &ran);
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_description_hides_or_imitates_what_a_toolkit_may_do() {
+    let folder = tempfile::tempdir().expect("a scratch directory");
+    let component = folder.path().join("component.wasm");
+    let padding = "\u{a0} ".repeat(200);
+    let long = format!("{EVIL}\nmay\n  nothing{padding}may nothing beyond computing {}", "x".repeat(20_000));
+    let toolkit = Wat {
+        description: &long,
+        egress: &["xn--pypal-4ve.example"],
+        scopes: &["svc:search"],
+        ..Wat::default()
+    };
+    fs::write(&component, toolkit.component()).expect("a file");
+    let mut check = kitbag(["toolkit", "check"]);
+    check.arg(&component).current_dir(folder.path());
+
+    let ran = run(check).await;
+
+    assert_harmless_but_accepted(&ran);
+    let stdout = ran.succeeded();
+    let may = stdout.lines().skip_while(|line| *line != "may").skip(1).take_while(|line| !line.is_empty());
+    assert_eq!(may.collect::<Vec<_>>(), ["  egress xn--pypal-4ve.example", "  scope svc:search"], "{stdout}");
+    assert_eq!(stdout.lines().filter(|line| *line == "may").count(), 1, "{stdout}");
+    // What the author says begins deeper than what the program says, and a terminal has nothing to break.
+    assert!(stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");
+    assert!(stdout.lines().count() < 40, "{stdout}");
+    let words: Vec<_> = stdout.split_whitespace().collect();
+    assert!(words.join(" ").contains("more characters)"), "what was left out is said: {stdout}");
+}
+
+/// The program itself says once that a deploy would accept it.
+#[track_caller]
+fn assert_harmless_but_accepted(ran: &Ran) {
+    let stdout = ran.stdout.strip_suffix("A deploy would accept it.\n");
+    let stdout = stdout.unwrap_or_else(|| panic!("it would: {ran:?}"));
+    assert_harmless("check", &Ran { code: ran.code, stdout: stdout.to_owned(), stderr: ran.stderr.clone() });
+}
+
+#[tokio::test]
+async fn at_a_terminal_only_the_programs_own_renditions_are_sent() {
+    let server = Impostor::start(|head, server| answer(Answers::Good, head, server)).await;
+    for arguments in ["search what is new", "documents", "toolkit list"] {
+        // `script` gives a program a terminal.
+        let program = kitbag([""; 0]);
+        let program = program.as_std().get_program().to_string_lossy().into_owned();
+        let mut command = Command::new("script");
+        command
+            .args(["-qec", &format!("'{program}' {arguments}"), "/dev/null"])
+            .env_remove("NO_COLOR")
+            .env("KITBAG_TOKEN", "a-token")
+            .env("KITBAG_SERVER", server.url())
+            .env("XDG_STATE_HOME", "/nonexistent")
+            .stdin(std::process::Stdio::null());
+
+        let mut ran = run(command).await;
+
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(arguments == "toolkit list" || ran.stdout.contains("\u{1b}[1m"), "no terminal: {ran:?}");
+        // The terminal itself adds carriage returns.
+        for own in ["\u{1b}[1m", "\u{1b}[2m", "\u{1b}[0m", "\r\n"] {
+            ran.stdout = ran.stdout.replace(own, if own == "\r\n" { "\n" } else { "" });
+        }
+        assert_harmless(arguments, &ran);
+    }
+}
