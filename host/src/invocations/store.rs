@@ -114,7 +114,7 @@ impl Store {
         let sql = format!(
             "WITH next AS (
                  SELECT id, size FROM invocations
-                 WHERE toolkit_id = ?1 AND id > ?2 AND ended_at >= ?3 AND id <= ?5 AND {}
+                 WHERE toolkit_id = ?1 AND id > ?2 AND {SINCE} AND id <= ?5 AND {}
                  ORDER BY id LIMIT {PAGE}),
              page AS (SELECT id, SUM(size) OVER (ORDER BY id) - size AS before FROM next)
              SELECT id, toolkit_id, version, tool, user_id, started_at, duration, outcome, limit_hit,
