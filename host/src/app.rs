@@ -42,7 +42,8 @@ use crate::settings::{self, Issuer, MasterKey, Model, Secret, Settings, Settings
 use crate::toolkits::{ToolkitError, Toolkits};
 use crate::user_config::UserConfig;
 use crate::vault::{KeySource, OpenError, Vault};
-use crate::web::{self, Shared};
+use crate::web::{self, Pace, Shared};
+use connections::ConnectionLimits;
 
 /// How long the database may take to end what is under way. What was committed is safe anyway.
 const CLOSE: Duration = Duration::from_secs(5);
@@ -51,6 +52,9 @@ const CLOSE: Duration = Duration::from_secs(5);
 pub struct App {
     listener: TcpListener,
     router: Router,
+    limits: ConnectionLimits,
+    /// How long a client has for the head of a request.
+    head_timeout: Duration,
     address: SocketAddr,
     base_url: Url,
     database: Database,
@@ -201,6 +205,7 @@ impl App {
             base_url: base_url.clone(),
             operators: Arc::new(operators),
             allowed_origins: settings.allowed_origins.as_slice().into(),
+            pace: Pace { pause: settings.request_timeout.get(), rate: settings.request_rate.bytes() },
             component_size: settings.component_size.bytes() as u64,
             mcp_request_size: settings.mcp_request_size.bytes(),
             mcp_requests_per_minute: settings.mcp_requests_per_minute,
@@ -209,6 +214,12 @@ impl App {
         Ok(Self {
             listener,
             router,
+            limits: ConnectionLimits {
+                in_all: settings.connections,
+                per_address: settings.connections_per_address,
+                proxies: settings.trusted_proxies.to_vec(),
+            },
+            head_timeout: settings.request_timeout.get(),
             address,
             base_url,
             database,
@@ -237,7 +248,7 @@ impl App {
             info!("stopping: waiting for calls under way");
             self.stopping.cancel();
         };
-        connections::serve(self.listener, self.router, stop).await;
+        connections::serve(self.listener, self.router, self.head_timeout, self.limits, stop).await;
         if timeout(CLOSE, self.invocations.close()).await.is_err() {
             warn!("the last records of calls were not written in time");
         }

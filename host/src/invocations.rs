@@ -5,12 +5,13 @@
 //! - a call never waits for its record: what cannot be queued is dropped, and the log says how much;
 //! - what is queued is bounded, for each user of a toolkit, for each toolkit and in all;
 //! - what is removed first is of whoever has left the most: nobody pushes out the records of others;
-//! - the content of a call is read by the user whose call it was, and by nobody else.
+//! - the content of a call is read by the user whose call it was, and by nobody else; nor does anybody
+//!   else read a number that the toolkit could choose at will.
 
+mod operator_view;
 mod reading;
 mod record;
 mod retention;
-mod shares;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -26,15 +27,14 @@ use tokio::task::JoinHandle;
 use tracing::error;
 
 use crate::database::Database;
+use crate::shares::{Share, Shares};
 use crate::tasks::Interrupted;
-pub use reading::{Query, Reading, Scope};
+pub use operator_view::{AtMost, OperatorView};
+pub use reading::{Logged, OwnRecord, Query, Reading, Scope};
 pub use record::{Conclusion, Outcome, Record};
 pub use retention::RetentionLimits;
-pub use shares::Share;
-pub use store::Logged;
 
 use retention::Retention;
-use shares::Shares;
 use store::Store;
 use writer::{Message, Writer};
 

@@ -2,7 +2,8 @@
 //!
 //! `docs/architecture.md` has the map. Imports go one way only, in the order of these modules:
 //! `main → cli → app → web → dispatch → extractors, toolkits, invocations, user_config → sandbox →
-//! capabilities → identity, knowledge, outbound_auth → egress, machine_code, vault → database, redaction`.
+//! capabilities → identity, knowledge, outbound_auth → egress, machine_code, vault → database, redaction,
+//! shares`.
 
 pub mod app;
 pub mod capabilities;
@@ -22,6 +23,7 @@ mod private_file;
 pub mod redaction;
 pub mod sandbox;
 pub mod settings;
+mod shares;
 mod tasks;
 pub mod telemetry;
 pub mod toolchain;

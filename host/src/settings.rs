@@ -79,6 +79,18 @@ settings! {
     /// Where the key is that seals the users' secrets: `file` (`master-key` in the data directory,
     /// made at the first start), `file:PATH`, `env:VARIABLE`, or `command:LINE`, which prints it.
     master_key: MasterKey = MasterKey::File(None), "KITBAG_MASTER_KEY";
+    /// How long a client may keep the server waiting: for the head of a request, for the next one on an open
+    /// connection, for more of a body.
+    request_timeout: Span = Span::seconds(30), "KITBAG_REQUEST_TIMEOUT";
+    /// What a body that keeps the server waiting longer than that in all must bring each second.
+    request_rate: Size = Size::kibibytes(4), "KITBAG_REQUEST_RATE";
+    /// Connections that are open at the same time. Of those too many, the oldest of clients that have not
+    /// signed in are closed.
+    connections: usize = 4096, "KITBAG_CONNECTIONS";
+    /// Connections from one address, or one IPv6 network of 64 bits.
+    connections_per_address: usize = 512, "KITBAG_CONNECTIONS_PER_ADDRESS";
+    /// Addresses of reverse proxies, which connect for many; by default this machine's own.
+    trusted_proxies: List<IpNet> = value::loopback(), "KITBAG_TRUSTED_PROXIES";
     /// Largest component that may be uploaded.
     component_size: Size = Size::mebibytes(64), "KITBAG_COMPONENT_SIZE";
     /// Largest request of an MCP client.

@@ -15,7 +15,9 @@
 //! | `/oauth/…` | anybody, in local mode only: sign in |
 //! | `/healthz`, `/readyz` | load balancers |
 
+mod arrival;
 mod authenticate;
+mod body;
 mod config;
 mod documents;
 mod elicitation;
@@ -26,6 +28,7 @@ mod mcp;
 mod oauth;
 mod pages;
 mod secrets;
+mod standing;
 mod toolkits;
 mod unread;
 mod well_known;
@@ -48,6 +51,9 @@ use crate::knowledge::Knowledge;
 use crate::toolkits::Toolkits;
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
+pub use arrival::Pace;
+use body::Bodies;
+pub use standing::{Claim, Standing, UnderWay};
 
 /// What the routes share.
 #[derive(Clone)]
@@ -76,6 +82,8 @@ pub struct Shared {
     pub operators: Arc<HashSet<String>>,
     /// Origins of browser pages that may call.
     pub allowed_origins: Arc<[String]>,
+    /// How slow the body of a request may be.
+    pub pace: Pace,
     /// Largest component, in bytes.
     pub component_size: u64,
     /// Largest MCP request, in bytes.
@@ -90,6 +98,7 @@ pub fn router(shared: Shared) -> Router {
     let door =
         middleware::from_fn_with_state((shared.identity.clone(), challenge), authenticate::require_caller);
     let links = Arc::new(elicitation::Links::default());
+    let (pace, bodies) = (shared.pace, Bodies::of_at_most(shared.mcp_request_size));
     let signed_in = Router::new()
         .route("/toolkits", post(toolkits::deploy).get(toolkits::list))
         .route("/toolkits/{id}", get(toolkits::show).delete(toolkits::remove))
@@ -99,11 +108,11 @@ pub fn router(shared: Shared) -> Router {
         .route("/vault/rotate", post(secrets::rotate))
         .route("/toolkits/{id}/logs", get(logs::read))
         .route("/toolkits/{id}/config", config::routes())
-        .route("/graphql", graphql::routes())
+        .route("/graphql", graphql::routes(bodies.clone()))
         .route("/documents/file", documents::routes_of_files())
         .route("/documents/{id}/artifact", get(documents::artifact))
         .layer(door.clone())
-        .merge(mcp::guard(mcp::routes(&shared, links.clone()).layer(door), &shared))
+        .merge(mcp::guard(mcp::routes(&shared, links.clone(), bodies).layer(door), &shared))
         .layer(middleware::from_fn(unread::discard));
     let discovery = Router::new()
         .route("/.well-known/oauth-protected-resource", get(well_known::protected_resource))
@@ -123,6 +132,8 @@ pub fn router(shared: Shared) -> Router {
         .merge(health)
         .fallback(|| async { error::WebError::nothing_here() })
         .layer(middleware::map_response(error::as_problem))
+        // Around everything: no route reads a body that need not arrive.
+        .layer(middleware::from_fn_with_state(pace, arrival::require))
         .with_state(shared)
 }
 

@@ -2,6 +2,7 @@
 
 mod command;
 mod following;
+mod numbers;
 
 use std::time::Duration;
 
@@ -16,12 +17,18 @@ async fn hostile() -> (Kitbag, User) {
     (kitbag, ana)
 }
 
-/// Asserts that no content of a call is in the record: only that it came, and how it ended.
+/// Asserts that no content of a call is in the record, and no number that the toolkit could choose: only
+/// that it came, and how it ended.
 #[track_caller]
 fn assert_bare(record: &Value) {
-    for content in ["detail", "data", "entries"] {
+    for content in ["detail", "data", "entries", "dropped", "endedAt"] {
         assert_eq!(record.get(content), None, "{record}");
     }
+    for number in ["durationMs", "requests", "bytesOut", "bytesIn", "resultSize"] {
+        assert!(record[number]["atMost"].is_u64(), "{number} of {record}");
+    }
+    let started: jiff::Timestamp = record["startedAt"].as_str().expect("a time").parse().expect("RFC 3339");
+    assert_eq!(started.subsec_nanosecond(), 0, "{record}");
 }
 
 #[tokio::test]

@@ -1,72 +1,111 @@
 //! Accepts connections and serves HTTP/1.1 on them, within bounds that no client can overstay.
 
+mod descriptors;
+mod places;
+
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Response};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
+use tower::ServiceExt;
 use tracing::{debug, warn};
 
-/// From the first byte a client could send to the end of its request's head; also how long a
-/// connection may wait unused.
-const HEAD: Duration = Duration::from_secs(30);
+use crate::web::Standing;
+pub(super) use places::ConnectionLimits;
+use places::Places;
+
 /// How long a client may take nothing of an answer that waits for it.
 const STALLED: Duration = Duration::from_mins(1);
-/// Connections that are open at the same time. Beyond them a client waits to be accepted.
-const MOST: usize = 4096;
 /// How long calls under way may take to end once the server was asked to stop.
 const DRAIN: Duration = Duration::from_secs(30);
 
 /// Serves until `stop` resolves, then lets requests under way end, for half a minute at most.
-pub(super) async fn serve(listener: TcpListener, router: Router, stop: impl Future<Output = ()>) {
+///
+/// A client has `head` for the head of a request, from when the server could read it; also an unused
+/// connection lasts no longer.
+pub(super) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    head: Duration,
+    mut limits: ConnectionLimits,
+    stop: impl Future<Output = ()>,
+) {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD);
-    let service = TowerToHyperService::new(router);
-    let room = Arc::new(Semaphore::new(MOST));
-    let under_way = GracefulShutdown::new();
+    http.timer(TokioTimer::new()).header_read_timeout(head);
+    limits.in_all = descriptors::room_for_connections(limits.in_all);
+    let places = Places::new(limits);
+    let open = GracefulShutdown::new();
 
     let mut stop = std::pin::pin!(stop);
     loop {
-        let accepted = async {
-            let place = room.clone().acquire_owned().await.expect("the semaphore is never closed");
-            (listener.accept().await, place)
-        };
-        let (accepted, place) = tokio::select! {
-            accepted = accepted => accepted,
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
             () = &mut stop => break,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
-                refused(&error).await;
+                refused(&error, &places).await;
                 continue;
             }
+        };
+        let Some(place) = places.take(peer.ip()) else {
+            debug!(%peer, "closed a connection: there are too many, and all are in use");
+            continue;
         };
         // A reply is small and complete: waiting for more to send only delays it.
         let _ = stream.set_nodelay(true);
         let stream = TokioIo::new(read_or_closed(stream, STALLED));
-        let connection = under_way.watch(http.serve_connection(stream, service.clone()));
+        let (router, standing) = (router.clone(), place.standing.clone());
+        let service = service_fn(move |request| answer(router.clone(), standing.clone(), request));
+        let connection = open.watch(http.serve_connection(stream, service));
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                debug!(%error, "connection ended");
+            tokio::select! {
+                ended = connection => {
+                    if let Err(error) = ended {
+                        debug!(%error, "connection ended");
+                    }
+                }
+                () = place.evicted.cancelled() => debug!("connection gave way to another"),
             }
-            drop(place);
         });
     }
     drop(listener);
-    if timeout(DRAIN, under_way.shutdown()).await.is_err() {
+    if timeout(DRAIN, open.shutdown()).await.is_err() {
         warn!("some calls did not end in time and were cut off");
     }
+}
+
+/// Answers one request; it is under way until its answer has been sent.
+async fn answer(
+    router: Router,
+    standing: Standing,
+    mut request: Request<Incoming>,
+) -> Result<Response<Body>, Infallible> {
+    let under_way = standing.begin();
+    request.extensions_mut().insert(standing);
+    let response = router.oneshot(request).await?;
+    // The closure holds it for as long as there is a body to send.
+    Ok(response.map(|body| {
+        Body::new(body.map_err(move |error| {
+            let _ = &under_way;
+            error
+        }))
+    }))
 }
 
 /// A connection that breaks when its client takes nothing of what is written for as long as `stalled`:
@@ -78,8 +117,9 @@ fn read_or_closed(stream: TcpStream, stalled: Duration) -> Pin<Box<TimeoutStream
 }
 
 /// Out of file descriptors, say: trying again at once would only spin.
-async fn refused(error: &io::Error) {
+async fn refused(error: &io::Error, places: &Places) {
     warn!(%error, "cannot accept connections");
+    places.make_room();
     sleep(Duration::from_millis(100)).await;
 }
 

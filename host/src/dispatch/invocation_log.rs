@@ -13,7 +13,7 @@ use super::reply::{self, Reply};
 use crate::capabilities::Trail;
 use crate::capabilities::log::{json_or_string, json_string};
 use crate::identity::Caller;
-use crate::invocations::{Conclusion, Invocations, Outcome, Record};
+use crate::invocations::{AtMost, Conclusion, Invocations, Outcome, Record};
 use crate::sandbox::{CallError, Ended, Fault, Report, ToolError};
 use crate::toolkits::Tool;
 use crate::vault::UserSecrets;
@@ -157,14 +157,16 @@ fn shortened(text: &str, most: usize) -> String {
     }
 }
 
-/// One line for the operator. Nothing that the guest or the caller said is in it.
+/// One line for the operator. Nothing that the guest or the caller said is in it, and no number that the
+/// guest could choose at will.
 fn write_line(record: &Record) {
     let Record { toolkit, version, tool, user, .. } = record;
-    let (outcome, duration_ms) = (record.conclusion.outcome.as_str(), record.duration.as_secs_f64() * 1e3);
+    let outcome = record.conclusion.outcome.as_str();
+    let duration_ms_at_most = AtMost::milliseconds(record.duration).get();
     if record.conclusion.outcome == Outcome::Succeeded {
-        debug!(target: TARGET, tool, toolkit.id = toolkit, toolkit.version = version, user, duration_ms, outcome, "call");
+        debug!(target: TARGET, tool, toolkit.id = toolkit, toolkit.version = version, user, duration_ms_at_most, outcome, "call");
     } else {
-        info!(target: TARGET, tool, toolkit.id = toolkit, toolkit.version = version, user, duration_ms, outcome, "call");
+        info!(target: TARGET, tool, toolkit.id = toolkit, toolkit.version = version, user, duration_ms_at_most, outcome, "call");
     }
 }
 

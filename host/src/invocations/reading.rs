@@ -1,9 +1,11 @@
 //! Reading records in the order in which they were committed, and waiting for more.
 
 use jiff::Timestamp;
+use serde::Serialize;
 use tokio::sync::watch;
 
-use super::store::{Logged, Store};
+use super::operator_view::OperatorView;
+use super::store::{Row, Store};
 
 /// Which records of a toolkit to read.
 #[derive(Clone, Debug)]
@@ -12,7 +14,7 @@ pub struct Query {
     pub toolkit: String,
     /// Who reads.
     pub viewer: String,
-    /// Only calls that ended at this time or later.
+    /// Only calls that ended at this time or later; of others, calls that began then.
     pub since: Timestamp,
     /// Only records with a greater id.
     pub after: i64,
@@ -27,6 +29,27 @@ pub enum Scope {
     Own,
     /// Everybody's.
     All,
+}
+
+/// A record as one reader may see it.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub enum Logged {
+    /// Of the reader's own call: everything.
+    Own(OwnRecord),
+    /// Of another user's call.
+    Other(OperatorView),
+}
+
+/// All that is known of a call.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub struct OwnRecord(Row);
+
+impl Logged {
+    fn seen_by(viewer: &str, row: Row) -> Self {
+        if row.user_id == viewer { Self::Own(OwnRecord(row)) } else { Self::Other(row.into()) }
+    }
 }
 
 /// A reader's place among the records.
@@ -69,7 +92,7 @@ impl Reading {
             // All that was committed before the query was asked is behind us.
             None => self.cursor.max(newest.min(until)),
         };
-        Ok(page)
+        Ok(page.into_iter().map(|row| Logged::seen_by(&self.query.viewer, row)).collect())
     }
 
     /// Waits until records were committed since the last page, or nobody writes any more.

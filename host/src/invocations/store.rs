@@ -22,24 +22,24 @@ const REMOVED_AT_ONCE: usize = 500;
 #[derive(Clone)]
 pub(super) struct Store(Database);
 
-/// A record as one reader may see it.
+/// A row of the table.
 #[derive(FromRow)]
-pub struct Logged {
+pub(super) struct Row {
     /// Ascends in the order in which records became readable.
-    pub id: i64,
-    toolkit_id: String,
-    version: String,
-    tool: String,
-    user_id: String,
-    started_at: i64,
-    duration: i64,
-    outcome: String,
-    limit_hit: Option<String>,
-    requests: i64,
-    bytes_out: i64,
-    bytes_in: i64,
-    result_size: i64,
-    dropped: i64,
+    pub(super) id: i64,
+    pub(super) toolkit_id: String,
+    pub(super) version: String,
+    pub(super) tool: String,
+    pub(super) user_id: String,
+    pub(super) started_at: i64,
+    pub(super) duration: i64,
+    pub(super) outcome: String,
+    pub(super) limit_hit: Option<String>,
+    pub(super) requests: i64,
+    pub(super) bytes_out: i64,
+    pub(super) bytes_in: i64,
+    pub(super) result_size: i64,
+    pub(super) dropped: i64,
     detail: Option<String>,
     data: Option<String>,
     /// Absent where the content is another user's.
@@ -87,7 +87,7 @@ impl Store {
         let sql = format!(
             "SELECT MIN(id) - 1 FROM (
                  SELECT id FROM invocations
-                 WHERE toolkit_id = ?1 AND id > ?2 AND ended_at >= ?3 AND {}
+                 WHERE toolkit_id = ?1 AND id > ?2 AND {} AND {SINCE}
                  ORDER BY id DESC LIMIT ?5)",
             whose(scope)
         );
@@ -109,12 +109,12 @@ impl Store {
         scope: Scope,
         cursor: i64,
         until: i64,
-    ) -> sqlx::Result<Vec<Logged>> {
+    ) -> sqlx::Result<Vec<Row>> {
         // The content of others stays where it is: it is not even read.
         let sql = format!(
             "WITH next AS (
                  SELECT id, size FROM invocations
-                 WHERE toolkit_id = ?1 AND id > ?2 AND ended_at >= ?3 AND id <= ?5 AND {}
+                 WHERE toolkit_id = ?1 AND id > ?2 AND {SINCE} AND id <= ?5 AND {}
                  ORDER BY id LIMIT {PAGE}),
              page AS (SELECT id, SUM(size) OVER (ORDER BY id) - size AS before FROM next)
              SELECT id, toolkit_id, version, tool, user_id, started_at, duration, outcome, limit_hit,
@@ -212,6 +212,11 @@ impl Store {
     }
 }
 
+/// The condition for the records of calls that ended since the time that is the third parameter. When a call
+/// of another ended could be found out by asking for one time after the other: of those, when they began,
+/// to the second.
+const SINCE: &str = "CASE WHEN user_id = ?4 THEN ended_at ELSE started_at - started_at % 1000 END >= ?3";
+
 /// The condition for the records that are in scope; the fourth parameter is the reading user.
 fn whose(scope: Scope) -> &'static str {
     match scope {
@@ -265,8 +270,8 @@ fn as_i64(count: impl TryInto<i64>) -> i64 {
     count.try_into().unwrap_or(i64::MAX)
 }
 
-impl Serialize for Logged {
-    /// One JSON object. Content that the reader may not see is absent, as is what there is none of.
+impl Serialize for Row {
+    /// One JSON object, with everything: it is for the user whose call it was. What there is none of is absent.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &self.id)?;

@@ -11,8 +11,8 @@ use tracing::{error, warn};
 
 use super::record::Record;
 use super::retention::Retention;
-use super::shares::Share;
 use super::store::Store;
+use crate::shares::Share;
 
 /// How old a record may get before it is committed.
 const AGE: Duration = Duration::from_millis(100);

@@ -187,17 +187,16 @@ impl Capture {
         self.0.transcriber.is_some()
     }
 
-    /// Keeps a file that somebody uploads, under the same bounds as one that is fetched. `name` and
-    /// `claimed_type` are what the sender says about it.
+    /// Keeps a file that somebody uploads, of the same size at most as one that is fetched; how slowly it
+    /// may come is for whoever receives it to say. `name` and `claimed_type` are what the sender says
+    /// about it.
     pub async fn keep<E: std::fmt::Display>(
         &self,
         upload: impl Stream<Item = Result<Bytes, E>>,
         claimed_type: Option<&str>,
         name: Option<&str>,
     ) -> Result<Kept, CaptureFailure> {
-        let receiving = incoming::receive(&self.0.arriving, upload, self.0.settings.size);
-        let late = || failure::too_slow(self.0.settings.time);
-        let file = tokio::time::timeout(self.0.settings.time, receiving).await.map_err(|_| late())??;
+        let file = incoming::receive(&self.0.arriving, upload, self.0.settings.size).await?;
         self.store(file, &Label { media_type: claimed_type, name }).await
     }
 

@@ -1,12 +1,14 @@
 //! Types of settings, each read the same way from a flag, a variable and the file.
 
 use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use ipnet::IpNet;
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, de};
 use url::Url;
@@ -268,6 +270,12 @@ impl<T> Default for List<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
+}
+
+/// Every address of this machine's own.
+pub(super) fn loopback() -> List<IpNet> {
+    let range = |address: IpAddr, length| IpNet::new(address, length).expect("the length fits the address");
+    List(vec![range(Ipv4Addr::LOCALHOST.into(), 8), range(Ipv6Addr::LOCALHOST.into(), 128)])
 }
 
 impl<T> Deref for List<T> {

@@ -9,7 +9,7 @@ use axum::response::Response;
 use url::Url;
 
 use super::error::WebError;
-use super::{below, header_value};
+use super::{Standing, below, header_value};
 use crate::identity::Identity;
 
 /// Turns the token into a [`crate::identity::Caller`] in the request's extensions.
@@ -25,6 +25,9 @@ pub(super) async fn require_caller(
     // Nothing behind this door sees a token.
     request.headers_mut().remove(header::AUTHORIZATION);
     request.headers_mut().remove(header::COOKIE);
+    if let Some(standing) = request.extensions().get::<Standing>() {
+        standing.sign_in(&caller.user_id);
+    }
     request.extensions_mut().insert(caller);
     Ok(next.run(request).await)
 }

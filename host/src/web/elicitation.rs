@@ -18,9 +18,9 @@ mod view;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Bytes;
-use axum::extract::rejection::{BytesRejection, QueryRejection};
-use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, Method};
 use axum::middleware::{self, Next};
 use axum::response::Response;
@@ -31,6 +31,7 @@ use serde::Deserialize;
 use tracing::error;
 use url::Url;
 
+use super::body::read_small;
 use super::pages::guard::{self, Own, Sender};
 use super::{Shared, below};
 use crate::identity::AuthError;
@@ -77,7 +78,6 @@ pub(super) fn routes(shared: &Shared, links: Arc<Links>) -> Router<Shared> {
     Router::new()
         .route("/toolkits/{id}/secrets/{name}/page", get(show).post(set))
         .layer(middleware::from_fn_with_state(own.clone(), refuse_other_pages))
-        .layer(DefaultBodyLimit::max(LARGEST_FORM))
         .layer(middleware::from_fn_with_state(own, guard::refuse_other_hosts))
         .with_state(Pages { shared: shared.clone(), links })
 }
@@ -109,7 +109,7 @@ async fn set(
     Path(place): Path<Place>,
     asked: Asked,
     headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    body: Body,
 ) -> Result<Response, Refusal> {
     let link = link_of(asked);
     let Question { wanted, toolkit } = pages.question(&place, &link)?;
@@ -118,7 +118,8 @@ async fn set(
         pages.require_user(&wanted, caller.map(|caller| caller.user_id))?;
     }
     let again = |why: &str| Ok(view::form(&wanted, &toolkit, &link, Some(why)));
-    let value = match body.map(|body| value(&body)) {
+    // Nobody's form is waited for but that of the link's user.
+    let value = match read_small(body, LARGEST_FORM).await.map(|body| value(&body)) {
         Ok(Ok(value)) => value,
         Ok(Err(why)) => return again(why),
         Err(_too_large) => return again("The value is too long."),

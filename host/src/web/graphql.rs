@@ -1,7 +1,8 @@
 //! `/graphql`: one schema over the very code that the other routes use.
 //!
 //! A request is bounded before it costs anything: its body, then the form of its query (`bounds`), then
-//! what its fields cost (`schema`), its time, and how many its user has under way (`turns`).
+//! what its fields cost (`schema`), its time, and how many its user has under way. Only a whole request
+//! counts among those: whoever lets the server wait for a body denies nobody theirs.
 //!
 //! Invariant: the schema knows no user. Whoever asks travels with the request, as [`Asker`].
 
@@ -13,7 +14,6 @@ mod mutation;
 mod query;
 mod schema;
 mod toolkits;
-mod turns;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_graphql::{Context, Request, Response as Answer, Variables};
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -33,13 +33,14 @@ use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::Shared;
+use super::body::{Bodies, Unread};
 use super::error::WebError;
 use super::pages::NOT_STORED;
 use crate::identity::Caller;
 use crate::knowledge::Counts;
+use crate::shares::Shares;
 use crate::tasks::off_thread;
 use schema::KitbagSchema;
-use turns::Turns;
 
 /// Bytes of a request: a batch of documents fits.
 const LARGEST: usize = 34 << 20;
@@ -49,9 +50,11 @@ const LARGEST_QUERY: usize = 64 << 10;
 const LARGE: usize = 1 << 20;
 /// Large requests that are worked on at a time.
 const LARGE_AT_A_TIME: usize = 2;
-/// How long a request may take to arrive.
-const ARRIVAL: Duration = Duration::from_mins(1);
-/// How long a request may take from then on.
+/// Requests of one user that are worked on at a time.
+const AT_A_TIME_OF_ONE: usize = 4;
+/// Of all users.
+const AT_A_TIME: usize = 16;
+/// How long a request may take once it has arrived.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes of texts of documents after which a request gets no more of them.
 const MOST_TEXT: usize = 16 << 20;
@@ -59,7 +62,8 @@ const MOST_TEXT: usize = 16 << 20;
 /// What all requests share.
 struct Service {
     schema: KitbagSchema,
-    turns: Turns,
+    bodies: Bodies,
+    turns: Shares,
     large: Semaphore,
 }
 
@@ -86,9 +90,13 @@ struct Question {
 }
 
 /// `POST /graphql`, behind the door.
-pub(super) fn routes() -> MethodRouter<Shared> {
-    let service =
-        Service { schema: schema::build(), turns: Turns::default(), large: Semaphore::new(LARGE_AT_A_TIME) };
+pub(super) fn routes(bodies: Bodies) -> MethodRouter<Shared> {
+    let service = Service {
+        schema: schema::build(),
+        bodies,
+        turns: Shares::new(AT_A_TIME, AT_A_TIME_OF_ONE),
+        large: Semaphore::new(LARGE_AT_A_TIME),
+    };
     post(answer).layer(Extension(Arc::new(service)))
 }
 
@@ -105,21 +113,28 @@ async fn answer(
     body: Body,
 ) -> Result<Response, WebError> {
     require_json(&headers)?;
-    let _turn = service.turns.take(&caller.user_id).ok_or_else(|| {
-        let detail = "Too many requests at a time. Wait for the answers of those under way.";
-        WebError::new(StatusCode::TOO_MANY_REQUESTS, detail)
+    let too_many = |detail| WebError::new(StatusCode::TOO_MANY_REQUESTS, detail);
+    let held = service.bodies.read(&caller.user_id, body, LARGEST).await.map_err(|why| match why {
+        Unread::TooLarge => {
+            let detail =
+                format!("The request is longer than {LARGEST} bytes. Send fewer documents at a time.");
+            WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+        }
+        Unread::NoRoom => too_many("Too many large requests are arriving. Wait until others have."),
+        Unread::BrokeOff => WebError::new(StatusCode::BAD_REQUEST, "The request broke off."),
     })?;
-    let body = timeout(ARRIVAL, to_bytes(body, LARGEST)).await.map_err(|_| {
-        WebError::new(StatusCode::REQUEST_TIMEOUT, "The request took longer than a minute to arrive.")
-    })?;
-    let body = body.map_err(|error| refused_body(&error))?;
+    let _turn = service
+        .turns
+        .take(&caller.user_id, 1)
+        .ok_or_else(|| too_many("Too many requests at a time. Wait for the answers of those under way."))?;
 
     let answered = timeout(PATIENCE, async {
-        let _large = match body.len() {
+        let _large = match held.bytes.len() {
             LARGE.. => Some(service.large.acquire().await.expect("the semaphore is never closed")),
             _ => None,
         };
-        let question = off_thread(move || Question::read(&body)).await?;
+        let bytes = held.bytes.clone();
+        let question = off_thread(move || Question::read(&bytes)).await?;
         Ok::<_, WebError>(ask(&service.schema, question, Asker::new(shared, caller)).await)
     });
     let answer = answered.await.unwrap_or_else(|_| Ok(error::took_too_long(PATIENCE)))?;
@@ -219,17 +234,4 @@ fn require_json(headers: &HeaderMap) -> Result<(), WebError> {
     }
     let detail = "The body must be JSON, with Content-Type: application/json.";
     Err(WebError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail))
-}
-
-fn refused_body(error: &axum::Error) -> WebError {
-    let mut cause: Option<&dyn std::error::Error> = Some(error);
-    while let Some(this) = cause {
-        if this.is::<http_body_util::LengthLimitError>() {
-            let detail =
-                format!("The request is longer than {LARGEST} bytes. Send fewer documents at a time.");
-            return WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail);
-        }
-        cause = this.source();
-    }
-    WebError::new(StatusCode::BAD_REQUEST, "The request broke off.")
 }

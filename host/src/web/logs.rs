@@ -20,7 +20,8 @@ use super::Shared;
 use super::error::WebError;
 use super::toolkits::is_operator;
 use crate::identity::Caller;
-use crate::invocations::{Logged, Reading, Scope, Share};
+use crate::invocations::{Logged, Reading, Scope};
+use crate::shares::Share;
 use crate::toolkits::ToolkitError;
 use parameters::Parameters;
 

@@ -19,7 +19,7 @@ mod rate;
 
 use std::sync::Arc;
 
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -33,6 +33,7 @@ use tower::ServiceExt;
 use tower_http::cors::{AllowHeaders, CorsLayer};
 
 use super::Shared;
+use super::body::Bodies;
 use super::elicitation::Links;
 use crate::dispatch::Dispatch;
 use crate::identity::Caller;
@@ -57,6 +58,7 @@ struct Endpoint {
     elicitation: Elicitation,
     streams: Streams,
     rate: RateLimit,
+    bodies: Bodies,
     /// Largest request, in bytes.
     request_size: usize,
     /// Ends the streams that wait for changes once the server stops.
@@ -67,7 +69,7 @@ struct Endpoint {
 
 /// The route for callers who have a token; [`guard`] belongs around it. `links` lead to the page on
 /// which a person sets a secret.
-pub(super) fn routes(shared: &Shared, links: Arc<Links>) -> Router<Shared> {
+pub(super) fn routes(shared: &Shared, links: Arc<Links>, bodies: Bodies) -> Router<Shared> {
     let endpoint = Arc::new(Endpoint {
         dispatch: shared.dispatch.clone(),
         catalogue: Arc::new(Catalogue::new(shared.toolkits.clone())),
@@ -75,6 +77,7 @@ pub(super) fn routes(shared: &Shared, links: Arc<Links>) -> Router<Shared> {
         elicitation: Elicitation::new(links, shared.base_url.clone()),
         streams: Streams::default(),
         rate: RateLimit::new(shared.mcp_requests_per_minute),
+        bodies,
         request_size: shared.mcp_request_size,
         stopping: shared.stopping.clone(),
         transport: StreamableHttpServerConfig::default()
@@ -132,10 +135,9 @@ impl Endpoint {
         accepts.check()?;
         media::check_content_type(request.headers())?;
         let (mut parts, body) = request.into_parts();
-        let body = to_bytes(body, self.request_size)
-            .await
-            .map_err(|error| answer::unreadable(&error, self.request_size))?;
-        let Envelope { id, message } = Envelope::parse(&body)?;
+        let held = self.bodies.read(&caller.user_id, body, self.request_size).await;
+        let held = held.map_err(|why| answer::unread(why, self.request_size))?;
+        let Envelope { id, message } = Envelope::parse(&held.bytes)?;
         let client = ClientLabel::of(&parts.headers);
         let mut changes = None;
         match (&message, &client) {
@@ -152,7 +154,8 @@ impl Endpoint {
         media::normalise(&mut parts.headers);
         let asker = Asker { caller, client, takes_stream: accepts.stream, changes };
         let handler = Handler::new(self.clone(), asker);
-        let mut response = self.serve(handler, Request::from_parts(parts, Body::from(body))).await;
+        let mut response =
+            self.serve(handler, Request::from_parts(parts, Body::from(held.bytes.clone()))).await;
         if !is_presentable(&response) {
             return Err(answer::from_plain_text(id, response).await);
         }

@@ -16,9 +16,8 @@ mod page;
 
 use std::sync::Arc;
 
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
-use axum::extract::{DefaultBodyLimit, RawQuery, Request, State};
+use axum::body::{Body, Bytes};
+use axum::extract::{RawQuery, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -28,6 +27,7 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use url::Url;
 
+use super::body::read_small;
 use super::pages::NOT_STORED;
 use super::pages::guard::{self, Own, Sender};
 use crate::identity::{
@@ -60,7 +60,6 @@ where
         .layer(super::open_to_any_page());
     for_people
         .merge(for_clients)
-        .layer(DefaultBodyLimit::max(LARGEST_REQUEST))
         .layer(middleware::from_fn_with_state(own, guard::refuse_other_hosts))
         .with_state(server)
 }
@@ -81,13 +80,13 @@ async fn refuse_other_pages(State(own): State<Own>, request: Request, next: Next
 async fn register(
     State(server): State<Arc<AuthorizationServer>>,
     headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    body: Body,
 ) -> Result<impl IntoResponse, EndpointError> {
     let refused = OAuthError {
         code: ErrorCode::InvalidClientMetadata,
         description: "the body must be application/json of at most 16 KiB",
     };
-    let body = body_of_type("application/json", &headers, body).ok_or(refused)?;
+    let body = body_of_type("application/json", &headers, body).await.ok_or(refused)?;
     let registration = server.register(&body).await?;
     Ok((StatusCode::CREATED, NOT_STORED, Json(registration)))
 }
@@ -106,18 +105,18 @@ async fn authorize(
 async fn decide(
     State(server): State<Arc<AuthorizationServer>>,
     headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    body: Body,
 ) -> Result<Response, AuthorizeError> {
-    let form = form(&headers, body).ok_or(AuthorizeError::Malformed)?;
+    let form = form(&headers, body).await.ok_or(AuthorizeError::Malformed)?;
     Ok(back_to_client(&server.decide(&form).await?))
 }
 
 async fn token(
     State(server): State<Arc<AuthorizationServer>>,
     headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    body: Body,
 ) -> Result<impl IntoResponse, EndpointError> {
-    let form = form(&headers, body).ok_or(NO_FORM)?;
+    let form = form(&headers, body).await.ok_or(NO_FORM)?;
     let tokens = server.token(&form).await?;
     let mut response = json!({
         "access_token": tokens.access_token.expose_secret(),
@@ -134,9 +133,9 @@ async fn token(
 async fn revoke(
     State(server): State<Arc<AuthorizationServer>>,
     headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    body: Body,
 ) -> Result<impl IntoResponse, EndpointError> {
-    let form = form(&headers, body).ok_or(NO_FORM)?;
+    let form = form(&headers, body).await.ok_or(NO_FORM)?;
     server.revoke(&form).await?;
     Ok(NOT_STORED)
 }
@@ -153,14 +152,18 @@ fn back_to_client(url: &str) -> Response {
     (StatusCode::SEE_OTHER, NOT_STORED, headers).into_response()
 }
 
-fn form(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Option<String> {
-    let body = body_of_type("application/x-www-form-urlencoded", headers, body)?;
+async fn form(headers: &HeaderMap, body: Body) -> Option<String> {
+    let body = body_of_type("application/x-www-form-urlencoded", headers, body).await?;
     String::from_utf8(body.into()).ok()
 }
 
-/// The body, if it is of this media type and not too large.
-fn body_of_type(expected: &str, headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Option<Bytes> {
+/// The body, if it is of this media type and not too large; one that is not is not waited for.
+async fn body_of_type(expected: &str, headers: &HeaderMap, body: Body) -> Option<Bytes> {
     let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
     let media_type = value.split(';').next().unwrap_or_default().trim();
-    if media_type.eq_ignore_ascii_case(expected) { body.ok() } else { None }
+    if media_type.eq_ignore_ascii_case(expected) {
+        read_small(body, LARGEST_REQUEST).await.ok()
+    } else {
+        None
+    }
 }

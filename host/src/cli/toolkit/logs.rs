@@ -23,7 +23,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 #[command(
     after_help = "Examples:\n  kitbag toolkit logs weather --since 10m\n  kitbag toolkit logs weather --follow --json\n\n\
                   Of your own calls you see everything; of the calls of others, if you see them at all, \
-                  when they came and how they ended."
+                  when they came and how they ended, with ranges in place of numbers."
 )]
 pub(in crate::cli) struct Logs {
     /// The toolkit's id.
@@ -31,7 +31,8 @@ pub(in crate::cli) struct Logs {
     /// Go on with each call as it ends, until Ctrl-C.
     #[arg(short, long)]
     follow: bool,
-    /// Only calls that ended since: a duration such as 10m, or a time such as 2026-01-31T12:00:00Z.
+    /// Only calls that ended since (of others: began since): a duration such as 10m, or a time such as
+    /// 2026-01-31T12:00:00Z.
     #[arg(long)]
     since: Option<String>,
     /// Only so many of the newest; by default 100, or all with --since.

@@ -16,7 +16,7 @@ const MOST: u32 = 1000;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::web) struct Parameters {
-    /// A time (RFC 3339) or a duration before now; calls that ended since.
+    /// A time (RFC 3339) or a duration before now; own calls that ended since, and those of others that began since.
     since: Option<String>,
     /// An id; records that came after it.
     after: Option<i64>,

@@ -1,14 +1,14 @@
 //! Refusals of the transport, as JSON-RPC errors.
 
 use std::borrow::Cow;
-use std::{error, iter};
 
 use axum::Json;
 use axum::body::to_bytes;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use http_body_util::LengthLimitError;
 use rmcp::model::{ErrorData, JsonRpcError, RequestId};
+
+use crate::web::body::Unread;
 
 /// The answer to a request that goes no further.
 pub(super) struct Refusal(Box<Response>);
@@ -41,15 +41,22 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// Answers to a body that did not arrive whole; `limit` is in bytes.
-pub(super) fn unreadable(cause: &axum::Error, limit: usize) -> Refusal {
-    let mut causes = iter::successors(error::Error::source(cause), |cause| cause.source());
-    if causes.any(<dyn error::Error>::is::<LengthLimitError>) {
-        let message = format!("the request is larger than {limit} bytes, the limit of this server");
-        return Refusal::invalid(StatusCode::PAYLOAD_TOO_LARGE, None, message);
+/// Answers to a body that was not read to its end; `limit` is in bytes.
+pub(super) fn unread(why: Unread, limit: usize) -> Refusal {
+    match why {
+        Unread::TooLarge => {
+            let message = format!("the request is larger than {limit} bytes, the limit of this server");
+            Refusal::invalid(StatusCode::PAYLOAD_TOO_LARGE, None, message)
+        }
+        Unread::NoRoom => {
+            let message = "too many large requests are arriving at the moment; try again later";
+            Refusal::invalid(StatusCode::TOO_MANY_REQUESTS, None, message)
+        }
+        Unread::BrokeOff => {
+            let error = ErrorData::parse_error("the request broke off", None);
+            Refusal::new(StatusCode::BAD_REQUEST, None, error)
+        }
     }
-    let error = ErrorData::parse_error("the request broke off", None);
-    Refusal::new(StatusCode::BAD_REQUEST, None, error)
 }
 
 /// Says as JSON-RPC what rmcp says as plain text.

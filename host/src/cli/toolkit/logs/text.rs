@@ -13,7 +13,7 @@ pub(super) fn record(record: &Value) -> Text {
         field("tool"),
         field("version"),
         outcome(record),
-        record["durationMs"].to_string(),
+        number(&record["durationMs"]),
         field("user"),
     );
     let mut add = |label: &str, value: &str| {
@@ -28,6 +28,9 @@ pub(super) fn record(record: &Value) -> Text {
         };
         add(label, &arguments.join(" "));
     }
+    if record["isLogCut"] == true {
+        add("", "(some entries were dropped)");
+    }
     match record["dropped"].as_u64() {
         None | Some(0) => {}
         Some(1) => add("", "(1 more entry was dropped)"),
@@ -39,9 +42,9 @@ pub(super) fn record(record: &Value) -> Text {
     if !record["data"].is_null() {
         add("data: ", &argument(&record["data"]));
     }
-    if record["requests"].as_u64() > Some(0) {
-        let (sent, received) = (&record["bytesOut"], &record["bytesIn"]);
-        add("requests: ", &format!("{}, {sent} bytes out, {received} bytes in", record["requests"]));
+    let [requests, sent, received] = ["requests", "bytesOut", "bytesIn"].map(|name| number(&record[name]));
+    if requests != "0" && requests != "null" {
+        add("requests: ", &format!("{requests}, {sent} bytes out, {received} bytes in"));
     }
     text
 }
@@ -49,6 +52,15 @@ pub(super) fn record(record: &Value) -> Text {
 fn outcome(record: &Value) -> String {
     let outcome = record["outcome"].as_str().unwrap_or_default();
     record["limit"].as_str().map_or_else(|| outcome.to_owned(), |limit| format!("{outcome} ({limit})"))
+}
+
+/// A number; of the call of another, the range that it is in.
+fn number(number: &Value) -> String {
+    match &number["atMost"] {
+        Value::Null => number.to_string(),
+        Value::Number(nothing) if nothing.as_u64() == Some(0) => "0".to_owned(),
+        at_most => format!("up to {at_most}"),
+    }
 }
 
 fn argument(argument: &Value) -> String {
@@ -88,12 +100,30 @@ mod tests {
     }
 
     #[test]
-    fn of_a_call_of_another_there_is_the_line_alone() {
+    fn of_a_call_of_another_there_are_ranges_in_place_of_numbers() {
         let text = record(&json!({
             "startedAt": "2026-01-31T12:00:00Z", "version": "1.0.0", "tool": "find", "user": "ben",
-            "durationMs": 1, "outcome": "succeeded", "requests": 0, "dropped": 0,
+            "durationMs": { "atMost": 100 }, "outcome": "succeeded", "requests": { "atMost": 10 },
+            "bytesOut": { "atMost": 0 }, "bytesIn": { "atMost": 65536 }, "resultSize": { "atMost": 0 },
+            "isLogCut": true,
         }));
 
-        assert_eq!(text.as_str(), "2026-01-31T12:00:00Z  find 1.0.0  succeeded  1 ms  ben");
+        let expected = [
+            "2026-01-31T12:00:00Z  find 1.0.0  succeeded  up to 100 ms  ben",
+            "    (some entries were dropped)",
+            "    requests: up to 10, 0 bytes out, up to 65536 bytes in",
+        ];
+        assert_eq!(text.as_str(), expected.join("\n"));
+    }
+
+    #[test]
+    fn of_a_quiet_call_of_another_there_is_the_line_alone() {
+        let text = record(&json!({
+            "startedAt": "2026-01-31T12:00:00Z", "version": "1.0.0", "tool": "find", "user": "ben",
+            "durationMs": { "atMost": 100 }, "outcome": "succeeded", "requests": { "atMost": 0 },
+            "isLogCut": false,
+        }));
+
+        assert_eq!(text.as_str(), "2026-01-31T12:00:00Z  find 1.0.0  succeeded  up to 100 ms  ben");
     }
 }

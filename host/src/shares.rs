@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// A quantity of which each holder may take some; a clone shares it.
 #[derive(Clone)]
-pub(super) struct Shares(Arc<Mutex<Taken>>);
+pub(crate) struct Shares(Arc<Mutex<Taken>>);
 
 struct Taken {
     in_all: usize,
@@ -22,20 +22,31 @@ pub struct Share {
 }
 
 impl Shares {
-    pub(super) fn new(in_all: usize, per_holder: usize) -> Self {
+    /// Makes room for `in_all`, of which each holder may have `per_holder`.
+    pub(crate) fn new(in_all: usize, per_holder: usize) -> Self {
         Self(Arc::new(Mutex::new(Taken { in_all, per_holder, all: 0, holders: HashMap::new() })))
     }
 
     /// Takes `amount` for `holder`, or nothing where that would be too much.
-    pub(super) fn take(&self, holder: &str, amount: usize) -> Option<Share> {
-        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_holder = taken.holders.get(holder).copied().unwrap_or_default();
+    pub(crate) fn take(&self, holder: &str, amount: usize) -> Option<Share> {
+        let mut share = Share { shares: self.clone(), holder: holder.to_owned(), amount: 0 };
+        share.grow(amount).then_some(share)
+    }
+}
+
+impl Share {
+    /// Takes `amount` more, or nothing where that would be too much; says which.
+    #[must_use]
+    pub(crate) fn grow(&mut self, amount: usize) -> bool {
+        let mut taken = self.shares.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_holder = taken.holders.get(&self.holder).copied().unwrap_or_default();
         if taken.all + amount > taken.in_all || of_holder + amount > taken.per_holder {
-            return None;
+            return false;
         }
         taken.all += amount;
-        taken.holders.insert(holder.to_owned(), of_holder + amount);
-        Some(Share { shares: self.clone(), holder: holder.to_owned(), amount })
+        taken.holders.insert(self.holder.clone(), of_holder + amount);
+        self.amount += amount;
+        true
     }
 }
 
@@ -65,6 +76,11 @@ mod tests {
         assert!(shares.take("c", 1).is_none(), "nothing is left");
 
         drop(first);
-        assert!(shares.take("c", 6).is_some(), "what was given back is there again");
+        let mut third = shares.take("c", 2).expect("what was given back is there again");
+        assert!(!third.grow(5), "c has its share");
+        assert!(third.grow(4) && !third.grow(1));
+
+        drop(third);
+        assert!(shares.take("a", 6).is_some(), "all of it was given back");
     }
 }

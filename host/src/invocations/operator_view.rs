@@ -1,0 +1,126 @@
+//! What operators, and owners of private toolkits, see of the calls of others.
+//!
+//! A toolkit decides how long it runs, how much it sends, returns and logs, and could spell its caller's
+//! secrets with exact numbers. So an exact number has no place in [`OperatorView`]: only [`AtMost`] has.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::store::Row;
+
+/// That a call took place, and how it ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OperatorView {
+    id: i64,
+    toolkit: String,
+    version: String,
+    tool: String,
+    user: String,
+    /// To the second: a client that calls again as soon as it is answered would tell with the next call
+    /// how long this one took.
+    started_at: String,
+    duration_ms: AtMost,
+    outcome: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<String>,
+    requests: AtMost,
+    bytes_out: AtMost,
+    bytes_in: AtMost,
+    result_size: AtMost,
+    /// Whether entries of the log were dropped, and not how many.
+    is_log_cut: bool,
+}
+
+/// The upper end of a range of which some number is: ranges are so wide that few can be told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AtMost {
+    at_most: u64,
+}
+
+impl AtMost {
+    /// Nothing, or up to 10, 100, 1,000 and so on.
+    fn count(count: u64) -> Self {
+        Self::range(count, 10, 10)
+    }
+
+    /// Nothing, or up to 64 KiB, 64 MiB, 64 GiB and so on.
+    fn bytes(bytes: u64) -> Self {
+        Self::range(bytes, 64 << 10, 1 << 10)
+    }
+
+    /// In milliseconds: up to 100, 1,000, 10,000 and so on.
+    pub fn milliseconds(duration: Duration) -> Self {
+        let milliseconds = u64::try_from(duration.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
+        Self::range(milliseconds.max(1), 100, 10)
+    }
+
+    fn range(number: u64, first: u64, factor: u64) -> Self {
+        let mut at_most = if number == 0 { 0 } else { first };
+        while at_most < number {
+            at_most = at_most.saturating_mul(factor);
+        }
+        Self { at_most }
+    }
+
+    /// The upper end.
+    pub fn get(self) -> u64 {
+        self.at_most
+    }
+}
+
+impl From<Row> for OperatorView {
+    fn from(row: Row) -> Self {
+        // A column never holds less than nothing.
+        let number = |number: i64| u64::try_from(number).unwrap_or_default();
+        Self {
+            id: row.id,
+            toolkit: row.toolkit_id,
+            version: row.version,
+            tool: row.tool,
+            user: row.user_id,
+            started_at: second(row.started_at).to_string(),
+            duration_ms: AtMost::milliseconds(Duration::from_micros(number(row.duration))),
+            outcome: row.outcome,
+            limit: row.limit_hit,
+            requests: AtMost::count(number(row.requests)),
+            bytes_out: AtMost::bytes(number(row.bytes_out)),
+            bytes_in: AtMost::bytes(number(row.bytes_in)),
+            result_size: AtMost::bytes(number(row.result_size)),
+            is_log_cut: row.dropped > 0,
+        }
+    }
+}
+
+/// The second in which a time is, given in milliseconds since 1970.
+fn second(milliseconds: i64) -> Timestamp {
+    Timestamp::from_second(milliseconds.div_euclid(1000)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_fall_into_few_ranges() {
+        for (number, at_most) in [(0, 0), (1, 10), (10, 10), (11, 100), (200, 1000), (u64::MAX, u64::MAX)] {
+            assert_eq!(AtMost::count(number).get(), at_most);
+        }
+        for (bytes, at_most) in [(0, 0), (1, 64 << 10), (64 << 10, 64 << 10), ((64 << 10) + 1, 64 << 20)] {
+            assert_eq!(AtMost::bytes(bytes).get(), at_most);
+        }
+        for (micros, at_most) in [(0, 100), (1, 100), (100_000, 100), (100_001, 1000), (29_000_000, 100_000)]
+        {
+            assert_eq!(AtMost::milliseconds(Duration::from_micros(micros)).get(), at_most);
+        }
+    }
+
+    #[test]
+    fn a_time_is_told_to_the_second() {
+        assert_eq!(second(1_999).to_string(), "1970-01-01T00:00:01Z");
+        assert_eq!(second(-1).to_string(), "1969-12-31T23:59:59Z");
+    }
+}

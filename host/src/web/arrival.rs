@@ -1,0 +1,181 @@
+//! The time that the body of a request has to arrive: a layer around the whole router, so that no route
+//! can be without it.
+//!
+//! A client has a reserve of waiting time. The server's waiting for the body uses it up, and what arrives
+//! fills it again at the least rate that is allowed, never beyond where it began. So a pause ends a request
+//! as a drip does, and a slow upload that goes on is never cut off, however long it takes. While nobody
+//! reads the body, the client is not waited for.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http_body::{Frame, SizeHint};
+use thiserror::Error;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::error::WebError;
+
+/// How slow a client may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// How long it may send nothing.
+    pub pause: Duration,
+    /// Bytes a second that it must send on average.
+    pub rate: usize,
+}
+
+/// Answers 408 where the body of a request does not arrive in time, and closes the connection
+/// (RFC 9110, section 15.5.9).
+pub(super) async fn require(State(pace): State<Pace>, request: Request, next: Next) -> Response {
+    if request.body().is_end_stream() {
+        return next.run(request).await;
+    }
+    let is_late = Arc::new(AtomicBool::new(false));
+    let request = request.map(|body| Body::new(Timed::new(body, pace, is_late.clone())));
+    let response = next.run(request).await;
+    // What the handler makes of a body that broke off is for nobody.
+    if is_late.load(Ordering::Relaxed) { too_late(pace) } else { response }
+}
+
+fn too_late(Pace { pause, rate }: Pace) -> Response {
+    let detail = format!(
+        "The body of the request did not arrive in time: nothing came for {} s, or less than {rate} bytes a \
+         second. Send the request again.",
+        pause.as_secs_f64()
+    );
+    let mut response = WebError::new(StatusCode::REQUEST_TIMEOUT, detail).into_response();
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// Why a body ends before its end.
+#[derive(Debug, Error)]
+#[error("the body did not arrive in time")]
+struct Late;
+
+struct Timed {
+    body: Body,
+    pace: Pace,
+    /// How much longer the server waits, at the time when it began to.
+    reserve: Duration,
+    /// When it began to wait, if it waits.
+    since: Option<Instant>,
+    deadline: Pin<Box<Sleep>>,
+    is_late: Arc<AtomicBool>,
+}
+
+impl Timed {
+    fn new(body: Body, pace: Pace, is_late: Arc<AtomicBool>) -> Self {
+        let deadline = Box::pin(sleep_until(Instant::now() + pace.pause));
+        Self { body, pace, reserve: pace.pause, since: None, deadline, is_late }
+    }
+
+    fn arrived(&mut self, bytes: usize) {
+        if let Some(since) = self.since.take() {
+            self.reserve = self.reserve.saturating_sub(since.elapsed());
+        }
+        #[expect(clippy::cast_precision_loss, reason = "no frame has petabytes")]
+        let earned = Duration::from_secs_f64(bytes as f64 / self.pace.rate.max(1) as f64);
+        self.reserve = self.reserve.saturating_add(earned).min(self.pace.pause);
+    }
+}
+
+impl HttpBody for Timed {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+            let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
+            self.arrived(data.map_or(0, Bytes::len));
+            return Poll::Ready(frame);
+        }
+        if self.since.is_none() {
+            let now = Instant::now();
+            let deadline = now + self.reserve;
+            self.since = Some(now);
+            self.deadline.as_mut().reset(deadline);
+        }
+        ready!(self.deadline.as_mut().poll(context));
+        self.is_late.store(true, Ordering::Relaxed);
+        Poll::Ready(Some(Err(axum::Error::new(Late))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::iter::repeat_n;
+
+    use axum::body::to_bytes;
+    use futures::{StreamExt, join, stream};
+    use tokio::time::{sleep, timeout};
+
+    use super::*;
+
+    const PACE: Pace = Pace { pause: Duration::from_secs(2), rate: 4096 };
+    const MOMENT: Duration = Duration::from_millis(200);
+    const NEVER: Duration = Duration::from_hours(1);
+
+    fn timed(pieces: impl stream::Stream<Item = Bytes> + Send + 'static) -> Body {
+        Body::new(Timed::new(Body::from_stream(pieces.map(Ok::<_, io::Error>)), PACE, Arc::default()))
+    }
+
+    /// Whether a body of `pieces` arrives whole, each of so many bytes and after such a pause.
+    async fn arrives(pieces: impl IntoIterator<Item = (Duration, usize), IntoIter: Send + 'static>) -> bool {
+        let pieces = stream::iter(pieces.into_iter()).then(async |(pause, length)| {
+            sleep(pause).await;
+            Bytes::from(vec![0; length])
+        });
+        let reading = to_bytes(timed(pieces.boxed()), usize::MAX);
+        timeout(Duration::from_mins(1), reading).await.expect("it ends, whole or not").is_ok()
+    }
+
+    #[tokio::test]
+    async fn a_pause_ends_a_body_and_so_does_a_drip() {
+        let (silent, paused, dripped, below) = join!(
+            arrives([(NEVER, 1)]),
+            arrives([(MOMENT, 1 << 20), (NEVER, 1)]),
+            arrives(repeat_n((MOMENT, 1), 1000)),
+            // A quarter of the least rate.
+            arrives(repeat_n((MOMENT, 200), 1000)),
+        );
+
+        assert_eq!([silent, paused, dripped, below], [false; 4]);
+    }
+
+    #[tokio::test]
+    async fn a_slow_upload_that_goes_on_is_not_cut_off() {
+        // Five times the rate, for longer than a pause may be.
+        assert!(arrives(repeat_n((MOMENT, 4096), 15)).await);
+    }
+
+    #[tokio::test]
+    async fn a_client_is_not_blamed_for_a_server_that_does_not_read() {
+        let mut body = timed(stream::repeat(Bytes::from_static(b"x")).take(2)).into_data_stream();
+
+        for _ in 0..2 {
+            sleep(PACE.pause + MOMENT).await;
+            assert!(matches!(body.next().await, Some(Ok(_))));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Bodies that are read whole into memory, within bounds: of one, of one user's, and of all.
+
+use axum::body::{Body, Bytes, HttpBody};
+use futures::StreamExt;
+use thiserror::Error;
+
+use crate::shares::{Share, Shares};
+
+/// Bytes of each body that nobody counts: connections are few enough for that, and whoever sends no more
+/// is in nobody's way.
+const FREE: usize = 64 << 10;
+/// Bytes of one user's bodies, at least.
+const PER_USER: usize = 68 << 20;
+/// Users who may have as much at the same time.
+const USERS: usize = 8;
+
+/// Why a body was not read to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(super) enum Unread {
+    /// It is longer than allowed. Where it says so itself, nothing was read.
+    #[error("the body is too large")]
+    TooLarge,
+    /// The user's bodies, or all together, take too much memory at the moment.
+    #[error("too much is being received")]
+    NoRoom,
+    /// The client went away, or was too slow.
+    #[error("the request broke off")]
+    BrokeOff,
+}
+
+/// Reads a body of `limit` bytes at most, for a handler that knows nobody yet: the limit is small.
+pub(super) async fn read_small(body: Body, limit: usize) -> Result<Bytes, Unread> {
+    read(body, limit, |_| true).await
+}
+
+/// The bodies of signed-in users that are in memory. A clone shares it.
+#[derive(Clone)]
+pub(super) struct Bodies(Shares);
+
+/// A body in memory; dropped, it makes room.
+pub(super) struct Held {
+    pub(super) bytes: Bytes,
+    _room: Share,
+}
+
+impl Bodies {
+    /// Bodies of which the largest has `largest` bytes: each user may have two of them.
+    pub(super) fn of_at_most(largest: usize) -> Self {
+        let per_user = PER_USER.max(largest.saturating_mul(2));
+        Self(Shares::new(per_user.saturating_mul(USERS), per_user))
+    }
+
+    /// Reads a body of `user`, of `limit` bytes at most. Only what has arrived takes room.
+    pub(super) async fn read(&self, user: &str, body: Body, limit: usize) -> Result<Held, Unread> {
+        let mut room = self.0.take(user, 0).ok_or(Unread::NoRoom)?;
+        let bytes = read(body, limit, |more| room.grow(more)).await?;
+        Ok(Held { bytes, _room: room })
+    }
+}
+
+/// Reads a body; `charge` is told of each so many bytes beyond [`FREE`], and says whether there is room.
+async fn read(body: Body, limit: usize, mut charge: impl FnMut(usize) -> bool) -> Result<Bytes, Unread> {
+    if body.size_hint().lower() > limit as u64 {
+        return Err(Unread::TooLarge);
+    }
+    let (mut bytes, mut pieces) = (Vec::new(), body.into_data_stream());
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|_| Unread::BrokeOff)?;
+        let (before, after) = (bytes.len(), bytes.len() + piece.len());
+        if after > limit {
+            return Err(Unread::TooLarge);
+        }
+        let more = after.saturating_sub(FREE.max(before));
+        if more > 0 && !charge(more) {
+            return Err(Unread::NoRoom);
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use futures::stream;
+
+    use super::*;
+
+    fn body(pieces: &[usize]) -> Body {
+        let pieces: Vec<_> =
+            pieces.iter().map(|length| Ok::<_, io::Error>(Bytes::from(vec![7; *length]))).collect();
+        Body::from_stream(stream::iter(pieces))
+    }
+
+    #[tokio::test]
+    async fn a_body_is_read_up_to_its_limit() {
+        assert_eq!(read_small(body(&[2, 3]), 5).await.as_deref(), Ok(&[7; 5][..]));
+        assert_eq!(read_small(body(&[2, 4]), 5).await, Err(Unread::TooLarge));
+        assert_eq!(read_small(Body::from("123456"), 5).await, Err(Unread::TooLarge));
+    }
+
+    #[tokio::test]
+    async fn a_user_has_a_share_of_the_memory_and_small_bodies_need_none() {
+        let bodies = Bodies(Shares::new(4 * FREE, 2 * FREE));
+        let read = async |user: &str, length: usize| {
+            bodies.read(user, body(&[FREE, length - FREE]), usize::MAX).await
+        };
+
+        let first = read("ana", 2 * FREE).await.expect("there is room");
+        assert!(matches!(read("ana", 3 * FREE).await, Err(Unread::NoRoom)), "ana has her share");
+        let second = read("ben", 3 * FREE).await.expect("there is room");
+        assert!(matches!(read("eve", 3 * FREE).await, Err(Unread::NoRoom)), "nothing is left");
+        assert!(read("eve", FREE).await.is_ok(), "a small body is in nobody's way");
+
+        drop((first, second));
+        assert!(read("eve", 3 * FREE).await.is_ok(), "what is over makes room");
+    }
+}

@@ -1,0 +1,100 @@
+//! What the server knows of a connection: whose the latest request was, and how long ago. It decides who
+//! gives way when too many are open.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// The standing of one connection; a clone shares it. Each request brings it along in its extensions.
+#[derive(Clone, Debug)]
+pub struct Standing(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    /// Of the latest request, where its token was good.
+    user: Option<Arc<str>>,
+    /// Requests that came and are not answered to the end.
+    under_way: usize,
+    /// When the latest request began or ended.
+    since: Instant,
+}
+
+/// How much a connection would be missed; whoever claims least gives way first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Claim {
+    /// Its latest request, if there was one, was of nobody who has signed in.
+    Stranger,
+    /// This user has signed in on it, and asks nothing now.
+    Idle(Arc<str>),
+    /// It serves this user now.
+    Serving(Arc<str>),
+}
+
+/// A request under way, until its answer has been sent.
+#[derive(Debug)]
+pub struct UnderWay(Standing);
+
+impl Default for Standing {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(State { user: None, under_way: 0, since: Instant::now() })))
+    }
+}
+
+impl Standing {
+    /// Takes note of a request, which is nobody's until its token was found to be good.
+    pub fn begin(&self) -> UnderWay {
+        let mut state = self.lock();
+        state.user = None;
+        state.under_way += 1;
+        state.since = Instant::now();
+        UnderWay(self.clone())
+    }
+
+    /// Takes note of whose the request is.
+    pub fn sign_in(&self, user: &str) {
+        self.lock().user = Some(user.into());
+    }
+
+    /// What it claims, and since when.
+    pub fn claim(&self) -> (Claim, Instant) {
+        let state = self.lock();
+        let claim = match &state.user {
+            None => Claim::Stranger,
+            Some(user) if state.under_way == 0 => Claim::Idle(user.clone()),
+            Some(user) => Claim::Serving(user.clone()),
+        };
+        (claim, state.since)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.under_way -= 1;
+        state.since = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_stands_as_its_latest_request() {
+        let standing = Standing::default();
+        assert_eq!(standing.claim().0, Claim::Stranger);
+
+        let request = standing.begin();
+        assert_eq!(standing.claim().0, Claim::Stranger);
+        standing.sign_in("ana");
+        assert_eq!(standing.claim().0, Claim::Serving("ana".into()));
+        drop(request);
+        assert_eq!(standing.claim().0, Claim::Idle("ana".into()));
+
+        drop(standing.begin());
+        assert_eq!(standing.claim().0, Claim::Stranger);
+    }
+}

@@ -1,0 +1,67 @@
+//! A connection on which a test writes what it likes, as slowly as it likes.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::{sleep, timeout};
+
+use super::{Kitbag, within};
+
+/// An open connection. Dropped, it is closed.
+pub(crate) struct Raw(TcpStream);
+
+impl Raw {
+    pub(crate) async fn connect(kitbag: &Kitbag) -> Self {
+        Self::connect_from(kitbag, Ipv4Addr::LOCALHOST).await
+    }
+
+    /// Connects as somebody with this address, which is one of this machine's own.
+    pub(crate) async fn connect_from(kitbag: &Kitbag, source: Ipv4Addr) -> Self {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.bind(SocketAddr::new(source.into(), 0)).expect("all of 127.0.0.0/8 is this machine");
+        Self(within("the connection", socket.connect(kitbag.address())).await.expect("the server listens"))
+    }
+
+    /// Writes as much as the server takes: it may have hung up.
+    pub(crate) async fn write(&mut self, bytes: impl AsRef<[u8]>) {
+        let _ = within("the server's reading", self.0.write_all(bytes.as_ref())).await;
+    }
+
+    /// Writes `piece` again and again, with a pause, until the server hangs up; returns what it said.
+    pub(crate) async fn drip(self, piece: &'static str, pause: Duration) -> String {
+        let (mut answer, mut request) = self.0.into_split();
+        let dripping = tokio::spawn(async move {
+            while request.write_all(piece.as_bytes()).await.is_ok() {
+                sleep(pause).await;
+            }
+        });
+        let said = rest(&mut answer).await;
+        dripping.abort();
+        said
+    }
+
+    /// Closes the sending side.
+    pub(crate) async fn finish(&mut self) {
+        let _ = self.0.shutdown().await;
+    }
+
+    /// What the server says until it hangs up, which it must.
+    pub(crate) async fn rest(&mut self) -> String {
+        rest(&mut self.0).await
+    }
+
+    /// Whether the server has hung up, or does so within a moment.
+    pub(crate) async fn is_closed(&mut self) -> bool {
+        let reading = self.0.read_u8();
+        timeout(Duration::from_millis(1), reading).await.is_ok_and(|read| read.is_err())
+    }
+}
+
+async fn rest(stream: &mut (impl AsyncReadExt + Unpin)) -> String {
+    let mut said = Vec::new();
+    // A reset ends a connection as well.
+    let _ = within("the end of the connection", stream.read_to_end(&mut said)).await;
+    String::from_utf8_lossy(&said).into_owned()
+}

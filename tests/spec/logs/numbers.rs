@@ -1,0 +1,64 @@
+//! A toolkit that spells its caller's secret in the numbers that are kept of a call.
+
+use serde_json::{Value, json};
+
+use crate::fetch::probe;
+use crate::harness::{Kitbag, Upstream, User};
+
+const SECRETS: [&str; 3] = ["ab-secret", "qr-secret", "zy-secret"];
+
+/// Has the probe spell each secret, and returns the user and what an operator then sees.
+async fn spell(kitbag: &Kitbag, ana: &User, upstream: &Upstream) -> Vec<Value> {
+    for secret in SECRETS {
+        ana.set_secret("probe", "API_KEY", secret).await;
+        let way = json!({ "name": "API_KEY", "into": "numbers", "url": upstream.url("/hello") });
+        ana.call("probe__leak", way).await.text();
+    }
+    kitbag.as_operator().logs("probe").await
+}
+
+#[tokio::test]
+async fn no_number_that_an_operator_sees_tells_one_secret_from_another() {
+    let upstream = Upstream::start().await;
+    let (kitbag, ana) = probe(crate::fetch::loopback_allowed).await;
+
+    let mut views = spell(&kitbag, &ana, &upstream).await;
+
+    assert_eq!(views.len(), SECRETS.len());
+    for view in &mut views {
+        super::assert_bare(view);
+        assert_eq!(view["isLogCut"], true, "{view}");
+        let view = view.as_object_mut().expect("an object");
+        // Host-given; and how long it took is in a range of its own, which a busy machine may exceed.
+        view.retain(|key, _| !["id", "startedAt", "durationMs"].contains(&key.as_str()));
+    }
+    assert!(views.iter().all(|view| *view == views[0]), "{views:#?}");
+    let own = ana.logs("probe").await;
+    for key in ["resultSize", "requests", "bytesOut", "dropped"] {
+        assert!(own[0][key].is_u64() && own[0][key] != own[1][key], "{key}: {own:#?}");
+    }
+}
+
+#[tokio::test]
+async fn when_the_call_of_another_ended_cannot_be_asked() {
+    let upstream = Upstream::start().await;
+    let (kitbag, ana) = probe(crate::fetch::loopback_allowed).await;
+    spell(&kitbag, &ana, &upstream).await;
+    let operator = kitbag.as_operator();
+    let view = operator.logs("probe").await.remove(0);
+    let own = ana.logs("probe").await.remove(0);
+    let since = async |user: &User, time: jiff::Timestamp| {
+        let answer = user.get(&format!("/toolkits/probe/logs?since={time}")).await.assert_status(200);
+        answer.json_lines().iter().any(|record| record["id"] == own["id"])
+    };
+    let parse = |record: &Value| -> jiff::Timestamp {
+        record["startedAt"].as_str().expect("a time").parse().expect("RFC 3339")
+    };
+    let millisecond = jiff::SignedDuration::from_millis(1);
+
+    // The calls of others are sought by the second in which they began.
+    assert!(since(&operator, parse(&view)).await);
+    assert!(!since(&operator, parse(&view) + millisecond).await);
+    // One's own are sought by their end.
+    assert!(since(&ana, parse(&own) + millisecond).await);
+}
