@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::capture::capturing;
+use crate::capture::captures_allowed;
 use crate::fetch::{loopback_allowed, probe, value_of};
 use crate::harness::{Files, Kitbag, Upstream, User, kitbag, run};
 
@@ -29,7 +29,7 @@ async fn the_very_address_that_toolkits_may_reach_is_not_captured_by_any_way_in(
     let elsewhere = Files::start_at("127.0.0.3").await;
     let (server, ana) = probe(|settings| {
         loopback_allowed(settings);
-        capturing(settings);
+        captures_allowed(settings);
         settings.capture_private_ranges = "127.0.0.3/32".parse().expect("a range");
     })
     .await;
@@ -68,7 +68,7 @@ async fn the_very_address_that_toolkits_may_reach_is_not_captured_by_any_way_in(
 #[tokio::test]
 async fn what_an_operator_opens_to_captures_is_captured_and_not_opened_to_toolkits() {
     let (upstream, files) = (Upstream::start().await, Files::start().await);
-    let (server, ana) = probe(capturing).await;
+    let (server, ana) = probe(captures_allowed).await;
     let wiki = files.put("/wiki.md", "text/markdown", "The tide table of the house.");
 
     ingest(&ana, json!({ "fileUrl": wiki })).await;
@@ -81,7 +81,7 @@ async fn what_an_operator_opens_to_captures_is_captured_and_not_opened_to_toolki
 #[tokio::test]
 async fn files_are_captured_from_ports_that_serve_files() {
     let files = Files::start().await;
-    let (server, ana) = probe(capturing).await;
+    let (server, ana) = probe(captures_allowed).await;
     let redirect = files.url("/redirect?http://127.0.0.1:25/");
 
     for url in ["http://127.0.0.1:22/", "https://127.0.0.1:993/", "http://127.0.0.1:6667/", &redirect] {

@@ -6,12 +6,12 @@ use http::Method;
 use kitbag::settings::Settings;
 use serde_json::json;
 
-use crate::capture::capturing;
+use crate::capture::captures_allowed;
 use crate::fetch::probe;
 use crate::harness::{Files, Kitbag, NameServer, User, eventually, within};
 
 fn asking(settings: &mut Settings, server: &NameServer) {
-    capturing(settings);
+    captures_allowed(settings);
     settings.name_servers = server.address().parse().expect("an address");
 }
 

@@ -129,9 +129,11 @@ fn in_turns(found: &LookupIp) -> Arc<[IpAddr]> {
 /// Why there is no answer, and how long that counts.
 fn reason(error: &NetError) -> (LookupError, Duration) {
     match error {
-        NetError::Dns(DnsError::NoRecordsFound(NoRecords { response_code, negative_ttl, .. }))
-            if matches!(response_code, ResponseCode::NXDomain | ResponseCode::NoError) =>
-        {
+        NetError::Dns(DnsError::NoRecordsFound(NoRecords {
+            response_code: ResponseCode::NXDomain | ResponseCode::NoError,
+            negative_ttl,
+            ..
+        })) => {
             let lifetime = Duration::from_secs(negative_ttl.unwrap_or_default().into());
             (LookupError::NotFound, lifetime.clamp(MIN_LIFETIME, MAX_NEGATIVE_LIFETIME))
         }

@@ -134,9 +134,12 @@ async fn a_name_server_that_talks_nonsense_is_no_more_than_one_that_fails() {
 #[tokio::test]
 async fn of_a_huge_answer_a_few_addresses_are_kept() {
     let many: Vec<IpAddr> = (0..3900_u32).map(|number| IpAddr::from((number + 1).to_be_bytes())).collect();
-    let server = TestNameServer::start(move |question: &Question| match question.over_tcp {
-        true => Reply::Addresses { addresses: many.clone(), ttl: u32::MAX },
-        false => Reply::Truncated,
+    let server = TestNameServer::start(move |question: &Question| {
+        if question.over_tcp {
+            Reply::Addresses { addresses: many.clone(), ttl: u32::MAX }
+        } else {
+            Reply::Truncated
+        }
     })
     .await;
     let (resolver, _hosts) = dns(&server, LONG, "");

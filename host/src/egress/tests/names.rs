@@ -91,14 +91,10 @@ async fn the_prefix_of_a_network_is_asked_for_once() {
 
 #[tokio::test]
 async fn a_user_whose_names_nobody_answers_for_holds_up_nobody_else() {
-    let (upstream, server) = (
-        upstream().await,
-        TestNameServer::start(|question| match question.name.starts_with("silent") {
-            true => Reply::Silence,
-            false => addresses(&["127.0.0.1"]),
-        })
-        .await,
-    );
+    let server = TestNameServer::start(|question| {
+        if question.name.starts_with("silent") { Reply::Silence } else { addresses(&["127.0.0.1"]) }
+    });
+    let (upstream, server) = (upstream().await, server.await);
     let egress = asking(&server, &["127.0.0.1/32"]);
     let lines: Vec<_> = (0..100).map(|number| format!("silent-{number}.example")).collect();
     let good = [format!("good.example:{}", upstream.port())];
