@@ -24,7 +24,7 @@ use url::Url;
 use crate::capabilities::fetch::FetchLimits;
 use crate::database::Database;
 use crate::dispatch::{AdmissionLimits, Dispatch};
-use crate::egress::{Egress, EgressSettings};
+use crate::egress::{Egress, EgressSettings, Nat64Prefix};
 use crate::extractors::Extractors;
 use crate::identity::{
     Algorithms, AuthorizationServer, Identity, IdentitySettings, InvalidSettings, Lifetimes, LocalIssuer,
@@ -133,10 +133,7 @@ impl App {
         let base_url = settings.base_url(address);
 
         let database = Database::open(&settings.data.join("kitbag.sqlite")).await?;
-        let egress = Egress::new(EgressSettings {
-            allowed_ranges: settings.allow_private_ranges.to_vec(),
-            ..EgressSettings::default()
-        });
+        let egress = Egress::new(egress_settings(settings)?);
         let sandbox = Sandbox::new(limits(settings), egress.clone())?;
         let capture = capture(settings, &sandbox, egress.clone()).await?;
         let options = knowledge::Options {
@@ -282,6 +279,17 @@ async fn capture(settings: &Settings, sandbox: &Sandbox, egress: Egress) -> Resu
         transcription,
     };
     Capture::open(&settings.data, egress, capture, extract).await.map_err(failed)
+}
+
+fn egress_settings(settings: &Settings) -> Result<EgressSettings, SettingsError> {
+    let prefix = |&range| Nat64Prefix::new(range).ok_or(SettingsError::Nat64Prefix(range));
+    Ok(EgressSettings {
+        toolkit_ranges: settings.allow_private_ranges.iter().copied().collect(),
+        capture_ranges: settings.capture_private_ranges.iter().copied().collect(),
+        name_servers: settings.name_servers.iter().map(|server| server.address()).collect(),
+        nat64_prefixes: settings.nat64_prefixes.iter().map(prefix).collect::<Result<_, _>>()?,
+        ..EgressSettings::default()
+    })
 }
 
 /// Makes the data directory, or checks that it is its owner's alone, and locks it.

@@ -8,7 +8,8 @@
 //! Invariants:
 //! - no connection is opened to an address that the guard has not seen: names are resolved here,
 //!   once, and the socket goes to the resolved address;
-//! - guarded and unguarded requests never share a connection: each has a client and a pool of its own;
+//! - toolkits, captures and the operator never share a connection: each has a guard, a client and a pool
+//!   of its own, so that what is opened to one is opened to no other;
 //! - proxy variables of the environment (`HTTPS_PROXY`, …) are not read: a proxy would resolve
 //!   names out of the guard's sight;
 //! - redirects are not followed: a 3xx is an answer like any other. Whoever follows one, by
@@ -21,16 +22,22 @@ mod connector;
 mod error;
 mod guard;
 mod hygiene;
+mod nat64;
+mod ports;
 mod redirects;
 mod repeatable;
 mod resolver;
 mod target;
+#[cfg(test)]
+pub(crate) mod test_name_server;
 #[cfg(test)]
 pub(crate) mod test_server;
 #[cfg(test)]
 mod tests;
 
 use std::error::Error as StdError;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,7 +52,6 @@ use hyper::rt::Executor;
 use hyper_util::client::legacy::connect::capture_connection;
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::TokioTimer;
-use ipnet::IpNet;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::{error::Elapsed, timeout};
@@ -53,12 +59,16 @@ use url::Url;
 
 pub use self::allowlist::{Allowlist, ApiHost, InvalidEntry};
 pub use self::error::EgressError;
+pub use self::guard::{CaptureRanges, ToolkitRanges};
+pub use self::nat64::Nat64Prefix;
 pub use self::redirects::{Redirects, Step};
 pub use self::repeatable::{Repeatable, Unrepeatable};
+pub use self::resolver::LookupError;
 
-use self::connector::Connector;
+use self::connector::{Connector, GuardedTcp};
 use self::guard::AddressGuard;
-use self::resolver::Resolver;
+use self::nat64::Nat64;
+use self::resolver::{ON_BEHALF_OF, Resolver, Source};
 use self::target::Target;
 use crate::redaction::Redactor;
 
@@ -80,9 +90,19 @@ const HEADERS: usize = 100;
 /// What the operator decides about outbound traffic.
 #[derive(Clone, Debug)]
 pub struct EgressSettings {
-    /// Ranges that guarded requests may reach although the guard would refuse them, such as
-    /// `127.0.0.0/8` on a developer's machine. Empty by default.
-    pub allowed_ranges: Vec<IpNet>,
+    /// Ranges that toolkits may reach although the guard would refuse them, such as `127.0.0.0/8` on a
+    /// developer's machine. Empty by default.
+    pub toolkit_ranges: ToolkitRanges,
+    /// The same for captures. Empty by default.
+    pub capture_ranges: CaptureRanges,
+    /// Name servers for what toolkits and captures ask for; where there are none, the system's.
+    pub name_servers: Vec<SocketAddr>,
+    /// The file that names hosts, for the same.
+    pub hosts: PathBuf,
+    /// NAT64 prefixes of the network, beside those that its name servers tell.
+    pub nat64_prefixes: Vec<Nat64Prefix>,
+    /// How long the name servers may take for one name.
+    pub lookup_timeout: Duration,
     /// From the start of name resolution to the end of the TLS handshake.
     pub connect_timeout: Duration,
     /// From the start of a request, connecting and uploading included, to the response's head.
@@ -92,7 +112,12 @@ pub struct EgressSettings {
 impl Default for EgressSettings {
     fn default() -> Self {
         Self {
-            allowed_ranges: Vec::new(),
+            toolkit_ranges: ToolkitRanges::default(),
+            capture_ranges: CaptureRanges::default(),
+            name_servers: Vec::new(),
+            hosts: PathBuf::from("/etc/hosts"),
+            nat64_prefixes: Vec::new(),
+            lookup_timeout: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(10),
             response_timeout: Duration::from_mins(1),
         }
@@ -115,10 +140,20 @@ const FILE_HEADERS: [(HeaderName, HeaderValue); 2] =
 /// On whose behalf a request leaves, which decides where it may go.
 #[derive(Clone, Debug)]
 pub enum Policy {
-    /// A toolkit: only the hosts it declared, and only at public addresses.
-    Allowlist(Arc<Allowlist>),
-    /// A URL that a user or a document supplied: any host, but only at public addresses.
-    PublicInternet,
+    /// A toolkit: only the hosts it declared, and only at public addresses and in the ranges that are
+    /// opened to toolkits.
+    Toolkit {
+        /// The hosts.
+        allowlist: Arc<Allowlist>,
+        /// Whose call it is.
+        user: Arc<str>,
+    },
+    /// A URL that a user or a document supplied: any host, at ports that serve files, and only at public
+    /// addresses and in the ranges that are opened to captures.
+    Capture {
+        /// Whose document it is.
+        user: Arc<str>,
+    },
     /// A URL that the operator configured, or that the operator's own identity provider named:
     /// any host at any address. Never for a URL that a toolkit or a user can choose.
     Operator,
@@ -127,10 +162,21 @@ pub enum Policy {
 impl Policy {
     fn check(&self, target: &Target) -> Result<(), EgressError> {
         match self {
-            Self::Allowlist(allowlist) if !allowlist.permits(target) => {
+            Self::Toolkit { allowlist, .. } if !allowlist.permits(target) => {
                 Err(EgressError::NotListed { authority: target.authority() })
             }
-            Self::Allowlist(_) | Self::PublicInternet | Self::Operator => Ok(()),
+            Self::Capture { .. } if !ports::serves_files(target.port()) => {
+                Err(EgressError::ForbiddenPort { authority: target.authority() })
+            }
+            Self::Toolkit { .. } | Self::Capture { .. } | Self::Operator => Ok(()),
+        }
+    }
+
+    /// Whose share of the name servers it uses.
+    fn user(&self) -> Arc<str> {
+        match self {
+            Self::Toolkit { user, .. } | Self::Capture { user } => user.clone(),
+            Self::Operator => Arc::default(),
         }
     }
 }
@@ -138,28 +184,40 @@ impl Policy {
 /// The outbound HTTP client; a clone shares the pools.
 #[derive(Clone, Debug)]
 pub struct Egress {
-    guarded: Client<Connector, BoxBody>,
-    unguarded: Client<Connector, BoxBody>,
+    toolkits: Client<Connector, BoxBody>,
+    captures: Client<Connector, BoxBody>,
+    operator: Client<Connector, BoxBody>,
     response_timeout: Duration,
     runtime: Handle,
 }
 
 impl Egress {
-    /// Builds both clients on the runtime that this is called on; nothing is resolved or opened
+    /// Builds all clients on the runtime that this is called on; nothing is resolved or opened
     /// before the first request.
     pub fn new(settings: EgressSettings) -> Self {
-        Self::resolving(settings, &Resolver::system())
+        let source = Source {
+            name_servers: settings.name_servers.clone(),
+            hosts: settings.hosts.clone(),
+            timeout: settings.lookup_timeout,
+        };
+        Self::resolving(settings, &Resolver::dns(source), &Resolver::system())
     }
 
-    fn resolving(settings: EgressSettings, resolver: &Resolver) -> Self {
+    /// `strangers` resolves the names of toolkits and captures, and `own` those of the operator.
+    fn resolving(settings: EgressSettings, strangers: &Resolver, own: &Resolver) -> Self {
+        let EgressSettings { toolkit_ranges, capture_ranges, nat64_prefixes, connect_timeout, .. } = settings;
         let runtime = Handle::current();
-        let guard = AddressGuard::PublicOr { allowed: settings.allowed_ranges.into() };
-        let connector = |guard| Connector::new(guard, resolver.clone(), settings.connect_timeout);
+        let nat64 = Arc::new(Nat64::new(nat64_prefixes));
+        let client = |guard, resolver: &Resolver| {
+            let tcp = GuardedTcp { guard, resolver: resolver.clone(), nat64: nat64.clone() };
+            client(Connector::new(tcp, connect_timeout), &runtime)
+        };
         Self {
-            guarded: client(connector(guard), &runtime),
-            unguarded: client(connector(AddressGuard::Open), &runtime),
+            toolkits: client(AddressGuard::Toolkits(toolkit_ranges), strangers),
+            captures: client(AddressGuard::Captures(capture_ranges), strangers),
+            operator: client(AddressGuard::Open, own),
             response_timeout: settings.response_timeout,
-            runtime,
+            runtime: runtime.clone(),
         }
     }
 
@@ -208,10 +266,12 @@ impl Egress {
         policy.check(&target)?;
         let request = prepare(request, &target)?;
         let client = match policy {
-            Policy::Allowlist(_) | Policy::PublicInternet => &self.guarded,
-            Policy::Operator => &self.unguarded,
+            Policy::Toolkit { .. } => &self.toolkits,
+            Policy::Capture { .. } => &self.captures,
+            Policy::Operator => &self.operator,
         };
-        let exchange = timeout(self.response_timeout, exchange(client.clone(), request, timeouts));
+        let exchange = ON_BEHALF_OF.scope(policy.user(), exchange(client.clone(), request, timeouts));
+        let exchange = timeout(self.response_timeout, exchange);
         let answer = match on(&self.runtime, exchange).await {
             Ok(answer) => answer.flatten(),
             Err(source) => return Err(EgressError::Protocol { authority: target.authority(), source }),

@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv6Net};
 use secrecy::SecretString;
 use serde::Deserialize;
 use thiserror::Error;
@@ -74,8 +74,18 @@ settings! {
     accept_missing_audience: bool = false, "KITBAG_ACCEPT_MISSING_AUDIENCE";
     /// How long an access token of local sign-in is valid.
     access_token_lifetime: Span = Span::seconds(3600), "KITBAG_ACCESS_TOKEN_LIFETIME";
-    /// Private address ranges that toolkits may reach, such as `10.1.0.0/16`; by default none.
+    /// Private address ranges that toolkits may reach, such as `10.1.0.0/16`; by default none. Files are
+    /// not captured from there.
     allow_private_ranges: List<IpNet> = List::default(), "KITBAG_ALLOW_PRIVATE_RANGES";
+    /// Private address ranges that files may be captured from, such as that of an intranet's wiki; by
+    /// default none. Every user, and every toolkit with the scope svc:ingest, then reads by capturing it
+    /// whatever answers there without a password.
+    capture_private_ranges: List<IpNet> = List::default(), "KITBAG_CAPTURE_PRIVATE_RANGES";
+    /// Name servers to ask for the names that toolkits and captures reach, such as `10.0.0.2` or
+    /// `10.0.0.2:5353`; by default those of the system.
+    name_servers: List<value::NameServer> = List::default(), "KITBAG_NAME_SERVERS";
+    /// NAT64 prefixes of this network, such as `2001:db8:64::/96`, where its name servers do not tell them.
+    nat64_prefixes: List<Ipv6Net> = List::default(), "KITBAG_NAT64_PREFIXES";
     /// Where the key is that seals the users' secrets: `file` (`master-key` in the data directory,
     /// made at the first start), `file:PATH`, `env:VARIABLE`, or `command:LINE`, which prints it.
     master_key: MasterKey = MasterKey::File(None), "KITBAG_MASTER_KEY";
@@ -217,6 +227,9 @@ pub enum SettingsError {
         "embedding-url is the http or https URL of a service, such as https://api.openai.com/v1/embeddings"
     )]
     EmbeddingUrl,
+    /// There are no such prefixes.
+    #[error("nat64-prefixes: {0} is no NAT64 prefix, which has 32, 40, 48, 56, 64 or 96 bits (RFC 6052)")]
+    Nat64Prefix(Ipv6Net),
     /// A setting names a variable that is not there.
     #[error("the environment variable {0}, which a setting names, is not set or no text")]
     Absent(String),

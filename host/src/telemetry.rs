@@ -2,8 +2,8 @@
 //!
 //! Invariant: what libraries trace never gets into the log. They trace what passes through them:
 //! tokens, arguments, host names that a guest has put together. So only our own events can be turned
-//! louder than `info`, and none of rmcp's is written at all: it quotes what clients send when it warns.
-//! What it fails at is logged by `web/mcp`.
+//! louder than `info`, and none of rmcp's and hickory's is written at all: when they warn, they quote what
+//! clients send, and the names that guests ask for. What they fail at is logged by `web/mcp` and `egress`.
 //!
 //! Invariant: an event is one line, whatever strangers wrote into it, and no terminal obeys it.
 //!
@@ -75,7 +75,8 @@ fn escape_json(event: &str) -> Cow<'_, str> {
 
 fn is_fit_for_the_log(event: &Metadata<'_>) -> bool {
     let target = event.target();
-    target.starts_with("kitbag") || (*event.level() <= Level::INFO && !target.starts_with("rmcp"))
+    let quotes_strangers = ["rmcp", "hickory"].iter().any(|library| target.starts_with(library));
+    target.starts_with("kitbag") || (*event.level() <= Level::INFO && !quotes_strangers)
 }
 
 fn log_panic(panic: &PanicHookInfo<'_>) {
@@ -102,6 +103,7 @@ mod tests {
             tracing::debug!(target: "hyper", "theirs, loud");
             tracing::trace!(target: "wasmtime_wasi_http", "theirs, loud");
             tracing::error!(target: "rmcp", "theirs, loud with what a client sent");
+            tracing::error!(target: "hickory_net::udp", "theirs, loud with what a guest asked for");
         });
 
         let written = String::from_utf8(written.lock().expect("no panic").clone()).expect("text");

@@ -72,8 +72,8 @@ pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome
 /// Grants the probe what it declares, but of the network the upstream of the benchmark alone.
 async fn load(component: &[u8], upstream: &Server) -> Outcome<Loaded> {
     let settings = Settings::load(Sources::default(), None)?;
-    let allowed_ranges = vec!["127.0.0.0/8".parse()?];
-    let egress = Egress::new(EgressSettings { allowed_ranges, ..EgressSettings::default() });
+    let toolkit_ranges = std::iter::once("127.0.0.0/8".parse()?).collect();
+    let egress = Egress::new(EgressSettings { toolkit_ranges, ..EgressSettings::default() });
     let sandbox = Sandbox::new(app::limits(&settings), egress)?;
     let allowlist = Arc::new(Allowlist::parse([upstream.address().to_string()])?);
     let grant = |declared| Grants { egress: Some(allowlist), ..declared };

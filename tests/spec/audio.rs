@@ -3,13 +3,14 @@
 use kitbag::settings::Settings;
 use serde_json::json;
 
-use crate::fetch::{loopback_allowed, probe};
+use crate::capture::captures_allowed;
+use crate::fetch::probe;
 use crate::harness::{Files, Transcriber, transcriber};
 
 const SENTENCE: &str = "The tide rises twice a day, and nobody can hold it back.";
 
 fn hearing(settings: &mut Settings, transcriber: &Transcriber) {
-    loopback_allowed(settings);
+    captures_allowed(settings);
     settings.transcription_url = transcriber.url().parse().expect("a URL");
     "small".clone_into(&mut settings.transcription_model);
     settings.transcription_key = transcriber::KEY.parse().expect("a key");
@@ -33,7 +34,7 @@ async fn a_recording_becomes_its_words() {
 #[tokio::test]
 async fn a_recording_waits_until_there_is_a_transcriber() {
     let (files, transcriber) = (Files::start().await, Transcriber::start().await);
-    let (kitbag, ana) = probe(loopback_allowed).await;
+    let (kitbag, ana) = probe(captures_allowed).await;
     let url = files.put("/talk.wav", "audio/wav", transcriber.speak(SENTENCE));
     ana.ingest_file(&url, json!({})).await;
     let stored = kitbag.settled(&url).await;

@@ -3,12 +3,17 @@
 use kitbag::settings::Settings;
 use serde_json::json;
 
-use crate::fetch::{loopback_allowed, probe};
+use crate::fetch::probe;
 use crate::harness::{Files, extractors, pdf};
+
+/// Files on loopback may be captured.
+pub(crate) fn captures_allowed(settings: &mut Settings) {
+    settings.capture_private_ranges = "127.0.0.0/8".parse().expect("a range");
+}
 
 /// Files on loopback may be captured, and the extractors are there.
 pub(crate) fn capturing(settings: &mut Settings) {
-    loopback_allowed(settings);
+    captures_allowed(settings);
     settings.extractors = extractors::folder();
 }
 
@@ -83,7 +88,7 @@ async fn without_an_extractor_a_file_waits_until_there_is_one() {
     let empty = tempfile::tempdir().expect("a scratch directory");
     let folder = empty.path().to_owned();
     let (kitbag, ana) = probe(|settings| {
-        loopback_allowed(settings);
+        captures_allowed(settings);
         settings.extractors = folder.clone();
     })
     .await;

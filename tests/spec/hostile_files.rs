@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use crate::capture::capturing;
-use crate::fetch::{probe, value_of};
+use crate::fetch::{loopback_allowed, probe, value_of};
 use crate::harness::{Files, Upstream, gzip, pdf};
 
 #[tokio::test]
@@ -104,6 +104,7 @@ async fn servers_of_files_cannot_hold_or_fill_this_one() {
     let upstream = Upstream::start().await;
     let (kitbag, ana) = probe(|settings| {
         capturing(settings);
+        loopback_allowed(settings);
         settings.capture_time = "2s".parse().expect("a duration");
         settings.capture_size = "4MiB".parse().expect("a size");
     })
@@ -131,10 +132,10 @@ async fn servers_of_files_cannot_hold_or_fill_this_one() {
 #[tokio::test]
 async fn no_file_is_captured_from_a_private_address_however_it_is_named() {
     let files = Files::start().await;
-    // Loopback's first address is allowed, so that redirects can begin somewhere.
+    // Loopback's first address is opened, so that redirects can begin somewhere.
     let (kitbag, ana) = probe(|settings| {
         capturing(settings);
-        settings.allow_private_ranges = "127.0.0.1/32".parse().expect("a range");
+        settings.capture_private_ranges = "127.0.0.1/32".parse().expect("a range");
     })
     .await;
     let private = "requests to private addresses are refused";

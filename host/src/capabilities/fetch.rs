@@ -64,6 +64,8 @@ pub struct FetchLimits {
 /// What one invocation may reach, and as whom. The default reaches nothing.
 #[derive(Clone, Default)]
 pub struct Access {
+    /// The caller.
+    pub user: Arc<str>,
     /// Nothing, when the declaration grants no egress at all.
     pub allowlist: Option<Arc<Allowlist>>,
     /// The sign-in that the host does for the toolkit, where it declares one.
@@ -106,9 +108,9 @@ impl Fetch {
     ) -> Self {
         let Trail { log, usage, tokens, missing } = trail;
         let in_flight = Arc::new(Semaphore::new(limits.in_flight));
-        let Access { allowlist, sign_in, secrets } = access;
+        let Access { user, allowlist, sign_in, secrets } = access;
         let exchange = allowlist.map(|allowlist| {
-            let policy = Policy::Allowlist(allowlist);
+            let policy = Policy::Toolkit { allowlist, user };
             let sign_in = sign_in.and_then(|SignInAccess { account, declaration, credentials }| {
                 let sign_in = outbound_auth.sign_in(account, declaration, credentials, policy.clone())?;
                 Some(sign_in.noting_in(tokens))

@@ -21,7 +21,8 @@ use tokio::time::{sleep, timeout};
 use tower::Service;
 
 use super::guard::AddressGuard;
-use super::resolver::Resolver;
+use super::nat64::Nat64;
+use super::resolver::{LookupError, ON_BEHALF_OF, Resolver};
 use super::{BoxError, EgressError};
 
 /// How long one address may take before the next is tried beside it (RFC 8305, section 5).
@@ -37,12 +38,12 @@ pub(super) struct Connector {
 }
 
 impl Connector {
-    pub(super) fn new(guard: AddressGuard, resolver: Resolver, connect_timeout: Duration) -> Self {
+    pub(super) fn new(tcp: GuardedTcp, connect_timeout: Duration) -> Self {
         let transport = HttpsConnectorBuilder::new()
             .with_tls_config(tls_config())
             .https_or_http()
             .enable_http1()
-            .wrap_connector(GuardedTcp { guard, resolver });
+            .wrap_connector(tcp);
         Self { transport, connect_timeout }
     }
 }
@@ -73,9 +74,10 @@ impl Service<Uri> for Connector {
 
 /// Plain TCP to an address that the guard permits.
 #[derive(Clone, Debug)]
-struct GuardedTcp {
-    guard: AddressGuard,
-    resolver: Resolver,
+pub(super) struct GuardedTcp {
+    pub(super) guard: AddressGuard,
+    pub(super) resolver: Resolver,
+    pub(super) nat64: Arc<Nat64>,
 }
 
 impl Service<Uri> for GuardedTcp {
@@ -89,19 +91,24 @@ impl Service<Uri> for GuardedTcp {
 
     fn call(&mut self, uri: Uri) -> Self::Future {
         let own = self.clone();
-        Box::pin(async move { open(&uri, &own).await.map(TokioIo::new) })
+        // Here and not in the future: that may go on without the request which it was begun for.
+        let user = ON_BEHALF_OF.try_with(Arc::clone).unwrap_or_default();
+        Box::pin(async move { open(&uri, &own, &user).await.map(TokioIo::new) })
     }
 }
 
-async fn open(uri: &Uri, GuardedTcp { guard, resolver }: &GuardedTcp) -> Result<TcpStream, EgressError> {
+async fn open(uri: &Uri, tcp: &GuardedTcp, user: &Arc<str>) -> Result<TcpStream, EgressError> {
     let host = uri.host().unwrap_or_default();
     let default_port = if uri.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
-    let mut addresses = resolve(resolver, host, uri.port_u16().unwrap_or(default_port)).await?;
-    addresses.retain(|address| guard.permits(address.ip()));
-    addresses.truncate(MAX_ADDRESSES);
+    let port = uri.port_u16().unwrap_or(default_port);
+    let failed = |source| EgressError::Resolve { host: host.to_owned(), source };
+    let found = resolve(&tcp.resolver, host, user).await.map_err(failed)?;
+    let addresses = permitted(&found, tcp).await.map_err(failed)?;
     if addresses.is_empty() {
         return Err(EgressError::ForbiddenAddress { host: host.to_owned() });
     }
+    let addresses: Vec<_> =
+        addresses.into_iter().take(MAX_ADDRESSES).map(|address| SocketAddr::new(address, port)).collect();
     let stream = connect_to_first(&addresses).await.map_err(|source| EgressError::Connect {
         authority: uri.authority().map(ToString::to_string).unwrap_or_default(),
         source: Arc::new(source),
@@ -112,13 +119,26 @@ async fn open(uri: &Uri, GuardedTcp { guard, resolver }: &GuardedTcp) -> Result<
 }
 
 /// Turns a host into addresses; a literal is its own address and goes through the same guard.
-async fn resolve(resolver: &Resolver, host: &str, port: u16) -> Result<Vec<SocketAddr>, EgressError> {
+async fn resolve(resolver: &Resolver, host: &str, user: &Arc<str>) -> Result<Vec<IpAddr>, LookupError> {
     let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
-    if let Ok(address) = bare.parse::<IpAddr>() {
-        return Ok(vec![SocketAddr::new(address, port)]);
+    match bare.parse() {
+        Ok(address) => Ok(vec![address]),
+        Err(_) => resolver.lookup(host, user).await,
     }
-    let failed = |source| EgressError::Resolve { host: host.to_owned(), source: Arc::new(source) };
-    resolver.lookup(host, port).await.map_err(failed)
+}
+
+/// The addresses that the guard permits. Fails where all that is left of them would be IPv6, and nobody
+/// knows which of those stand for IPv4.
+async fn permitted(found: &[IpAddr], tcp: &GuardedTcp) -> Result<Vec<IpAddr>, LookupError> {
+    let GuardedTcp { guard, resolver, nat64 } = tcp;
+    let depends_on_nat64 = found.iter().any(|address| guard.depends_on_nat64(*address));
+    let prefixes = if depends_on_nat64 { nat64.prefixes(resolver).await } else { nat64.unasked() };
+    let permitted: Vec<_> =
+        found.iter().copied().filter(|address| guard.permits(*address, &prefixes)).collect();
+    if permitted.is_empty() && depends_on_nat64 && prefixes.discovered.is_none() {
+        return Err(LookupError::UnknownNat64);
+    }
+    Ok(permitted)
 }
 
 /// Connects to whichever address answers first; each next one starts when its predecessor failed or is slow.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 
+use super::resolver::LookupError;
 use super::target::Target;
 
 /// A failed outbound request.
@@ -27,6 +28,15 @@ pub enum EgressError {
         /// The host as requested, after normalisation.
         host: String,
     },
+    /// A file is not captured from this port.
+    #[error(
+        "{authority} is at a port of other services: files are captured from the ports 80 and 443, and from \
+         those from 1024 upwards that a browser would open"
+    )]
+    ForbiddenPort {
+        /// Host and port.
+        authority: String,
+    },
     /// The URL, the method or the headers cannot be sent at all.
     #[error("the request cannot be sent: {reason}")]
     InvalidRequest {
@@ -34,12 +44,12 @@ pub enum EgressError {
         reason: &'static str,
     },
     /// The name could not be resolved.
-    #[error("{host} could not be resolved")]
+    #[error("{host} could not be resolved: {source}")]
     Resolve {
         /// The host as requested, after normalisation.
         host: String,
-        /// The resolver's answer.
-        source: Arc<io::Error>,
+        /// What the resolver met with.
+        source: LookupError,
     },
     /// No connection came about.
     #[error("{authority} could not be connected to")]

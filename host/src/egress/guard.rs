@@ -5,14 +5,36 @@ use std::sync::Arc;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
+use super::nat64::Prefixes;
+
+/// Private ranges that toolkits may reach. No way leads from here to [`CaptureRanges`].
+#[derive(Clone, Debug, Default)]
+pub struct ToolkitRanges(Arc<[IpNet]>);
+
+/// Private ranges that files may be captured from, by every user. They have to be named as such: what is
+/// opened to toolkits, whose hosts are listed and reviewed, is not opened to URLs that anybody writes.
+#[derive(Clone, Debug, Default)]
+pub struct CaptureRanges(Arc<[IpNet]>);
+
+impl FromIterator<IpNet> for ToolkitRanges {
+    fn from_iter<I: IntoIterator<Item = IpNet>>(ranges: I) -> Self {
+        Self(ranges.into_iter().collect())
+    }
+}
+
+impl FromIterator<IpNet> for CaptureRanges {
+    fn from_iter<I: IntoIterator<Item = IpNet>>(ranges: I) -> Self {
+        Self(ranges.into_iter().collect())
+    }
+}
+
 /// Decides about resolved addresses, just before the connection is opened.
 #[derive(Clone, Debug)]
 pub(super) enum AddressGuard {
-    /// Public addresses, and the ranges that the operator allowed.
-    PublicOr {
-        /// Wins over every refusal below.
-        allowed: Arc<[IpNet]>,
-    },
+    /// Public addresses, and the ranges that the operator opened to toolkits.
+    Toolkits(ToolkitRanges),
+    /// Public addresses, and the ranges that the operator opened to captures.
+    Captures(CaptureRanges),
     /// Every address.
     Open,
 }
@@ -20,25 +42,47 @@ pub(super) enum AddressGuard {
 impl AddressGuard {
     /// Whether a connection to `address` may be opened.
     ///
-    /// An IPv4-mapped address is judged as the IPv4 address that the system would connect to.
-    pub(super) fn permits(&self, address: IpAddr) -> bool {
-        match self {
-            Self::Open => true,
-            Self::PublicOr { allowed } => {
-                let address = address.to_canonical();
-                is_public(address) || allowed.iter().any(|range| range.contains(&address))
-            }
+    /// An IPv4-mapped address is judged as the IPv4 address that the system would connect to, and a
+    /// translated one as the IPv4 address that its gateway would: a range that the operator opened counts
+    /// for it only where it is a part of the gateway's prefix.
+    pub(super) fn permits(&self, address: IpAddr, nat64: &Prefixes) -> bool {
+        let opened = match self {
+            Self::Open => return true,
+            Self::Toolkits(ToolkitRanges(opened)) | Self::Captures(CaptureRanges(opened)) => opened,
+        };
+        let address = address.to_canonical();
+        let is_opened = |range: &IpNet| {
+            let IpAddr::V6(address) = address else { return true };
+            nat64.of(address).all(|(prefix, _)| prefix.contains(range))
+        };
+        is_public(address, nat64) || opened.iter().any(|range| range.contains(&address) && is_opened(range))
+    }
+
+    /// Whether the answer depends on what the name servers say of the network's NAT64 prefixes.
+    pub(super) fn depends_on_nat64(&self, address: IpAddr) -> bool {
+        !matches!(self, Self::Open)
+            && matches!(address.to_canonical(), IpAddr::V6(address) if is_global_unicast(address))
+    }
+}
+
+fn is_public(address: IpAddr, nat64: &Prefixes) -> bool {
+    match address {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => {
+            let is_configured = nat64.configured.iter().any(|prefix| prefix.embedded(address).is_some());
+            // Until it is known what stands for an IPv4 address, any may be one that does.
+            let is_native = is_global_unicast(address) && nat64.discovered.is_some();
+            (is_configured || is_native) && nat64.of(address).all(|(_, embedded)| is_public_v4(embedded))
         }
     }
 }
 
-fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => !REFUSED_V4.iter().any(|range| range.contains(&address)),
-        IpAddr::V6(address) => {
-            GLOBAL_UNICAST.contains(&address) && !REFUSED_V6.iter().any(|range| range.contains(&address))
-        }
-    }
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    !REFUSED_V4.iter().any(|range| range.contains(&address))
+}
+
+fn is_global_unicast(address: Ipv6Addr) -> bool {
+    GLOBAL_UNICAST.contains(&address) && !REFUSED_V6.iter().any(|range| range.contains(&address))
 }
 
 /// IANA's special-purpose registry (RFC 6890) without the anycast services that are public, and
@@ -64,12 +108,12 @@ const REFUSED_V4: [Ipv4Net; 17] = [
 ];
 
 /// Everything that IANA has given out for ordinary use. All else is refused unseen: loopback,
-/// unspecified, IPv4-compatible (`::/96`), NAT64 (`64:ff9b::/96`, `64:ff9b:1::/48`), discard-only,
+/// unspecified, IPv4-compatible (`::/96`), NAT64 of a network's own (`64:ff9b:1::/48`), discard-only,
 /// segment routing, unique local (metadata of AWS and Google Cloud), link-local, site-local, multicast.
 const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0], 3);
 
-/// The special ranges inside of it. Tunnels are refused because they carry an IPv4 address of the
-/// sender's choice past the table above.
+/// The special ranges inside of it. Tunnels are refused whole, whatever IPv4 address they embed: nobody
+/// serves anything there any more, and the system itself would open the tunnel.
 const REFUSED_V6: [Ipv6Net; 4] = [
     v6([0x2001, 0, 0], 23),      // protocol assignments: Teredo, benchmarking, ORCHID, AMT
     v6([0x2001, 0x0db8, 0], 32), // documentation
@@ -89,10 +133,26 @@ const fn v6(first: [u16; 3], prefix: u8) -> Ipv6Net {
 
 #[cfg(test)]
 mod tests {
+    use super::super::nat64::Nat64Prefix;
     use super::*;
 
-    fn guard(allowed: &[&str]) -> AddressGuard {
-        AddressGuard::PublicOr { allowed: allowed.iter().map(|range| range.parse().unwrap()).collect() }
+    fn guard(opened: &[&str]) -> AddressGuard {
+        AddressGuard::Toolkits(opened.iter().map(|range| range.parse().unwrap()).collect())
+    }
+
+    /// The well-known prefix and these.
+    fn nat64(configured: &[&str], discovered: &[&str]) -> Prefixes {
+        let prefix = |range: &&str| Nat64Prefix::new(range.parse().unwrap()).unwrap();
+        let configured = configured.iter().map(prefix).chain([Nat64Prefix::well_known()]).collect();
+        Prefixes { configured, discovered: Some(discovered.iter().map(prefix).collect()) }
+    }
+
+    #[track_caller]
+    fn check(guard: &AddressGuard, nat64: &Prefixes, addresses: &[&str], expected: bool) {
+        for address in addresses {
+            let permitted = guard.permits(address.parse().unwrap(), nat64);
+            assert_eq!(permitted, expected, "{address} with {guard:?} and {nat64:?}");
+        }
     }
 
     #[test]
@@ -113,8 +173,9 @@ mod tests {
             "2a00:1450:4001::1",
             "2001:4860:4860::8888",
             "::ffff:1.1.1.1",
+            "64:ff9b::1.1.1.1",
         ] {
-            assert!(guard(&[]).permits(address.parse().unwrap()), "{address} was refused");
+            assert!(guard(&[]).permits(address.parse().unwrap(), &nat64(&[], &[])), "{address} was refused");
         }
     }
 
@@ -155,10 +216,15 @@ mod tests {
             "::ffff:169.254.169.254",
             "::ffff:0:127.0.0.1",
             "64:ff9b::127.0.0.1",
-            "64:ff9b::1.1.1.1",
+            "64:ff9b::10.0.0.1",
+            "64:ff9b::169.254.169.254",
+            "64:ff9b::",
+            "64:ff9b:0:1::1.1.1.1",
             "64:ff9b:1::1",
+            "64:ff9b:1::1.1.1.1",
             "100::1",
             "2001::1",
+            "2001:0:4136:e378:8000:63bf:f5ff:fffe",
             "2001:2::1",
             "2001:10::1",
             "2001:20::1",
@@ -174,25 +240,68 @@ mod tests {
             "fec0::1",
             "ff02::1",
         ] {
-            assert!(!guard(&[]).permits(address.parse().unwrap()), "{address} was permitted");
+            assert!(
+                !guard(&[]).permits(address.parse().unwrap(), &nat64(&[], &[])),
+                "{address} was permitted"
+            );
         }
     }
 
     #[test]
-    fn an_allowed_range_is_permitted_and_nothing_beside_it() {
+    fn an_opened_range_is_permitted_and_nothing_beside_it() {
         let guard = guard(&["127.0.0.0/8", "fd00:1::/32"]);
 
-        for address in ["127.0.0.1", "::ffff:127.0.0.1", "fd00:1::5"] {
-            assert!(guard.permits(address.parse().unwrap()), "{address} was refused");
+        check(&guard, &nat64(&[], &[]), &["127.0.0.1", "::ffff:127.0.0.1", "fd00:1::5"], true);
+        let beside = ["::1", "::127.0.0.1", "64:ff9b::127.0.0.1", "2002:7f00:1::1", "10.0.0.1", "fd00:2::5"];
+        check(&guard, &nat64(&[], &[]), &beside, false);
+    }
+
+    #[test]
+    fn a_translated_address_is_as_public_as_what_it_stands_for() {
+        for prefixes in [nat64(&[], &["2a00:64::/96"]), nat64(&["2a00:64::/96"], &[])] {
+            check(&guard(&[]), &prefixes, &["2a00:64::1.1.1.1", "2a00:64:0:0:1::10.0.0.1"], true);
+            let private = ["2a00:64::10.0.0.1", "2a00:64::127.0.0.1", "2a00:64::169.254.169.254"];
+            check(&guard(&[]), &prefixes, &private, false);
         }
-        for address in ["::1", "::127.0.0.1", "64:ff9b::127.0.0.1", "2002:7f00:1::1", "10.0.0.1", "fd00:2::5"]
-        {
-            assert!(!guard.permits(address.parse().unwrap()), "{address} was permitted");
+        // The same bits under a shorter prefix, whose octets lie elsewhere.
+        let prefixes = nat64(&[], &["2a00:64::/32"]);
+        check(&guard(&[]), &prefixes, &["2a00:64:a00:1::", "2a00:64:7f00:1::1.1.1.1"], false);
+        check(&guard(&[]), &prefixes, &["2a00:64:101:101::10.0.0.1"], true);
+    }
+
+    #[test]
+    fn a_prefix_opens_private_addresses_only_where_the_operator_names_it() {
+        let addresses = ["fd64::1.1.1.1", "64:ff9b:1::1.1.1.1"];
+
+        check(&guard(&[]), &nat64(&[], &["fd64::/96", "64:ff9b:1::/96"]), &addresses, false);
+        check(&guard(&[]), &nat64(&["fd64::/96", "64:ff9b:1::/96"], &[]), &addresses, true);
+        check(&guard(&[]), &nat64(&["fd64::/96"], &[]), &["fd64::10.0.0.1", "fd64:1::1.1.1.1"], false);
+    }
+
+    #[test]
+    fn an_opened_range_reaches_through_a_gateway_only_where_it_names_its_prefix() {
+        let (wide, network) = (guard(&["fd00::/8", "10.0.0.0/8"]), nat64(&[], &["fd64::/96"]));
+        check(&wide, &network, &["fd64::10.0.0.1", "fd64::127.0.0.1", "64:ff9b::10.0.0.1"], false);
+        check(&wide, &network, &["fd65::10.0.0.1", "10.0.0.1"], true);
+
+        let narrow = guard(&["fd64::a00:0/104"]);
+        check(&narrow, &network, &["fd64::10.0.0.1"], true);
+        check(&narrow, &network, &["fd64::127.0.0.1"], false);
+    }
+
+    #[test]
+    fn no_ipv6_address_is_public_before_the_prefixes_are_known() {
+        let unknown = Prefixes { discovered: None, ..nat64(&[], &[]) };
+
+        check(&guard(&["fd00::/8"]), &unknown, &["2606:4700::1111"], false);
+        check(&guard(&["fd00::/8"]), &unknown, &["1.1.1.1", "64:ff9b::1.1.1.1", "fd00::1"], true);
+        for (address, depends) in [("2606:4700::1111", true), ("1.1.1.1", false), ("::1", false)] {
+            assert_eq!(guard(&[]).depends_on_nat64(address.parse().unwrap()), depends, "{address}");
         }
     }
 
     #[test]
     fn the_open_guard_permits_everything() {
-        assert!(AddressGuard::Open.permits("127.0.0.1".parse().unwrap()));
+        assert!(AddressGuard::Open.permits("127.0.0.1".parse().unwrap(), &nat64(&[], &[])));
     }
 }

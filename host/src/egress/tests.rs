@@ -1,6 +1,7 @@
 //! What only a real socket can show.
 
 mod head;
+mod names;
 mod resolution;
 mod runtime;
 
@@ -16,13 +17,32 @@ async fn upstream() -> TestServer {
     TestServer::start(|_| Response::new(Full::from("hello"))).await
 }
 
-fn egress(allowed_ranges: &[&str]) -> Egress {
-    let allowed_ranges = allowed_ranges.iter().map(|range| range.parse().unwrap()).collect();
-    Egress::new(EgressSettings { allowed_ranges, connect_timeout: PATIENCE, response_timeout: PATIENCE })
+/// Opens ranges to toolkits and to captures alike.
+fn egress(opened: &[&str]) -> Egress {
+    Egress::new(settings(opened, opened))
+}
+
+fn settings(to_toolkits: &[&str], to_captures: &[&str]) -> EgressSettings {
+    let range = |range: &&str| range.parse().unwrap();
+    EgressSettings {
+        toolkit_ranges: to_toolkits.iter().map(range).collect(),
+        capture_ranges: to_captures.iter().map(range).collect(),
+        connect_timeout: PATIENCE,
+        response_timeout: PATIENCE,
+        ..EgressSettings::default()
+    }
 }
 
 fn listing(entries: &[String]) -> Policy {
-    Policy::Allowlist(Arc::new(Allowlist::parse(entries).unwrap()))
+    listing_for("ana", entries)
+}
+
+fn listing_for(user: &str, entries: &[String]) -> Policy {
+    Policy::Toolkit { allowlist: Arc::new(Allowlist::parse(entries).unwrap()), user: user.into() }
+}
+
+fn capture() -> Policy {
+    Policy::Capture { user: "ana".into() }
 }
 
 fn get(uri: &str) -> Request<Empty<Bytes>> {
@@ -43,7 +63,7 @@ async fn loopback_is_refused_by_default_whatever_names_it() {
         format!("[::ffff:7f00:1]:{port}"),
     ]);
 
-    for policy in [&listed, &Policy::PublicInternet] {
+    for policy in [&listed, &capture()] {
         for host in
             ["localhost", "LOCALHOST.", "127.0.0.1", "127.1", "0x7f.1", "2130706433", "[::ffff:127.0.0.1]"]
         {
@@ -81,12 +101,48 @@ async fn an_allowed_range_does_not_widen_the_allowlist() {
 }
 
 #[tokio::test]
+async fn what_is_opened_to_toolkits_is_closed_to_captures_and_the_other_way_round() {
+    let upstream = upstream().await;
+    let uri = upstream.origin();
+    let listed = listing(&[format!("127.0.0.1:{}", upstream.port())]);
+
+    for (settings, open, closed) in [
+        (settings(&["127.0.0.1/32"], &[]), &listed, &capture()),
+        (settings(&[], &["127.0.0.1/32"]), &capture(), &listed),
+    ] {
+        let egress = Egress::new(settings);
+        let before = fetch(&egress, &uri, closed).await;
+        // It leaves an idle connection behind.
+        assert_eq!(fetch(&egress, &uri, open).await.unwrap(), "hello");
+        let after = fetch(&egress, &uri, closed).await;
+
+        assert!(matches!(before, Err(EgressError::ForbiddenAddress { .. })), "{before:?}");
+        assert!(matches!(after, Err(EgressError::ForbiddenAddress { .. })), "{after:?}");
+    }
+    assert_eq!(upstream.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_port_of_another_service_is_for_whoever_lists_it() {
+    let egress = egress(&["127.0.0.0/8"]);
+    let listed = listing(&["127.0.0.1:6667".to_owned()]);
+
+    let captured = egress.send(get("http://127.0.0.1:6667/"), &capture()).await.unwrap_err();
+    let fetched = egress.send(get("http://127.0.0.1:6667/"), &listed).await.unwrap_err();
+    let unlisted = egress.send(get("http://127.0.0.1:6668/"), &listed).await.unwrap_err();
+
+    assert!(matches!(captured, EgressError::ForbiddenPort { .. }), "{captured}");
+    assert!(matches!(fetched, EgressError::Connect { .. }), "{fetched}");
+    assert!(matches!(unlisted, EgressError::NotListed { .. }), "{unlisted}");
+}
+
+#[tokio::test]
 async fn the_operator_reaches_loopback_and_its_connection_serves_nobody_else() {
     let upstream = upstream().await;
     let egress = egress(&[]);
 
     fetch(&egress, &upstream.origin(), &Policy::Operator).await.unwrap();
-    let error = fetch(&egress, &upstream.origin(), &Policy::PublicInternet).await.unwrap_err();
+    let error = fetch(&egress, &upstream.origin(), &capture()).await.unwrap_err();
 
     assert!(matches!(error, EgressError::ForbiddenAddress { .. }), "{error}");
     assert_eq!(upstream.requests().len(), 1);
@@ -99,7 +155,7 @@ async fn the_host_header_is_the_checked_host() {
     request.headers_mut().insert(HOST, "internal.example".parse().unwrap());
     request.headers_mut().append(HOST, "second.example".parse().unwrap());
 
-    egress(&["127.0.0.0/8"]).send(request, &Policy::PublicInternet).await.unwrap();
+    egress(&["127.0.0.0/8"]).send(request, &capture()).await.unwrap();
 
     let seen = upstream.requests().remove(0);
     let hosts: Vec<_> = seen.headers.get_all(HOST).iter().collect();
@@ -141,8 +197,8 @@ async fn a_redirect_is_an_answer_and_not_followed() {
     .await;
     let egress = egress(&["127.0.0.0/8"]);
 
-    let response = egress.send(get(&upstream.origin()), &Policy::PublicInternet).await.unwrap();
-    let document = fetch(&egress, &upstream.origin(), &Policy::PublicInternet).await;
+    let response = egress.send(get(&upstream.origin()), &capture()).await.unwrap();
+    let document = fetch(&egress, &upstream.origin(), &capture()).await;
 
     assert_eq!(response.status(), 302);
     assert!(matches!(document, Err(EgressError::Status { status, .. }) if status == 302));
@@ -188,7 +244,7 @@ async fn a_closed_port_and_a_server_without_tls_have_errors_of_their_own() {
 
 #[tokio::test]
 async fn a_name_that_does_not_exist_is_a_resolution_error() {
-    let error = egress(&[]).send(get("http://kitbag.invalid/"), &Policy::PublicInternet).await.unwrap_err();
+    let error = egress(&[]).send(get("http://kitbag.invalid/"), &capture()).await.unwrap_err();
 
     assert!(matches!(error, EgressError::Resolve { .. }), "{error}");
 }

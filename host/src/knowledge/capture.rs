@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Invariants:
-//! - a file is fetched under the public-internet policy, at every redirect again;
+//! - a file is fetched under the policy of captures, at every redirect again: nothing that is opened to
+//!   toolkits is open to it;
 //! - its type is read from its bytes; what its sender says chooses among kinds of text only;
 //! - it is parsed in the sandbox, or not at all: what runs here decodes text and nothing else;
 //! - whatever it is, it costs bounded disk, memory and time, and ends as text, as nothing to index, or
@@ -96,6 +97,8 @@ pub struct ExtractError {
 /// What is to be captured.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CaptureJob {
+    /// Whose document it is.
+    pub(super) user: Arc<str>,
     /// Where the file is; not needed once it is kept.
     pub(super) file_url: Option<String>,
     /// The media type that was claimed for it.
@@ -223,7 +226,7 @@ impl Capture {
     async fn fetch(&self, job: &CaptureJob) -> Result<Kept, CaptureFailure> {
         let Parts { egress, arriving, settings, .. } = &*self.0;
         let url = job.file_url.as_deref().ok_or_else(|| failure::permanent("there is no file to capture"))?;
-        let fetched = fetch::fetch(egress, url, arriving, settings).await?;
+        let fetched = fetch::fetch(egress, url, &job.user, arriving, settings).await?;
         // The sender's own word is nearer to the file than that of whoever ingested it.
         let claimed = fetched.media_type.as_deref().filter(|it| kind::is_telling(it));
         let label = Label { media_type: claimed.or(job.claimed_type.as_deref()), name: Some(&fetched.name) };

@@ -31,8 +31,8 @@ fn json(status: u16, body: &str) -> Response<Full<Bytes>> {
 const HOUR: &str = r#""token_type":"Bearer","expires_in":3600,"#;
 
 fn service() -> OutboundAuth {
-    let allowed_ranges = vec!["127.0.0.0/8".parse().unwrap()];
-    OutboundAuth::new(Egress::new(EgressSettings { allowed_ranges, ..EgressSettings::default() }))
+    let toolkit_ranges = ["127.0.0.0/8".parse().unwrap()].into_iter().collect();
+    OutboundAuth::new(Egress::new(EgressSettings { toolkit_ranges, ..EgressSettings::default() }))
 }
 
 fn declaration(server: &TestServer) -> OAuth2ClientCredentials {
@@ -55,7 +55,7 @@ fn account(user: &str, toolkit: &str) -> Account {
 
 fn policy(server: &TestServer) -> Policy {
     let listed = [format!("127.0.0.1:{}", server.port())];
-    Policy::Allowlist(Arc::new(Allowlist::parse(listed).unwrap()))
+    Policy::Toolkit { allowlist: Arc::new(Allowlist::parse(listed).unwrap()), user: "ana".into() }
 }
 
 fn sign_in(service: &OutboundAuth, server: &TestServer) -> SignIn {

@@ -213,9 +213,9 @@ impl Runner {
     }
 
     fn store(&self, invocation: &Invocation, trail: &Trail) -> Store<State> {
-        let access = self.access(invocation);
-        let fetch = Fetch::new(&self.egress, &self.outbound_auth, access, &self.limits.fetch, trail.clone());
         let user_id: Arc<str> = invocation.user_id.as_str().into();
+        let access = self.access(invocation, user_id.clone());
+        let fetch = Fetch::new(&self.egress, &self.outbound_auth, access, &self.limits.fetch, trail.clone());
         let Grants { toolkit_id, secrets, .. } = self.grants.clone();
         let secrets = Secrets::new(secrets, toolkit_id.clone(), invocation.secrets.clone())
             .noting_in(trail.missing.clone());
@@ -229,7 +229,7 @@ impl Runner {
     }
 
     /// Where the call may send requests, and with which of its caller's secrets the host signs in.
-    fn access(&self, invocation: &Invocation) -> Access {
+    fn access(&self, invocation: &Invocation, user: Arc<str>) -> Access {
         let Invocation { user_id, secrets, .. } = invocation;
         let Grants { toolkit_id, egress, auth, .. } = self.grants.clone();
         let sign_in = auth.map(|declaration| {
@@ -241,7 +241,7 @@ impl Runner {
             let account = Account { user_id: user_id.clone(), toolkit_id };
             SignInAccess { account, declaration, credentials }
         });
-        Access { allowlist: egress, sign_in, secrets: secrets.clone() }
+        Access { user, allowlist: egress, sign_in, secrets: secrets.clone() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Types of settings, each read the same way from a flag, a variable and the file.
 
 use std::convert::Infallible;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -140,6 +140,28 @@ impl FromStr for ServiceUrl {
             }
             _ => Err("the URL of a service is such as http://127.0.0.1:8080/v1/…, without a user".to_owned()),
         }
+    }
+}
+
+/// A name server; without a port, at port 53.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NameServer(SocketAddr);
+
+impl NameServer {
+    /// Where it is.
+    pub fn address(self) -> SocketAddr {
+        self.0
+    }
+}
+
+impl FromStr for NameServer {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let address = text.parse().or_else(|_| text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, 53)));
+        address.map(Self).map_err(|_| {
+            "a name server is an address such as 10.0.0.2, 10.0.0.2:5353 or [2001:db8::2]:53".to_owned()
+        })
     }
 }
 

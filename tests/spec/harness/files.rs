@@ -39,7 +39,12 @@ impl Files {
     /// | `/redirect?{location}` | that redirect |
     /// | `/status/{status}` | that status |
     pub(crate) async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        Self::start_at("127.0.0.1").await
+    }
+
+    /// The same at another address of the machine.
+    pub(crate) async fn start_at(address: &str) -> Self {
+        let listener = TcpListener::bind((address, 0)).await.expect("a port");
         let origin = format!("http://{}", listener.local_addr().expect("an address"));
         let shared = Arc::<Mutex<Shared>>::default();
         let seen = shared.clone();

@@ -31,8 +31,8 @@ struct Guest {
 
 /// Where tokens are kept, and the way out.
 fn service() -> (Egress, OutboundAuth) {
-    let allowed_ranges = vec!["127.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()];
-    let egress = Egress::new(EgressSettings { allowed_ranges, ..EgressSettings::default() });
+    let toolkit_ranges = ["127.0.0.0/8", "::1/128"].map(|range| range.parse().unwrap()).into_iter().collect();
+    let egress = Egress::new(EgressSettings { toolkit_ranges, ..EgressSettings::default() });
     (egress.clone(), OutboundAuth::new(egress))
 }
 
@@ -56,7 +56,8 @@ impl Toolkit {
     fn call_with(&self, (egress, outbound_auth): &(Egress, OutboundAuth)) -> Guest {
         let trail = Trail::new(64 << 10);
         let allowlist = Some(Arc::new(Allowlist::parse(&self.listed).unwrap()));
-        let access = Access { allowlist, sign_in: self.sign_in.clone(), secrets: Arc::default() };
+        let sign_in = self.sign_in.clone();
+        let access = Access { user: "ana".into(), allowlist, sign_in, secrets: Arc::default() };
         Guest { fetch: Fetch::new(egress, outbound_auth, access, &self.limits, trail.clone()), trail }
     }
 }

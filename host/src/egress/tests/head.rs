@@ -10,9 +10,7 @@ async fn raw_head(request: Request<Full<Bytes>>) -> String {
     parts.uri = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
     let egress = egress(&["127.0.0.0/8"]);
     let sending =
-        tokio::spawn(
-            async move { egress.send(Request::from_parts(parts, body), &Policy::PublicInternet).await },
-        );
+        tokio::spawn(async move { egress.send(Request::from_parts(parts, body), &capture()).await });
     let (stream, _) = listener.accept().await.unwrap();
     let mut head = Vec::new();
     while !head.windows(4).any(|window| window == b"\r\n\r\n") {

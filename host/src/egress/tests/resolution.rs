@@ -13,13 +13,8 @@ fn resolving(answers: &'static [&'static [&'static str]]) -> (Egress, Arc<Atomic
         let answer = answers[count.fetch_add(1, Ordering::Relaxed).min(answers.len() - 1)];
         answer.iter().map(|address| address.parse::<IpAddr>().unwrap()).collect()
     });
-    let settings = EgressSettings {
-        // One address of the machine stands for the public internet, the others for what is private.
-        allowed_ranges: vec!["127.0.0.1/32".parse().unwrap()],
-        connect_timeout: PATIENCE,
-        response_timeout: PATIENCE,
-    };
-    (Egress::resolving(settings, &resolver), asked)
+    // One address of the machine stands for the public internet, the others for what is private.
+    (Egress::resolving(settings(&["127.0.0.1/32"], &[]), &resolver, &resolver), asked)
 }
 
 async fn ask(egress: &Egress, port: u16) -> Result<Bytes, EgressError> {
@@ -80,7 +75,7 @@ async fn of_a_mixed_answer_only_the_permitted_address_is_tried() {
 
 #[tokio::test]
 async fn a_caller_waits_for_a_connection_as_long_as_it_says() {
-    let egress = Egress::resolving(EgressSettings::default(), &Resolver::silent());
+    let egress = Egress::resolving(EgressSettings::default(), &Resolver::silent(), &Resolver::silent());
     let timeouts = Timeouts { connect: Some(Duration::from_millis(50)), first_byte: None };
 
     let error =

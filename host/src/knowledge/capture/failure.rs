@@ -57,6 +57,7 @@ pub(super) fn of_request(error: &EgressError) -> CaptureFailure {
     match error {
         EgressError::NotListed { .. }
         | EgressError::ForbiddenAddress { .. }
+        | EgressError::ForbiddenPort { .. }
         | EgressError::InvalidRequest { .. }
         | EgressError::Redirect { .. }
         | EgressError::HeadTooLarge { .. }

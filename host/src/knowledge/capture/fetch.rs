@@ -1,6 +1,7 @@
 //! Fetches a file from the public internet.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName};
 use http_body_util::BodyExt;
@@ -22,10 +23,11 @@ pub(super) struct Fetched {
     pub(super) name: String,
 }
 
-/// Fetches a file to `folder`, following redirects.
+/// Fetches a file to `folder` on behalf of `user`, following redirects.
 pub(super) async fn fetch(
     egress: &Egress,
     url: &str,
+    user: &Arc<str>,
     folder: &Path,
     settings: &CaptureSettings,
 ) -> Result<Fetched, CaptureFailure> {
@@ -35,12 +37,19 @@ pub(super) async fn fetch(
         let reason = format!("only http and https files can be captured, not {}:", url.scheme());
         return Err(failure::permanent(reason));
     }
-    let fetching = timeout(settings.time, receive(egress, &url, folder, settings.size));
+    let policy = Policy::Capture { user: user.clone() };
+    let fetching = timeout(settings.time, receive(egress, &url, &policy, folder, settings.size));
     fetching.await.unwrap_or_else(|_| Err(failure::too_slow(settings.time)))
 }
 
-async fn receive(egress: &Egress, url: &Url, folder: &Path, limit: u64) -> Result<Fetched, CaptureFailure> {
-    let response = egress.get_file(url, &Policy::PublicInternet).await;
+async fn receive(
+    egress: &Egress,
+    url: &Url,
+    policy: &Policy,
+    folder: &Path,
+    limit: u64,
+) -> Result<Fetched, CaptureFailure> {
+    let response = egress.get_file(url, policy).await;
     let (head, body) = response.map_err(|error| failure::of_request(&error))?.into_parts();
     if !head.status.is_success() {
         let reason = format!("the server of the file answered {}", head.status);

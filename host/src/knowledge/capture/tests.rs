@@ -18,11 +18,13 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    /// `allowed` are ranges that the operator opens.
-    pub(super) async fn with(allowed: &[&str], change: impl FnOnce(&mut CaptureSettings)) -> Self {
+    /// `opened` are ranges that the operator opens to captures. To toolkits, all of loopback is open.
+    pub(super) async fn with(opened: &[&str], change: impl FnOnce(&mut CaptureSettings)) -> Self {
         let data = tempfile::tempdir().expect("a scratch directory");
+        let range = |range: &&str| range.parse().expect("a range");
         let egress = Egress::new(EgressSettings {
-            allowed_ranges: allowed.iter().map(|range| range.parse().expect("a range")).collect(),
+            toolkit_ranges: ["127.0.0.0/8", "::1/128"].iter().map(range).collect(),
+            capture_ranges: opened.iter().map(range).collect(),
             ..EgressSettings::default()
         });
         let mut settings =

@@ -136,6 +136,7 @@ where
     }
     job.tries += 1;
     let wanted = CaptureJob {
+        user: job.user_id.as_str().into(),
         file_url: subject.file_url.clone(),
         claimed_type: subject.claimed_type.clone(),
         capture_only: subject.capture_only,

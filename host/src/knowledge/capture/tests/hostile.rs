@@ -146,6 +146,25 @@ async fn no_private_address_is_captured_from_however_it_is_spelled() {
 }
 
 #[tokio::test]
+async fn only_ports_that_serve_files_are_captured_from() {
+    let (server, bench) = (server().await, Bench::new().await);
+
+    for url in [
+        "http://127.0.0.1:25/",
+        "https://127.0.0.1:22/",
+        "http://127.0.0.1:443.:22/",
+        "http://127.0.0.1:6000/",
+        "http://127.0.0.1:6667/",
+        &format!("{}/to?http://127.0.0.1:25/", server.origin()),
+        &format!("{}/to?//127.0.0.1:6667/", server.origin()),
+    ] {
+        let failure = bench.failure(url).await;
+        let reason = if url.contains("443.") { "no URL" } else { "is at a port of other services" };
+        assert_failed(&failure, FailureKind::Permanent, reason);
+    }
+}
+
+#[tokio::test]
 async fn a_redirect_opens_no_door() {
     // The first server is allowed, and what it leads to is not.
     let (server, bench) = (server().await, Bench::with(&["127.0.0.1/32"], |_| {}).await);

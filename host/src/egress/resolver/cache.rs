@@ -1,0 +1,58 @@
+//! What was answered of late. It is bounded in entries, and each is bounded too.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use moka::Expiry;
+use moka::future::Cache as Entries;
+
+use super::LookupError;
+
+/// How many names are remembered. With addresses, one takes less than a kibibyte.
+const MAX_ENTRIES: u64 = 4096;
+
+/// What became of a look-up.
+pub(super) type Outcome = Result<Arc<[IpAddr]>, LookupError>;
+
+/// Answers by name.
+#[derive(Debug)]
+pub(super) struct Cache(Entries<Box<str>, Entry>);
+
+#[derive(Clone, Debug)]
+struct Entry {
+    outcome: Outcome,
+    lifetime: Duration,
+}
+
+struct ByLifetime;
+
+impl Expiry<Box<str>, Entry> for ByLifetime {
+    fn expire_after_create(&self, _: &Box<str>, entry: &Entry, _: Instant) -> Option<Duration> {
+        Some(entry.lifetime)
+    }
+
+    fn expire_after_update(
+        &self,
+        _: &Box<str>,
+        entry: &Entry,
+        _: Instant,
+        _: Option<Duration>,
+    ) -> Option<Duration> {
+        Some(entry.lifetime)
+    }
+}
+
+impl Cache {
+    pub(super) fn new() -> Self {
+        Self(Entries::builder().max_capacity(MAX_ENTRIES).expire_after(ByLifetime).build())
+    }
+
+    pub(super) async fn get(&self, name: &str) -> Option<Outcome> {
+        Some(self.0.get(name).await?.outcome)
+    }
+
+    pub(super) async fn keep(&self, name: &str, outcome: Outcome, lifetime: Duration) {
+        self.0.insert(name.into(), Entry { outcome, lifetime }).await;
+    }
+}

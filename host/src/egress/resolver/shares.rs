@@ -1,0 +1,118 @@
+//! Look-ups under way: so many in all, and of one user so many.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Who may ask now, and who waits.
+#[derive(Debug)]
+pub(super) struct Shares {
+    of_user: usize,
+    /// Of users who ask or wait.
+    users: Mutex<HashMap<Arc<str>, Arc<Semaphore>>>,
+    all: Arc<Semaphore>,
+}
+
+/// Permission to ask; dropping it lets the next one ask.
+pub(super) struct Turn {
+    // Fields are dropped in this order.
+    _permits: (OwnedSemaphorePermit, OwnedSemaphorePermit),
+    _share: Share,
+}
+
+/// A user's semaphore, which leaves the map with the last one who needs it.
+struct Share {
+    shares: Arc<Shares>,
+    user: Arc<str>,
+    semaphore: Option<Arc<Semaphore>>,
+}
+
+impl Shares {
+    pub(super) fn new(of_user: usize, in_all: usize) -> Arc<Self> {
+        Arc::new(Self { of_user, users: Mutex::default(), all: Arc::new(Semaphore::new(in_all)) })
+    }
+
+    /// Waits until `user` may ask: first for one of their own places, so that nobody's queue stands in
+    /// that of all.
+    pub(super) async fn turn(self: &Arc<Self>, user: &Arc<str>) -> Turn {
+        const OPEN: &str = "nobody closes the semaphores";
+
+        let (share, own) = self.share(user);
+        let own = own.acquire_owned().await.expect(OPEN);
+        let any = self.all.clone().acquire_owned().await.expect(OPEN);
+        Turn { _permits: (own, any), _share: share }
+    }
+
+    fn share(self: &Arc<Self>, user: &Arc<str>) -> (Share, Arc<Semaphore>) {
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        let semaphore =
+            users.entry(user.clone()).or_insert_with(|| Arc::new(Semaphore::new(self.of_user))).clone();
+        let share = Share { shares: self.clone(), user: user.clone(), semaphore: Some(semaphore.clone()) };
+        (share, semaphore)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut users = self.shares.users.lock().unwrap_or_else(PoisonError::into_inner);
+        self.semaphore = None;
+        // New ones are made under the lock alone: the map's own is the last.
+        if users.get(&self.user).is_some_and(|semaphore| Arc::strong_count(semaphore) == 1) {
+            users.remove(&self.user);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use futures::future::join_all;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn one_user_takes_a_share_and_no_more_and_what_is_left_is_for_others() {
+        let shares = Shares::new(2, 3);
+        let (ana, ben, eve): (Arc<str>, Arc<str>, Arc<str>) = ("ana".into(), "ben".into(), "eve".into());
+
+        let first = shares.turn(&ana).await;
+        let _second = shares.turn(&ana).await;
+        assert!(shares.turn(&ana).now_or_never().is_none(), "ana has her share");
+        let of_ben = shares.turn(&ben).now_or_never().expect("there is room");
+        assert!(shares.turn(&eve).now_or_never().is_none(), "there is no room");
+
+        drop(of_ben);
+        assert!(shares.turn(&eve).now_or_never().is_some(), "who is done makes room");
+        drop(first);
+        assert!(shares.turn(&ana).now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn those_who_wait_for_their_own_share_hold_no_place_of_others() {
+        let shares = Shares::new(1, 2);
+        let (ana, ben): (Arc<str>, Arc<str>) = ("ana".into(), "ben".into());
+        let _first = shares.turn(&ana).await;
+
+        let waiting = join_all((0..50).map(|_| shares.turn(&ana)));
+        let mut waiting = Box::pin(waiting);
+        assert!(futures::poll!(&mut waiting).is_pending());
+
+        assert!(shares.turn(&ben).now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn nobody_is_remembered() {
+        let shares = Shares::new(1, 2);
+        let ana: Arc<str> = "ana".into();
+
+        let turn = shares.turn(&ana).await;
+        let mut waiting = Box::pin(shares.turn(&ana));
+        assert!(futures::poll!(&mut waiting).is_pending());
+        drop(waiting);
+        assert_eq!(shares.users.lock().unwrap().len(), 1);
+        drop(turn);
+
+        assert!(shares.users.lock().unwrap().is_empty());
+    }
+}

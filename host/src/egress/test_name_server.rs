@@ -1,0 +1,161 @@
+//! A real name server on loopback for tests: it answers over UDP and TCP, well or badly, and keeps what it
+//! was asked.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, UdpSocket};
+use tokio::task::JoinSet;
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Question {
+    pub(crate) name: String,
+    /// `A` is 1, `AAAA` 28.
+    pub(crate) record_type: u16,
+    /// Over which transport.
+    pub(crate) over_tcp: bool,
+}
+
+/// What is answered.
+#[derive(Clone, Debug)]
+pub(crate) enum Reply {
+    /// Nothing, ever.
+    Silence,
+    /// Those of these addresses that are of the type.
+    Addresses { addresses: Vec<IpAddr>, ttl: u32 },
+    /// Another name.
+    Alias(String),
+    /// A response code without records: 2 is SERVFAIL, 3 NXDOMAIN, 5 REFUSED.
+    Code(u8),
+    /// That the answer does not fit, and has to be asked for over TCP.
+    Truncated,
+    /// These bytes in place of a message, after the message's id.
+    Garbage(Vec<u8>),
+}
+
+/// These addresses, for a minute.
+pub(crate) fn addresses(addresses: &[&str]) -> Reply {
+    Reply::Addresses { addresses: addresses.iter().map(|it| it.parse().unwrap()).collect(), ttl: 60 }
+}
+
+/// Serves until it is dropped.
+pub(crate) struct TestNameServer {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<Question>>>,
+    _serving: JoinSet<()>,
+}
+
+impl TestNameServer {
+    pub(crate) async fn start<F>(answer: F) -> Self
+    where
+        F: Fn(&Question) -> Reply + Send + Sync + 'static,
+    {
+        let (udp, tcp) = sockets().await;
+        let address = udp.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let answer = Arc::new(answer);
+        let mut serving = JoinSet::new();
+        let (seen, answers) = (asked.clone(), answer.clone());
+        serving.spawn(async move {
+            let mut message = [0; 4096];
+            loop {
+                let (length, from) = udp.recv_from(&mut message).await.unwrap();
+                let question = question(&message[..length], false);
+                seen.lock().unwrap().push(question.clone());
+                if let Some(reply) = encode(&message[..length], &question, &answers(&question)) {
+                    udp.send_to(&reply, from).await.unwrap();
+                }
+            }
+        });
+        let seen = asked.clone();
+        serving.spawn(async move {
+            loop {
+                let (mut stream, _) = tcp.accept().await.unwrap();
+                let (answer, seen) = (answer.clone(), seen.clone());
+                tokio::spawn(async move {
+                    while let Ok(length) = stream.read_u16().await {
+                        let mut message = vec![0; length.into()];
+                        stream.read_exact(&mut message).await.unwrap();
+                        let question = question(&message, true);
+                        seen.lock().unwrap().push(question.clone());
+                        if let Some(reply) = encode(&message, &question, &answer(&question)) {
+                            let length = u16::try_from(reply.len()).unwrap();
+                            stream.write_all(&[&length.to_be_bytes(), &reply[..]].concat()).await.ok();
+                        }
+                    }
+                });
+            }
+        });
+        Self { address, asked, _serving: serving }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The names that were asked for so far, each as often as it was.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().iter().map(|question| question.name.clone()).collect()
+    }
+}
+
+/// A port that is free in both protocols.
+async fn sockets() -> (UdpSocket, TcpListener) {
+    loop {
+        let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        if let Ok(tcp) = TcpListener::bind(udp.local_addr().unwrap()).await {
+            return (udp, tcp);
+        }
+    }
+}
+
+/// Reads the one question of a query (RFC 1035, section 4.1).
+fn question(query: &[u8], over_tcp: bool) -> Question {
+    let (mut labels, mut at) = (Vec::new(), 12);
+    while query[at] != 0 {
+        let end = at + 1 + usize::from(query[at]);
+        labels.push(String::from_utf8(query[at + 1..end].to_vec()).unwrap());
+        at = end;
+    }
+    let record_type = u16::from_be_bytes([query[at + 1], query[at + 2]]);
+    Question { name: labels.join("."), record_type, over_tcp }
+}
+
+fn encode(query: &[u8], question: &Question, reply: &Reply) -> Option<Vec<u8>> {
+    let records: Vec<(u16, u32, Vec<u8>)> = match reply {
+        Reply::Silence => return None,
+        Reply::Garbage(bytes) => return Some([&query[..2], bytes].concat()),
+        Reply::Code(_) | Reply::Truncated => Vec::new(),
+        Reply::Alias(name) => vec![(5, 60, encoded_name(name))],
+        Reply::Addresses { addresses, ttl } => {
+            let record = |address: &IpAddr| match (address, question.record_type) {
+                (IpAddr::V4(address), 1) => Some((1, *ttl, address.octets().to_vec())),
+                (IpAddr::V6(address), 28) => Some((28, *ttl, address.octets().to_vec())),
+                _ => None,
+            };
+            addresses.iter().filter_map(record).collect()
+        }
+    };
+    let code = if let Reply::Code(code) = reply { *code } else { 0 };
+    let truncated = if matches!(reply, Reply::Truncated) { 0b10 } else { 0 };
+    let count = u16::try_from(records.len()).unwrap().to_be_bytes();
+    let mut message = [&query[..2], &[0x81 | truncated, 0x80 | code, 0, 1], &count, &[0; 4]].concat();
+    message.extend(encoded_name(&question.name));
+    message.extend([question.record_type.to_be_bytes(), [0, 1]].concat());
+    for (record_type, ttl, data) in records {
+        // The name of the question, by a pointer to it.
+        message.extend([0xc0, 12]);
+        message.extend([record_type.to_be_bytes(), [0, 1]].concat());
+        message.extend(ttl.to_be_bytes());
+        message.extend(u16::try_from(data.len()).unwrap().to_be_bytes());
+        message.extend(data);
+    }
+    Some(message)
+}
+
+fn encoded_name(name: &str) -> Vec<u8> {
+    let label = |label: &str| [&[u8::try_from(label.len()).unwrap()], label.as_bytes()].concat();
+    name.split('.').flat_map(label).chain([0]).collect()
+}
