@@ -17,6 +17,7 @@ mod concurrency;
 mod config;
 mod conformance;
 mod content;
+mod costly_schemas;
 mod crash;
 mod elicitation;
 mod extractors;

@@ -13,6 +13,12 @@ use super::root;
 pub(crate) struct Wat<'a> {
     /// What it declares.
     pub(crate) scopes: &'a [&'a str],
+    /// JSON Schema of the arguments; without one, any object.
+    pub(crate) input: Option<&'a str>,
+    /// JSON Schema of the structured result, where it has one.
+    pub(crate) output: Option<&'a str>,
+    /// The structured result, as JSON.
+    pub(crate) structured: Option<&'a str>,
     /// Imports, and whatever else has to stand before all functions.
     pub(crate) imports: &'a str,
     /// Further fields of the module.
@@ -27,8 +33,8 @@ impl Wat<'_> {
     /// The component.
     pub(crate) fn component(&self) -> Vec<u8> {
         let mut memory = Memory::default();
-        let answer = memory.answer("done");
-        let definition = memory.definition(self.scopes);
+        let answer = memory.answer("done", self.structured);
+        let definition = memory.definition(self);
         let Self { imports, fields, describe, call, .. } = self;
         let module = format!(
             r#"(module
@@ -73,17 +79,17 @@ const BASE: u32 = 1024;
 struct Memory(Vec<u8>);
 
 impl Memory {
-    /// `result<tool-result, call-error>`: text, nothing structured, and nothing beside it.
-    fn answer(&mut self, text: &str) -> u32 {
-        let text = self.string(text);
-        self.put(&words(&[&[0], &text, &[0; 5]]))
+    /// `result<tool-result, call-error>`: text, perhaps something structured, and nothing beside it.
+    fn answer(&mut self, text: &str, structured: Option<&str>) -> u32 {
+        let (text, structured) = (self.string(text), self.optional(structured));
+        self.put(&words(&[&[0], &text, &structured, &[0; 2]]))
     }
 
     /// `toolkit-definition`, shared by all users.
-    fn definition(&mut self, scopes: &[&str]) -> u32 {
+    fn definition(&mut self, Wat { scopes, input, output, .. }: &Wat<'_>) -> u32 {
         let strings = ["wat", "Guest wat", "A guest of the test suite.", "🧪", "1.0.0"];
         let strings: Vec<u32> = strings.into_iter().flat_map(|text| self.string(text)).collect();
-        let tools = self.tools();
+        let tools = self.tools(input.unwrap_or(r#"{"type":"object"}"#), *output);
         let scopes: Vec<[u32; 2]> = scopes.iter().map(|scope| self.string(scope)).collect();
         let scopes = [self.put(&words(&[scopes.as_flattened()])), length(scopes.len())];
         let (author, secrets, egress, config, visibility) = ([0; 3], [0; 2], [0; 2], [0; 2], [1]);
@@ -102,16 +108,24 @@ impl Memory {
     }
 
     /// `list<tool-definition>`
-    fn tools(&mut self) -> [u32; 2] {
-        let [name, description, input] =
-            ["run", "Runs.", r#"{"type":"object"}"#].map(|text| self.string(text));
+    fn tools(&mut self, input: &str, output: Option<&str>) -> [u32; 2] {
+        let [name, description, input] = ["run", "Runs.", input].map(|text| self.string(text));
+        let output = self.optional(output);
         let (absent, annotations, mutating_and_always_on) = ([0; 3], [0; 2], [0]);
-        let tool = [&name[..], &absent, &description, &input, &absent, &annotations, &mutating_and_always_on];
+        let tool = [&name[..], &absent, &description, &input, &output, &annotations, &mutating_and_always_on];
         [self.put(&words(&tool)), 1]
     }
 
     fn string(&mut self, text: &str) -> [u32; 2] {
         [self.put(text.as_bytes()), length(text.len())]
+    }
+
+    /// `option<string>`
+    fn optional(&mut self, text: Option<&str>) -> [u32; 3] {
+        text.map_or([0; 3], |text| {
+            let [place, length] = self.string(text);
+            [1, place, length]
+        })
     }
 
     /// Appends bytes and returns where they will be.
