@@ -97,6 +97,9 @@ pub enum StartError {
     /// The engine did not start.
     #[error("cannot start the sandbox: {0}")]
     Sandbox(#[from] EngineError),
+    /// The system gives no threads.
+    #[error("cannot start threads: {0}")]
+    Threads(io::Error),
     /// Sign-in cannot be set up.
     #[error("cannot set up sign-in: {0}")]
     Identity(#[from] InvalidSettings),
@@ -152,13 +155,14 @@ impl App {
         let toolkits = Arc::new(toolkits);
         let user_config = Arc::new(UserConfig::new(database.clone()));
         let invocations = Arc::new(Invocations::open(database.clone(), retention(settings)).await?);
-        let dispatch = Arc::new(Dispatch::new(
+        let dispatch = Dispatch::new(
             toolkits.clone(),
             vault.clone(),
             user_config.clone(),
             invocations.clone(),
             admission(settings),
-        ));
+        );
+        let dispatch = Arc::new(dispatch.map_err(StartError::Threads)?);
 
         let mut operators: HashSet<_> = settings.operators.iter().cloned().collect();
         let (identity, authorization_server) = match &settings.issuer {

@@ -4,11 +4,13 @@
 //! record of the call, once, here; a call that is cancelled leaves a record too.
 
 mod admission;
+mod checks;
 mod invocation_log;
 mod redact;
 mod reply;
 
 use std::fmt::Display;
+use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -29,6 +31,7 @@ use crate::user_config::UserConfig;
 use crate::vault::Vault;
 use admission::Admission;
 pub use admission::AdmissionLimits;
+use checks::{Checked, Checks};
 use invocation_log::{Recording, conclude, result_size};
 pub use reply::{ErrorCode, Failure, Reply, Success};
 
@@ -39,6 +42,7 @@ pub struct Dispatch {
     user_config: Arc<UserConfig>,
     invocations: Arc<Invocations>,
     admission: Admission,
+    checks: Checks,
 }
 
 /// Why there is no reply of a tool at all.
@@ -54,15 +58,17 @@ pub enum DispatchError {
 
 impl Dispatch {
     /// Routes to the live versions in `toolkits`, each call with its caller's secrets from `vault` and
-    /// settings from `user_config`; leaves a record of each in `invocations`.
+    /// settings from `user_config`; leaves a record of each in `invocations`. Fails where the system has
+    /// no threads for it.
     pub fn new(
         toolkits: Arc<Toolkits>,
         vault: Arc<Vault>,
         user_config: Arc<UserConfig>,
         invocations: Arc<Invocations>,
         limits: AdmissionLimits,
-    ) -> Self {
-        Self { toolkits, vault, user_config, invocations, admission: Admission::new(limits) }
+    ) -> io::Result<Self> {
+        let (admission, checks) = (Admission::new(limits), Checks::start()?);
+        Ok(Self { toolkits, vault, user_config, invocations, admission, checks })
     }
 
     /// Calls `{toolkitId}__{tool}` for `caller`; `listener` hears how far it has come. Dropping the
@@ -108,12 +114,15 @@ impl Dispatch {
         let secrets = self.vault.of_user(&caller.user_id).await.map_err(|cause| unavailable(tool, &cause))?;
 
         let arguments = Value::Object(arguments);
-        let violations = ready.input(tool.index).violations(&arguments);
-        if !violations.is_empty() {
-            let mut failure = Failure::invalid_params(&violations);
-            failure.error = redact::answer(failure.error, &secrets).await;
-            return Ok((Reply::Failure(failure), Outcome::InvalidParams.into()));
-        }
+        let arguments = match self.checks.check(&caller.user_id, ready.input(tool.index), arguments).await {
+            Checked::Fits(arguments) => arguments,
+            Checked::Violations(violations) => {
+                let mut failure = Failure::invalid_params(&violations);
+                failure.error = redact::answer(failure.error, &secrets).await;
+                return Ok((Reply::Failure(failure), Outcome::InvalidParams.into()));
+            }
+            Checked::Overdue => return Ok((Reply::Failure(Failure::overdue()), Outcome::Busy.into())),
+        };
         let invocation = Invocation {
             tool: tool.definition().name.clone(),
             arguments: arguments.to_string(),
@@ -132,7 +141,9 @@ impl Dispatch {
         let result_size = result_size(&report.ended);
         let missing = reply::missing_secrets(&report.ended, &trail.missing);
         let report = redact::report(report, &secrets, &trail.tokens).await;
-        let (mut reply, conclusion) = conclude(report, result_size, ready.output(tool.index));
+        let output = ready.output(tool.index);
+        let structured = self.checks.structured(&caller.user_id, &report.ended, output).await;
+        let (mut reply, conclusion) = conclude(report, result_size, structured);
         if let Reply::Failure(failure) = &mut reply {
             failure.missing_secrets = missing;
         }

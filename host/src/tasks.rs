@@ -2,7 +2,9 @@
 
 use std::future::{Future, pending};
 use std::panic::resume_unwind;
+use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
 use thiserror::Error;
 use tokio::task::{JoinError, spawn_blocking};
 use tracing::warn;
@@ -43,6 +45,11 @@ pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Sen
     }
 }
 
+/// What this thread has computed so far.
+pub(crate) fn processor_time() -> Duration {
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
+}
+
 /// Lowers the thread's priority for good: it gets the processor when nobody else wants it. A system
 /// that refuses that serves everybody in turn.
 pub(crate) fn give_way() {
@@ -71,7 +78,6 @@ fn lowest_priority() -> Result<(), thread_priority::Error> {
 #[cfg(test)]
 pub(crate) mod tests {
     use std::pin::pin;
-    use std::time::Duration;
 
     use futures::poll;
 

@@ -19,6 +19,7 @@ mod config;
 mod conformance;
 mod connections;
 mod content;
+mod costly_schemas;
 mod crash;
 mod data_directory;
 mod elicitation;

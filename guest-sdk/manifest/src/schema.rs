@@ -1,10 +1,23 @@
 //! JSON Schema (draft 2020-12) of arguments and structured results.
+//!
+//! Authors choose schemas and callers choose values, and neither may hold the server: a schema is
+//! refused when it is too costly (`cost`), and a check ends when it has used up its budget (`meter`).
 
+mod budget;
 mod cost;
+mod graph;
+mod meter;
+mod metered;
+mod pattern;
+
+use std::fmt;
 
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
+
+pub use budget::{Budget, Exceeded, MAX_STEPS};
+use metered::Metered;
 
 /// How many problems of one value are reported; the rest would only repeat them.
 const MAX_REPORTED: usize = 10;
@@ -12,60 +25,104 @@ const MAX_REPORTED: usize = 10;
 /// How many values (members and items, at any depth) one checked value may hold.
 const MAX_VALUES: usize = 50_000;
 
-/// Up to how many visits (values × ways through the schema) problems are listed. Beyond, the answer
-/// is only whether the value fits: listing costs memory for each visit, deciding does not.
-const LISTING_LIMIT: u64 = 500_000;
-
-/// How far a pattern may backtrack. Authors write the patterns, callers choose the values: without
-/// a bound the two together could hold a thread for ever.
-const BACKTRACK_LIMIT: usize = 10_000;
+/// How many steps listing the problems may take. Beyond, the answer is only whether the value fits: listing
+/// costs memory for each step, deciding does not.
+const LISTING_STEPS: u64 = 200_000;
 
 /// A schema ready to check values.
-#[derive(Debug)]
 pub struct Schema {
-    validator: Validator,
-    /// Ways through it; see [`cost::ways`].
-    ways: u64,
+    validator: Validator<Metered>,
 }
+
+/// Why a schema cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SchemaError {
+    /// It is no schema.
+    Invalid(String),
+    /// Checking values against it, or compiling it, would cost too much.
+    TooCostly(String),
+}
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Invalid(message) | Self::TooCostly(message)) = self;
+        out.write_str(message)
+    }
+}
+
+impl std::error::Error for SchemaError {}
 
 impl Schema {
     /// Compiles a schema whose root describes an object, as MCP requires of both schemas of a tool.
     ///
-    /// References to other documents are refused: nothing is ever fetched.
-    pub fn compile(schema: &Value) -> Result<Self, String> {
+    /// References to other documents are refused: nothing is ever fetched. What it takes to compile a
+    /// schema, and to check one value of the argument against it, is bounded before it is begun.
+    pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
+        let invalid = |message: &str| SchemaError::Invalid(message.to_owned());
         match schema {
             Value::Object(root) if root.get("type") == Some(&Value::from("object")) => {}
-            Value::Object(_) => {
-                return Err("the root of the schema must have \"type\": \"object\"".to_owned());
-            }
-            _ => return Err("a JSON Schema object is expected".to_owned()),
+            Value::Object(_) => return Err(invalid("the root of the schema must have \"type\": \"object\"")),
+            _ => return Err(invalid("a JSON Schema object is expected")),
         }
+        cost::admit(schema).map_err(SchemaError::TooCostly)?;
 
-        jsonschema::options()
+        // `pattern` is a keyword of ours; this is for the names in `patternProperties`.
+        let engine = PatternOptions::fancy_regex()
+            .backtrack_limit(pattern::BACKTRACK_LIMIT)
+            .size_limit(pattern::BACKTRACKING.0)
+            .dfa_size_limit(pattern::AUTOMATON_SIZE);
+        jsonschema::options_for::<Metered>()
             .with_draft(Draft::Draft202012)
-            .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
+            .with_pattern_options(engine)
+            .with_keyword("pattern", pattern::factory())
             .offline()
             .build(schema)
-            .map(|validator| Self { validator, ways: cost::ways(schema) })
-            .map_err(|error| format!("not a valid JSON Schema: {error}"))
+            .map(|validator| Self { validator })
+            .map_err(|error| SchemaError::Invalid(format!("not a valid JSON Schema: {error}")))
     }
 
     /// Returns every violation as `path: what is wrong`, without the offending value itself.
     /// The path is a JSON Pointer (RFC 6901); the root is `/`.
     ///
-    /// Time and memory are bounded, whatever schema and value are: a value with too many parts is
-    /// refused, and where listing the problems could go on and on there is one line for all of them.
+    /// Time and memory are bounded, whatever schema and value are: a value that takes more than
+    /// [`MAX_STEPS`] is refused, and where listing the problems could go on and on there is one line for
+    /// all of them.
     pub fn violations(&self, value: &Value) -> Vec<String> {
-        let Some(values) = cost::values(value, MAX_VALUES) else {
-            return vec![format!("/: has more than {MAX_VALUES} values in it, the most that are checked")];
-        };
-        if self.validator.is_valid(value) {
-            return Vec::new();
+        self.violations_within(value, &Budget::whole())
+            .unwrap_or_else(|exceeded| vec![format!("/: {exceeded}")])
+    }
+
+    /// As [`violations`](Self::violations), within a smaller budget or until it is stopped.
+    ///
+    /// # Errors
+    ///
+    /// When the budget does not suffice; whether the value fits is not known then.
+    pub fn violations_within(&self, value: &Value, budget: &Budget) -> Result<Vec<String>, Exceeded> {
+        if cost::values(value, MAX_VALUES).is_none() {
+            return Ok(vec![format!(
+                "/: has more than {MAX_VALUES} values in it, the most that are checked"
+            )]);
         }
-        if self.ways.saturating_mul(values as u64) > LISTING_LIMIT {
-            return vec!["/: does not match the schema, which is too intricate to say where".to_owned()];
+        if meter::within(budget, || self.validator.is_valid(value))? {
+            return Ok(Vec::new());
         }
-        self.validator.iter_errors(value).take(MAX_REPORTED).map(|error| violation(&error, value)).collect()
+        let listing = Budget { steps: budget.steps.min(LISTING_STEPS), ..budget.clone() };
+        let listed = meter::within(&listing, || {
+            let errors = self.validator.iter_errors(value).take(MAX_REPORTED);
+            errors.map(|error| violation(&error, value)).collect()
+        });
+        match listed {
+            Err(Exceeded::Steps) if budget.steps >= LISTING_STEPS => {
+                Ok(vec!["/: does not match the schema, which is too intricate to say where".to_owned()])
+            }
+            listed => listed,
+        }
+    }
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Schema").finish_non_exhaustive()
     }
 }
 
@@ -97,7 +154,7 @@ pub fn prepare() {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::Schema;
+    use super::{Budget, Exceeded, Schema};
 
     fn check(schema: &Value, value: &Value) -> Vec<String> {
         Schema::compile(schema).expect("the schema is valid").violations(value)
@@ -152,11 +209,103 @@ mod tests {
 
     #[test]
     fn a_pattern_that_backtracks_without_end_gives_up() {
-        let schema = json!({ "type": "object", "properties": { "a": { "pattern": "^(a+)+(?!b)$" } } });
+        let schema = json!({ "type": "object", "properties": { "a": { "pattern": "^(a+)(a+)(a+)\\1c$" } } });
 
-        let found = check(&schema, &json!({ "a": format!("{}b", "a".repeat(4000)) }));
+        let found = check(&schema, &json!({ "a": "a".repeat(4000) }));
 
-        assert!(!found.is_empty());
+        assert!(found[0].contains("too long for a pattern"), "{found:?}");
+        let found = check(&schema, &json!({ "a": "a".repeat(200) }));
+        assert!(found[0].contains("gives up"), "{found:?}");
+        // Not even where a mismatch would be a match.
+        let not = json!({ "type": "object", "properties": { "a": { "not": { "pattern": "^(a+)(a+)(a+)\\1c$" } } } });
+        let found = check(&not, &json!({ "a": "a".repeat(200) }));
+        assert!(found[0].contains("gives up"), "{found:?}");
+    }
+
+    #[test]
+    fn patterns_say_what_they_always_said_and_short_ones_take_long_texts() {
+        let schema = json!({ "type": "object", "properties": {
+            "email": { "pattern": "^(?!\\.)(?!.*\\.\\.)[A-Za-z0-9_'+\\-.]*[A-Za-z0-9_+-]@([A-Za-z0-9-]*\\.)+[A-Za-z]{2,}$" },
+            "text": { "pattern": "\\S" },
+        } });
+
+        let fits = json!({ "email": "ana@mail.example", "text": " ".repeat(1 << 20) + "x" });
+        assert_eq!(check(&schema, &fits), [""; 0]);
+        let found = check(&schema, &json!({ "email": "canary@", "text": "   " }));
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].starts_with("/email: value does not match \"^(?!"), "{found:?}");
+        assert_eq!(found[1], "/text: value does not match \"\\S\"");
+        assert!(
+            Schema::compile(&json!({ "type": "object", "properties": { "a": { "pattern": "(" } } })).is_err()
+        );
+    }
+
+    #[test]
+    fn patterns_are_bounded_each_and_together() {
+        let with =
+            |patterns: Vec<Value>| json!({ "type": "object", "properties": { "a": { "anyOf": patterns } } });
+        let compile = |patterns| Schema::compile(&with(patterns)).map(drop);
+
+        assert!(compile(vec![json!({ "pattern": "\\w{1,100}" })]).is_ok());
+        assert!(compile(vec![json!({ "pattern": "(((a{100}){100}){100}){100}" })]).is_err());
+        let large =
+            (0..100).map(|index| json!({ "pattern": format!("[a-z]{{{}}}", 2000 + index) })).collect();
+        let error = compile(large).expect_err("they are too large together");
+        assert!(error.to_string().contains("patterns take more than"), "{error}");
+    }
+
+    #[test]
+    fn values_are_compared_with_no_more_patterns_than_there_are_steps_for() {
+        let patterns: Vec<_> =
+            (0..40).map(|index| json!({ "pattern": format!("^[a-z]+{index}$") })).collect();
+        let schema = json!({ "type": "object", "properties": { "tags": { "items": { "allOf": [{ "anyOf": patterns }] } } } });
+
+        let found = check(&schema, &json!({ "tags": vec!["word39"; 45_000] }));
+
+        assert_eq!(found, ["/: takes more than 5000000 steps to check against its schema"]);
+        assert_eq!(check(&schema, &json!({ "tags": vec!["word39"; 4000] })), [""; 0]);
+    }
+
+    #[test]
+    fn items_are_compared_with_one_another_within_the_budget() {
+        let schema = json!({ "type": "object", "properties": { "a": { "uniqueItems": true } } });
+        let lists = |count: u64| (0..count).map(|index| json!([u64::MAX, index])).collect::<Vec<_>>();
+
+        assert!(check(&schema, &json!({ "a": lists(16_000) }))[0].contains("steps"));
+        assert_eq!(check(&schema, &json!({ "a": lists(500) })), [""; 0]);
+        let texts: Vec<_> = (0..40_000).map(|index| index.to_string()).collect();
+        assert_eq!(check(&schema, &json!({ "a": texts })), [""; 0]);
+    }
+
+    #[test]
+    fn the_deepest_value_and_schema_fit_a_small_stack() {
+        let all = (0..14).fold(
+            json!({ "type": ["object", "integer"], "properties": { "a": { "$ref": "#/$defs/n" } } }),
+            |inner, _| json!({ "allOf": [{ "anyOf": [inner] }] }),
+        );
+        let schema = json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/n" } }, "$defs": { "n": all } });
+        let deep = |last: Value| (0..126).fold(last, |inner, _| json!({ "a": inner }));
+        let (fits, breaks) = (deep(json!(1)), deep(json!("x")));
+        let run = move || {
+            let schema = Schema::compile(&schema).expect("it is admitted");
+            assert_eq!(schema.violations(&fits), [""; 0]);
+            assert!(!schema.violations(&breaks).is_empty());
+        };
+
+        let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(run).expect("a thread");
+
+        thread.join().expect("the stack suffices");
+    }
+
+    #[test]
+    fn a_check_within_a_small_budget_says_that_it_does_not_know() {
+        let schema = json!({ "type": "object", "properties": { "a": { "items": { "type": "integer" } } } });
+        let schema = Schema::compile(&schema).expect("the schema is valid");
+        let value = json!({ "a": vec![1; 10_000] });
+
+        assert_eq!(schema.violations_within(&value, &Budget::prompt(500)), Err(Exceeded::Steps));
+        assert_eq!(schema.violations_within(&value, &Budget::whole().until(|| true)), Err(Exceeded::Stopped));
+        assert_eq!(schema.violations_within(&value, &Budget::whole()), Ok(Vec::new()));
     }
 
     #[test]

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
-use kitbag_manifest::schema::Schema;
 use tokio::runtime::Handle;
 use tracing::{debug, info};
 
 use super::redact;
-use super::reply::{self, Reply};
+use super::reply::{self, Reply, Structured};
 use crate::capabilities::Trail;
 use crate::capabilities::log::{json_or_string, json_string};
 use crate::identity::Caller;
@@ -103,10 +102,10 @@ pub(super) fn result_size(ended: &Ended) -> usize {
     }
 }
 
-/// Turns the end of a call into what the caller sees and what the record keeps; `output` is the
-/// declared schema. Nothing else reads a report.
-pub(super) fn conclude(report: Report, result_size: usize, output: Option<&Schema>) -> (Reply, Conclusion) {
-    let reply = reply::from(&report.ended, output);
+/// Turns the end of a call into what the caller sees and what the record keeps. Nothing else reads a
+/// report.
+pub(super) fn conclude(report: Report, result_size: usize, structured: Structured) -> (Reply, Conclusion) {
+    let reply = reply::from(&report.ended, structured);
     let (outcome, limit) = outcome(&report.ended, &reply);
     let (detail, data) = untold(&report.ended, &reply);
     let Report { log: transcript, usage, .. } = report;

@@ -14,14 +14,13 @@ use std::task::{Context, Poll};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 use tokio::time::error::Elapsed;
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::instrument::WithSubscriber;
 
-use crate::tasks::give_way;
+use crate::tasks::{give_way, processor_time};
 
 /// How much of a processor's time work may have on the thread of whoever wants it. Neither waiting
 /// counts nor a thread that had to wait for its processor: a busy machine demotes nobody.
@@ -105,11 +104,6 @@ struct Share<W> {
     /// There until the future has resolved.
     work: Option<Pin<Box<W>>>,
     left: Duration,
-}
-
-/// What this thread has computed so far.
-fn processor_time() -> Duration {
-    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
 enum Used<W: Future> {

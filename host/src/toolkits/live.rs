@@ -1,8 +1,9 @@
 //! One live toolkit, and its machine code once it is needed.
 
 use std::fmt::Display;
+use std::sync::Arc;
 
-use kitbag_manifest::schema::Schema;
+use kitbag_manifest::schema::{Schema, SchemaError};
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition, Visibility};
 use thiserror::Error;
 use tokio::sync::OnceCell;
@@ -34,8 +35,8 @@ pub struct Ready {
 }
 
 struct Schemas {
-    input: Schema,
-    output: Option<Schema>,
+    input: Arc<Schema>,
+    output: Option<Arc<Schema>>,
 }
 
 /// The toolkit cannot run; the text is for the log.
@@ -79,7 +80,8 @@ impl Live {
         let load = move || {
             let grants = Grants::of(&definition);
             let code = load_or_recompile(&sandbox, &artifacts, &digest, &grants)?;
-            let tools = definition.tools.iter().map(schemas).collect::<Result<_, _>>().map_err(NotReady)?;
+            let tools = definition.tools.iter().map(schemas).collect::<Result<_, _>>();
+            let tools = tools.map_err(|error| NotReady(error.to_string()))?;
             Ok(Ready { code, tools })
         };
         let loaded = tokio::task::spawn_blocking(load).await;
@@ -89,20 +91,21 @@ impl Live {
 
 impl Ready {
     /// The schema of a tool's arguments.
-    pub fn input(&self, tool: usize) -> &Schema {
+    pub fn input(&self, tool: usize) -> &Arc<Schema> {
         &self.tools[tool].input
     }
 
     /// The schema of a tool's structured result, where it declares one.
-    pub fn output(&self, tool: usize) -> Option<&Schema> {
+    pub fn output(&self, tool: usize) -> Option<&Arc<Schema>> {
         self.tools[tool].output.as_ref()
     }
 }
 
-fn schemas(tool: &ToolDefinition) -> Result<Schemas, String> {
+fn schemas(tool: &ToolDefinition) -> Result<Schemas, SchemaError> {
+    let compile = |schema| Schema::compile(schema).map(Arc::new);
     Ok(Schemas {
-        input: Schema::compile(&tool.input_schema)?,
-        output: tool.output_schema.as_ref().map(Schema::compile).transpose()?,
+        input: compile(&tool.input_schema)?,
+        output: tool.output_schema.as_ref().map(compile).transpose()?,
     })
 }
 

@@ -17,6 +17,12 @@ pub(crate) struct Wat<'a> {
     pub(crate) egress: &'a [&'a str],
     /// What it says of itself and of its tool; something harmless, where that is empty.
     pub(crate) description: &'a str,
+    /// JSON Schema of the arguments; without one, any object.
+    pub(crate) input: Option<&'a str>,
+    /// JSON Schema of the structured result, where it has one.
+    pub(crate) output: Option<&'a str>,
+    /// The structured result, as JSON.
+    pub(crate) structured: Option<&'a str>,
     /// Imports, and whatever else has to stand before all functions.
     pub(crate) imports: &'a str,
     /// Further fields of the module.
@@ -31,7 +37,7 @@ impl Wat<'_> {
     /// The component.
     pub(crate) fn component(&self) -> Vec<u8> {
         let mut memory = Memory::default();
-        let answer = memory.answer("done");
+        let answer = memory.answer("done", self.structured);
         let definition = memory.definition(self);
         let Self { imports, fields, describe, call, .. } = self;
         let module = format!(
@@ -77,10 +83,10 @@ const BASE: u32 = 1024;
 struct Memory(Vec<u8>);
 
 impl Memory {
-    /// `result<tool-result, call-error>`: text, nothing structured, and nothing beside it.
-    fn answer(&mut self, text: &str) -> u32 {
-        let text = self.string(text);
-        self.put(&words(&[&[0], &text, &[0; 5]]))
+    /// `result<tool-result, call-error>`: text, perhaps something structured, and nothing beside it.
+    fn answer(&mut self, text: &str, structured: Option<&str>) -> u32 {
+        let (text, structured) = (self.string(text), self.optional(structured));
+        self.put(&words(&[&[0], &text, &structured, &[0; 2]]))
     }
 
     /// `toolkit-definition`, shared by all users.
@@ -89,7 +95,8 @@ impl Memory {
             if toolkit.description.is_empty() { "A guest of the test suite." } else { toolkit.description };
         let strings = ["wat", "Guest wat", description, "🧪", "1.0.0"];
         let strings: Vec<u32> = strings.into_iter().flat_map(|text| self.string(text)).collect();
-        let tools = self.tools(description);
+        let input = toolkit.input.unwrap_or(r#"{"type":"object"}"#);
+        let tools = self.tools(description, input, toolkit.output);
         let (scopes, egress) = (self.list(toolkit.scopes), self.list(toolkit.egress));
         let (author, secrets, config, visibility) = ([0; 3], [0; 2], [0; 2], [1]);
         let auth = [0; 12];
@@ -107,11 +114,11 @@ impl Memory {
     }
 
     /// `list<tool-definition>`
-    fn tools(&mut self, description: &str) -> [u32; 2] {
-        let [name, description, input] =
-            ["run", description, r#"{"type":"object"}"#].map(|text| self.string(text));
+    fn tools(&mut self, description: &str, input: &str, output: Option<&str>) -> [u32; 2] {
+        let [name, description, input] = ["run", description, input].map(|text| self.string(text));
+        let output = self.optional(output);
         let (absent, annotations, mutating_and_always_on) = ([0; 3], [0; 2], [0]);
-        let tool = [&name[..], &absent, &description, &input, &absent, &annotations, &mutating_and_always_on];
+        let tool = [&name[..], &absent, &description, &input, &output, &annotations, &mutating_and_always_on];
         [self.put(&words(&tool)), 1]
     }
 
@@ -123,6 +130,14 @@ impl Memory {
 
     fn string(&mut self, text: &str) -> [u32; 2] {
         [self.put(text.as_bytes()), length(text.len())]
+    }
+
+    /// `option<string>`
+    fn optional(&mut self, text: Option<&str>) -> [u32; 3] {
+        text.map_or([0; 3], |text| {
+            let [place, length] = self.string(text);
+            [1, place, length]
+        })
     }
 
     /// Appends bytes and returns where they will be.

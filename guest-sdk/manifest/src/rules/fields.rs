@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::schema::Schema;
+use crate::schema::{Schema, SchemaError};
 use crate::{
     ConfigField, ConfigKind, Problems, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition, ToolkitDefinition,
 };
@@ -64,11 +64,16 @@ fn tool(path: &str, toolkit_id: &str, tool: &ToolDefinition, problems: &mut Prob
         not_blank(&format!("{path}.title"), title, problems);
     }
     not_blank(&format!("{path}.description"), &tool.description, problems);
-    if let Err(message) = Schema::compile(&tool.input_schema) {
-        problems.add(format!("{path}.input"), message);
-    }
-    if let Some(Err(message)) = tool.output_schema.as_ref().map(Schema::compile) {
-        problems.add(format!("{path}.output"), message);
+    let schemas = [("input", Some(&tool.input_schema)), ("output", tool.output_schema.as_ref())];
+    for (field, schema) in schemas {
+        match schema.map(Schema::compile) {
+            Some(Err(SchemaError::Invalid(message))) => problems.add(format!("{path}.{field}"), message),
+            Some(Err(SchemaError::TooCostly(message))) => {
+                let message = format!("the {field} schema of {:?} is too costly: {message}", tool.name);
+                problems.add(format!("{path}.{field}"), message);
+            }
+            Some(Ok(_)) | None => {}
+        }
     }
 }
 

@@ -1,0 +1,228 @@
+//! A JSON Schema as a graph: which subschemas apply to the same value, and which to what is in it.
+//!
+//! Every reference is an edge to its target, so a definition that is used a thousand times is one node.
+
+use std::collections::HashMap;
+
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value};
+
+/// Published meta-schemas, which the validator knows by heart: a reference to one is a leaf.
+const META_SCHEMAS: [&str; 2] = ["https://json-schema.org/", "http://json-schema.org/"];
+
+/// The dialect that schemas are written in.
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// One subschema.
+#[derive(Debug, Default)]
+pub(super) struct Node {
+    /// Where it stands, as a JSON Pointer; the root is empty.
+    pub(super) path: String,
+    /// Subschemas of its own that apply to the same value: `anyOf`, `if`, `not`.
+    pub(super) branches: Vec<usize>,
+    /// Targets of its references, which apply to the same value too.
+    pub(super) references: Vec<usize>,
+    /// Subschemas for members of which a member matches one: `properties`.
+    pub(super) properties: Vec<usize>,
+    /// Subschemas for members of which a member may match all: `patternProperties`.
+    pub(super) members: Vec<usize>,
+    /// Subschemas for items of which an item may match all.
+    pub(super) items: Vec<usize>,
+    /// It has `unevaluatedProperties` or `unevaluatedItems`.
+    pub(super) is_unevaluated: bool,
+    /// It has a `$id` of its own.
+    pub(super) is_resource: bool,
+}
+
+impl Node {
+    /// Subschemas that stand in this one.
+    pub(super) fn parts(&self) -> impl Iterator<Item = usize> {
+        [&self.branches, &self.properties, &self.members, &self.items].into_iter().flatten().copied()
+    }
+
+    /// Subschemas that apply to the same value.
+    pub(super) fn in_place(&self) -> impl Iterator<Item = usize> {
+        self.branches.iter().chain(&self.references).copied()
+    }
+}
+
+/// Reads every subschema that the root reaches; the root is the first. The text says which
+/// reference or keyword makes that impossible.
+pub(super) fn read(schema: &Value) -> Result<Vec<Node>, String> {
+    let mut graph = Graph {
+        root: schema,
+        names: Names::of(schema),
+        known: HashMap::new(),
+        open: Vec::new(),
+        nodes: Vec::new(),
+    };
+    graph.node(schema, String::new());
+    while let Some((index, value)) = graph.open.pop() {
+        if let Value::Object(keywords) = value {
+            graph.expand(index, value, keywords)?;
+        }
+    }
+    Ok(graph.nodes)
+}
+
+/// What references call parts of the document.
+#[derive(Default)]
+struct Names<'a> {
+    /// Schemas with a `$id`, by it.
+    resources: HashMap<&'a str, Vec<&'a Value>>,
+    /// Schemas with `$anchor` or `$dynamicAnchor`, by name: of all resources, which is more than a
+    /// reference can mean.
+    anchors: HashMap<&'a str, Vec<&'a Value>>,
+    /// The resource that a value below the root's own is part of, by the value's address.
+    within: HashMap<*const Value, &'a Value>,
+}
+
+impl<'a> Names<'a> {
+    fn of(root: &'a Value) -> Self {
+        let mut names = Self::default();
+        let mut open = vec![(root, root)];
+        while let Some((value, mut resource)) = open.pop() {
+            if let Some(id) = value.get("$id").and_then(Value::as_str) {
+                names.resources.entry(id.trim_end_matches('#')).or_default().push(value);
+                resource = value;
+            }
+            for keyword in ["$anchor", "$dynamicAnchor"] {
+                if let Some(name) = value.get(keyword).and_then(Value::as_str) {
+                    names.anchors.entry(name).or_default().push(value);
+                }
+            }
+            if !std::ptr::eq(resource, root) {
+                names.within.insert(std::ptr::from_ref(value), resource);
+            }
+            match value {
+                Value::Array(items) => open.extend(items.iter().map(|item| (item, resource))),
+                Value::Object(members) => open.extend(members.values().map(|member| (member, resource))),
+                _ => {}
+            }
+        }
+        names
+    }
+}
+
+struct Graph<'a> {
+    root: &'a Value,
+    names: Names<'a>,
+    /// Nodes by the address of their value.
+    known: HashMap<*const Value, usize>,
+    /// Nodes whose keywords are still to be read.
+    open: Vec<(usize, &'a Value)>,
+    nodes: Vec<Node>,
+}
+
+impl<'a> Graph<'a> {
+    fn node(&mut self, value: &'a Value, path: String) -> usize {
+        *self.known.entry(std::ptr::from_ref(value)).or_insert_with(|| {
+            self.open.push((self.nodes.len(), value));
+            self.nodes.push(Node { path, ..Node::default() });
+            self.nodes.len() - 1
+        })
+    }
+
+    /// Reads the keywords of every draft: in which of them the validator reads a part of the schema
+    /// is not decided here.
+    fn expand(
+        &mut self,
+        index: usize,
+        schema: &'a Value,
+        keywords: &'a Map<String, Value>,
+    ) -> Result<(), String> {
+        let resource = self.names.within.get(&std::ptr::from_ref(schema)).copied().unwrap_or(self.root);
+        let mut node = Node { path: self.nodes[index].path.clone(), ..Node::default() };
+        for (keyword, value) in keywords {
+            let path = format!("{}/{}", node.path, escaped(keyword));
+            match keyword.as_str() {
+                // Names are all relative to the same place; of paths that would have to be worked out.
+                "$id" if index != 0 && value.as_str().is_some_and(|id| !is_name(id)) => {
+                    return Err(format!("{path}: below the root, $id must match [a-zA-Z0-9_-]+"));
+                }
+                "$id" => node.is_resource = index != 0,
+                "$schema"
+                    if index != 0
+                        && value.as_str().is_some_and(|dialect| dialect.trim_end_matches('#') != DIALECT) =>
+                {
+                    return Err(format!("{path}: below the root, $schema must be {DIALECT}"));
+                }
+                "$ref" | "$dynamicRef" | "$recursiveRef" => {
+                    let targets =
+                        value.as_str().map_or(Ok(Vec::new()), |to| self.targets(to, resource, &path))?;
+                    node.references.extend(targets);
+                }
+                "not" | "if" | "then" | "else" => node.branches.push(self.node(value, path)),
+                "allOf" | "anyOf" | "oneOf" | "dependentSchemas" | "dependencies" | "extends" => {
+                    node.branches.extend(self.each(value, &path));
+                }
+                "properties" => node.properties.extend(self.each(value, &path)),
+                "patternProperties" => node.members.extend(self.each(value, &path)),
+                "additionalProperties" | "propertyNames" => node.members.push(self.node(value, path)),
+                "unevaluatedProperties" => {
+                    node.is_unevaluated = true;
+                    node.members.push(self.node(value, path));
+                }
+                "prefixItems" => node.items.extend(self.each(value, &path)),
+                "items" if value.is_array() => node.items.extend(self.each(value, &path)),
+                "items" | "additionalItems" | "contains" => node.items.push(self.node(value, path)),
+                "unevaluatedItems" => {
+                    node.is_unevaluated = true;
+                    node.items.push(self.node(value, path));
+                }
+                _ => {}
+            }
+        }
+        self.nodes[index] = node;
+        Ok(())
+    }
+
+    /// Nodes of all subschemas in an array or an object.
+    fn each(&mut self, values: &'a Value, path: &str) -> Vec<usize> {
+        match values {
+            Value::Array(items) => {
+                let items = items.iter().enumerate();
+                items.map(|(index, item)| self.node(item, format!("{path}/{index}"))).collect()
+            }
+            Value::Object(members) => {
+                let members = members.iter();
+                members.map(|(name, value)| self.node(value, format!("{path}/{}", escaped(name)))).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What a reference in a resource may lead to.
+    fn targets(&mut self, reference: &str, resource: &'a Value, path: &str) -> Result<Vec<usize>, String> {
+        let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        if META_SCHEMAS.iter().any(|known| document.starts_with(known)) {
+            return Ok(Vec::new());
+        }
+        let unknown = || format!("{path}: {reference:?} is not part of the schema");
+        let documents = match document {
+            "" => vec![resource],
+            id => self.names.resources.get(id).cloned().unwrap_or_default(),
+        };
+        let fragment = percent_decode_str(fragment).decode_utf8().map_err(|_| unknown())?;
+        let targets: Vec<&'a Value> = if fragment.is_empty() || fragment.starts_with('/') {
+            documents.into_iter().filter_map(|document| document.pointer(&fragment)).collect()
+        } else {
+            self.names.anchors.get(&*fragment).cloned().unwrap_or_default()
+        };
+        if targets.is_empty() {
+            return Err(unknown());
+        }
+        // A target that nothing else leads to is called by its name.
+        let name = if reference.starts_with("#/") { fragment.into_owned() } else { reference.to_owned() };
+        Ok(targets.into_iter().map(|target| self.node(target, name.clone())).collect())
+    }
+}
+
+fn is_name(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
+
+/// A member's name as a token of a JSON Pointer (RFC 6901, section 3).
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}

@@ -1,0 +1,305 @@
+//! Checks of arguments and results against the schemas of a tool.
+//!
+//! Most take microseconds and are made where they are wanted. What takes longer goes on, from the
+//! beginning, on threads of the lowest priority: a few of them, one for each user at a time.
+//!
+//! Invariant: no check holds a thread that serves requests for longer than some milliseconds, and none
+//! goes on for long once nobody waits for it.
+
+use std::collections::HashMap;
+use std::io;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use kitbag_manifest::schema::{Budget, Exceeded, Schema};
+use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::reply::{Failure, Structured};
+use crate::sandbox::Ended;
+use crate::tasks::{give_way, processor_time};
+
+/// Steps that a check may take on a thread that serves requests: some milliseconds.
+const PROMPT_STEPS: u64 = 100_000;
+/// Processor time that it may take there, for the matches of patterns that no step tells.
+const PROMPT_TIME: Duration = Duration::from_millis(5);
+/// Processor time that a check may take at all.
+const MAX_PROCESSOR_TIME: Duration = Duration::from_secs(2);
+/// How long a call waits for a check, its turn included.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Makes the checks.
+pub(super) struct Checks {
+    /// Only its threads for blocking work are used. There until `drop`.
+    threads: Option<Runtime>,
+    turns: Mutex<HashMap<String, Arc<Semaphore>>>,
+}
+
+/// What came of a check.
+#[derive(Debug, PartialEq)]
+pub(super) enum Checked {
+    /// The value, which fits.
+    Fits(Value),
+    /// What is wrong with it, never empty.
+    Violations(Vec<String>),
+    /// There was no time for it.
+    Overdue,
+}
+
+impl Checks {
+    /// Prepares the threads, which start when they are wanted.
+    pub(super) fn start() -> io::Result<Self> {
+        let threads = available_parallelism().map_or(2, |cores| cores.get().clamp(2, 8));
+        let runtime = Builder::new_current_thread()
+            .max_blocking_threads(threads)
+            .thread_name("schema-checks")
+            .on_thread_start(give_way)
+            .build()?;
+        Ok(Self { threads: Some(runtime), turns: Mutex::default() })
+    }
+
+    /// Checks a value for a call of `user`.
+    pub(super) async fn check(&self, user: &str, schema: &Arc<Schema>, value: Value) -> Checked {
+        let started = processor_time();
+        let prompt = Budget::prompt(PROMPT_STEPS)
+            .until(move || processor_time().saturating_sub(started) > PROMPT_TIME);
+        match schema.violations_within(&value, &prompt) {
+            Err(Exceeded::Steps | Exceeded::Stopped) => self.at_length(user, schema, value).await,
+            checked => Checked::of(checked, value),
+        }
+    }
+
+    /// Checks the structured value of a result against `output`, where there are both.
+    pub(super) async fn structured(
+        &self,
+        user: &str,
+        ended: &Ended,
+        output: Option<&Arc<Schema>>,
+    ) -> Structured {
+        let (Ended::Returned(result), Some(schema)) = (ended, output) else { return Structured::Absent };
+        let Some(json) = &result.structured else { return Structured::Absent };
+        let Ok(value) = serde_json::from_str(json) else {
+            return Structured::Refused(Failure::mismatch("/: not valid JSON"));
+        };
+        match self.check(user, schema, value).await {
+            Checked::Fits(value) => Structured::Fits(value),
+            Checked::Violations(violations) => Structured::Refused(Failure::mismatch(&violations.join("; "))),
+            Checked::Overdue => Structured::Refused(Failure::overdue()),
+        }
+    }
+
+    async fn at_length(&self, user: &str, schema: &Arc<Schema>, value: Value) -> Checked {
+        let turn = self.turn(user);
+        let schema = schema.clone();
+        let wanted = Wanted(Arc::new(AtomicBool::new(true)));
+        let is_wanted = wanted.0.clone();
+        let check = async {
+            let turn = turn.acquire_owned().await.expect("the semaphore is never closed");
+            let check = move || {
+                // Another check of this user begins when this one has ended, not when nobody waits for it.
+                let _turn = turn;
+                let started = processor_time();
+                let budget = Budget::whole().until(move || {
+                    !is_wanted.load(Ordering::Relaxed)
+                        || processor_time().saturating_sub(started) > MAX_PROCESSOR_TIME
+                });
+                Checked::of(schema.violations_within(&value, &budget), value)
+            };
+            let threads = self.threads.as_ref().expect("only `drop` takes the threads");
+            match threads.spawn_blocking(check).await {
+                Ok(checked) => checked,
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => resume_unwind(panic),
+                    Err(_cancelled) => Checked::Overdue,
+                },
+            }
+        };
+        let checked = timeout(CHECK_TIMEOUT, check).await;
+        drop(wanted);
+        checked.unwrap_or(Checked::Overdue)
+    }
+
+    /// What lets one check of a user run at a time.
+    fn turn(&self, user: &str) -> Arc<Semaphore> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        // The map holds only whose checks are under way.
+        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+        turns.entry(user.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(1))).clone()
+    }
+}
+
+impl Drop for Checks {
+    fn drop(&mut self) {
+        if let Some(threads) = self.threads.take() {
+            threads.shutdown_background();
+        }
+    }
+}
+
+impl Checked {
+    fn of(checked: Result<Vec<String>, Exceeded>, value: Value) -> Self {
+        match checked {
+            Ok(violations) if violations.is_empty() => Self::Fits(value),
+            Ok(violations) => Self::Violations(violations),
+            Err(exceeded) => Self::Violations(vec![format!("/: {exceeded}")]),
+        }
+    }
+}
+
+/// Dropped with the future of a check: then nobody wants to know any more.
+struct Wanted(Arc<AtomicBool>);
+
+impl Drop for Wanted {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::dispatch::reply::{self, Reply};
+    use crate::sandbox::ToolResult;
+
+    fn schema(schema: &Value) -> Arc<Schema> {
+        Arc::new(Schema::compile(schema).expect("the schema is valid"))
+    }
+
+    /// Each item is compared with many patterns, and fits the last one.
+    fn costly() -> Arc<Schema> {
+        let patterns: Vec<_> =
+            (0..100).map(|index| json!({ "pattern": format!("^[a-z]+{index}x$") })).collect();
+        schema(&json!({ "type": "object", "properties": { "tags": { "items": { "anyOf": patterns } } } }))
+    }
+
+    fn tags(text: &str) -> Value {
+        json!({ "tags": vec![text; 20_000] })
+    }
+
+    fn checks() -> Checks {
+        Checks::start().expect("threads can be started")
+    }
+
+    #[tokio::test]
+    async fn a_value_that_fits_comes_back_and_what_is_wrong_with_another_is_said() {
+        let schema = schema(&json!({ "type": "object", "properties": { "n": { "type": "integer" } } }));
+        let checks = checks();
+
+        assert_eq!(checks.check("ana", &schema, json!({ "n": 1 })).await, Checked::Fits(json!({ "n": 1 })));
+        let Checked::Violations(violations) = checks.check("ana", &schema, json!({ "n": "x" })).await else {
+            panic!("it does not fit");
+        };
+        assert!(violations[0].starts_with("/n: "), "{violations:?}");
+    }
+
+    #[tokio::test]
+    async fn a_large_value_is_checked_elsewhere_and_comes_back_too() {
+        let schema = schema(&json!({
+            "type": "object",
+            "properties": { "tags": { "items": { "type": "string", "pattern": "^[a-z]+$", "maxLength": 9 } } },
+        }));
+        let value = json!({ "tags": vec!["word"; 20_000] });
+
+        let prompt = schema.violations_within(&value, &Budget::prompt(PROMPT_STEPS));
+        assert!(prompt.is_err(), "the test needs a larger value");
+        assert_eq!(checks().check("ana", &schema, value.clone()).await, Checked::Fits(value));
+    }
+
+    #[tokio::test]
+    async fn checks_without_end_are_ended_and_the_threads_of_requests_stay_free() {
+        let (checks, schema) = (Arc::new(checks()), costly());
+        let under_way: Vec<_> = ["ana", "ben", "eve"]
+            .map(|user| {
+                let (checks, schema) = (checks.clone(), schema.clone());
+                tokio::spawn(async move { checks.check(user, &schema, tags("a99x")).await })
+            })
+            .into();
+
+        // This test has one thread: whatever a check does there, this waits for.
+        let mut longest = Duration::ZERO;
+        while !under_way.iter().all(tokio::task::JoinHandle::is_finished) {
+            let asked = Instant::now();
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            longest = longest.max(asked.elapsed());
+        }
+
+        for check in under_way {
+            match check.await.expect("no check panics") {
+                Checked::Violations(violations) => assert!(violations[0].contains("steps"), "{violations:?}"),
+                checked => assert_eq!(checked, Checked::Overdue),
+            }
+        }
+        assert!(longest < Duration::from_secs(5), "{longest:?}");
+    }
+
+    #[tokio::test]
+    async fn a_check_that_nobody_waits_for_gives_its_turn_back() {
+        let (checks, schema) = (checks(), costly());
+
+        let abandoned =
+            timeout(Duration::from_millis(1), checks.at_length("ana", &schema, tags("a99x"))).await.is_err();
+        let turn = timeout(Duration::from_secs(60), checks.turn("ana").acquire_owned()).await;
+
+        assert!(turn.is_ok_and(|turn| turn.is_ok()), "abandoned: {abandoned}");
+        drop(checks.turn("ben"));
+        assert!(checks.turns.lock().expect("no check panics").len() <= 2);
+    }
+
+    fn returned(structured: Option<&str>) -> Ended {
+        let structured = structured.map(str::to_owned);
+        Ended::Returned(ToolResult { text: "t".into(), structured, content: Vec::new() })
+    }
+
+    async fn reply_to(structured: Option<&str>, output: Option<&Arc<Schema>>) -> Reply {
+        let ended = returned(structured);
+        let structured = checks().structured("ana", &ended, output).await;
+        reply::from(&ended, structured)
+    }
+
+    fn failure(reply: Reply) -> Failure {
+        match reply {
+            Reply::Failure(failure) => failure,
+            Reply::Success(success) => panic!("expected a failure, not {success:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn structured_values_surface_only_where_output_is_declared() {
+        let schema = schema(&json!({ "type": "object" }));
+        let structured = |reply| match reply {
+            Reply::Success(success) => success.structured,
+            Reply::Failure(failure) => panic!("{failure:?}"),
+        };
+
+        let json = Some(r#"{"n":1}"#);
+        assert_eq!(structured(reply_to(json, Some(&schema)).await), Some(json!({ "n": 1 })));
+        assert_eq!(structured(reply_to(json, None).await), None);
+        assert_eq!(structured(reply_to(None, Some(&schema)).await), None);
+    }
+
+    #[tokio::test]
+    async fn a_structured_value_that_breaks_its_schema_is_a_tool_error_naming_the_path() {
+        let integer = schema(&json!({ "type": "object", "properties": { "n": { "type": "integer" } } }));
+
+        let broken = failure(reply_to(Some(r#"{"n":"x"}"#), Some(&integer)).await);
+        assert!(broken.error.contains("/n"), "{broken:?}");
+        assert!(!broken.retryable);
+        assert!(failure(reply_to(Some("{"), Some(&integer)).await).error.contains("not valid JSON"));
+    }
+
+    #[tokio::test]
+    async fn a_structured_value_that_is_too_costly_to_check_is_a_tool_error_that_says_so() {
+        let costly = failure(reply_to(Some(&tags("a99x").to_string()), Some(&costly())).await);
+
+        assert!(costly.error.contains("steps") || costly.retryable, "{costly:?}");
+    }
+}
