@@ -1,12 +1,13 @@
 //! Kitbag: a knowledge base whose toolkits are sandboxed WebAssembly components.
 //!
 //! `docs/architecture.md` has the map. Imports go one way only, in the order of these modules:
-//! `main → cli → app → web → dispatch → extractors, toolkits, invocations, user_config → sandbox →
+//! `main → cli → app → web → dispatch → extractors, toolkits, invocations, user_config → compiler → sandbox →
 //! capabilities → identity, knowledge, outbound_auth → egress, machine_code, vault → database, redaction`.
 
 pub mod app;
 pub mod capabilities;
 pub mod cli;
+pub mod compiler;
 pub mod database;
 pub mod dispatch;
 pub mod egress;

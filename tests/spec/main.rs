@@ -13,6 +13,7 @@ mod canary;
 mod capture;
 mod cli;
 mod clients;
+mod compiling;
 mod concurrency;
 mod config;
 mod conformance;
