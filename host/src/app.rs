@@ -22,6 +22,7 @@ use tracing::{info, warn};
 use url::Url;
 
 use crate::capabilities::fetch::FetchLimits;
+use crate::compiler::{CompileLimits, Compiler, Program};
 use crate::database::Database;
 use crate::dispatch::{AdmissionLimits, Dispatch};
 use crate::egress::{Egress, EgressSettings, Nat64Prefix};
@@ -128,6 +129,11 @@ pub enum StartError {
 impl App {
     /// Opens the data directory, listens, and builds every part; serves nothing yet.
     pub async fn start(settings: &Settings) -> Result<Self, StartError> {
+        Self::start_with(settings, Program::this()).await
+    }
+
+    /// The same in another program than `kitbag`, which `compiler` is.
+    pub async fn start_with(settings: &Settings, compiler: Program) -> Result<Self, StartError> {
         let lock = claim(&settings.data)?;
         let address = settings.listen;
         let listen = |cause| StartError::Listen { address, cause };
@@ -138,7 +144,9 @@ impl App {
         let database = Database::open(&settings.data.join("kitbag.sqlite")).await?;
         let egress = Egress::new(egress_settings(settings)?);
         let sandbox = Sandbox::new(limits(settings), egress.clone())?;
-        let capture = capture(settings, &sandbox, egress.clone()).await?;
+        let stopping = CancellationToken::new();
+        let compiler = Compiler::new(compiler, compile_limits(settings), stopping.clone());
+        let capture = capture(settings, &sandbox, compiler.clone(), egress.clone()).await?;
         let options = knowledge::Options {
             embedder: embedder(settings, &egress).await?,
             search_memory: settings.search_memory.bytes(),
@@ -151,7 +159,8 @@ impl App {
             let vault = vault.clone();
             move || vault.forget_opened()
         };
-        let toolkits = Toolkits::open(&settings.data, database.clone(), sandbox, forget_secrets).await?;
+        let toolkits =
+            Toolkits::open(&settings.data, database.clone(), sandbox, compiler, forget_secrets).await?;
         let toolkits = Arc::new(toolkits);
         let user_config = Arc::new(UserConfig::new(database.clone()));
         let invocations = Arc::new(Invocations::open(database.clone(), retention(settings)).await?);
@@ -193,7 +202,6 @@ impl App {
             .map_err(io::Error::other)
             .and_then(|narrowed| narrowed)
             .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
-        let stopping = CancellationToken::new();
         let router = web::router(Shared {
             identity: Arc::new(identity),
             authorization_server,
@@ -263,14 +271,19 @@ impl App {
 }
 
 /// Opens what captures files, with the extractors that are installed.
-async fn capture(settings: &Settings, sandbox: &Sandbox, egress: Egress) -> Result<Capture, StartError> {
+async fn capture(
+    settings: &Settings,
+    sandbox: &Sandbox,
+    compiler: Compiler,
+    egress: Egress,
+) -> Result<Capture, StartError> {
     let failed = |cause| StartError::Data { path: settings.data.clone(), cause };
     let sandbox = sandbox.for_extractors(ExtractionLimits {
         time: settings.extraction_time.get(),
         memory: settings.extraction_memory.bytes(),
         text: LONGEST_TEXT,
     })?;
-    let extractors = Extractors::open(&settings.data, settings.extractors.clone(), sandbox);
+    let extractors = Extractors::open(&settings.data, settings.extractors.clone(), sandbox, compiler);
     let extract = extractors.await.map_err(failed)?.into_extract();
     let transcription = settings.transcription_url.get().map(|url| TranscriptionSettings {
         url: url.clone(),
@@ -326,6 +339,11 @@ pub fn limits(settings: &Settings) -> Limits {
             response_body: settings.call_response_body.bytes(),
         },
     }
+}
+
+/// What one compilation may take, as set.
+pub fn compile_limits(settings: &Settings) -> CompileLimits {
+    CompileLimits { time: settings.compile_time.get(), memory: settings.compile_memory.bytes() }
 }
 
 /// What makes vectors, and a line in the log that says what search goes by.

@@ -4,19 +4,22 @@
 //! An extractor is looked for when a file first needs it: installing one needs no restart. Files that came
 //! before it are read after the next start.
 
+use std::error::Error;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
+use kitbag_manifest::Problems;
 use tokio::sync::{OnceCell, Semaphore};
-use tokio::task::spawn_blocking;
 use tracing::{info, warn};
 
+use crate::compiler::{CompileError, Compiler, Job};
 use crate::knowledge::{Extract, ExtractError, Extracted, FailureKind, FileKind};
-use crate::machine_code::MachineCode;
+use crate::machine_code::{MachineCode, digest};
 use crate::sandbox::{ExtractionError, Extractor, ExtractorSandbox};
+use crate::tasks::off_thread;
 
 /// The folder for their machine code in the data directory.
 const CODE: &str = "extractor-code";
@@ -32,6 +35,7 @@ pub struct Extractors(Arc<Parts>);
 struct Parts {
     folder: PathBuf,
     sandbox: ExtractorSandbox,
+    compiler: Compiler,
     code: MachineCode,
     pdf: OnceCell<Extractor>,
     html: OnceCell<Extractor>,
@@ -40,12 +44,17 @@ struct Parts {
 
 impl Extractors {
     /// Opens the folder of their machine code in a data directory; `folder` is where the components are.
-    pub async fn open(data: &Path, folder: PathBuf, sandbox: ExtractorSandbox) -> io::Result<Self> {
+    pub async fn open(
+        data: &Path,
+        folder: PathBuf,
+        sandbox: ExtractorSandbox,
+        compiler: Compiler,
+    ) -> io::Result<Self> {
         let (data, version) = (data.to_owned(), sandbox.code_version());
-        let code = spawn_blocking(move || MachineCode::open(&data, CODE, &version));
-        let code = code.await.map_err(io::Error::other)??;
+        let code = off_thread(move || MachineCode::open(&data, CODE, &version)).await?;
         let (pdf, html) = (OnceCell::new(), OnceCell::new());
-        Ok(Self(Arc::new(Parts { folder, sandbox, code, pdf, html, slots: Semaphore::new(AT_ONCE) })))
+        let slots = Semaphore::new(AT_ONCE);
+        Ok(Self(Arc::new(Parts { folder, sandbox, compiler, code, pdf, html, slots })))
     }
 
     /// The same as a function, as the knowledge base takes it.
@@ -71,32 +80,64 @@ impl Extractors {
         }
     }
 
+    /// Makes an extractor ready, with the machine code that is kept or that it is compiled to: which takes
+    /// seconds, the first time.
     async fn load(&self, kind: FileKind) -> Result<Extractor, ExtractError> {
         let parts = self.0.clone();
-        let loading = spawn_blocking(move || load(&parts, kind)).await;
-        loading.unwrap_or_else(|error| Err(unusable(kind, &error)))
+        let component = off_thread(move || copy_of_component(&parts, kind)).await?;
+        let digest = component.digest.clone();
+        let parts = self.0.clone();
+        if let Ok(extractor) = off_thread(move || parts.load_kept(&digest)).await {
+            return Ok(extractor);
+        }
+        info!(extractor = file_name(kind), "compiling an extractor");
+        let loaded = self.compile(component).await;
+        loaded.map_err(|error| unusable(kind, &error))
+    }
+
+    async fn compile(&self, component: Component) -> Result<Extractor, Box<dyn Error + Send + Sync>> {
+        let (parts, Component { file, digest }) = (self.0.clone(), component);
+        let code = self.0.code.new_file()?;
+        let code_version = self.0.sandbox.code_version();
+        let job = Job { component: file, code_version, code: code.as_file(), functions: None };
+        self.0.compiler.extractor(job).await.map_err(|error| match error {
+            CompileError::Refused(problems) => Problems(problems).to_string().into(),
+            error => Box::<dyn Error + Send + Sync>::from(error),
+        })?;
+        off_thread(move || {
+            parts.code.adopt(&digest, code)?;
+            parts.load_kept(&digest)
+        })
+        .await
     }
 }
 
-/// Reads the component and makes it ready, with the machine code that is kept or that it is compiled
-/// to. Blocks: for seconds, the first time.
-fn load(parts: &Parts, kind: FileKind) -> Result<Extractor, ExtractError> {
-    let path = parts.folder.join(file_name(kind));
-    let component = std::fs::read(&path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => not_installed(kind),
-        _ => unusable(kind, &error),
-    })?;
-    let digest = hex::encode(Sha256::digest(&component));
-    let load_kept = || -> Result<Extractor, Box<dyn std::error::Error>> {
-        Ok(parts.sandbox.load(&parts.code.sealed(&digest)?.path())?)
-    };
-    if let Ok(extractor) = load_kept() {
-        return Ok(extractor);
+impl Parts {
+    fn load_kept(&self, digest: &str) -> Result<Extractor, Box<dyn Error + Send + Sync>> {
+        Ok(self.sandbox.load(&self.code.sealed(digest)?.path())?)
     }
-    info!(path = %path.display(), "compiling an extractor");
-    let code = parts.sandbox.compile(&component).map_err(|error| unusable(kind, &error))?;
-    parts.code.keep(&digest, &code).map_err(|error| unusable(kind, &error))?;
-    load_kept().map_err(|error| unusable(kind, &error))
+}
+
+/// A component as it was when it was looked for, whatever is put in its place meanwhile.
+struct Component {
+    file: File,
+    digest: String,
+}
+
+/// Copies an installed component into a file without a name, and hashes it. Blocks.
+fn copy_of_component(parts: &Parts, kind: FileKind) -> Result<Component, ExtractError> {
+    let mut installed =
+        File::open(parts.folder.join(file_name(kind))).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => not_installed(kind),
+            _ => unusable(kind, &error),
+        })?;
+    let mut copy = || -> io::Result<Component> {
+        let mut file = parts.code.new_file()?.into_file();
+        io::copy(&mut installed, &mut file)?;
+        let digest = digest(&mut file)?;
+        Ok(Component { file, digest })
+    };
+    copy().map_err(|error| unusable(kind, &error))
 }
 
 fn file_name(kind: FileKind) -> &'static str {

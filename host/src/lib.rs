@@ -1,13 +1,14 @@
 //! Kitbag: a knowledge base whose toolkits are sandboxed WebAssembly components.
 //!
 //! `docs/architecture.md` has the map. Imports go one way only, in the order of these modules:
-//! `main → cli → app → web → dispatch → extractors, toolkits, invocations, user_config → sandbox →
-//! capabilities → identity, knowledge, outbound_auth → egress, machine_code, vault → database, redaction,
-//! shares`.
+//! `main → cli → app → web → dispatch → extractors, toolkits, invocations, user_config → compiler → sandbox →
+//! capabilities → identity, knowledge, outbound_auth → egress, local_mode, machine_code, vault → database,
+//! private_file, redaction, shares, tasks`.
 
 pub mod app;
 pub mod capabilities;
 pub mod cli;
+pub mod compiler;
 pub mod database;
 pub mod dispatch;
 pub mod egress;

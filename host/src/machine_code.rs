@@ -10,11 +10,12 @@ mod seal;
 
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Seek as _};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
 use self::seal::Seal;
@@ -32,6 +33,20 @@ pub(crate) struct MachineCode(Arc<Folder>);
 struct Folder {
     path: PathBuf,
     seal: Seal,
+}
+
+/// The name of a component: the SHA-256 of all of `file`, in hexadecimal. Blocks.
+pub(crate) fn digest(file: &mut File) -> io::Result<String> {
+    const CHUNK: usize = 256 << 10;
+
+    file.rewind()?;
+    let (mut hasher, mut chunk) = (Sha256::new(), vec![0; CHUNK]);
+    loop {
+        match file.read(&mut chunk)? {
+            0 => return Ok(hex::encode(hasher.finalize())),
+            read => hasher.update(&chunk[..read]),
+        }
+    }
 }
 
 /// Machine code whose seal was checked: this very file, whatever stands under its name by now.
@@ -67,13 +82,6 @@ impl MachineCode {
         let mut file = File::open(self.file(digest))?;
         self.0.seal.check(digest, &mut file)?;
         Ok(SealedCode(file))
-    }
-
-    /// Seals machine code and keeps it. Blocks.
-    pub(crate) fn keep(&self, digest: &str, code: &[u8]) -> io::Result<()> {
-        let mut file = self.new_file()?;
-        file.write_all(code)?;
-        self.adopt(digest, file)
     }
 
     /// A file that can be adopted; it goes away unless it is.
@@ -136,17 +144,25 @@ fn remove_unfinished(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     fn open(data: &Path) -> MachineCode {
         MachineCode::open(data, "code", "engine").expect("a folder")
     }
 
+    fn keep(code: &MachineCode, bytes: &[u8]) {
+        let mut file = code.new_file().expect("a file");
+        file.write_all(bytes).expect("a file");
+        code.adopt("digest", file).expect("it can be kept");
+    }
+
     #[test]
     fn what_is_mapped_is_the_file_that_was_checked_whatever_took_its_name_since() {
         let data = tempfile::tempdir().expect("a scratch directory");
         let code = open(data.path());
-        code.keep("digest", b"good code").expect("it can be kept");
+        keep(&code, b"good code");
 
         let checked = code.sealed("digest").expect("it is sealed");
         let mut other = NamedTempFile::new_in(data.path()).expect("a file");
@@ -162,7 +178,7 @@ mod tests {
     fn code_of_other_engines_and_unfinished_files_go_away_at_the_start() {
         let data = tempfile::tempdir().expect("a scratch directory");
         let code = open(data.path());
-        code.keep("digest", b"code").expect("it can be kept");
+        keep(&code, b"code");
         fs::create_dir(data.path().join("code/older")).expect("a folder");
         fs::write(data.path().join("code/engine/.tmp1234"), "half").expect("a file");
 

@@ -1,15 +1,21 @@
 //! The `kitbag` program: parse, run, exit code.
 
+use std::env;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
 use kitbag::cli::Command;
+use kitbag::compiler;
 
-/// How long work off the request threads (a component that is being compiled) may hold up the end.
+/// How long work off the request threads (a file that is being read) may hold up the end.
 const LINGER: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
+    // Before there is another thread: what this process gives up, its threads give up too.
+    if env::args_os().nth(1).is_some_and(|argument| argument == compiler::ARGUMENT) {
+        return compiler::run_child();
+    }
     let command = Command::parse();
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,

@@ -2,11 +2,12 @@
 //! declaration does not grant.
 //!
 //! Invariant: no state survives a call. Isolation is never traded for speed.
-//! Invariant: compiled code is only ever loaded from files that this process, or an earlier run of
-//! it, has compiled itself.
+//! Invariant: compiled code is only ever loaded from files that a compiler process of this server, or of an
+//! earlier run of it, has written.
 
 mod background;
 mod call;
+mod compile;
 mod content;
 mod describe;
 mod engine;
@@ -16,8 +17,10 @@ mod imports;
 mod io_error;
 mod limits;
 mod linker;
+mod shape;
 mod state;
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,8 +33,9 @@ use crate::egress::Egress;
 use crate::knowledge::Knowledge;
 use crate::outbound_auth::OutboundAuth;
 pub use call::{CallError, Ended, Fault, Invocation, Report, Stages, ToolError, ToolResult};
+pub use compile::{Compiled, CompilerEngine};
 pub use content::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink};
-pub use describe::DescribeError;
+pub use describe::{DescribeError, DescribeLimits};
 pub use extract::{Extracted, ExtractionError, ExtractionLimits, Extractor, ExtractorSandbox};
 pub use functions::Functions;
 pub use imports::{ImportError, Imports};
@@ -39,13 +43,11 @@ pub use limits::Limits;
 
 use background::Background;
 use call::Runner;
-use functions::FunctionCache;
 
 /// The engine and everything that calls share.
 #[derive(Clone)]
 pub struct Sandbox {
     engine: Engine,
-    functions: Arc<FunctionCache>,
     background: Arc<Background>,
     limits: Arc<Limits>,
     egress: Egress,
@@ -65,6 +67,17 @@ pub struct Loaded {
 #[error("{0:#}")]
 pub struct EngineError(#[from] wasmtime::Error);
 
+impl EngineError {
+    /// Whether the system gave the engine no more memory.
+    pub fn is_out_of_memory(&self) -> bool {
+        const ENOMEM: i32 = 12;
+
+        let cause = self.0.root_cause();
+        cause.downcast_ref::<io::Error>().is_some_and(|error| error.raw_os_error() == Some(ENOMEM))
+            || cause.to_string().contains("Cannot allocate memory")
+    }
+}
+
 /// Machine code cannot be made ready to run.
 #[derive(Debug, Error)]
 pub enum LoadError {
@@ -80,24 +93,17 @@ impl Sandbox {
     /// Starts the engine, the clock that interrupts guests, and the threads for those that compute
     /// for long.
     pub fn new(limits: Limits, egress: Egress) -> Result<Self, EngineError> {
-        let functions = Arc::new(FunctionCache::default());
-        let engine = engine::start(&limits, functions.clone())?;
+        let engine = engine::start(&limits)?;
         let background = Arc::new(Background::start().map_err(wasmtime::Error::new)?);
         let outbound_auth = OutboundAuth::new(egress.clone());
         let (limits, knowledge) = (Arc::new(limits), None);
-        Ok(Self { engine, functions, background, limits, egress, outbound_auth, knowledge })
+        Ok(Self { engine, background, limits, egress, outbound_auth, knowledge })
     }
 
     /// Gives calls a knowledge base; without one, whoever uses it traps.
     #[must_use]
     pub fn with_knowledge(self, knowledge: Knowledge) -> Self {
         Self { knowledge: Some(knowledge), ..self }
-    }
-
-    /// Compiles a component to machine code, as [`Sandbox::load`] takes it. Functions that are `known`
-    /// are not compiled again, and new ones are added to them. Blocks for seconds.
-    pub fn compile(&self, component: &[u8], known: &mut Functions) -> Result<Vec<u8>, EngineError> {
-        Ok(self.functions.with(known, || self.engine.precompile_component(component))?)
     }
 
     /// Names the machine code that this engine produces: another engine version or other settings
@@ -108,26 +114,21 @@ impl Sandbox {
 
     /// Maps machine code from a file and links it against `grants`.
     pub fn load(&self, code: &Path, grants: &Grants) -> Result<Loaded, LoadError> {
-        let component = self.map(code).map_err(LoadError::Code)?;
+        let component = map(&self.engine, code).map_err(LoadError::Code)?;
         let runner = linker::granted(&self.engine, grants)
             .and_then(|linker| Runner::new(self, &linker, &component, grants.clone()))
             .map_err(LoadError::Link)?;
         Ok(Loaded { runner: Arc::new(runner) })
     }
 
-    /// Asks a component for its declaration, with every capability trapping.
-    pub async fn describe(&self, code: &Path) -> Result<kitbag_manifest::ToolkitDefinition, DescribeError> {
-        let component = self.map(code).map_err(DescribeError::Load)?;
-        describe::describe(self, &component).await
+    /// The bounds under which a component is asked for its declaration.
+    pub fn describe_limits(&self) -> DescribeLimits {
+        DescribeLimits::of(&self.limits)
     }
 
     /// Starts the engine for extractors. They share the threads of toolkits that compute for long.
     pub fn for_extractors(&self, limits: ExtractionLimits) -> Result<ExtractorSandbox, EngineError> {
         ExtractorSandbox::start(self.background.clone(), limits)
-    }
-
-    fn map(&self, code: &Path) -> wasmtime::Result<Component> {
-        map(&self.engine, code)
     }
 }
 

@@ -103,6 +103,10 @@ settings! {
     trusted_proxies: List<IpNet> = value::loopback(), "KITBAG_TRUSTED_PROXIES";
     /// Largest component that may be uploaded.
     component_size: Size = Size::mebibytes(64), "KITBAG_COMPONENT_SIZE";
+    /// Processor time, over all cores, for inspecting and compiling one component; in whole seconds.
+    compile_time: Span = Span::seconds(120), "KITBAG_COMPILE_TIME";
+    /// Memory for inspecting and compiling one component.
+    compile_memory: Size = Size::mebibytes(2048), "KITBAG_COMPILE_MEMORY";
     /// Largest request of an MCP client.
     mcp_request_size: Size = Size::mebibytes(8), "KITBAG_MCP_REQUEST_SIZE";
     /// MCP requests of one user a minute, on average; as many may come at once.

@@ -5,7 +5,6 @@
 //! or the new one, whole.
 
 mod artifacts;
-mod compiler;
 mod inspect;
 mod live;
 mod registry;
@@ -22,15 +21,15 @@ use futures::Stream;
 use kitbag_manifest::{Problem, Problems, schema};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use tokio::sync::{Mutex, Semaphore, watch};
+use tokio::sync::{Mutex, watch};
 use tracing::{info, warn};
 
+use crate::compiler::{CompileError, Compiler};
 use crate::database::Database;
 use crate::sandbox::Sandbox;
 use crate::tasks::{Interrupted, to_its_end};
 use artifacts::Artifacts;
-pub use compiler::Compiler;
-pub use inspect::{Inspected, inspect};
+pub use inspect::{Inspected, Workplace, inspect};
 pub use live::{Live, NotReady, Ready};
 pub use registry::{Registry, Tool, listed_name, toolkit_of};
 pub use store::{Changes, ToolkitRecord, VersionRecord, capabilities};
@@ -39,13 +38,12 @@ use store::{NewVersion, Store};
 /// All deployed toolkits.
 pub struct Toolkits {
     sandbox: Sandbox,
+    compiler: Compiler,
     artifacts: Artifacts,
     store: Store,
     registry: ArcSwap<Registry>,
     /// Signals whenever `registry` was replaced.
     published: watch::Sender<()>,
-    /// Components are inspected one at a time: compiling one takes all cores and much memory.
-    inspecting: Semaphore,
     /// Held while the database and the registry change together.
     changing: Mutex<()>,
     /// Told whenever a toolkit is gone from the database, with all that belonged to it.
@@ -103,9 +101,29 @@ pub enum ToolkitError {
     /// There is no such version to go back to.
     #[error("{0}")]
     NoSuchVersion(String),
+    /// It can be tried again, and says when.
+    #[error("{0}")]
+    Unavailable(String),
+    /// Our fault; the text is for the log.
+    #[error("the compiler failed: {0}")]
+    Compiler(String),
     /// Our fault; the text is for the log.
     #[error("storage failed: {0}")]
     Storage(String),
+}
+
+impl From<CompileError> for ToolkitError {
+    fn from(error: CompileError) -> Self {
+        match error {
+            CompileError::Refused(problems) => problems.into(),
+            CompileError::Limit(limit) => {
+                vec![Problem { path: "component".to_owned(), message: limit.to_string() }].into()
+            }
+            CompileError::Busy => Self::Unavailable(format!("{error}; try again in a minute")),
+            CompileError::Stopping => Self::Unavailable(format!("{error}; try again once it is back")),
+            CompileError::Failed(reason) => Self::Compiler(reason),
+        }
+    }
 }
 
 impl From<sqlx::Error> for ToolkitError {
@@ -148,6 +166,7 @@ impl Toolkits {
         directory: &Path,
         database: Database,
         sandbox: Sandbox,
+        compiler: Compiler,
         removed: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, ToolkitError> {
         let artifacts = Artifacts::open(directory, &sandbox.code_version()).await?;
@@ -159,11 +178,11 @@ impl Toolkits {
         }
         let toolkits = Self {
             sandbox,
+            compiler,
             artifacts,
             store,
             registry: ArcSwap::default(),
             published: watch::Sender::new(()),
-            inspecting: Semaphore::new(1),
             changing: Mutex::new(()),
             removed: Box::new(removed),
         };
@@ -194,10 +213,10 @@ impl Toolkits {
         by: &str,
     ) -> Result<Deployed, ToolkitError> {
         let upload = self.artifacts.receive(upload, limit).await?;
-        let turn = self.inspecting.acquire().await.expect("the semaphore is never closed");
-        let compiler = Compiler::new(self.sandbox.clone(), self.artifacts.machine_code());
-        let inspected = inspect(&compiler, upload.read().await?, self.artifacts.uploads()).await?;
-        drop(turn);
+        let functions = self.artifacts.functions();
+        let workplace =
+            Workplace { sandbox: &self.sandbox, compiler: &self.compiler, functions: Some(&functions) };
+        let inspected = inspect(workplace, upload.open()?, self.artifacts.uploads()).await?;
 
         let _changing = self.changing.lock().await;
         let digest = upload.digest().to_owned();
@@ -279,7 +298,8 @@ impl Toolkits {
         let rows = self.store.live().await?;
         let live = rows.into_iter().filter_map(|row| match serde_json::from_str(&row.manifest) {
             Ok(definition) => {
-                Some(Live::new(definition, row.owner, row.digest, self.sandbox.clone(), self.artifacts.clone()))
+                let (sandbox, compiler) = (self.sandbox.clone(), self.compiler.clone());
+                Some(Live::new(definition, row.owner, row.digest, sandbox, compiler, self.artifacts.clone()))
             }
             Err(error) => {
                 warn!(toolkit.id = %row.id, %error, "the stored manifest cannot be read; the toolkit stays off");

@@ -6,7 +6,7 @@ use std::time::Instant;
 use kitbag::app;
 use kitbag::capabilities::Grants;
 use kitbag::egress::{Egress, EgressSettings};
-use kitbag::sandbox::{Ended, Functions, Invocation, Loaded, Sandbox};
+use kitbag::sandbox::{CompilerEngine, Ended, Functions, Invocation, Loaded, Sandbox};
 use kitbag::settings::{Settings, Sources};
 use serde::Serialize;
 use serde_json::json;
@@ -68,8 +68,10 @@ pub(crate) async fn load(
     grant: impl FnOnce(Grants) -> Grants,
 ) -> Outcome<Loaded> {
     let code = tempfile::NamedTempFile::new()?;
-    std::fs::write(code.path(), sandbox.compile(component, &mut Functions::default())?)?;
-    let definition = sandbox.describe(code.path()).await?;
+    let compiler = CompilerEngine::for_toolkits()?;
+    let compiled = compiler.compile(component, &mut Functions::default())?;
+    std::fs::write(code.path(), compiled.machine_code()?)?;
+    let definition = compiler.describe(&compiled, sandbox.describe_limits()).await?;
     Ok(sandbox.load(code.path(), &grant(Grants::of(&definition)))?)
 }
 

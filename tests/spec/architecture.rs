@@ -8,13 +8,14 @@ use crate::harness::root;
 
 /// Modules from left to right. A module imports from layers to its right only: never from the left,
 /// and never from its neighbours in the same layer.
-const LAYERS: [&[&str]; 11] = [
+const LAYERS: [&[&str]; 12] = [
     &["main"],
     &["cli"],
     &["app"],
     &["web"],
     &["dispatch"],
     &["extractors", "invocations", "toolkits", "user_config"],
+    &["compiler"],
     &["sandbox"],
     &["capabilities"],
     &["identity", "knowledge", "outbound_auth"],

@@ -1,8 +1,10 @@
 //! Extractors, without a server around them: whatever a file does to its reader ends in the sandbox.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use kitbag::compiler::Compiler;
 use kitbag::egress::{Egress, EgressSettings};
 use kitbag::extractors::Extractors;
 use kitbag::knowledge::{Extracted, FailureKind, FileKind, LONGEST_TEXT};
@@ -10,8 +12,9 @@ use kitbag::sandbox::{ExtractionLimits, ExtractorSandbox, Sandbox};
 use kitbag::settings::Settings;
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
 
-use crate::harness::{extractors, pdf};
+use crate::harness::{compiler_program, extractors, pdf};
 
 /// Compiled once for all tests of this file.
 static CODE: OnceCell<TempDir> = OnceCell::const_new();
@@ -128,10 +131,7 @@ async fn what_lies_in_the_folder_and_is_no_extractor_is_told_from_one_that_is_mi
     let probe = crate::harness::guests::PROBE.path();
     std::fs::copy(probe, folder.path().join("pdf.wasm")).expect("the toolkit is there");
     std::fs::write(folder.path().join("html.wasm"), "no component").expect("the folder is ours");
-    let extractors =
-        Extractors::open(data.path(), folder.path().to_owned(), sandbox(Duration::from_secs(1), 1 << 20))
-            .await
-            .expect("the folder is ours");
+    let extractors = open_in(data.path(), folder.path(), sandbox(Duration::from_secs(1), 1 << 20)).await;
 
     for (kind, reason) in
         [(FileKind::Pdf, "pdf.wasm cannot be used"), (FileKind::Html, "html.wasm cannot be used")]
@@ -153,17 +153,20 @@ async fn installed() -> Extractors {
 
 async fn open(time: Duration, memory: usize) -> Extractors {
     let data = CODE.get_or_init(compile).await;
-    Extractors::open(data.path(), extractors::folder(), sandbox(time, memory))
-        .await
-        .expect("the folder is ours")
+    open_in(data.path(), &extractors::folder(), sandbox(time, memory)).await
+}
+
+async fn open_in(data: &Path, folder: &Path, sandbox: ExtractorSandbox) -> Extractors {
+    let limits = kitbag::app::compile_limits(&Settings::default());
+    let compiler = Compiler::new(compiler_program(), limits, CancellationToken::new());
+    let extractors = Extractors::open(data, folder.to_owned(), sandbox, compiler);
+    extractors.await.expect("the folder is ours")
 }
 
 /// Has the extractors compiled once: whoever comes later finds their machine code.
 async fn compile() -> TempDir {
     let data = tempfile::tempdir().expect("a scratch directory");
-    let first =
-        Extractors::open(data.path(), extractors::folder(), sandbox(Duration::from_secs(1), 64 << 20));
-    let first = first.await.expect("the folder is ours");
+    let first = open_in(data.path(), &extractors::folder(), sandbox(Duration::from_secs(1), 64 << 20)).await;
     for kind in [FileKind::Pdf, FileKind::Html] {
         // Whatever it comes to.
         drop(first.extract(kind, Bytes::from("x")).await);

@@ -4,7 +4,7 @@
 use kitbag::app;
 use kitbag::capabilities::Grants;
 use kitbag::egress::{Egress, EgressSettings};
-use kitbag::sandbox::{Functions, LoadError, Sandbox};
+use kitbag::sandbox::{CompilerEngine, Functions, LoadError, Sandbox};
 use kitbag::settings::Settings;
 use serde_json::json;
 
@@ -65,10 +65,12 @@ async fn a_component_without_its_grants_cannot_be_linked() {
     let sandbox = Sandbox::new(app::limits(&Settings::default()), Egress::new(EgressSettings::default()))
         .expect("the engine starts");
     let code = tempfile::NamedTempFile::new().expect("a scratch file");
-    let machine_code =
-        sandbox.compile(&guests::PROBE.bytes(), &mut Functions::default()).expect("it is a component");
+    let compiler = CompilerEngine::for_toolkits().expect("the engine starts");
+    let compiled = compiler.compile(&guests::PROBE.bytes(), &mut Functions::default()).expect("a component");
+    let machine_code = compiled.machine_code().expect("it was compiled");
     std::fs::write(code.path(), machine_code).expect("a scratch file takes bytes");
-    let declared = sandbox.describe(code.path()).await.expect("it describes itself");
+    let declared =
+        compiler.describe(&compiled, sandbox.describe_limits()).await.expect("it describes itself");
     let all = Grants::of(&declared);
     sandbox.load(code.path(), &all).map(drop).expect("it is granted all that it imports");
 

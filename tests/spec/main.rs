@@ -14,6 +14,7 @@ mod capture;
 mod capture_guard;
 mod cli;
 mod clients;
+mod compiling;
 mod concurrency;
 mod config;
 mod conformance;

@@ -118,15 +118,25 @@ impl Fetch {
             let (egress, limits) = (egress.clone(), limits.clone());
             Arc::new(Exchange { egress, policy, sign_in, limits, usage, log, secrets, missing })
         });
-        let mut context = WasiHttpCtx::new();
-        context.set_field_size_limit(HEADERS);
-        Self { context, gate: Gate { exchange, in_flight } }
+        Self { context: context(), gate: Gate { exchange, in_flight } }
+    }
+
+    /// Grants nothing, without a client that could send anything.
+    pub(crate) fn none() -> Self {
+        let in_flight = Arc::new(Semaphore::new(0));
+        Self { context: context(), gate: Gate { exchange: None, in_flight } }
     }
 
     /// Borrows the state for one host call.
     pub fn view<'a>(&'a mut self, table: &'a mut ResourceTable) -> WasiHttpCtxView<'a> {
         WasiHttpCtxView { hooks: &mut self.gate, table, ctx: &mut self.context }
     }
+}
+
+fn context() -> WasiHttpCtx {
+    let mut context = WasiHttpCtx::new();
+    context.set_field_size_limit(HEADERS);
+    context
 }
 
 /// Links the capability; `view` borrows the invocation's state from the store.

@@ -8,18 +8,21 @@ mod logs;
 mod manage;
 mod new;
 
+use std::fs::File;
 use std::path::Path;
 
 use clap::Subcommand;
 use etcetera::BaseStrategy as _;
+use tokio_util::sync::CancellationToken;
 
 use super::CliError;
 use crate::app;
+use crate::compiler::{Compiler, KeptFunctions, Program};
 use crate::egress::{Egress, EgressSettings};
 use crate::machine_code::MachineCode;
 use crate::sandbox::Sandbox;
 use crate::settings::{Settings, Sources};
-use crate::toolkits::{Compiler, Inspected, ToolkitError, inspect};
+use crate::toolkits::{Inspected, ToolkitError, Workplace, inspect};
 
 pub(super) use deploy::{print as print_deployed, upload};
 
@@ -71,7 +74,15 @@ async fn inspect_locally(component: Vec<u8>) -> Result<Inspected, CliError> {
         Settings::load(Sources::default(), None).map_err(|error| CliError::new(error.to_string()))?;
     let sandbox = Sandbox::new(app::limits(&settings), Egress::new(EgressSettings::default()))
         .map_err(|error| CliError::new(format!("cannot start the sandbox: {error}")))?;
-    inspect(&compiler(sandbox), component, &std::env::temp_dir()).await.map_err(|error| match error {
+    let folder = tempfile::tempdir().map_err(|error| CliError::new(error.to_string()))?;
+    let path = folder.path().join("component.wasm");
+    let component = std::fs::write(&path, component).and_then(|()| File::open(&path));
+    let component =
+        component.map_err(|error| CliError::new(format!("cannot write {}: {error}", path.display())))?;
+    let compiler = Compiler::new(Program::this(), app::compile_limits(&settings), CancellationToken::new());
+    let functions = kept_functions(&sandbox);
+    let workplace = Workplace { sandbox: &sandbox, compiler: &compiler, functions: functions.as_ref() };
+    inspect(workplace, component, folder.path()).await.map_err(|error| match error {
         ToolkitError::Refused(problems) => {
             CliError::listing("a deploy would refuse this toolkit:", &problems.0)
         }
@@ -79,15 +90,11 @@ async fn inspect_locally(component: Vec<u8>) -> Result<Inspected, CliError> {
     })
 }
 
-/// Keeps in the user's cache what the next toolkit can share; where that cannot be, compiles anew.
-fn compiler(sandbox: Sandbox) -> Compiler {
-    let memory = etcetera::choose_base_strategy().ok().and_then(|user| {
-        MachineCode::open(&user.cache_dir().join("kitbag"), "code", &sandbox.code_version()).ok()
-    });
-    match memory {
-        Some(memory) => Compiler::new(sandbox, memory),
-        None => Compiler::without_memory(sandbox),
-    }
+/// What the next toolkit can share is kept in the user's cache, where there is one.
+fn kept_functions(sandbox: &Sandbox) -> Option<KeptFunctions> {
+    let user = etcetera::choose_base_strategy().ok()?;
+    let files = MachineCode::open(&user.cache_dir().join("kitbag"), "code", &sandbox.code_version());
+    files.ok().map(KeptFunctions::among)
 }
 
 /// Reads a file that the user named.

@@ -3,22 +3,23 @@
 use std::collections::BTreeMap;
 
 use kitbag_manifest as manifest;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 use tokio::time::timeout;
+use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use super::Sandbox;
 use super::call::bindings::ToolkitPre;
 use super::call::bindings::exports::kitbag::toolkit::tools::ToolkitDefinition;
 use super::call::bindings::kitbag::toolkit::definition as wit;
 use super::call::{Fault, fault, new_store};
-use super::limits::DESCRIBE_TIME;
+use super::limits::{DESCRIBE_TIME, Limits};
 use super::linker;
 use super::state::State;
-use crate::capabilities::Trail;
-use crate::capabilities::fetch::{Access, Fetch};
+use crate::capabilities::fetch::{Fetch, FetchLimits};
 use crate::capabilities::ingest::Ingest;
+use crate::capabilities::log::Log;
 use crate::capabilities::search::Search;
 use crate::capabilities::secrets::Secrets;
 
@@ -42,20 +43,57 @@ pub enum DescribeError {
     DuplicateKey(String),
 }
 
+/// What a component may use while it describes itself. Sizes are in bytes.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct DescribeLimits {
+    memory: usize,
+    table_elements: usize,
+    resources: usize,
+    result: usize,
+    log: usize,
+}
+
+impl DescribeLimits {
+    pub(super) fn of(limits: &Limits) -> Self {
+        let Limits { memory, table_elements, resources, result, log, .. } = *limits;
+        Self { memory, table_elements, resources, result, log }
+    }
+
+    /// The longest text of a declaration, and what it may pass to the host besides.
+    pub fn result(&self) -> usize {
+        self.result
+    }
+
+    fn into_limits(self) -> Limits {
+        let Self { memory, table_elements, resources, result, log } = self;
+        let fetch = FetchLimits { in_flight: 0, requests: 0, request_body: 0, response_body: 0 };
+        Limits {
+            call_time: DESCRIBE_TIME,
+            memory,
+            table_elements,
+            resources,
+            result,
+            log,
+            instances: 1,
+            fetch,
+        }
+    }
+}
+
 /// Runs `describe` with every capability trapping.
 pub(super) async fn describe(
-    sandbox: &Sandbox,
+    engine: &Engine,
+    limits: DescribeLimits,
     component: &Component,
 ) -> Result<manifest::ToolkitDefinition, DescribeError> {
-    let linker = linker::trapping(&sandbox.engine, component).map_err(DescribeError::Load)?;
+    let linker = linker::trapping(engine, component).map_err(DescribeError::Load)?;
     let pre = linker.instantiate_pre(component).and_then(ToolkitPre::new).map_err(DescribeError::Contract)?;
 
-    let limits = &sandbox.limits;
-    let trail = Trail::new(limits.log);
-    let log = trail.log.clone();
-    let fetch = Fetch::new(&sandbox.egress, &sandbox.outbound_auth, Access::default(), &limits.fetch, trail);
-    let state = State::new(limits, log, fetch, Secrets::none(), Search::default(), Ingest::default());
-    let mut store = new_store(&sandbox.engine, limits, state);
+    let limits = limits.into_limits();
+    let log = Log::new(limits.log);
+    let state =
+        State::new(&limits, log, Fetch::none(), Secrets::none(), Search::default(), Ingest::default());
+    let mut store = new_store(engine, &limits, state);
     let answer = timeout(DESCRIBE_TIME, async {
         let toolkit = pre.instantiate_async(&mut store).await?;
         toolkit.kitbag_toolkit_tools().call_describe(&mut store).await

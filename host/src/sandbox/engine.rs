@@ -24,19 +24,18 @@ const KEPT_RESIDENT_OF_TABLE: usize = 64 << 10;
 
 /// Core instances, memories and tables of one component. A toolkit has one memory; adapters and
 /// shims add instances and tables.
-const CORE_INSTANCES: u32 = 24;
+pub(super) const CORE_INSTANCES: u32 = 24;
 pub(super) const MEMORIES: u32 = 2;
-const TABLES: u32 = 12;
+pub(super) const TABLES: u32 = 12;
 
 /// What an extractor's functions may take of the stack: parsers of nested things nest.
 const EXTRACTOR_STACK: usize = 4 << 20;
 /// What the host's own functions may take of the same stack.
 const HOST_STACK: usize = 2 << 20;
 
-/// Makes the engine for toolkits, which keeps what it compiles in `functions`, and starts its clock.
-pub(super) fn start(limits: &Limits, functions: Arc<FunctionCache>) -> wasmtime::Result<Engine> {
+/// Makes the engine for toolkits and starts its clock.
+pub(super) fn start(limits: &Limits) -> wasmtime::Result<Engine> {
     let mut config = common();
-    config.enable_incremental_compilation(functions)?;
     config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits)));
     start_clocked(&config)
 }
@@ -44,12 +43,30 @@ pub(super) fn start(limits: &Limits, functions: Arc<FunctionCache>) -> wasmtime:
 /// Makes the engine for extractors and starts its clock. Instances are few and large: each gets its
 /// memory when it begins, where a pool would hold the largest that there may be for each.
 pub(super) fn start_for_extractors() -> wasmtime::Result<Engine> {
+    start_clocked(&for_extractors())
+}
+
+/// Makes the engine that compiles toolkits for the one of [`start`], keeps what it compiles in `functions`,
+/// and starts its clock. It runs one instance in its life, so it has no pool.
+pub(super) fn start_compiler(functions: Arc<FunctionCache>) -> wasmtime::Result<Engine> {
+    let mut config = common();
+    config.enable_incremental_compilation(functions)?;
+    config.allocation_strategy(InstanceAllocationStrategy::OnDemand);
+    start_clocked(&config)
+}
+
+/// Makes the engine that compiles extractors for the one of [`start_for_extractors`], and runs none.
+pub(super) fn extractor_compiler() -> wasmtime::Result<Engine> {
+    Engine::new(&for_extractors())
+}
+
+fn for_extractors() -> Config {
     let mut config = common();
     config
         .allocation_strategy(InstanceAllocationStrategy::OnDemand)
         .max_wasm_stack(EXTRACTOR_STACK)
         .async_stack_size(EXTRACTOR_STACK + HOST_STACK);
-    start_clocked(&config)
+    config
 }
 
 fn start_clocked(config: &Config) -> wasmtime::Result<Engine> {

@@ -104,11 +104,6 @@ impl ExtractorSandbox {
         Ok(Self { engine: engine::start_for_extractors()?, background, limits })
     }
 
-    /// Compiles a component to machine code, as [`ExtractorSandbox::load`] takes it. Blocks for seconds.
-    pub fn compile(&self, component: &[u8]) -> Result<Vec<u8>, EngineError> {
-        Ok(self.engine.precompile_component(component)?)
-    }
-
     /// Names the machine code that this engine produces: another engine version or other settings
     /// give another name.
     pub fn code_version(&self) -> String {

@@ -73,14 +73,11 @@ impl Functions {
 #[derive(Default)]
 pub(super) struct FunctionCache {
     functions: Mutex<Functions>,
-    turn: Mutex<()>,
 }
 
 impl FunctionCache {
-    /// Compiles with `functions` at hand, and adds what was compiled to them. One compilation runs at
-    /// a time: each uses all cores by itself.
+    /// Compiles with `functions` at hand, and adds what was compiled to them.
     pub(super) fn with<R>(&self, functions: &mut Functions, compile: impl FnOnce() -> R) -> R {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::swap(&mut *self.lock(), functions);
         let compiled = compile();
         std::mem::swap(&mut *self.lock(), functions);

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use wasmparser::{Encoding, Parser, Payload, Validator, WasmFeatures};
 
-use super::engine::MEMORIES;
+use super::shape::{self, Names};
 use crate::capabilities::{Grants, grants};
 
 /// The export that makes a component a toolkit.
@@ -37,31 +37,44 @@ pub enum ImportError {
         "this is a core WebAssembly module, not a component; `kitbag toolkit build` makes a component from a crate"
     )]
     CoreModule,
-    /// What its memories begin as is written down when it is compiled, each as long as its last byte is far.
-    #[error("this component has {0} memories, and a toolkit has at most {MEMORIES}")]
-    Memories(u32),
+    /// More than is compiled, with whatever it instantiates counted as often as it does.
+    #[error("this component has {found} {what}, and one may have at most {most}")]
+    TooMany {
+        /// Of what, in the plural.
+        what: &'static str,
+        /// As many as were counted before the rest was left unread.
+        found: u64,
+        /// How many are accepted.
+        most: u64,
+    },
+    /// How often it would be instantiated, and what that comes to, cannot be counted.
+    #[error("this component instantiates a component that it does not define itself, which none may")]
+    ForeignComponent,
     /// A component, but of another world.
     #[error("this component is no toolkit: it does not export {TOOLS}@0.1")]
     OtherWorld,
 }
 
 /// The interfaces that a toolkit imports, by name and without version.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Imports(BTreeSet<String>);
 
 impl Imports {
     /// Reads and validates a component, and checks that it exports what a toolkit exports.
     pub fn inspect(component: &[u8]) -> Result<Self, ImportError> {
-        if !component.starts_with(b"\0asm") {
-            return Err(ImportError::Invalid("it does not begin with the bytes \\0asm".to_owned()));
-        }
-        let (imports, exports) = top_level_names(component)?;
+        let Names { imports, exports } = shape::check(component)?;
         if !exports
             .iter()
             .any(|export| interface(export) == TOOLS && export.starts_with("kitbag:toolkit/tools@0.1."))
         {
             return Err(ImportError::OtherWorld);
         }
+        Ok(Self(imports.iter().map(|name| interface(name).to_owned()).collect()))
+    }
+
+    /// Reads and validates a component of whatever world, within the bounds of a toolkit.
+    pub fn inspect_any(component: &[u8]) -> Result<Self, ImportError> {
+        let Names { imports, .. } = shape::check(component)?;
         Ok(Self(imports.iter().map(|name| interface(name).to_owned()).collect()))
     }
 
@@ -88,55 +101,6 @@ impl Imports {
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
-}
-
-/// Validates the whole component and returns the names that its root imports and exports.
-fn top_level_names(component: &[u8]) -> Result<(Vec<String>, Vec<String>), ImportError> {
-    let invalid = |error: wasmparser::BinaryReaderError| ImportError::Invalid(error.to_string());
-    let mut validator = Validator::new_with_features(WasmFeatures::default());
-    let (mut imports, mut exports) = (Vec::new(), Vec::new());
-    let (mut depth, mut memories) = (0_usize, 0_u32);
-    let mut ended = false;
-
-    for payload in Parser::new(0).parse_all(component) {
-        let payload = payload.map_err(invalid)?;
-        match &payload {
-            Payload::Version { encoding: Encoding::Module, .. } if depth == 0 => {
-                return Err(ImportError::CoreModule);
-            }
-            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
-            Payload::MemorySection(section) => {
-                memories = memories.saturating_add(section.count());
-                if memories > MEMORIES {
-                    return Err(ImportError::Memories(memories));
-                }
-            }
-            Payload::ComponentImportSection(section) if depth == 0 => {
-                for import in section.clone() {
-                    imports.push(import.map_err(invalid)?.name.name.to_owned());
-                }
-            }
-            Payload::ComponentExportSection(section) if depth == 0 => {
-                for export in section.clone() {
-                    exports.push(export.map_err(invalid)?.name.name.to_owned());
-                }
-            }
-            Payload::End(_) => match depth.checked_sub(1) {
-                Some(outer) => depth = outer,
-                None => ended = true,
-            },
-            _ => {}
-        }
-        if let wasmparser::ValidPayload::Func(function, body) =
-            validator.payload(&payload).map_err(invalid)?
-        {
-            function
-                .into_validator(wasmparser::FuncValidatorAllocations::default())
-                .validate(&body)
-                .map_err(invalid)?;
-        }
-    }
-    if ended { Ok((imports, exports)) } else { Err(ImportError::Invalid("it is truncated".to_owned())) }
 }
 
 /// Whether an import, with its version or without, has to be granted.
@@ -175,7 +139,8 @@ mod tests {
 
         let inspected = Imports::inspect(&wat::parse_str(two_and_one).unwrap());
 
-        assert_eq!(inspected, Err(ImportError::Memories(3)));
+        let too_many = ImportError::TooMany { what: "memories", found: 3, most: 2 };
+        assert_eq!(inspected, Err(too_many));
     }
 
     #[test]

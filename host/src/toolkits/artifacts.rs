@@ -11,7 +11,7 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,8 @@ use tokio::time::timeout;
 use tracing::warn;
 
 use super::ToolkitError;
-use crate::machine_code::{MachineCode, SealedCode, remove_all_but};
+use crate::compiler::KeptFunctions;
+use crate::machine_code::{self, MachineCode, SealedCode, remove_all_but};
 
 /// How long an upload may stand still.
 const STALLED: Duration = Duration::from_secs(30);
@@ -75,19 +76,19 @@ impl Artifacts {
         &self.0.uploads
     }
 
-    /// Reads a component whose bytes are those that were uploaded. Blocks.
-    pub(super) fn read_component(&self, digest: &str) -> io::Result<Vec<u8>> {
-        let bytes = fs::read(self.component(digest))?;
-        if hex::encode(Sha256::digest(&bytes)) == digest {
-            Ok(bytes)
+    /// Opens a component whose bytes are those that were uploaded. Reads all of it.
+    pub(super) fn open_component(&self, digest: &str) -> io::Result<File> {
+        let mut file = File::open(self.component(digest))?;
+        if machine_code::digest(&mut file)? == digest {
+            Ok(file)
         } else {
             Err(io::Error::new(io::ErrorKind::InvalidData, "its bytes are not those that were uploaded"))
         }
     }
 
-    /// Where machine code is kept.
-    pub(super) fn machine_code(&self) -> MachineCode {
-        self.0.code.clone()
+    /// What large toolkits have in common.
+    pub(super) fn functions(&self) -> KeptFunctions {
+        KeptFunctions::among(self.0.code.clone())
     }
 
     /// Opens the machine code, once its seal was checked. Reads all of it.
@@ -137,9 +138,14 @@ impl Artifacts {
         .map_err(io::Error::other)?
     }
 
-    /// Writes machine code under its final name.
-    pub(super) fn keep_code(&self, digest: &str, code: &[u8]) -> io::Result<()> {
-        self.0.code.keep(digest, code)
+    /// A file for machine code that is to be kept; it goes away unless it is.
+    pub(super) fn new_code(&self) -> io::Result<NamedTempFile> {
+        self.0.code.new_file()
+    }
+
+    /// Seals machine code and gives it its final name, durably. Blocks.
+    pub(super) fn keep_code(&self, digest: &str, code: NamedTempFile) -> io::Result<()> {
+        self.0.code.adopt(digest, code)
     }
 
     /// Removes the files of components that nothing refers to any more. What cannot be removed is
@@ -169,14 +175,7 @@ impl Upload {
         self.size
     }
 
-    pub(super) async fn read(&self) -> io::Result<Vec<u8>> {
-        tokio::fs::read(&self.file).await
+    pub(super) fn open(&self) -> io::Result<File> {
+        File::open(&self.file)
     }
-}
-
-/// Writes machine code to a file of its own that is neither sealed nor named yet.
-pub(super) fn write_code(folder: &Path, code: &[u8]) -> io::Result<NamedTempFile> {
-    let mut file = NamedTempFile::new_in(folder)?;
-    file.write_all(code)?;
-    Ok(file)
 }

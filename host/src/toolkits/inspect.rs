@@ -1,16 +1,16 @@
 //! Everything that is checked about a component before it may become live, without running it
 //! further than its own declaration.
 
+use std::fs::File;
 use std::path::Path;
 
 use kitbag_manifest::{Problem, Problems, ToolkitDefinition, ValidDefinition, validate};
 use tempfile::NamedTempFile;
 
 use super::ToolkitError;
-use super::artifacts::write_code;
-use super::compiler::Compiler;
 use crate::capabilities::Grants;
-use crate::sandbox::{DescribeError, Imports, Sandbox};
+use crate::compiler::{Compiler, Described, Job, KeptFunctions};
+use crate::sandbox::{Imports, Sandbox};
 use crate::tasks::Interrupted;
 
 /// A component that keeps every rule.
@@ -23,51 +23,29 @@ pub struct Inspected {
     pub code: NamedTempFile,
 }
 
-/// Inspects a component. Machine code is written to `folder`.
-///
-/// Reading, compiling and judging take seconds for a large component; they happen off the threads
-/// that serve requests.
-pub async fn inspect(
-    compiler: &Compiler,
-    component: Vec<u8>,
-    folder: &Path,
-) -> Result<Inspected, ToolkitError> {
-    let (imports, code) = {
-        let (compiler, folder) = (compiler.clone(), folder.to_owned());
-        off_thread(move || read_and_compile(&compiler, &component, &folder)).await?
-    };
-    let sandbox = compiler.sandbox();
-    let declared = sandbox.describe(code.path()).await.map_err(|error| match error {
-        DescribeError::DuplicateKey(key) => {
-            vec![problem(&format!("config.{key}"), "the key is declared twice")]
-        }
-        error => vec![problem("describe", error.to_string())],
-    })?;
-    let sandbox = sandbox.clone();
-    off_thread(move || judge(&sandbox, declared, imports, code)).await
+/// What an inspection is done with.
+#[derive(Clone, Copy)]
+pub struct Workplace<'a> {
+    /// The sandbox that the machine code is for.
+    pub sandbox: &'a Sandbox,
+    /// Reads, compiles and describes.
+    pub compiler: &'a Compiler,
+    /// What large toolkits have in common, where that is kept.
+    pub functions: Option<&'a KeptFunctions>,
 }
 
-/// Reads what the component imports, and compiles it when nothing of that is out of the question.
-fn read_and_compile(
-    compiler: &Compiler,
-    component: &[u8],
+/// Inspects a component, which is open for reading. Machine code is written to `folder`.
+pub async fn inspect(
+    workplace: Workplace<'_>,
+    component: File,
     folder: &Path,
-) -> Result<(Imports, NamedTempFile), ToolkitError> {
-    let imports =
-        Imports::inspect(component).map_err(|error| vec![problem("component", error.to_string())])?;
-    let unknown: Vec<_> = imports
-        .unknown()
-        .into_iter()
-        .map(|name| problem(&format!("imports.{name}"), "no toolkit may use this interface"))
-        .collect();
-    // What is never linked cannot be instantiated, not even to ask for the declaration.
-    if !unknown.is_empty() {
-        return Err(unknown.into());
-    }
-    let code = compiler
-        .compile(component)
-        .map_err(|error| vec![problem("component", format!("it cannot be compiled: {error}"))])?;
-    Ok((imports, write_code(folder, &code)?))
+) -> Result<Inspected, ToolkitError> {
+    let Workplace { sandbox, compiler, functions } = workplace;
+    let code = NamedTempFile::new_in(folder)?;
+    let job = Job { component, code_version: sandbox.code_version(), code: code.as_file(), functions };
+    let Described { imports, definition } = compiler.describe(job, sandbox.describe_limits()).await?;
+    let sandbox = sandbox.clone();
+    off_thread(move || judge(&sandbox, definition, imports, code)).await
 }
 
 /// Checks the declaration, the imports against it, and that the two can be linked as a call would.

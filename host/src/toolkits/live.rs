@@ -1,19 +1,19 @@
 //! One live toolkit, and its machine code once it is needed.
 
-use std::fmt::Display;
+use std::error::Error;
+use std::io;
 use std::sync::Arc;
 
 use kitbag_manifest::schema::{Schema, SchemaError};
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition, Visibility};
-use thiserror::Error;
 use tokio::sync::OnceCell;
 use tracing::warn;
 
 use super::artifacts::Artifacts;
-use super::compiler::Compiler;
 use crate::capabilities::Grants;
+use crate::compiler::{Compiler, Job};
 use crate::sandbox::{LoadError, Loaded, Sandbox};
-use crate::tasks::Interrupted;
+use crate::tasks::off_thread;
 
 /// A version that is live.
 pub struct Live {
@@ -23,6 +23,7 @@ pub struct Live {
     pub owner: String,
     digest: String,
     sandbox: Sandbox,
+    compiler: Compiler,
     artifacts: Artifacts,
     ready: OnceCell<Ready>,
 }
@@ -40,7 +41,7 @@ struct Schemas {
 }
 
 /// The toolkit cannot run; the text is for the log.
-#[derive(Debug, Error)]
+#[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct NotReady(String);
 
@@ -50,9 +51,10 @@ impl Live {
         owner: String,
         digest: String,
         sandbox: Sandbox,
+        compiler: Compiler,
         artifacts: Artifacts,
     ) -> Self {
-        Self { definition, owner, digest, sandbox, artifacts, ready: OnceCell::new() }
+        Self { definition, owner, digest, sandbox, compiler, artifacts, ready: OnceCell::new() }
     }
 
     /// Whether `user` sees the toolkit and may call it.
@@ -73,19 +75,59 @@ impl Live {
     }
 
     async fn load(&self) -> Result<Ready, NotReady> {
-        let sandbox = self.sandbox.clone();
-        let artifacts = self.artifacts.clone();
-        let digest = self.digest.clone();
-        let definition = self.definition.clone();
-        let load = move || {
-            let grants = Grants::of(&definition);
-            let code = load_or_recompile(&sandbox, &artifacts, &digest, &grants)?;
-            let tools = definition.tools.iter().map(schemas).collect::<Result<_, _>>();
-            let tools = tools.map_err(|error| NotReady(error.to_string()))?;
-            Ok(Ready { code, tools })
+        let code = match self.load_kept().await? {
+            Some(code) => code,
+            None => self
+                .recompile()
+                .await
+                .map_err(|error| NotReady(format!("component {} cannot be loaded: {error}", self.digest)))?,
         };
-        let loaded = tokio::task::spawn_blocking(load).await;
-        loaded.map_err(|error| NotReady(Interrupted::from(error).to_string()))?
+        let definition = self.definition.clone();
+        let tools = off_thread(move || definition.tools.iter().map(schemas).collect::<Result<_, _>>());
+        Ok(Ready { code, tools: tools.await.map_err(NotReady)? })
+    }
+
+    /// Loads the machine code, if it is there and whole.
+    async fn load_kept(&self) -> Result<Option<Loaded>, NotReady> {
+        let (sandbox, artifacts, digest) =
+            (self.sandbox.clone(), self.artifacts.clone(), self.digest.clone());
+        let grants = Grants::of(&self.definition);
+        off_thread(move || {
+            match artifacts.sealed_code(&digest).map(|code| sandbox.load(&code.path(), &grants)) {
+                Ok(Ok(loaded)) => Ok(Some(loaded)),
+                Ok(Err(error @ LoadError::Link(_))) => Err(NotReady(error.to_string())),
+                Ok(Err(error @ LoadError::Code(_))) => {
+                    warn!(%digest, %error, "compiling the component again");
+                    Ok(None)
+                }
+                Err(error) => {
+                    warn!(%digest, %error, "no usable machine code: compiling the component again");
+                    Ok(None)
+                }
+            }
+        })
+        .await
+    }
+
+    /// Makes machine code of another engine version, or code that was lost or damaged, again from the
+    /// component.
+    async fn recompile(&self) -> Result<Loaded, Box<dyn Error + Send + Sync>> {
+        let (artifacts, digest) = (self.artifacts.clone(), self.digest.clone());
+        let opened = off_thread(move || {
+            Ok::<_, io::Error>((artifacts.open_component(&digest)?, artifacts.new_code()?))
+        });
+        let (component, code) = opened.await?;
+        let (code_version, functions) = (self.sandbox.code_version(), self.artifacts.functions());
+        let job = Job { component, code_version, code: code.as_file(), functions: Some(&functions) };
+        self.compiler.toolkit(job).await?;
+        let (sandbox, artifacts, digest) =
+            (self.sandbox.clone(), self.artifacts.clone(), self.digest.clone());
+        let grants = Grants::of(&self.definition);
+        off_thread(move || {
+            artifacts.keep_code(&digest, code)?;
+            Ok(sandbox.load(&artifacts.sealed_code(&digest)?.path(), &grants)?)
+        })
+        .await
     }
 }
 
@@ -107,27 +149,4 @@ fn schemas(tool: &ToolDefinition) -> Result<Schemas, SchemaError> {
         input: compile(&tool.input_schema)?,
         output: tool.output_schema.as_ref().map(compile).transpose()?,
     })
-}
-
-/// Machine code of another engine version, or code that was lost or damaged, is made again from the
-/// component.
-fn load_or_recompile(
-    sandbox: &Sandbox,
-    artifacts: &Artifacts,
-    digest: &str,
-    grants: &Grants,
-) -> Result<Loaded, NotReady> {
-    match artifacts.sealed_code(digest).map(|code| sandbox.load(&code.path(), grants)) {
-        Ok(Ok(loaded)) => return Ok(loaded),
-        Ok(Err(error @ LoadError::Link(_))) => return Err(NotReady(error.to_string())),
-        Ok(Err(error @ LoadError::Code(_))) => warn!(%digest, %error, "compiling the component again"),
-        Err(error) => warn!(%digest, %error, "no usable machine code: compiling the component again"),
-    }
-    let lost = |error: &dyn Display| NotReady(format!("component {digest} cannot be loaded: {error}"));
-    let component = artifacts.read_component(digest).map_err(|error| lost(&error))?;
-    let compiler = Compiler::new(sandbox.clone(), artifacts.machine_code());
-    let code = compiler.compile(&component).map_err(|error| lost(&error))?;
-    artifacts.keep_code(digest, &code).map_err(|error| lost(&error))?;
-    let code = artifacts.sealed_code(digest).map_err(|error| lost(&error))?;
-    sandbox.load(&code.path(), grants).map_err(|error| lost(&error))
 }

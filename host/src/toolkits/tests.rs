@@ -2,9 +2,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::capabilities::fetch::FetchLimits;
+use crate::compiler::{CompileLimits, Program};
 use crate::egress::{Egress, EgressSettings};
 use crate::sandbox::Limits;
 use crate::tasks::tests::abandon_after;
@@ -19,7 +21,8 @@ pub(crate) async fn books(folder: &Path) -> (Database, Arc<Toolkits>, Arc<Atomic
     let removed = move || {
         counter.fetch_add(1, Ordering::SeqCst);
     };
-    let toolkits = Toolkits::open(folder, database.clone(), sandbox(), removed).await.expect("they open");
+    let toolkits =
+        Toolkits::open(folder, database.clone(), sandbox(), compiler(), removed).await.expect("they open");
     (database, Arc::new(toolkits), removals)
 }
 
@@ -53,7 +56,13 @@ async fn insert_books(database: &Database) {
     transaction.commit().await.expect("they refer to each other");
 }
 
-pub(super) fn sandbox() -> Sandbox {
+/// A compiler without a program: nothing is compiled here.
+fn compiler() -> Compiler {
+    let limits = CompileLimits { time: Duration::from_secs(1), memory: 1 << 20 };
+    Compiler::new(Program::at("/nonexistent"), limits, CancellationToken::new())
+}
+
+pub(crate) fn sandbox() -> Sandbox {
     let fetch = FetchLimits { in_flight: 1, requests: 1, request_body: 1 << 10, response_body: 1 << 10 };
     let limits = Limits {
         call_time: Duration::from_secs(1),

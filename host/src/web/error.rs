@@ -144,6 +144,12 @@ impl From<ToolkitError> for WebError {
             ToolkitError::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
             ToolkitError::VersionTaken { .. } | ToolkitError::NoSuchVersion(_) => StatusCode::CONFLICT,
             ToolkitError::Unknown(_) => StatusCode::NOT_FOUND,
+            ToolkitError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            ToolkitError::Compiler(cause) => {
+                error!(%cause, "a component was not compiled");
+                let detail = "The server could not compile the component; its log says why.";
+                return Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail);
+            }
             ToolkitError::Storage(cause) => return Self::storage(cause),
         };
         match error {

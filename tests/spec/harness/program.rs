@@ -100,6 +100,11 @@ impl ServerProcess {
         Self { child, base_url, data: data.to_owned(), log }
     }
 
+    /// Its id.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id().expect("the server runs")
+    }
+
     /// Everything that it wrote on standard error so far.
     pub(crate) fn log(&self) -> Vec<u8> {
         // Read at a place of its own: the server's place in the file, which it shares, stays where it is.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kitbag::app::{App, StartError};
+use kitbag::compiler::Program;
 use kitbag::identity::{AccessGrant, LocalIssuer};
 use kitbag::local_mode;
 use kitbag::settings::Settings;
@@ -200,11 +201,16 @@ pub(crate) fn make_private(directory: &Path) {
 /// for a moment, between its fork and its exec.
 async fn start(settings: Settings) -> Result<App, StartError> {
     loop {
-        match App::start(&settings).await {
+        match App::start_with(&settings, compiler_program()).await {
             Err(StartError::InUse(_)) => sleep(Duration::from_millis(1)).await,
             outcome => return outcome,
         }
     }
+}
+
+/// The program that compiles: this one is not `kitbag`.
+pub(crate) fn compiler_program() -> Program {
+    Program::at(env!("CARGO_BIN_EXE_kitbag"))
 }
 
 impl Drop for Running {

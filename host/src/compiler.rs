@@ -1,0 +1,244 @@
+//! Compiles components in a process of its own, which can take no more of the machine than it is given.
+//!
+//! Bytes that a stranger made are parsed, compiled and asked for their declaration in there. The process gets
+//! them, and the files for its results, as open descriptors: it has no environment, and where the kernel has
+//! Landlock it can open no file and no connection. It never sees the key that machine code is sealed with.
+//!
+//! Invariant: one such process runs at a time, at a low priority, within bounds of memory, processor time,
+//! wall time and output. It ends with whoever waits for it.
+
+mod child;
+mod confinement;
+mod kept_functions;
+mod process;
+mod protocol;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kitbag_manifest::{Problem, ToolkitDefinition};
+use thiserror::Error;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use crate::sandbox::{DescribeLimits, Imports};
+use crate::tasks::off_thread;
+
+pub use child::{ARGUMENT, run as run_child};
+pub use kept_functions::KeptFunctions;
+
+use process::Ended;
+use protocol::{Outcome, Request, Response, Task};
+
+/// Uploads that wait for their turn. Another one is refused.
+const MAX_WAITING: usize = 8;
+
+/// What one compilation may take of the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct CompileLimits {
+    /// Processor time, over all cores; whole seconds, at least one.
+    pub time: Duration,
+    /// Private memory, in bytes.
+    pub memory: usize,
+}
+
+/// The `kitbag` program, as it is started again.
+#[derive(Clone, Debug)]
+pub struct Program(PathBuf);
+
+/// Compiles for one server or command; a clone shares the turn.
+#[derive(Clone)]
+pub struct Compiler(Arc<Shared>);
+
+struct Shared {
+    program: Program,
+    limits: CompileLimits,
+    turn: Semaphore,
+    waiting: Semaphore,
+    stopping: CancellationToken,
+}
+
+/// A toolkit that was compiled.
+#[derive(Debug)]
+pub struct Described {
+    /// What it imports.
+    pub imports: Imports,
+    /// What it says of itself: not checked yet.
+    pub definition: ToolkitDefinition,
+}
+
+/// What to compile, for which engine, and where the machine code goes.
+pub struct Job<'a> {
+    /// The component, open for reading.
+    pub component: File,
+    /// The engine's version: see [`Sandbox::code_version`](crate::sandbox::Sandbox::code_version).
+    pub code_version: String,
+    /// An empty file, open for writing.
+    pub code: &'a File,
+    /// What large components have in common, where that is kept.
+    pub functions: Option<&'a KeptFunctions>,
+}
+
+/// Why there is no machine code.
+#[derive(Debug, Error)]
+pub enum CompileError {
+    /// The component breaks these rules.
+    #[error("it is refused")]
+    Refused(Vec<Problem>),
+    /// It needs more than a component may.
+    #[error(transparent)]
+    Limit(#[from] LimitReached),
+    /// So many others wait already.
+    #[error("{MAX_WAITING} other components are waiting to be compiled")]
+    Busy,
+    /// The server is on its way out.
+    #[error("the server is stopping")]
+    Stopping,
+    /// Our fault, or the machine's; for the log.
+    #[error("the compiler failed: {0}")]
+    Failed(String),
+}
+
+/// What a compilation was ended for. Shown to whoever uploaded the component.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum LimitReached {
+    /// Processor time.
+    #[error(
+        "inspecting and compiling it takes more than {} s of processor time; make it smaller, or have the operator raise the setting compile-time",
+        .0.as_secs()
+    )]
+    ProcessorTime(Duration),
+    /// Wall time.
+    #[error(
+        "inspecting and compiling it took longer than {} s; try again when the machine is less busy, or have the operator raise the setting compile-time",
+        .0.as_secs()
+    )]
+    WallTime(Duration),
+    /// Memory.
+    #[error(
+        "inspecting and compiling it takes more than {} MiB of memory; make it smaller, or have the operator raise the setting compile-memory",
+        .0 >> 20
+    )]
+    Memory(usize),
+    /// Machine code, in bytes.
+    #[error("its machine code is larger than {} MiB, which none may be", .0 >> 20)]
+    MachineCode(u64),
+    /// Text of the declaration and of what is wrong.
+    #[error(
+        "its declaration is larger than a result may be; make it shorter, or have the operator raise the setting call-result"
+    )]
+    Declaration,
+    /// The compiler gave up on it in a way that it should not.
+    #[error("the compiler gave up on it ({0}); please report it, with the component")]
+    Crash(String),
+}
+
+impl Program {
+    /// The program that this process runs, also when another one has taken its place on the disk.
+    pub fn this() -> Self {
+        let path =
+            if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() };
+        Self(path.unwrap_or_else(|_| "kitbag".into()))
+    }
+
+    /// The program in this file.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+}
+
+impl Compiler {
+    /// Compiles with `program`, and ends what it does when `stopping` is cancelled.
+    pub fn new(program: Program, limits: CompileLimits, stopping: CancellationToken) -> Self {
+        let (turn, waiting) = (Semaphore::new(1), Semaphore::new(MAX_WAITING));
+        Self(Arc::new(Shared { program, limits, turn, waiting, stopping }))
+    }
+
+    /// Inspects and compiles a toolkit that was uploaded, and asks it for its declaration.
+    pub async fn describe(&self, job: Job<'_>, limits: DescribeLimits) -> Result<Described, CompileError> {
+        let place = self.0.waiting.try_acquire().map_err(|_| CompileError::Busy)?;
+        let turn = self.turn().await?;
+        drop(place);
+        let outcome = self.run(&turn, job, Task::Describe(limits)).await?;
+        let declaration = outcome.declaration.unwrap_or_default();
+        let definition = serde_json::from_str(&declaration).map_err(|error| {
+            let message = format!("describe() returned what is no declaration: {error}");
+            CompileError::Refused(vec![Problem { path: "describe".to_owned(), message }])
+        })?;
+        Ok(Described { imports: outcome.imports, definition })
+    }
+
+    /// Compiles a toolkit that was described before.
+    pub async fn toolkit(&self, job: Job<'_>) -> Result<(), CompileError> {
+        let turn = self.turn().await?;
+        self.run(&turn, job, Task::Toolkit).await.map(drop)
+    }
+
+    /// Inspects and compiles an extractor.
+    pub async fn extractor(&self, job: Job<'_>) -> Result<(), CompileError> {
+        let turn = self.turn().await?;
+        self.run(&turn, job, Task::Extractor).await.map(drop)
+    }
+
+    async fn turn(&self) -> Result<SemaphorePermit<'_>, CompileError> {
+        tokio::select! {
+            biased;
+            () = self.0.stopping.cancelled() => Err(CompileError::Stopping),
+            turn = self.0.turn.acquire() => Ok(turn.expect("the semaphore is never closed")),
+        }
+    }
+
+    async fn run(
+        &self,
+        _turn: &SemaphorePermit<'_>,
+        job: Job<'_>,
+        task: Task,
+    ) -> Result<Outcome, CompileError> {
+        let Job { component, code_version, code, functions } = job;
+        let failed = |error: io::Error| CompileError::Failed(error.to_string());
+        let size = component.metadata().map_err(failed)?.len();
+        let kept = match functions.filter(|functions| functions.are_of_use_for(size)) {
+            Some(functions) => {
+                let functions = functions.clone();
+                Some(off_thread(move || functions.open()).await.map_err(failed)?)
+            }
+            None => None,
+        };
+        let Shared { program, limits, stopping, .. } = &*self.0;
+        let max_response = match &task {
+            Task::Describe(limits) => protocol::max_response(limits.result()),
+            Task::Toolkit | Task::Extractor => protocol::max_response(0),
+        };
+        let request = Request::new(task, code_version, *limits, size, kept.as_ref());
+        let mut files = vec![component, code.try_clone().map_err(failed)?];
+        if let Some(kept) = &kept {
+            files.extend(kept.descriptors().map_err(failed)?);
+        }
+        let wall = protocol::wall_time(limits.time);
+        let child = process::Start { program: program.0.clone(), request, files, wall, max_response };
+        let response = match process::run(child, stopping.child_token()).await.map_err(failed)? {
+            Ended::Answered(response) => response,
+            Ended::Stopped => return Err(CompileError::Stopping),
+            Ended::Early(reason) => return Err(reason.explain(*limits, wall).into()),
+        };
+        match response {
+            Response::Compiled(outcome) => {
+                if let Some(kept) = kept.filter(|_| outcome.has_new_functions)
+                    && let Err(error) = off_thread(move || kept.replace()).await
+                {
+                    warn!(%error, "the next large component is compiled from its beginning");
+                }
+                Ok(outcome)
+            }
+            Response::Refused(problems) => Err(CompileError::Refused(problems)),
+            Response::OutOfMemory => Err(LimitReached::Memory(limits.memory).into()),
+            Response::Failed(reason) => Err(CompileError::Failed(reason)),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The compiler process, seen from inside: it reads a request, confines itself, does the work, and answers.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::panic;
+use std::process::ExitCode;
+
+use kitbag_manifest::Problem;
+use tokio::runtime::Builder;
+
+use super::confinement::{confine, die_with_parent};
+use super::protocol::{FunctionFiles, Outcome, Request, Response, Task, receive};
+use crate::sandbox::{Compiled, CompilerEngine, DescribeError, DescribeLimits, Functions, Imports};
+
+/// The argument that makes the program a compiler process.
+pub const ARGUMENT: &str = "compile-component";
+
+/// Problems beyond which nobody reads on.
+const MAX_PROBLEMS: usize = 1000;
+
+/// Is the compiler process. To be called before there is a second thread; standard input is the request.
+pub fn run() -> ExitCode {
+    // A panic's message may hold what the code was working on.
+    panic::set_hook(Box::new(|panic| eprintln!("panic at {:?}", panic.location())));
+    let answered = answer().and_then(|response| {
+        let mut out = BufWriter::new(io::stdout().lock());
+        serde_json::to_writer(&mut out, &response)?;
+        out.flush()
+    });
+    match answered {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn answer() -> io::Result<Response> {
+    die_with_parent()?;
+    let (request, files) = receive(&UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?))?;
+    confine(&request)?;
+    let mut files = files.into_iter();
+    let (Some(component), Some(code)) = (files.next(), files.next()) else {
+        return Err(io::Error::other("the request comes without its files"));
+    };
+    let functions = match request.functions {
+        Some(which) => Some(FunctionCache::read(which, files.next(), files.next())?),
+        None => None,
+    };
+    let component = read(component, request.component)?;
+    Ok(match work(&request, &component, code, functions) {
+        Ok(outcome) => Response::Compiled(outcome),
+        Err(Stop::Refused(problems)) => Response::Refused(problems),
+        Err(Stop::OutOfMemory) => Response::OutOfMemory,
+        Err(Stop::Failed(reason)) => Response::Failed(reason),
+    })
+}
+
+/// Why there is no outcome.
+enum Stop {
+    Refused(Vec<Problem>),
+    OutOfMemory,
+    Failed(String),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+fn refused(path: &str, message: impl Into<String>) -> Stop {
+    Stop::Refused(vec![Problem { path: path.to_owned(), message: message.into() }])
+}
+
+fn work(
+    request: &Request,
+    component: &[u8],
+    mut code: File,
+    functions: Option<FunctionCache>,
+) -> Result<Outcome, Stop> {
+    let imports = inspect(request.task, component)?;
+    let engine = match request.task {
+        Task::Describe(_) | Task::Toolkit => CompilerEngine::for_toolkits(),
+        Task::Extractor => CompilerEngine::for_extractors(),
+    };
+    let engine = engine.map_err(|error| Stop::Failed(error.to_string()))?;
+    if engine.code_version() != request.code_version {
+        return Err(Stop::Failed("the compiler is of another version than the server".to_owned()));
+    }
+    let mut cache = functions.unwrap_or_default();
+    let compiled = engine.compile(component, &mut cache.functions).map_err(|error| {
+        if error.is_out_of_memory() {
+            return Stop::OutOfMemory;
+        }
+        refused("component", format!("it cannot be compiled: {error}"))
+    })?;
+    let has_new_functions = cache.write()?;
+    let machine_code = compiled.machine_code().map_err(|error| Stop::Failed(error.to_string()))?;
+    code.write_all(&machine_code)?;
+    drop(machine_code);
+    let declaration = match request.task {
+        Task::Describe(limits) => Some(describe(&engine, &compiled, limits)?),
+        Task::Toolkit | Task::Extractor => None,
+    };
+    Ok(Outcome { imports, declaration, has_new_functions })
+}
+
+/// Reads what the component imports; what is never linked is refused before anything is compiled.
+fn inspect(task: Task, component: &[u8]) -> Result<Imports, Stop> {
+    let inspected = match task {
+        Task::Describe(_) | Task::Toolkit => Imports::inspect(component),
+        Task::Extractor => Imports::inspect_any(component),
+    };
+    let imports = inspected.map_err(|error| refused("component", error.to_string()))?;
+    // What is never linked cannot be instantiated, not even to ask for the declaration.
+    let unknown = imports.unknown().into_iter().map(|name| Problem {
+        path: format!("imports.{name}"),
+        message: "no toolkit may use this interface".to_owned(),
+    });
+    let unknown: Vec<_> = unknown.take(MAX_PROBLEMS).collect();
+    if unknown.is_empty() || matches!(task, Task::Extractor) {
+        Ok(imports)
+    } else {
+        Err(Stop::Refused(unknown))
+    }
+}
+
+fn describe(engine: &CompilerEngine, compiled: &Compiled, limits: DescribeLimits) -> Result<String, Stop> {
+    let runtime = Builder::new_current_thread().enable_time().build()?;
+    let declared = runtime.block_on(engine.describe(compiled, limits)).map_err(|error| match error {
+        DescribeError::DuplicateKey(key) => refused(&format!("config.{key}"), "the key is declared twice"),
+        error => refused("describe", error.to_string()),
+    })?;
+    serde_json::to_string(&declared).map_err(|error| Stop::Failed(error.to_string()))
+}
+
+/// Functions that were compiled before, and where those go that are compiled now.
+#[derive(Default)]
+struct FunctionCache {
+    functions: Functions,
+    new: Option<(File, usize)>,
+}
+
+impl FunctionCache {
+    fn read(which: FunctionFiles, new: Option<File>, known: Option<File>) -> io::Result<Self> {
+        let functions = match (which.known, known) {
+            (Some(size), Some(mut file)) => {
+                file.rewind()?;
+                // What is damaged in spite of its seal is not worth a deploy.
+                Functions::read(&mut BufReader::new(file.take(size))).unwrap_or_default()
+            }
+            _ => Functions::default(),
+        };
+        let new = new.ok_or_else(|| io::Error::other("there is no file for functions"))?;
+        Ok(Self { functions, new: Some((new, which.limit)) })
+    }
+
+    /// Says whether there is anything new.
+    fn write(&self) -> io::Result<bool> {
+        match &self.new {
+            Some((file, limit)) if self.functions.has_grown() => {
+                let mut file = BufWriter::new(file);
+                self.functions.write(&mut file, *limit)?;
+                file.flush()?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+fn read(mut file: File, size: u64) -> io::Result<Vec<u8>> {
+    file.rewind()?;
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+    file.take(size).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

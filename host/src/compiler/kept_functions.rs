@@ -1,0 +1,78 @@
+//! Machine code of functions that large components have in common, from one compilation to the next.
+//!
+//! Toolkits in TypeScript each carry the same JavaScript engine. The compiler process reads what is kept and
+//! writes what is to be kept; the file is sealed here, like all other machine code.
+
+use std::fs::File;
+use std::io;
+
+use tempfile::NamedTempFile;
+use tracing::warn;
+
+use super::protocol::FunctionFiles;
+use crate::machine_code::MachineCode;
+
+/// From this size on functions are kept and looked for, in bytes. A smaller component is compiled in
+/// less time than it takes to read what is kept.
+const LARGE: u64 = 4 << 20;
+/// What the kept functions take at most, in bytes.
+const MAX_KEPT: usize = 256 << 20;
+/// Their name among the files of machine code.
+const NAME: &str = "functions";
+
+/// Where functions are kept; a clone is the same place.
+#[derive(Clone)]
+pub struct KeptFunctions {
+    files: MachineCode,
+    /// Bytes, at most.
+    limit: usize,
+}
+
+/// Functions for one compilation: those that are known, and a file for those to be kept.
+pub(super) struct Kept {
+    place: KeptFunctions,
+    known: Option<(File, u64)>,
+    new: NamedTempFile,
+}
+
+impl KeptFunctions {
+    /// Keeps functions among these files.
+    pub(crate) fn among(files: MachineCode) -> Self {
+        Self { files, limit: MAX_KEPT }
+    }
+
+    pub(super) fn are_of_use_for(&self, component: u64) -> bool {
+        component >= LARGE
+    }
+
+    /// Opens what is kept; where there is nothing, or nothing that can be trusted, begins anew. Blocks.
+    pub(super) fn open(self) -> io::Result<Kept> {
+        let known = match self.files.sealed(NAME) {
+            Ok(sealed) => Some((File::open(sealed.path())?, sealed.size()?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                warn!(%error, "the functions that were kept cannot be used");
+                None
+            }
+        };
+        let new = self.files.new_file()?;
+        Ok(Kept { place: self, known, new })
+    }
+}
+
+impl Kept {
+    pub(super) fn files(&self) -> FunctionFiles {
+        FunctionFiles { known: self.known.as_ref().map(|(_, size)| *size), limit: self.place.limit }
+    }
+
+    /// In the order in which the process expects them.
+    pub(super) fn descriptors(&self) -> io::Result<Vec<File>> {
+        let known = self.known.iter().map(|(known, _)| known);
+        std::iter::once(self.new.as_file()).chain(known).map(File::try_clone).collect()
+    }
+
+    /// Seals what the process has written, and keeps it. Blocks.
+    pub(super) fn replace(self) -> io::Result<()> {
+        self.place.files.adopt(NAME, self.new)
+    }
+}

@@ -1,0 +1,160 @@
+//! What goes between a server and its compiler process: one request with open files, one response.
+
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut, Read as _};
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use kitbag_manifest::Problem;
+use rustix::cmsg_space;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+use serde::{Deserialize, Serialize};
+
+use super::CompileLimits;
+use super::kept_functions::Kept;
+use crate::sandbox::{DescribeLimits, Imports};
+
+/// The component, the machine code, and kept functions: those to read and those to write.
+const MAX_FILES: usize = 4;
+/// No request is as long.
+const MAX_REQUEST: usize = 16 << 10;
+/// What a response has beside the declaration: imports, or what is wrong.
+const RESPONSE_SLACK: usize = 4 << 20;
+/// Bytes of JSON for one byte of a declaration, which is JSON within JSON: `\\u0000` for a zero.
+const ESCAPED: usize = 8;
+/// The largest file that the process may write.
+pub(super) const MAX_FILE: u64 = 1 << 30;
+
+/// How much wall time goes with some processor time: the process gives way to others.
+const WALL_FACTOR: u32 = 5;
+
+/// What the process is asked to do, and within which bounds.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Request {
+    pub(super) task: Task,
+    /// The engine that the machine code is for.
+    pub(super) code_version: String,
+    /// Who asks.
+    pub(super) parent: i32,
+    /// Bytes of memory.
+    pub(super) memory: u64,
+    /// Seconds of processor time.
+    pub(super) seconds: u64,
+    /// Bytes of the component.
+    pub(super) component: u64,
+    pub(super) functions: Option<FunctionFiles>,
+}
+
+/// Which files of functions go with a request.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct FunctionFiles {
+    /// Bytes of those that are known, where there are any.
+    pub(super) known: Option<u64>,
+    /// Bytes that may be written.
+    pub(super) limit: usize,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) enum Task {
+    /// Inspect and compile a toolkit, and ask it for its declaration.
+    Describe(DescribeLimits),
+    /// Inspect and compile a toolkit.
+    Toolkit,
+    /// Inspect and compile an extractor.
+    Extractor,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Response {
+    Compiled(Outcome),
+    /// The component's fault.
+    Refused(Vec<Problem>),
+    OutOfMemory,
+    /// The process's own fault.
+    Failed(String),
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Outcome {
+    pub(super) imports: Imports,
+    /// JSON.
+    pub(super) declaration: Option<String>,
+    pub(super) has_new_functions: bool,
+}
+
+impl Request {
+    pub(super) fn new(
+        task: Task,
+        code_version: String,
+        limits: CompileLimits,
+        component: u64,
+        functions: Option<&Kept>,
+    ) -> Self {
+        Self {
+            task,
+            code_version,
+            parent: own_id(),
+            memory: limits.memory as u64,
+            seconds: whole_seconds(limits.time),
+            component,
+            functions: functions.map(Kept::files),
+        }
+    }
+}
+
+/// This process, as its children see it.
+fn own_id() -> i32 {
+    rustix::process::getpid().as_raw_pid()
+}
+
+/// Processor time is bounded in whole seconds.
+fn whole_seconds(time: Duration) -> u64 {
+    time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)).max(1)
+}
+
+/// How long a process may take that may compute for `time`.
+pub(super) fn wall_time(time: Duration) -> Duration {
+    Duration::from_secs(whole_seconds(time)).saturating_mul(WALL_FACTOR)
+}
+
+/// Bytes of a response whose declaration has `result` at most.
+pub(super) fn max_response(result: usize) -> usize {
+    result.saturating_mul(ESCAPED).saturating_add(RESPONSE_SLACK)
+}
+
+/// Puts a request with its files into a socket, which holds it until it is read.
+pub(super) fn send(socket: &UnixStream, request: &Request, files: &[File]) -> io::Result<()> {
+    let request = serde_json::to_vec(request)?;
+    let descriptors: Vec<_> = files.iter().map(|file| file.as_fd()).collect();
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MAX_FILES))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let fits = request.len() <= MAX_REQUEST && control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    let sent = sendmsg(socket, &[IoSlice::new(&request)], &mut control, SendFlags::empty())?;
+    if fits && sent == request.len() {
+        Ok(())
+    } else {
+        Err(io::Error::other("the request to the compiler is too large"))
+    }
+}
+
+/// Reads a request and its files to the end of the socket.
+pub(super) fn receive(socket: &UnixStream) -> io::Result<(Request, Vec<File>)> {
+    let mut request = vec![0; MAX_REQUEST];
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MAX_FILES))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    let received = recvmsg(socket, &mut [IoSliceMut::new(&mut request)], &mut control, flags)?;
+    request.truncate(received.bytes);
+    let files = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors.map(File::from).collect::<Vec<_>>()),
+        _ => None,
+    });
+    let files = files.flatten().collect();
+    socket.take(MAX_REQUEST as u64).read_to_end(&mut request)?;
+    Ok((serde_json::from_slice(&request)?, files))
+}

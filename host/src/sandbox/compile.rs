@@ -1,0 +1,81 @@
+//! Compiles components, and asks toolkits for their declarations. Only the compiler process does either to
+//! bytes that a stranger made.
+
+use std::sync::Arc;
+
+use kitbag_manifest::ToolkitDefinition;
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+use super::describe::{DescribeError, DescribeLimits, describe};
+use super::functions::{FunctionCache, Functions};
+use super::{EngineError, engine};
+
+/// An engine whose machine code is that of [`Sandbox`](super::Sandbox), or of
+/// [`ExtractorSandbox`](super::ExtractorSandbox): their versions are equal.
+pub struct CompilerEngine {
+    engine: Engine,
+    functions: Arc<FunctionCache>,
+}
+
+/// A component that was compiled.
+pub struct Compiled(Component);
+
+impl CompilerEngine {
+    /// Starts an engine that compiles toolkits.
+    pub fn for_toolkits() -> Result<Self, EngineError> {
+        let functions = Arc::new(FunctionCache::default());
+        Ok(Self { engine: engine::start_compiler(functions.clone())?, functions })
+    }
+
+    /// Starts an engine that compiles extractors.
+    pub fn for_extractors() -> Result<Self, EngineError> {
+        Ok(Self { engine: engine::extractor_compiler()?, functions: Arc::default() })
+    }
+
+    /// Names the machine code that this engine produces.
+    pub fn code_version(&self) -> String {
+        engine::code_version(&self.engine)
+    }
+
+    /// Compiles a component. Functions that are `known` are not compiled again, and new ones are added to
+    /// them. Blocks for seconds.
+    pub fn compile(&self, component: &[u8], known: &mut Functions) -> Result<Compiled, EngineError> {
+        let compile = || Component::from_binary(&self.engine, component);
+        Ok(self.functions.with(known, compile).map(Compiled)?)
+    }
+
+    /// Asks a compiled component for its declaration, with every capability trapping. Needs the runtime's
+    /// clock.
+    pub async fn describe(
+        &self,
+        compiled: &Compiled,
+        limits: DescribeLimits,
+    ) -> Result<ToolkitDefinition, DescribeError> {
+        describe(&self.engine, limits, &compiled.0).await
+    }
+}
+
+impl Compiled {
+    /// The machine code, as [`Sandbox::load`](super::Sandbox::load) takes it from a file.
+    pub fn machine_code(&self) -> Result<Vec<u8>, EngineError> {
+        Ok(self.0.serialize()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toolkits::tests::sandbox;
+
+    #[tokio::test]
+    async fn the_compiler_makes_machine_code_for_the_engines_that_run_it() {
+        let (sandbox, toolkits) = (sandbox(), CompilerEngine::for_toolkits().expect("it starts"));
+        assert_eq!(toolkits.code_version(), sandbox.code_version());
+
+        let limits = super::super::ExtractionLimits { time: std::time::Duration::ZERO, memory: 0, text: 0 };
+        let runs_extractors = sandbox.for_extractors(limits).expect("it starts");
+        let extractors = CompilerEngine::for_extractors().expect("it starts");
+        assert_eq!(extractors.code_version(), runs_extractors.code_version());
+    }
+}

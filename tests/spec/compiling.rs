@@ -1,0 +1,269 @@
+//! Components are compiled in a process that can take no more than it is given: whatever is uploaded, the
+//! server goes on, and what was live stays live.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use kitbag::settings::Settings;
+use serde_json::json;
+
+use crate::harness::wat::compile;
+use crate::harness::{Answer, Kitbag, Process, ServerProcess, Wat, eventually, guests, kitbag, run, within};
+
+/// Forty nested components, each of which instantiates the one before twice: 2.7 KB, and 2^40 instances.
+fn bomb() -> Vec<u8> {
+    let levels = (1..40).fold("(component $c0)".to_owned(), |before, level| {
+        format!(
+            "{before} (component $c{level} (alias outer 1 $c{} (component $i))
+                (instance (instantiate $i)) (instance (instantiate $i)))",
+            level - 1
+        )
+    });
+    no_toolkit(&format!("{levels} (instance (instantiate $c39))"))
+}
+
+/// A component that gets past the first look at its exports and no further, with `body` in it.
+fn no_toolkit(body: &str) -> Vec<u8> {
+    compile(&format!(
+        r#"(component {body} (instance $tools) (export "kitbag:toolkit/tools@0.1.0" (instance $tools)))"#
+    ))
+}
+
+/// A component that breaks no rule, and whose `functions` take some milliseconds each.
+fn slow(functions: usize) -> Vec<u8> {
+    let step =
+        "(local.set 0 (i64.add (i64.mul (local.get 0) (local.get 1)) (i64.rotl (local.get 1) (local.get 0))))
+        (local.set 1 (i64.xor (local.get 0) (i64.div_u (local.get 1) (i64.or (local.get 0) (i64.const 1)))))"
+            .repeat(200);
+    // Each with a number of its own: what is the same is compiled once.
+    let functions: String = (0..functions)
+        .map(|number| format!("(func (param i64 i64) (local.set 0 (i64.const {number})) {step})"))
+        .collect();
+    no_toolkit(&format!("(core module {functions})"))
+}
+
+/// What is compiled for longer than any test takes.
+fn endless() -> Vec<u8> {
+    slow(6000)
+}
+
+#[track_caller]
+fn assert_only_problem(answer: &Answer, path: &str, words: &str) {
+    let problems = answer.problems();
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert_eq!(problems[0].0, path);
+    assert!(problems[0].1.contains(words), "{problems:?}");
+}
+
+/// Asserts that whatever was uploaded before left nothing behind, and that what was live is.
+async fn assert_unharmed(kitbag: &Kitbag) {
+    eventually("no upload is left", async || kitbag.files("uploads").is_empty()).await;
+    assert_eq!(kitbag.files("components").len(), 1);
+    assert_eq!(kitbag.files("code").len(), 1, "{:?}", kitbag.files("code"));
+    assert_eq!(kitbag.as_user("ben").call("hints__plain", json!({})).await.text(), "plain");
+}
+
+/// A server on which a good toolkit is live.
+async fn kitbag_with(change: impl FnOnce(&mut Settings)) -> Kitbag {
+    let kitbag = Kitbag::start_with(change).await;
+    kitbag.deploy(guests::HINTS).await;
+    kitbag
+}
+
+#[tokio::test]
+async fn few_bytes_that_unfold_without_end_are_refused_before_they_are_compiled() {
+    let kitbag = kitbag_with(|_| {}).await;
+    let component = bomb();
+    assert!(component.len() < 3_000, "{} bytes", component.len());
+
+    let answer = within("the deploy", kitbag.as_operator().deploy(component)).await;
+
+    let answer = answer.assert_problem(422, "refused");
+    assert_only_problem(&answer, "component", "instances of components in all");
+    assert_unharmed(&kitbag).await;
+}
+
+#[tokio::test]
+async fn types_that_unfold_without_end_are_refused_before_they_are_compiled() {
+    let kitbag = kitbag_with(|_| {}).await;
+    let doubling: String =
+        (1..=18).map(|level| format!("(type $t{level} (tuple $t{0} $t{0}))", level - 1)).collect();
+    let functions: String =
+        (0..500).map(|number| format!(r#"(import "f{number}" (func (param "a" $t18)))"#)).collect();
+    let component = no_toolkit(&format!("(type $t0 (tuple u8 u8)) {doubling} {functions}"));
+
+    let answer = within("the deploy", kitbag.as_operator().deploy(component)).await;
+
+    let answer = answer.assert_problem(422, "refused");
+    assert_only_problem(&answer, "component", "values in all of its types");
+    assert_unharmed(&kitbag).await;
+}
+
+#[tokio::test]
+async fn a_check_on_the_authors_machine_has_the_same_bounds() {
+    let folder = tempfile::tempdir().expect("a scratch directory");
+    let path = folder.path().join("bomb.wasm");
+    std::fs::write(&path, bomb()).expect("the folder is ours");
+
+    let refused = check(folder.path(), &path).await;
+
+    refused.assert_failed("instances of components in all");
+    // The limits are those of the settings.
+    std::fs::write(folder.path().join("kitbag.toml"), "compile-time = \"1s\"\n").expect("the folder is ours");
+    std::fs::write(&path, endless()).expect("the folder is ours");
+
+    let cut_off = check(folder.path(), &path).await;
+
+    cut_off.assert_failed("more than 1 s of processor time");
+    cut_off.assert_failed("compile-time");
+}
+
+/// Runs `kitbag toolkit check`, away from the caches of whoever runs the tests.
+async fn check(directory: &Path, component: &Path) -> crate::harness::Ran {
+    let mut command = kitbag(["toolkit", "check"]);
+    command.arg(component).current_dir(directory).env("XDG_CACHE_HOME", directory.join("cache"));
+    run(command).await
+}
+
+#[tokio::test]
+async fn a_component_that_takes_too_long_is_cut_off_and_the_answer_says_so() {
+    let kitbag = kitbag_with(|settings| settings.compile_time = "1s".parse().expect("a duration")).await;
+
+    let answer = within("the deploy", kitbag.as_operator().deploy(endless())).await;
+
+    let answer = answer.assert_problem(422, "refused");
+    assert_only_problem(&answer, "component", "more than 1 s of processor time");
+    assert!(answer.problems()[0].1.contains("compile-time"), "{:?}", answer.problems());
+    assert_unharmed(&kitbag).await;
+}
+
+#[tokio::test]
+async fn a_component_that_takes_too_much_memory_is_cut_off_and_the_answer_says_so() {
+    let kitbag = kitbag_with(|settings| settings.compile_memory = "100MiB".parse().expect("a size")).await;
+
+    let answer = within("the deploy", kitbag.as_operator().deploy(guests::CURRENCY.bytes())).await;
+
+    let answer = answer.assert_problem(422, "refused");
+    assert_only_problem(&answer, "component", "more than 100 MiB of memory");
+    assert!(answer.problems()[0].1.contains("compile-memory"), "{:?}", answer.problems());
+    assert_unharmed(&kitbag).await;
+}
+
+#[tokio::test]
+async fn a_declaration_that_eats_memory_or_says_too_much_is_given_up() {
+    let kitbag = kitbag_with(|_| {}).await;
+    let eats = "(loop $again (br_if $again (i32.ne (memory.grow (i32.const 1)) (i32.const -1)))) unreachable";
+
+    let answer = kitbag.as_operator().deploy(Wat { describe: eats, ..Wat::default() }.component()).await;
+
+    let answer = answer.assert_problem(422, "refused");
+    assert_only_problem(&answer, "describe", "memory limit");
+    assert_unharmed(&kitbag).await;
+}
+
+#[tokio::test]
+async fn the_compiler_gets_nothing_of_the_server_but_the_component() {
+    let data = tempfile::tempdir().expect("a scratch directory");
+    let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    let server = ServerProcess::start_with(data.path(), |command| {
+        command.env("MY_MASTER_KEY", key).args(["--master-key", "env:MY_MASTER_KEY"]);
+        command.args(["--compile-time", "7s", "--compile-memory", "1GiB"]);
+    })
+    .await;
+    let operator = server.as_operator().await;
+    let deploy = tokio::spawn(async move { operator.deploy(endless()).await });
+    let compiler = compiler_of(&server).await;
+
+    // It confines itself before it starts a thread, and it has several while it compiles.
+    eventually("it compiles", async || status(compiler, "Threads:").parse::<u32>().is_ok_and(|it| it > 1))
+        .await;
+    assert_eq!(String::from_utf8_lossy(&compiler.read("environ")), "");
+    assert_eq!(String::from_utf8_lossy(&compiler.read("cmdline")), "kitbag\0compile-component\0");
+    let files = compiler.open_files();
+    assert!(!files.is_empty(), "nothing can be seen");
+    for file in &files {
+        assert!(!file.contains("kitbag.sqlite") && !file.contains("code.key"), "{files:?}");
+        assert!(!file.contains("master-key") && !file.ends_with("/lock"), "{files:?}");
+    }
+    let limits = String::from_utf8(compiler.read("limits")).expect("text");
+    for (name, limit) in [
+        ("Max data size", (1 << 30).to_string()),
+        ("Max cpu time", "7".to_owned()),
+        ("Max core file size", "0".to_owned()),
+        ("Max open files", "64".to_owned()),
+    ] {
+        let line = limits.lines().find(|line| line.starts_with(name)).expect("a limit");
+        assert_eq!(line[name.len()..].split_whitespace().next(), Some(limit.as_str()), "{line}");
+    }
+    assert_eq!(status(compiler, "NoNewPrivs:"), "1");
+    assert_eq!(compiler.niceness(), (Process(server.process()).niceness() + 10).min(19));
+
+    server.kill().await;
+    drop(deploy);
+    eventually("the compiler has died with its server", async || !compiler.is_running()).await;
+}
+
+/// The one compiler process of a server, once there is one.
+async fn compiler_of(server: &ServerProcess) -> Process {
+    let server = Process(server.process());
+    eventually("a compiler runs", async || {
+        server.children().iter().any(|child| child.read("cmdline").ends_with(b"compile-component\0"))
+    })
+    .await;
+    server.children()[0]
+}
+
+fn status(process: Process, name: &str) -> String {
+    let status = String::from_utf8(process.read("status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    line.unwrap_or_default().trim().to_owned()
+}
+
+#[tokio::test]
+async fn a_server_that_is_asked_to_stop_does_not_wait_for_a_compilation() {
+    let data = tempfile::tempdir().expect("a scratch directory");
+    let server = ServerProcess::start(data.path()).await;
+    let operator = server.as_operator().await;
+    let deploy = tokio::spawn(async move { operator.deploy(endless()).await });
+    let compiler = compiler_of(&server).await;
+
+    let started = Instant::now();
+    let status = server.terminate().await;
+
+    // Requests that do not end are waited for half a minute.
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert!(status.success(), "{status}");
+    deploy.await.expect("no panic").assert_problem(503, "the server is stopping");
+    eventually("the compiler has ended", async || !compiler.is_running()).await;
+    let left: Vec<_> = std::fs::read_dir(data.path().join("uploads")).expect("a folder").collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[tokio::test]
+async fn one_component_is_compiled_at_a_time_and_no_more_than_a_few_wait() {
+    let data = tempfile::tempdir().expect("a scratch directory");
+    let server = ServerProcess::start(data.path()).await;
+    let operator = server.as_operator().await;
+    let component = endless();
+    let deploys: Vec<_> = (0..12)
+        .map(|_| {
+            let (operator, component) = (operator.clone(), component.clone());
+            tokio::spawn(async move { operator.deploy(component).await })
+        })
+        .collect();
+    compiler_of(&server).await;
+
+    eventually("three are turned away", async || {
+        deploys.iter().filter(|deploy| deploy.is_finished()).count() == 3
+    })
+    .await;
+
+    assert_eq!(Process(server.process()).children().len(), 1);
+    assert_eq!(operator.get("/healthz").await.status, 200);
+    let (turned_away, waiting): (Vec<_>, Vec<_>) = deploys.into_iter().partition(|it| it.is_finished());
+    for deploy in turned_away {
+        deploy.await.expect("no panic").assert_problem(503, "waiting to be compiled");
+    }
+    server.kill().await;
+    drop(waiting);
+}
