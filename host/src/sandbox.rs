@@ -28,6 +28,7 @@ use wasmtime::component::Component;
 use crate::capabilities::{Grants, Trail};
 use crate::egress::Egress;
 use crate::knowledge::Knowledge;
+use crate::memory::MemoryBudget;
 use crate::outbound_auth::OutboundAuth;
 pub use call::{CallError, Ended, Fault, Invocation, Report, Stages, ToolError, ToolResult};
 pub use content::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink};
@@ -51,6 +52,7 @@ pub struct Sandbox {
     egress: Egress,
     outbound_auth: OutboundAuth,
     knowledge: Option<Knowledge>,
+    memory: MemoryBudget,
 }
 
 /// A toolkit's machine code, linked against exactly what it was granted and ready to be
@@ -84,14 +86,20 @@ impl Sandbox {
         let engine = engine::start(&limits, functions.clone())?;
         let background = Arc::new(Background::start().map_err(wasmtime::Error::new)?);
         let outbound_auth = OutboundAuth::new(egress.clone());
-        let (limits, knowledge) = (Arc::new(limits), None);
-        Ok(Self { engine, functions, background, limits, egress, outbound_auth, knowledge })
+        let (limits, knowledge, memory) = (Arc::new(limits), None, MemoryBudget::unlimited());
+        Ok(Self { engine, functions, background, limits, egress, outbound_auth, knowledge, memory })
     }
 
     /// Gives calls a knowledge base; without one, whoever uses it traps.
     #[must_use]
     pub fn with_knowledge(self, knowledge: Knowledge) -> Self {
         Self { knowledge: Some(knowledge), ..self }
+    }
+
+    /// Bounds the memory of all calls together; without that, each is bounded alone.
+    #[must_use]
+    pub fn with_memory(self, memory: MemoryBudget) -> Self {
+        Self { memory, ..self }
     }
 
     /// Compiles a component to machine code, as [`Sandbox::load`] takes it. Functions that are `known`

@@ -25,7 +25,8 @@ use thiserror::Error;
 use tokio::sync::{Mutex, Semaphore, watch};
 use tracing::{info, warn};
 
-use crate::database::Database;
+use crate::database::{Database, is_full};
+use crate::disk::DiskFull;
 use crate::sandbox::Sandbox;
 use crate::tasks::{Interrupted, to_its_end};
 use artifacts::Artifacts;
@@ -103,6 +104,9 @@ pub enum ToolkitError {
     /// There is no such version to go back to.
     #[error("{0}")]
     NoSuchVersion(String),
+    /// There is no room on the disk.
+    #[error(transparent)]
+    DiskFull(#[from] DiskFull),
     /// Our fault; the text is for the log.
     #[error("storage failed: {0}")]
     Storage(String),
@@ -110,7 +114,7 @@ pub enum ToolkitError {
 
 impl From<sqlx::Error> for ToolkitError {
     fn from(error: sqlx::Error) -> Self {
-        Self::Storage(error.to_string())
+        if is_full(&error) { Self::DiskFull(DiskFull) } else { Self::Storage(error.to_string()) }
     }
 }
 
@@ -122,7 +126,7 @@ impl From<Interrupted> for ToolkitError {
 
 impl From<std::io::Error> for ToolkitError {
     fn from(error: std::io::Error) -> Self {
-        Self::Storage(error.to_string())
+        if DiskFull::is_behind(&error) { Self::DiskFull(DiskFull) } else { Self::Storage(error.to_string()) }
     }
 }
 

@@ -19,7 +19,7 @@ const LAYERS: [&[&str]; 11] = [
     &["capabilities"],
     &["identity", "knowledge", "outbound_auth"],
     &["egress", "machine_code", "vault"],
-    &["database", "private_file", "redaction", "tasks"],
+    &["database", "disk", "memory", "private_file", "redaction", "tasks"],
 ];
 
 /// Modules outside the order, each with those who may import it. They import no other module.
