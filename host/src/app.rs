@@ -24,6 +24,7 @@ use url::Url;
 use crate::capabilities::fetch::FetchLimits;
 use crate::compiler::{CompileLimits, Compiler, Program};
 use crate::database::Database;
+use crate::disk::Disk;
 use crate::dispatch::{AdmissionLimits, Dispatch};
 use crate::egress::{Egress, EgressSettings, Nat64Prefix};
 use crate::extractors::Extractors;
@@ -33,13 +34,14 @@ use crate::identity::{
 };
 use crate::invocations::{Invocations, RetentionLimits};
 use crate::knowledge::{
-    self, Capture, CaptureSettings, Embedder, Endpoint, Knowledge, KnowledgeError, LONGEST_TEXT, ModelError,
-    TranscriptionSettings, model,
+    self, Capture, CaptureSettings, Embedder, Endpoint, FILES_IN_MEMORY, Knowledge, KnowledgeError,
+    LONGEST_TEXT, ModelError, Quota, TranscriptionSettings, model,
 };
 use crate::local_mode;
+use crate::memory::{MemoryBudget, machine_memory};
 use crate::ownership::{self, DirectoryError};
 use crate::sandbox::{EngineError, ExtractionLimits, Limits, Sandbox};
-use crate::settings::{self, Issuer, MasterKey, Model, Secret, Settings, SettingsError};
+use crate::settings::{self, Issuer, MasterKey, Maybe, Model, Secret, Settings, SettingsError, Size};
 use crate::toolkits::{ToolkitError, Toolkits};
 use crate::user_config::UserConfig;
 use crate::vault::{KeySource, OpenError, Vault};
@@ -143,13 +145,23 @@ impl App {
 
         let database = Database::open(&settings.data.join("kitbag.sqlite")).await?;
         let egress = Egress::new(egress_settings(settings)?);
-        let sandbox = Sandbox::new(limits(settings), egress.clone())?;
+        let sandbox =
+            Sandbox::new(limits(settings), egress.clone())?.with_memory(memory_for_calls(settings)?);
         let stopping = CancellationToken::new();
         let compiler = Compiler::new(compiler, compile_limits(settings), stopping.clone());
         let capture = capture(settings, &sandbox, compiler.clone(), egress.clone()).await?;
+        let disk = Disk::new(&settings.data, settings.free_disk_space.get().map(|size| size.bytes() as u64))
+            .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
+        disk.watch();
         let options = knowledge::Options {
             embedder: embedder(settings, &egress).await?,
             search_memory: settings.search_memory.bytes(),
+            quota: Quota {
+                documents: settings.documents_per_user,
+                bytes: settings.documents_size_per_user.bytes() as u64,
+            },
+            uploads_per_minute: settings.uploads_per_minute,
+            disk: disk.clone(),
             ..knowledge::Options::default()
         };
         let knowledge = Knowledge::open(database.clone(), capture, options).await?;
@@ -211,6 +223,7 @@ impl App {
             user_config,
             invocations: invocations.clone(),
             knowledge: knowledge.clone(),
+            disk,
             base_url: base_url.clone(),
             operators: Arc::new(operators),
             allowed_origins: settings.allowed_origins.as_slice().into(),
@@ -344,6 +357,43 @@ pub fn limits(settings: &Settings) -> Limits {
 /// What one compilation may take, as set.
 pub fn compile_limits(settings: &Settings) -> CompileLimits {
     CompileLimits { time: settings.compile_time.get(), memory: settings.compile_memory.bytes() }
+}
+
+/// The memory for calls as set, and a line in the log that says what all settings together allow.
+fn memory_for_calls(settings: &Settings) -> Result<MemoryBudget, SettingsError> {
+    /// For a machine that does not say what it has.
+    const UNKNOWN: usize = 4 << 30;
+
+    let machine = machine_memory().map_or(UNKNOWN, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let of_one_call = limits(settings).memory_of_one_call();
+    let set = |name, value: &Maybe<Size>, default: usize| match value.get().map(|size| size.bytes()) {
+        Some(bytes) if bytes < of_one_call => Err(SettingsError::MemoryForCalls(name, of_one_call)),
+        bytes => Ok(bytes.unwrap_or(default.max(of_one_call))),
+    };
+    let calls = set("memory-for-calls", &settings.memory_for_calls, machine / 2)?;
+    let of_user = set("memory-for-calls-per-user", &settings.memory_for_calls_per_user, calls / 4)?;
+
+    let extraction = FILES_IN_MEMORY * (settings.extraction_memory.bytes() + settings.capture_size.bytes());
+    let (deploy, search) = (settings.compile_memory.bytes(), settings.search_memory.bytes());
+    let all = calls.saturating_add(extraction).saturating_add(deploy).saturating_add(search);
+    let mebibytes = |bytes: usize| bytes >> 20;
+    let (calls_mib, of_user_mib) = (mebibytes(calls), mebibytes(of_user));
+    let (extraction_mib, deploy_mib, search_mib) =
+        (mebibytes(extraction), mebibytes(deploy), mebibytes(search));
+    let (all_mib, machine_mib) = (mebibytes(all), mebibytes(machine));
+    info!(
+        calls_mib,
+        of_user_mib, extraction_mib, deploy_mib, search_mib, all_mib, machine_mib, "memory, at most"
+    );
+    if all > machine {
+        warn!(
+            all_mib,
+            machine_mib,
+            "the settings allow more memory than there is: lower memory-for-calls, compile-memory, \
+             extraction-memory, capture-size or search-memory"
+        );
+    }
+    Ok(MemoryBudget::new(calls, of_user))
 }
 
 /// What makes vectors, and a line in the log that says what search goes by.

@@ -39,3 +39,9 @@ impl Database {
         self.writer.close().await;
     }
 }
+
+/// Whether a statement failed for want of room on the disk. Its transaction is undone, whole.
+pub(crate) fn is_full(error: &sqlx::Error) -> bool {
+    // `SQLITE_FULL`, https://sqlite.org/rescode.html#full
+    error.as_database_error().is_some_and(|error| error.code().as_deref() == Some("13"))
+}

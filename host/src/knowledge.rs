@@ -19,12 +19,14 @@ mod ingest;
 mod jobs;
 pub mod model;
 mod passages;
+mod quota;
 mod search;
 mod snippet;
 mod store;
 mod words;
 
 use std::io;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -33,11 +35,12 @@ use kitbag_manifest::Problems;
 use tracing::error;
 
 use crate::database::Database;
+use crate::disk::{Disk, DiskFull};
 use crate::tasks::{off_thread, to_its_end};
 pub use artifacts::{Artifacts, Opened};
 pub use capture::{
-    Capture, CaptureFailure, CaptureSettings, Extract, ExtractError, Extracted, FailureKind, FileKind, Kept,
-    LONGEST_TEXT, TranscriptionSettings,
+    Capture, CaptureFailure, CaptureSettings, Extract, ExtractError, Extracted, FILES_IN_MEMORY, FailureKind,
+    FileKind, Kept, LONGEST_TEXT, TranscriptionSettings,
 };
 pub use document::{
     Artifact, Change, Counts, DEFAULT_RESULTS, Document, Feed, Found, Hit, Ingested, Listing, MAX_RESULTS,
@@ -48,6 +51,8 @@ pub use error::KnowledgeError;
 use ingest::{Batch, validate, validate_upload};
 pub use jobs::JobLimits;
 use jobs::Jobs;
+use quota::Uploads;
+pub use quota::{Quota, QuotaExceeded, TooManyUploads, Usage};
 use search::Search;
 use store::Store;
 
@@ -63,6 +68,8 @@ struct Parts {
     store: Store,
     search: Search,
     jobs: Jobs,
+    uploads: Uploads,
+    disk: Disk,
 }
 
 /// What a knowledge base may have, beside its database.
@@ -74,11 +81,24 @@ pub struct Options {
     pub search_memory: usize,
     /// How often what follows an ingest is tried.
     pub jobs: JobLimits,
+    /// What each user may have.
+    pub quota: Quota,
+    /// Batches and files that each user may bring in a minute.
+    pub uploads_per_minute: NonZeroU32,
+    /// Where it all lies.
+    pub disk: Disk,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { embedder: None, search_memory: 512 << 20, jobs: JobLimits::default() }
+        Self {
+            embedder: None,
+            search_memory: 512 << 20,
+            jobs: JobLimits::default(),
+            quota: Quota::default(),
+            uploads_per_minute: NonZeroU32::MAX,
+            disk: Disk::unwatched(),
+        }
     }
 }
 
@@ -89,15 +109,16 @@ impl Knowledge {
         capture: Capture,
         options: Options,
     ) -> Result<Self, KnowledgeError> {
-        let Options { embedder, search_memory, jobs } = options;
-        let store = Store::new(database.clone());
+        let Options { embedder, search_memory, jobs, quota, uploads_per_minute, disk } = options;
+        let store = Store::new(database.clone()).with_quota(quota);
         let search = Search::new(database, store.clone(), embedder.clone(), search_memory);
         // Before anything is captured: what arrives later is not among these.
         if let Some(kept) = store.artifacts().await? {
             capture.artifacts().sweep(&kept).await;
         }
-        let jobs = Jobs::start(store.clone(), embedder, capture.clone(), jobs).await?;
-        Ok(Self(Arc::new(Parts { capture, store, search, jobs })))
+        let jobs = Jobs::start(store.clone(), embedder, capture.clone(), disk.clone(), jobs).await?;
+        let uploads = Uploads::new(uploads_per_minute);
+        Ok(Self(Arc::new(Parts { capture, store, search, jobs, uploads, disk })))
     }
 
     /// Stops what follows an ingest; it goes on after the next start.
@@ -111,24 +132,35 @@ impl Knowledge {
         origin: &Origin,
         documents: Vec<NewDocument>,
     ) -> Result<Vec<Ingested>, KnowledgeError> {
+        self.0.uploads.admit(&origin.user_id)?;
         let size: usize = documents.iter().filter_map(|it| it.text.as_ref()).map(String::len).sum();
+        self.0.disk.room_for(size as u64)?;
         let check = move || validate(documents).map(Batch::new);
         let batch = if size > LARGE { off_thread(check).await } else { check() };
         self.store(origin, batch.map_err(KnowledgeError::Invalid)?, None).await
     }
 
     /// Stores one document whose file the caller has: its bytes come as a stream, which is read no
-    /// further than the largest file that is kept.
+    /// further than the largest file that is kept. `length` is what the sender says of it.
     pub async fn ingest_file(
         &self,
         origin: &Origin,
         document: NewDocument,
         file: BoxStream<'static, io::Result<Bytes>>,
+        length: Option<u64>,
     ) -> Result<Ingested, KnowledgeError> {
+        let Parts { capture, uploads, disk, .. } = &*self.0;
+        uploads.admit(&origin.user_id)?;
+        let _on_its_way = uploads.begin(&origin.user_id)?;
+        disk.room_for(length.unwrap_or_default())?;
         // First the rules: a file that comes for nothing is not read.
         let valid = validate_upload(document).map_err(KnowledgeError::Invalid)?;
-        let kept = self.0.capture.keep(file, valid.claimed_type.as_deref(), Some(&valid.title)).await;
+        let keeping = capture.keep(file, valid.claimed_type.as_deref(), Some(&valid.title));
+        let kept = disk.while_there_is_room(keeping).await?;
         let kept = kept.map_err(|failure| {
+            if disk.room_for(0).is_err() {
+                return KnowledgeError::DiskFull(DiskFull);
+            }
             let mut problems = Problems::default();
             problems.add("file", failure.reason);
             KnowledgeError::Invalid(problems)
@@ -148,8 +180,14 @@ impl Knowledge {
         // Whoever asked may go away: the jobs of what was stored are begun all the same.
         let (parts, origin) = (self.0.clone(), origin.clone());
         to_its_end(async move {
-            let stored = parts.store.ingest(&origin, &batch).await?;
+            let stored = parts.store.ingest(&origin, &batch).await;
+            let digest = file.as_ref().map(|file| file.artifact().digest.clone());
             drop(file);
+            if stored.is_err() {
+                // Whatever it came with belongs to no document, unless it did before.
+                parts.store.remove_files(parts.capture.artifacts(), digest.as_slice()).await;
+            }
+            let stored = stored?;
             // Before the same files are captured again.
             parts.store.remove_files(parts.capture.artifacts(), &stored.unreferenced).await;
             parts.jobs.wake(&stored.jobs);
@@ -176,6 +214,11 @@ impl Knowledge {
     /// How many documents the user has in each state.
     pub async fn counts(&self, user_id: &str) -> Result<Counts, KnowledgeError> {
         Ok(self.0.store.counts(user_id).await?)
+    }
+
+    /// What the user's documents are, and what they may be.
+    pub async fn usage(&self, user_id: &str) -> Result<(Usage, Quota), KnowledgeError> {
+        Ok((self.0.store.usage(user_id).await?, self.0.store.quota()))
     }
 
     /// Some of the user's documents, newest first.

@@ -31,6 +31,7 @@ use wasmtime::component::Component;
 use crate::capabilities::{Grants, Trail};
 use crate::egress::Egress;
 use crate::knowledge::Knowledge;
+use crate::memory::MemoryBudget;
 use crate::outbound_auth::OutboundAuth;
 pub use call::{CallError, Ended, Fault, Invocation, Report, Stages, ToolError, ToolResult};
 pub use compile::{Compiled, CompilerEngine};
@@ -53,6 +54,7 @@ pub struct Sandbox {
     egress: Egress,
     outbound_auth: OutboundAuth,
     knowledge: Option<Knowledge>,
+    memory: MemoryBudget,
 }
 
 /// A toolkit's machine code, linked against exactly what it was granted and ready to be
@@ -96,14 +98,20 @@ impl Sandbox {
         let engine = engine::start(&limits)?;
         let background = Arc::new(Background::start().map_err(wasmtime::Error::new)?);
         let outbound_auth = OutboundAuth::new(egress.clone());
-        let (limits, knowledge) = (Arc::new(limits), None);
-        Ok(Self { engine, background, limits, egress, outbound_auth, knowledge })
+        let (limits, knowledge, memory) = (Arc::new(limits), None, MemoryBudget::unlimited());
+        Ok(Self { engine, background, limits, egress, outbound_auth, knowledge, memory })
     }
 
     /// Gives calls a knowledge base; without one, whoever uses it traps.
     #[must_use]
     pub fn with_knowledge(self, knowledge: Knowledge) -> Self {
         Self { knowledge: Some(knowledge), ..self }
+    }
+
+    /// Bounds the memory of all calls together; without that, each is bounded alone.
+    #[must_use]
+    pub fn with_memory(self, memory: MemoryBudget) -> Self {
+        Self { memory, ..self }
     }
 
     /// Names the machine code that this engine produces: another engine version or other settings

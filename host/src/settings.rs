@@ -131,6 +131,11 @@ settings! {
     call_request_body: Size = Size::mebibytes(8), "KITBAG_CALL_REQUEST_BODY";
     /// Largest body of one response.
     call_response_body: Size = Size::mebibytes(16), "KITBAG_CALL_RESPONSE_BODY";
+    /// Memory of all calls together; by default half of what the machine, or the control group, has.
+    memory_for_calls: Maybe<Size> = Maybe::UNSET, "KITBAG_MEMORY_FOR_CALLS";
+    /// Memory of the calls of one user together; by default a quarter of that of all, and never less than
+    /// one call may take.
+    memory_for_calls_per_user: Maybe<Size> = Maybe::UNSET, "KITBAG_MEMORY_FOR_CALLS_PER_USER";
     /// How long the records of calls are kept.
     log_retention: Span = Span::days(14), "KITBAG_LOG_RETENTION";
     /// Records of calls that are kept of each toolkit.
@@ -143,6 +148,15 @@ settings! {
     concurrent_calls_per_user: usize = 64, "KITBAG_CONCURRENT_CALLS_PER_USER";
     /// Calls of one toolkit that run at the same time.
     concurrent_calls_per_toolkit: usize = 128, "KITBAG_CONCURRENT_CALLS_PER_TOOLKIT";
+    /// Documents of one user.
+    documents_per_user: u64 = 100_000, "KITBAG_DOCUMENTS_PER_USER";
+    /// What the documents of one user may take: their texts, what was read from their files, and the files.
+    documents_size_per_user: Size = Size::mebibytes(2048), "KITBAG_DOCUMENTS_SIZE_PER_USER";
+    /// Batches and files that one user may bring in a minute, on average; as many may come at once.
+    uploads_per_minute: NonZeroU32 = UPLOADS_PER_MINUTE, "KITBAG_UPLOADS_PER_MINUTE";
+    /// Room on the disk of the data directory below which nothing is stored that takes any; by default
+    /// 1 GiB, or a twentieth of the disk where that is less.
+    free_disk_space: Maybe<Size> = Maybe::UNSET, "KITBAG_FREE_DISK_SPACE";
     /// Largest file that is captured.
     capture_size: Size = Size::mebibytes(64), "KITBAG_CAPTURE_SIZE";
     /// How long the fetching of one file may take.
@@ -177,6 +191,9 @@ settings! {
 
 /// Ten a second: far more than a model asks for, far less than a loop that ran wild.
 const MCP_REQUESTS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(600).expect("not zero");
+
+/// Ten a second: a folder of files goes in without a pause.
+const UPLOADS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(600).expect("not zero");
 
 /// Variables that are read elsewhere: by the client commands, for the log, for the file itself.
 const OTHER_VARIABLES: [&str; 4] = ["KITBAG_CONFIG", "KITBAG_LOG", "KITBAG_SERVER", "KITBAG_TOKEN"];
@@ -234,6 +251,11 @@ pub enum SettingsError {
     /// There are no such prefixes.
     #[error("nat64-prefixes: {0} is no NAT64 prefix, which has 32, 40, 48, 56, 64 or 96 bits (RFC 6052)")]
     Nat64Prefix(Ipv6Net),
+    /// Not one call would fit.
+    #[error(
+        "{0} is less than one call may take: {1} bytes (call-memory, and what the host keeps of its log)"
+    )]
+    MemoryForCalls(&'static str, usize),
     /// A setting names a variable that is not there.
     #[error("the environment variable {0}, which a setting names, is not set or no text")]
     Absent(String),

@@ -25,7 +25,8 @@ use tokio::sync::{Mutex, watch};
 use tracing::{info, warn};
 
 use crate::compiler::{CompileError, Compiler};
-use crate::database::Database;
+use crate::database::{Database, is_full};
+use crate::disk::DiskFull;
 use crate::sandbox::Sandbox;
 use crate::tasks::{Interrupted, to_its_end};
 use artifacts::Artifacts;
@@ -107,6 +108,9 @@ pub enum ToolkitError {
     /// Our fault; the text is for the log.
     #[error("the compiler failed: {0}")]
     Compiler(String),
+    /// There is no room on the disk.
+    #[error(transparent)]
+    DiskFull(#[from] DiskFull),
     /// Our fault; the text is for the log.
     #[error("storage failed: {0}")]
     Storage(String),
@@ -128,7 +132,7 @@ impl From<CompileError> for ToolkitError {
 
 impl From<sqlx::Error> for ToolkitError {
     fn from(error: sqlx::Error) -> Self {
-        Self::Storage(error.to_string())
+        if is_full(&error) { Self::DiskFull(DiskFull) } else { Self::Storage(error.to_string()) }
     }
 }
 
@@ -140,7 +144,7 @@ impl From<Interrupted> for ToolkitError {
 
 impl From<std::io::Error> for ToolkitError {
     fn from(error: std::io::Error) -> Self {
-        Self::Storage(error.to_string())
+        if DiskFull::is_behind(&error) { Self::DiskFull(DiskFull) } else { Self::Storage(error.to_string()) }
     }
 }
 

@@ -44,6 +44,7 @@ use tokio_util::sync::CancellationToken;
 use tower_http::cors::{Any, CorsLayer};
 use url::Url;
 
+use crate::disk::Disk;
 use crate::dispatch::Dispatch;
 use crate::identity::{AuthorizationServer, Identity};
 use crate::invocations::Invocations;
@@ -74,6 +75,8 @@ pub struct Shared {
     pub invocations: Arc<Invocations>,
     /// Documents of users.
     pub knowledge: Knowledge,
+    /// Where everything is stored.
+    pub disk: Disk,
     /// Cancelled when the server is asked to stop.
     pub stopping: CancellationToken,
     /// Public URL of this server, without a path.

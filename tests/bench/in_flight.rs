@@ -43,8 +43,13 @@ async fn growth(
     effort: &Effort,
 ) -> Outcome<f64> {
     let data = tempfile::tempdir()?;
-    let limits =
-        ["--concurrent-calls=512", "--concurrent-calls-per-user=512", "--concurrent-calls-per-toolkit=512"];
+    let limits = [
+        "--concurrent-calls=512",
+        "--concurrent-calls-per-user=512",
+        "--concurrent-calls-per-toolkit=512",
+        "--memory-for-calls=4GiB",
+        "--memory-for-calls-per-user=4GiB",
+    ];
     let server = kitbag_server::start(data.path(), &limits)?;
     kitbag_server::deploy(&server, data.path(), component).await?;
     let token = kitbag_server::token(data.path())?;

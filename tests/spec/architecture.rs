@@ -20,7 +20,7 @@ const LAYERS: [&[&str]; 12] = [
     &["capabilities"],
     &["identity", "knowledge", "outbound_auth"],
     &["egress", "local_mode", "machine_code", "vault"],
-    &["database", "private_file", "redaction", "shares", "tasks"],
+    &["database", "disk", "memory", "private_file", "redaction", "shares", "tasks"],
 ];
 
 /// Modules outside the order, each with those who may import it. They import no other module.

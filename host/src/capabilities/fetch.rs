@@ -20,7 +20,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::{Method, Request, Response, header};
+use http_body_util::BodyExt as _;
 use kitbag_manifest::OAuth2ClientCredentials;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -36,7 +37,8 @@ pub use self::usage::{Usage, UsageSnapshot};
 use self::ahead::reading_ahead;
 use self::exchange::{Exchange, Failure};
 use super::Trail;
-use crate::egress::{Allowlist, Egress, Policy, Timeouts};
+use crate::egress::{Allowlist, Egress, Policy, Repeatable, Timeouts};
+use crate::memory::{Claim, Lease};
 use crate::outbound_auth::{Account, Credentials, OutboundAuth};
 use crate::vault::UserSecrets;
 
@@ -47,6 +49,11 @@ const HEADERS: usize = 16 << 10;
 const BODY_CHUNK: usize = 16 << 10;
 /// How long a request waits for its place before its author is told.
 const LONG_WAIT: Duration = Duration::from_secs(10);
+/// What the host keeps of each answer until its guest is done with it, about: what is read ahead, its head,
+/// and buffers of the connection.
+const ANSWER_MEMORY: usize = 128 << 10;
+/// How long a request waits for that memory.
+const MEMORY_WAIT: Duration = Duration::from_secs(5);
 
 /// Bounds of one invocation's requests. Sizes are in bytes.
 #[derive(Clone, Debug)]
@@ -95,6 +102,8 @@ struct Gate {
     /// Nothing, when the declaration grants no egress at all.
     exchange: Option<Arc<Exchange>>,
     in_flight: Arc<Semaphore>,
+    /// What the call holds of the memory for all calls. `None` outside a call.
+    lease: Option<Arc<Lease>>,
 }
 
 impl Fetch {
@@ -118,13 +127,20 @@ impl Fetch {
             let (egress, limits) = (egress.clone(), limits.clone());
             Arc::new(Exchange { egress, policy, sign_in, limits, usage, log, secrets, missing })
         });
-        Self { context: context(), gate: Gate { exchange, in_flight } }
+        Self { context: context(), gate: Gate { exchange, in_flight, lease: None } }
     }
 
     /// Grants nothing, without a client that could send anything.
     pub(crate) fn none() -> Self {
         let in_flight = Arc::new(Semaphore::new(0));
-        Self { context: context(), gate: Gate { exchange: None, in_flight } }
+        Self { context: context(), gate: Gate { exchange: None, in_flight, lease: None } }
+    }
+
+    /// Takes what the host keeps of requests and answers from `lease`.
+    #[must_use]
+    pub fn leasing(mut self, lease: Arc<Lease>) -> Self {
+        self.gate.lease = Some(lease);
+        self
     }
 
     /// Borrows the state for one host call.
@@ -187,6 +203,28 @@ async fn wait_for_place(exchange: &Exchange, in_flight: Arc<Semaphore>) -> Owned
     place.expect("nobody closes the gate")
 }
 
+/// Claims the memory that the host needs for one request.
+async fn claim(
+    exchange: &Exchange,
+    lease: Option<&Arc<Lease>>,
+    bytes: usize,
+) -> Result<Option<Claim>, Error> {
+    let Some(lease) = lease else { return Ok(None) };
+    let claimed = lease.claim(bytes, MEMORY_WAIT).await;
+    claimed.map(Some).map_err(|_shortage| {
+        exchange.log.note("fetch: there is no memory left for calls".to_owned());
+        Error::ConnectionLimitReached
+    })
+}
+
+/// How much of a request's body may be kept, in case that it has to be sent again.
+fn remembered(request: &Request<WasiBody>) -> usize {
+    let length = request.headers().get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+    let is_bodiless = [Method::GET, Method::HEAD].contains(request.method());
+    length.unwrap_or(if is_bodiless { 0 } else { usize::MAX }).min(Repeatable::MAX_REMEMBERED)
+}
+
 /// What `wasi:http` wants of a request: the response, and the connection's own work. Our
 /// connections belong to the pool, so the second part has nothing to do.
 type Sent = Result<(Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>), Error>;
@@ -203,11 +241,13 @@ impl WasiHttpHooks for Gate {
         _response_processed: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Sent> + Send> {
         let admitted = self.admit();
-        let in_flight = self.in_flight.clone();
+        let (in_flight, lease) = (self.in_flight.clone(), self.lease.clone());
         let options = options.unwrap_or_default();
         Box::new(async move {
             let exchange = admitted?;
             let place = wait_for_place(&exchange, in_flight).await;
+            let of_body = claim(&exchange, lease.as_ref(), remembered(&request)).await?;
+            let of_answer = claim(&exchange, lease.as_ref(), ANSWER_MEMORY).await?;
             let (limits, usage, log) =
                 (exchange.limits.clone(), exchange.usage.clone(), exchange.log.clone());
             let request = request.map(|body| body::outgoing(body, limits.request_body));
@@ -218,6 +258,7 @@ impl WasiHttpHooks for Gate {
             let egress = exchange.egress.clone();
             let answer = egress.at_home(Box::pin(exchange.answer(request, timeouts))).await;
             let answer = answer.unwrap_or_else(|cause| Err(Failure::Broken(cause)));
+            drop(of_body);
             let response = answer.map_err(|failure| {
                 log.note(format!("fetch: {failure}"));
                 failure.as_guest_sees()
@@ -227,6 +268,12 @@ impl WasiHttpHooks for Gate {
                 let (body, reading) = reading_ahead(body::incoming(body, most, pause, usage), place);
                 egress.spawn_at_home(reading);
                 body::explained(body, most, log)
+                    .map_frame(move |frame| {
+                        // Counted until the guest is done with the body.
+                        let _held = &of_answer;
+                        frame
+                    })
+                    .boxed_unsync()
             });
             let nothing_to_drive = Box::new(std::future::ready(Ok(()))) as Box<_>;
             Ok((response, nothing_to_drive))

@@ -17,6 +17,10 @@ impl From<KnowledgeError> for Refusal {
             KnowledgeError::NotFound => Self::NotFound,
             KnowledgeError::Invalid(problems) => Self::Invalid(problems.to_string()),
             KnowledgeError::Unavailable(reason) => Self::Unavailable(reason.to_owned()),
+            // Trying again does not help: the user has to delete something.
+            KnowledgeError::Quota(exceeded) => Self::Invalid(exceeded.to_string()),
+            KnowledgeError::TooManyUploads(refusal) => Self::Unavailable(refusal.to_string()),
+            KnowledgeError::DiskFull(full) => Self::Unavailable(full.to_string()),
             KnowledgeError::Storage(cause) => {
                 error!(%cause, "the knowledge base failed");
                 Self::Unavailable("the knowledge base cannot be reached now; try again later".to_owned())

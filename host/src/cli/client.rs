@@ -15,6 +15,7 @@ use kitbag_manifest::Problem;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use tokio::time::sleep;
 use url::Url;
 
 use super::CliError;
@@ -26,6 +27,10 @@ use crate::egress::{Egress, EgressError, EgressSettings, Policy};
 use crate::local_mode::{self, Unusable};
 pub(super) use graphql::{Refusal, Unanswered};
 pub(super) use lines::Lines;
+
+/// How long, and how often, a request waits that came too soon after others.
+const MAX_PAUSE: Duration = Duration::from_mins(1);
+const MAX_PAUSES: usize = 10;
 
 /// Which server to talk to, and as whom.
 #[derive(Args, Clone, Debug)]
@@ -163,11 +168,19 @@ impl Client {
         content_type: &str,
         body: Bytes,
     ) -> Result<Response<Incoming>, Failed> {
-        let (again, again_body) = (method.clone(), body.clone());
-        let mut response = self.answer_as(&self.token, method, path, content_type, body).await?;
+        let mut token = self.token.clone();
+        let send = async |token: &SecretString| {
+            self.answer_as(token, method.clone(), path, content_type, body.clone()).await
+        };
+        let mut response = send(&token).await?;
         if let (StatusCode::UNAUTHORIZED, Some(session)) = (response.status(), &self.session) {
-            let token = session.token_after(&self.token).await.map_err(Failed::Refused)?;
-            response = self.answer_as(&token, again, path, content_type, again_body).await?;
+            token = session.token_after(&token).await.map_err(Failed::Refused)?;
+            response = send(&token).await?;
+        }
+        for _ in 0..MAX_PAUSES {
+            let Some(pause) = wanted_pause(&response) else { break };
+            sleep(pause).await;
+            response = send(&token).await?;
         }
         let status = response.status();
         if status.is_success() {
@@ -224,6 +237,15 @@ impl From<Failed> for CliError {
             Failed::Unreachable(error) | Failed::Refused(error) => error,
         }
     }
+}
+
+/// How long the server asks whoever sends too much to wait (RFC 6585, section 4), where that is not long.
+fn wanted_pause(response: &Response<Incoming>) -> Option<Duration> {
+    if response.status() != StatusCode::TOO_MANY_REQUESTS {
+        return None;
+    }
+    let seconds = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds)).filter(|pause| *pause <= MAX_PAUSE)
 }
 
 async fn read(response: Response<Incoming>) -> Result<Bytes, Failed> {

@@ -123,6 +123,8 @@ fn outcome(ended: &Ended, reply: &Reply) -> (Outcome, Option<String>) {
             (Outcome::Deadline, Some(format!("{} s", limit.as_secs_f64())))
         }
         Ended::Faulted(Fault::Limit(limit)) => (Outcome::Limit, Some((*limit).to_owned())),
+        Ended::Faulted(Fault::OutOfMemory(_)) => (Outcome::Limit, Some("memory for calls".to_owned())),
+        Ended::Faulted(Fault::NoRoom(_)) => (Outcome::Busy, Some("memory for calls".to_owned())),
         Ended::Faulted(Fault::ResultTooLarge) => (Outcome::Limit, Some("result size".to_owned())),
     };
     (outcome, limit)

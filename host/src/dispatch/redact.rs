@@ -101,7 +101,7 @@ fn ended(redactor: &Redactor, ended: &mut Ended) {
         }
         Ended::Refused(CallError::InvalidParams(text) | CallError::Failure(text))
         | Ended::Faulted(Fault::Trap(text)) => redactor.redact_string(text),
-        Ended::Faulted(Fault::Deadline(_) | Fault::Limit(_) | Fault::ResultTooLarge) => {}
+        Ended::Faulted(_) => {}
     }
 }
 
@@ -116,7 +116,7 @@ fn size_of_end(ended: &Ended) -> usize {
         }
         Ended::Refused(CallError::InvalidParams(text) | CallError::Failure(text))
         | Ended::Faulted(Fault::Trap(text)) => text.len(),
-        Ended::Faulted(Fault::Deadline(_) | Fault::Limit(_) | Fault::ResultTooLarge) => 0,
+        Ended::Faulted(_) => 0,
     }
 }
 
@@ -210,7 +210,8 @@ mod tests {
     fn report_of(ended: Ended, logged: &str) -> Report {
         let entry = Entry { source: Source::Log, arguments: vec![json_string(logged)] };
         let log = Transcript { entries: vec![entry], dropped: 0 };
-        Report { ended, log, usage: UsageSnapshot::default(), duration: Duration::ZERO, stages: None }
+        let (usage, duration) = (UsageSnapshot::default(), Duration::ZERO);
+        Report { ended, log, usage, duration, stages: None, held: None }
     }
 
     /// Every kind of content, with the secret in every part of it.

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::capabilities::MissingSecrets;
+use crate::memory::Shortage;
 use crate::sandbox::{CallError, Content, Ended, Fault, ToolError, ToolResult};
 
 /// What the model is told when a handler fails in any way but a `ToolError`.
@@ -104,7 +105,10 @@ pub(super) fn from(ended: &Ended, structured: Structured) -> Reply {
             Reply::Failure(Failure::invalid_params(std::slice::from_ref(message)))
         }
         Ended::Refused(CallError::Failure(_)) => Reply::Failure(Failure::new(ErrorCode::ToolError, GENERIC)),
-        Ended::Faulted(fault) => Reply::Failure(Failure::new(ErrorCode::ToolError, stopped(fault))),
+        Ended::Faulted(fault) => Reply::Failure(Failure {
+            retryable: matches!(fault, Fault::OutOfMemory(_) | Fault::NoRoom(_)),
+            ..Failure::new(ErrorCode::ToolError, stopped(fault))
+        }),
     }
 }
 
@@ -135,8 +139,20 @@ fn stopped(fault: &Fault) -> String {
             format!("The tool ran longer than {} s and was stopped.", limit.as_secs_f64())
         }
         Fault::Limit(limit) => format!("The tool reached its {limit} and was stopped."),
+        Fault::OutOfMemory(shortage) | Fault::NoRoom(shortage) => out_of_memory(*shortage).to_owned(),
         Fault::ResultTooLarge => "The tool's result is too large.".to_owned(),
         Fault::Trap(_) => GENERIC.to_owned(),
+    }
+}
+
+/// Not the tool's own limit: the same call succeeds once others have ended.
+fn out_of_memory(shortage: Shortage) -> &'static str {
+    match shortage {
+        Shortage::User => {
+            "Your calls under way take all the memory that one user's calls may take. \
+             Try again when some of them have ended."
+        }
+        Shortage::Server => "The server has no memory left for calls at the moment. Try again in a moment.",
     }
 }
 

@@ -63,6 +63,9 @@ enum Content {
 }
 
 impl Repeatable {
+    /// What may be kept of one request's body, in bytes.
+    pub const MAX_REMEMBERED: usize = REMEMBERED;
+
     /// Prepares a request. One whose `Content-Length` is malformed is refused.
     pub fn new<B>(request: Request<B>) -> Result<Self, EgressError>
     where

@@ -46,7 +46,7 @@ pub const LONGEST_TEXT: usize = 4 << 20;
 /// Folder in the data directory for files that are arriving; emptied at every start.
 const ARRIVING: &str = "captures";
 /// Files whose bytes are in memory at the same time, to be decoded or extracted.
-const IN_MEMORY: usize = 2;
+pub const FILES_IN_MEMORY: usize = 2;
 /// Recordings that are transcribed at the same time: each takes minutes, for which no other file waits.
 const RECORDINGS: usize = 2;
 
@@ -175,7 +175,7 @@ impl Capture {
             settings,
             extract,
             transcriber,
-            in_memory: Semaphore::new(IN_MEMORY),
+            in_memory: Semaphore::new(FILES_IN_MEMORY),
             recordings: Semaphore::new(RECORDINGS),
         })))
     }

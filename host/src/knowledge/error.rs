@@ -3,6 +3,9 @@
 use kitbag_manifest::Problems;
 use thiserror::Error;
 
+use super::quota::{QuotaExceeded, TooManyUploads};
+use crate::database::is_full;
+use crate::disk::DiskFull;
 use crate::tasks::Interrupted;
 
 /// Why the knowledge base did not do what it was asked for.
@@ -17,9 +20,24 @@ pub enum KnowledgeError {
     /// It cannot answer now; says why, in words that a user may see.
     #[error("{0}")]
     Unavailable(&'static str),
+    /// The user's documents would be more than they may be. Nothing was stored.
+    #[error("nothing was stored: {0}")]
+    Quota(#[from] QuotaExceeded),
+    /// The user brings in more at a time than one user may.
+    #[error(transparent)]
+    TooManyUploads(#[from] TooManyUploads),
+    /// There is no room on the disk. Nothing was stored.
+    #[error(transparent)]
+    DiskFull(#[from] DiskFull),
     /// The database failed; the cause is for the log.
     #[error("storage failed: {0}")]
-    Storage(#[from] sqlx::Error),
+    Storage(#[source] sqlx::Error),
+}
+
+impl From<sqlx::Error> for KnowledgeError {
+    fn from(error: sqlx::Error) -> Self {
+        if is_full(&error) { Self::DiskFull(DiskFull) } else { Self::Storage(error) }
+    }
 }
 
 impl From<Interrupted> for KnowledgeError {

@@ -28,6 +28,7 @@ use super::capture::Capture;
 use super::embedding::Embedder;
 use super::passages::Splitter;
 use super::store::{Kind, Store, now};
+use crate::disk::Disk;
 use crate::tasks::Interrupted;
 pub use retry::JobLimits;
 
@@ -59,6 +60,7 @@ struct Context {
     artifacts: Artifacts,
     wakes: Arc<Wakes>,
     limits: JobLimits,
+    disk: Disk,
 }
 
 impl Jobs {
@@ -67,6 +69,7 @@ impl Jobs {
         store: Store,
         embedder: Option<Embedder>,
         capture: Capture,
+        disk: Disk,
         limits: JobLimits,
     ) -> sqlx::Result<Self> {
         store.take_up().await?;
@@ -79,7 +82,8 @@ impl Jobs {
             store.do_without_model().await?;
         }
         let wakes = Arc::new(Wakes::default());
-        let context = Context { store, artifacts: capture.artifacts().clone(), wakes: wakes.clone(), limits };
+        let artifacts = capture.artifacts().clone();
+        let context = Context { store, artifacts, wakes: wakes.clone(), limits, disk: disk.clone() };
         let stopping = CancellationToken::new();
         let spawn = |task: futures::future::BoxFuture<'static, ()>| {
             let stopping = stopping.clone();
@@ -89,8 +93,11 @@ impl Jobs {
         let after_index = embedder.as_ref().map(|_| Kind::Embed);
         let mut tasks = vec![
             spawn(Box::pin(capturing::run(context.clone(), move |job| {
-                let capture = capture.clone();
-                async move { capture.capture(&job).await }
+                let (capture, disk) = (capture.clone(), disk.clone());
+                async move {
+                    let captured = disk.while_there_is_room(capture.capture(&job)).await;
+                    captured.unwrap_or_else(|full| Err(capturing::put_off(&full)))
+                }
             }))),
             spawn(Box::pin(indexing::run(context.clone(), splitter, after_index))),
         ];
@@ -150,6 +157,13 @@ impl Context {
         };
         // One who was woken before has a permit and goes on at once; either way it looks again.
         let _ = timeout(rested, self.wakes.of(kind).notified()).await;
+    }
+
+    /// Waits until what was accepted may be worked on: that may use half of the disk's reserve.
+    async fn room(&self) {
+        while self.disk.room_for_a_little().is_err() {
+            sleep(PAUSE).await;
+        }
     }
 
     /// Says that the database failed, and waits.

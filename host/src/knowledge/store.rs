@@ -11,22 +11,24 @@ mod jobs;
 mod rows;
 #[cfg(test)]
 pub(super) mod tests;
+mod usage;
 
 use jiff::Timestamp;
 use sqlx::{Sqlite, Transaction};
 
 use super::document::StateName;
+use super::quota::Quota;
 use crate::database::Database;
 pub(super) use chunks::{NewChunk, Unembedded};
 pub(super) use jobs::{Failed, Job, Kind, Subject};
 
 /// All documents, feeds, chunks and jobs.
 #[derive(Clone)]
-pub(super) struct Store(Database);
+pub(super) struct Store(Database, Quota);
 
 impl Store {
     pub(super) fn new(database: Database) -> Self {
-        Self(database)
+        Self(database, Quota::default())
     }
 
     /// Begins to write: nobody else does until the end.

@@ -9,7 +9,7 @@ use wasmtime::{Engine, Store, Trap};
 use super::Sandbox;
 use super::background::Background;
 use super::content::Content;
-use super::limits::Limits;
+use super::limits::{Limits, Meter, TABLE_ELEMENT_BYTES};
 use super::state::State;
 use crate::capabilities::fetch::{Access, Fetch, SignInAccess, UsageSnapshot};
 use crate::capabilities::ingest::Ingest;
@@ -20,6 +20,7 @@ use crate::capabilities::secrets::Secrets;
 use crate::capabilities::{Grants, Trail};
 use crate::egress::Egress;
 use crate::knowledge::Knowledge;
+use crate::memory::{Claim, Lease, MemoryBudget, Shortage};
 use crate::outbound_auth::{Account, Credentials, OutboundAuth};
 use crate::vault::UserSecrets;
 use bindings::ToolkitPre;
@@ -64,6 +65,8 @@ pub struct Report {
     pub duration: Duration,
     /// How much of it each part took, where the guest came to an end by itself.
     pub stages: Option<Stages>,
+    /// Counts the result as memory of its user's calls for as long as it is here.
+    pub held: Option<Claim>,
 }
 
 /// The parts of a call that ended; the rest of its duration went into its beginning and its end.
@@ -126,11 +129,18 @@ pub enum Fault {
     Deadline(Duration),
     /// It ran into the named limit and gave up.
     Limit(&'static str),
+    /// It needed more memory than there was left for calls.
+    OutOfMemory(Shortage),
+    /// There was no memory for it to begin with, nor did any come free in time.
+    NoRoom(Shortage),
     /// Its result, or what it passed in one host call, is larger than it may be.
     ResultTooLarge,
     /// It trapped, or broke the contract.
     Trap(String),
 }
+
+/// How long a call waits for memory to begin with.
+const MEMORY_WAIT: Duration = Duration::from_secs(5);
 
 /// A component that is linked and can be instantiated again and again.
 pub(super) struct Runner {
@@ -141,6 +151,9 @@ pub(super) struct Runner {
     outbound_auth: OutboundAuth,
     knowledge: Option<Knowledge>,
     grants: Grants,
+    memory: MemoryBudget,
+    /// Bytes of the memories and tables that an instance begins with, at most.
+    initial_memory: usize,
 }
 
 impl Runner {
@@ -151,8 +164,10 @@ impl Runner {
         grants: Grants,
     ) -> wasmtime::Result<Self> {
         let pre = ToolkitPre::new(linker.instantiate_pre(component)?)?;
-        let Sandbox { background, limits, egress, outbound_auth, knowledge, .. } = sandbox.clone();
-        Ok(Self { pre, background, limits, egress, outbound_auth, knowledge, grants })
+        let Sandbox { background, limits, egress, outbound_auth, knowledge, memory, .. } = sandbox.clone();
+        // One that begins with more than a call may have is refused by the store's limiter.
+        let initial_memory = initial_memory(component).min(limits.memory);
+        Ok(Self { pre, background, limits, egress, outbound_auth, knowledge, grants, memory, initial_memory })
     }
 
     pub(super) fn new_trail(&self) -> Trail {
@@ -161,7 +176,18 @@ impl Runner {
 
     pub(super) async fn run(self: Arc<Self>, invocation: Invocation, trail: &Trail) -> Report {
         let started = Instant::now();
-        let mut store = self.store(&invocation, trail);
+        let room = self.initial_memory.saturating_add(self.limits.host_memory());
+        let patience = MEMORY_WAIT.min(self.limits.call_time);
+        let lease = match self.memory.admit(&invocation.user_id, room, patience).await {
+            Ok(lease) => Arc::new(lease),
+            Err(shortage) => {
+                let Trail { log, usage, .. } = trail;
+                let ended = Ended::Faulted(Fault::NoRoom(shortage));
+                let (log, usage, duration) = (log.take(), usage.snapshot(), started.elapsed());
+                return Report { ended, log, usage, duration, stages: None, held: None };
+            }
+        };
+        let mut store = self.store(&invocation, trail, &lease);
 
         let deadline = self.limits.call_time;
         let runner = self.clone();
@@ -171,15 +197,24 @@ impl Runner {
             // share, and is not left to a thread that may have to wait for the processor.
             (outcome, store)
         };
-        let (ended, stages) = match self.background.run(deadline, guest).await {
-            Ok((Ok((ended, stages)), _store)) => (ended, Some(stages)),
-            Ok((Err(error), store)) => (Ended::Faulted(fault(&error, store.data())), None),
-            Err(_elapsed) => (Ended::Faulted(Fault::Deadline(deadline)), None),
+        let (ended, stages, held) = match self.background.run(deadline, guest).await {
+            Ok((Ok((ended, stages)), _store)) => {
+                // Before the guest's memory is given back, of which this is a copy.
+                let held = lease.hold(2 * size(&ended));
+                (ended, Some(stages), Some(held))
+            }
+            Ok((Err(error), store)) => (Ended::Faulted(fault(&error, store.data())), None, None),
+            Err(_elapsed) => (Ended::Faulted(Fault::Deadline(deadline)), None, None),
+        };
+        let ended = match (ended, lease.shortage()) {
+            // It says what it makes of a request that found no memory; this is what happened.
+            (Ended::Refused(_), Some(shortage)) => Ended::Faulted(Fault::OutOfMemory(shortage)),
+            (ended, _) => ended,
         };
 
         // The instance is gone by now: what it wrote without a line end reaches the log only then.
         let Trail { log, usage, .. } = trail;
-        Report { ended, log: log.take(), usage: usage.snapshot(), duration: started.elapsed(), stages }
+        Report { ended, log: log.take(), usage: usage.snapshot(), duration: started.elapsed(), stages, held }
     }
 
     async fn drive(
@@ -203,19 +238,18 @@ impl Runner {
 
     fn returned(&self, result: tools::ToolResult) -> Ended {
         let content: Vec<Content> = result.content.into_iter().map(Into::into).collect();
-        let size = result.text.len()
-            + result.structured.as_ref().map_or(0, String::len)
-            + content.iter().map(Content::size).sum::<usize>();
-        if size > self.limits.result {
+        let result = ToolResult { text: result.text, structured: result.structured, content };
+        if result.size() > self.limits.result {
             return Ended::Faulted(Fault::ResultTooLarge);
         }
-        Ended::Returned(ToolResult { text: result.text, structured: result.structured, content })
+        Ended::Returned(result)
     }
 
-    fn store(&self, invocation: &Invocation, trail: &Trail) -> Store<State> {
+    fn store(&self, invocation: &Invocation, trail: &Trail, lease: &Arc<Lease>) -> Store<State> {
         let user_id: Arc<str> = invocation.user_id.as_str().into();
         let access = self.access(invocation, user_id.clone());
-        let fetch = Fetch::new(&self.egress, &self.outbound_auth, access, &self.limits.fetch, trail.clone());
+        let fetch = Fetch::new(&self.egress, &self.outbound_auth, access, &self.limits.fetch, trail.clone())
+            .leasing(lease.clone());
         let Grants { toolkit_id, secrets, .. } = self.grants.clone();
         let secrets = Secrets::new(secrets, toolkit_id.clone(), invocation.secrets.clone())
             .noting_in(trail.missing.clone());
@@ -224,6 +258,7 @@ impl Runner {
         let (of_user, tokens) = (invocation.secrets.clone(), trail.tokens.clone());
         let ingest = Ingest { knowledge, user_id, toolkit_id, secrets: of_user, tokens };
         let mut state = State::new(&self.limits, trail.log.clone(), fetch, secrets, search, ingest);
+        state.meter = Meter::new(&self.limits).leasing(lease.clone(), self.initial_memory);
         state.progress = Progress::new(invocation.progress.clone());
         new_store(self.pre.engine(), &self.limits, state)
     }
@@ -245,6 +280,40 @@ impl Runner {
     }
 }
 
+/// What the memories and tables of an instance take when it begins: as much as the largest of them, each.
+fn initial_memory(component: &Component) -> usize {
+    let Some(needed) = component.resources_required() else { return 0 };
+    let bytes = |count: u32, largest: Option<u64>, size: usize| {
+        let largest = usize::try_from(largest.unwrap_or_default()).unwrap_or(usize::MAX);
+        (count as usize).saturating_mul(largest).saturating_mul(size)
+    };
+    bytes(needed.num_memories, needed.max_initial_memory_size, 1).saturating_add(bytes(
+        needed.num_tables,
+        needed.max_initial_table_size,
+        TABLE_ELEMENT_BYTES,
+    ))
+}
+
+/// Bytes that the host has copied out of a guest that came to an end.
+fn size(ended: &Ended) -> usize {
+    match ended {
+        Ended::Returned(result) => result.size(),
+        Ended::Refused(CallError::Tool(error)) => {
+            error.message.len() + error.data.as_ref().map_or(0, String::len)
+        }
+        Ended::Refused(CallError::InvalidParams(text) | CallError::Failure(text)) => text.len(),
+        Ended::Faulted(_) => 0,
+    }
+}
+
+impl ToolResult {
+    fn size(&self) -> usize {
+        self.text.len()
+            + self.structured.as_ref().map_or(0, String::len)
+            + self.content.iter().map(Content::size).sum::<usize>()
+    }
+}
+
 /// Makes a store whose guest is interrupted at every tick of the clock and cannot pass the host
 /// more than a result may hold.
 pub(super) fn new_store(engine: &Engine, limits: &Limits, state: State) -> Store<State> {
@@ -263,6 +332,9 @@ pub(super) fn new_store(engine: &Engine, limits: &Limits, state: State) -> Store
 
 /// Explains why the guest stopped, for the log.
 pub(super) fn fault(error: &wasmtime::Error, state: &State) -> Fault {
+    if let Some(shortage) = state.meter.shortage() {
+        return Fault::OutOfMemory(shortage);
+    }
     if let Some(limit) = state.meter.refused() {
         return Fault::Limit(limit);
     }

@@ -110,7 +110,9 @@ fn explain(error: &wasmtime::Error, state: &State) -> String {
     match fault(error, state) {
         Fault::Trap(_) => error.root_cause().to_string(),
         Fault::Limit(limit) => format!("it ran into the {limit}"),
-        Fault::Deadline(_) | Fault::ResultTooLarge => "its answer is too large or too late".to_owned(),
+        Fault::Deadline(_) | Fault::OutOfMemory(_) | Fault::NoRoom(_) | Fault::ResultTooLarge => {
+            "its answer is too large or too late".to_owned()
+        }
     }
 }
 

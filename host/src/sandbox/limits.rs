@@ -1,10 +1,13 @@
 //! What one call, and all calls together, may use.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use thiserror::Error;
 use wasmtime::ResourceLimiter;
 
 use crate::capabilities::fetch::FetchLimits;
+use crate::memory::{Lease, Shortage};
 
 /// Bounds of the sandbox. Sizes are in bytes.
 #[derive(Clone, Debug)]
@@ -30,13 +33,38 @@ pub struct Limits {
 /// How long `describe` may take: it only builds a value.
 pub(super) const DESCRIBE_TIME: Duration = Duration::from_secs(3);
 
+/// What an element of a table takes.
+pub(super) const TABLE_ELEMENT_BYTES: usize = size_of::<usize>();
+
+impl Limits {
+    /// What the host keeps for each call beside the guest's memory: its log, as it is written and as it is
+    /// recorded. Requests claim what they take by themselves.
+    pub(super) fn host_memory(&self) -> usize {
+        self.log.saturating_mul(2)
+    }
+
+    /// What one call may take in all without a request.
+    pub fn memory_of_one_call(&self) -> usize {
+        self.memory.saturating_add(self.host_memory())
+    }
+}
+
 /// Enforces the memory bounds of one store and remembers what was refused.
 #[derive(Debug)]
 pub(super) struct Meter {
     memory_left: usize,
     table_elements: usize,
     refused: Option<&'static str>,
+    /// What the call holds of the memory for all calls. `None` outside a call.
+    lease: Option<Arc<Lease>>,
+    /// Bytes that the lease has from the beginning.
+    prepaid: usize,
 }
+
+/// Ends a guest that the memory for all calls has no room for: it could not tell that from its own limit.
+#[derive(Debug, Error)]
+#[error("there is no memory left for calls")]
+struct OutOfMemory;
 
 impl Meter {
     pub(super) fn new(limits: &Limits) -> Self {
@@ -45,7 +73,24 @@ impl Meter {
 
     /// Bounds memory, in bytes, and the elements of each table.
     pub(super) fn of(memory: usize, table_elements: usize) -> Self {
-        Self { memory_left: memory, table_elements, refused: None }
+        Self { memory_left: memory, table_elements, refused: None, lease: None, prepaid: 0 }
+    }
+
+    /// Takes what the guest grows to from `lease`, which has `prepaid` bytes for it already.
+    pub(super) fn leasing(self, lease: Arc<Lease>, prepaid: usize) -> Self {
+        Self { lease: Some(lease), prepaid, ..self }
+    }
+
+    /// Says why the memory for all calls had no room, if that is so.
+    pub(super) fn shortage(&self) -> Option<Shortage> {
+        self.lease.as_ref()?.shortage()
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
+        let Some(lease) = &self.lease else { return Ok(()) };
+        let prepaid = self.prepaid.min(bytes);
+        self.prepaid -= prepaid;
+        if bytes == prepaid { Ok(()) } else { lease.grow(bytes - prepaid).map_err(|_| OutOfMemory) }
     }
 
     /// Names the limit that the guest ran into, if any.
@@ -64,6 +109,7 @@ impl ResourceLimiter for Meter {
         let more = desired.saturating_sub(current);
         match self.memory_left.checked_sub(more) {
             Some(left) if maximum.is_none_or(|maximum| desired <= maximum) => {
+                self.take(more).map_err(wasmtime::Error::new)?;
                 self.memory_left = left;
                 Ok(true)
             }
@@ -74,9 +120,17 @@ impl ResourceLimiter for Meter {
         }
     }
 
-    fn table_growing(&mut self, _: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         let granted = desired <= self.table_elements && maximum.is_none_or(|maximum| desired <= maximum);
-        if !granted {
+        if granted {
+            let more = desired.saturating_sub(current).saturating_mul(TABLE_ELEMENT_BYTES);
+            self.take(more).map_err(wasmtime::Error::new)?;
+        } else {
             self.refused = Some("table limit");
         }
         Ok(granted)
@@ -86,10 +140,11 @@ impl ResourceLimiter for Meter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::MemoryBudget;
 
     #[test]
     fn all_memories_of_a_call_share_one_bound() {
-        let mut meter = Meter { memory_left: 100, table_elements: 10, refused: None };
+        let mut meter = Meter::of(100, 10);
 
         assert!(meter.memory_growing(0, 60, None).expect("no trap"));
         assert!(!meter.memory_growing(0, 60, None).expect("no trap"));
@@ -99,10 +154,28 @@ mod tests {
 
     #[test]
     fn tables_are_bounded_each() {
-        let mut meter = Meter { memory_left: 0, table_elements: 10, refused: None };
+        let mut meter = Meter::of(0, 10);
 
         assert!(meter.table_growing(0, 10, None).expect("no trap"));
         assert!(!meter.table_growing(10, 11, None).expect("no trap"));
         assert_eq!(meter.refused(), Some("table limit"));
+    }
+
+    #[tokio::test]
+    async fn what_a_guest_grows_to_is_taken_from_the_memory_for_all_calls() {
+        let budget = MemoryBudget::new(200, 200);
+        let lease = Arc::new(budget.admit("ana", 50, Duration::ZERO).await.expect("there is room"));
+        let mut meter = Meter::of(1000, 1000).leasing(lease.clone(), 50);
+
+        assert!(meter.memory_growing(0, 40, None).expect("it is prepaid"));
+        assert!(meter.table_growing(0, 10, None).expect("there is room"));
+        assert!(meter.memory_growing(40, 110, None).expect("there is room"));
+        assert_eq!(meter.shortage(), None);
+        let refused = meter.memory_growing(110, 121, None).expect_err("one byte too many");
+
+        assert!(refused.is::<OutOfMemory>());
+        assert_eq!((meter.shortage(), meter.refused()), (Some(Shortage::User), None));
+        drop((meter, lease));
+        assert!(budget.admit("ana", 200, Duration::ZERO).await.is_ok(), "all is free again");
     }
 }

@@ -71,6 +71,7 @@ pub(super) async fn change_values(
     changes: &Map<String, Value>,
 ) -> Result<(), WebError> {
     let toolkit = visible_to(shared, caller, id)?;
+    shared.disk.room_for_a_little()?;
     Ok(shared.user_config.change(&caller.user_id, id, &toolkit.definition.config, changes).await?)
 }
 

@@ -48,17 +48,23 @@ async fn upload(
     State(shared): State<Shared>,
     Extension(caller): Extension<Caller>,
     Query(about): Query<About>,
+    headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<Stored>), WebError> {
     let origin = Origin { user_id: caller.user_id, source: USER_SOURCE.to_owned() };
     let file = body.into_data_stream().map_err(io::Error::other).boxed();
-    let stored = shared.knowledge.ingest_file(&origin, about.into(), file).await?;
+    let stored = shared.knowledge.ingest_file(&origin, about.into(), file, declared_length(&headers)).await?;
     let (status, change) = match stored.change {
         Change::Created => (StatusCode::CREATED, "CREATED"),
         Change::Updated => (StatusCode::OK, "UPDATED"),
         Change::Unchanged => (StatusCode::OK, "UNCHANGED"),
     };
     Ok((status, Json(Stored { id: stored.id, change })))
+}
+
+/// How long a body is, as far as its sender says (RFC 9110, section 8.6).
+pub(super) fn declared_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// `GET /documents/{id}/artifact`: the captured file, for the document's owner. Whoever else asks learns

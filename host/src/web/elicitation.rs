@@ -124,6 +124,9 @@ async fn set(
         Ok(Err(why)) => return again(why),
         Err(_too_large) => return again("The value is too long."),
     };
+    if let Err(full) = pages.shared.disk.room_for_a_little() {
+        return again(&format!("The value was not stored: {full}."));
+    }
     // Of two forms with the same link, one sets the secret.
     let claim = pages.links.claim(&link).ok_or(Refusal::NoLink)?;
     let Wanted { user, toolkit: id, name } = &wanted;

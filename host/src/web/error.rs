@@ -12,8 +12,10 @@ use kitbag_manifest::{Problem, Problems};
 use serde::Serialize;
 use tracing::{debug, error};
 
+use crate::database::is_full;
+use crate::disk::DiskFull;
 use crate::identity::AuthError;
-use crate::knowledge::KnowledgeError;
+use crate::knowledge::{KnowledgeError, TooManyUploads};
 use crate::toolkits::ToolkitError;
 use crate::user_config::UserConfigError;
 use crate::vault::VaultError;
@@ -28,6 +30,8 @@ pub(super) struct WebError {
     detail: String,
     problems: Vec<Problem>,
     challenge: Option<HeaderValue>,
+    /// Seconds after which a later try may do better.
+    retry_after: Option<u64>,
 }
 
 /// RFC 9457, section 3; `problems` is our extension member.
@@ -43,7 +47,7 @@ struct ProblemDetails {
 impl WebError {
     /// An error with nothing but a status and a sentence.
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into(), problems: Vec::new(), challenge: None }
+        Self { status, detail: detail.into(), problems: Vec::new(), challenge: None, retry_after: None }
     }
 
     /// 500 of a database that does not answer; the cause is for the log.
@@ -92,6 +96,9 @@ impl IntoResponse for WebError {
         let mut response = (self.status, Json(body)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, seconds.into());
+        }
         if let Some(challenge) = self.challenge {
             headers.insert(header::WWW_AUTHENTICATE, challenge);
         }
@@ -150,6 +157,7 @@ impl From<ToolkitError> for WebError {
                 let detail = "The server could not compile the component; its log says why.";
                 return Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail);
             }
+            ToolkitError::DiskFull(full) => return (*full).into(),
             ToolkitError::Storage(cause) => return Self::storage(cause),
         };
         match error {
@@ -158,6 +166,12 @@ impl From<ToolkitError> for WebError {
             }
             other => Self::new(status, other.to_string()),
         }
+    }
+}
+
+impl From<DiskFull> for WebError {
+    fn from(full: DiskFull) -> Self {
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, format!("Nothing was stored: {full}."))
     }
 }
 
@@ -172,6 +186,7 @@ impl From<UserConfigError> for WebError {
                 )
             },
             UserConfigError::UnknownToolkit(id) => ToolkitError::Unknown(id).into(),
+            UserConfigError::Storage(cause) if is_full(&cause) => DiskFull.into(),
             UserConfigError::Storage(cause) => Self::storage(&cause),
         }
     }
@@ -189,6 +204,17 @@ impl From<KnowledgeError> for WebError {
                 )
             },
             KnowledgeError::Unavailable(reason) => Self::new(StatusCode::SERVICE_UNAVAILABLE, reason),
+            KnowledgeError::Quota(exceeded) => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, format!("Nothing was stored: {exceeded}."))
+            }
+            KnowledgeError::TooManyUploads(refusal) => Self {
+                retry_after: match refusal {
+                    TooManyUploads::AMinute { seconds } => Some(seconds),
+                    TooManyUploads::AtOnce => Some(1),
+                },
+                ..Self::new(StatusCode::TOO_MANY_REQUESTS, format!("Nothing was stored: {refusal}."))
+            },
+            KnowledgeError::DiskFull(full) => full.into(),
             KnowledgeError::Storage(cause) => Self::storage(&cause),
         }
     }

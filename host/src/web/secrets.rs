@@ -98,6 +98,7 @@ pub(super) async fn set_value(
     value: &SecretString,
 ) -> Result<Stored, WebError> {
     require_declared(shared, caller, id, &name)?;
+    shared.disk.room_for_a_little()?;
     shared.vault.set(&caller.user_id, id, &name, value).await?;
     Ok(Stored { name, redacted: redaction::is_findable(value.expose_secret()) })
 }

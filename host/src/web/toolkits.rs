@@ -11,6 +11,7 @@ use kitbag_manifest::Visibility;
 use serde::{Deserialize, Serialize};
 
 use super::Shared;
+use super::documents::declared_length;
 use super::error::WebError;
 use crate::identity::Caller;
 use crate::tasks::to_its_end;
@@ -41,6 +42,7 @@ pub(super) async fn deploy(
         let detail = "The body must be a component, with Content-Type: application/wasm.";
         return Err(WebError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }
+    shared.disk.room_for(declared_length(&headers).unwrap_or_default())?;
     // A client that goes away once its component has arrived does not stop the deploy: it runs to
     // its end, whoever is listening.
     let deploy = async move {

@@ -133,6 +133,7 @@ impl Stopped {
             concurrent_calls: 40,
             // Tests wait by asking again and again.
             mcp_requests_per_minute: NonZeroU32::MAX,
+            uploads_per_minute: NonZeroU32::MAX,
             ..Settings::default()
         };
         change(&mut settings);

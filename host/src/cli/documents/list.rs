@@ -1,5 +1,8 @@
 //! `kitbag documents list`
 
+use std::fmt;
+
+use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::json;
@@ -22,6 +25,7 @@ const LIST: &str =
     }
     pageInfo { endCursor hasNextPage }
   }
+  me { usage { documents documentsQuota bytes bytesQuota } }
 }";
 
 /// List your documents, newest first.
@@ -60,6 +64,22 @@ enum State {
 #[derive(Deserialize)]
 struct Answer {
     documents: Listed,
+    me: Me,
+}
+
+#[derive(Deserialize)]
+struct Me {
+    usage: Usage,
+}
+
+/// What the user's documents are, and what they may be.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Usage {
+    documents: u64,
+    documents_quota: u64,
+    bytes: f64,
+    bytes_quota: f64,
 }
 
 #[derive(Deserialize)]
@@ -80,7 +100,7 @@ struct PageInfo {
 impl List {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let client = self.connection.clone().open().await?;
-        let (documents, total) = self.collect(&client).await?;
+        let (documents, total, usage) = self.collect(&client).await?;
         if self.json {
             return print_json(&documents);
         }
@@ -94,11 +114,12 @@ impl List {
         if (documents.len() as u64) < total {
             note!("\n{} of {}; --limit shows more.", documents.len(), total);
         }
+        eprintln!("\n{usage}");
         Ok(())
     }
 
-    /// As many as are wanted, and how many there are.
-    async fn collect(&self, client: &Client) -> Result<(Vec<Document>, u64), CliError> {
+    /// As many as are wanted, how many there are, and what all of the user's take.
+    async fn collect(&self, client: &Client) -> Result<(Vec<Document>, u64, Usage), CliError> {
         let state = self.state.map(|state| match state {
             State::Pending => "PENDING",
             State::Ready => "READY",
@@ -114,14 +135,31 @@ impl List {
                 "feed": self.feed,
                 "state": state,
             });
-            let Answer { documents: page } = client.ask(LIST, variables).await?;
+            let Answer { documents: page, me } = client.ask(LIST, variables).await?;
             documents.extend(page.nodes.into_iter().take(missing as usize));
             after = page.page_info.end_cursor;
             let is_complete = documents.len() >= self.limit as usize;
             if is_complete || !page.page_info.has_next_page || after.is_none() {
-                return Ok((documents, page.total_count));
+                return Ok((documents, page.total_count, me.usage));
             }
         }
+    }
+}
+
+impl fmt::Display for Usage {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the server counts whole bytes, and a number that is none of that is shown as 0"
+    )]
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = |bytes: f64| ByteSize(bytes as u64);
+        let Self { documents, documents_quota, bytes, bytes_quota } = *self;
+        let (bytes, bytes_quota) = (size(bytes), size(bytes_quota));
+        write!(
+            formatter,
+            "You have {documents} of {documents_quota} documents, and {bytes} of {bytes_quota}."
+        )
     }
 }
 

@@ -5,12 +5,14 @@ use std::future::Future;
 use std::time::Duration;
 
 use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tracing::{error, info, warn};
 
-use super::Context;
 use super::retry::{Failure, Remedy, Verdict};
+use super::{Context, PAUSE};
+use crate::disk::DiskFull;
 use crate::knowledge::capture::{CaptureFailure, CaptureJob, Captured, FailureKind, Kept};
+use crate::knowledge::quota::{QuotaExceeded, Usage};
 use crate::knowledge::store::{Failed, Job, Kind, Subject, now};
 use crate::tasks::Interrupted;
 
@@ -60,7 +62,14 @@ where
     };
     loop {
         let looked_at = now();
-        let room = match running.fill().await {
+        let filled = match context.disk.room_for(0) {
+            Ok(()) => running.fill().await,
+            Err(DiskFull) => {
+                sleep(PAUSE).await;
+                Ok(Room::None)
+            }
+        };
+        let room = match filled {
             Ok(room) => room,
             Err(cause) => {
                 context.failed(Kind::Capture, &cause).await;
@@ -130,6 +139,11 @@ where
         // An update that came in between has made the job due again.
         return Ok(());
     }
+    if let (None, Err(exceeded)) = (&subject.artifact, has_room(&context, &job.user_id).await?) {
+        return give_up(&context, &job, Failed { reason: &over_quota(exceeded), ..Failed::default() })
+            .await
+            .map(drop);
+    }
     if job.tries >= context.limits.tries {
         let reason = "the server stopped each time it read the file";
         return give_up(&context, &job, Failed { reason, ..Failed::default() }).await.map(drop);
@@ -167,7 +181,17 @@ async fn keep(context: &Context, job: &Job, subject: &Subject, captured: Capture
     let title = title.filter(|_| !has_title);
     let text = text.map(|text| text.replace('\0', ""));
     let kept = context.store.keep_captured(job, artifact, title.as_deref(), text.as_deref()).await?;
-    if kept {
+    if let Err(exceeded) = kept {
+        let reason = over_quota(exceeded);
+        warn!(
+            document = job.document,
+            bytes = artifact.size,
+            "a captured file is more than its user may have"
+        );
+        let_go(context, file).await;
+        return give_up(context, job, Failed { reason: &reason, ..Failed::default() }).await.map(drop);
+    }
+    if kept == Ok(true) {
         info!(
             document = job.document,
             bytes = artifact.size,
@@ -179,6 +203,21 @@ async fn keep(context: &Context, job: &Job, subject: &Subject, captured: Capture
         let_go(context, file).await;
     }
     Ok(())
+}
+
+/// Whether the user may have a byte more: otherwise nothing is fetched.
+async fn has_room(context: &Context, user_id: &str) -> sqlx::Result<Result<(), QuotaExceeded>> {
+    let used = context.store.usage(user_id).await?;
+    Ok(context.store.quota().check(used, Usage { bytes: used.bytes.saturating_add(1), ..used }))
+}
+
+fn over_quota(exceeded: QuotaExceeded) -> String {
+    format!("the file was not kept: {exceeded}. Then ingest it again")
+}
+
+/// What becomes of a capture that the disk has no room for.
+pub(super) fn put_off(full: &DiskFull) -> CaptureFailure {
+    failure(&full.to_string(), FailureKind::Transient)
 }
 
 /// Removes a file that its document does not want any more, unless another one has it.

@@ -31,6 +31,7 @@ pub(super) async fn run(context: Context, embedder: Embedder) {
     queue_old(&context, &model).await;
     let mut last_user = String::new();
     loop {
+        context.room().await;
         match round(&context, &model, &embed, &mut last_user).await {
             Ok(0) => context.rest(Kind::Embed, 0).await,
             Ok(_) => {}

@@ -21,6 +21,7 @@ const AT_ONCE: usize = 2;
 pub(super) async fn run(context: Context, splitter: Splitter, next: Option<Kind>) {
     let mut last_user = String::new();
     loop {
+        context.room().await;
         match round(&context, &splitter, next, &mut last_user).await {
             Ok(0) => context.rest(Kind::Index, 0).await,
             Ok(_) => {}

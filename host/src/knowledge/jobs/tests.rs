@@ -23,7 +23,8 @@ const IMPATIENT: JobLimits =
 async fn context() -> (Context, TempDir) {
     let (store, data) = store().await;
     let artifacts = Artifacts::open(data.path()).await.expect("the folder is ours");
-    (Context { store, artifacts, wakes: Arc::default(), limits: IMPATIENT }, data)
+    let (wakes, disk) = (Arc::default(), Disk::unwatched());
+    (Context { store, artifacts, wakes, limits: IMPATIENT, disk }, data)
 }
 
 impl Context {
@@ -309,7 +310,7 @@ async fn the_title_that_a_file_gives_itself_stays_where_none_was_given() {
     };
 
     let kept = context.store.keep_captured(&job, &pdf, Some("Annual report"), Some("All is well.")).await;
-    assert!(kept.expect("the database works"));
+    assert_eq!(kept.expect("the database works"), Ok(true));
     let captured = ("Annual report".to_owned(), "All is well.".to_owned(), Some(pdf.clone()));
     assert_eq!(title().await, captured);
 

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use sqlx::{FromRow, QueryBuilder, SqliteConnection};
 
 use super::jobs::Kind;
+use super::usage::usage;
 use super::{Store, as_i64, json, now};
+use crate::knowledge::KnowledgeError;
 use crate::knowledge::document::{Change, Ingested, Origin};
 use crate::knowledge::ingest::{Batch, ValidDocument};
 
@@ -53,10 +55,15 @@ struct Update<'d> {
 }
 
 impl Store {
-    /// Stores a batch, whole, and what is to be done for it.
-    pub(in crate::knowledge) async fn ingest(&self, origin: &Origin, batch: &Batch) -> sqlx::Result<Stored> {
+    /// Stores a batch, whole, and what is to be done for it; nothing of it where it leads beyond the quota.
+    pub(in crate::knowledge) async fn ingest(
+        &self,
+        origin: &Origin,
+        batch: &Batch,
+    ) -> Result<Stored, KnowledgeError> {
         let now = now();
         let mut transaction = self.begin().await?;
+        let before = usage(&mut transaction, &origin.user_id).await?;
         let feeds = batch.documents.iter().filter_map(|document| document.feed.as_ref());
         let feeds = Self::put_feeds(&mut transaction, origin, feeds).await?;
         let feed_of = |document: &ValidDocument| {
@@ -92,6 +99,7 @@ impl Store {
             update.write(&mut transaction, origin, now).await?;
             dropped.extend(update.drops_artifact().map(str::to_owned));
         }
+        self.check_quota(&mut transaction, &origin.user_id, before).await??;
         let mut unreferenced = Vec::new();
         for digest in dropped {
             if !Self::is_referenced(&mut transaction, &digest).await? {

@@ -9,9 +9,11 @@ use sqlx::{AssertSqlSafe, FromRow, SqliteConnection};
 use super::chunks::is_current;
 use super::documents::body;
 use super::rows::artifact;
+use super::usage::usage;
 use super::{Store, as_i64, now};
 use crate::knowledge::document::Artifact;
 use crate::knowledge::ingest::ValidDocument;
+use crate::knowledge::quota::QuotaExceeded;
 
 /// What is to be done, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -210,7 +212,7 @@ impl Store {
     }
 
     /// Puts off a capture until `run_at`; the next try begins with the file, where it could be kept.
-    /// Returns whether the job was still the one that was taken.
+    /// Returns whether the job was still the one that was taken, and the document has the file.
     pub(in crate::knowledge) async fn put_off_capture(
         &self,
         job: &Job,
@@ -218,12 +220,12 @@ impl Store {
         run_at: i64,
     ) -> sqlx::Result<bool> {
         let mut transaction = self.begin().await?;
-        let is_current = put_off(&mut transaction, Kind::Capture, job, job.tries, run_at).await?;
-        if let (true, Some(artifact)) = (is_current, artifact) {
-            refer_to(&mut transaction, job, artifact).await?;
+        let mut keeps_file = put_off(&mut transaction, Kind::Capture, job, job.tries, run_at).await?;
+        if let (true, Some(artifact)) = (keeps_file, artifact) {
+            keeps_file = self.refer_to(&mut transaction, job, artifact).await?;
         }
         transaction.commit().await?;
-        Ok(is_current)
+        Ok(keeps_file)
     }
 
     /// Puts jobs off until `run_at`, each with the number of its tries so far.
@@ -241,7 +243,7 @@ impl Store {
     }
 
     /// Gives a document up. What failed to be captured is indexed all the same, by what is known of it.
-    /// Returns whether it was still wanted.
+    /// Returns whether it was still wanted, and the document has the file.
     pub(in crate::knowledge) async fn give_up(
         &self,
         kind: Kind,
@@ -267,24 +269,27 @@ impl Store {
         .bind(&job.user_id)
         .execute(&mut *transaction)
         .await?;
-        if let Some(artifact) = artifact {
-            refer_to(&mut transaction, job, artifact).await?;
-        }
+        let keeps_file = match artifact {
+            Some(artifact) => self.refer_to(&mut transaction, job, artifact).await?,
+            None => true,
+        };
         let next = (kind == Kind::Capture).then_some(Kind::Index);
         Self::advance(&mut transaction, job, next).await?;
         transaction.commit().await?;
-        Ok(true)
+        Ok(keeps_file)
     }
 
-    /// Keeps what was captured; the document is indexed next. Returns whether it was still wanted.
+    /// Keeps what was captured, unless that leads beyond its user's quota; the document is indexed next.
+    /// Returns whether it was still wanted.
     pub(in crate::knowledge) async fn keep_captured(
         &self,
         job: &Job,
         artifact: &Artifact,
         title: Option<&str>,
         text: Option<&str>,
-    ) -> sqlx::Result<bool> {
+    ) -> sqlx::Result<Result<bool, QuotaExceeded>> {
         let mut transaction = self.begin().await?;
+        let before = usage(&mut transaction, &job.user_id).await?;
         let kept = sqlx::query(
             "UPDATE documents SET artifact = ?, artifact_size = ?, artifact_type = ?, captured = ?,
                  title = ifnull(?, title), revision = revision + 1
@@ -303,10 +308,13 @@ impl Store {
         .rows_affected()
             > 0;
         if kept {
+            if let Err(exceeded) = self.check_quota(&mut transaction, &job.user_id, before).await? {
+                return Ok(Err(exceeded));
+            }
             Self::advance(&mut transaction, job, Some(Kind::Index)).await?;
         }
         transaction.commit().await?;
-        Ok(kept)
+        Ok(Ok(kept))
     }
 
     /// Has every document embedded whose chunks another model has embedded, or none; at most `limit` of
@@ -415,15 +423,38 @@ impl Store {
     }
 }
 
-/// Notes that a document has a captured file.
-async fn refer_to(connection: &mut SqliteConnection, job: &Job, artifact: &Artifact) -> sqlx::Result<()> {
+impl Store {
+    /// Notes that a document has a captured file, unless that leads beyond its user's quota. Returns whether
+    /// it has it.
+    async fn refer_to(
+        &self,
+        connection: &mut SqliteConnection,
+        job: &Job,
+        artifact: &Artifact,
+    ) -> sqlx::Result<bool> {
+        let before = usage(&mut *connection, &job.user_id).await?;
+        put_artifact(connection, job, Some(artifact)).await?;
+        let fits = self.check_quota(connection, &job.user_id, before).await?.is_ok();
+        if !fits {
+            // One that it had before would be the same, and no more bytes.
+            put_artifact(connection, job, None).await?;
+        }
+        Ok(fits)
+    }
+}
+
+async fn put_artifact(
+    connection: &mut SqliteConnection,
+    job: &Job,
+    artifact: Option<&Artifact>,
+) -> sqlx::Result<()> {
     sqlx::query(
         "UPDATE documents SET artifact = ?, artifact_size = ?, artifact_type = ?
          WHERE sequence = ? AND user_id = ?",
     )
-    .bind(&artifact.digest)
-    .bind(as_i64(artifact.size))
-    .bind(&artifact.media_type)
+    .bind(artifact.map(|file| file.digest.as_str()))
+    .bind(artifact.map(|file| as_i64(file.size)))
+    .bind(artifact.map(|file| file.media_type.as_str()))
     .bind(job.document)
     .bind(&job.user_id)
     .execute(connection)

@@ -177,6 +177,31 @@ impl From<Counts> for DocumentCounts {
     }
 }
 
+/// What one user's documents are, and what they may be.
+#[derive(SimpleObject)]
+pub(super) struct Usage {
+    /// How many there are.
+    documents: u64,
+    /// How many there may be.
+    documents_quota: u64,
+    /// Bytes of their titles and texts, of what was read from their files, and of the files; a whole number.
+    bytes: f64,
+    /// How many bytes there may be; a whole number.
+    bytes_quota: f64,
+}
+
+impl From<(knowledge::Usage, knowledge::Quota)> for Usage {
+    #[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 bytes; and GraphQL's Int has 32 bits")]
+    fn from((usage, quota): (knowledge::Usage, knowledge::Quota)) -> Self {
+        Self {
+            documents: usage.documents,
+            documents_quota: quota.documents,
+            bytes: usage.bytes as f64,
+            bytes_quota: quota.bytes as f64,
+        }
+    }
+}
+
 pub(super) struct DocumentConnection(pub(super) Page);
 
 impl DocumentConnection {

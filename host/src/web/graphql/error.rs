@@ -6,7 +6,7 @@
 //! | `INVALID` | an argument breaks a rule; `problems` says which: `[{ path, message }]` |
 //! | `NOT_FOUND` | what is to be changed is not there, or not the caller's |
 //! | `FORBIDDEN` | the caller may not do this |
-//! | `LIMIT` | the request asks for more than one request may |
+//! | `LIMIT` | the request asks for more than one request may, or its user for more than one user may |
 //! | `UNAVAILABLE` | a later try may do better |
 //! | `INTERNAL` | our fault; the log has the cause |
 
@@ -74,7 +74,7 @@ fn code(status: StatusCode) -> &'static str {
         StatusCode::NOT_FOUND => "NOT_FOUND",
         StatusCode::FORBIDDEN => "FORBIDDEN",
         StatusCode::PAYLOAD_TOO_LARGE | StatusCode::TOO_MANY_REQUESTS => "LIMIT",
-        StatusCode::SERVICE_UNAVAILABLE => "UNAVAILABLE",
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::INSUFFICIENT_STORAGE => "UNAVAILABLE",
         status if status.is_client_error() => "INVALID",
         _ => "INTERNAL",
     }

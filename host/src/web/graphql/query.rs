@@ -3,7 +3,9 @@
 use async_graphql::{Context, ID, Object};
 
 use super::Asker;
-use super::documents::{Document, DocumentConnection, DocumentCounts, DocumentState, Feed, SearchResults};
+use super::documents::{
+    Document, DocumentConnection, DocumentCounts, DocumentState, Feed, SearchResults, Usage,
+};
 use super::schema::{LIST, READ, SEARCH, USUAL_LENGTH};
 use super::toolkits::Toolkit;
 use crate::knowledge::{self, DEFAULT_RESULTS, KnowledgeError, MAX_RESULTS};
@@ -155,6 +157,14 @@ impl Me {
     #[graphql(complexity = "LIST + child_complexity")]
     async fn documents(&self, context: &Context<'_>) -> Result<DocumentCounts, WebError> {
         Ok(Asker::of(context).counts().await?.into())
+    }
+
+    /// What your documents are, and what they may be.
+    #[graphql(complexity = "READ + child_complexity")]
+    async fn usage(&self, context: &Context<'_>) -> Result<Usage, WebError> {
+        let asker = Asker::of(context);
+        let _turn = asker.turn().await;
+        Ok(asker.shared.knowledge.usage(&asker.caller.user_id).await?.into())
     }
 }
 

@@ -1,0 +1,52 @@
+//! What a user's documents take, and whether that is too much. The counts are kept by triggers, in the
+//! transaction of whatever changes a document.
+
+use sqlx::SqliteConnection;
+
+use super::Store;
+use crate::knowledge::quota::{Quota, QuotaExceeded, Usage};
+
+impl Store {
+    /// The same store under a quota for each user.
+    pub(in crate::knowledge) fn with_quota(self, quota: Quota) -> Self {
+        Self(self.0, quota)
+    }
+
+    /// What one user may have.
+    pub(in crate::knowledge) fn quota(&self) -> Quota {
+        self.1
+    }
+
+    /// What one user has.
+    pub(in crate::knowledge) async fn usage(&self, user_id: &str) -> sqlx::Result<Usage> {
+        let mut connection = self.0.readers.acquire().await?;
+        usage(&mut connection, user_id).await
+    }
+
+    /// Refuses what has made a user's documents more, since there were `before`, than they may be. Whoever
+    /// calls it holds the transaction that did so, and rolls it back.
+    pub(super) async fn check_quota(
+        &self,
+        transaction: &mut SqliteConnection,
+        user_id: &str,
+        before: Usage,
+    ) -> sqlx::Result<Result<(), QuotaExceeded>> {
+        let after = usage(transaction, user_id).await?;
+        Ok(self.1.check(before, after))
+    }
+}
+
+/// What one user has, also in the middle of a transaction.
+pub(super) async fn usage(connection: &mut SqliteConnection, user_id: &str) -> sqlx::Result<Usage> {
+    let row: Option<(i64, i64)> =
+        sqlx::query_as("SELECT documents, bytes FROM knowledge_usage WHERE user_id = ?")
+            .bind(user_id)
+            .fetch_optional(connection)
+            .await?;
+    let (documents, bytes) = row.unwrap_or_default();
+    let count = |count: i64| u64::try_from(count).unwrap_or_default();
+    Ok(Usage { documents: count(documents), bytes: count(bytes) })
+}
+
+#[cfg(test)]
+mod tests;

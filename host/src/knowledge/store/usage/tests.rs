@@ -1,0 +1,179 @@
+//! What is counted, whatever happens to documents, and what is refused.
+
+use std::num::NonZeroU32;
+
+use super::*;
+use crate::knowledge::KnowledgeError;
+use crate::knowledge::document::{Artifact, NewDocument, Origin};
+use crate::knowledge::ingest::{Batch, validate, validate_upload};
+use crate::knowledge::store::tests::{file, note, origin, page, store};
+use crate::knowledge::store::{Failed, Job, Kind};
+
+const NO_QUOTA: Quota = Quota { documents: u64::MAX, bytes: u64::MAX };
+
+impl Store {
+    async fn used(&self, user: &str) -> (u64, u64) {
+        let Usage { documents, bytes } = self.usage(user).await.expect("it can be read");
+        (documents, bytes)
+    }
+
+    /// What the documents take, counted anew.
+    async fn counted(&self, user: &str) -> (u64, u64) {
+        let row: (i64, i64) = sqlx::query_as(
+            "SELECT COUNT(*), ifnull(SUM(length(CAST(title AS BLOB)) + length(CAST(text AS BLOB))
+                 + ifnull(length(CAST(captured AS BLOB)), 0) + ifnull(artifact_size, 0)), 0)
+             FROM documents WHERE user_id = ?",
+        )
+        .bind(user)
+        .fetch_one(&self.0.readers)
+        .await
+        .expect("they can be counted");
+        (row.0.try_into().expect("no less than 0"), row.1.try_into().expect("no less than 0"))
+    }
+
+    async fn try_put(&self, origin: &Origin, documents: Vec<NewDocument>) -> Result<(), KnowledgeError> {
+        let batch = Batch::new(validate(documents).expect("they keep the rules"));
+        self.ingest(origin, &batch).await.map(drop)
+    }
+
+    async fn put_file(
+        &self,
+        origin: &Origin,
+        title: &str,
+        artifact: &Artifact,
+    ) -> Result<(), KnowledgeError> {
+        let document = NewDocument { title: title.to_owned(), ..NewDocument::default() };
+        let valid = validate_upload(document).expect("it keeps the rules");
+        self.ingest(origin, &Batch::new(vec![valid.with_upload(artifact.clone())])).await.map(drop)
+    }
+
+    async fn capture_job(&self) -> Job {
+        self.due(Kind::Capture, "", 1).await.expect("it can be read").remove(0)
+    }
+}
+
+fn artifact(name: char, size: u64) -> Artifact {
+    Artifact { digest: name.to_string().repeat(64), size, media_type: "text/plain".to_owned() }
+}
+
+#[tokio::test]
+async fn what_is_counted_is_what_there_is_after_every_change() {
+    let (store, _data) = store().await;
+    let (ana, ben) = (origin("ana", "user"), origin("ben", "user"));
+    let shared = artifact('a', 1000);
+
+    store.put(&ana, vec![note("é", "text"), page("Page", "https://a.example/", "long text")]).await;
+    assert_eq!(store.used("ana").await, (2, 2 + 4 + 4 + 9));
+    let stored = store.put(&ana, vec![page("Page", "https://a.example/", "short")]).await;
+    assert_eq!(store.used("ana").await, (2, 2 + 4 + 4 + 5), "an update counts once");
+    for user in [&ana, &ben] {
+        store.put_file(user, "file", &shared).await.expect("there is no quota");
+    }
+    assert_eq!(store.used("ben").await, (1, 4 + 1000), "a file that is kept once is each user's in full");
+
+    store.put(&ana, vec![file("F", "https://a.example/f.txt")]).await;
+    let jobs = store.due(Kind::Capture, "", 10).await.expect("they can be read");
+    for job in &jobs {
+        let captured = store.keep_captured(job, &artifact('b', 30), Some("New title"), Some("read")).await;
+        assert_eq!(captured.expect("it can be written"), Ok(true));
+    }
+    assert!(jobs.len() == 3 && store.used("ana").await == store.counted("ana").await);
+    store.put(&ana, vec![file("F", "https://a.example/f.txt")]).await;
+    store.delete("ana", &stored[0].id).await.expect("it can be written");
+
+    for user in ["ana", "ben", "eve"] {
+        assert_eq!(store.used(user).await, store.counted(user).await, "{user}");
+    }
+    sqlx::query("UPDATE documents SET user_id = 'eve' WHERE user_id = 'ben'")
+        .execute(&store.0.writer)
+        .await
+        .expect("it can be written");
+    assert_eq!((store.used("ben").await, store.used("eve").await), ((0, 0), store.counted("eve").await));
+}
+
+#[tokio::test]
+async fn of_a_batch_beyond_the_quota_nothing_is_stored_and_a_deletion_makes_room() {
+    let (store, _data) = store().await;
+    let store = store.with_quota(Quota { documents: 2, bytes: 100 });
+    let (ana, ben) = (origin("ana", "user"), origin("ben", "user"));
+    let first = store.put(&ana, vec![note("A", "text")]).await.remove(0);
+
+    let too_many = store.try_put(&ana, vec![note("B", "b"), note("C", "c")]).await;
+    let too_large = store.try_put(&ana, vec![note("B", &"b".repeat(95))]).await;
+    let of_a_file = store.put_file(&ana, "B", &artifact('a', 95)).await;
+
+    for (refused, words) in
+        [(too_many, "1 of the 2"), (too_large, "5 B of the 100 B"), (of_a_file, "96 B more")]
+    {
+        let refused = refused.expect_err("it is too much");
+        assert!(matches!(&refused, KnowledgeError::Quota(_)), "{refused}");
+        assert!(refused.to_string().contains(words), "{refused}");
+    }
+    assert_eq!((store.used("ana").await, store.count("documents").await), ((1, 5), 1));
+    store.try_put(&ben, vec![note("B", &"b".repeat(95))]).await.expect("ben has nothing yet");
+    store.delete("ana", &first.id).await.expect("it can be written");
+    store.try_put(&ana, vec![note("B", &"b".repeat(95))]).await.expect("there is room again");
+    store.try_put(&ana, vec![note("B", &"b".repeat(95))]).await.expect("it is the same document");
+}
+
+#[tokio::test]
+async fn batches_at_the_same_time_do_not_exceed_the_quota_together() {
+    let (store, _data) = store().await;
+    let store = store.with_quota(Quota { documents: 10, ..NO_QUOTA });
+
+    let batches = (0..40).map(|number| {
+        let store = store.clone();
+        tokio::spawn(async move {
+            let ana = origin("ana", &format!("toolkit-{}", number % 3));
+            store.try_put(&ana, vec![note("A", &format!("text {number}"))]).await.is_ok()
+        })
+    });
+    let mut stored = 0;
+    for batch in batches.collect::<Vec<_>>() {
+        stored += usize::from(batch.await.expect("no panic"));
+    }
+
+    assert_eq!((stored, store.used("ana").await.0, store.counted("ana").await.0), (10, 10, 10));
+}
+
+#[tokio::test]
+async fn a_capture_beyond_the_quota_changes_nothing_and_its_file_is_not_kept() {
+    let (store, _data) = store().await;
+    let store = store.with_quota(Quota { documents: 10, bytes: 100 });
+    let ana = origin("ana", "user");
+    let stored = store.put(&ana, vec![file("F", "https://a.example/f.txt")]).await.remove(0);
+    let (job, large) = (store.capture_job().await, artifact('a', 100));
+
+    let kept = store.keep_captured(&job, &large, None, Some("text")).await.expect("it can be written");
+    let put_off = store.put_off_capture(&job, Some(&large), 0).await.expect("it can be written");
+    assert!(kept.is_err() && !put_off);
+    assert_eq!(store.job(&stored.id).await, Some(("capture".to_owned(), 0)));
+    let failed = Failed { reason: "too much", artifact: Some(&large), ..Failed::default() };
+    assert!(!store.give_up(Kind::Capture, &job, failed).await.expect("it can be written"));
+
+    assert_eq!(store.used("ana").await, (1, 1));
+    assert_eq!(store.artifact("ana", &stored.id).await.expect("it can be read"), None);
+}
+
+#[tokio::test]
+async fn a_disk_that_is_full_in_the_middle_loses_nothing_and_says_so() {
+    let (store, _data) = store().await;
+    let ana = origin("ana", "user");
+    store.put(&ana, vec![note("A", "text")]).await;
+    let limit = |pages: NonZeroU32| {
+        let store = store.clone();
+        async move {
+            let sql = sqlx::AssertSqlSafe(format!("PRAGMA max_page_count = {pages}"));
+            sqlx::query(sql).execute(&store.0.writer).await.expect("it can be set");
+        }
+    };
+
+    // The least that it can be: as many pages as there are.
+    limit(NonZeroU32::MIN).await;
+    let refused = store.try_put(&ana, vec![note("B", &"b".repeat(1 << 20))]).await;
+
+    assert!(matches!(refused, Err(KnowledgeError::DiskFull(_))), "{refused:?}");
+    assert_eq!((store.used("ana").await, store.counted("ana").await), ((1, 5), (1, 5)));
+    limit(NonZeroU32::new(1 << 20).expect("not zero")).await;
+    store.try_put(&ana, vec![note("B", &"b".repeat(1 << 20))]).await.expect("there is room again");
+}

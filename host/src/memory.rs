@@ -1,0 +1,273 @@
+//! Memory that calls hold: one budget for the process, and a share of it for each user.
+//!
+//! What is counted is what calls really take: a lease begins with what its call needs to start, grows with
+//! the guest's memories and tables, and gives everything back when it is dropped.
+//!
+//! Invariant: the leases of one user together never hold more than a share, and all leases together never
+//! more than the budget, but for what [`Lease::hold`] counts: that exists already.
+
+mod machine;
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
+
+pub use machine::machine_memory;
+
+/// The memory for calls; a clone is the same budget.
+#[derive(Clone, Debug)]
+pub struct MemoryBudget(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    /// Bytes of all users together.
+    total: usize,
+    /// Bytes of one user.
+    per_user: usize,
+    held: Mutex<Held>,
+    /// Signals that some came free.
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    all: usize,
+    users: HashMap<Arc<str>, usize>,
+}
+
+/// Why there is no memory for a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shortage {
+    /// The calls of its own user hold all that one user's may.
+    User,
+    /// All calls together hold all that there is.
+    Server,
+}
+
+/// What one call holds.
+#[derive(Debug)]
+pub struct Lease {
+    budget: MemoryBudget,
+    user: Arc<str>,
+    bytes: Mutex<usize>,
+    /// What it was refused first.
+    shortage: OnceLock<Shortage>,
+}
+
+/// A part of what a call holds, which is given back before its end.
+#[derive(Debug)]
+pub struct Claim {
+    budget: MemoryBudget,
+    user: Arc<str>,
+    bytes: usize,
+}
+
+impl MemoryBudget {
+    /// Shares `total` bytes; the calls of one user hold `per_user` of them at most.
+    pub fn new(total: usize, per_user: usize) -> Self {
+        let (held, freed) = (Mutex::default(), Notify::new());
+        Self(Arc::new(Shared { total, per_user, held, freed }))
+    }
+
+    /// Refuses nothing: for a sandbox that serves nobody.
+    pub fn unlimited() -> Self {
+        Self::new(usize::MAX, usize::MAX)
+    }
+
+    /// Begins a call of `user` with the `bytes` that it needs to start. Where they are not free, it waits
+    /// for them, for `patience` at most.
+    pub async fn admit(&self, user: &str, bytes: usize, patience: Duration) -> Result<Lease, Shortage> {
+        let user: Arc<str> = user.into();
+        self.take_within(&user, bytes, patience).await?;
+        Ok(Lease { budget: self.clone(), user, bytes: Mutex::new(bytes), shortage: OnceLock::new() })
+    }
+
+    async fn take_within(&self, user: &Arc<str>, bytes: usize, patience: Duration) -> Result<(), Shortage> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let mut freed = pin!(self.0.freed.notified());
+            // It hears of whatever comes free from here on.
+            freed.as_mut().enable();
+            let Err(shortage) = self.take(user, bytes) else { return Ok(()) };
+            if timeout_at(deadline, freed).await.is_err() {
+                return Err(shortage);
+            }
+        }
+    }
+
+    fn take(&self, user: &Arc<str>, bytes: usize) -> Result<(), Shortage> {
+        let mut held = self.lock();
+        let of_user = held.users.get(user).copied().unwrap_or_default();
+        if of_user.saturating_add(bytes) > self.0.per_user {
+            return Err(Shortage::User);
+        }
+        if held.all.saturating_add(bytes) > self.0.total {
+            return Err(Shortage::Server);
+        }
+        held.add(user, bytes);
+        Ok(())
+    }
+
+    fn give_back(&self, user: &Arc<str>, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        self.lock().remove(user, bytes);
+        self.0.freed.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    fn add(&mut self, user: &Arc<str>, bytes: usize) {
+        self.all += bytes;
+        *self.users.entry(user.clone()).or_default() += bytes;
+    }
+
+    fn remove(&mut self, user: &Arc<str>, bytes: usize) {
+        self.all -= bytes;
+        match self.users.get_mut(user) {
+            Some(held) if *held > bytes => *held -= bytes,
+            // The map holds only who is calling now.
+            _ => drop(self.users.remove(user)),
+        }
+    }
+}
+
+impl Lease {
+    /// Takes more for as long as the call lasts, at once or not at all.
+    pub fn grow(&self, bytes: usize) -> Result<(), Shortage> {
+        self.budget.take(&self.user, bytes).inspect_err(|shortage| self.note(*shortage))?;
+        *self.bytes.lock().unwrap_or_else(PoisonError::into_inner) += bytes;
+        Ok(())
+    }
+
+    /// Takes more until the claim is dropped; waits for it, for `patience` at most.
+    pub async fn claim(&self, bytes: usize, patience: Duration) -> Result<Claim, Shortage> {
+        let taken = self.budget.take_within(&self.user, bytes, patience).await;
+        taken.inspect_err(|shortage| self.note(*shortage))?;
+        Ok(Claim { budget: self.budget.clone(), user: self.user.clone(), bytes })
+    }
+
+    /// Counts what exists already, whatever there is left.
+    pub fn hold(&self, bytes: usize) -> Claim {
+        if bytes > 0 {
+            self.budget.lock().add(&self.user, bytes);
+        }
+        Claim { budget: self.budget.clone(), user: self.user.clone(), bytes }
+    }
+
+    /// What the call was refused, if anything.
+    pub fn shortage(&self) -> Option<Shortage> {
+        self.shortage.get().copied()
+    }
+
+    fn note(&self, shortage: Shortage) {
+        // The first one says why.
+        let _ = self.shortage.set(shortage);
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let bytes = *self.bytes.get_mut().unwrap_or_else(PoisonError::into_inner);
+        self.budget.give_back(&self.user, bytes);
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.budget.give_back(&self.user, self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    const AT_ONCE: Duration = Duration::ZERO;
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    impl MemoryBudget {
+        fn held(&self) -> (usize, usize) {
+            let held = self.lock();
+            (held.all, held.users.len())
+        }
+    }
+
+    #[tokio::test]
+    async fn one_user_holds_a_share_and_all_together_the_budget() {
+        let budget = MemoryBudget::new(100, 60);
+
+        let ana = budget.admit("ana", 50, AT_ONCE).await.expect("there is room");
+        assert_eq!(ana.grow(11), Err(Shortage::User));
+        assert_eq!(ana.grow(10), Ok(()));
+        assert_eq!(budget.admit("ana", 1, AT_ONCE).await.err(), Some(Shortage::User));
+        let ben = budget.admit("ben", 30, AT_ONCE).await.expect("ana leaves some");
+        assert_eq!(ben.grow(11), Err(Shortage::Server));
+
+        assert_eq!((ana.shortage(), ben.shortage()), (Some(Shortage::User), Some(Shortage::Server)));
+        assert_eq!(budget.held(), (90, 2));
+        drop((ana, ben));
+        assert_eq!(budget.held(), (0, 0), "whoever calls no more is forgotten");
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_gets_what_comes_free_and_gives_up_in_time() {
+        let budget = MemoryBudget::new(100, 100);
+        let first = budget.admit("ana", 100, AT_ONCE).await.expect("there is room");
+
+        let late = budget.admit("ben", 1, Duration::from_millis(20)).await;
+        let waiting = tokio::spawn({
+            let budget = budget.clone();
+            async move { budget.admit("ben", 60, PATIENCE).await.map(drop) }
+        });
+        tokio::task::yield_now().await;
+        drop(first);
+
+        assert_eq!(late.err(), Some(Shortage::Server));
+        assert_eq!(waiting.await.expect("no panic"), Ok(()));
+        assert_eq!(budget.held(), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn nothing_leaks_by_a_panic_or_a_call_that_is_dropped() {
+        let budget = MemoryBudget::new(100, 100);
+        let lease = budget.admit("ana", 10, AT_ONCE).await.expect("there is room");
+
+        let panicked = catch_unwind(AssertUnwindSafe(move || {
+            lease.grow(20).expect("there is room");
+            panic!("on purpose");
+        }));
+        let full = budget.admit("ana", 100, AT_ONCE).await.expect("all is free again");
+        let abandoned = tokio::time::timeout(Duration::from_millis(5), full.claim(1, PATIENCE)).await;
+
+        assert!(panicked.is_err() && abandoned.is_err());
+        drop(full);
+        assert_eq!(budget.held(), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn a_claim_ends_before_its_call_and_what_exists_is_counted_in_any_case() {
+        let budget = MemoryBudget::new(100, 100);
+        let lease = budget.admit("ana", 90, AT_ONCE).await.expect("there is room");
+
+        let claim = lease.claim(10, AT_ONCE).await.expect("there is room");
+        let result = lease.hold(50);
+        assert_eq!(budget.held().0, 150);
+        drop(claim);
+        assert_eq!(lease.grow(1), Err(Shortage::User), "the result takes it");
+        drop(result);
+
+        assert_eq!(lease.grow(1), Ok(()));
+    }
+}

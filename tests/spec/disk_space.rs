@@ -1,0 +1,78 @@
+//! A disk that is nearly full: what takes room is refused, and everything else goes on.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::json;
+
+use crate::capture::capturing;
+use crate::fetch::probe;
+use crate::harness::{Files, guests};
+
+const INGEST: &str = "mutation ($documents: [IngestDocumentInput!]!) {
+    ingest(documents: $documents) { documents { id } }
+}";
+
+#[tokio::test]
+async fn nothing_that_takes_room_is_stored_and_everything_else_goes_on() {
+    let (kitbag, ana) = probe(capturing).await;
+    let ids =
+        ana.ingest(json!([{ "title": "Orca", "text": "a whale" }, { "title": "Cow", "text": "no whale" }]));
+    let ids = ids.await;
+    let stored = kitbag.as_operator().deploy(guests::HINTS.bytes()).await;
+    stored.assert_status(201);
+
+    // As if so much had to be free.
+    let kitbag = kitbag.stop().await.changed(|settings| {
+        settings.free_disk_space = "1000000TB".parse().expect("a size");
+    });
+    let kitbag = kitbag.start().await;
+    let (ana, operator) = (kitbag.as_user("ana"), kitbag.as_operator());
+
+    let documents = json!({ "documents": [{ "title": "B", "text": "b" }] });
+    ana.ask_in_vain(INGEST, documents.clone()).await.assert("UNAVAILABLE", "disk is nearly full");
+    let uploaded = ana.send(Method::POST, "/documents/file?title=B", "text/plain", "b").await;
+    uploaded.assert_problem(507, "disk is nearly full");
+    ana.call("probe__ingest", documents).await.assert_tool_error("disk is nearly full");
+    operator.deploy(guests::HOSTILE.bytes()).await.assert_problem(507, "disk is nearly full");
+    let secret = ana.put("/toolkits/probe/secrets/API_KEY", "a value of a secret").await;
+    secret.assert_problem(507, "disk is nearly full");
+
+    assert_eq!(ana.call("hints__plain", json!({})).await.text(), "plain");
+    let found = ana.ask("{ search(query: \"whale\") { results { document { title } } } }", json!({})).await;
+    assert_eq!(found["search"]["results"].as_array().map(Vec::len), Some(2), "{found}");
+    ana.ask("mutation ($id: ID!) { deleteDocument(id: $id) }", json!({ "id": ids[0] })).await;
+    assert_eq!(ana.logged("hints__plain").await["outcome"], "succeeded", "calls are still recorded");
+    operator.delete("/toolkits/hints").await.assert_status(204);
+    let said = kitbag.log().text().matches("the disk is nearly full").count();
+    assert_eq!(said, 1, "the log says it once");
+}
+
+#[tokio::test]
+async fn what_was_accepted_waits_until_there_is_room() {
+    let files = Files::start().await;
+    let (kitbag, ana) = probe(capturing).await;
+    let url = files.put("/a", "text/plain", "a file");
+    ana.ask(INGEST, json!({ "documents": [{ "title": "A", "fileUrl": url }] })).await;
+    kitbag.settled(&url).await;
+    let kitbag = kitbag.stop().await;
+    for sql in [
+        "UPDATE documents SET state = 'pending', artifact = NULL, artifact_size = NULL, captured = NULL",
+        "INSERT INTO knowledge_jobs SELECT sequence, user_id, 'capture', 0, 0 FROM documents",
+    ] {
+        kitbag.alter(sql).await;
+    }
+    let fetched = files.hits("/a");
+
+    let full = kitbag.changed(|settings| settings.free_disk_space = "1000000TB".parse().expect("a size"));
+    let full = full.start().await;
+    // Longer than it takes to capture it, as the log of the server before shows.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(files.hits("/a"), fetched, "nothing is fetched");
+
+    let kitbag =
+        full.stop().await.changed(|settings| settings.free_disk_space = "1".parse().expect("a size"));
+    let kitbag = kitbag.start().await;
+    assert_eq!(kitbag.settled(&url).await.text(), "a file");
+    assert_eq!(files.hits("/a"), fetched + 1);
+}

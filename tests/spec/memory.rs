@@ -1,0 +1,117 @@
+//! Memory of all calls together: nobody takes it from others, and who finds none may try again.
+
+use kitbag::settings::Settings;
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+use crate::fetch::loopback_allowed;
+use crate::harness::{Kitbag, Outcome, Upstream, User, eventually, guests};
+
+const OF_THE_USER: &str = "Your calls under way take all the memory";
+
+/// One call may take 8 MiB, and the calls of one user hardly more.
+fn little_memory(settings: &mut Settings) {
+    loopback_allowed(settings);
+    let size = |text: &str| text.parse().expect("a size");
+    settings.call_memory = size("8MiB");
+    settings.memory_for_calls = "32MiB".parse().expect("a size");
+    settings.memory_for_calls_per_user = "9MiB".parse().expect("a size");
+}
+
+async fn kitbag() -> Kitbag {
+    let kitbag = Kitbag::start_with(little_memory).await;
+    kitbag.deploy(guests::PROBE).await;
+    kitbag.deploy(guests::HOSTILE).await;
+    kitbag
+}
+
+impl User {
+    /// Starts calls that hold what they begin with and wait for the network, and returns once `count` of
+    /// them do.
+    async fn wait_in_vain(&self, upstream: &Upstream, count: usize) -> Vec<JoinHandle<Outcome>> {
+        let before = upstream.requests().len();
+        let url = upstream.url("/silent");
+        let calls = (0..count).map(|_| self.start_call("probe__fetch", json!({ "url": url }))).collect();
+        eventually("the calls wait", async || upstream.requests().len() >= before + count).await;
+        calls
+    }
+}
+
+#[tokio::test]
+async fn greedy_calls_of_one_user_leave_room_for_a_call_of_another() {
+    let upstream = Upstream::start().await;
+    let kitbag = kitbag().await;
+    let (ana, ben) = (kitbag.as_user("ana"), kitbag.as_user("ben"));
+    let url = upstream.url("/silent");
+
+    let greedy: Vec<_> = (0..20).map(|_| ana.start_call("probe__fetch", json!({ "url": url }))).collect();
+    eventually("two of them wait", async || upstream.requests().len() >= 2).await;
+
+    ana.call("hostile__hoard", json!({ "mib": 6 })).await.assert_retryable(OF_THE_USER);
+    assert_eq!(ben.call("hostile__hoard", json!({ "mib": 4 })).await.text(), "4");
+    assert!(upstream.requests().len() < greedy.len(), "not all of them fit");
+    greedy.iter().for_each(JoinHandle::abort);
+    eventually("what was held is free again", async || {
+        !ana.call("hostile__hoard", json!({ "mib": 4 })).await.is_busy()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_call_that_grows_beyond_what_is_left_may_be_tried_again() {
+    let upstream = Upstream::start().await;
+    let kitbag = kitbag().await;
+    let (ana, ben) = (kitbag.as_user("ana"), kitbag.as_user("ben"));
+    let waiting = ana.wait_in_vain(&upstream, 2).await;
+
+    // Its own limit would let it have so much.
+    let grows = ana.call("hostile__hoard", json!({ "mib": 5 })).await;
+
+    grows.assert_retryable(OF_THE_USER);
+    let record = ana.logged("hostile__hoard").await;
+    assert_eq!(
+        (&record["outcome"], &record["limit"]),
+        (&json!("limit"), &json!("memory for calls")),
+        "{record}"
+    );
+    assert_eq!(ben.call("hostile__hoard", json!({ "mib": 5 })).await.text(), "5");
+    waiting.iter().for_each(JoinHandle::abort);
+    eventually("what was held is free again", async || {
+        !ana.call("hostile__hoard", json!({ "mib": 5 })).await.is_busy()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nothing_is_held_for_calls_that_have_ended_however_they_did() {
+    let kitbag = kitbag().await;
+    let ana = kitbag.as_user("ana");
+
+    for _ in 0..3 {
+        for tool in ["trap", "panic", "eat_memory", "recurse", "big_result", "failure"] {
+            drop(ana.call(&format!("hostile__{tool}"), json!({})).await);
+        }
+        let cancelled = ana.start_call("hostile__sleep_poll", json!({}));
+        tokio::task::yield_now().await;
+        cancelled.abort();
+    }
+
+    // A little of what one user may have would be missing after each.
+    eventually("all is free", async || !ana.call("hostile__hoard", json!({ "mib": 5 })).await.is_busy())
+        .await;
+    // Its own limit is its own affair: no other try does better.
+    ana.call("hostile__eat_memory", json!({})).await.assert_tool_error("memory limit");
+}
+
+#[tokio::test]
+async fn the_server_says_at_its_start_what_it_may_take() {
+    let kitbag = Kitbag::start_with(|settings| {
+        settings.extraction_memory = "1TiB".parse().expect("a size");
+    })
+    .await;
+
+    let log = kitbag.log().text();
+
+    assert!(log.contains("memory, at most"), "{log}");
+    assert!(log.contains("the settings allow more memory than there is"), "{log}");
+}
