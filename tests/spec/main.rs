@@ -42,6 +42,7 @@ mod logs;
 mod mcp_edges;
 mod odd_components;
 mod outbound_auth;
+mod ownership;
 mod paging;
 mod progress;
 mod redirects;

@@ -2,8 +2,10 @@
 
 use std::fmt::Display;
 
+use jiff::Timestamp;
 use kitbag_manifest::schema::Schema;
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition, Visibility};
+use serde::Serialize;
 use thiserror::Error;
 use tokio::sync::OnceCell;
 use tracing::warn;
@@ -18,12 +20,23 @@ use crate::tasks::Interrupted;
 pub struct Live {
     /// Its declaration, defaults made explicit.
     pub definition: ToolkitDefinition,
-    /// Who deployed its first version.
+    /// Who deployed its first version, or took it over last.
     pub owner: String,
+    /// From whom the owner has taken it over.
+    pub taken_over: Option<FormerOwner>,
     digest: String,
     sandbox: Sandbox,
     artifacts: Artifacts,
     ready: OnceCell<Ready>,
+}
+
+/// Whose a toolkit was until another operator took it over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FormerOwner {
+    /// The owner then.
+    pub from: String,
+    /// When it was taken over: RFC 3339, UTC.
+    pub at: String,
 }
 
 /// What calls of a toolkit need: its code and its compiled schemas, tool by tool.
@@ -46,12 +59,12 @@ pub struct NotReady(String);
 impl Live {
     pub(super) fn new(
         definition: ToolkitDefinition,
-        owner: String,
+        (owner, taken_over): (String, Option<FormerOwner>),
         digest: String,
         sandbox: Sandbox,
         artifacts: Artifacts,
     ) -> Self {
-        Self { definition, owner, digest, sandbox, artifacts, ready: OnceCell::new() }
+        Self { definition, owner, taken_over, digest, sandbox, artifacts, ready: OnceCell::new() }
     }
 
     /// Whether `user` sees the toolkit and may call it.
@@ -63,7 +76,8 @@ impl Live {
     }
 
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        (&self.digest, &self.owner, &self.definition) == (&other.digest, &other.owner, &other.definition)
+        (&self.digest, &self.owner, &self.taken_over, &self.definition)
+            == (&other.digest, &other.owner, &other.taken_over, &other.definition)
     }
 
     /// Returns what a call needs; loads it at the first call, once.
@@ -84,6 +98,13 @@ impl Live {
         };
         let loaded = tokio::task::spawn_blocking(load).await;
         loaded.map_err(|error| NotReady(Interrupted::from(error).to_string()))?
+    }
+}
+
+impl FormerOwner {
+    /// `at` in milliseconds since 1970.
+    pub(super) fn new(from: String, at: i64) -> Self {
+        Self { from, at: Timestamp::from_millisecond(at).unwrap_or_default().to_string() }
     }
 }
 

@@ -142,8 +142,11 @@ impl From<ToolkitError> for WebError {
             ToolkitError::Interrupted { .. } => StatusCode::BAD_REQUEST,
             ToolkitError::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             ToolkitError::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            ToolkitError::VersionTaken { .. } | ToolkitError::NoSuchVersion(_) => StatusCode::CONFLICT,
+            ToolkitError::VersionTaken { .. }
+            | ToolkitError::NoSuchVersion(_)
+            | ToolkitError::AlreadyOwner(_) => StatusCode::CONFLICT,
             ToolkitError::Unknown(_) => StatusCode::NOT_FOUND,
+            ToolkitError::NotOwner { .. } => StatusCode::FORBIDDEN,
             ToolkitError::Storage(cause) => return Self::storage(cause),
         };
         match error {

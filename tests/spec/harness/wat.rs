@@ -13,6 +13,10 @@ use super::root;
 pub(crate) struct Wat<'a> {
     /// What it declares.
     pub(crate) scopes: &'a [&'a str],
+    pub(crate) secrets: &'a [&'a str],
+    /// `1.0.0` where it is empty.
+    pub(crate) version: &'a str,
+    pub(crate) visibility: Visibility,
     /// Imports, and whatever else has to stand before all functions.
     pub(crate) imports: &'a str,
     /// Further fields of the module.
@@ -23,12 +27,20 @@ pub(crate) struct Wat<'a> {
     pub(crate) call: &'a str,
 }
 
+/// Who can see it: `visibility` of the contract.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Visibility {
+    Private = 0,
+    #[default]
+    Shared = 1,
+}
+
 impl Wat<'_> {
     /// The component.
     pub(crate) fn component(&self) -> Vec<u8> {
         let mut memory = Memory::default();
         let answer = memory.answer("done");
-        let definition = memory.definition(self.scopes);
+        let definition = memory.definition(self);
         let Self { imports, fields, describe, call, .. } = self;
         let module = format!(
             r#"(module
@@ -79,14 +91,14 @@ impl Memory {
         self.put(&words(&[&[0], &text, &[0; 5]]))
     }
 
-    /// `toolkit-definition`, shared by all users.
-    fn definition(&mut self, scopes: &[&str]) -> u32 {
-        let strings = ["wat", "Guest wat", "A guest of the test suite.", "🧪", "1.0.0"];
+    /// `toolkit-definition`
+    fn definition(&mut self, wat: &Wat<'_>) -> u32 {
+        let version = if wat.version.is_empty() { "1.0.0" } else { wat.version };
+        let strings = ["wat", "Guest wat", "A guest of the test suite.", "🧪", version];
         let strings: Vec<u32> = strings.into_iter().flat_map(|text| self.string(text)).collect();
         let tools = self.tools();
-        let scopes: Vec<[u32; 2]> = scopes.iter().map(|scope| self.string(scope)).collect();
-        let scopes = [self.put(&words(&[scopes.as_flattened()])), length(scopes.len())];
-        let (author, secrets, egress, config, visibility) = ([0; 3], [0; 2], [0; 2], [0; 2], [1]);
+        let (scopes, secrets) = (self.strings(wat.scopes), self.strings(wat.secrets));
+        let (author, egress, config, visibility) = ([0; 3], [0; 2], [0; 2], [wat.visibility as u32]);
         let auth = [0; 12];
         self.put(&words(&[
             &strings,
@@ -108,6 +120,11 @@ impl Memory {
         let (absent, annotations, mutating_and_always_on) = ([0; 3], [0; 2], [0]);
         let tool = [&name[..], &absent, &description, &input, &absent, &annotations, &mutating_and_always_on];
         [self.put(&words(&tool)), 1]
+    }
+
+    fn strings(&mut self, texts: &[&str]) -> [u32; 2] {
+        let strings: Vec<[u32; 2]> = texts.iter().map(|text| self.string(text)).collect();
+        [self.put(&words(&[strings.as_flattened()])), length(strings.len())]
     }
 
     fn string(&mut self, text: &str) -> [u32; 2] {

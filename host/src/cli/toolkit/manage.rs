@@ -71,6 +71,10 @@ impl List {
                 text(&it["visibility"]),
                 text(&it["description"])
             );
+            if let Some(from) = it["takenOver"]["from"].as_str() {
+                let (by, at) = (text(&it["owner"]), text(&it["takenOver"]["at"]));
+                println!("{:<24} taken over by {by} from {from} {at}", "");
+            }
         }
         Ok(())
     }
@@ -83,6 +87,16 @@ impl Show {
             return print_json(&record);
         }
         println!("{}, owned by {}", text(&record["id"]), text(&record["owner"]));
+        for line in record["ownership"].as_array().into_iter().flatten() {
+            let (before, by) = (text(&line["ownerBefore"]), text(&line["by"]));
+            let event = match text(&line["event"]) {
+                "released" => format!("released by {by}"),
+                "kept" => format!("kept by {by}"),
+                "removed" => format!("removed by {by}; it was {before}'s"),
+                _ => format!("taken over by {by} from {before}"),
+            };
+            println!("  {event}, {}", text(&line["at"]));
+        }
         for version in record["versions"].as_array().into_iter().flatten() {
             let live = if version["version"] == record["liveVersion"] { "live" } else { "" };
             println!(
