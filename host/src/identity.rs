@@ -21,6 +21,7 @@ mod origins;
 #[cfg(test)]
 mod tests;
 mod token;
+mod weak_rsa;
 mod well_known;
 
 use std::sync::Arc;
