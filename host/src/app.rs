@@ -26,8 +26,8 @@ use crate::dispatch::{AdmissionLimits, Dispatch};
 use crate::egress::{Egress, EgressSettings};
 use crate::extractors::Extractors;
 use crate::identity::{
-    Algorithms, AuthorizationServer, Identity, IdentitySettings, InvalidSettings, Lifetimes, LocalIssuer,
-    LocalIssuerError, SessionAudience,
+    Algorithms, AuthorizationServer, Identity, IdentitySettings, InvalidSettings, IssuerChange, Lifetimes,
+    LocalIssuer, LocalIssuerError, SessionAudience, bind_issuer,
 };
 use crate::invocations::{Invocations, RetentionLimits};
 use crate::knowledge::{
@@ -91,6 +91,9 @@ pub enum StartError {
     /// Sign-in cannot be set up.
     #[error("cannot set up sign-in: {0}")]
     Identity(#[from] InvalidSettings),
+    /// The users in the data directory are another issuer's.
+    #[error(transparent)]
+    Issuer(#[from] IssuerChange),
     /// The local issuer's key cannot be read or made.
     #[error("cannot set up local sign-in: {0}")]
     LocalIssuer(#[from] LocalIssuerError),
@@ -124,6 +127,8 @@ impl App {
         let base_url = settings.base_url(address);
 
         let database = Database::open(&settings.data.join("kitbag.sqlite")).await?;
+        // Before anything of a user is read.
+        bind_issuer(&database, settings.issuer.name(), settings.issuer_replaces.get().map(Issuer::name)).await?;
         let egress = Egress::new(EgressSettings {
             allowed_ranges: settings.allow_private_ranges.to_vec(),
             ..EgressSettings::default()

@@ -13,6 +13,7 @@ mod algorithms;
 mod claims;
 mod credential;
 mod error;
+mod issuer_record;
 mod jwks;
 mod keys;
 mod local;
@@ -34,6 +35,7 @@ use crate::egress::Egress;
 
 pub use self::algorithms::Algorithms;
 pub use self::error::{AuthError, InvalidSettings};
+pub use self::issuer_record::{IssuerChange, bind_issuer};
 pub(crate) use self::local::random_text;
 pub use self::local::{
     AccessGrant, AuthorizationServer, AuthorizeError, Consent, Destination, EndpointError, ErrorCode,

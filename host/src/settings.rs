@@ -61,6 +61,9 @@ settings! {
     base_url: value::BaseUrl = value::BaseUrl::default(), "KITBAG_BASE_URL";
     /// Issuer URL of the OpenID provider that people sign in with, or `local` for Kitbag's own.
     issuer: Issuer = Issuer::Local, "KITBAG_ISSUER";
+    /// Issuer (or `local`) whose user ids name the same people as those of the present one. It is needed
+    /// once, where the issuer of a data directory changes.
+    issuer_replaces: Maybe<Issuer> = Maybe::UNSET, "KITBAG_ISSUER_REPLACES";
     /// User ids that may deploy toolkits.
     operators: List<String> = List::default(), "KITBAG_OPERATORS";
     /// Origins whose pages may use the session cookie and speak MCP, such as `https://app.example.com`.
