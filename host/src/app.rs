@@ -94,7 +94,7 @@ pub enum StartError {
     /// The users in the data directory are another issuer's.
     #[error(transparent)]
     Issuer(#[from] IssuerChange),
-    /// The local issuer's key cannot be read or made.
+    /// The local issuer's key, or its sign-in code, cannot be read or made.
     #[error("cannot set up local sign-in: {0}")]
     LocalIssuer(#[from] LocalIssuerError),
     /// The settings contradict each other, or name what is not there.
@@ -128,7 +128,8 @@ impl App {
 
         let database = Database::open(&settings.data.join("kitbag.sqlite")).await?;
         // Before anything of a user is read.
-        bind_issuer(&database, settings.issuer.name(), settings.issuer_replaces.get().map(Issuer::name)).await?;
+        bind_issuer(&database, settings.issuer.name(), settings.issuer_replaces.get().map(Issuer::name))
+            .await?;
         let egress = Egress::new(EgressSettings {
             allowed_ranges: settings.allow_private_ranges.to_vec(),
             ..EgressSettings::default()
@@ -177,7 +178,8 @@ impl App {
                     Identity::with_local_issuer(identity_settings(settings, &base_url), local.clone())?;
                 let lifetimes =
                     Lifetimes { access_token: settings.access_token_lifetime.get(), ..Lifetimes::default() };
-                let server = AuthorizationServer::new(local, database.clone(), lifetimes);
+                let opened = AuthorizationServer::open(local, &settings.data, database.clone(), lifetimes);
+                let server = opened.await?;
                 (identity, Some(Arc::new(server)))
             }
         };

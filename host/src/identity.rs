@@ -38,9 +38,9 @@ pub use self::error::{AuthError, InvalidSettings};
 pub use self::issuer_record::{IssuerChange, bind_issuer};
 pub(crate) use self::local::random_text;
 pub use self::local::{
-    AccessGrant, AuthorizationServer, AuthorizeError, Consent, Destination, EndpointError, ErrorCode,
-    Lifetimes, LocalIssuer, LocalIssuerError, OAuthError, RedirectUri, Registration, Scopes, Step, Tokens,
-    paths,
+    AccessGrant, AuthorizationServer, AuthorizeError, CodePrompt, Consent, Destination, EndpointError,
+    ErrorCode, Lifetimes, LocalIssuer, LocalIssuerError, OAuthError, RedirectUri, Registration, Scopes,
+    SignInCode, Step, TicketRequest, Tokens, paths,
 };
 
 use self::claims::{Rules, Verified};

@@ -206,7 +206,7 @@ pub enum SettingsError {
     Absent(String),
     /// Local sign-in would be open to others.
     #[error(
-        "without --issuer, anybody who reaches this server can sign in as anybody: it listens on loopback only, not on {0}"
+        "without --issuer, whoever knows this server's sign-in code can sign in as anybody: it listens on loopback only, not on {0}"
     )]
     LocalIssuerInPublic(SocketAddr),
     /// Nobody can reach, and no token can name, a server at `0.0.0.0`.
@@ -214,7 +214,7 @@ pub enum SettingsError {
     NoBaseUrl(SocketAddr),
     /// A tunnel or a proxy would open local sign-in to others.
     #[error(
-        "without --issuer, anybody who reaches this server can sign in as anybody: its base URL is on loopback, not {0}"
+        "without --issuer, whoever knows this server's sign-in code can sign in as anybody: its base URL is on loopback, not {0}"
     )]
     LocalBaseUrlInPublic(Url),
 }
