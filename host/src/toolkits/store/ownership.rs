@@ -5,6 +5,9 @@
 //! - whenever a toolkit gets another owner, what users have set for it is gone, and a line says who took it
 //!   from whom: what was given to one owner's code is not given to another's unseen.
 
+#[cfg(test)]
+mod tests;
+
 use jiff::Timestamp;
 use kitbag_manifest::{ToolkitDefinition, Visibility};
 use serde::{Deserialize, Serialize};
