@@ -29,8 +29,8 @@ use crate::dispatch::{AdmissionLimits, Dispatch};
 use crate::egress::{Egress, EgressSettings, Nat64Prefix};
 use crate::extractors::Extractors;
 use crate::identity::{
-    Algorithms, AuthorizationServer, Identity, IdentitySettings, InvalidSettings, Lifetimes, LocalIssuer,
-    LocalIssuerError, SessionAudience,
+    Algorithms, AuthorizationServer, Identity, IdentitySettings, InvalidSettings, IssuerChange, Lifetimes,
+    LocalIssuer, LocalIssuerError, SessionAudience, bind_issuer,
 };
 use crate::invocations::{Invocations, RetentionLimits};
 use crate::knowledge::{
@@ -106,7 +106,10 @@ pub enum StartError {
     /// Sign-in cannot be set up.
     #[error("cannot set up sign-in: {0}")]
     Identity(#[from] InvalidSettings),
-    /// The local issuer's key cannot be read or made.
+    /// The users in the data directory are another issuer's.
+    #[error(transparent)]
+    Issuer(#[from] IssuerChange),
+    /// The local issuer's key, or its sign-in code, cannot be read or made.
     #[error("cannot set up local sign-in: {0}")]
     LocalIssuer(#[from] LocalIssuerError),
     /// The settings contradict each other, or name what is not there.
@@ -144,6 +147,9 @@ impl App {
         let base_url = settings.base_url(address);
 
         let database = Database::open(&settings.data.join("kitbag.sqlite")).await?;
+        // Before anything of a user is read.
+        bind_issuer(&database, settings.issuer.name(), settings.issuer_replaces.get().map(Issuer::name))
+            .await?;
         let egress = Egress::new(egress_settings(settings)?);
         let sandbox =
             Sandbox::new(limits(settings), egress.clone())?.with_memory(memory_for_calls(settings)?);
@@ -203,7 +209,8 @@ impl App {
                     Identity::with_local_issuer(identity_settings(settings, &base_url), local.clone())?;
                 let lifetimes =
                     Lifetimes { access_token: settings.access_token_lifetime.get(), ..Lifetimes::default() };
-                let server = AuthorizationServer::new(local, database.clone(), lifetimes);
+                let opened = AuthorizationServer::open(local, &settings.data, database.clone(), lifetimes);
+                let server = opened.await?;
                 (identity, Some(Arc::new(server)))
             }
         };

@@ -17,6 +17,7 @@ mod search;
 mod secret;
 mod serve;
 mod session;
+mod sign_in_code;
 mod terminal;
 mod token;
 mod toolkit;
@@ -60,6 +61,8 @@ enum Verb {
     Logout(logout::Logout),
     /// Print an access token of a server in local mode, for scripts and curl.
     Token(token::Token),
+    /// Print the code that the sign-in page of a server in local mode asks for.
+    SignInCode(sign_in_code::SignInCode),
     /// Write, build, check, deploy and manage toolkits.
     #[command(subcommand)]
     Toolkit(toolkit::Toolkit),
@@ -121,6 +124,7 @@ pub async fn run(command: Command) -> ExitCode {
         Verb::Login(command) => command.run().await,
         Verb::Logout(command) => command.run().await,
         Verb::Token(command) => command.run(),
+        Verb::SignInCode(command) => command.run(),
         Verb::Toolkit(command) => command.run().await,
         Verb::Config(command) => command.run().await,
         Verb::Secret(command) => command.run().await,

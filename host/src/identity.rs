@@ -13,6 +13,7 @@ mod algorithms;
 mod claims;
 mod credential;
 mod error;
+mod issuer_record;
 mod jwks;
 mod keys;
 mod local;
@@ -21,6 +22,7 @@ mod origins;
 #[cfg(test)]
 mod tests;
 mod token;
+mod weak_rsa;
 mod well_known;
 
 use std::sync::Arc;
@@ -33,11 +35,12 @@ use crate::egress::Egress;
 
 pub use self::algorithms::Algorithms;
 pub use self::error::{AuthError, InvalidSettings};
+pub use self::issuer_record::{IssuerChange, bind_issuer};
 pub(crate) use self::local::random_text;
 pub use self::local::{
-    AccessGrant, AuthorizationServer, AuthorizeError, Consent, Destination, EndpointError, ErrorCode,
-    Lifetimes, LocalIssuer, LocalIssuerError, OAuthError, RedirectUri, Registration, Scopes, Step, Tokens,
-    paths,
+    AccessGrant, AuthorizationServer, AuthorizeError, CodePrompt, Consent, Destination, EndpointError,
+    ErrorCode, Lifetimes, LocalIssuer, LocalIssuerError, OAuthError, RedirectUri, Registration, Scopes,
+    SignInCode, Step, TicketRequest, Tokens, paths,
 };
 
 use self::claims::{Rules, Verified};

@@ -63,6 +63,9 @@ settings! {
     base_url: value::BaseUrl = value::BaseUrl::default(), "KITBAG_BASE_URL";
     /// Issuer URL of the OpenID provider that people sign in with, or `local` for Kitbag's own.
     issuer: Issuer = Issuer::Local, "KITBAG_ISSUER";
+    /// Issuer (or `local`) whose user ids name the same people as those of the present one. It is needed
+    /// once, where the issuer of a data directory changes.
+    issuer_replaces: Maybe<Issuer> = Maybe::UNSET, "KITBAG_ISSUER_REPLACES";
     /// User ids that may deploy toolkits.
     operators: List<String> = List::default(), "KITBAG_OPERATORS";
     /// Origins whose pages may use the session cookie and speak MCP, such as `https://app.example.com`.
@@ -261,7 +264,7 @@ pub enum SettingsError {
     Absent(String),
     /// Local sign-in would be open to others.
     #[error(
-        "without --issuer, anybody who reaches this server can sign in as anybody: it listens on loopback only, not on {0}"
+        "without --issuer, whoever knows this server's sign-in code can sign in as anybody: it listens on loopback only, not on {0}"
     )]
     LocalIssuerInPublic(SocketAddr),
     /// Nobody can reach, and no token can name, a server at `0.0.0.0`.
@@ -269,7 +272,7 @@ pub enum SettingsError {
     NoBaseUrl(SocketAddr),
     /// A tunnel or a proxy would open local sign-in to others.
     #[error(
-        "without --issuer, anybody who reaches this server can sign in as anybody: its base URL is on loopback, not {0}"
+        "without --issuer, whoever knows this server's sign-in code can sign in as anybody: its base URL is on loopback, not {0}"
     )]
     LocalBaseUrlInPublic(Url),
 }

@@ -31,9 +31,9 @@ use crate::sandbox::Sandbox;
 use crate::tasks::{Interrupted, to_its_end};
 use artifacts::Artifacts;
 pub use inspect::{Inspected, Workplace, inspect};
-pub use live::{Live, NotReady, Ready};
+pub use live::{FormerOwner, Live, NotReady, Ready};
 pub use registry::{Registry, Tool, listed_name, toolkit_of};
-pub use store::{Changes, ToolkitRecord, VersionRecord, capabilities};
+pub use store::{Changes, Claim, OwnershipRecord, TakenOver, ToolkitRecord, VersionRecord, capabilities};
 use store::{NewVersion, Store};
 
 /// All deployed toolkits.
@@ -47,7 +47,8 @@ pub struct Toolkits {
     published: watch::Sender<()>,
     /// Held while the database and the registry change together.
     changing: Mutex<()>,
-    /// Told whenever a toolkit is gone from the database, with all that belonged to it.
+    /// Told whenever secrets that were set for a toolkit are gone from the database: with the toolkit, or
+    /// because it has got another owner.
     removed: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -66,6 +67,9 @@ pub struct Deployed {
     pub capabilities: Vec<String>,
     /// How that differs from the version that was live before.
     pub changes: Changes,
+    /// Whose it was until now, where it was another's.
+    #[serde(rename = "takenOver", default, skip_serializing_if = "Option::is_none")]
+    pub taken_over: Option<TakenOver>,
 }
 
 /// Why an upload was not deployed, or a version not activated.
@@ -99,6 +103,21 @@ pub enum ToolkitError {
     /// There is no such toolkit.
     #[error("there is no toolkit {0:?}")]
     Unknown(String),
+    /// It is another operator's, and private; or it would become private.
+    #[error(
+        "{id} belongs to {owner}: only its owner changes a private toolkit, or makes a shared one private. Ask {owner} \
+         to release it (`kitbag toolkit release {id}`), or take it over (`kitbag toolkit take-over {id}`), which is \
+         recorded and removes the secrets and settings that were set for it"
+    )]
+    NotOwner {
+        /// The toolkit.
+        id: String,
+        /// Its owner.
+        owner: String,
+    },
+    /// Nobody has to give it.
+    #[error("{0} belongs to you already")]
+    AlreadyOwner(String),
     /// There is no such version to go back to.
     #[error("{0}")]
     NoSuchVersion(String),
@@ -165,7 +184,7 @@ impl From<Vec<Problem>> for ToolkitError {
 impl Toolkits {
     /// Reads what is deployed from the data directory. Machine code is loaded at the first call of
     /// each toolkit, not here: the start does not grow with the number of toolkits. `removed` is called
-    /// whenever a toolkit was removed.
+    /// whenever a toolkit was removed, or has got another owner.
     pub async fn open(
         directory: &Path,
         database: Database,
@@ -215,6 +234,7 @@ impl Toolkits {
         upload: impl Stream<Item = Result<Bytes, E>>,
         limit: u64,
         by: &str,
+        claim: Claim,
     ) -> Result<Deployed, ToolkitError> {
         let upload = self.artifacts.receive(upload, limit).await?;
         let functions = self.artifacts.functions();
@@ -228,12 +248,13 @@ impl Toolkits {
         self.artifacts.keep(upload, inspected.code).await?;
         let definition = inspected.definition;
         let recorded =
-            self.store.record(NewVersion { definition: &definition, digest: &digest, size, by }).await;
+            self.store.record(NewVersion { definition: &definition, digest: &digest, size, by, claim }).await;
         if recorded.is_err() {
             // A version that is taken must not leave its files behind.
             self.artifacts.sweep(&self.store.digests().await?).await;
         }
-        let changes = recorded?;
+        let (changes, taken_over) = recorded?;
+        self.note_owner(&definition.id, by, taken_over.as_ref());
         self.publish().await?;
 
         info!(toolkit.id = %definition.id, toolkit.version = %definition.version, %digest, %by, "deployed toolkit");
@@ -244,6 +265,7 @@ impl Toolkits {
             version: definition.version.clone(),
             digest,
             changes,
+            taken_over,
         })
     }
 
@@ -261,7 +283,8 @@ impl Toolkits {
 
     async fn roll_back_now(&self, id: &str, version: Option<&str>, by: &str) -> Result<String, ToolkitError> {
         let _changing = self.changing.lock().await;
-        let version = self.store.activate(id, version, by).await?;
+        let (version, taken_over) = self.store.activate(id, version, by).await?;
+        self.note_owner(id, by, taken_over.as_ref());
         self.publish().await?;
         info!(toolkit.id = %id, toolkit.version = %version, %by, "rolled toolkit back");
         Ok(version)
@@ -276,13 +299,40 @@ impl Toolkits {
 
     async fn remove_now(&self, id: &str, by: &str) -> Result<(), ToolkitError> {
         let _changing = self.changing.lock().await;
-        self.store.remove(id).await?;
+        self.store.remove(id, by).await?;
         (self.removed)();
         self.publish().await?;
         // Files last: as long as the database names a version, its files are there.
         self.artifacts.sweep(&self.store.digests().await?).await;
         info!(toolkit.id = %id, %by, "removed toolkit");
         Ok(())
+    }
+
+    /// Lets any operator have a toolkit of `by`: the next one who needs to own it does.
+    pub async fn release(&self, id: &str, by: &str) -> Result<(), ToolkitError> {
+        self.store.release(id, by).await?;
+        info!(toolkit.id = %id, %by, "released toolkit");
+        Ok(())
+    }
+
+    /// Makes a toolkit of somebody else belong to `by`. What users have set for it is gone.
+    pub async fn take_over(self: &Arc<Self>, id: &str, by: &str) -> Result<TakenOver, ToolkitError> {
+        let toolkits = self.clone();
+        let [id, by] = [id, by].map(str::to_owned);
+        let change = async move {
+            let _changing = toolkits.changing.lock().await;
+            let taken_over = toolkits.store.take_over(&id, &by).await?;
+            toolkits.note_owner(&id, &by, Some(&taken_over));
+            toolkits.publish().await?;
+            Ok(taken_over)
+        };
+        to_its_end(change).await?
+    }
+
+    fn note_owner(&self, id: &str, by: &str, taken_over: Option<&TakenOver>) {
+        let Some(TakenOver { from, .. }) = taken_over else { return };
+        (self.removed)();
+        warn!(toolkit.id = %id, %from, to = %by, "a toolkit has got another owner");
     }
 
     /// One toolkit with all its versions, newest deploy first.
@@ -302,8 +352,10 @@ impl Toolkits {
         let rows = self.store.live().await?;
         let live = rows.into_iter().filter_map(|row| match serde_json::from_str(&row.manifest) {
             Ok(definition) => {
+                let former = row.taken_from.zip(row.taken_at).map(|(from, at)| FormerOwner::new(from, at));
                 let (sandbox, compiler) = (self.sandbox.clone(), self.compiler.clone());
-                Some(Live::new(definition, row.owner, row.digest, sandbox, compiler, self.artifacts.clone()))
+                let owner = (row.owner, former);
+                Some(Live::new(definition, owner, row.digest, sandbox, compiler, self.artifacts.clone()))
             }
             Err(error) => {
                 warn!(toolkit.id = %row.id, %error, "the stored manifest cannot be read; the toolkit stays off");

@@ -106,6 +106,8 @@ pub fn router(shared: Shared) -> Router {
         .route("/toolkits", post(toolkits::deploy).get(toolkits::list))
         .route("/toolkits/{id}", get(toolkits::show).delete(toolkits::remove))
         .route("/toolkits/{id}/rollback", post(toolkits::roll_back))
+        .route("/toolkits/{id}/release", post(toolkits::release))
+        .route("/toolkits/{id}/take-over", post(toolkits::take_over))
         .route("/toolkits/{id}/secrets", get(secrets::list))
         .route("/toolkits/{id}/secrets/{name}", secrets::routes_of_one())
         .route("/vault/rotate", post(secrets::rotate))

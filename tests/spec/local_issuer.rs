@@ -1,6 +1,7 @@
 //! Signing in with nothing but the server's URL.
 
 mod client;
+mod code;
 
 use http::{HeaderMap, Method};
 use kitbag::settings::Issuer;
@@ -124,7 +125,8 @@ async fn no_other_page_can_show_or_answer_the_question() {
     let client_id = register(&http, &json!({ "redirect_uris": [CALLBACK] })).await;
     let own = kitbag.base_url().origin().ascii_serialization();
     let request_id = client::request_id(&http, &client_id).await;
-    let form = [("request_id", request_id.as_str()), ("decision", "allow"), ("user", "ana")];
+    let form = client::answer(&http, &request_id, "ana");
+    let form: Vec<_> = form.iter().map(|(name, value)| (*name, value.as_str())).collect();
 
     for (name, value) in [
         ("sec-fetch-site", "cross-site"),

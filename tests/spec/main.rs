@@ -51,6 +51,7 @@ mod memory;
 mod names;
 mod odd_components;
 mod outbound_auth;
+mod ownership;
 mod paging;
 mod progress;
 mod quotas;

@@ -3,7 +3,7 @@
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::json;
 
-use crate::harness::{Kitbag, Provider, guests};
+use crate::harness::{Kitbag, Provider, ServerProcess, guests, kitbag, run};
 
 const PATHS: [(Method, &str); 7] = [
     (Method::POST, "/mcp"),
@@ -162,4 +162,36 @@ async fn operators_are_those_whom_the_setting_names() {
 
 fn header(text: &str) -> HeaderValue {
     text.parse().expect("a header's value")
+}
+
+#[tokio::test]
+async fn the_users_of_one_issuer_do_not_become_those_of_another_unseen() {
+    const ONE: &[&str] = &["--issuer", "https://one.example", "--base-url", "https://kitbag.example"];
+    const OTHER: &[&str] = &["--issuer", "https://other.example", "--base-url", "https://kitbag.example"];
+    const WRONG: &[&str] = &["--issuer-replaces", "https://other.example"];
+
+    let data = tempfile::tempdir().expect("a scratch directory");
+    let serve = |flags: &'static [&'static str]| {
+        let mut command = kitbag(["serve", "--listen", "127.0.0.1:0", "--data"]);
+        command.arg(data.path()).args(flags);
+        command
+    };
+    ServerProcess::start(data.path()).await.terminate().await;
+
+    let refused = run(serve(ONE)).await;
+    refused.assert_failed("those of the issuer local");
+    refused.assert_failed("--issuer-replaces local");
+    let mut wrong = serve(ONE);
+    wrong.args(WRONG);
+    run(wrong).await.assert_failed("--issuer-replaces local");
+    // A refusal changes nothing.
+    ServerProcess::start(data.path()).await.terminate().await;
+
+    let replaced = |command: &mut tokio::process::Command| {
+        command.args(ONE).args(["--issuer-replaces", "local"]);
+    };
+    ServerProcess::start_with(data.path(), replaced).await.terminate().await;
+    run(serve(&[])).await.assert_failed("--issuer-replaces https://one.example");
+    run(serve(OTHER)).await.assert_failed("--issuer-replaces https://one.example");
+    ServerProcess::start_with(data.path(), |command| drop(command.args(ONE))).await.terminate().await;
 }

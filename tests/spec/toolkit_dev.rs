@@ -23,6 +23,7 @@ async fn an_extension_is_served_and_its_changes_too() {
     let directory = new_toolkit(folder.path().join("greeter"), "ts").await;
     let mut dev = Dev::start(&directory, &[]).await;
     dev.until_greeted("Hello, Ana!").await;
+    assert!(dev.without_token().await.contains("401"), "other accounts of the machine get nothing");
 
     edit(&directory.join("extension.ts"), "Hello, ", "Hi, ");
     dev.until_greeted("Hi, Ana!").await;

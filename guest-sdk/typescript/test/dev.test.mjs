@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { request } from "node:http";
-import { rename, writeFile } from "node:fs/promises";
+import { chmod, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -12,10 +12,13 @@ import { fileURLToPath } from "node:url";
 import { AddressGuard } from "../dist/dev/addresses.js";
 import { develop } from "../dist/dev/develop.js";
 import { listenAddress } from "../dist/dev/server.js";
+import { devToken } from "../dist/dev/token.js";
 import { folder } from "./support.mjs";
 
 const running = [];
 after(() => Promise.all(running.map((it) => it.close())));
+
+const TOKEN = "of-the-test";
 
 /** A toolkit of one tool whose handler is the given text. */
 const extension = (handler, rest = "", before = "") => `
@@ -32,13 +35,13 @@ async function served(files, options = {}) {
   const lines = [];
   const { env, ...rest } = options;
   if (env !== undefined) await writeFile(join(directory, ".env"), env);
-  const defaults = { listen: { host: "127.0.0.1", port: 0 }, settings: {}, allowedRanges: [], callTime: 20_000 };
+  const defaults = { listen: { host: "127.0.0.1", port: 0 }, token: TOKEN, settings: {}, allowedRanges: [], callTime: 20_000 };
   const development = await develop(directory, { ...defaults, ...(env !== undefined && { envFile: join(directory, ".env") }), ...rest }, { line: (text) => lines.push(text) });
   running.push(development);
   const { url } = development;
   const rpc = async (method, params = {}) => {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-    const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body });
+    const response = await fetch(url, { method: "POST", headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" }, body });
     return response.json();
   };
   const call = async (args = {}) => {
@@ -336,12 +339,12 @@ test("bodies stream, and a request can be given up", async () => {
   await eventually(() => open === false);
 });
 
-test("pages, other names and other addresses are refused", async () => {
+test("pages, other names, other addresses and whoever has no token are refused", async () => {
   const dev = await served(extension("async () => 'ok'"));
   const { port } = new URL(dev.url);
   const status = (headers, { path = "/mcp", method = "POST", body = '{"jsonrpc":"2.0","id":1,"method":"ping"}' } = {}) =>
     new Promise((resolve, reject) => {
-      const asking = request({ host: "127.0.0.1", port, path, method, headers: { "content-type": "application/json", ...headers } }, (response) => {
+      const asking = request({ host: "127.0.0.1", port, path, method, headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json", ...headers } }, (response) => {
         response.resume();
         resolve(response.statusCode);
       });
@@ -356,6 +359,9 @@ test("pages, other names and other addresses are refused", async () => {
   assert.equal(await status({ origin: "http://rebound.example" }), 403);
   assert.equal(await status({ origin: "null" }), 403);
   assert.equal(await status({ "content-type": "text/plain" }), 415);
+  for (const authorization of ["", "Bearer", "Bearer ", TOKEN, `Bearer ${TOKEN}x`, `Basic ${TOKEN}`, "Bearer of-the-tes"]) {
+    assert.equal(await status({ authorization }), 401, authorization);
+  }
   assert.equal(await status({}, { path: "/" }), 404);
   assert.equal(await status({}, { method: "GET", body: "" }), 405);
   assert.equal(await status({}, { body: " ".repeat((4 << 20) + 1) }), 413);
@@ -363,6 +369,21 @@ test("pages, other names and other addresses are refused", async () => {
     assert.throws(() => listenAddress(address), { name: "BuildFailure" }, address);
   }
   assert.deepEqual(listenAddress("[::1]:0"), { host: "::1", port: 0 });
+});
+
+test("the token is one user's, and is kept for that user alone", async () => {
+  const state = await folder({});
+  const file = join(state, "kitbag", "dev-token");
+
+  const [first, second] = await Promise.all([devToken(state), devToken(state)]);
+
+  assert.match(first, /^[0-9a-f]{32}$/);
+  assert.equal(second, first);
+  assert.equal(await devToken(state), first);
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+  await chmod(file, 0o644);
+  assert.notEqual(await devToken(state), first, "others may have read it");
+  assert.match(await devToken(join(file, "no-folder")), /^[0-9a-f]{32}$/);
 });
 
 test("addresses are judged as the server judges them", () => {

@@ -138,6 +138,11 @@ impl Client {
         Ok(self.exchange(Method::DELETE, path, "application/json", Bytes::new()).await.map(drop)?)
     }
 
+    /// Sends a request that has no body, and whose answer has none.
+    pub(super) async fn post(&self, path: &str) -> Result<(), CliError> {
+        Ok(self.exchange(Method::POST, path, "application/json", Bytes::new()).await.map(drop)?)
+    }
+
     /// Asks for an answer that comes line by line.
     pub(super) async fn lines(&self, path: &str) -> Result<Lines, Failed> {
         let response = self.answer(Method::GET, path, "application/json", Bytes::new()).await?;

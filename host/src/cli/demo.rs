@@ -118,13 +118,15 @@ fn print_connections(client: &Client, data: &Path) {
     let data = data.canonicalize().unwrap_or_else(|_| data.to_owned());
     let data = data.display();
     let token = format!("$({program} token --data {data})");
+    let code = format!("{program} sign-in-code --data {data}");
     let base_url = client.server().as_str().trim_end_matches('/');
     say!(
         r#"
 ▸ Serving {base_url} until Ctrl-C. Connect, in another terminal, with
 
-  Claude Code (then /mcp in a session: it opens a page in the browser to sign in)
+  Claude Code (then /mcp in a session: it opens a page in the browser to sign in, which asks for a code)
     claude mcp add --transport http kitbag {base_url}/mcp
+    {code}
 
   MCP Inspector (brings its own Node 22)
     npx -y -p node@22 -p @modelcontextprotocol/inspector@2.12.0 mcp-inspector --cli {base_url}/mcp --transport http \

@@ -2,7 +2,7 @@
 
 mod callback;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,7 +16,8 @@ use super::client::which_server;
 use super::oauth::{self, AuthorizationServer, Code, Http};
 use super::session::{Session, SessionFile};
 use super::terminal::{note, say};
-use crate::identity::random_text;
+use crate::identity::{SignInCode, TicketRequest, random_text};
+use crate::local_mode;
 
 /// Sign in at a server, in a browser.
 #[derive(Args, Debug)]
@@ -57,7 +58,12 @@ impl Login {
             None => authorization_server.register(&http, callback.redirect_uri()).await?,
         };
         let (verifier, state) = (random_text::<32>(), random_text::<16>());
-        let page = page(&authorization_server, &client_id, callback.redirect_uri(), &verifier, &state);
+        let mut page = page(&authorization_server, &client_id, callback.redirect_uri(), &verifier, &state);
+        if let Some(ticket) =
+            self::ticket(self.data.as_deref(), &server, &authorization_server, &client_id, &verifier)
+        {
+            page.query_pairs_mut().append_pair("ticket", &ticket);
+        }
         say!("To sign in to {}, open\n\n  {}\n", server, page);
         if !self.no_browser && open::that_detached(page.as_str()).is_err() {
             say!("(there is no browser here to open it)");
@@ -101,7 +107,7 @@ fn page(
         .append_pair("response_type", "code")
         .append_pair("client_id", client_id)
         .append_pair("redirect_uri", redirect_uri)
-        .append_pair("code_challenge", &URL_SAFE_NO_PAD.encode(Sha256::digest(verifier)))
+        .append_pair("code_challenge", &challenge(verifier))
         .append_pair("code_challenge_method", "S256")
         .append_pair("state", state)
         .append_pair("scope", &server.scope)
@@ -111,4 +117,28 @@ fn page(
         page.query_pairs_mut().append_pair("prompt", "consent");
     }
     page
+}
+
+/// Stands for the sign-in code where the server's data directory can be read: then its person types none.
+/// Other users of the machine may see the page's URL in a list of processes; for why it is of no use to
+/// them, see [`SignInCode`].
+fn ticket(
+    data: &Path,
+    server: &Url,
+    authorization_server: &AuthorizationServer,
+    client_id: &str,
+    verifier: &str,
+) -> Option<String> {
+    let code = if local_mode::announced(data).as_ref() == Some(server) {
+        SignInCode::read(data).ok().flatten()?
+    } else {
+        return None;
+    };
+    let (issuer, code_challenge) = (&authorization_server.issuer, &challenge(verifier));
+    Some(code.ticket(&TicketRequest { issuer, client_id, code_challenge }))
+}
+
+/// Of RFC 7636, with the method S256.
+fn challenge(verifier: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(verifier))
 }

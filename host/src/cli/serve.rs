@@ -5,18 +5,19 @@ use std::path::PathBuf;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::CliError;
-use super::terminal::say;
+use super::terminal::{say, text, try_print};
+use super::{CliError, sign_in_code};
 use crate::app::App;
 use crate::ownership;
-use crate::settings::{Settings, Sources};
+use crate::settings::{Issuer, Settings, Sources};
 use crate::telemetry;
 
 /// Run a server.
 #[derive(Args, Debug)]
 #[command(
     after_help = "Every flag is also a key of kitbag.toml (`call-time = \"30s\"`) and the variable shown.\n\
-                  Without --issuer the server signs people in itself, on loopback only: `kitbag token` gives a token."
+                  Without --issuer the server signs people in itself, on loopback only: `kitbag token` gives a token,\n\
+                  and `kitbag sign-in-code` the code that its sign-in page asks for."
 )]
 pub(super) struct Serve {
     /// File to read settings from; by default kitbag.toml, where it exists.
@@ -34,6 +35,11 @@ impl Serve {
             .map_err(|error| CliError::new(error.to_string()))?;
         let app = App::start(&settings).await.map_err(|error| CliError::new(error.to_string()))?;
         say!("Kitbag serves {}", app.base_url());
+        if settings.issuer == Issuer::Local {
+            let command = sign_in_code::command_for(&settings.data);
+            // Whoever has read what they wanted may have closed the pipe.
+            let _ = try_print(&text!("Sign-in in a browser asks for a code: `{}` prints it", command));
+        }
         app.serve(stop_signal()?).await;
         Ok(())
     }

@@ -7,6 +7,7 @@ mod dev;
 mod logs;
 mod manage;
 mod new;
+mod ownership;
 
 use std::fs::File;
 use std::path::Path;
@@ -49,6 +50,10 @@ pub(super) enum Toolkit {
     Rollback(manage::Rollback),
     /// Remove a toolkit with all its versions.
     Remove(manage::Remove),
+    /// Let any operator have a toolkit of yours.
+    Release(ownership::Release),
+    /// Make another operator's toolkit yours.
+    TakeOver(ownership::TakeOver),
 }
 
 impl Toolkit {
@@ -64,6 +69,8 @@ impl Toolkit {
             Self::Logs(command) => command.run().await,
             Self::Rollback(command) => command.run().await,
             Self::Remove(command) => command.run().await,
+            Self::Release(command) => command.run().await,
+            Self::TakeOver(command) => command.run().await,
         }
     }
 }

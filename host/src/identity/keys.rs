@@ -4,15 +4,17 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, crypto};
 use serde::Deserialize;
+use tracing::warn;
 
 use super::AuthError;
 use super::error::invalid;
 use super::token::Token;
+use super::weak_rsa;
 
 /// The usable keys of one issuer.
 ///
-/// Invariant: every key is asymmetric, meant for signatures, and bound to the algorithms that its
-/// `kty`, `crv` and `alg` agree on.
+/// Invariant: every key is asymmetric, meant for signatures, not known to be weak, and bound to the
+/// algorithms that its `kty`, `crv` and `alg` agree on.
 #[derive(Debug)]
 pub(super) struct KeySet {
     keys: Vec<Key>,
@@ -97,10 +99,7 @@ impl Key {
             return None;
         }
         let (decoding, mut algorithms) = match (jwk.kty.as_str(), jwk.crv.as_deref()) {
-            ("RSA", _) => {
-                let key = DecodingKey::from_rsa_components(jwk.n.as_deref()?, jwk.e.as_deref()?).ok()?;
-                (key, AlgorithmFamily::Rsa.algorithms().to_vec())
-            }
+            ("RSA", _) => (rsa_key(jwk)?, AlgorithmFamily::Rsa.algorithms().to_vec()),
             ("EC", Some("P-256")) => (ec_key(jwk, 32)?, vec![Algorithm::ES256]),
             ("EC", Some("P-384")) => (ec_key(jwk, 48)?, vec![Algorithm::ES384]),
             ("OKP", Some("Ed25519")) => {
@@ -113,6 +112,17 @@ impl Key {
         }
         (!algorithms.is_empty()).then(|| Self { id: jwk.kid.clone(), algorithms, decoding })
     }
+}
+
+/// A key that is known to be weak would let others sign as the provider.
+fn rsa_key(jwk: &Jwk) -> Option<DecodingKey> {
+    let (n, e) = (jwk.n.as_deref()?, jwk.e.as_deref()?);
+    let (modulus, exponent) = (URL_SAFE_NO_PAD.decode(n).ok()?, URL_SAFE_NO_PAD.decode(e).ok()?);
+    if let Err(weakness) = weak_rsa::check(&modulus, &exponent) {
+        warn!(key.id = ?jwk.kid, %weakness, "a weak key of the issuer is not used: no token signed with it is accepted");
+        return None;
+    }
+    DecodingKey::from_rsa_components(n, e).ok()
 }
 
 /// Coordinates have a fixed size (RFC 7518, section 6.2.1.2); the library would join any two.
@@ -128,6 +138,8 @@ fn ec_key(jwk: &Jwk, coordinate_bytes: usize) -> Option<DecodingKey> {
 
 #[cfg(test)]
 mod tests {
+    use aws_lc_rs::rsa::{KeyPair, KeySize};
+    use aws_lc_rs::signature::KeyPair as _;
     use serde_json::{Value, json};
 
     use super::*;
@@ -156,8 +168,9 @@ mod tests {
             &[Algorithm::ES256],
         );
         check(&json!({ "kty": "OKP", "crv": "Ed25519", "x": x }), &[Algorithm::EdDSA]);
-        check(&json!({ "kty": "RSA", "n": x, "e": "AQAB", "alg": "PS256" }), &[Algorithm::PS256]);
-        check(&json!({ "kty": "RSA", "n": x, "e": "AQAB" }), AlgorithmFamily::Rsa.algorithms());
+        let n = modulus();
+        check(&json!({ "kty": "RSA", "n": n, "e": "AQAB", "alg": "PS256" }), &[Algorithm::PS256]);
+        check(&json!({ "kty": "RSA", "n": n, "e": "AQAB" }), AlgorithmFamily::Rsa.algorithms());
     }
 
     #[test]
@@ -174,8 +187,30 @@ mod tests {
         check(&json!({ "kty": "EC", "crv": "P-256", "x": "AA", "y": y }), &[]);
         check(&json!({ "kty": "EC", "crv": "P-256", "x": x }), &[]);
         check(&json!({ "kty": "OKP", "crv": "X25519", "x": x }), &[]);
-        check(&json!({ "kty": "RSA", "n": x }), &[]);
+        check(&json!({ "kty": "RSA", "n": modulus() }), &[]);
         check(&json!("no key"), &[]);
+    }
+
+    #[test]
+    fn weak_keys_are_left_out_and_the_others_stay() {
+        let n = modulus();
+        let short = URL_SAFE_NO_PAD.encode([0xff; 128]);
+        let keys = json!({ "keys": [
+            { "kty": "RSA", "kid": "short", "n": short, "e": "AQAB" },
+            { "kty": "RSA", "kid": "exponent", "n": n, "e": "AQ" },
+            { "kty": "RSA", "kid": "good", "n": n, "e": "AQAB" },
+        ] });
+
+        let set = KeySet::parse(keys.to_string().as_bytes(), 0).unwrap();
+
+        let ids: Vec<_> = set.keys.iter().map(|key| key.id.as_deref()).collect();
+        assert_eq!(ids, [Some("good")]);
+    }
+
+    /// Of a new key.
+    fn modulus() -> String {
+        let pair = KeyPair::generate(KeySize::Rsa2048).unwrap();
+        URL_SAFE_NO_PAD.encode(pair.public_key().modulus().big_endian_without_leading_zero())
     }
 
     #[test]

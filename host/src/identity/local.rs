@@ -5,6 +5,7 @@
 
 mod authorization_server;
 mod authorize;
+mod code_check;
 mod key_file;
 mod oauth_error;
 mod parameters;
@@ -14,6 +15,7 @@ mod register;
 mod scopes;
 mod secret;
 mod short_lived;
+mod sign_in_code;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -31,11 +33,13 @@ use serde_json::{Value, json};
 
 pub use self::authorization_server::{AuthorizationServer, Lifetimes};
 pub use self::authorize::{AuthorizeError, Consent, Step};
+pub use self::code_check::CodePrompt;
 pub use self::oauth_error::{EndpointError, ErrorCode, OAuthError};
 pub use self::redirect_uri::{Destination, RedirectUri};
 pub use self::register::Registration;
 pub use self::scopes::Scopes;
 pub(crate) use self::secret::random_text;
+pub use self::sign_in_code::{SignInCode, TicketRequest};
 pub use self::token::Tokens;
 
 use super::keys::KeySet;
@@ -79,21 +83,21 @@ pub struct AccessGrant<'a> {
     pub lifetime: Duration,
 }
 
-/// The signing key could not be read or made.
+/// The signing key or the sign-in code could not be read or made.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LocalIssuerError {
     /// The file system refused.
-    #[error("the signing key {path} cannot be read or written", path = .path.display())]
+    #[error("{path} cannot be read or written: {source}", path = .path.display())]
     File {
-        /// The key's file.
+        /// The file of key or code.
         path: PathBuf,
         /// The refusal.
         source: Arc<io::Error>,
     },
-    /// Other users of the machine may read the key, and so sign tokens for anybody.
-    #[error("the signing key {path} is open to other users of this machine, and they may have read it: delete it to get a new one; everybody then signs in again", path = .path.display())]
+    /// Other users of the machine may have read it, and so sign in as anybody.
+    #[error("{path} is open to other users of this machine, and they may have read it: delete it to get a new one; everybody then signs in again", path = .path.display())]
     Exposed {
-        /// The key's file.
+        /// The file of key or code.
         path: PathBuf,
     },
     /// The file holds something else.
@@ -102,6 +106,15 @@ pub enum LocalIssuerError {
         /// The key's file.
         path: PathBuf,
     },
+    /// The file holds something else.
+    #[error("{path} holds no sign-in code: delete it to get a new one", path = .path.display())]
+    NoCode {
+        /// The code's file.
+        path: PathBuf,
+    },
+    /// Grants could not be revoked.
+    #[error("the database cannot be written: {0}")]
+    Storage(Arc<sqlx::Error>),
 }
 
 impl LocalIssuer {

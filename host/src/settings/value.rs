@@ -77,6 +77,16 @@ pub enum Issuer {
     External(String),
 }
 
+impl Issuer {
+    /// The issuer as it is spelled in the settings.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Local => "local",
+            Self::External(issuer) => issuer,
+        }
+    }
+}
+
 impl FromStr for Issuer {
     type Err = String;
 

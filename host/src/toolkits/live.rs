@@ -4,8 +4,10 @@ use std::error::Error;
 use std::io;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use kitbag_manifest::schema::{Schema, SchemaError};
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition, Visibility};
+use serde::Serialize;
 use tokio::sync::OnceCell;
 use tracing::warn;
 
@@ -19,13 +21,24 @@ use crate::tasks::off_thread;
 pub struct Live {
     /// Its declaration, defaults made explicit.
     pub definition: ToolkitDefinition,
-    /// Who deployed its first version.
+    /// Who deployed its first version, or took it over last.
     pub owner: String,
+    /// From whom the owner has taken it over.
+    pub taken_over: Option<FormerOwner>,
     digest: String,
     sandbox: Sandbox,
     compiler: Compiler,
     artifacts: Artifacts,
     ready: OnceCell<Ready>,
+}
+
+/// Whose a toolkit was until another operator took it over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FormerOwner {
+    /// The owner then.
+    pub from: String,
+    /// When it was taken over: RFC 3339, UTC.
+    pub at: String,
 }
 
 /// What calls of a toolkit need: its code and its compiled schemas, tool by tool.
@@ -48,13 +61,13 @@ pub struct NotReady(String);
 impl Live {
     pub(super) fn new(
         definition: ToolkitDefinition,
-        owner: String,
+        (owner, taken_over): (String, Option<FormerOwner>),
         digest: String,
         sandbox: Sandbox,
         compiler: Compiler,
         artifacts: Artifacts,
     ) -> Self {
-        Self { definition, owner, digest, sandbox, compiler, artifacts, ready: OnceCell::new() }
+        Self { definition, owner, taken_over, digest, sandbox, compiler, artifacts, ready: OnceCell::new() }
     }
 
     /// Whether `user` sees the toolkit and may call it.
@@ -66,7 +79,8 @@ impl Live {
     }
 
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        (&self.digest, &self.owner, &self.definition) == (&other.digest, &other.owner, &other.definition)
+        (&self.digest, &self.owner, &self.taken_over, &self.definition)
+            == (&other.digest, &other.owner, &other.taken_over, &other.definition)
     }
 
     /// Returns what a call needs; loads it at the first call, once.
@@ -128,6 +142,13 @@ impl Live {
             Ok(sandbox.load(&artifacts.sealed_code(&digest)?.path(), &grants)?)
         })
         .await
+    }
+}
+
+impl FormerOwner {
+    /// `at` in milliseconds since 1970.
+    pub(super) fn new(from: String, at: i64) -> Self {
+        Self { from, at: Timestamp::from_millisecond(at).unwrap_or_default().to_string() }
     }
 }
 

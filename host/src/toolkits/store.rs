@@ -1,5 +1,7 @@
 //! Which versions there are, and which one is live: all SQL about toolkits.
 
+mod ownership;
+
 use std::collections::{BTreeSet, HashSet};
 
 use jiff::Timestamp;
@@ -9,6 +11,8 @@ use sqlx::{FromRow, SqliteConnection};
 
 use super::ToolkitError;
 use crate::database::Database;
+use ownership::Standing;
+pub use ownership::{Claim, OwnershipRecord, TakenOver};
 
 /// The tables of toolkits.
 #[derive(Clone, Debug)]
@@ -29,8 +33,12 @@ pub struct Changes {
 pub struct ToolkitRecord {
     /// Its id.
     pub id: String,
-    /// Who deployed its first version.
+    /// Who deployed its first version, or took it over last.
     pub owner: String,
+    /// Whether its owner lets any operator have it.
+    pub released: bool,
+    /// What became of its ownership, newest first.
+    pub ownership: Vec<OwnershipRecord>,
     /// The version that is live.
     pub live_version: String,
     /// The manifest of the live version.
@@ -62,6 +70,7 @@ pub(super) struct NewVersion<'a> {
     pub(super) digest: &'a str,
     pub(super) size: u64,
     pub(super) by: &'a str,
+    pub(super) claim: Claim,
 }
 
 #[derive(FromRow)]
@@ -70,6 +79,9 @@ pub(super) struct LiveRow {
     pub(super) owner: String,
     pub(super) digest: String,
     pub(super) manifest: String,
+    /// The owner before this one, where this one has taken it over, and when: milliseconds since 1970.
+    pub(super) taken_from: Option<String>,
+    pub(super) taken_at: Option<i64>,
 }
 
 impl Store {
@@ -80,8 +92,13 @@ impl Store {
     /// The live version of every toolkit.
     pub(super) async fn live(&self) -> sqlx::Result<Vec<LiveRow>> {
         sqlx::query_as(
-            "SELECT t.id, t.owner, v.digest, v.manifest FROM toolkits t
-             JOIN toolkit_versions v ON v.toolkit_id = t.id AND v.version = t.live_version",
+            "SELECT t.id, t.owner, v.digest, v.manifest, o.owner_before AS taken_from, o.at AS taken_at
+             FROM toolkits t
+             JOIN toolkit_versions v ON v.toolkit_id = t.id AND v.version = t.live_version
+             LEFT JOIN toolkit_ownership o ON o.sequence = (
+                 SELECT max(sequence) FROM toolkit_ownership
+                 WHERE toolkit_id = t.id AND event IN ('taken-over', 'removed')
+             ) AND o.event = 'taken-over' AND o.by_user = t.owner",
         )
         .fetch_all(&self.0.readers)
         .await
@@ -93,13 +110,22 @@ impl Store {
         Ok(digests.fetch_all(&self.0.readers).await?.into_iter().collect())
     }
 
-    /// Records a version and makes it live, in one transaction.
-    pub(super) async fn record(&self, new: NewVersion<'_>) -> Result<Changes, ToolkitError> {
-        let NewVersion { definition, digest, size, by } = new;
+    /// Records a version and makes it live, in one transaction; the toolkit may get another owner by it.
+    pub(super) async fn record(
+        &self,
+        new: NewVersion<'_>,
+    ) -> Result<(Changes, Option<TakenOver>), ToolkitError> {
+        let NewVersion { definition, digest, size, by, claim } = new;
         let (id, version) = (&definition.id, &definition.version);
         let manifest = to_json(&**definition)?;
         let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
 
+        let taken_over = match Standing::of(&mut transaction, id).await? {
+            Some(standing) => {
+                standing.admit_version(&mut transaction, by, definition.visibility, claim).await?
+            }
+            None => None,
+        };
         let known: Option<(String, String)> = sqlx::query_as(
             "SELECT digest, manifest FROM toolkit_versions WHERE toolkit_id = ? AND version = ?",
         )
@@ -140,22 +166,25 @@ impl Store {
         .await?;
         note_activation(&mut transaction, id, version, by).await?;
         transaction.commit().await?;
-        Ok(changes)
+        Ok((changes, taken_over))
     }
 
-    /// Makes `version` live, or else the version that was live last before the present one.
+    /// Makes `version` live, or else the version that was live last before the present one. Returns it, and
+    /// the owner before where the toolkit got another by it.
     pub(super) async fn activate(
         &self,
         id: &str,
         version: Option<&str>,
         by: &str,
-    ) -> Result<String, ToolkitError> {
+    ) -> Result<(String, Option<TakenOver>), ToolkitError> {
         let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
         let live: Option<String> = sqlx::query_scalar("SELECT live_version FROM toolkits WHERE id = ?")
             .bind(id)
             .fetch_optional(&mut *transaction)
             .await?;
         let live = live.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
+        let standing = Standing::of(&mut transaction, id).await?;
+        let standing = standing.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
         let wanted: Option<String> = match version {
             Some(version) => {
                 sqlx::query_scalar(
@@ -183,6 +212,14 @@ impl Store {
                 None => format!("{id} has no version other than {live} to go back to"),
             })
         })?;
+        let manifest: String =
+            sqlx::query_scalar("SELECT manifest FROM toolkit_versions WHERE toolkit_id = ? AND version = ?")
+                .bind(id)
+                .bind(&wanted)
+                .fetch_one(&mut *transaction)
+                .await?;
+        let visibility = ownership::visibility(&manifest);
+        let taken_over = standing.admit_version(&mut transaction, by, visibility, Claim::OwnOnly).await?;
         sqlx::query("UPDATE toolkits SET live_version = ? WHERE id = ?")
             .bind(&wanted)
             .bind(id)
@@ -190,16 +227,17 @@ impl Store {
             .await?;
         note_activation(&mut transaction, id, &wanted, by).await?;
         transaction.commit().await?;
-        Ok(wanted)
+        Ok((wanted, taken_over))
     }
 
-    /// Removes a toolkit and all that belongs to it.
-    pub(super) async fn remove(&self, id: &str) -> Result<(), ToolkitError> {
-        let removed =
-            sqlx::query("DELETE FROM toolkits WHERE id = ?").bind(id).execute(&self.0.writer).await?;
-        if removed.rows_affected() == 0 {
-            return Err(ToolkitError::Unknown(id.to_owned()));
-        }
+    /// Removes a toolkit and all that belongs to it, but for the history of its ownership.
+    pub(super) async fn remove(&self, id: &str, by: &str) -> Result<(), ToolkitError> {
+        let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
+        let standing = Standing::of(&mut transaction, id).await?;
+        let standing = standing.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
+        standing.admit_removal(&mut transaction, by).await?;
+        sqlx::query("DELETE FROM toolkits WHERE id = ?").bind(id).execute(&mut *transaction).await?;
+        transaction.commit().await?;
         Ok(())
     }
 
@@ -244,7 +282,9 @@ impl Store {
                 })
             })
             .collect::<Result<_, ToolkitError>>()?;
-        Ok(ToolkitRecord { id: id.to_owned(), owner, live_version, manifest, versions })
+        let ownership = self.ownership(id).await?;
+        let released = ownership.first().is_some_and(OwnershipRecord::is_release);
+        Ok(ToolkitRecord { id: id.to_owned(), owner, released, ownership, live_version, manifest, versions })
     }
 }
 

@@ -149,7 +149,9 @@ impl From<ToolkitError> for WebError {
             ToolkitError::Interrupted { .. } => StatusCode::BAD_REQUEST,
             ToolkitError::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             ToolkitError::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            ToolkitError::VersionTaken { .. } | ToolkitError::NoSuchVersion(_) => StatusCode::CONFLICT,
+            ToolkitError::VersionTaken { .. }
+            | ToolkitError::NoSuchVersion(_)
+            | ToolkitError::AlreadyOwner(_) => StatusCode::CONFLICT,
             ToolkitError::Unknown(_) => StatusCode::NOT_FOUND,
             ToolkitError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             ToolkitError::Compiler(cause) => {
@@ -158,6 +160,7 @@ impl From<ToolkitError> for WebError {
                 return Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail);
             }
             ToolkitError::DiskFull(full) => return (*full).into(),
+            ToolkitError::NotOwner { .. } => StatusCode::FORBIDDEN,
             ToolkitError::Storage(cause) => return Self::storage(cause),
         };
         match error {

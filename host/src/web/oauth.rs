@@ -96,10 +96,7 @@ async fn authorize(
     RawQuery(query): RawQuery,
 ) -> Result<Response, AuthorizeError> {
     let query = query.filter(|query| query.len() <= LARGEST_REQUEST).ok_or(AuthorizeError::Malformed)?;
-    Ok(match server.authorize(&query).await? {
-        Step::Ask(consent) => page::consent(&consent),
-        Step::Return(url) => back_to_client(&url),
-    })
+    Ok(respond(server.authorize(&query).await?))
 }
 
 async fn decide(
@@ -108,7 +105,14 @@ async fn decide(
     body: Body,
 ) -> Result<Response, AuthorizeError> {
     let form = form(&headers, body).await.ok_or(AuthorizeError::Malformed)?;
-    Ok(back_to_client(&server.decide(&form).await?))
+    Ok(respond(server.decide(&form).await?))
+}
+
+fn respond(step: Step) -> Response {
+    match step {
+        Step::Ask(consent) => page::consent(&consent),
+        Step::Return(url) => back_to_client(&url),
+    }
 }
 
 async fn token(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::{Extension, Json};
@@ -15,7 +15,7 @@ use super::documents::declared_length;
 use super::error::WebError;
 use crate::identity::Caller;
 use crate::tasks::to_its_end;
-use crate::toolkits::{Deployed, Live, ToolkitError, ToolkitRecord};
+use crate::toolkits::{Claim, Deployed, FormerOwner, Live, TakenOver, ToolkitError, ToolkitRecord};
 
 /// One line of the listing.
 #[derive(Serialize)]
@@ -27,13 +27,25 @@ pub(super) struct Summary {
     version: String,
     visibility: Visibility,
     owner: String,
+    #[serde(rename = "takenOver", skip_serializing_if = "Option::is_none")]
+    taken_over: Option<FormerOwner>,
     tools: Vec<String>,
 }
 
-/// `POST /toolkits`: the component as the body.
+/// How a deploy is meant.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct DeployOptions {
+    /// Whether the toolkit becomes the caller's where it is another operator's.
+    #[serde(default)]
+    take_over: bool,
+}
+
+/// `POST /toolkits`: the component as the body; `?takeOver=true` where it may be another operator's.
 pub(super) async fn deploy(
     State(shared): State<Shared>,
     Extension(caller): Extension<Caller>,
+    Query(options): Query<DeployOptions>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<Deployed>), WebError> {
@@ -45,8 +57,10 @@ pub(super) async fn deploy(
     shared.disk.room_for(declared_length(&headers).unwrap_or_default())?;
     // A client that goes away once its component has arrived does not stop the deploy: it runs to
     // its end, whoever is listening.
+    let claim = if options.take_over { Claim::TakeOver } else { Claim::OwnOnly };
     let deploy = async move {
-        shared.toolkits.deploy(body.into_data_stream(), shared.component_size, &caller.user_id).await
+        let (component, limit) = (body.into_data_stream(), shared.component_size);
+        shared.toolkits.deploy(component, limit, &caller.user_id, claim).await
     };
     let deployed = to_its_end(deploy).await.map_err(ToolkitError::from)??;
     Ok((StatusCode::CREATED, Json(deployed)))
@@ -72,6 +86,7 @@ pub(super) async fn list(
                 version: it.version.clone(),
                 visibility: it.visibility,
                 owner: toolkit.owner.clone(),
+                taken_over: toolkit.taken_over.clone(),
                 tools: it.tools.iter().map(|tool| tool.name.clone()).collect(),
             }
         })
@@ -128,6 +143,27 @@ pub(super) async fn remove(
     require_operator(&shared, &caller)?;
     shared.toolkits.remove(&id, &caller.user_id).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// `POST /toolkits/{id}/release`, by its owner: any operator may have it.
+pub(super) async fn release(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, WebError> {
+    require_operator(&shared, &caller)?;
+    shared.toolkits.release(&id, &caller.user_id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `POST /toolkits/{id}/take-over`: it is the caller's from now on, and what users have set for it is gone.
+pub(super) async fn take_over(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<TakenOver>, WebError> {
+    require_operator(&shared, &caller)?;
+    Ok(Json(shared.toolkits.take_over(&id, &caller.user_id).await?))
 }
 
 /// The live toolkit, if the caller may see and call it. Others' private toolkits do not exist for them.

@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use url::Url;
 
-use super::{Http, User, within};
+use super::{Http, User, sign_in_code, within};
 
 /// A command of the program, without the `KITBAG_` variables and the sessions of whoever runs the tests.
 pub(crate) fn kitbag<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Command {
@@ -96,7 +96,8 @@ impl ServerProcess {
             log.rewind().and_then(|()| log.read_to_string(&mut said)).expect("the log is text");
             panic!("the server did not start: {said}")
         });
-        let base_url = line.strip_prefix("Kitbag serves ").expect(&line).parse().expect("a URL");
+        let base_url: Url = line.strip_prefix("Kitbag serves ").expect(&line).parse().expect("a URL");
+        sign_in_code::remember(&base_url, data);
         Self { child, base_url, data: data.to_owned(), log }
     }
 
@@ -138,5 +139,9 @@ impl ServerProcess {
     /// Where it keeps its data.
     pub(crate) fn data(&self) -> &Path {
         &self.data
+    }
+
+    pub(crate) fn base_url(&self) -> &Url {
+        &self.base_url
     }
 }

@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use url::Url;
 
-use super::{Guest, Http, Log, User, within};
+use super::{Guest, Http, Log, User, sign_in_code, within};
 
 /// A running server. Dropped, it is gone, and its data with it.
 pub(crate) struct Kitbag {
@@ -158,6 +158,7 @@ impl Stopped {
         let app = within("the server's start", runtime.spawn(start(self.settings.clone()))).await;
         let app = app.expect("no panic").expect("the server starts");
         let (address, base_url) = (app.address(), app.base_url().clone());
+        sign_in_code::remember(&base_url, self.data());
         let (stop, stopping) = oneshot::channel();
         let served = runtime.spawn(app.serve(async { drop(stopping.await) }));
         Kitbag { running: Running { runtime: Some(runtime), stop, served, address, base_url }, stopped: self }

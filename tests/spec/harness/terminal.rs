@@ -51,7 +51,12 @@ impl Terminal {
 
     /// Starts `kitbag login`, which then waits for a browser.
     pub(crate) fn start_login(&self) -> Asking {
-        Asking::start(self.command(&["login", "--no-browser"]))
+        self.start_login_with(&[])
+    }
+
+    /// The same with further arguments.
+    pub(crate) fn start_login_with(&self, arguments: &[&str]) -> Asking {
+        Asking::start(self.command(&[&["login", "--no-browser"], arguments].concat()))
     }
 
     /// Signs in as `user`, which must succeed.

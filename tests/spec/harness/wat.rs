@@ -13,8 +13,12 @@ use super::root;
 pub(crate) struct Wat<'a> {
     /// What it declares.
     pub(crate) scopes: &'a [&'a str],
+    pub(crate) secrets: &'a [&'a str],
     /// Hosts that it declares.
     pub(crate) egress: &'a [&'a str],
+    /// `1.0.0` where it is empty.
+    pub(crate) version: &'a str,
+    pub(crate) visibility: Visibility,
     /// What it says of itself and of its tool; something harmless, where that is empty.
     pub(crate) description: &'a str,
     /// JSON Schema of the arguments; without one, any object.
@@ -31,6 +35,14 @@ pub(crate) struct Wat<'a> {
     pub(crate) describe: &'a str,
     /// Instructions before the call is answered.
     pub(crate) call: &'a str,
+}
+
+/// Who can see it: `visibility` of the contract.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Visibility {
+    Private = 0,
+    #[default]
+    Shared = 1,
 }
 
 impl Wat<'_> {
@@ -89,16 +101,18 @@ impl Memory {
         self.put(&words(&[&[0], &text, &structured, &[0; 2]]))
     }
 
-    /// `toolkit-definition`, shared by all users.
+    /// `toolkit-definition`
     fn definition(&mut self, toolkit: &Wat<'_>) -> u32 {
         let description =
             if toolkit.description.is_empty() { "A guest of the test suite." } else { toolkit.description };
-        let strings = ["wat", "Guest wat", description, "🧪", "1.0.0"];
+        let version = if toolkit.version.is_empty() { "1.0.0" } else { toolkit.version };
+        let strings = ["wat", "Guest wat", description, "🧪", version];
         let strings: Vec<u32> = strings.into_iter().flat_map(|text| self.string(text)).collect();
         let input = toolkit.input.unwrap_or(r#"{"type":"object"}"#);
         let tools = self.tools(description, input, toolkit.output);
-        let (scopes, egress) = (self.list(toolkit.scopes), self.list(toolkit.egress));
-        let (author, secrets, config, visibility) = ([0; 3], [0; 2], [0; 2], [1]);
+        let [scopes, secrets, egress] =
+            [toolkit.scopes, toolkit.secrets, toolkit.egress].map(|list| self.list(list));
+        let (author, config, visibility) = ([0; 3], [0; 2], [toolkit.visibility as u32]);
         let auth = [0; 12];
         self.put(&words(&[
             &strings,

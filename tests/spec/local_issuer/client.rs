@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use url::Url;
 use url::form_urlencoded::Serializer;
 
-use crate::harness::{Answer, Http, ask_raw};
+use crate::harness::{Answer, Http, ask_raw, sign_in_code};
 
 pub(super) const CALLBACK: &str = "http://127.0.0.1:33418/callback";
 pub(super) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
@@ -54,10 +54,22 @@ pub(super) async fn request_id(http: &Http, client_id: &str) -> String {
     field.split('"').next().expect("its end").to_owned()
 }
 
+/// A yes as `user`, of somebody who knows the sign-in code.
+pub(super) fn answer(http: &Http, request_id: &str, user: &str) -> [(&'static str, String); 4] {
+    let code = sign_in_code(&http.url("/")).expect("the server asks for a code");
+    [
+        ("request_id", request_id.to_owned()),
+        ("decision", "allow".to_owned()),
+        ("user", user.to_owned()),
+        ("code", code),
+    ]
+}
+
 /// Agrees as `user` and returns the URL at which the client is answered.
 pub(super) async fn consent(http: &Http, client_id: &str, user: &str) -> Url {
     let request_id = request_id(http, client_id).await;
-    let form = [("request_id", request_id.as_str()), ("decision", "allow"), ("user", user)];
+    let form = answer(http, &request_id, user);
+    let form: Vec<_> = form.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let answer = post(http, "/oauth/authorize", &form).await.assert_status(303);
     let back: Url = answer.header("location").expect("a way back").parse().expect("a URL");
     assert!(back.as_str().starts_with(CALLBACK), "{back}");

@@ -4,6 +4,7 @@ import { BuildFailure } from "../build/failure.js";
 import { terminal } from "./console.js";
 import { develop } from "./develop.js";
 import { listenAddress } from "./server.js";
+import { devToken } from "./token.js";
 import { readSettings } from "./world.js";
 
 const USAGE = `Serve an extension.ts over MCP on this machine, and again after each change
@@ -48,6 +49,7 @@ export async function main(args: string[]): Promise<number> {
     if (!(callTime >= 1 && callTime <= 3_600_000)) throw new BuildFailure("usage", "--call-time takes seconds, at most an hour of them");
     const options = {
       listen: listenAddress(values.listen),
+      token: await devToken(),
       envFile: values["env-file"],
       settings: readSettings(values.config),
       allowedRanges: values["allow-private-ranges"].flatMap((it) => it.split(",")),

@@ -17,6 +17,8 @@ import { readSecrets, secretNotes, typedSettings } from "./world.js";
 /** What may differ from one run to another. */
 export interface DevOptions {
   listen: Listen;
+  /** Whoever has it may call. */
+  token: string;
   /** Lines of NAME=value for the credentials that the toolkit declares. */
   envFile?: string | undefined;
   /** Settings as a user would set them. */
@@ -38,8 +40,8 @@ export interface Development {
 export async function develop(path: string, options: DevOptions, console: Console): Promise<Development> {
   const entry = await findEntry(path);
   const live = new Live(entry, options, console);
-  const { server, url } = await serve(options.listen, (request) => live.answer(request));
-  console.line(connections(url));
+  const { server, url } = await serve(options.listen, options.token, (request) => live.answer(request));
+  console.line(connections(url, options.token));
   await live.renew();
   const files = () => [entry, ...live.sources, ...(options.envFile === undefined ? [] : [options.envFile])];
   const stop = await watch(() => ({ files: files(), folders: [dirname(entry)] }), () => live.renew());
@@ -159,11 +161,12 @@ function told(error: unknown): string {
   return error instanceof BuildFailure ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-function connections(url: string): string {
-  return `Serving ${url} until Ctrl-C, without sign-in, to programs on this machine. Connect with
+function connections(url: string, token: string): string {
+  const authorization = `"Authorization: Bearer ${token}"`;
+  return `Serving ${url} until Ctrl-C, to programs on this machine that have your token. Connect with
 
-  claude mcp add --transport http kitbag-dev ${url}
-  npx -y -p node@22 -p @modelcontextprotocol/inspector@2.12.0 mcp-inspector --cli ${url} --transport http --method tools/list
-  curl -s ${url} -H 'Content-Type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+  claude mcp add --transport http kitbag-dev ${url} --header ${authorization}
+  curl -s ${url} -H ${authorization} -H 'Content-Type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+  npx -y -p node@22 -p @modelcontextprotocol/inspector@2.12.0 mcp-inspector --cli ${url} --transport http --header ${authorization} --method tools/list
 `;
 }

@@ -1,4 +1,5 @@
-// HTTP on this machine alone, without sign-in: only for programs that run here, never for a page.
+// HTTP on this machine alone, for programs that were given the token, and never for a page.
+import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isIP, type AddressInfo } from "node:net";
 
@@ -20,14 +21,14 @@ export function listenAddress(text: string): Listen {
   const port = Number(found?.[3]);
   if (found === null || port > 65_535) throw new BuildFailure("usage", `--listen takes an address and a port, such as 127.0.0.1:8788, and not ${JSON.stringify(text)}`);
   const loopback = host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
-  if (!loopback) throw new BuildFailure("usage", `${host} is not on this machine alone: nobody signs in here, so --listen takes loopback addresses only`);
+  if (!loopback) throw new BuildFailure("usage", `${host} is not on this machine alone: there are no users here, so --listen takes loopback addresses only`);
   return { host, port };
 }
 
-/** Serves `answer` at `/mcp`, and returns the server once it listens. */
-export async function serve({ host, port }: Listen, answer: (request: Request) => Promise<Response>): Promise<{ server: Server; url: string }> {
+/** Serves `answer` at `/mcp` to whoever has the token, and returns the server once it listens. */
+export async function serve({ host, port }: Listen, token: string, answer: (request: Request) => Promise<Response>): Promise<{ server: Server; url: string }> {
   const server = createServer((request, response) => {
-    void respond(request, response, answer).catch(() => response.destroy());
+    void respond(request, response, token, answer).catch(() => response.destroy());
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
@@ -40,8 +41,8 @@ export async function serve({ host, port }: Listen, answer: (request: Request) =
   return { server, url: `http://${isIP(host) === 6 ? `[${host}]` : host}:${bound}/mcp` };
 }
 
-async function respond(request: IncomingMessage, response: ServerResponse, answer: (request: Request) => Promise<Response>): Promise<void> {
-  const refusal = refused(request);
+async function respond(request: IncomingMessage, response: ServerResponse, token: string, answer: (request: Request) => Promise<Response>): Promise<void> {
+  const refusal = refused(request, token);
   if (refusal !== undefined) return refuse(response, ...refusal);
   const body = await bodyOf(request);
   if (body === undefined) return refuse(response, 413, `a request has at most ${MAX_BODY >> 20} MiB`);
@@ -56,15 +57,22 @@ async function respond(request: IncomingMessage, response: ServerResponse, answe
 }
 
 /** A page could reach this server by a name of its own that leads here; it is told by `Host` and `Origin`. */
-function refused({ method, url, headers, socket }: IncomingMessage): [status: number, why: string] | undefined {
+function refused({ method, url, headers, socket }: IncomingMessage, token: string): [status: number, why: string] | undefined {
   const own = [socket.localAddress, "localhost"].map((name) => `${name!.includes(":") ? `[${name}]` : name}:${socket.localPort}`);
   if (!own.includes(headers.host?.toLowerCase() ?? "")) return [403, "the Host of the request is not this server"];
   const { origin } = headers;
   if (origin !== undefined && !own.some((it) => origin === `http://${it}`)) return [403, "pages of this Origin may not call this server"];
   if (new URL(url ?? "/", "http://local").pathname !== "/mcp") return [404, "there is nothing here: MCP is spoken at /mcp"];
+  if (!isSame(headers.authorization ?? "", `Bearer ${token}`)) return [401, "this server wants the token that `kitbag toolkit dev` prints: Authorization: Bearer …"];
   if (method !== "POST") return undefined;
   const type = headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
   return type === "application/json" ? undefined : [415, "Content-Type must be application/json"];
+}
+
+/** Takes as long for every text. */
+function isSame(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((text) => createHash("sha256").update(text).digest());
+  return timingSafeEqual(a!, b!);
 }
 
 /** Reads a body; nothing when it is too large. */

@@ -8,12 +8,13 @@ use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::{Instant, interval_at};
 
+use super::ownership::{Confirmation, print_taken};
 use super::{build, read};
 use crate::cli::client::{Client, Connection};
 use crate::cli::terminal::{note, say, stderr_is_terminal};
 use crate::cli::{CliError, print_json};
 use crate::toolchain;
-use crate::toolkits::Deployed;
+use crate::toolkits::{Claim, Deployed};
 
 /// How often a line says that the server is at work, where no terminal shows the seconds.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
@@ -30,6 +31,11 @@ const LARGE: usize = 4 << 20;
 pub(in crate::cli) struct Deploy {
     /// A .wasm file, an extension.ts, or the directory of one or of a crate.
     path: PathBuf,
+    /// Make the toolkit yours where it is another operator's; what users have set for it is removed then.
+    #[arg(long)]
+    take_over: bool,
+    #[command(flatten)]
+    confirmation: Confirmation,
     /// Print the server's answer as JSON.
     #[arg(long)]
     json: bool,
@@ -45,12 +51,19 @@ impl Deploy {
         } else if !self.path.exists() {
             return Err(CliError::new(format!("there is no {}", self.path.display())));
         }
+        if self.take_over {
+            self.confirmation.ask(
+                "If the toolkit is another operator's, it becomes yours: the secrets and settings that users have \
+                 set for it are removed, and everybody who sees it sees that you took it over.",
+            )?;
+        }
+        let claim = if self.take_over { Claim::TakeOver } else { Claim::OwnOnly };
         let client = self.connection.open().await?;
         let component = if is_source { build::build(&self.path, None).await?.component } else { self.path };
         let bytes = read(&component)?;
         note!("Uploading {} ({}) to {}", component.display(), size(&bytes), client.server());
         let waiting = Waiting::begin(bytes.len());
-        let deployed = waiting.beside(upload(&client, bytes)).await?;
+        let deployed = waiting.beside(upload_claiming(&client, bytes, claim)).await?;
         if self.json {
             return print_json(&deployed);
         }
@@ -107,7 +120,15 @@ impl Waiting {
 
 /// Deploys a component.
 pub(in crate::cli) async fn upload(client: &Client, component: Vec<u8>) -> Result<Deployed, CliError> {
-    client.send(Method::POST, "/toolkits", "application/wasm", component).await
+    upload_claiming(client, component, Claim::OwnOnly).await
+}
+
+async fn upload_claiming(client: &Client, component: Vec<u8>, claim: Claim) -> Result<Deployed, CliError> {
+    let path = match claim {
+        Claim::OwnOnly => "/toolkits",
+        Claim::TakeOver => "/toolkits?takeOver=true",
+    };
+    client.send(Method::POST, path, "application/wasm", component).await
 }
 
 /// Prints what became live and what it may do now.
@@ -119,6 +140,9 @@ pub(in crate::cli) fn print(deployed: &Deployed) {
     }
     for capability in &deployed.changes.removed {
         say!("  may no longer {}", capability);
+    }
+    if let Some(taken) = &deployed.taken_over {
+        print_taken(&deployed.id, taken);
     }
 }
 

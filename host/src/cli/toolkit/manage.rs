@@ -76,6 +76,10 @@ impl List {
                 tools,
                 Text::clipped_prose(text(&it["description"]), MAX_DESCRIPTION_CHARS)
             );
+            if let Some(from) = it["takenOver"]["from"].as_str() {
+                let (by, at) = (text(&it["owner"]), text(&it["takenOver"]["at"]));
+                say!("{:<24} taken over by {} from {} {}", "", by, from, at);
+            }
         }
         Ok(())
     }
@@ -88,6 +92,16 @@ impl Show {
             return print_json(&record);
         }
         say!("{}, owned by {}", text(&record["id"]), text(&record["owner"]));
+        for line in record["ownership"].as_array().into_iter().flatten() {
+            let (before, by) = (text(&line["ownerBefore"]), text(&line["by"]));
+            let event = match text(&line["event"]) {
+                "released" => text!("released by {}", by),
+                "kept" => text!("kept by {}", by),
+                "removed" => text!("removed by {}; it was {}'s", by, before),
+                _ => text!("taken over by {} from {}", by, before),
+            };
+            say!("  {}, {}", event, text(&line["at"]));
+        }
         for version in record["versions"].as_array().into_iter().flatten() {
             let live = if version["version"] == record["liveVersion"] { "live" } else { "" };
             say!(

@@ -5,15 +5,18 @@
 //! that are being asked for, and codes, live for minutes and in memory.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::authorize::Authorization;
+use super::authorize::Pending;
+use super::code_check::CodeCheck;
 use super::redirect_uri::RedirectUri;
 use super::short_lived::ShortLived;
+use super::sign_in_code::SignInCode;
 use super::store::Store;
 use super::token::Code;
-use super::{ErrorCode, LocalIssuer, OAuthError};
+use super::{ErrorCode, LocalIssuer, LocalIssuerError, OAuthError};
 use crate::database::Database;
 
 /// Registers clients, asks people, and issues tokens.
@@ -22,7 +25,9 @@ pub struct AuthorizationServer {
     pub(super) store: Store,
     pub(super) lifetimes: Lifetimes,
     /// Requests that a person is looking at.
-    pub(super) pending: Mutex<ShortLived<Authorization>>,
+    pub(super) pending: Mutex<ShortLived<Pending>>,
+    /// Who may answer them with a yes.
+    pub(super) code_check: Mutex<CodeCheck>,
     /// Held until the grant of a code is stored, so that a replay finds what it must revoke.
     pub(super) codes: tokio::sync::Mutex<ShortLived<Code>>,
 }
@@ -60,15 +65,34 @@ pub(super) struct Client {
 }
 
 impl AuthorizationServer {
-    /// A server that issues tokens of `issuer`, with its clients and grants in `database`.
-    pub fn new(issuer: Arc<LocalIssuer>, database: Database, lifetimes: Lifetimes) -> Self {
-        Self {
+    /// A server that issues tokens of `issuer`, with its clients and grants in `database` and its sign-in
+    /// code in `data_directory`.
+    ///
+    /// Where there is no code, one is made, and all grants end: they were given to whoever asked, or by
+    /// whoever knew a code that was deleted since.
+    pub async fn open(
+        issuer: Arc<LocalIssuer>,
+        data_directory: &Path,
+        database: Database,
+        lifetimes: Lifetimes,
+    ) -> Result<Self, LocalIssuerError> {
+        let store = Store::new(database);
+        let code = match SignInCode::read(data_directory)? {
+            Some(code) => code,
+            None => {
+                // In this order: a crash in between does it again.
+                store.revoke_all().await.map_err(|error| LocalIssuerError::Storage(Arc::new(error)))?;
+                SignInCode::create(data_directory)?
+            }
+        };
+        Ok(Self {
             issuer,
-            store: Store::new(database),
+            store,
             lifetimes,
             pending: Mutex::new(ShortLived::new(lifetimes.consent)),
+            code_check: Mutex::new(CodeCheck::new(code)),
             codes: tokio::sync::Mutex::new(ShortLived::new(lifetimes.code)),
-        }
+        })
     }
 
     /// The issuer of the tokens.

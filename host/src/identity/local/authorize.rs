@@ -1,28 +1,33 @@
 //! The authorization endpoint (RFC 6749, section 3.1): asks a person, and sends the answer back.
 //!
-//! Invariant: a browser is sent only to an address that the client has registered. Until client and
-//! address are known, an error is a page.
+//! Invariants:
+//! - a browser is sent only to an address that the client has registered. Until client and address are
+//!   known, an error is a page;
+//! - nobody agrees without the server's sign-in code, or a ticket made with it.
 
-use std::sync::PoisonError;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tracing::info;
+use tracing::{info, warn};
 
 use super::authorization_server::Client;
+use super::code_check::CodePrompt;
 use super::parameters::Parameters;
 use super::pkce::Challenge;
 use super::redirect_uri::RedirectUri;
 use super::register::misleads;
 use super::scopes::Scopes;
+use super::secret::Digest;
+use super::sign_in_code::TicketRequest;
 use super::token::Code;
 use super::{AuthorizationServer, ErrorCode, OAuthError};
 
-/// What happens to a browser that came with an authorization request.
+/// What happens to a browser that came with an authorization request, or with a person's answer.
 #[derive(Debug)]
 pub enum Step {
-    /// A person is asked.
+    /// A person is asked; again, where the sign-in code was not right.
     Ask(Consent),
-    /// The browser goes back to the client, at this URL, with an error.
+    /// The browser goes back to the client, at this URL, with a code or an error.
     Return(String),
 }
 
@@ -39,6 +44,8 @@ pub struct Consent {
     pub scopes: Scopes,
     /// How long the client may act, unless it may renew its access.
     pub lifetime: Duration,
+    /// Whether the sign-in code is asked for, and what was wrong with the one that came.
+    pub code: CodePrompt,
 }
 
 /// Why a browser cannot be sent back to the client: what its person is told instead.
@@ -74,6 +81,15 @@ pub(super) struct Authorization {
     pub(super) challenge: Challenge,
 }
 
+/// A request that a person is looking at.
+#[derive(Debug)]
+pub(super) struct Pending {
+    authorization: Authorization,
+    client_name: Option<String>,
+    /// Stands for the sign-in code, once.
+    ticket: Option<Digest>,
+}
+
 /// In characters.
 const LONGEST_USER_NAME: usize = 64;
 
@@ -84,17 +100,12 @@ impl AuthorizationServer {
         let (client, redirect_uri) = self.who_asks(&parameters).await?;
         match self.what_is_asked(&parameters, &client, &redirect_uri) {
             Ok(authorization) => {
-                let scopes = authorization.scopes.clone();
-                let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-                let request_id = pending.keep(authorization);
-                let lifetime = self.lifetimes.access_token;
-                Ok(Step::Ask(Consent {
-                    request_id,
-                    client_name: client.name,
-                    redirect_uri,
-                    scopes,
-                    lifetime,
-                }))
+                let ticket = self.recognise_ticket(&parameters, &authorization);
+                let code = if ticket.is_some() { CodePrompt::Unneeded } else { CodePrompt::Asked };
+                let pending = Pending { authorization, client_name: client.name, ticket };
+                let mut consent = self.question(&pending, code);
+                consent.request_id = lock(&self.pending).keep(pending);
+                Ok(Step::Ask(consent))
             }
             Err(error) => {
                 let state = parameters.get("state").unwrap_or_default();
@@ -103,9 +114,9 @@ impl AuthorizationServer {
         }
     }
 
-    /// Takes a person's answer, a form with `request_id`, `decision` and `user`, and returns the URL at
-    /// which the client waits for it. Anything but `decision=allow` is a no.
-    pub async fn decide(&self, form: &str) -> Result<String, AuthorizeError> {
+    /// Takes a person's answer, a form with `request_id`, `decision`, `user` and `code`. Anything but
+    /// `decision=allow` is a no, and needs no code.
+    pub async fn decide(&self, form: &str) -> Result<Step, AuthorizeError> {
         let parameters = Parameters::parse(form);
         let field = |name| parameters.get(name).map_err(|_repeated| AuthorizeError::Malformed);
         let request_id = field("request_id")?.ok_or(AuthorizeError::Malformed)?;
@@ -115,16 +126,66 @@ impl AuthorizationServer {
         if allowed && (user.is_empty() || user.chars().count() > LONGEST_USER_NAME || misleads(user)) {
             return Err(AuthorizeError::UserName);
         }
-        let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner).take(request_id);
-        let authorization = pending.ok_or(AuthorizeError::NoSuchRequest)?;
+        let typed = field("code")?.unwrap_or_default();
+        let authorization = match self.settle(request_id, allowed.then_some(typed))? {
+            Ok(authorization) => authorization,
+            Err(asked_again) => return Ok(Step::Ask(asked_again)),
+        };
         let (redirect_uri, state) = (authorization.redirect_uri.clone(), authorization.state.clone());
         if !allowed {
             let denied = ErrorCode::AccessDenied.because("the person did not agree");
-            return Ok(self.answer_with_error(&redirect_uri, state.as_deref(), denied));
+            return Ok(Step::Return(self.answer_with_error(&redirect_uri, state.as_deref(), denied)));
         }
         info!(client.id = %authorization.client_id, user.id = user, "a client may act for a user");
         let code = self.codes.lock().await.keep(Code::new(authorization, user.to_owned()));
-        Ok(self.answer(&redirect_uri, state.as_deref(), &[("code", &code)]))
+        Ok(Step::Return(self.answer(&redirect_uri, state.as_deref(), &[("code", &code)])))
+    }
+
+    /// Takes the request that is answered. A yes, which comes with a `typed` code, leaves it where it is and
+    /// asks again unless the code is right or a ticket stands for it.
+    fn settle(
+        &self,
+        request_id: &str,
+        typed: Option<&str>,
+    ) -> Result<Result<Authorization, Consent>, AuthorizeError> {
+        let mut all_pending = lock(&self.pending);
+        let pending = all_pending.get_mut(request_id).ok_or(AuthorizeError::NoSuchRequest)?;
+        if let Some(typed) = typed {
+            let mut check = lock(&self.code_check);
+            let by_ticket = pending.ticket.take().is_some_and(|ticket| check.use_up(&ticket));
+            if !by_ticket && let Err(prompt) = check.check(typed) {
+                if prompt == CodePrompt::Wrong {
+                    warn!(client.id = %pending.authorization.client_id, "a sign-in with a wrong code");
+                }
+                let request_id = request_id.to_owned();
+                return Ok(Err(Consent { request_id, ..self.question(pending, prompt) }));
+            }
+        }
+        let pending = all_pending.take(request_id).ok_or(AuthorizeError::NoSuchRequest)?;
+        Ok(Ok(pending.authorization))
+    }
+
+    /// What the person is asked, but for the request's id.
+    fn question(&self, pending: &Pending, code: CodePrompt) -> Consent {
+        let authorization = &pending.authorization;
+        Consent {
+            request_id: String::new(),
+            client_name: pending.client_name.clone(),
+            redirect_uri: authorization.redirect_uri.clone(),
+            scopes: authorization.scopes.clone(),
+            lifetime: self.lifetimes.access_token,
+            code,
+        }
+    }
+
+    /// The ticket in the request's parameter `ticket`, if it is good; without, the code is asked for.
+    fn recognise_ticket(&self, parameters: &Parameters, authorization: &Authorization) -> Option<Digest> {
+        let request = TicketRequest {
+            issuer: self.issuer.issuer(),
+            client_id: &authorization.client_id,
+            code_challenge: parameters.get("code_challenge").ok().flatten()?,
+        };
+        lock(&self.code_check).recognise(parameters.get("ticket").ok().flatten(), &request)
     }
 
     /// The client and the address of its choice: once these are right, errors go there.
@@ -184,4 +245,8 @@ impl AuthorizationServer {
         let parameters: Vec<_> = answer.iter().copied().chain(state).chain([issuer]).collect();
         to.with(&parameters)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

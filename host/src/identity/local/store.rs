@@ -143,6 +143,12 @@ impl Store {
         sqlx::query("DELETE FROM oauth_grants WHERE id = ?").bind(grant_id).execute(&self.0.writer).await?;
         Ok(())
     }
+
+    /// Ends every grant.
+    pub(super) async fn revoke_all(&self) -> sqlx::Result<()> {
+        sqlx::query("DELETE FROM oauth_grants").execute(&self.0.writer).await?;
+        Ok(())
+    }
 }
 
 async fn delete_expired(connection: &mut SqliteConnection) -> sqlx::Result<()> {

@@ -1,6 +1,7 @@
 //! Sign-ins with the local issuer, as clients make them and as attackers would try them.
 
 mod authorization;
+mod code;
 mod registration;
 mod tokens;
 
@@ -65,8 +66,25 @@ impl Fixture {
     /// A code for `ana`.
     async fn code(&self, client_id: &str, changes: &[(&str, &str)]) -> String {
         let consent = self.ask(client_id, changes).await;
-        let answer = self.server.decide(&allow(&consent, "ana")).await.unwrap();
+        let answer = self.decide(&self.allow(&consent, "ana")).await.unwrap();
         parameter(&answer, "code").expect("a code")
+    }
+
+    /// Where an answer that asks nobody again leads.
+    async fn decide(&self, form: &str) -> Result<String, AuthorizeError> {
+        Ok(match self.server.decide(form).await? {
+            Step::Return(url) => url,
+            Step::Ask(consent) => panic!("the person is asked again: {:?}", consent.code),
+        })
+    }
+
+    /// A yes of somebody who knows the sign-in code.
+    fn allow(&self, consent: &Consent, user: &str) -> String {
+        allow_with(consent, user, self.sign_in_code().reveal().expose_secret())
+    }
+
+    fn sign_in_code(&self) -> SignInCode {
+        SignInCode::read(self.data.path()).unwrap().expect("the server has made one")
     }
 
     async fn redeem(
@@ -113,7 +131,7 @@ impl Fixture {
 async fn open(data: &TempDir, lifetimes: Lifetimes) -> AuthorizationServer {
     let issuer = LocalIssuer::open(data.path(), BASE_URL).unwrap();
     let database = Database::open(&data.path().join("kitbag.sqlite")).await.unwrap();
-    AuthorizationServer::new(Arc::new(issuer), database, lifetimes)
+    AuthorizationServer::open(Arc::new(issuer), data.path(), database, lifetimes).await.unwrap()
 }
 
 /// The query of a good authorization request with some parameters changed.
@@ -137,8 +155,8 @@ fn form(parameters: &[(&str, &str)], changes: &[(&str, &str)]) -> String {
     Serializer::new(String::new()).extend_pairs(kept.chain(changes)).finish()
 }
 
-fn allow(consent: &Consent, user: &str) -> String {
-    form(&[("request_id", &consent.request_id), ("decision", "allow"), ("user", user)], &[])
+fn allow_with(consent: &Consent, user: &str, code: &str) -> String {
+    form(&[("request_id", &consent.request_id), ("decision", "allow"), ("user", user), ("code", code)], &[])
 }
 
 fn parameter(url: &str, name: &str) -> Option<String> {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Asker;
 use super::schema::{READ, USUAL_LENGTH};
-use crate::toolkits::{Live, listed_name};
+use crate::toolkits::{FormerOwner, Live, listed_name};
 use crate::vault::SecretStatus;
 use crate::web::error::WebError;
 use crate::web::{config, secrets};
@@ -50,6 +50,12 @@ impl Toolkit {
         }
     }
 
+    /// From whom its owner has taken it over, where that is so: what had been set for it was removed then.
+    async fn taken_over(&self) -> Option<TakenOver> {
+        let FormerOwner { from, at } = self.0.taken_over.clone()?;
+        Some(TakenOver { from, by: self.0.owner.clone(), at })
+    }
+
     async fn tools(&self) -> Vec<Tool> {
         let of_toolkit = &self.0.definition;
         let tool = |tool: &kitbag_manifest::ToolDefinition| Tool {
@@ -83,6 +89,15 @@ pub(super) enum ToolkitVisibility {
     Private,
     /// Everybody who has signed in.
     Shared,
+}
+
+/// An operator made another's toolkit theirs.
+#[derive(SimpleObject)]
+pub(super) struct TakenOver {
+    from: String,
+    by: String,
+    /// RFC 3339, UTC.
+    at: String,
 }
 
 /// A tool of a toolkit.

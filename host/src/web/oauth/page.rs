@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::identity::{Consent, Destination, paths};
+use crate::identity::{CodePrompt, Consent, Destination, paths};
 use crate::local_mode;
 use crate::web::pages::{self, Escaped};
 
@@ -25,8 +25,35 @@ pub(super) fn consent(question: &Consent) -> Response {
         action = paths::AUTHORIZE,
         request_id = Escaped(&question.request_id),
         user = Escaped(local_mode::USER),
+        code = code_field(question.code),
     );
-    pages::page(StatusCode::OK, TITLE, &content)
+    let status = match question.code {
+        CodePrompt::Unneeded | CodePrompt::Asked => StatusCode::OK,
+        CodePrompt::Missing => StatusCode::UNPROCESSABLE_ENTITY,
+        CodePrompt::Wrong => StatusCode::FORBIDDEN,
+        CodePrompt::TooManyTries => StatusCode::TOO_MANY_REQUESTS,
+    };
+    pages::page(status, TITLE, &content)
+}
+
+/// The field for the sign-in code, with what was wrong with the one that came.
+fn code_field(prompt: CodePrompt) -> String {
+    let problem = match prompt {
+        CodePrompt::Unneeded => return String::new(),
+        CodePrompt::Asked => "",
+        CodePrompt::Missing => "Type the sign-in code.",
+        CodePrompt::Wrong => "This is not the sign-in code of this server.",
+        CodePrompt::TooManyTries => {
+            "Too many wrong codes have come in the last minute: wait for one, and try again. \
+             `kitbag login` needs no code."
+        }
+    };
+    let problem = if problem.is_empty() {
+        String::new()
+    } else {
+        format!("<strong role=\"alert\">{problem}</strong>\n")
+    };
+    format!(include_str!("code.html"), problem = problem)
 }
 
 /// Says why the browser stays here.

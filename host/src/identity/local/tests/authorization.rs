@@ -8,7 +8,7 @@ async fn the_answer_has_code_state_and_issuer() {
     let client_id = fixture.client().await;
     let consent = fixture.ask(&client_id, &[]).await;
 
-    let answer = fixture.server.decide(&allow(&consent, "ana")).await.unwrap();
+    let answer = fixture.decide(&fixture.allow(&consent, "ana")).await.unwrap();
 
     assert!(answer.starts_with("http://localhost:6274/callback?code="), "{answer}");
     assert_eq!(parameter(&answer, "state").as_deref(), Some("s t&a=te"));
@@ -24,13 +24,13 @@ async fn a_no_is_an_answer_too_and_spends_the_question() {
         let consent = fixture.ask(&client_id, &[]).await;
         let no = form(&[("request_id", &consent.request_id), ("decision", decision), ("user", "ana")], &[]);
 
-        let answer = fixture.server.decide(&no).await.unwrap();
+        let answer = fixture.decide(&no).await.unwrap();
 
         assert_eq!(parameter(&answer, "error").as_deref(), Some("access_denied"), "{decision:?}");
         assert_eq!(parameter(&answer, "state").as_deref(), Some("s t&a=te"));
         assert_eq!(parameter(&answer, "iss").as_deref(), Some(BASE_URL));
         assert_eq!(parameter(&answer, "code"), None);
-        let again = fixture.server.decide(&allow(&consent, "ana")).await;
+        let again = fixture.decide(&fixture.allow(&consent, "ana")).await;
         assert!(matches!(again, Err(AuthorizeError::NoSuchRequest)), "{again:?}");
     }
 }
@@ -141,19 +141,19 @@ async fn an_answer_counts_once_in_time_and_for_a_user_that_can_be_shown() {
     let consent = fixture.ask(&client_id, &[]).await;
 
     for user in ["", "   ", "two\nlines", "an\u{202e}a", &"a".repeat(65)] {
-        let outcome = fixture.server.decide(&allow(&consent, user)).await;
+        let outcome = fixture.decide(&fixture.allow(&consent, user)).await;
         assert!(matches!(outcome, Err(AuthorizeError::UserName)), "{user:?}: {outcome:?}");
     }
     for form in ["", "decision=allow&user=ana", "request_id=a&request_id=b&decision=allow&user=ana"] {
-        let outcome = fixture.server.decide(form).await;
+        let outcome = fixture.decide(form).await;
         assert!(matches!(outcome, Err(AuthorizeError::Malformed)), "{form}: {outcome:?}");
     }
-    fixture.server.decide(&allow(&consent, "ana")).await.unwrap();
-    let again = fixture.server.decide(&allow(&consent, "ana")).await;
+    fixture.decide(&fixture.allow(&consent, "ana")).await.unwrap();
+    let again = fixture.decide(&fixture.allow(&consent, "ana")).await;
     assert!(matches!(again, Err(AuthorizeError::NoSuchRequest)), "{again:?}");
 
     let fixture = Fixture::with(Lifetimes { consent: Duration::ZERO, ..Lifetimes::default() }).await;
     let consent = fixture.ask(&fixture.client().await, &[]).await;
-    let late = fixture.server.decide(&allow(&consent, "ana")).await;
+    let late = fixture.decide(&fixture.allow(&consent, "ana")).await;
     assert!(matches!(late, Err(AuthorizeError::NoSuchRequest)), "{late:?}");
 }

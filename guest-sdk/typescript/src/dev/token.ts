@@ -1,0 +1,30 @@
+// What keeps other accounts of the machine from calling the toolkit: loopback is open to all of them.
+import { randomBytes } from "node:crypto";
+import { link, mkdir, readFile, stat, unlink, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+
+/** 128 bits, as 32 hexadecimal digits. */
+const TOKEN = /^[0-9a-f]{32}$/;
+const OTHER_USERS = 0o077;
+
+/** Returns the user's token, which is kept so that a client is connected once; where it cannot be kept, one for this run. */
+export async function devToken(state = process.env["XDG_STATE_HOME"] || join(homedir(), ".local/state")): Promise<string> {
+  const file = join(state, "kitbag", "dev-token");
+  const made = randomBytes(16).toString("hex");
+  try {
+    await mkdir(join(state, "kitbag"), { recursive: true, mode: 0o700 });
+    // Linked once it is whole, and only where there is none: of two that start at once, both use one.
+    const whole = `${file}.${made.slice(0, 8)}`;
+    await writeFile(whole, `${made}\n`, { mode: 0o600, flag: "wx" });
+    await link(whole, file).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+    });
+    await unlink(whole);
+    const kept = (await readFile(file, "utf8")).trim();
+    const exposed = ((await stat(file)).mode & OTHER_USERS) !== 0;
+    return TOKEN.test(kept) && !exposed ? kept : made;
+  } catch {
+    return made;
+  }
+}

@@ -1,0 +1,118 @@
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+use crate::database::Database;
+use crate::toolkits::store::NewVersion;
+
+/// `books` of `ana`, private in 1.0.0, and for `una` a secret and a setting.
+async fn books() -> (TempDir, Database, Store) {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(&folder.path().join("kitbag.sqlite")).await.unwrap();
+    let store = Store::new(database.clone());
+    deploy(&store, "ana", "1.0.0", "private", Claim::OwnOnly).await.unwrap();
+    sqlx::raw_sql(
+        "INSERT INTO secrets VALUES ('una', 'books', 'KEY', 'k', x'00', x'00', 0);
+         INSERT INTO user_config VALUES ('una', 'books', 'unit', '1')",
+    )
+    .execute(&database.writer)
+    .await
+    .unwrap();
+    (folder, database, store)
+}
+
+async fn deploy(
+    store: &Store,
+    by: &str,
+    version: &str,
+    visibility: &str,
+    claim: Claim,
+) -> Result<Option<TakenOver>, ToolkitError> {
+    let definition = json!({
+        "id": "books", "name": "Books", "description": "Finds books.", "icon": "📚",
+        "version": version, "visibility": visibility,
+        "tools": [{ "name": "find", "description": "Finds one.", "inputSchema": { "type": "object" } }],
+    });
+    let definition = kitbag_manifest::validate(serde_json::from_value(definition).unwrap()).unwrap();
+    let new = NewVersion { definition: &definition, digest: version, size: 1, by, claim };
+    store.record(new).await.map(|(_, taken_over)| taken_over)
+}
+
+/// Owner, and what is left of what was set.
+async fn state(database: &Database) -> (String, i64) {
+    sqlx::query_as(
+        "SELECT owner, (SELECT count(*) FROM secrets) + (SELECT count(*) FROM user_config) FROM toolkits",
+    )
+    .fetch_one(&database.readers)
+    .await
+    .unwrap()
+}
+
+#[track_caller]
+fn assert_refused<T: std::fmt::Debug>(outcome: Result<T, ToolkitError>) {
+    assert!(matches!(&outcome, Err(ToolkitError::NotOwner { owner, .. }) if owner == "ana"), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn another_operator_changes_nothing_of_a_private_toolkit() {
+    let (_folder, database, store) = books().await;
+
+    assert_refused(deploy(&store, "ben", "2.0.0", "private", Claim::OwnOnly).await);
+    assert_refused(deploy(&store, "ben", "2.0.0", "shared", Claim::OwnOnly).await);
+    assert_refused(deploy(&store, "ben", "1.0.0", "private", Claim::OwnOnly).await);
+    assert_refused(store.activate("books", Some("1.0.0"), "ben").await);
+    assert_refused(store.remove("books", "ben").await);
+    assert_refused(store.release("books", "ben").await);
+
+    assert_eq!(state(&database).await, ("ana".to_owned(), 2));
+    assert!(store.ownership("books").await.unwrap().is_empty());
+    deploy(&store, "ana", "2.0.0", "shared", Claim::OwnOnly).await.unwrap();
+    // From here on it is the operators' common good, but for becoming private.
+    assert_eq!(deploy(&store, "ben", "3.0.0", "shared", Claim::OwnOnly).await.unwrap(), None);
+    assert_refused(deploy(&store, "ben", "4.0.0", "private", Claim::OwnOnly).await);
+    assert_refused(store.activate("books", Some("1.0.0"), "ben").await);
+    store.activate("books", Some("2.0.0"), "ben").await.unwrap();
+    assert_eq!(state(&database).await, ("ana".to_owned(), 2));
+}
+
+#[tokio::test]
+async fn with_another_owner_goes_what_users_have_set_and_a_line_stays() {
+    let (_folder, database, store) = books().await;
+    let taken = TakenOver { from: "ana".to_owned(), removed_secrets: 1, removed_settings: 1 };
+
+    // A version that is taken takes nothing over.
+    let refused = deploy(&store, "ben", "1.0.0", "shared", Claim::TakeOver).await;
+    assert!(matches!(refused, Err(ToolkitError::VersionTaken { .. })), "{refused:?}");
+    assert_eq!(state(&database).await, ("ana".to_owned(), 2));
+    let outcome = deploy(&store, "ben", "2.0.0", "private", Claim::TakeOver).await.unwrap();
+
+    assert_eq!(outcome, Some(taken));
+    assert_eq!(state(&database).await, ("ben".to_owned(), 0));
+    assert!(matches!(store.take_over("books", "ben").await, Err(ToolkitError::AlreadyOwner(_))));
+    assert_eq!(store.live().await.unwrap()[0].taken_from.as_deref(), Some("ana"));
+    store.remove("books", "ben").await.unwrap();
+    deploy(&store, "ben", "1.0.0", "private", Claim::OwnOnly).await.unwrap();
+    let events: Vec<_> = store.ownership("books").await.unwrap().into_iter().map(|it| it.event).collect();
+    assert_eq!(events, ["removed", "taken-over"]);
+    assert_eq!(store.live().await.unwrap()[0].taken_from, None, "this one was never another's");
+}
+
+#[tokio::test]
+async fn what_its_owner_releases_is_the_next_ones_unless_they_use_it_again() {
+    let (_folder, database, store) = books().await;
+
+    store.release("books", "ana").await.unwrap();
+    store.release("books", "ana").await.unwrap();
+    assert!(store.toolkit("books").await.unwrap().released);
+    assert_eq!(deploy(&store, "ana", "1.0.0", "private", Claim::OwnOnly).await.unwrap(), None);
+    assert_refused(deploy(&store, "ben", "2.0.0", "private", Claim::OwnOnly).await);
+    store.release("books", "ana").await.unwrap();
+    let taken = deploy(&store, "ben", "2.0.0", "private", Claim::OwnOnly).await.unwrap();
+
+    assert_eq!(taken.map(|taken| taken.from).as_deref(), Some("ana"));
+    assert_eq!(state(&database).await, ("ben".to_owned(), 0));
+    let record = store.toolkit("books").await.unwrap();
+    let events: Vec<_> = record.ownership.iter().map(|it| (&*it.event, &*it.by)).collect();
+    assert_eq!(events, [("taken-over", "ben"), ("released", "ana"), ("kept", "ana"), ("released", "ana")]);
+    assert!(!record.released);
+}

@@ -1,0 +1,217 @@
+//! To whom a toolkit belongs: a private one to its owner, a shared one to all operators.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Kitbag, Terminal, User, Wat, wat::Visibility};
+
+use Visibility::{Private, Shared};
+
+/// A server with two operators; `una` is none.
+async fn server() -> Kitbag {
+    Kitbag::start_with(|settings| settings.operators = "ana,ben".parse().expect("a list")).await
+}
+
+fn component(version: &str, visibility: Visibility) -> Vec<u8> {
+    Wat { version, visibility, secrets: &["KEY"], ..Wat::default() }.component()
+}
+
+impl User {
+    async fn has(&self, version: &str, visibility: Visibility) -> Answer {
+        self.deploy(component(version, visibility)).await
+    }
+
+    /// Owner, live version and what became of the ownership.
+    async fn toolkit(&self) -> (String, String, Vec<String>) {
+        let shown = self.get("/toolkits/wat").await.assert_status(200).json();
+        let text = |value: &Value| value.as_str().expect("text").to_owned();
+        let event = |line: &Value| format!("{} {}", text(&line["event"]), text(&line["by"]));
+        let events = shown["ownership"].as_array().expect("a list").iter().map(event).collect();
+        (text(&shown["owner"]), text(&shown["liveVersion"]), events)
+    }
+}
+
+/// What an operator may try.
+const OPERATIONS: [&str; 7] = [
+    "deploy private",
+    "deploy shared",
+    "deploy the same",
+    "roll back",
+    "roll back to private",
+    "remove",
+    "release",
+];
+
+async fn attempt(user: &User, operation: &str, was: Visibility) -> Answer {
+    match operation {
+        "deploy private" => user.has("4.0.0", Private).await,
+        "deploy shared" => user.has("4.0.0", Shared).await,
+        "deploy the same" => user.has("3.0.0", was).await,
+        "roll back" => user.post("/toolkits/wat/rollback", &json!({ "version": "2.0.0" })).await,
+        "roll back to private" => user.post("/toolkits/wat/rollback", &json!({ "version": "1.0.0" })).await,
+        "remove" => user.delete("/toolkits/wat").await,
+        _ => user.post("/toolkits/wat/release", &json!({})).await,
+    }
+}
+
+#[tokio::test]
+async fn who_may_do_what_with_a_toolkit() {
+    let kitbag = server().await;
+    let ana = kitbag.as_user("ana");
+    for was in [Private, Shared] {
+        for operation in OPERATIONS {
+            for who in ["ana", "ben", "una"] {
+                // The second version is what the live one is; the first is private.
+                ana.delete("/toolkits/wat").await;
+                for (version, visibility) in [("1.0.0", Private), ("2.0.0", was), ("3.0.0", was)] {
+                    ana.has(version, visibility).await.assert_status(201);
+                }
+                let before = ana.toolkit().await;
+
+                let answer = attempt(&kitbag.as_user(who), operation, was).await;
+
+                let case = format!("{was:?}: {who} {operation}");
+                let makes_private = ["deploy private", "roll back to private"].contains(&operation);
+                let allowed = match who {
+                    "ana" => true,
+                    "ben" => was == Shared && !makes_private && operation != "release",
+                    _ => false,
+                };
+                assert_eq!(answer.status.is_success(), allowed, "{case}: {answer:?}");
+                if allowed {
+                    continue;
+                }
+                let answer = answer.assert_status(403);
+                if who == "ben" {
+                    let detail = answer.json()["detail"].as_str().expect("a detail").to_owned();
+                    assert!(detail.contains("belongs to ana"), "{case}: {detail}");
+                    assert!(detail.contains("kitbag toolkit take-over wat"), "{case}: {detail}");
+                }
+                assert_eq!((before.0.as_str(), before.1.as_str()), ("ana", "3.0.0"), "{case}");
+                assert_eq!(ana.toolkit().await, before, "{case}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn whoever_takes_a_toolkit_over_is_seen_and_gets_nothing_that_was_set_for_it() {
+    let kitbag = server().await;
+    let [ana, ben, una] = ["ana", "ben", "una"].map(|name| kitbag.as_user(name));
+    ana.has("1.0.0", Shared).await.assert_status(201);
+    for user in [&ana, &una] {
+        user.set_secret("wat", "KEY", "a-secret-of-the-user").await;
+    }
+    una.post("/toolkits/wat/take-over", &json!({})).await.assert_problem(403, "operators");
+    ana.post("/toolkits/wat/take-over", &json!({})).await.assert_problem(409, "belongs to you already");
+    ben.post("/toolkits/absent/take-over", &json!({})).await.assert_problem(404, "no toolkit");
+
+    let taken = ben.post("/toolkits/wat/take-over", &json!({})).await.assert_status(200).json();
+
+    assert_eq!(taken, json!({ "from": "ana", "removedSecrets": 2, "removedSettings": 0 }));
+    for user in [&ana, &una, &ben] {
+        let listed = user.get("/toolkits/wat/secrets").await.assert_status(200).json();
+        assert_eq!(listed[0]["set"], false, "{listed}");
+        let (owner, _, events) = user.toolkit().await;
+        assert_eq!((owner.as_str(), events), ("ben", vec!["taken-over ben".to_owned()]));
+        let listed = user.get("/toolkits").await.assert_status(200).json();
+        assert_eq!(listed[0]["takenOver"]["from"], "ana", "{listed}");
+        let asked = user.ask("{ toolkits { takenOver { from by at } } }", json!({})).await;
+        assert_eq!(asked["toolkits"][0]["takenOver"]["by"], "ben", "{asked}");
+    }
+    // Now it is ana who may not, and ben who may.
+    ana.has("2.0.0", Private).await.assert_problem(403, "belongs to ben");
+    ben.has("2.0.0", Private).await.assert_status(201);
+    // What is removed and deployed anew has a history all the same.
+    ben.delete("/toolkits/wat").await.assert_status(204);
+    ben.has("1.0.0", Shared).await.assert_status(201);
+    let (_, _, events) = una.toolkit().await;
+    assert_eq!(events, ["removed ben", "taken-over ben"]);
+}
+
+#[tokio::test]
+async fn a_deploy_takes_over_only_when_it_says_so_and_all_of_it_or_nothing() {
+    let kitbag = server().await;
+    let [ana, ben, una] = ["ana", "ben", "una"].map(|name| kitbag.as_user(name));
+    ana.has("1.0.0", Private).await.assert_status(201);
+    ana.set_secret("wat", "KEY", "a-secret-of-the-user").await;
+    let over = async |user: &User, component: Vec<u8>| {
+        user.send(http::Method::POST, "/toolkits?takeOver=true", "application/wasm", component).await
+    };
+
+    over(&una, component("2.0.0", Private)).await.assert_problem(403, "operators");
+    over(&ben, b"no component".to_vec()).await.assert_status(422);
+    // The version is taken: nothing is deployed, and nothing taken over.
+    over(&ben, component("1.0.0", Shared)).await.assert_problem(409, "raise the version");
+    assert_eq!(ana.toolkit().await.0, "ana");
+    assert_eq!(ana.get("/toolkits/wat/secrets").await.json()[0]["set"], true);
+
+    let deployed = over(&ben, component("2.0.0", Private)).await.assert_status(201).json();
+
+    assert_eq!(deployed["takenOver"]["from"], "ana", "{deployed}");
+    assert_eq!(deployed["takenOver"]["removedSecrets"], 1, "{deployed}");
+    // It is private, and another's now; operators see that it is there, and what became of it.
+    assert_eq!(ana.toolkit().await.2, ["taken-over ben"]);
+    ana.call("wat__run", json!({})).await.assert_unknown_tool();
+    assert_eq!(ben.call("wat__run", json!({})).await.text(), "done");
+    // Of one's own, or of nobody's, there is nothing to take over.
+    let again = over(&ben, component("3.0.0", Private)).await.assert_status(201).json();
+    assert!(again.get("takenOver").is_none(), "{again}");
+}
+
+#[tokio::test]
+async fn a_released_toolkit_is_the_next_ones_who_needs_to_own_it() {
+    let kitbag = server().await;
+    let [ana, ben] = ["ana", "ben"].map(|name| kitbag.as_user(name));
+    ana.has("1.0.0", Private).await.assert_status(201);
+    ana.set_secret("wat", "KEY", "a-secret-of-the-user").await;
+    let release = "/toolkits/wat/release";
+
+    // Whoever uses it again keeps it.
+    ana.post(release, &json!({})).await.assert_status(204);
+    assert_eq!(ana.get("/toolkits/wat").await.json()["released"], true);
+    ana.has("2.0.0", Private).await.assert_status(201);
+    ben.has("3.0.0", Private).await.assert_problem(403, "belongs to ana");
+
+    ana.post(release, &json!({})).await.assert_status(204);
+    let deployed = ben.has("3.0.0", Private).await.assert_status(201).json();
+
+    assert_eq!(deployed["takenOver"], json!({ "from": "ana", "removedSecrets": 1, "removedSettings": 0 }));
+    let events = ["taken-over ben", "released ana", "kept ana", "released ana"].map(str::to_owned);
+    assert_eq!(ben.toolkit().await, ("ben".to_owned(), "3.0.0".to_owned(), events.to_vec()));
+    assert_eq!(ben.get("/toolkits/wat").await.json()["released"], false);
+    ana.has("4.0.0", Private).await.assert_problem(403, "belongs to ben");
+
+    // An id that was released and removed is nobody's: whoever has it next owns it.
+    ben.post(release, &json!({})).await.assert_status(204);
+    ben.delete("/toolkits/wat").await.assert_status(204);
+    ben.has("1.0.0", Private).await.assert_status(201);
+    ana.has("2.0.0", Private).await.assert_problem(403, "belongs to ben");
+}
+
+#[tokio::test]
+async fn the_commands_ask_before_they_take_over_and_say_what_went() {
+    let kitbag = server().await;
+    kitbag.as_user("ana").has("1.0.0", Private).await.assert_status(201);
+    let ben = Terminal::at(kitbag.base_url().as_str());
+    ben.login("ben").await;
+    let file = tempfile::NamedTempFile::new().expect("a scratch file");
+    std::fs::write(file.path(), component("2.0.0", Private)).expect("it is ours");
+    let file = file.path().to_str().expect("UTF-8");
+
+    ben.run(&["toolkit", "deploy", file]).await.assert_failed("kitbag toolkit release wat");
+    ben.run(&["toolkit", "take-over", "wat"]).await.assert_failed("belongs to ana");
+    ben.run(&["toolkit", "take-over", "wat"]).await.assert_failed("--yes");
+    ben.run(&["toolkit", "deploy", "--take-over", file]).await.assert_failed("--yes");
+    assert_eq!(kitbag.as_user("ana").toolkit().await.0, "ana");
+
+    let taken = ben.run(&["toolkit", "take-over", "wat", "--yes"]).await.succeeded();
+    assert!(taken.contains("it was ana's"), "{taken}");
+    ben.run(&["toolkit", "deploy", file]).await.succeeded();
+    let shown = ben.run(&["toolkit", "show", "wat"]).await.succeeded();
+    assert!(shown.contains("owned by ben") && shown.contains("taken over by ben from ana"), "{shown}");
+    let listed = ben.run(&["toolkit", "list"]).await.succeeded();
+    assert!(listed.contains("taken over by ben from ana"), "{listed}");
+    ben.run(&["toolkit", "release", "wat"]).await.succeeded();
+    let shown = ben.run(&["toolkit", "show", "wat"]).await.succeeded();
+    assert!(shown.contains("released by ben"), "{shown}");
+}
