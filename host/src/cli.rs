@@ -20,6 +20,9 @@ mod vault;
 
 use std::process::ExitCode;
 
+#[doc(hidden)]
+pub use ingest::fuzzing as ingest_fuzzing;
+
 use clap::{Parser, Subcommand};
 use kitbag_manifest::Problem;
 use thiserror::Error;

@@ -14,6 +14,8 @@ mod document;
 mod embedding;
 mod error;
 mod fusion;
+#[doc(hidden)]
+pub mod fuzzing;
 mod index;
 mod ingest;
 mod jobs;
@@ -35,6 +37,8 @@ use tracing::error;
 use crate::database::Database;
 use crate::tasks::{off_thread, to_its_end};
 pub use artifacts::{Artifacts, Opened};
+#[doc(hidden)]
+pub use capture::fuzzing as capture_fuzzing;
 pub use capture::{
     Capture, CaptureFailure, CaptureSettings, Extract, ExtractError, Extracted, FailureKind, FileKind, Kept,
     LONGEST_TEXT, TranscriptionSettings,

@@ -11,6 +11,8 @@ pub mod database;
 pub mod dispatch;
 pub mod egress;
 pub mod extractors;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod identity;
 pub mod invocations;
 pub mod knowledge;

@@ -13,6 +13,8 @@
 
 mod failure;
 mod fetch;
+#[doc(hidden)]
+pub mod fuzzing;
 mod incoming;
 mod kind;
 mod text;

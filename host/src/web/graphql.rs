@@ -8,6 +8,7 @@
 mod bounds;
 mod documents;
 mod error;
+pub(super) mod fuzzing;
 mod graphiql;
 mod mutation;
 mod query;

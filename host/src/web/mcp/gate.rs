@@ -47,7 +47,7 @@ impl Gate {
         foreign.filter_map(|origin| HeaderValue::from_str(origin).ok()).collect()
     }
 
-    fn lets_in(&self, request: &Request) -> Result<(), &'static str> {
+    pub(super) fn lets_in(&self, request: &Request) -> Result<(), &'static str> {
         let headers = request.headers();
         let host = single(headers, &header::HOST).or(request.uri().authority().map(Authority::as_str));
         if !host.is_some_and(|host| self.is_own(host)) {
