@@ -46,7 +46,7 @@ fn check_allowed(uri: &Uri, listed: &[(Host, Option<u16>)]) {
 
     // The one reader that the HTTP client is, and another that saw the URI before it was rewritten.
     let host = sent_uri.host().expect("it has a host");
-    assert_eq!(Host::parse(host).map(|host| comparable(host.as_ref())).as_ref(), Ok(&goes_to), "{uri}");
+    assert_eq!(Host::parse(host).map(|host| comparable(host)).as_ref(), Ok(&goes_to), "{uri}");
     let given = Url::parse(&uri.to_string()).expect("what is allowed is a URL");
     assert_eq!(given.host().map(comparable), Some(goes_to), "{uri} is rewritten to {url}");
     assert_eq!(given.port_or_known_default(), Some(port), "{uri} is rewritten to {url}");

@@ -11,16 +11,24 @@ pub fn message(data: &[u8]) {
     let plain = serde_json::from_slice::<Value>(data);
     match read(data) {
         Reading::Message { id, cancels } => {
-            let plain = plain.expect("an accepted message is JSON");
+            let plain = match plain {
+                Ok(plain) => plain,
+                // What lies that deep is left to the method, which has the same parser.
+                Err(error) if error.to_string().contains("recursion limit") => return,
+                Err(error) => panic!("an accepted message is no JSON: {error}"),
+            };
             assert!(plain.is_object(), "{plain} was accepted");
             assert_eq!(plain.get("jsonrpc"), Some(&Value::from("2.0")));
-            assert_eq!(plain.get("id"), id.as_ref());
-            assert!(id.is_none_or(|id| id.is_string() || id.is_i64() || id.is_u64()), "{plain}");
+            assert!(is_same(plain.get("id"), id.as_ref()), "{plain} is read as {id:?}");
+            assert!(id.is_none_or(|id| id.is_string() || id.is_number()), "{plain}");
             let is_call = plain.get("method").is_some_and(Value::is_string);
             assert!(is_call || plain.get("result").is_some() || plain.get("error").is_some(), "{plain}");
             if let Some(request) = cancels {
                 assert_eq!(plain["method"], "notifications/cancelled");
-                assert_eq!(plain.pointer("/params/requestId"), Some(&request));
+                assert!(
+                    is_same(plain.pointer("/params/requestId"), Some(&request)),
+                    "{plain} cancels {request}"
+                );
             }
         }
         Reading::Refusal { status, body } => {
@@ -33,4 +41,10 @@ pub fn message(data: &[u8]) {
             assert!(id.is_none() || id == given, "the refusal is for {id:?}, the message is {given:?}");
         }
     }
+}
+
+/// A number may be written as `1000` and as `1e3`.
+fn is_same(one: Option<&Value>, other: Option<&Value>) -> bool {
+    let number = |value: Option<&Value>| value.and_then(Value::as_f64);
+    one == other || (number(one).is_some() && number(one) == number(other))
 }

@@ -45,6 +45,9 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 /// Between two samples, however short the run is.
 const INTERVAL: Duration = Duration::from_secs(2);
 
+/// How often the person who waits is shown the latest sample: once a minute.
+const SAMPLES_PER_LINE: usize = 30;
+
 /// Users among whom the connections of each kind are divided.
 const USERS: usize = 8;
 
@@ -185,6 +188,9 @@ async fn watch(server: &Server, data: &Path, end: Instant, meter: &mut Meter) ->
     while timeout_at(end.into(), ticks.tick()).await.is_ok() {
         meter.sample(server.id(), data)?;
         samples += 1;
+        if samples % SAMPLES_PER_LINE == 0 {
+            eprintln!("{}", meter.latest());
+        }
     }
     Ok(samples)
 }

@@ -50,8 +50,6 @@ mod scaffold;
 mod secrets;
 mod shared_functions;
 mod sign_in;
-/// By what `just soak` tells growth, tried on series that it never meets.
-#[path = "../bench/soak/trend.rs"]
 mod soak_trend;
 mod toolkit_dev;
 mod uploads;

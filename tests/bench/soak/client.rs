@@ -110,17 +110,30 @@ impl Client {
         Ok(Answer { status: head.status, headers: head.headers, body })
     }
 
-    /// Sends the beginning of a request on a connection of its own, reads what comes for a while, and leaves.
+    /// Sends a request, or half of one, on a connection of its own, reads what comes for a while, and leaves.
     /// Returns how many bytes came.
-    pub(crate) async fn begin(&self, beginning: &str, stay: Duration) -> Outcome<usize> {
+    pub(crate) async fn begin(&self, request: &str, stay: Duration) -> Outcome<usize> {
         let mut stream = TcpStream::connect(self.address).await?;
-        stream.write_all(beginning.as_bytes()).await?;
+        stream.write_all(request.as_bytes()).await?;
         let (mut read, mut buffer) = (0, vec![0; 16 << 10]);
         let read_on = async {
             while let Ok(count @ 1..) = stream.read(&mut buffer).await {
                 read += count;
             }
         };
+        // The time is over, or the server has closed.
+        let _ = timeout(stay, read_on).await;
+        Ok(read)
+    }
+
+    /// Sends a request on a connection of its own, waits until an answer begins, and leaves after a while of
+    /// it, although it goes on. Returns how many bytes it began with.
+    pub(crate) async fn follow(&self, request: &str, stay: Duration) -> Outcome<usize> {
+        let mut stream = TcpStream::connect(self.address).await?;
+        stream.write_all(request.as_bytes()).await?;
+        let mut buffer = vec![0; 16 << 10];
+        let read = timeout(TIMEOUT, stream.read(&mut buffer)).await??;
+        let read_on = async { while let Ok(1..) = stream.read(&mut buffer).await {} };
         // The time is over, or the server has closed.
         let _ = timeout(stay, read_on).await;
         Ok(read)

@@ -23,7 +23,7 @@ const WATCHED: [Quantity; 6] = [
     // Pages that are shared with other processes count in part.
     quantity("memory (PSS)", "MiB", 0.10, 32.0),
     // Address space: the pool of the sandbox reserves its slots once, and what is mapped beside it counts.
-    quantity("mapped", "MiB", 0.10, 256.0),
+    quantity("mapped", "MiB", 0.0, 256.0),
     quantity("descriptors", "", 0.10, 16.0),
     quantity("threads", "", 0.10, 8.0),
     quantity("child processes", "", 0.0, 4.0),
@@ -64,6 +64,15 @@ impl Meter {
             series.push(value);
         }
         Ok(())
+    }
+
+    /// The last sample, for a person who waits.
+    pub(crate) fn latest(&self) -> String {
+        let values = WATCHED.iter().zip(&self.series).filter_map(|(it, samples)| {
+            let value = samples.last()?;
+            Some(format!("{} {value:.0} {}", it.what, it.unit).trim_end().to_owned())
+        });
+        values.collect::<Vec<_>>().join(", ")
     }
 
     /// Judges all samples; an error where they are too few.

@@ -174,7 +174,7 @@ impl Worker<'_> {
                     "GET /toolkits/hostile/logs?follow=true HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
                     client.address, client.token
                 );
-                let read = client.begin(&request, FOLLOWED).await?;
+                let read = client.follow(&request, FOLLOWED).await?;
                 Ok(if read > 0 {
                     Ended::Done
                 } else {

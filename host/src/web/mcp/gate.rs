@@ -62,7 +62,11 @@ impl Gate {
     }
 
     fn is_own(&self, host: &str) -> bool {
-        // The URL parser knows every spelling of a host and the scheme's default port.
+        // The URL parser drops tabs and takes a path: what it is given has to be a host and a port already.
+        if host.contains('@') || host.parse::<Authority>().is_err() {
+            return false;
+        }
+        // It knows every spelling of a host and the scheme's default port.
         let called = format!("{}://{host}", self.scheme).parse::<Url>();
         called.is_ok_and(|called| {
             called.host_str() == Some(&self.host)
@@ -126,6 +130,10 @@ mod tests {
             "kb.example.evil.example",
             "",
             "a@kb.example",
+            "@kb.example",
+            "kb.example/",
+            "kb.example\\",
+            "kb.exa\tmple",
         ] {
             assert!(!passes(&gate, &[("host", host)]), "{host}");
         }
