@@ -43,6 +43,23 @@ bench-search *arguments:
     CARGO_PROFILE_DEV_OPT_LEVEL=3 CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false \
         cargo bench --workspace --profile dev --bench search -- {{ arguments }}
 
+# Look for inputs that break a rule of the parsers of strangers' input, for so many minutes in all.
+fuzz minutes="10":
+    scripts/fuzz run {{ minutes }}
+
+# Run one input that was found, with a backtrace.
+fuzz-replay file:
+    scripts/fuzz replay {{ quote(file) }}
+
+# Take what was found, and reaches new code, into fuzz/corpus: the tests run it from then on.
+fuzz-keep:
+    scripts/fuzz keep
+
+# Load a server with 64 connections of mixed calls, and fail when anything grows without end: `just soak 30`, `--json FILE`.
+soak minutes="10" *arguments: install
+    CARGO_PROFILE_DEV_OPT_LEVEL=3 CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false \
+        cargo bench --workspace --profile dev --bench soak -- --minutes {{ minutes }} {{ arguments }}
+
 # Build the toolkits under toolkits/ and their manifests, as a deploy would accept them.
 build-toolkits: install build
     for crate in toolkits/*/Cargo.toml; do {{ output }}/kitbag toolkit build "$(dirname "$crate")"; done

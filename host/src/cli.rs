@@ -26,6 +26,9 @@ mod vault;
 use std::fmt;
 use std::process::ExitCode;
 
+#[doc(hidden)]
+pub use ingest::fuzzing as ingest_fuzzing;
+
 use clap::{Parser, Subcommand};
 use kitbag_manifest::Problem;
 

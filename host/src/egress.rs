@@ -20,6 +20,8 @@
 mod allowlist;
 mod connector;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod guard;
 mod hygiene;
 mod nat64;

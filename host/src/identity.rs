@@ -13,6 +13,8 @@ mod algorithms;
 mod claims;
 mod credential;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod issuer_record;
 mod jwks;
 mod keys;

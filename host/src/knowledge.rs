@@ -14,6 +14,8 @@ mod document;
 mod embedding;
 mod error;
 mod fusion;
+#[doc(hidden)]
+pub mod fuzzing;
 mod index;
 mod ingest;
 mod jobs;
@@ -38,6 +40,8 @@ use crate::database::Database;
 use crate::disk::{Disk, DiskFull};
 use crate::tasks::{off_thread, to_its_end};
 pub use artifacts::{Artifacts, Opened};
+#[doc(hidden)]
+pub use capture::fuzzing as capture_fuzzing;
 pub use capture::{
     Capture, CaptureFailure, CaptureSettings, Extract, ExtractError, Extracted, FILES_IN_MEMORY, FailureKind,
     FileKind, Kept, LONGEST_TEXT, TranscriptionSettings,

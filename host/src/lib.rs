@@ -14,6 +14,8 @@ pub mod disk;
 pub mod dispatch;
 pub mod egress;
 pub mod extractors;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod identity;
 pub mod invocations;
 pub mod knowledge;

@@ -22,6 +22,8 @@ mod config;
 mod documents;
 mod elicitation;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod graphql;
 mod logs;
 mod mcp;

@@ -34,6 +34,12 @@ impl Server {
         self.address
     }
 
+    /// Its process.
+    #[allow(dead_code, reason = "one of the benchmarks samples it by itself")]
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// The processor time that it has used so far, in user and kernel mode.
     pub(crate) fn processor_time(&self) -> Outcome<Duration> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;

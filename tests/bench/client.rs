@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
+use http::response::Parts;
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::{self, SendRequest};
@@ -39,14 +40,18 @@ impl Connection {
 
     /// Sends a request and reads the whole answer; any status but 200 and 201 is an error.
     pub(crate) async fn exchange(&mut self, request: &Prepared) -> Outcome<Bytes> {
-        self.sender.ready().await?;
-        let response = self.sender.send_request(request.clone()).await?;
-        let status = response.status();
-        let body = response.into_body().collect().await?.to_bytes();
+        let (Parts { status, .. }, body) = self.ask(request).await?;
         match status {
             StatusCode::OK | StatusCode::CREATED => Ok(body),
             _ => Err(format!("the server answered {status}: {}", String::from_utf8_lossy(&body)).into()),
         }
+    }
+
+    /// Sends a request and reads the whole answer, whatever its status is.
+    pub(crate) async fn ask(&mut self, request: &Prepared) -> Outcome<(Parts, Bytes)> {
+        self.sender.ready().await?;
+        let (head, body) = self.sender.send_request(request.clone()).await?.into_parts();
+        Ok((head, body.collect().await?.to_bytes()))
     }
 }
 

@@ -63,6 +63,7 @@ mod shared_functions;
 mod sign_in;
 mod strange_folders;
 mod slow_clients;
+mod soak_trend;
 mod toolkit_dev;
 mod uploads;
 mod visibility;

@@ -2,6 +2,8 @@
 
 mod arrival;
 mod batch;
+#[doc(hidden)]
+pub mod fuzzing;
 mod inputs;
 mod lines;
 mod text;

@@ -123,17 +123,17 @@ fn page(
 /// Other users of the machine may see the page's URL in a list of processes; for why it is of no use to
 /// them, see [`SignInCode`].
 fn ticket(
-    data: &Path,
+    data: Option<&Path>,
     server: &Url,
     authorization_server: &AuthorizationServer,
     client_id: &str,
     verifier: &str,
 ) -> Option<String> {
-    let code = if local_mode::announced(data).as_ref() == Some(server) {
-        SignInCode::read(data).ok().flatten()?
-    } else {
+    let data = data.unwrap_or(Path::new(local_mode::DEFAULT_DATA));
+    if local_mode::announced(data).ok().flatten().as_ref() != Some(server) {
         return None;
-    };
+    }
+    let code = SignInCode::read(data).ok().flatten()?;
     let (issuer, code_challenge) = (&authorization_server.issuer, &challenge(verifier));
     Some(code.ticket(&TicketRequest { issuer, client_id, code_challenge }))
 }

@@ -14,6 +14,8 @@
 
 mod failure;
 mod fetch;
+#[doc(hidden)]
+pub mod fuzzing;
 mod incoming;
 mod kind;
 mod text;

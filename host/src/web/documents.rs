@@ -1,5 +1,7 @@
 //! Files of documents: in from a user's own disk, and out to their owner.
 
+pub(super) mod fuzzing;
+
 use std::fmt::Write as _;
 use std::io;
 

@@ -9,6 +9,7 @@
 mod bounds;
 mod documents;
 mod error;
+pub(super) mod fuzzing;
 mod graphiql;
 mod mutation;
 mod query;

@@ -12,6 +12,7 @@ mod changes;
 mod content;
 mod elicitation;
 mod envelope;
+pub(super) mod fuzzing;
 mod gate;
 mod handler;
 mod media;

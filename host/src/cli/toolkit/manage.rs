@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::cli::client::Connection;
-use crate::cli::terminal::{Text, say};
+use crate::cli::terminal::{Text, say, text};
 use crate::cli::{CliError, print_json};
 
 /// What is shown of a description, in characters.

@@ -1,0 +1,84 @@
+//! Components: what a deploy reads of one before anything else looks at it.
+
+use std::collections::BTreeSet;
+
+use kitbag::sandbox::Imports;
+use wasmparser::{
+    BinaryReader, ComponentExportSectionReader, ComponentImportSectionReader, Parser, Payload, Validator,
+    WasmFeatures,
+};
+
+/// Memories of a toolkit.
+const MAX_MEMORIES: u32 = 2;
+
+/// Input: a component, or WebAssembly text.
+///
+/// What is accepted is valid as a whole, exports what a toolkit exports, has no memory too many, and
+/// imports what is listed and nothing else. A refusal is short.
+pub fn component(data: &[u8]) {
+    let assembled = if data.starts_with(b"(") {
+        let Ok(text) = std::str::from_utf8(data) else { return };
+        let Ok(assembled) = wat::parse_str(text) else { return };
+        Some(assembled)
+    } else {
+        None
+    };
+    let bytes = assembled.as_deref().unwrap_or(data);
+
+    match Imports::inspect(bytes) {
+        Ok(imports) => {
+            let validated = Validator::new_with_features(WasmFeatures::default()).validate_all(bytes);
+            validated.expect("an accepted component is valid");
+            let (imported, exported) = names_at_the_top(bytes);
+            assert!(
+                exported.iter().any(|name| name.starts_with("kitbag:toolkit/tools@0.1.")),
+                "{exported:?}"
+            );
+            let without_version = |name: &String| name.split('@').next().unwrap_or_default().to_owned();
+            let imported: BTreeSet<String> = imported.iter().map(without_version).collect();
+            assert!(imports.iter().eq(imported.iter().map(String::as_str)), "{imports:?} of {imported:?}");
+            let capabilities = imports.capabilities();
+            assert!(imports.unknown().iter().all(|name| !capabilities.iter().any(|it| it == name)));
+            assert!(memories(bytes) <= MAX_MEMORIES);
+        }
+        Err(refusal) => {
+            assert!(refusal.to_string().len() < 64 << 10, "a refusal of {} bytes", refusal.to_string().len())
+        }
+    }
+}
+
+/// The names of imports and exports, found by walking over the sections of the outermost component.
+fn names_at_the_top(component: &[u8]) -> (Vec<String>, Vec<String>) {
+    const PREAMBLE: usize = 8;
+    const IMPORTS: u8 = 10;
+    const EXPORTS: u8 = 11;
+
+    let (mut imports, mut exports) = (Vec::new(), Vec::new());
+    let mut reader = BinaryReader::new(&component[PREAMBLE..], PREAMBLE);
+    while !reader.eof() {
+        let (id, size) = (reader.read_u8().expect("a section"), reader.read_var_u32().expect("its size"));
+        let at = reader.original_position();
+        let content = reader.read_bytes(size as usize).expect("its content");
+        let content = BinaryReader::new(content, at);
+        match id {
+            IMPORTS => {
+                let section = ComponentImportSectionReader::new(content).expect("imports");
+                imports.extend(section.into_iter().map(|it| it.expect("an import").name.name.to_owned()));
+            }
+            EXPORTS => {
+                let section = ComponentExportSectionReader::new(content).expect("exports");
+                exports.extend(section.into_iter().map(|it| it.expect("an export").name.name.to_owned()));
+            }
+            _ => {}
+        }
+    }
+    (imports, exports)
+}
+
+/// Memories of all modules.
+fn memories(bytes: &[u8]) -> u32 {
+    let payloads = Parser::new(0).parse_all(bytes).map(|payload| payload.expect("it is valid"));
+    payloads
+        .map(|payload| if let Payload::MemorySection(section) = payload { section.count() } else { 0 })
+        .sum()
+}

@@ -1,0 +1,62 @@
+//! A toolkit's declaration, as a component returns it.
+
+use std::collections::HashSet;
+
+use http::Uri;
+use kitbag::egress::{Allowlist, ApiHost};
+use kitbag_manifest::schema::Schema;
+use kitbag_manifest::{ToolkitDefinition, validate};
+use serde_json::Value;
+
+/// Input: a declaration in JSON.
+///
+/// What the rules accept, the host can use: its hosts, its schemas, its sign-in. Written down it is
+/// accepted again, and as the same. What they refuse, they refuse with a place and a reason.
+pub fn declaration(data: &[u8]) {
+    let Ok(definition) = serde_json::from_slice::<ToolkitDefinition>(data) else { return };
+    match validate(definition) {
+        Ok(valid) => {
+            check_valid(&valid);
+            let written = serde_json::to_value(&*valid).expect("a declaration is JSON");
+            let read = serde_json::from_value(written.clone()).expect("a written declaration can be read");
+            let again = validate(read).expect("what was accepted once is accepted again");
+            // Fractions may differ in their last bit once they are written.
+            assert!(has_fraction(&written) || again == valid, "{written} is read as {again:?}");
+        }
+        Err(problems) => {
+            assert!(!problems.0.is_empty(), "it was refused without a reason");
+            assert!(problems.0.iter().all(|problem| !problem.path.is_empty() && !problem.message.is_empty()));
+        }
+    }
+}
+
+fn check_valid(definition: &ToolkitDefinition) {
+    // The id is part of file names and URLs.
+    let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    assert!(!definition.id.is_empty() && definition.id.chars().all(is_plain), "{:?}", definition.id);
+    let mut names = HashSet::new();
+    assert!(!definition.tools.is_empty(), "there is no tool");
+    for tool in &definition.tools {
+        assert!(names.insert(&tool.name), "{:?} is there twice", tool.name);
+        for schema in std::iter::once(&tool.input_schema).chain(&tool.output_schema) {
+            Schema::compile(schema).expect("an accepted schema compiles");
+        }
+    }
+    let allowlist = Allowlist::parse(&definition.egress).expect("accepted hosts are hosts to the allowlist");
+    if let Some(auth) = &definition.auth {
+        ApiHost::parse(&auth.api_host).expect("an accepted host is one to the sign-in");
+        let token_url: Uri = auth.token_url.parse().expect("an accepted token URL is one");
+        assert!(allowlist.allows(&token_url), "{token_url} is not listed in {:?}", definition.egress);
+        assert!(definition.secrets.contains(&auth.client_id_secret));
+        assert!(definition.secrets.contains(&auth.client_secret_secret));
+    }
+}
+
+fn has_fraction(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.is_f64(),
+        Value::Array(items) => items.iter().any(has_fraction),
+        Value::Object(members) => members.values().any(has_fraction),
+        _ => false,
+    }
+}

@@ -1,0 +1,50 @@
+//! MCP messages: what goes on to its method is what any other reader of JSON-RPC sees.
+
+use kitbag::fuzzing::web::{Reading, message as read};
+use serde_json::Value;
+
+/// Input: the body of a request to `/mcp`.
+///
+/// What is accepted is one JSON-RPC object, with the id and the cancelled request that a plain JSON parser
+/// finds in it. What is refused is refused with a JSON-RPC error, for the id of the message or for none.
+pub fn message(data: &[u8]) {
+    let plain = serde_json::from_slice::<Value>(data);
+    match read(data) {
+        Reading::Message { id, cancels } => {
+            let plain = match plain {
+                Ok(plain) => plain,
+                // What lies that deep is left to the method, which has the same parser.
+                Err(error) if error.to_string().contains("recursion limit") => return,
+                Err(error) => panic!("an accepted message is no JSON: {error}"),
+            };
+            assert!(plain.is_object(), "{plain} was accepted");
+            assert_eq!(plain.get("jsonrpc"), Some(&Value::from("2.0")));
+            assert!(is_same(plain.get("id"), id.as_ref()), "{plain} is read as {id:?}");
+            assert!(id.is_none_or(|id| id.is_string() || id.is_number()), "{plain}");
+            let is_call = plain.get("method").is_some_and(Value::is_string);
+            assert!(is_call || plain.get("result").is_some() || plain.get("error").is_some(), "{plain}");
+            if let Some(request) = cancels {
+                assert_eq!(plain["method"], "notifications/cancelled");
+                assert!(
+                    is_same(plain.pointer("/params/requestId"), Some(&request)),
+                    "{plain} cancels {request}"
+                );
+            }
+        }
+        Reading::Refusal { status, body } => {
+            assert!((400..500).contains(&status), "refused with {status}");
+            let answer: Value = serde_json::from_slice(&body).expect("a refusal is JSON");
+            assert_eq!(answer["jsonrpc"], "2.0");
+            assert!(answer["error"]["code"].is_i64() && answer["error"]["message"].is_string(), "{answer}");
+            let id = answer.get("id").filter(|id| !id.is_null());
+            let given = plain.as_ref().ok().and_then(|plain| plain.get("id"));
+            assert!(id.is_none() || id == given, "the refusal is for {id:?}, the message is {given:?}");
+        }
+    }
+}
+
+/// A number may be written as `1000` and as `1e3`.
+fn is_same(one: Option<&Value>, other: Option<&Value>) -> bool {
+    let number = |value: Option<&Value>| value.and_then(Value::as_f64);
+    one == other || (number(one).is_some() && number(one) == number(other))
+}

@@ -1,0 +1,96 @@
+//! Redaction: nothing of a secret remains, in none of the encodings that it knows.
+
+use base64::Engine;
+use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
+use kitbag::redaction::{REPLACEMENT, Redactor, SHORTEST};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use secrecy::SecretString;
+use serde_json::Value;
+
+/// Input: the value of a secret, a line `--`, and an output that it may stand in, or be put into.
+///
+/// The output has no value left, as text, as bytes and in JSON; and it is JSON where it was.
+pub fn redaction(data: &[u8]) {
+    let Ok(input) = std::str::from_utf8(data) else { return };
+    let Some((value, output)) = input.split_once("\n--\n") else { return };
+    let redactor = Redactor::new(&[SecretString::from(value)]);
+    if value.len() < SHORTEST {
+        return;
+    }
+
+    check_text(&redactor, value, output);
+    let middle = output.floor_char_boundary(output.len() / 2);
+    for encoded in encodings(value) {
+        let whole = format!("{}{encoded}{}", &output[..middle], &output[middle..]);
+        let clean = redactor.redact(&whole);
+        assert!(!holds(&clean, &encoded), "{encoded:?} remains of {value:?} in {clean:?}");
+    }
+    let around = format!("{}{value}{}", &output[..middle], &output[middle..]);
+    for encoded in [BASE64_STANDARD.encode(&around), BASE64_URL_SAFE_NO_PAD.encode(&around)] {
+        assert!(redactor.redact(&encoded).contains(REPLACEMENT), "{value:?} remains in {encoded:?}");
+    }
+    check_json(&redactor, value, output);
+}
+
+fn check_text(redactor: &Redactor, value: &str, output: &str) {
+    let clean = redactor.redact(output);
+    assert!(!holds(&clean, value), "{value:?} remains in {clean:?}");
+    let mut bytes = output.as_bytes().to_vec();
+    redactor.redact_bytes(&mut bytes);
+    assert_eq!(bytes, clean.as_bytes(), "bytes are cleaned as text is");
+}
+
+fn check_json(redactor: &Redactor, value: &str, output: &str) {
+    let clean = redactor.redact_json_text(output);
+    let Ok(mut json) = serde_json::from_str::<Value>(output) else {
+        assert_eq!(clean, redactor.redact(output), "what is no JSON is cleaned as text");
+        return;
+    };
+    let text: Value = serde_json::from_str(&clean).expect("JSON is JSON once it is cleaned");
+    redactor.redact_json(&mut json);
+    for cleaned in [&text, &json] {
+        assert!(!any_text(cleaned, &|text| holds(text, value)), "{value:?} remains in {cleaned}");
+    }
+}
+
+/// The encodings of a value, made without the code that looks for them.
+fn encodings(value: &str) -> Vec<String> {
+    let json = Value::from(value).to_string();
+    let json = json[1..json.len() - 1].to_owned();
+    let twice = Value::from(json.as_str()).to_string();
+    let ascii = json.chars().map(|letter| match letter {
+        letter if letter.is_ascii() => letter.to_string(),
+        letter => letter.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
+    });
+    vec![
+        value.to_owned(),
+        value.to_ascii_uppercase(),
+        ascii.collect(),
+        json,
+        twice[1..twice.len() - 1].to_owned(),
+        url::form_urlencoded::byte_serialize(value.as_bytes()).collect(),
+        utf8_percent_encode(value, UNRESERVED).to_string(),
+        hex::encode(value),
+        hex::encode_upper(value),
+    ]
+}
+
+/// RFC 3986, section 2.3.
+const UNRESERVED: &percent_encoding::AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// Whether `what` stands in a cleaned text, in either case; the replacement is no part of any value.
+fn holds(clean: &str, what: &str) -> bool {
+    let what = what.to_ascii_lowercase();
+    clean.split(REPLACEMENT).any(|piece| piece.to_ascii_lowercase().contains(&what))
+}
+
+fn any_text(value: &Value, holds: &impl Fn(&str) -> bool) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) => false,
+        Value::Number(number) => holds(&number.to_string()),
+        Value::String(text) => holds(text),
+        Value::Array(items) => items.iter().any(|item| any_text(item, holds)),
+        Value::Object(members) => members.iter().any(|(key, value)| holds(key) || any_text(value, holds)),
+    }
+}

@@ -1,0 +1,47 @@
+//! JSON Schema: authors write the schemas, models the values.
+
+use kitbag_manifest::schema::Schema;
+use serde_json::Value;
+
+/// What stands in every string of a value, and in no schema.
+const CANARY: &str = "canary-8c1f";
+
+/// Input: a line with a schema, and a value behind it.
+///
+/// Compiling and checking come to an end. Problems are few, each has its place, and none repeats a string
+/// of the value.
+pub fn schema(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let (schema, value) = text.split_once('\n').unwrap_or((text, "{}"));
+    let (Ok(declared), Ok(mut value)) = (serde_json::from_str(schema), serde_json::from_str(value)) else {
+        return;
+    };
+    let Ok(compiled) = Schema::compile(&declared) else { return };
+
+    let found = compiled.violations(&value);
+    check_form(&found);
+    assert_eq!(found, compiled.violations(&value), "the same value has other problems the second time");
+
+    if !text.contains(CANARY) {
+        mark(&mut value);
+        let found = compiled.violations(&value);
+        check_form(&found);
+        assert!(!found.concat().contains(CANARY), "{found:?} repeats what is in {value}");
+    }
+}
+
+fn check_form(found: &[String]) {
+    assert!(found.len() <= 10, "{} problems", found.len());
+    for line in found {
+        assert!(line.starts_with('/') && line.contains(": "), "{line:?} has no place");
+    }
+}
+
+fn mark(value: &mut Value) {
+    match value {
+        Value::String(text) => text.push_str(CANARY),
+        Value::Array(items) => items.iter_mut().for_each(mark),
+        Value::Object(members) => members.values_mut().for_each(mark),
+        _ => {}
+    }
+}

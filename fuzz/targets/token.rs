@@ -1,0 +1,58 @@
+//! Tokens and key sets.
+
+use kitbag::fuzzing::identity::verify;
+use serde_json::Value;
+
+/// The public keys of an issuer. Nobody has the private ones: they signed [`GENUINE`] and a few tokens of
+/// the corpus, and were thrown away.
+const KEYS: &str = include_str!("token/keys.json");
+/// Every token that the issuer signed for this server, one a line.
+const GENUINE: &str = include_str!("token/genuine.txt");
+/// When these are valid, in seconds since 1970.
+const NOW: f64 = 1_900_000_010.0;
+
+/// Input: a line with a key set (by default [`KEYS`]), and a token.
+///
+/// With the issuer's keys no token is accepted but what the issuer signed for this server. With other keys
+/// a genuine token is accepted only if the key that signed it is among them, for signatures.
+pub fn token(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let (keys, token) = text.split_once('\n').unwrap_or(("", text));
+    if let Some(caller) = verify(KEYS.as_bytes(), token, NOW) {
+        assert!(GENUINE.lines().any(|genuine| signed(genuine) == signed(token)), "accepted: {token}");
+        assert_eq!(caller.user_id, "ana");
+    }
+    if !keys.is_empty() {
+        for genuine in GENUINE.lines() {
+            if verify(keys.as_bytes(), genuine, NOW).is_some() {
+                assert!(has_key_of(keys, genuine), "{genuine} was accepted with {keys}");
+            }
+        }
+    }
+}
+
+/// What the signature is over. (Of a signature with an elliptic curve everybody can make one other.)
+fn signed(token: &str) -> Option<&str> {
+    token.rsplit_once('.').map(|(signed, _)| signed)
+}
+
+fn has_key_of(keys: &str, genuine: &str) -> bool {
+    let keys: Value = serde_json::from_str(keys).expect("a key set is JSON");
+    let issuer: Value = serde_json::from_str(KEYS).expect("the keys are JSON");
+    let keys = keys["keys"].as_array().expect("a key set is a list");
+    let issued = issuer["keys"].as_array().expect("the keys are a list");
+    issued.iter().filter(|key| verifies(key, genuine)).any(|issued| {
+        keys.iter().any(|key| {
+            let is_same = |name: &str| key.get(name) == issued.get(name);
+            let is_for_signatures = key.get("use").is_none_or(|it| it.is_null() || it == "sig");
+            let names_other = key.get("alg").is_some_and(|it| it == "none" || it == "HS256");
+            ["kty", "x", "y", "n", "e"].into_iter().all(is_same) && is_for_signatures && !names_other
+        })
+    })
+}
+
+/// Whether a genuine token was signed with this key of the issuer.
+fn verifies(key: &Value, genuine: &str) -> bool {
+    let alone = serde_json::json!({ "keys": [key] }).to_string();
+    verify(alone.as_bytes(), genuine, NOW).is_some()
+}

@@ -1,0 +1,35 @@
+//! Entry points for `fuzz/`.
+
+use http::HeaderMap;
+
+use super::algorithms::Algorithms;
+use super::claims::Rules;
+use super::credential::Credential;
+use super::keys::KeySet;
+use super::origins::Origins;
+use super::token::Token;
+use super::{Caller, SessionAudience};
+
+/// The issuer that [`verify`] trusts.
+pub const ISSUER: &str = "https://id.example";
+/// The server that [`verify`] is.
+pub const BASE_URL: &str = "https://kb.example";
+
+/// Verifies a token against a provider's key set, as a request with it is verified at `now`, in seconds
+/// since 1970.
+pub fn verify(key_set: &[u8], token: &str, now: f64) -> Option<Caller> {
+    let keys = KeySet::parse(key_set, 0)?;
+    let token = Token::parse(token, &Algorithms::default()).ok()?;
+    keys.verify(&token).ok()?;
+    let rules = Rules::new(ISSUER, BASE_URL, SessionAudience::Required);
+    rules.accept(token.profile, token.payload().ok()?, &origins(), now).ok().map(|verified| verified.caller)
+}
+
+/// The token that a request with these headers presents.
+pub fn presented(headers: &HeaderMap) -> Option<&str> {
+    Credential::from_headers(headers, &origins()).ok().map(|credential| credential.token)
+}
+
+fn origins() -> Origins {
+    Origins::new(BASE_URL, &[]).expect("the base URL is one")
+}

@@ -1,0 +1,35 @@
+//! Entry points for `fuzz/`.
+
+use kitbag_manifest::Problems;
+
+use super::document::NewDocument;
+use super::ingest;
+
+/// What is kept of a document.
+#[derive(Debug)]
+pub struct Valid {
+    /// Title.
+    pub title: String,
+    /// Body.
+    pub text: String,
+    /// Normalised.
+    pub url: Option<String>,
+    /// Normalised.
+    pub file_url: Option<String>,
+    /// What makes it the same document when it comes again.
+    pub identity: String,
+}
+
+/// Checks a batch of documents.
+pub fn validate(documents: Vec<NewDocument>) -> Result<Vec<Valid>, Problems> {
+    let valid = ingest::validate(documents)?.into_iter();
+    Ok(valid
+        .map(|it| Valid {
+            title: it.title,
+            text: it.text,
+            url: it.url,
+            file_url: it.file_url,
+            identity: it.identity,
+        })
+        .collect())
+}

@@ -1,0 +1,5 @@
+//! Entry points for `fuzz/`.
+
+pub use super::documents::fuzzing::disposition;
+pub use super::graphql::fuzzing::query;
+pub use super::mcp::fuzzing::{Reading, lets_in, message};

@@ -1,0 +1,57 @@
+//! Entry points for `fuzz/`.
+
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::HeaderMap;
+use axum::response::IntoResponse;
+use futures::FutureExt;
+use serde_json::Value;
+use url::Url;
+
+use super::envelope::{Envelope, Message};
+use super::gate::Gate;
+
+/// What became of a message.
+#[derive(Debug)]
+pub enum Reading {
+    /// It goes on to its method.
+    Message {
+        /// Of a request.
+        id: Option<Value>,
+        /// The request that it cancels.
+        cancels: Option<Value>,
+    },
+    /// It is refused.
+    Refusal {
+        /// HTTP status.
+        status: u16,
+        /// The error in JSON-RPC.
+        body: Vec<u8>,
+    },
+}
+
+/// Reads a message as it arrives at `/mcp`.
+pub fn message(body: &[u8]) -> Reading {
+    let in_json = |id| serde_json::to_value(id).expect("an id is a number or a string");
+    match Envelope::parse(body) {
+        Ok(Envelope { id, message }) => {
+            let cancels =
+                if let Message::Cancelled(request) = message { Some(in_json(request)) } else { None };
+            Reading::Message { id: id.map(in_json), cancels }
+        }
+        Err(refusal) => {
+            let response = refusal.into_response();
+            let status = response.status().as_u16();
+            let body = to_bytes(response.into_body(), usize::MAX).now_or_never();
+            let body = body.and_then(Result::ok).expect("the body of a refusal is there at once");
+            Reading::Refusal { status, body: body.into() }
+        }
+    }
+}
+
+/// Whether a request with these headers gets past the check of `Host` and `Origin`.
+pub fn lets_in(base_url: &Url, allowed_origins: &[String], headers: HeaderMap) -> bool {
+    let mut request = Request::new(Body::empty());
+    *request.headers_mut() = headers;
+    Gate::new(base_url, allowed_origins).lets_in(&request).is_ok()
+}

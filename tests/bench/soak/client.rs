@@ -1,0 +1,141 @@
+//! A user who talks to the server over one connection at a time, whatever it answers.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, StatusCode, header};
+use http_body_util::Full;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::Outcome;
+use crate::client::Connection;
+
+/// Longer than any answer takes.
+const TIMEOUT: Duration = Duration::from_mins(2);
+
+/// A user's client.
+pub(crate) struct Client {
+    pub(crate) address: SocketAddr,
+    /// The server's data directory.
+    pub(crate) data: PathBuf,
+    pub(crate) token: String,
+    connection: Option<Connection>,
+}
+
+/// An answer, whatever it says.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Client {
+    /// A client that has not connected yet.
+    pub(crate) fn new(address: SocketAddr, data: PathBuf, token: String) -> Self {
+        Self { address, data, token, connection: None }
+    }
+
+    /// Calls a tool; a tool that fails has answered.
+    pub(crate) async fn call(&mut self, tool: &str, arguments: &Value) -> Outcome<Answer> {
+        const REVISION: &str = "2026-07-28";
+
+        let body = json!({
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {
+                "name": tool,
+                "arguments": arguments,
+                "_meta": {
+                    "io.modelcontextprotocol/protocolVersion": REVISION,
+                    "io.modelcontextprotocol/clientInfo": { "name": "soak", "version": "1" },
+                    "io.modelcontextprotocol/clientCapabilities": {},
+                },
+            },
+        });
+        let headers = [
+            (header::CONTENT_TYPE.as_str(), "application/json"),
+            (header::ACCEPT.as_str(), "application/json, text/event-stream"),
+            ("mcp-protocol-version", REVISION),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", tool),
+        ];
+        self.send(Method::POST, "/mcp", &headers, body.to_string().into()).await
+    }
+
+    /// Asks in GraphQL and returns the data, or the answer that has none.
+    pub(crate) async fn graphql(&mut self, query: &str, variables: Value) -> Outcome<Result<Value, Answer>> {
+        let body = json!({ "query": query, "variables": variables }).to_string();
+        let json = [(header::CONTENT_TYPE.as_str(), "application/json")];
+        let answer = self.send(Method::POST, "/graphql", &json, body.into()).await?;
+        let data = serde_json::from_slice::<Value>(&answer.body).ok().map(|mut said| said["data"].take());
+        Ok(data.filter(Value::is_object).ok_or(answer))
+    }
+
+    /// Sends a form.
+    pub(crate) async fn post_form(&mut self, path: &str, fields: &[(&str, &str)]) -> Outcome<Answer> {
+        let form = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        let kind = [(header::CONTENT_TYPE.as_str(), "application/x-www-form-urlencoded")];
+        self.send(Method::POST, path, &kind, form.into()).await
+    }
+
+    /// Sends a request with the user's token, over the connection that is open or over a new one.
+    pub(crate) async fn send(
+        &mut self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Bytes,
+    ) -> Outcome<Answer> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, self.address.to_string())
+            .header(header::AUTHORIZATION, format!("Bearer {}", self.token));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::new(body))?;
+        let mut connection = match self.connection.take().filter(Connection::is_open) {
+            Some(connection) => connection,
+            None => Connection::open(self.address).await?,
+        };
+        let (head, body) = timeout(TIMEOUT, connection.ask(&request)).await??;
+        self.connection = Some(connection);
+        Ok(Answer { status: head.status, headers: head.headers, body })
+    }
+
+    /// Sends a request, or half of one, on a connection of its own, reads what comes for a while, and leaves.
+    /// Returns how many bytes came.
+    pub(crate) async fn begin(&self, request: &str, stay: Duration) -> Outcome<usize> {
+        let mut stream = TcpStream::connect(self.address).await?;
+        stream.write_all(request.as_bytes()).await?;
+        let (mut read, mut buffer) = (0, vec![0; 16 << 10]);
+        let read_on = async {
+            while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+                read += count;
+            }
+        };
+        // The time is over, or the server has closed.
+        let _ = timeout(stay, read_on).await;
+        Ok(read)
+    }
+
+    /// Sends a request on a connection of its own, waits until an answer begins, and leaves after a while of
+    /// it, although it goes on. Returns how many bytes it began with.
+    pub(crate) async fn follow(&self, request: &str, stay: Duration) -> Outcome<usize> {
+        let mut stream = TcpStream::connect(self.address).await?;
+        stream.write_all(request.as_bytes()).await?;
+        let mut buffer = vec![0; 16 << 10];
+        let read = timeout(TIMEOUT, stream.read(&mut buffer)).await??;
+        let read_on = async { while let Ok(1..) = stream.read(&mut buffer).await {} };
+        // The time is over, or the server has closed.
+        let _ = timeout(stay, read_on).await;
+        Ok(read)
+    }
+}

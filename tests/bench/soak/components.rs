@@ -1,0 +1,27 @@
+//! What is deployed.
+
+use std::path::Path;
+
+use kitbag::toolchain::{self, BuildOptions};
+
+use crate::Outcome;
+
+/// Components, built from this repository.
+pub(crate) struct Components {
+    /// Deployed at the beginning: a real toolkit, one that misbehaves, one that uses every capability.
+    pub(crate) lasting: [Vec<u8>; 3],
+    /// Two versions of one toolkit, deployed and removed over and over.
+    pub(crate) greeter: [Vec<u8>; 2],
+}
+
+/// Builds them; quick where nothing has changed.
+pub(crate) async fn build() -> Outcome<Components> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let packages = ["toolkit-text", "guest-hostile", "guest-probe", "guest-greeter-v1", "guest-greeter-v2"];
+    let options = BuildOptions::default();
+    let built = toolchain::build_workspace(&root, &packages, &options, |line| eprintln!("{line}")).await?;
+    let built: Vec<_> = built.into_iter().map(|component| component.bytes).collect();
+    let [text, hostile, probe, one, two] =
+        <[_; 5]>::try_from(built).map_err(|_| "five packages give five components")?;
+    Ok(Components { lasting: [text, hostile, probe], greeter: [one, two] })
+}

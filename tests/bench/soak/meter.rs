@@ -1,0 +1,118 @@
+//! What the server's process takes of its machine.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::trend::{Tolerance, Trend};
+use crate::Outcome;
+
+/// A quantity that is watched.
+struct Quantity {
+    what: &'static str,
+    unit: &'static str,
+    tolerance: Tolerance,
+}
+
+const fn quantity(what: &'static str, unit: &'static str, share: f64, amount: f64) -> Quantity {
+    Quantity { what, unit, tolerance: Tolerance { share, amount } }
+}
+
+const WATCHED: [Quantity; 6] = [
+    // Pages that are shared with other processes count in part.
+    quantity("memory (PSS)", "MiB", 0.10, 32.0),
+    // Address space: the pool of the sandbox reserves its slots once, and what is mapped beside it counts.
+    quantity("mapped", "MiB", 0.0, 256.0),
+    quantity("descriptors", "", 0.10, 16.0),
+    quantity("threads", "", 0.10, 8.0),
+    quantity("child processes", "", 0.0, 4.0),
+    quantity("data directory", "MiB", 0.10, 16.0),
+];
+
+const MEBIBYTE: f64 = 1024.0 * 1024.0;
+
+/// Samples of a process and its data directory.
+#[derive(Default)]
+pub(crate) struct Meter {
+    series: [Vec<f64>; WATCHED.len()],
+}
+
+/// How a quantity went.
+#[derive(Debug, Serialize)]
+pub(crate) struct Course {
+    pub(crate) what: &'static str,
+    pub(crate) unit: &'static str,
+    pub(crate) tolerance: Tolerance,
+    #[serde(flatten)]
+    pub(crate) trend: Trend,
+}
+
+impl Meter {
+    /// Takes one sample of each quantity.
+    pub(crate) fn sample(&mut self, process: u32, data: &Path) -> Outcome<()> {
+        let folder = Path::new("/proc").join(process.to_string());
+        let values = [
+            kibibytes(&folder.join("smaps_rollup"), "Pss:")? / 1024.0,
+            kibibytes(&folder.join("status"), "VmSize:")? / 1024.0,
+            entries(&folder.join("fd"))? as f64,
+            entries(&folder.join("task"))? as f64,
+            children(&folder)? as f64,
+            bytes_below(data) as f64 / MEBIBYTE,
+        ];
+        for (series, value) in self.series.iter_mut().zip(values) {
+            series.push(value);
+        }
+        Ok(())
+    }
+
+    /// The last sample, for a person who waits.
+    pub(crate) fn latest(&self) -> String {
+        let values = WATCHED.iter().zip(&self.series).filter_map(|(it, samples)| {
+            let value = samples.last()?;
+            Some(format!("{} {value:.0} {}", it.what, it.unit).trim_end().to_owned())
+        });
+        values.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Judges all samples; an error where they are too few.
+    pub(crate) fn courses(&self) -> Outcome<Vec<Course>> {
+        let courses = WATCHED.iter().zip(&self.series).map(|(it, samples)| {
+            let trend = Trend::of(samples, it.tolerance)?;
+            Some(Course { what: it.what, unit: it.unit, tolerance: it.tolerance, trend })
+        });
+        let courses: Option<_> = courses.collect();
+        courses.ok_or_else(|| "the run was too short for its samples to say anything".into())
+    }
+}
+
+/// A line `Name:   123 kB`.
+fn kibibytes(file: &Path, name: &str) -> Outcome<f64> {
+    let text = fs::read_to_string(file)?;
+    let value = text.lines().find_map(|line| line.strip_prefix(name));
+    let value = value.ok_or_else(|| format!("{} has no line {name}", file.display()))?;
+    Ok(value.trim().trim_end_matches("kB").trim().parse()?)
+}
+
+fn entries(folder: &Path) -> Outcome<usize> {
+    Ok(fs::read_dir(folder)?.count())
+}
+
+/// Processes that the server has started and that have not ended; none where the kernel does not list them.
+fn children(process: &Path) -> Outcome<usize> {
+    let tasks = fs::read_dir(process.join("task"))?.filter_map(Result::ok);
+    // A thread may end in between.
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    Ok(lists.map(|list| list.split_whitespace().count()).sum())
+}
+
+/// What the files of a folder hold. Those that go away meanwhile hold nothing.
+fn bytes_below(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => bytes_below(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}

@@ -1,0 +1,83 @@
+//! What is printed at the end.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::meter::Course;
+use super::work::Kind;
+
+/// What became of the work of one kind.
+#[derive(Debug, Serialize)]
+pub(crate) struct Tally {
+    pub(crate) kind: Kind,
+    pub(crate) connections: usize,
+    pub(crate) done: u64,
+    /// The server had no room, and said so.
+    pub(crate) refused: u64,
+    pub(crate) wrong: u64,
+    /// How the first of these ended.
+    pub(crate) example: Option<String>,
+}
+
+/// A whole run.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    pub(crate) minutes: f64,
+    pub(crate) samples: usize,
+    pub(crate) courses: Vec<Course>,
+    pub(crate) work: Vec<Tally>,
+}
+
+impl Tally {
+    /// Some of it was done, and hardly any of it ended as it should not.
+    fn is_good(&self) -> bool {
+        self.done > 0 && self.wrong * 100 <= self.done
+    }
+}
+
+impl Report {
+    /// What is wrong, a line each.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        let growing = self.courses.iter().filter(|course| course.trend.grows);
+        let growing = growing.map(|course| format!("{} grows without end", course.what));
+        let bad = self.work.iter().filter(|tally| !tally.is_good());
+        let bad = bad.map(|tally| {
+            let example = tally.example.as_deref().unwrap_or("nothing came back");
+            format!("{}: {} done, {} wrong, such as: {example}", tally.kind.name(), tally.done, tally.wrong)
+        });
+        growing.chain(bad).collect()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { minutes, samples, courses, work } = self;
+        writeln!(
+            out,
+            "\n{minutes:.1} minutes, {samples} samples; levels are lower quartiles of a third of the run\n"
+        )?;
+        writeln!(
+            out,
+            "{:<18}{:>10}{:>12}{:>12}{:>10}{:>12}",
+            "", "at first", "2nd third", "3rd third", "peak", "tolerated"
+        )?;
+        for Course { what, unit, tolerance, trend } in courses {
+            let tolerated = trend.middle + (trend.middle * tolerance.share).max(tolerance.amount);
+            writeln!(
+                out,
+                "{what:<18}{:>10.0}{:>12.0}{:>12.0}{:>10.0}{tolerated:>12.0} {unit:<4} {}",
+                trend.first,
+                trend.middle,
+                trend.last,
+                trend.peak,
+                if trend.grows { "GROWS" } else { "stays" }
+            )?;
+        }
+        writeln!(out, "\n{:<24}{:>12}{:>10}{:>10}{:>10}", "", "connections", "done", "refused", "wrong")?;
+        for Tally { kind, connections, done, refused, wrong, .. } in work {
+            writeln!(out, "{:<24}{connections:>12}{done:>10}{refused:>10}{wrong:>10}", kind.name())?;
+        }
+        Ok(())
+    }
+}
