@@ -121,7 +121,9 @@ impl Dispatch {
                 failure.error = redact::answer(failure.error, &secrets).await;
                 return Ok((Reply::Failure(failure), Outcome::InvalidParams.into()));
             }
-            Checked::Overdue => return Ok((Reply::Failure(Failure::overdue()), Outcome::Busy.into())),
+            Checked::Overdue => {
+                return Ok((Reply::Failure(Failure::unchecked_arguments()), Outcome::Busy.into()));
+            }
         };
         let invocation = Invocation {
             tool: tool.definition().name.clone(),

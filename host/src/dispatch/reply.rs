@@ -65,10 +65,16 @@ impl Failure {
         Self { retryable: true, ..Self::new(ErrorCode::ToolError, error) }
     }
 
-    /// There was no time to check arguments or result.
-    pub(super) fn overdue() -> Self {
-        let error = "The server had no time to check this call against its schema. Try again in a moment.";
+    /// There was no time to check the arguments.
+    pub(super) fn unchecked_arguments() -> Self {
+        let error = "The server had no time to check the arguments. Try again in a moment.";
         Self { retryable: true, ..Self::new(ErrorCode::ToolError, error) }
+    }
+
+    /// There was no time to check the result. The tool has run: nobody is told to call it again.
+    pub(super) fn unchecked_result() -> Self {
+        let error = "The tool has run, but the server had no time to check its result.";
+        Self::new(ErrorCode::ToolError, error)
     }
 
     /// The structured value does not fit `output`.
