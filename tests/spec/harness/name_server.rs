@@ -55,7 +55,7 @@ impl Drop for NameServer {
 /// The name of a query's only question (RFC 1035, section 4.1).
 fn name(query: &[u8]) -> String {
     let (mut labels, mut rest) = (Vec::new(), &query[12..]);
-    while let [length @ 1.., tail @ ..] = rest {
+    while let Some((length, tail)) = rest.split_first().filter(|(length, _)| **length > 0) {
         let (label, tail) = tail.split_at(usize::from(*length));
         labels.push(String::from_utf8_lossy(label).to_lowercase());
         rest = tail;
