@@ -265,8 +265,12 @@ mod tests {
         let _of_dan = sign_in(&dan, "dan");
         assert_eq!((evicted(&of_eve).len(), ana.evicted.is_cancelled()), (1, false));
 
-        let all: Vec<_> = (0..4).map(|user| (take(&places, "192.0.2.6").unwrap(), user)).collect();
-        let _all: Vec<_> = all.iter().map(|(place, user)| sign_in(place, &user.to_string())).collect();
+        let mut others = Vec::new();
+        for user in 0..4 {
+            let place = take(&places, "192.0.2.6").expect("eve has too many");
+            let request = sign_in(&place, &user.to_string());
+            others.push((place, request));
+        }
         assert_eq!(evicted(&of_eve).len(), 5);
         assert!(take(&places, "192.0.2.7").is_none(), "everybody has one, and uses it");
     }
