@@ -87,7 +87,9 @@ impl Memory {
     fn definition(&mut self, toolkit: &Wat<'_>) -> u32 {
         let description =
             if toolkit.description.is_empty() { "A guest of the test suite." } else { toolkit.description };
-        let strings = ["wat", "Guest wat", description, "🧪", "1.0.0"];
+        // That of a toolkit is one line.
+        let one_line = description.replace(['\n', '\r'], " ");
+        let strings = ["wat", "Guest wat", &one_line, "🧪", "1.0.0"];
         let strings: Vec<u32> = strings.into_iter().flat_map(|text| self.string(text)).collect();
         let tools = self.tools(description);
         let (scopes, egress) = (self.list(toolkit.scopes), self.list(toolkit.egress));
