@@ -145,6 +145,7 @@ fn print_connections(client: &Client, data: &Path) {
         base_url = base_url,
         token = token,
         program = program,
+        code = code,
         data = data
     );
 }

@@ -178,8 +178,7 @@ macro_rules! digits {
 
 digits!(usize, u32, u64, i64, f64);
 
-/// Prints a line on standard output.
-#[expect(clippy::panic, reason = "as println! does: what was asked for cannot be given")]
+/// Prints a line on standard output; panics where that is impossible, as `println!` does.
 pub(super) fn print(text: &Text) {
     match try_print(text) {
         // Whoever reads it has read enough.

@@ -1,11 +1,11 @@
 //! Entry points for `fuzz/`.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use http::Uri;
 
-use super::guard::AddressGuard;
+use super::guard::{AddressGuard, CaptureRanges};
+use super::nat64::Prefixes;
 use super::target::Target;
 
 /// The URI that is sent in place of `uri`; nothing for one that is refused.
@@ -13,7 +13,9 @@ pub fn sent(uri: &Uri) -> Option<Uri> {
     Target::of(uri).ok()?.apply(uri).ok()
 }
 
-/// Whether a request under the public-internet policy may connect to `address`, no range being allowed.
+/// Whether a capture may connect to `address`, where no range is opened and the network has no NAT64 prefix
+/// of its own.
 pub fn is_public(address: IpAddr) -> bool {
-    AddressGuard::PublicOr { allowed: Arc::from([]) }.permits(address)
+    let prefixes = Prefixes { configured: Vec::new(), discovered: Some(Vec::new()) };
+    AddressGuard::Captures(CaptureRanges::default()).permits(address, &prefixes)
 }

@@ -98,7 +98,7 @@ impl Live {
         };
         let definition = self.definition.clone();
         let tools = off_thread(move || definition.tools.iter().map(schemas).collect::<Result<_, _>>());
-        Ok(Ready { code, tools: tools.await.map_err(NotReady)? })
+        Ok(Ready { code, tools: tools.await.map_err(|error: SchemaError| NotReady(error.to_string()))? })
     }
 
     /// Loads the machine code, if it is there and whole.

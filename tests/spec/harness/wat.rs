@@ -105,8 +105,10 @@ impl Memory {
     fn definition(&mut self, toolkit: &Wat<'_>) -> u32 {
         let description =
             if toolkit.description.is_empty() { "A guest of the test suite." } else { toolkit.description };
+        // That of a toolkit is one line.
+        let one_line = description.replace(['\n', '\r'], " ");
         let version = if toolkit.version.is_empty() { "1.0.0" } else { toolkit.version };
-        let strings = ["wat", "Guest wat", description, "🧪", version];
+        let strings = ["wat", "Guest wat", &one_line, "🧪", version];
         let strings: Vec<u32> = strings.into_iter().flat_map(|text| self.string(text)).collect();
         let input = toolkit.input.unwrap_or(r#"{"type":"object"}"#);
         let tools = self.tools(description, input, toolkit.output);
