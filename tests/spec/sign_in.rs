@@ -193,5 +193,8 @@ async fn the_users_of_one_issuer_do_not_become_those_of_another_unseen() {
     ServerProcess::start_with(data.path(), replaced).await.terminate().await;
     run(serve(&[])).await.assert_failed("--issuer-replaces https://one.example");
     run(serve(OTHER)).await.assert_failed("--issuer-replaces https://one.example");
-    ServerProcess::start_with(data.path(), |command| drop(command.args(ONE))).await.terminate().await;
+    let same = |command: &mut tokio::process::Command| {
+        command.args(ONE);
+    };
+    ServerProcess::start_with(data.path(), same).await.terminate().await;
 }
