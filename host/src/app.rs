@@ -307,7 +307,7 @@ pub fn limits(settings: &Settings) -> Limits {
 
 /// What one compilation may take, as set.
 pub fn compile_limits(settings: &Settings) -> CompileLimits {
-    CompileLimits { time: settings.compile_time.get(), memory: settings.compile_memory.bytes() }
+    CompileLimits::new(settings.compile_time.get(), settings.compile_memory.bytes())
 }
 
 /// What makes vectors, and a line in the log that says what search goes by.
