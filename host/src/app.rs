@@ -363,7 +363,7 @@ pub fn limits(settings: &Settings) -> Limits {
 
 /// What one compilation may take, as set.
 pub fn compile_limits(settings: &Settings) -> CompileLimits {
-    CompileLimits { time: settings.compile_time.get(), memory: settings.compile_memory.bytes() }
+    CompileLimits::new(settings.compile_time.get(), settings.compile_memory.bytes())
 }
 
 /// The memory for calls as set, and a line in the log that says what all settings together allow.

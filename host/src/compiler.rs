@@ -44,8 +44,20 @@ const MAX_WAITING: usize = 8;
 pub struct CompileLimits {
     /// Processor time, over all cores; whole seconds, at least one.
     pub time: Duration,
+    /// Wall time.
+    pub wall: Duration,
     /// Private memory, in bytes.
     pub memory: usize,
+}
+
+impl CompileLimits {
+    /// Bounds with as much wall time as goes with some processor time: the process gives way to others.
+    pub fn new(time: Duration, memory: usize) -> Self {
+        const FACTOR: u32 = 5;
+        const LEAST: Duration = Duration::from_mins(1);
+
+        Self { time, wall: time.saturating_mul(FACTOR).saturating_add(LEAST), memory }
+    }
 }
 
 /// The `kitbag` program, as it is started again.
@@ -220,12 +232,12 @@ impl Compiler {
         if let Some(kept) = &kept {
             files.extend(kept.descriptors().map_err(failed)?);
         }
-        let wall = protocol::wall_time(limits.time);
+        let wall = limits.wall;
         let child = process::Start { program: program.0.clone(), request, files, wall, max_response };
         let response = match process::run(child, stopping.child_token()).await.map_err(failed)? {
             Ended::Answered(response) => response,
             Ended::Stopped => return Err(CompileError::Stopping),
-            Ended::Early(reason) => return Err(reason.explain(*limits, wall).into()),
+            Ended::Early(reason) => return Err(reason.explain(*limits).into()),
         };
         match response {
             Response::Compiled(outcome) => {

@@ -4,9 +4,8 @@
 //! writes what is to be kept; the file is sealed here, like all other machine code.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek as _};
 
-use tempfile::NamedTempFile;
 use tracing::warn;
 
 use super::protocol::FunctionFiles;
@@ -32,7 +31,8 @@ pub struct KeptFunctions {
 pub(super) struct Kept {
     place: KeptFunctions,
     known: Option<(File, u64)>,
-    new: NamedTempFile,
+    /// Without a name: another command that opens the same cache sweeps those that have one.
+    new: File,
 }
 
 impl KeptFunctions {
@@ -55,7 +55,7 @@ impl KeptFunctions {
                 None
             }
         };
-        let new = self.files.new_file()?;
+        let new = self.files.new_file()?.into_file();
         Ok(Kept { place: self, known, new })
     }
 }
@@ -68,11 +68,14 @@ impl Kept {
     /// In the order in which the process expects them.
     pub(super) fn descriptors(&self) -> io::Result<Vec<File>> {
         let known = self.known.iter().map(|(known, _)| known);
-        std::iter::once(self.new.as_file()).chain(known).map(File::try_clone).collect()
+        std::iter::once(&self.new).chain(known).map(File::try_clone).collect()
     }
 
     /// Seals what the process has written, and keeps it. Blocks.
-    pub(super) fn replace(self) -> io::Result<()> {
-        self.place.files.adopt(NAME, self.new)
+    pub(super) fn replace(mut self) -> io::Result<()> {
+        let mut named = self.place.files.new_file()?;
+        self.new.rewind()?;
+        io::copy(&mut self.new, &mut named)?;
+        self.place.files.adopt(NAME, named)
     }
 }

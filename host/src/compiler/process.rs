@@ -141,9 +141,9 @@ async fn read_and_drain(from: Option<impl AsyncRead + Unpin>, limit: usize) -> i
 impl Reason {
     /// Says what the process died of. What it had to say itself stays in the log: a stranger's component may
     /// have had a part in it.
-    pub(super) fn explain(&self, limits: CompileLimits, wall: Duration) -> LimitReached {
+    pub(super) fn explain(&self, limits: CompileLimits) -> LimitReached {
         let (status, words) = match self {
-            Self::WallTime => return LimitReached::WallTime(wall),
+            Self::WallTime => return LimitReached::WallTime(limits.wall),
             Self::TooLongAnAnswer => return LimitReached::Declaration,
             Self::Died { status, words } => (status, words),
         };

@@ -30,9 +30,6 @@ const ESCAPED: usize = 8;
 /// The largest file that the process may write.
 pub(super) const MAX_FILE: u64 = 1 << 30;
 
-/// How much wall time goes with some processor time: the process gives way to others.
-const WALL_FACTOR: u32 = 5;
-
 /// What the process is asked to do, and within which bounds.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Request {
@@ -115,11 +112,6 @@ fn own_id() -> i32 {
 /// Processor time is bounded in whole seconds.
 fn whole_seconds(time: Duration) -> u64 {
     time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)).max(1)
-}
-
-/// How long a process may take that may compute for `time`.
-pub(super) fn wall_time(time: Duration) -> Duration {
-    Duration::from_secs(whole_seconds(time)).saturating_mul(WALL_FACTOR)
 }
 
 /// Bytes of a response whose declaration has `result` at most.

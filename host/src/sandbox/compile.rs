@@ -65,17 +65,33 @@ impl Compiled {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::toolkits::tests::sandbox;
+    use crate::capabilities::fetch::FetchLimits;
+    use crate::egress::{Egress, EgressSettings};
+    use crate::sandbox::{ExtractionLimits, Limits, Sandbox};
 
     #[tokio::test]
     async fn the_compiler_makes_machine_code_for_the_engines_that_run_it() {
-        let (sandbox, toolkits) = (sandbox(), CompilerEngine::for_toolkits().expect("it starts"));
-        assert_eq!(toolkits.code_version(), sandbox.code_version());
+        let limits = Limits {
+            call_time: Duration::from_secs(1),
+            memory: 1 << 20,
+            table_elements: 100,
+            resources: 10,
+            result: 1 << 10,
+            log: 1 << 10,
+            instances: 1,
+            fetch: FetchLimits { in_flight: 1, requests: 1, request_body: 1, response_body: 1 },
+        };
+        let sandbox = Sandbox::new(limits, Egress::new(EgressSettings::default())).expect("it starts");
 
-        let limits = super::super::ExtractionLimits { time: std::time::Duration::ZERO, memory: 0, text: 0 };
-        let runs_extractors = sandbox.for_extractors(limits).expect("it starts");
+        let toolkits = CompilerEngine::for_toolkits().expect("it starts");
         let extractors = CompilerEngine::for_extractors().expect("it starts");
+
+        assert_eq!(toolkits.code_version(), sandbox.code_version());
+        let limits = ExtractionLimits { time: Duration::ZERO, memory: 0, text: 0 };
+        let runs_extractors = sandbox.for_extractors(limits).expect("it starts");
         assert_eq!(extractors.code_version(), runs_extractors.code_version());
     }
 }
