@@ -47,12 +47,11 @@ impl Disk {
     /// Watches the disk of `folder`. The reserve has `reserve` bytes, or else 1 GiB or a twentieth of the
     /// disk, whichever is less.
     pub fn new(folder: &Path, reserve: Option<u64>) -> io::Result<Self> {
-        let reserve = match reserve {
-            Some(reserve) => reserve,
-            None => {
-                let disk = statvfs(folder)?;
-                MAX_DEFAULT_RESERVE.min(disk.f_blocks.saturating_mul(disk.f_frsize) / DEFAULT_PART)
-            }
+        let reserve = if let Some(reserve) = reserve {
+            reserve
+        } else {
+            let disk = statvfs(folder)?;
+            MAX_DEFAULT_RESERVE.min(disk.f_blocks.saturating_mul(disk.f_frsize) / DEFAULT_PART)
         };
         let (measured, is_low) = (Mutex::default(), AtomicBool::new(false));
         Ok(Self(Arc::new(Watched { folder: folder.to_owned(), reserve, measured, is_low })))

@@ -12,8 +12,7 @@ const OF_THE_USER: &str = "Your calls under way take all the memory";
 /// One call may take 8 MiB, and the calls of one user hardly more.
 fn little_memory(settings: &mut Settings) {
     loopback_allowed(settings);
-    let size = |text: &str| text.parse().expect("a size");
-    settings.call_memory = size("8MiB");
+    settings.call_memory = "8MiB".parse().expect("a size");
     settings.memory_for_calls = "32MiB".parse().expect("a size");
     settings.memory_for_calls_per_user = "9MiB".parse().expect("a size");
 }

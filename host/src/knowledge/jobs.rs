@@ -96,7 +96,7 @@ impl Jobs {
                 let (capture, disk) = (capture.clone(), disk.clone());
                 async move {
                     let captured = disk.while_there_is_room(capture.capture(&job)).await;
-                    captured.unwrap_or_else(|full| Err(capturing::put_off(&full)))
+                    captured.unwrap_or_else(|full| Err(capturing::put_off(full)))
                 }
             }))),
             spawn(Box::pin(indexing::run(context.clone(), splitter, after_index))),

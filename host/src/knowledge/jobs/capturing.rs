@@ -62,12 +62,11 @@ where
     };
     loop {
         let looked_at = now();
-        let filled = match context.disk.room_for(0) {
-            Ok(()) => running.fill().await,
-            Err(DiskFull) => {
-                sleep(PAUSE).await;
-                Ok(Room::None)
-            }
+        let filled = if context.disk.room_for(0).is_ok() {
+            running.fill().await
+        } else {
+            sleep(PAUSE).await;
+            Ok(Room::None)
         };
         let room = match filled {
             Ok(room) => room,
@@ -216,7 +215,7 @@ fn over_quota(exceeded: QuotaExceeded) -> String {
 }
 
 /// What becomes of a capture that the disk has no room for.
-pub(super) fn put_off(full: &DiskFull) -> CaptureFailure {
+pub(super) fn put_off(full: DiskFull) -> CaptureFailure {
     failure(&full.to_string(), FailureKind::Transient)
 }
 
