@@ -57,7 +57,9 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
     let (evil_file, jsonl) =
         (evil_file.display().to_string(), folder.join("evil.jsonl").display().to_string());
     let arguments: &[&str] = match path.as_slice() {
-        ["serve" | "demo" | "logout" | "token"] | ["documents", "list"] | ["vault", "rotate"] => &[],
+        ["serve" | "demo" | "logout" | "token" | "sign-in-code"]
+        | ["documents", "list"]
+        | ["vault", "rotate"] => &[],
         ["toolkit", "list"] => &[],
         ["login"] => &["--no-browser"],
         ["search"] => &["what is new"],
@@ -67,7 +69,8 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         ["toolkit", "check"] => &[&component],
         ["toolkit", "build" | "dev"] => &[&evil_file],
         ["toolkit", "deploy"] => &[&component],
-        ["toolkit", "show" | "logs" | "rollback" | "remove"] => &["evil"],
+        ["toolkit", "show" | "logs" | "rollback" | "remove" | "release"] => &["evil"],
+        ["toolkit", "take-over"] => &["evil", "--yes"],
         ["config", "set"] => &["evil", "key", "value"],
         ["config", "unset"] => &["evil", "key"],
         ["config", "get"] => &["evil"],
