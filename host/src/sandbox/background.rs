@@ -108,7 +108,7 @@ struct Share<W> {
 }
 
 /// What this thread has computed so far.
-fn processor_time() -> Duration {
+pub(super) fn processor_time() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
