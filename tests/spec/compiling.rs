@@ -195,7 +195,7 @@ async fn the_compiler_gets_nothing_of_the_server_but_the_component() {
         assert_eq!(line[name.len()..].split_whitespace().next(), Some(limit.as_str()), "{line}");
     }
     assert_eq!(status(compiler, "NoNewPrivs:"), "1");
-    assert_eq!(compiler.niceness(), (Process(server.process()).niceness() + 10).min(19));
+    assert_eq!(compiler.niceness(), (Process(server.process()).niceness() + 5).min(19));
 
     server.kill().await;
     drop(deploy);
