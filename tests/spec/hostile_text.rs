@@ -58,25 +58,23 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         (evil_file.display().to_string(), folder.join("evil.jsonl").display().to_string());
     let arguments: &[&str] = match path.as_slice() {
         ["serve" | "demo" | "logout" | "token" | "sign-in-code"]
-        | ["documents", "list"]
+        | ["documents" | "toolkit", "list"]
         | ["vault", "rotate"] => &[],
-        ["toolkit", "list"] => &[],
         ["login"] => &["--no-browser"],
         ["search"] => &["what is new"],
         ["ingest"] => &[&jsonl, "--jsonl", "--wait"],
         ["documents", "show" | "download" | "delete"] => &["d-1"],
         ["toolkit", "new"] => &[EVIL],
-        ["toolkit", "check"] => &[&component],
+        ["toolkit", "check" | "deploy"] => &[&component],
         ["toolkit", "build" | "dev"] => &[&evil_file],
-        ["toolkit", "deploy"] => &[&component],
-        ["toolkit", "show" | "logs" | "rollback" | "remove" | "release"] => &["evil"],
+        ["toolkit", "show" | "logs" | "rollback" | "remove" | "release"]
+        | ["config", "get"]
+        | ["secret", "list"] => &["evil"],
         ["toolkit", "take-over"] => &["evil", "--yes"],
         ["config", "set"] => &["evil", "key", "value"],
         ["config", "unset"] => &["evil", "key"],
-        ["config", "get"] => &["evil"],
         ["secret", "set"] => &["evil", "KEY", "--from-stdin"],
         ["secret", "unset"] => &["evil", "KEY"],
-        ["secret", "list"] => &["evil"],
         ["model", "fetch"] => &["--from", &evil_file],
         ["model", "show" | "remove"] => &["--data", &evil_file],
         unknown => panic!("{unknown:?} is new: say how it is run against a hostile server"),
@@ -218,7 +216,8 @@ fn good(head: &Parts, server: &str) -> Response {
 /// A folder that strangers have filled: settings, an announced server.
 fn hostile_folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a scratch directory");
-    let key: String = EVIL.chars().map(|letter| format!("\\U{:08X}", u32::from(letter))).collect();
+    let key: Vec<_> = EVIL.chars().map(|letter| format!("\\U{:08X}", u32::from(letter))).collect();
+    let key = key.concat();
     fs::write(folder.path().join("kitbag.toml"), format!("\"{key}\" = 1\n")).expect("a file");
     let data = folder.path().join("kitbag-data");
     fs::create_dir(&data).expect("a folder");
