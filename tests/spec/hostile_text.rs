@@ -158,6 +158,7 @@ fn good(head: &Parts, server: &str) -> Response {
                 "results": [{ "document": document, "snippet": EVIL, "score": 1.0 }],
                 "pageInfo": { "endCursor": EVIL, "hasNextPage": true },
             },
+            "me": { "usage": { "documents": 3, "documentsQuota": 9, "bytes": 3, "bytesQuota": 9 } },
             "documents": { "totalCount": 3, "nodes": [document, document], "pageInfo": page },
             "document": document, "deleteDocument": true,
             "ingest": { "documents": [{ "id": EVIL, "change": EVIL }] },
@@ -165,6 +166,7 @@ fn good(head: &Parts, server: &str) -> Response {
         } }),
         ("GET", "/toolkits") => json!([{
             "id": EVIL, "version": EVIL, "visibility": EVIL, "description": EVIL, "tools": [EVIL],
+            "owner": EVIL, "takenOver": { "from": EVIL, "at": EVIL },
         }]),
         ("POST", "/toolkits") => json!({
             "id": EVIL, "version": EVIL, "digest": EVIL, "tools": [EVIL], "capabilities": [EVIL],
@@ -202,8 +204,12 @@ fn good(head: &Parts, server: &str) -> Response {
             json!([{ "name": EVIL, "declared": false, "set": true, "updatedAt": EVIL }])
         }
         ("PUT", _) => json!({ "redacted": false }),
+        ("POST", path) if path.ends_with("/take-over") => {
+            json!({ "from": EVIL, "removedSecrets": 1, "removedSettings": 1 })
+        }
         _ => json!({
             "id": EVIL, "owner": EVIL, "liveVersion": EVIL, "version": EVIL,
+            "ownership": [{ "event": EVIL, "ownerBefore": EVIL, "by": EVIL, "at": EVIL }],
             "versions": [{
                 "version": EVIL, "deployedAt": EVIL, "deployedBy": EVIL,
                 "changes": { "added": [EVIL], "removed": [EVIL] },
