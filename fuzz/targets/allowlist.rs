@@ -46,7 +46,7 @@ fn check_allowed(uri: &Uri, listed: &[(Host, Option<u16>)]) {
 
     // The one reader that the HTTP client is, and another that saw the URI before it was rewritten.
     let host = sent_uri.host().expect("it has a host");
-    assert_eq!(Host::parse(host).map(|host| comparable(host)).as_ref(), Ok(&goes_to), "{uri}");
+    assert_eq!(Host::parse(host).map(comparable).as_ref(), Ok(&goes_to), "{uri}");
     let given = Url::parse(&uri.to_string()).expect("what is allowed is a URL");
     assert_eq!(given.host().map(comparable), Some(goes_to), "{uri} is rewritten to {url}");
     assert_eq!(given.port_or_known_default(), Some(port), "{uri} is rewritten to {url}");
@@ -54,7 +54,7 @@ fn check_allowed(uri: &Uri, listed: &[(Host, Option<u16>)]) {
 
     assert_eq!(sent(&sent_uri).as_ref(), Some(&sent_uri), "what is sent is rewritten once more");
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
-    assert_eq!(sent_uri.path_and_query().map(|path| path.as_str()), Some(path));
+    assert_eq!(sent_uri.path_and_query().map(http::uri::PathAndQuery::as_str), Some(path));
 }
 
 /// A line of the list, read by the parser of whole URLs.

@@ -42,7 +42,7 @@ pub fn component(data: &[u8]) {
             assert!(memories(bytes) <= MAX_MEMORIES);
         }
         Err(refusal) => {
-            assert!(refusal.to_string().len() < 64 << 10, "a refusal of {} bytes", refusal.to_string().len())
+            assert!(refusal.to_string().len() < 64 << 10, "a refusal of {} bytes", refusal.to_string().len());
         }
     }
 }

@@ -61,7 +61,11 @@ fn encodings(value: &str) -> Vec<String> {
     let twice = Value::from(json.as_str()).to_string();
     let ascii = json.chars().map(|letter| match letter {
         letter if letter.is_ascii() => letter.to_string(),
-        letter => letter.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
+        letter => {
+            let units: Vec<_> =
+                letter.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+            units.concat()
+        }
     });
     vec![
         value.to_owned(),

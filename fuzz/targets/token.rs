@@ -38,9 +38,9 @@ fn signed(token: &str) -> Option<&str> {
 
 fn has_key_of(keys: &str, genuine: &str) -> bool {
     let keys: Value = serde_json::from_str(keys).expect("a key set is JSON");
-    let issuer: Value = serde_json::from_str(KEYS).expect("the keys are JSON");
+    let key_set: Value = serde_json::from_str(KEYS).expect("the keys are JSON");
     let keys = keys["keys"].as_array().expect("a key set is a list");
-    let issued = issuer["keys"].as_array().expect("the keys are a list");
+    let issued = key_set["keys"].as_array().expect("the keys are a list");
     issued.iter().filter(|key| verifies(key, genuine)).any(|issued| {
         keys.iter().any(|key| {
             let is_same = |name: &str| key.get(name) == issued.get(name);

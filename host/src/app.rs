@@ -1,8 +1,8 @@
 //! The composition root: builds every part of a server, and owns them.
 
+mod configuration;
 mod connections;
 
-use std::collections::HashSet;
 use std::fs::{File, TryLockError};
 use std::future::Future;
 use std::io;
@@ -21,32 +21,35 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use url::Url;
 
-use crate::capabilities::fetch::FetchLimits;
-use crate::compiler::{CompileLimits, Compiler, Program};
+use crate::compiler::{Compiler, Program};
 use crate::database::Database;
 use crate::disk::Disk;
-use crate::dispatch::{AdmissionLimits, Dispatch};
-use crate::egress::{Egress, EgressSettings, Nat64Prefix};
+use crate::dispatch::Dispatch;
+use crate::egress::Egress;
 use crate::extractors::Extractors;
 use crate::identity::{
-    Algorithms, AuthorizationServer, Identity, IdentitySettings, InvalidSettings, IssuerChange, Lifetimes,
-    LocalIssuer, LocalIssuerError, SessionAudience, bind_issuer,
+    Algorithms, AuthorizationServer, Identity, InvalidSettings, IssuerChange, Lifetimes, LocalIssuer,
+    LocalIssuerError, bind_issuer,
 };
-use crate::invocations::{Invocations, RetentionLimits};
+use crate::invocations::Invocations;
 use crate::knowledge::{
-    self, Capture, CaptureSettings, Embedder, Endpoint, FILES_IN_MEMORY, Knowledge, KnowledgeError,
-    LONGEST_TEXT, ModelError, Quota, TranscriptionSettings, model,
+    self, Capture, CaptureSettings, Embedder, Endpoint, Knowledge, KnowledgeError, LONGEST_TEXT, ModelError,
+    Quota, TranscriptionSettings, model,
 };
 use crate::local_mode;
-use crate::memory::{MemoryBudget, machine_memory};
 use crate::ownership::{self, DirectoryError};
-use crate::sandbox::{EngineError, ExtractionLimits, Limits, Sandbox};
-use crate::settings::{self, Issuer, MasterKey, Maybe, Model, Secret, Settings, SettingsError, Size};
+use crate::sandbox::{EngineError, ExtractionLimits, Sandbox};
+use crate::settings::{Issuer, Model, Secret, Settings, SettingsError};
 use crate::toolkits::{ToolkitError, Toolkits};
 use crate::user_config::UserConfig;
-use crate::vault::{KeySource, OpenError, Vault};
+use crate::vault::{OpenError, Vault};
 use crate::web::{self, Pace, Shared};
 use connections::ConnectionLimits;
+
+use configuration::{
+    admission, egress_settings, identity_settings, key_source, memory_for_calls, operators, retention,
+};
+pub use configuration::{compile_limits, limits};
 
 /// How long the database may take to end what is under way. What was committed is safe anyway.
 const CLOSE: Duration = Duration::from_secs(5);
@@ -191,29 +194,7 @@ impl App {
         );
         let dispatch = Arc::new(dispatch.map_err(StartError::Threads)?);
 
-        let mut operators: HashSet<_> = settings.operators.iter().cloned().collect();
-        let (identity, authorization_server) = match &settings.issuer {
-            Issuer::External(issuer) => {
-                let mut identity = identity_settings(settings, &base_url);
-                if !settings.token_algorithms.is_empty() {
-                    identity.algorithms = Algorithms::parse(settings.token_algorithms.iter())?;
-                }
-                (Identity::with_provider(identity, issuer, egress)?, None)
-            }
-            Issuer::Local => {
-                let local = Arc::new(LocalIssuer::open(&settings.data, base_url.as_str())?);
-                operators.insert(local_mode::USER.to_owned());
-                local_mode::announce(&settings.data, &base_url)
-                    .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
-                let identity =
-                    Identity::with_local_issuer(identity_settings(settings, &base_url), local.clone())?;
-                let lifetimes =
-                    Lifetimes { access_token: settings.access_token_lifetime.get(), ..Lifetimes::default() };
-                let opened = AuthorizationServer::open(local, &settings.data, database.clone(), lifetimes);
-                let server = opened.await?;
-                (identity, Some(Arc::new(server)))
-            }
-        };
+        let (identity, authorization_server) = sign_in(settings, &base_url, egress, &database).await?;
         // Last: whoever uses a key has refused one by now that others could read.
         let directory = settings.data.clone();
         spawn_blocking(move || ownership::narrow(&directory))
@@ -222,7 +203,7 @@ impl App {
             .and_then(|narrowed| narrowed)
             .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
         let router = web::router(Shared {
-            identity: Arc::new(identity),
+            identity,
             authorization_server,
             toolkits,
             vault,
@@ -232,7 +213,7 @@ impl App {
             knowledge: knowledge.clone(),
             disk,
             base_url: base_url.clone(),
-            operators: Arc::new(operators),
+            operators: Arc::new(operators(settings)),
             allowed_origins: settings.allowed_origins.as_slice().into(),
             pace: Pace { pause: settings.request_timeout.get(), rate: settings.request_rate.bytes() },
             component_size: settings.component_size.bytes() as u64,
@@ -290,6 +271,30 @@ impl App {
     }
 }
 
+/// Opens what verifies tokens and, in local mode, what gives them out.
+async fn sign_in(
+    settings: &Settings,
+    base_url: &Url,
+    egress: Egress,
+    database: &Database,
+) -> Result<(Arc<Identity>, Option<Arc<AuthorizationServer>>), StartError> {
+    let mut identity = identity_settings(settings, base_url);
+    let Issuer::External(issuer) = &settings.issuer else {
+        let local = Arc::new(LocalIssuer::open(&settings.data, base_url.as_str())?);
+        local_mode::announce(&settings.data, base_url)
+            .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
+        let identity = Identity::with_local_issuer(identity, local.clone())?;
+        let lifetimes =
+            Lifetimes { access_token: settings.access_token_lifetime.get(), ..Lifetimes::default() };
+        let server = AuthorizationServer::open(local, &settings.data, database.clone(), lifetimes).await?;
+        return Ok((Arc::new(identity), Some(Arc::new(server))));
+    };
+    if !settings.token_algorithms.is_empty() {
+        identity.algorithms = Algorithms::parse(settings.token_algorithms.iter())?;
+    }
+    Ok((Arc::new(Identity::with_provider(identity, issuer, egress)?), None))
+}
+
 /// Opens what captures files, with the extractors that are installed.
 async fn capture(
     settings: &Settings,
@@ -318,17 +323,6 @@ async fn capture(
     Capture::open(&settings.data, egress, capture, extract).await.map_err(failed)
 }
 
-fn egress_settings(settings: &Settings) -> Result<EgressSettings, SettingsError> {
-    let prefix = |&range| Nat64Prefix::new(range).ok_or(SettingsError::Nat64Prefix(range));
-    Ok(EgressSettings {
-        toolkit_ranges: settings.allow_private_ranges.iter().copied().collect(),
-        capture_ranges: settings.capture_private_ranges.iter().copied().collect(),
-        name_servers: settings.name_servers.iter().map(|server| server.address()).collect(),
-        nat64_prefixes: settings.nat64_prefixes.iter().map(prefix).collect::<Result<_, _>>()?,
-        ..EgressSettings::default()
-    })
-}
-
 /// Makes the data directory, or checks that it is its owner's alone, and locks it.
 fn claim(data: &Path) -> Result<File, StartError> {
     let failed = |cause| StartError::Data { path: data.to_owned(), cause };
@@ -340,67 +334,6 @@ fn claim(data: &Path) -> Result<File, StartError> {
         Err(TryLockError::WouldBlock) => Err(StartError::InUse(data.to_owned())),
         Err(TryLockError::Error(cause)) => Err(failed(cause)),
     }
-}
-
-/// The sandbox's limits as set.
-pub fn limits(settings: &Settings) -> Limits {
-    Limits {
-        call_time: settings.call_time.get(),
-        memory: settings.call_memory.bytes(),
-        table_elements: settings.call_table_elements,
-        resources: settings.call_resources,
-        result: settings.call_result.bytes(),
-        log: settings.call_log.bytes(),
-        instances: settings.concurrent_calls.saturating_add(DESCRIBE_SLOTS),
-        fetch: FetchLimits {
-            in_flight: settings.call_requests_in_flight,
-            requests: settings.call_requests,
-            request_body: settings.call_request_body.bytes(),
-            response_body: settings.call_response_body.bytes(),
-        },
-    }
-}
-
-/// What one compilation may take, as set.
-pub fn compile_limits(settings: &Settings) -> CompileLimits {
-    CompileLimits::new(settings.compile_time.get(), settings.compile_memory.bytes())
-}
-
-/// The memory for calls as set, and a line in the log that says what all settings together allow.
-fn memory_for_calls(settings: &Settings) -> Result<MemoryBudget, SettingsError> {
-    /// For a machine that does not say what it has.
-    const UNKNOWN: usize = 4 << 30;
-
-    let machine = machine_memory().map_or(UNKNOWN, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-    let of_one_call = limits(settings).memory_of_one_call();
-    let set = |name, value: &Maybe<Size>, default: usize| match value.get().map(|size| size.bytes()) {
-        Some(bytes) if bytes < of_one_call => Err(SettingsError::MemoryForCalls(name, of_one_call)),
-        bytes => Ok(bytes.unwrap_or(default.max(of_one_call))),
-    };
-    let calls = set("memory-for-calls", &settings.memory_for_calls, machine / 2)?;
-    let of_user = set("memory-for-calls-per-user", &settings.memory_for_calls_per_user, calls / 4)?;
-
-    let extraction = FILES_IN_MEMORY * (settings.extraction_memory.bytes() + settings.capture_size.bytes());
-    let (deploy, search) = (settings.compile_memory.bytes(), settings.search_memory.bytes());
-    let all = calls.saturating_add(extraction).saturating_add(deploy).saturating_add(search);
-    let mebibytes = |bytes: usize| bytes >> 20;
-    let (calls_mib, of_user_mib) = (mebibytes(calls), mebibytes(of_user));
-    let (extraction_mib, deploy_mib, search_mib) =
-        (mebibytes(extraction), mebibytes(deploy), mebibytes(search));
-    let (all_mib, machine_mib) = (mebibytes(all), mebibytes(machine));
-    info!(
-        calls_mib,
-        of_user_mib, extraction_mib, deploy_mib, search_mib, all_mib, machine_mib, "memory, at most"
-    );
-    if all > machine {
-        warn!(
-            all_mib,
-            machine_mib,
-            "the settings allow more memory than there is: lower memory-for-calls, compile-memory, \
-             extraction-memory, capture-size or search-memory"
-        );
-    }
-    Ok(MemoryBudget::new(calls, of_user))
 }
 
 /// What makes vectors, and a line in the log that says what search goes by.
@@ -432,47 +365,3 @@ async fn embedder(settings: &Settings, egress: &Egress) -> Result<Option<Embedde
     info!(model = embedder.model(), folder = %folder.display(), "search goes by words and by meaning");
     Ok(Some(embedder))
 }
-
-fn key_source(settings: &Settings) -> Result<KeySource, SettingsError> {
-    Ok(match &settings.master_key {
-        MasterKey::File(path) => {
-            KeySource::File(path.clone().unwrap_or_else(|| settings.data.join("master-key")))
-        }
-        MasterKey::Variable(name) => KeySource::Text(settings::variable(name)?),
-        MasterKey::Command(line) => KeySource::Command(line.clone()),
-        MasterKey::Nowhere => return Err(SettingsError::MasterKey),
-    })
-}
-
-fn identity_settings(settings: &Settings, base_url: &Url) -> IdentitySettings {
-    IdentitySettings {
-        base_url: base_url.to_string(),
-        algorithms: Algorithms::default(),
-        allowed_origins: settings.allowed_origins.to_vec(),
-        session_audience: if settings.accept_missing_audience {
-            SessionAudience::Optional
-        } else {
-            SessionAudience::Required
-        },
-    }
-}
-
-fn retention(settings: &Settings) -> RetentionLimits {
-    RetentionLimits {
-        age: settings.log_retention.get(),
-        records: settings.log_records_per_toolkit,
-        bytes: settings.log_size_per_toolkit.bytes(),
-    }
-}
-
-fn admission(settings: &Settings) -> AdmissionLimits {
-    AdmissionLimits {
-        per_user: settings.concurrent_calls_per_user,
-        per_toolkit: settings.concurrent_calls_per_toolkit,
-        in_all: settings.concurrent_calls as usize,
-    }
-}
-
-/// Instances beyond those of calls: a deploy asks its component for the declaration. Deploys are
-/// inspected one at a time.
-const DESCRIBE_SLOTS: u32 = 2;

@@ -215,7 +215,7 @@ impl Compiler {
         let Job { component, code_version, code, functions } = job;
         let failed = |error: io::Error| CompileError::Failed(error.to_string());
         let size = component.metadata().map_err(failed)?.len();
-        let kept = match functions.filter(|functions| functions.are_of_use_for(size)) {
+        let kept = match functions.filter(|_| KeptFunctions::are_of_use_for(size)) {
             Some(functions) => {
                 let functions = functions.clone();
                 Some(off_thread(move || functions.open()).await.map_err(failed)?)

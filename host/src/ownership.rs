@@ -22,7 +22,7 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 const OPEN_TO_OTHERS: u32 = 0o077;
 /// Files of a data directory that hold keys. Whoever uses one checks it first, and refuses it where others
 /// may have read it: nothing may hide that before.
-const KEY_FILES: [&str; 3] = ["master-key", "code.key", "local-issuer.p8"];
+const KEY_FILES: [&str; 4] = ["master-key", "code.key", "local-issuer.p8", "sign-in-code"];
 
 /// What others may do with a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -107,7 +107,7 @@ pub fn router(shared: Shared) -> Router {
     let signed_in = Router::new()
         .route("/toolkits", post(toolkits::deploy).get(toolkits::list))
         .route("/toolkits/{id}", get(toolkits::show).delete(toolkits::remove))
-        .route("/toolkits/{id}/rollback", post(toolkits::roll_back))
+        .route("/toolkits/{id}/rollback", toolkits::rollback())
         .route("/toolkits/{id}/release", post(toolkits::release))
         .route("/toolkits/{id}/take-over", post(toolkits::take_over))
         .route("/toolkits/{id}/secrets", get(secrets::list))

@@ -68,10 +68,10 @@ pub(crate) async fn load(
     grant: impl FnOnce(Grants) -> Grants,
 ) -> Outcome<Loaded> {
     let code = tempfile::NamedTempFile::new()?;
-    let compiler = CompilerEngine::for_toolkits()?;
-    let compiled = compiler.compile(component, &mut Functions::default())?;
+    let engine = CompilerEngine::for_toolkits()?;
+    let compiled = engine.compile(component, &mut Functions::default())?;
     std::fs::write(code.path(), compiled.machine_code()?)?;
-    let definition = compiler.describe(&compiled, sandbox.describe_limits()).await?;
+    let definition = engine.describe(&compiled, sandbox.describe_limits()).await?;
     Ok(sandbox.load(code.path(), &grant(Grants::of(&definition)))?)
 }
 

@@ -36,10 +36,10 @@ fn slow(functions: usize) -> Vec<u8> {
         (local.set 1 (i64.xor (local.get 0) (i64.div_u (local.get 1) (i64.or (local.get 0) (i64.const 1)))))"
             .repeat(200);
     // Each with a number of its own: what is the same is compiled once.
-    let functions: String = (0..functions)
+    let functions: Vec<_> = (0..functions)
         .map(|number| format!("(func (param i64 i64) (local.set 0 (i64.const {number})) {step})"))
         .collect();
-    no_toolkit(&format!("(core module {functions})"))
+    no_toolkit(&format!("(core module {})", functions.concat()))
 }
 
 /// What is compiled for longer than any test takes.
@@ -86,10 +86,10 @@ async fn few_bytes_that_unfold_without_end_are_refused_before_they_are_compiled(
 #[tokio::test]
 async fn types_that_unfold_without_end_are_refused_before_they_are_compiled() {
     let kitbag = kitbag_with(|_| {}).await;
-    let doubling: String =
+    let doubling: Vec<_> =
         (1..=16).map(|level| format!("(type $t{level} (tuple $t{0} $t{0}))", level - 1)).collect();
     let functions = r#"(type (func (param "a" $t16)))"#.repeat(500);
-    let component = no_toolkit(&format!("(type $t0 (tuple u8 u8)) {doubling} {functions}"));
+    let component = no_toolkit(&format!("(type $t0 (tuple u8 u8)) {} {functions}", doubling.concat()));
 
     let answer = within("the deploy", kitbag.as_operator().deploy(component)).await;
 
@@ -195,7 +195,7 @@ async fn the_compiler_gets_nothing_of_the_server_but_the_component() {
         assert_eq!(line[name.len()..].split_whitespace().next(), Some(limit.as_str()), "{line}");
     }
     assert_eq!(status(compiler, "NoNewPrivs:"), "1");
-    assert_eq!(compiler.niceness(), (Process(server.process()).niceness() + 10).min(19));
+    assert_eq!(compiler.niceness(), (Process(server.process()).niceness() + 5).min(19));
 
     server.kill().await;
     drop(deploy);
@@ -259,7 +259,8 @@ async fn one_component_is_compiled_at_a_time_and_no_more_than_a_few_wait() {
 
     assert_eq!(Process(server.process()).children().len(), 1);
     assert_eq!(operator.get("/healthz").await.status, 200);
-    let (turned_away, waiting): (Vec<_>, Vec<_>) = deploys.into_iter().partition(|it| it.is_finished());
+    let (turned_away, waiting): (Vec<_>, Vec<_>) =
+        deploys.into_iter().partition(tokio::task::JoinHandle::is_finished);
     for deploy in turned_away {
         deploy.await.expect("no panic").assert_problem(503, "waiting to be compiled");
     }

@@ -66,11 +66,11 @@ async fn a_component_without_its_grants_cannot_be_linked() {
         .expect("the engine starts");
     let code = tempfile::NamedTempFile::new().expect("a scratch file");
     let compiler = CompilerEngine::for_toolkits().expect("the engine starts");
-    let compiled = compiler.compile(&guests::PROBE.bytes(), &mut Functions::default()).expect("a component");
-    let machine_code = compiled.machine_code().expect("it was compiled");
+    let component = compiler.compile(&guests::PROBE.bytes(), &mut Functions::default()).expect("a component");
+    let machine_code = component.machine_code().expect("it was compiled");
     std::fs::write(code.path(), machine_code).expect("a scratch file takes bytes");
     let declared =
-        compiler.describe(&compiled, sandbox.describe_limits()).await.expect("it describes itself");
+        compiler.describe(&component, sandbox.describe_limits()).await.expect("it describes itself");
     let all = Grants::of(&declared);
     sandbox.load(code.path(), &all).map(drop).expect("it is granted all that it imports");
 

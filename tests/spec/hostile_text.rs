@@ -57,23 +57,24 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
     let (evil_file, jsonl) =
         (evil_file.display().to_string(), folder.join("evil.jsonl").display().to_string());
     let arguments: &[&str] = match path.as_slice() {
-        ["serve" | "demo" | "logout" | "token"] | ["documents", "list"] | ["vault", "rotate"] => &[],
-        ["toolkit", "list"] => &[],
+        ["serve" | "demo" | "logout" | "token" | "sign-in-code"]
+        | ["documents" | "toolkit", "list"]
+        | ["vault", "rotate"] => &[],
         ["login"] => &["--no-browser"],
         ["search"] => &["what is new"],
         ["ingest"] => &[&jsonl, "--jsonl", "--wait"],
         ["documents", "show" | "download" | "delete"] => &["d-1"],
         ["toolkit", "new"] => &[EVIL],
-        ["toolkit", "check"] => &[&component],
+        ["toolkit", "check" | "deploy"] => &[&component],
         ["toolkit", "build" | "dev"] => &[&evil_file],
-        ["toolkit", "deploy"] => &[&component],
-        ["toolkit", "show" | "logs" | "rollback" | "remove"] => &["evil"],
+        ["toolkit", "show" | "logs" | "rollback" | "remove" | "release"]
+        | ["config", "get"]
+        | ["secret", "list"] => &["evil"],
+        ["toolkit", "take-over"] => &["evil", "--yes"],
         ["config", "set"] => &["evil", "key", "value"],
         ["config", "unset"] => &["evil", "key"],
-        ["config", "get"] => &["evil"],
         ["secret", "set"] => &["evil", "KEY", "--from-stdin"],
         ["secret", "unset"] => &["evil", "KEY"],
-        ["secret", "list"] => &["evil"],
         ["model", "fetch"] => &["--from", &evil_file],
         ["model", "show" | "remove"] => &["--data", &evil_file],
         unknown => panic!("{unknown:?} is new: say how it is run against a hostile server"),
@@ -157,6 +158,7 @@ fn good(head: &Parts, server: &str) -> Response {
                 "results": [{ "document": document, "snippet": EVIL, "score": 1.0 }],
                 "pageInfo": { "endCursor": EVIL, "hasNextPage": true },
             },
+            "me": { "usage": { "documents": 3, "documentsQuota": 9, "bytes": 3, "bytesQuota": 9 } },
             "documents": { "totalCount": 3, "nodes": [document, document], "pageInfo": page },
             "document": document, "deleteDocument": true,
             "ingest": { "documents": [{ "id": EVIL, "change": EVIL }] },
@@ -164,6 +166,7 @@ fn good(head: &Parts, server: &str) -> Response {
         } }),
         ("GET", "/toolkits") => json!([{
             "id": EVIL, "version": EVIL, "visibility": EVIL, "description": EVIL, "tools": [EVIL],
+            "owner": EVIL, "takenOver": { "from": EVIL, "at": EVIL },
         }]),
         ("POST", "/toolkits") => json!({
             "id": EVIL, "version": EVIL, "digest": EVIL, "tools": [EVIL], "capabilities": [EVIL],
@@ -201,8 +204,12 @@ fn good(head: &Parts, server: &str) -> Response {
             json!([{ "name": EVIL, "declared": false, "set": true, "updatedAt": EVIL }])
         }
         ("PUT", _) => json!({ "redacted": false }),
+        ("POST", path) if path.ends_with("/take-over") => {
+            json!({ "from": EVIL, "removedSecrets": 1, "removedSettings": 1 })
+        }
         _ => json!({
             "id": EVIL, "owner": EVIL, "liveVersion": EVIL, "version": EVIL,
+            "ownership": [{ "event": EVIL, "ownerBefore": EVIL, "by": EVIL, "at": EVIL }],
             "versions": [{
                 "version": EVIL, "deployedAt": EVIL, "deployedBy": EVIL,
                 "changes": { "added": [EVIL], "removed": [EVIL] },
@@ -215,7 +222,8 @@ fn good(head: &Parts, server: &str) -> Response {
 /// A folder that strangers have filled: settings, an announced server.
 fn hostile_folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a scratch directory");
-    let key: String = EVIL.chars().map(|letter| format!("\\U{:08X}", u32::from(letter))).collect();
+    let key: Vec<_> = EVIL.chars().map(|letter| format!("\\U{:08X}", u32::from(letter))).collect();
+    let key = key.concat();
     fs::write(folder.path().join("kitbag.toml"), format!("\"{key}\" = 1\n")).expect("a file");
     let data = folder.path().join("kitbag-data");
     fs::create_dir(&data).expect("a folder");

@@ -142,6 +142,8 @@ async fn the_session_wins_over_the_folder_and_a_named_data_directory_over_the_se
     assert!(listed.contains("text"), "{listed}");
     assert!(server.requests().is_empty(), "the session's server is meant");
     list(&["--data", "kitbag-data"]).await.succeeded();
+    // Somebody who names a directory means no other server, however it may be misspelled.
+    list(&["--data", "kitbag-dta"]).await.assert_failed("there is no server to talk to");
     let [request] = server.requests().try_into().expect("one request");
     let kept: serde_json::Value = serde_json::from_str(&ana.sessions()).expect("JSON");
     let token = kept[at.url()]["access_token"].as_str().expect("a token").to_owned();

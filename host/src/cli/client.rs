@@ -266,15 +266,13 @@ pub(super) fn which_server(named: Option<Url>, data: Option<&Path>) -> Result<Ur
     if let Some(server) = named {
         return Ok(server);
     }
-    if let Some(data) = data
-        && let Some(server) = local_mode::announced(data).map_err(unusable)?
-    {
-        return Ok(server);
+    if let Some(data) = data {
+        return local_mode::announced(data).map_err(unusable)?.ok_or_else(|| no_server_on(data));
     }
     let sessions = SessionFile::of_this_user().map(|file| file.read()).transpose()?.unwrap_or_default();
     match sessions.servers().as_slice() {
         [server] => Ok(server.clone()),
-        [] if data.is_none() => match local_mode::announced(Path::new(local_mode::DEFAULT_DATA)) {
+        [] => match local_mode::announced(Path::new(local_mode::DEFAULT_DATA)) {
             Ok(Some(server)) => Ok(server),
             Ok(None) => Err(no_server()),
             Err(distrusted) => {
@@ -287,13 +285,17 @@ pub(super) fn which_server(named: Option<Url>, data: Option<&Path>) -> Result<Ur
                 Err(no_server())
             }
         },
-        [] => Err(no_server()),
         several => {
             let list: Vec<_> = several.iter().map(Url::as_str).collect();
             Err(CliError::new("you are signed in at several servers")
                 .hint(format!("name one with --server: {}", list.join(", "))))
         }
     }
+}
+
+fn no_server_on(data: &Path) -> CliError {
+    CliError::new(format!("there is no server to talk to: none in local mode has run on {}", data.display()))
+        .hint("start one with `kitbag serve`, or leave --data (KITBAG_DATA) out")
 }
 
 fn no_server() -> CliError {

@@ -6,9 +6,9 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, getppid, getrlimit, nice, s
 
 use super::protocol::{MAX_FILE, Request};
 
-/// What is added to the nice value: a tenth of the processor where others want all of it. At the lowest
+/// What is added to the nice value: a quarter of a core where somebody else wants all of it. At the lowest
 /// priority, that of calls that compute for long, a busy machine would starve each deploy to its wall time.
-const NICENESS: i32 = 10;
+const NICENESS: i32 = 5;
 /// Descriptors: those it was given, and what an engine and a runtime need.
 const MAX_OPEN_FILES: u64 = 64;
 /// Between the signal that says that the processor time is over, and the one that nobody survives.

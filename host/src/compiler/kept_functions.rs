@@ -41,7 +41,8 @@ impl KeptFunctions {
         Self { files, limit: MAX_KEPT }
     }
 
-    pub(super) fn are_of_use_for(&self, component: u64) -> bool {
+    /// Whether a component of so many bytes is worth the reading of what is kept.
+    pub(super) fn are_of_use_for(component: u64) -> bool {
         component >= LARGE
     }
 

@@ -247,7 +247,7 @@ mod tests {
 
         let abandoned =
             timeout(Duration::from_millis(1), checks.at_length("ana", &schema, tags("a99x"))).await.is_err();
-        let turn = timeout(Duration::from_secs(60), checks.turn("ana").acquire_owned()).await;
+        let turn = timeout(Duration::from_mins(1), checks.turn("ana").acquire_owned()).await;
 
         assert!(turn.is_ok_and(|turn| turn.is_ok()), "abandoned: {abandoned}");
         drop(checks.turn("ben"));

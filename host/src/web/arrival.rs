@@ -142,7 +142,7 @@ mod tests {
 
     /// Whether a body of `pieces` arrives whole, each of so many bytes and after such a pause.
     async fn arrives(pieces: impl IntoIterator<Item = (Duration, usize), IntoIter: Send + 'static>) -> bool {
-        let pieces = stream::iter(pieces.into_iter()).then(async |(pause, length)| {
+        let pieces = stream::iter(pieces).then(async |(pause, length)| {
             sleep(pause).await;
             Bytes::from(vec![0; length])
         });

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, Query, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
+use axum::routing::{MethodRouter, post};
 use axum::{Extension, Json};
 use kitbag_manifest::Visibility;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,9 @@ use super::error::WebError;
 use crate::identity::Caller;
 use crate::tasks::to_its_end;
 use crate::toolkits::{Claim, Deployed, FormerOwner, Live, TakenOver, ToolkitError, ToolkitRecord};
+
+/// Bytes of the body of a rollback.
+const MAX_ROLLBACK_BYTES: usize = 4 << 10;
 
 /// One line of the listing.
 #[derive(Serialize)]
@@ -120,8 +124,13 @@ pub(super) struct RolledBack {
     version: String,
 }
 
+/// The route of a rollback, whose body holds a version number.
+pub(super) fn rollback() -> MethodRouter<Shared> {
+    post(roll_back).layer(DefaultBodyLimit::max(MAX_ROLLBACK_BYTES))
+}
+
 /// `POST /toolkits/{id}/rollback`: body `{"version": "1.0.0"}`, or none.
-pub(super) async fn roll_back(
+async fn roll_back(
     State(shared): State<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,

@@ -158,9 +158,9 @@ impl Worker<'_> {
                 let at = turn.wrapping_mul(7919) % whole.len();
                 let mut damaged = whole.clone();
                 if turn.is_multiple_of(2) {
-                    damaged.truncate(at)
+                    damaged.truncate(at);
                 } else {
-                    damaged[at..].fill(0xFF)
+                    damaged[at..].fill(0xFF);
                 }
                 let answer = upload(client, damaged.into()).await?;
                 Ok(if answer.status == StatusCode::UNPROCESSABLE_ENTITY {

@@ -204,5 +204,5 @@ async fn the_program_prints_the_code_and_tokens_for_whoever_reads_the_data_direc
         std::os::unix::fs::PermissionsExt::from_mode(0o644),
     )
     .expect("it is ours");
-    run(command("sign-in-code")).await.assert_failed("chmod 600");
+    run(command("sign-in-code")).await.assert_failed("delete it to get a new one");
 }

@@ -189,20 +189,22 @@ fn validators(nodes: &[Node]) -> Vec<u64> {
         2 * count,
         |key| {
             let node = &nodes[key % count];
-            match key < count {
-                true if node.is_unevaluated => node.parts().chain([key + count]).collect(),
-                true => node.parts().collect(),
-                false => unfolded(node),
+            if key >= count {
+                unfolded(node)
+            } else if node.is_unevaluated {
+                node.parts().chain([key + count]).collect()
+            } else {
+                node.parts().collect()
             }
         },
         |key, known| {
             let node = &nodes[key % count];
-            let needs =
-                match key < count {
-                    true => sum(node.parts().map(|part| known[part]))
-                        .saturating_add(if node.is_unevaluated { known[key + count] } else { 0 }),
-                    false => sum(unfolded(node).into_iter().map(|next| known[next])),
-                };
+            let needs = if key >= count {
+                sum(unfolded(node).into_iter().map(|next| known[next]))
+            } else {
+                let search = if node.is_unevaluated { known[key + count] } else { 0 };
+                sum(node.parts().map(|part| known[part])).saturating_add(search)
+            };
             needs.saturating_add(1)
         },
     );
@@ -230,9 +232,10 @@ fn solve(
 ) -> Vec<u64> {
     let mut missing = vec![0_usize; size];
     let mut needed_by = vec![Vec::new(); size];
-    for key in 0..size {
-        for need in needs(key) {
-            missing[key] += 1;
+    for (key, missing) in missing.iter_mut().enumerate() {
+        let needs = needs(key);
+        *missing = needs.len();
+        for need in needs {
             needed_by[need].push(key);
         }
     }

@@ -10,6 +10,9 @@ use serde_json::{Map, Value};
 /// Published meta-schemas, which the validator knows by heart: a reference to one is a leaf.
 const META_SCHEMAS: [&str; 2] = ["https://json-schema.org/", "http://json-schema.org/"];
 
+/// Patterns in `patternProperties` of one schema: each is matched against every name.
+const MAX_NAME_PATTERNS: usize = 32;
+
 /// The dialect that schemas are written in.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
@@ -55,12 +58,27 @@ pub(super) fn read(schema: &Value) -> Result<Vec<Node>, String> {
         known: HashMap::new(),
         open: Vec::new(),
         nodes: Vec::new(),
+        name_patterns: 0,
+        refers_to_meta_schema: false,
     };
     graph.node(schema, String::new());
     while let Some((index, value)) = graph.open.pop() {
         if let Value::Object(keywords) = value {
             graph.expand(index, value, keywords)?;
         }
+    }
+    if graph.name_patterns > MAX_NAME_PATTERNS {
+        let found = graph.name_patterns;
+        return Err(format!(
+            "it has {found} patterns in patternProperties, and may have {MAX_NAME_PATTERNS}"
+        ));
+    }
+    // A leaf must not be made something else by a name of the schema's own, nor lead back by an anchor.
+    if graph.refers_to_meta_schema && graph.names.can_shadow_meta_schemas() {
+        return Err(format!(
+            "a schema that refers to {} has no anchors, and no $id that is not a plain name",
+            META_SCHEMAS[0]
+        ));
     }
     Ok(graph.nodes)
 }
@@ -75,6 +93,8 @@ struct Names<'a> {
     anchors: HashMap<&'a str, Vec<&'a Value>>,
     /// The resource that a value below the root's own is part of, by the value's address.
     within: HashMap<*const Value, &'a Value>,
+    /// There is a `$recursiveAnchor`.
+    has_recursive_anchor: bool,
 }
 
 impl<'a> Names<'a> {
@@ -91,6 +111,7 @@ impl<'a> Names<'a> {
                     names.anchors.entry(name).or_default().push(value);
                 }
             }
+            names.has_recursive_anchor |= value.get("$recursiveAnchor").is_some();
             if !std::ptr::eq(resource, root) {
                 names.within.insert(std::ptr::from_ref(value), resource);
             }
@@ -102,6 +123,10 @@ impl<'a> Names<'a> {
         }
         names
     }
+
+    fn can_shadow_meta_schemas(&self) -> bool {
+        self.has_recursive_anchor || !self.anchors.is_empty() || self.resources.keys().any(|id| !is_name(id))
+    }
 }
 
 struct Graph<'a> {
@@ -112,6 +137,9 @@ struct Graph<'a> {
     /// Nodes whose keywords are still to be read.
     open: Vec<(usize, &'a Value)>,
     nodes: Vec<Node>,
+    /// Names in `patternProperties`.
+    name_patterns: usize,
+    refers_to_meta_schema: bool,
 }
 
 impl<'a> Graph<'a> {
@@ -157,7 +185,10 @@ impl<'a> Graph<'a> {
                     node.branches.extend(self.each(value, &path));
                 }
                 "properties" => node.properties.extend(self.each(value, &path)),
-                "patternProperties" => node.members.extend(self.each(value, &path)),
+                "patternProperties" => {
+                    self.name_patterns += value.as_object().map_or(0, Map::len);
+                    node.members.extend(self.each(value, &path));
+                }
                 "additionalProperties" | "propertyNames" => node.members.push(self.node(value, path)),
                 "unevaluatedProperties" => {
                     node.is_unevaluated = true;
@@ -196,6 +227,7 @@ impl<'a> Graph<'a> {
     fn targets(&mut self, reference: &str, resource: &'a Value, path: &str) -> Result<Vec<usize>, String> {
         let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         if META_SCHEMAS.iter().any(|known| document.starts_with(known)) {
+            self.refers_to_meta_schema = true;
             return Ok(Vec::new());
         }
         let unknown = || format!("{path}: {reference:?} is not part of the schema");

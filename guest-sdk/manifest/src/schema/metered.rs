@@ -121,6 +121,9 @@ impl<'a> Iterator for Members<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let (name, value) = self.0.next()?;
         charge_text(name.len());
+        // The patterns of `patternProperties` may take the square of a name's length.
+        let length = name.len() as u64;
+        charge(length * length / 64);
         Some((name, value))
     }
 }

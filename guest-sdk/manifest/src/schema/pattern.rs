@@ -44,6 +44,7 @@ struct Pattern {
 }
 
 /// Makes the keyword for one schema.
+#[expect(clippy::type_complexity, reason = "the type is the library's")]
 pub(super) fn factory() -> impl for<'a> Fn(
     &'a Map<String, Value>,
     &'a Value,

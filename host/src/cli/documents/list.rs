@@ -114,7 +114,7 @@ impl List {
         if (documents.len() as u64) < total {
             note!("\n{} of {}; --limit shows more.", documents.len(), total);
         }
-        eprintln!("\n{usage}");
+        note!("\n{}", usage.to_string());
         Ok(())
     }
 

@@ -77,13 +77,12 @@ impl AuthorizationServer {
         lifetimes: Lifetimes,
     ) -> Result<Self, LocalIssuerError> {
         let store = Store::new(database);
-        let code = match SignInCode::read(data_directory)? {
-            Some(code) => code,
-            None => {
-                // In this order: a crash in between does it again.
-                store.revoke_all().await.map_err(|error| LocalIssuerError::Storage(Arc::new(error)))?;
-                SignInCode::create(data_directory)?
-            }
+        let code = if let Some(code) = SignInCode::read(data_directory)? {
+            code
+        } else {
+            // In this order: a crash in between does it again.
+            store.revoke_all().await.map_err(|error| LocalIssuerError::Storage(Arc::new(error)))?;
+            SignInCode::create(data_directory)?
         };
         Ok(Self {
             issuer,

@@ -106,6 +106,6 @@ impl Sizes<'_> {
     }
 }
 
-fn definition<'a, T: TypeIdentifier>(types: TypesRef<'a>, id: T) -> &'a T::Data {
+fn definition<T: TypeIdentifier>(types: TypesRef<'_>, id: T) -> &T::Data {
     types.get(id).expect("the id is one of these types")
 }

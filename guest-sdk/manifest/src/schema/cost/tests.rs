@@ -149,6 +149,44 @@ fn what_cannot_be_followed_is_refused() {
 }
 
 #[test]
+fn no_name_of_a_schema_passes_for_a_published_one() {
+    let within = |id: &str| {
+        let next = |index: usize| json!({ "$ref": format!("{id}#/$defs/{index}") });
+        let definitions: Map<_, _> = (0..40)
+            .map(|index| (index.to_string(), json!({ "anyOf": [next(index + 1), next(index + 1)] })))
+            .chain([("40".to_owned(), json!({ "type": "string" }))])
+            .collect();
+        json!({ "type": "object", "$id": id, "properties": { "a": next(0) }, "$defs": definitions })
+    };
+    let leads_back = json!({
+        "type": "object",
+        "$dynamicAnchor": "meta",
+        "properties": { "a": { "$ref": "https://json-schema.org/draft/2020-12/schema" } },
+    });
+
+    for schema in [within("https://json-schema.org/x"), within("http://json-schema.org/x"), leads_back] {
+        assert!(refusal(&schema).contains("no $id that is not a plain name"), "{schema}");
+    }
+    let plain = json!({ "properties": { "a": { "$ref": "https://json-schema.org/draft/2020-12/schema" } } });
+    assert!(admit(&plain).is_ok());
+}
+
+#[test]
+fn patterns_of_names_are_few_and_names_that_are_matched_are_short() {
+    let patterns = |count: usize| {
+        let names: Map<_, _> = (0..count).map(|name| (format!("^{name}(?=.*x)"), json!({}))).collect();
+        json!({ "type": "object", "patternProperties": names })
+    };
+
+    assert!(refusal(&patterns(33)).contains("33 patterns in patternProperties"));
+    let schema = Schema::compile(&patterns(2)).expect("two are allowed");
+    assert_eq!(schema.violations(&json!({ "name": 1 })), Vec::<String>::new());
+    let endless = json!({ "a".repeat(700_000): 1 });
+    assert!(schema.violations(&endless)[0].contains("steps to check"));
+    assert!(schema.violations_within(&json!({ "a".repeat(4000): 1 }), &Budget::prompt(100_000)).is_err());
+}
+
+#[test]
 fn a_schema_with_too_many_values_is_refused() {
     assert!(refusal(&json!({ "enum": vec![0; 30_000] })).contains("20000"));
 }

@@ -49,28 +49,28 @@ async fn state(database: &Database) -> (String, i64) {
 }
 
 #[track_caller]
-fn assert_refused<T: std::fmt::Debug>(outcome: Result<T, ToolkitError>) {
-    assert!(matches!(&outcome, Err(ToolkitError::NotOwner { owner, .. }) if owner == "ana"), "{outcome:?}");
+fn assert_refused<T: std::fmt::Debug>(outcome: &Result<T, ToolkitError>) {
+    assert!(matches!(outcome, Err(ToolkitError::NotOwner { owner, .. }) if owner == "ana"), "{outcome:?}");
 }
 
 #[tokio::test]
 async fn another_operator_changes_nothing_of_a_private_toolkit() {
     let (_folder, database, store) = books().await;
 
-    assert_refused(deploy(&store, "ben", "2.0.0", "private", Claim::OwnOnly).await);
-    assert_refused(deploy(&store, "ben", "2.0.0", "shared", Claim::OwnOnly).await);
-    assert_refused(deploy(&store, "ben", "1.0.0", "private", Claim::OwnOnly).await);
-    assert_refused(store.activate("books", Some("1.0.0"), "ben").await);
-    assert_refused(store.remove("books", "ben").await);
-    assert_refused(store.release("books", "ben").await);
+    assert_refused(&deploy(&store, "ben", "2.0.0", "private", Claim::OwnOnly).await);
+    assert_refused(&deploy(&store, "ben", "2.0.0", "shared", Claim::OwnOnly).await);
+    assert_refused(&deploy(&store, "ben", "1.0.0", "private", Claim::OwnOnly).await);
+    assert_refused(&store.activate("books", Some("1.0.0"), "ben").await);
+    assert_refused(&store.remove("books", "ben").await);
+    assert_refused(&store.release("books", "ben").await);
 
     assert_eq!(state(&database).await, ("ana".to_owned(), 2));
     assert!(store.ownership("books").await.unwrap().is_empty());
     deploy(&store, "ana", "2.0.0", "shared", Claim::OwnOnly).await.unwrap();
     // From here on it is the operators' common good, but for becoming private.
     assert_eq!(deploy(&store, "ben", "3.0.0", "shared", Claim::OwnOnly).await.unwrap(), None);
-    assert_refused(deploy(&store, "ben", "4.0.0", "private", Claim::OwnOnly).await);
-    assert_refused(store.activate("books", Some("1.0.0"), "ben").await);
+    assert_refused(&deploy(&store, "ben", "4.0.0", "private", Claim::OwnOnly).await);
+    assert_refused(&store.activate("books", Some("1.0.0"), "ben").await);
     store.activate("books", Some("2.0.0"), "ben").await.unwrap();
     assert_eq!(state(&database).await, ("ana".to_owned(), 2));
 }
@@ -105,7 +105,7 @@ async fn what_its_owner_releases_is_the_next_ones_unless_they_use_it_again() {
     store.release("books", "ana").await.unwrap();
     assert!(store.toolkit("books").await.unwrap().released);
     assert_eq!(deploy(&store, "ana", "1.0.0", "private", Claim::OwnOnly).await.unwrap(), None);
-    assert_refused(deploy(&store, "ben", "2.0.0", "private", Claim::OwnOnly).await);
+    assert_refused(&deploy(&store, "ben", "2.0.0", "private", Claim::OwnOnly).await);
     store.release("books", "ana").await.unwrap();
     let taken = deploy(&store, "ben", "2.0.0", "private", Claim::OwnOnly).await.unwrap();
 

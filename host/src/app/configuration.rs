@@ -1,0 +1,137 @@
+//! Settings, as each part of a server takes them.
+
+use std::collections::HashSet;
+
+use tracing::{info, warn};
+use url::Url;
+
+use crate::capabilities::fetch::FetchLimits;
+use crate::compiler::CompileLimits;
+use crate::dispatch::AdmissionLimits;
+use crate::egress::{EgressSettings, Nat64Prefix};
+use crate::identity::{Algorithms, IdentitySettings, SessionAudience};
+use crate::invocations::RetentionLimits;
+use crate::knowledge::FILES_IN_MEMORY;
+use crate::local_mode;
+use crate::memory::{MemoryBudget, machine_memory};
+use crate::sandbox::Limits;
+use crate::settings::{self, Issuer, MasterKey, Maybe, Settings, SettingsError, Size};
+use crate::vault::KeySource;
+
+/// The sandbox's limits as set.
+pub fn limits(settings: &Settings) -> Limits {
+    Limits {
+        call_time: settings.call_time.get(),
+        memory: settings.call_memory.bytes(),
+        table_elements: settings.call_table_elements,
+        resources: settings.call_resources,
+        result: settings.call_result.bytes(),
+        log: settings.call_log.bytes(),
+        instances: settings.concurrent_calls,
+        fetch: FetchLimits {
+            in_flight: settings.call_requests_in_flight,
+            requests: settings.call_requests,
+            request_body: settings.call_request_body.bytes(),
+            response_body: settings.call_response_body.bytes(),
+        },
+    }
+}
+
+/// What one compilation may take, as set.
+pub fn compile_limits(settings: &Settings) -> CompileLimits {
+    CompileLimits::new(settings.compile_time.get(), settings.compile_memory.bytes())
+}
+
+/// The memory for calls as set, and a line in the log that says what all settings together allow.
+pub(super) fn memory_for_calls(settings: &Settings) -> Result<MemoryBudget, SettingsError> {
+    /// For a machine that does not say what it has.
+    const UNKNOWN: usize = 4 << 30;
+
+    let machine = machine_memory().map_or(UNKNOWN, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let of_one_call = limits(settings).memory_of_one_call();
+    let set = |name, value: &Maybe<Size>, default: usize| match value.get().map(|size| size.bytes()) {
+        Some(bytes) if bytes < of_one_call => Err(SettingsError::MemoryForCalls(name, of_one_call)),
+        bytes => Ok(bytes.unwrap_or(default.max(of_one_call))),
+    };
+    let calls = set("memory-for-calls", &settings.memory_for_calls, machine / 2)?;
+    let of_user = set("memory-for-calls-per-user", &settings.memory_for_calls_per_user, calls / 4)?;
+
+    let extraction = FILES_IN_MEMORY * (settings.extraction_memory.bytes() + settings.capture_size.bytes());
+    let (deploy, search) = (settings.compile_memory.bytes(), settings.search_memory.bytes());
+    let all = calls.saturating_add(extraction).saturating_add(deploy).saturating_add(search);
+    let mebibytes = |bytes: usize| bytes >> 20;
+    let (calls_mib, of_user_mib) = (mebibytes(calls), mebibytes(of_user));
+    let (extraction_mib, deploy_mib, search_mib) =
+        (mebibytes(extraction), mebibytes(deploy), mebibytes(search));
+    let (all_mib, machine_mib) = (mebibytes(all), mebibytes(machine));
+    info!(
+        calls_mib,
+        of_user_mib, extraction_mib, deploy_mib, search_mib, all_mib, machine_mib, "memory, at most"
+    );
+    if all > machine {
+        warn!(
+            all_mib,
+            machine_mib,
+            "the settings allow more memory than there is: lower memory-for-calls, compile-memory, \
+             extraction-memory, capture-size or search-memory"
+        );
+    }
+    Ok(MemoryBudget::new(calls, of_user))
+}
+
+pub(super) fn egress_settings(settings: &Settings) -> Result<EgressSettings, SettingsError> {
+    let prefix = |&range| Nat64Prefix::new(range).ok_or(SettingsError::Nat64Prefix(range));
+    Ok(EgressSettings {
+        toolkit_ranges: settings.allow_private_ranges.iter().copied().collect(),
+        capture_ranges: settings.capture_private_ranges.iter().copied().collect(),
+        name_servers: settings.name_servers.iter().map(|server| server.address()).collect(),
+        nat64_prefixes: settings.nat64_prefixes.iter().map(prefix).collect::<Result<_, _>>()?,
+        ..EgressSettings::default()
+    })
+}
+
+pub(super) fn key_source(settings: &Settings) -> Result<KeySource, SettingsError> {
+    Ok(match &settings.master_key {
+        MasterKey::File(path) => {
+            KeySource::File(path.clone().unwrap_or_else(|| settings.data.join("master-key")))
+        }
+        MasterKey::Variable(name) => KeySource::Text(settings::variable(name)?),
+        MasterKey::Command(line) => KeySource::Command(line.clone()),
+        MasterKey::Nowhere => return Err(SettingsError::MasterKey),
+    })
+}
+
+pub(super) fn identity_settings(settings: &Settings, base_url: &Url) -> IdentitySettings {
+    IdentitySettings {
+        base_url: base_url.to_string(),
+        algorithms: Algorithms::default(),
+        allowed_origins: settings.allowed_origins.to_vec(),
+        session_audience: if settings.accept_missing_audience {
+            SessionAudience::Optional
+        } else {
+            SessionAudience::Required
+        },
+    }
+}
+
+pub(super) fn retention(settings: &Settings) -> RetentionLimits {
+    RetentionLimits {
+        age: settings.log_retention.get(),
+        records: settings.log_records_per_toolkit,
+        bytes: settings.log_size_per_toolkit.bytes(),
+    }
+}
+
+pub(super) fn admission(settings: &Settings) -> AdmissionLimits {
+    AdmissionLimits {
+        per_user: settings.concurrent_calls_per_user,
+        per_toolkit: settings.concurrent_calls_per_toolkit,
+        in_all: settings.concurrent_calls as usize,
+    }
+}
+
+/// Users who may deploy: in local mode, whoever runs the commands of this machine as well.
+pub(super) fn operators(settings: &Settings) -> HashSet<String> {
+    let local = (settings.issuer == Issuer::Local).then(|| local_mode::USER.to_owned());
+    settings.operators.iter().cloned().chain(local).collect()
+}
