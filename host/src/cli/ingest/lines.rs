@@ -37,6 +37,10 @@ impl Lines {
                     return Some((self.number, Err(format!("is longer than {LONGEST} bytes"))));
                 }
                 Ok(_) if line.trim_ascii().is_empty() => {}
+                // Of a list serde would take the items for the members, in their order.
+                Ok(_) if !line.trim_ascii_start().starts_with(b"{") => {
+                    return Some((self.number, Err("is no document: a JSON object is expected".to_owned())));
+                }
                 Ok(_) => {
                     let document = serde_json::from_slice(&line);
                     return Some((self.number, document.map_err(|error| format!("is no document: {error}"))));
@@ -65,6 +69,15 @@ mod tests {
         assert_eq!((&read[0], &read[3]), (&(1, Ok("A".to_owned())), &(5, Ok("C".to_owned()))));
         assert!(matches!(&read[1], (3, Err(reason)) if reason.contains("texts")), "{read:?}");
         assert!(matches!(&read[2], (4, Err(reason)) if reason.contains("is no document")), "{read:?}");
+    }
+
+    #[test]
+    fn a_list_is_no_document() {
+        let mut lines = Lines::of(&b"[\"A\", \"a\"]\n"[..]);
+
+        assert!(
+            matches!(lines.next(), Some((1, Err(reason))) if reason.contains("a JSON object is expected"))
+        );
     }
 
     #[test]

@@ -35,9 +35,15 @@ pub(super) enum Message {
 impl Envelope {
     /// Reads the members that every message has.
     pub(super) fn parse(body: &[u8]) -> Result<Self, Refusal> {
+        const NO_OBJECT: &str = "a message is one JSON object of JSON-RPC 2.0, never a batch";
+
+        // Of a list serde would take the items for the members, in their order.
+        if body.trim_ascii_start().starts_with(b"[") {
+            return Err(invalid(None, NO_OBJECT));
+        }
         let members: Members = serde_json::from_slice(body).map_err(|error| {
             if error.classify() == Category::Data {
-                return invalid(None, "a message is one JSON object of JSON-RPC 2.0, never a batch");
+                return invalid(None, NO_OBJECT);
             }
             let error = ErrorData::parse_error(format!("this is not JSON: {error}"), None);
             Refusal::new(StatusCode::BAD_REQUEST, None, error)
@@ -154,5 +160,6 @@ mod tests {
         ] {
             assert_eq!(message(body), Some(expected), "{body}");
         }
+        assert_eq!(message(r#"["2.0",1,"tools/list",null,null]"#), None);
     }
 }
