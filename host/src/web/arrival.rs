@@ -32,17 +32,36 @@ pub struct Pace {
     pub rate: usize,
 }
 
-/// Answers 408 where the body of a request does not arrive in time, and closes the connection
-/// (RFC 9110, section 15.5.9).
+/// Whether a body was too late for the handler that read it; in the extensions of the request.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lateness(Arc<AtomicBool>);
+
+impl Lateness {
+    pub(super) fn is_late(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Forgets that the body was late: its handler had finished without it.
+    pub(super) fn forgive(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Answers 408 where a handler waited for a body that did not arrive in time, and closes the connection
+/// (RFC 9110, section 15.5.9). The response of a handler that did not wait for it stays: what it says was done.
 pub(super) async fn require(State(pace): State<Pace>, request: Request, next: Next) -> Response {
     if request.body().is_end_stream() {
         return next.run(request).await;
     }
-    let is_late = Arc::new(AtomicBool::new(false));
-    let request = request.map(|body| Body::new(Timed::new(body, pace, is_late.clone())));
+    let lateness = Lateness::default();
+    let mut request = request.map(|body| Body::new(Timed::new(body, pace, lateness.clone())));
+    request.extensions_mut().insert(lateness.clone());
     let response = next.run(request).await;
-    // What the handler makes of a body that broke off is for nobody.
-    if is_late.load(Ordering::Relaxed) { too_late(pace) } else { response }
+    if lateness.is_late() { too_late(pace) } else { response }
 }
 
 fn too_late(Pace { pause, rate }: Pace) -> Response {
@@ -69,13 +88,13 @@ struct Timed {
     /// When it began to wait, if it waits.
     since: Option<Instant>,
     deadline: Pin<Box<Sleep>>,
-    is_late: Arc<AtomicBool>,
+    lateness: Lateness,
 }
 
 impl Timed {
-    fn new(body: Body, pace: Pace, is_late: Arc<AtomicBool>) -> Self {
+    fn new(body: Body, pace: Pace, lateness: Lateness) -> Self {
         let deadline = Box::pin(sleep_until(Instant::now() + pace.pause));
-        Self { body, pace, reserve: pace.pause, since: None, deadline, is_late }
+        Self { body, pace, reserve: pace.pause, since: None, deadline, lateness }
     }
 
     fn arrived(&mut self, bytes: usize) {
@@ -108,7 +127,7 @@ impl HttpBody for Timed {
             self.deadline.as_mut().reset(deadline);
         }
         ready!(self.deadline.as_mut().poll(context));
-        self.is_late.store(true, Ordering::Relaxed);
+        self.lateness.set();
         Poll::Ready(Some(Err(axum::Error::new(Late))))
     }
 
@@ -137,7 +156,7 @@ mod tests {
     const NEVER: Duration = Duration::from_hours(1);
 
     fn timed(pieces: impl stream::Stream<Item = Bytes> + Send + 'static) -> Body {
-        Body::new(Timed::new(Body::from_stream(pieces.map(Ok::<_, io::Error>)), PACE, Arc::default()))
+        Body::new(Timed::new(Body::from_stream(pieces.map(Ok::<_, io::Error>)), PACE, Lateness::default()))
     }
 
     /// Whether a body of `pieces` arrives whole, each of so many bytes and after such a pause.

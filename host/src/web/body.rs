@@ -58,7 +58,7 @@ impl Bodies {
     }
 }
 
-/// Reads a body; `charge` is told of each so many bytes beyond [`FREE`], and says whether there is room.
+/// Reads a body; `charge` is told of the memory that it takes beyond [`FREE`], and says whether there is room.
 async fn read(body: Body, limit: usize, mut charge: impl FnMut(usize) -> bool) -> Result<Bytes, Unread> {
     if body.size_hint().lower() > limit as u64 {
         return Err(Unread::TooLarge);
@@ -66,13 +66,17 @@ async fn read(body: Body, limit: usize, mut charge: impl FnMut(usize) -> bool) -
     let (mut bytes, mut pieces) = (Vec::new(), body.into_data_stream());
     while let Some(piece) = pieces.next().await {
         let piece = piece.map_err(|_| Unread::BrokeOff)?;
-        let (before, after) = (bytes.len(), bytes.len() + piece.len());
-        if after > limit {
+        let (before, length) = (bytes.capacity(), bytes.len() + piece.len());
+        if length > limit {
             return Err(Unread::TooLarge);
         }
-        let more = after.saturating_sub(FREE.max(before));
-        if more > 0 && !charge(more) {
-            return Err(Unread::NoRoom);
+        if length > before {
+            let capacity = before.saturating_mul(2).clamp(length, limit);
+            let more = capacity.saturating_sub(FREE.max(before));
+            if more > 0 && !charge(more) {
+                return Err(Unread::NoRoom);
+            }
+            bytes.reserve_exact(capacity - bytes.len());
         }
         bytes.extend_from_slice(&piece);
     }
@@ -115,5 +119,15 @@ mod tests {
 
         drop((first, second));
         assert!(read("eve", 3 * FREE).await.is_ok(), "what is over makes room");
+    }
+
+    #[tokio::test]
+    async fn memory_that_is_reserved_for_more_of_a_body_counts_as_well() {
+        let bodies = Bodies(Shares::new(FREE / 2, FREE / 2));
+        let read = async |limit: usize| bodies.read("ana", body(&[FREE, 1]), limit).await.map(drop);
+
+        // One byte more makes room for as many again, unless the body cannot become as long.
+        assert_eq!(read(2 * FREE).await, Err(Unread::NoRoom));
+        assert_eq!(read(FREE + 1).await, Ok(()));
     }
 }

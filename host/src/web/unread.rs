@@ -17,6 +17,8 @@ use http_body::{Frame, SizeHint};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use super::arrival::Lateness;
+
 /// How long a client may go on writing what nobody wants.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -26,9 +28,13 @@ pub(super) async fn discard(request: Request, next: Next) -> Response {
         // This client waits for a word before it writes; a refusal saves it the writing.
         return next.run(request).await;
     }
+    let lateness = request.extensions().get::<Lateness>().cloned().unwrap_or_default();
     let (lender, returned) = oneshot::channel();
     let request = request.map(|body| Body::new(Lent { body, lender: Some(lender) }));
     let response = next.run(request).await;
+    if lateness.is_late() {
+        return response;
+    }
 
     let rest = async {
         let Ok(body) = returned.await else { return };
@@ -37,6 +43,7 @@ pub(super) async fn discard(request: Request, next: Next) -> Response {
     };
     // Whether all of it was read or not: the answer is the same.
     let _ = timeout(PATIENCE, rest).await;
+    lateness.forgive();
     response
 }
 
