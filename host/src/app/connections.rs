@@ -18,6 +18,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use rustix::io::Errno;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
@@ -59,7 +60,7 @@ pub(super) async fn serve(
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                refused(&error, &places).await;
+                not_accepted(&error, &places).await;
                 continue;
             }
         };
@@ -116,11 +117,22 @@ fn read_or_closed(stream: TcpStream, stalled: Duration) -> Pin<Box<TimeoutStream
     Box::pin(stream)
 }
 
-/// Out of file descriptors, say: trying again at once would only spin.
-async fn refused(error: &io::Error, places: &Places) {
+/// Makes room where the machine has none for another connection. Other errors are of the one connection.
+async fn not_accepted(error: &io::Error, places: &Places) {
+    if !is_exhausted(error) {
+        debug!(%error, "a connection ended before it was accepted");
+        return;
+    }
     warn!(%error, "cannot accept connections");
     places.make_room();
+    // Trying again at once would only spin.
     sleep(Duration::from_millis(100)).await;
+}
+
+/// Whether the process or the machine has run out of descriptors or memory (accept(2)).
+fn is_exhausted(error: &io::Error) -> bool {
+    let exhausted = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|error| exhausted.contains(&error))
 }
 
 #[cfg(test)]
@@ -128,6 +140,21 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
+
+    #[test]
+    fn only_a_machine_without_room_ends_a_connection_for_another() {
+        for (error, exhausted) in [
+            (Errno::MFILE, true),
+            (Errno::NFILE, true),
+            (Errno::NOBUFS, true),
+            (Errno::NOMEM, true),
+            (Errno::CONNABORTED, false),
+            (Errno::PERM, false),
+            (Errno::INTR, false),
+        ] {
+            assert_eq!(is_exhausted(&error.into()), exhausted, "{error}");
+        }
+    }
 
     /// Writes to a client until the connection breaks; the client takes something every `pause`.
     async fn write_to_a_client_that_reads_every(pause: Duration) -> Option<io::Error> {

@@ -67,7 +67,7 @@ impl Places {
         let mut taken = self.lock();
         let of_address = address.and_then(|address| taken.of_addresses.get(&address)).copied();
         if of_address.unwrap_or_default() >= *per_address {
-            taken.evict(|occupant| occupant.address == address, usize::MAX)?;
+            taken.evict(|occupant| occupant.address == address, (per_address / 8).max(1))?;
         } else if taken.occupants.len() >= *in_all {
             taken.evict(|_| true, in_all / 8)?;
         } else if taken.occupants.len() >= strangers && taken.strangers() >= strangers {
@@ -196,6 +196,24 @@ mod tests {
 
         assert_eq!(evicted(&flood), [0, 1, 2, 3, 4, 5, 6]);
         assert!(!other.evicted.is_cancelled());
+    }
+
+    #[test]
+    fn one_user_behind_an_address_leaves_room_for_others_behind_it() {
+        let places = places(100, 16, &[]);
+        let of_eve: Vec<_> = (0..16).map(|_| take(&places, "192.0.2.1").expect("there is room")).collect();
+        let _serving: Vec<_> = of_eve.iter().map(|place| sign_in(place, "eve")).collect();
+
+        let of_ana: Vec<_> = (0..2).map(|_| take(&places, "192.0.2.1").expect("eve has too many")).collect();
+        let _serving: Vec<_> = of_ana.iter().map(|place| sign_in(place, "ana")).collect();
+        let more: Vec<_> = (0..16).map(|_| take(&places, "192.0.2.1").expect("eve has too many")).collect();
+
+        assert_eq!(
+            (evicted(&of_eve), evicted(&of_ana)),
+            (vec![0, 1, 2], vec![]),
+            "two, and one for a stranger"
+        );
+        assert!(!more[15].evicted.is_cancelled(), "the newest is there");
     }
 
     #[test]
