@@ -1,10 +1,24 @@
 //! Kitbag: a knowledge base whose toolkits are sandboxed WebAssembly components.
 //!
-//! `docs/architecture.md` has the map. Imports go one way only, in the order of these modules:
-//! `main → cli → app → web → dispatch → extractors, toolkits, invocations, user_config → compiler → sandbox →
-//! capabilities → identity, knowledge, outbound_auth → egress, local_mode, machine_code, vault → database,
-//! private_file, redaction, shares, tasks`.
+//! `docs/architecture.md` says what each module is for. Imports go downward only:
+//!
+//! ```text
+//! main
+//! → cli
+//! → app
+//! → web
+//! → access
+//! → dispatch
+//! → extractors, invocations, toolkits, user_config
+//! → compiler
+//! → sandbox
+//! → capabilities
+//! → identity, knowledge, outbound_auth
+//! → egress, local_mode, machine_code, vault
+//! → database, disk, json_object, memory, private_file, redaction, shares, tasks
+//! ```
 
+pub mod access;
 pub mod app;
 pub mod capabilities;
 pub mod cli;
@@ -18,6 +32,7 @@ pub mod extractors;
 pub mod fuzzing;
 pub mod identity;
 pub mod invocations;
+mod json_object;
 pub mod knowledge;
 pub mod local_mode;
 mod machine_code;
