@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use url::Url;
 
+use crate::access::{Access, Stores};
 use crate::compiler::{Compiler, Program};
 use crate::database::Database;
 use crate::disk::Disk;
@@ -185,14 +186,18 @@ impl App {
         let toolkits = Arc::new(toolkits);
         let user_config = Arc::new(UserConfig::new(database.clone()));
         let invocations = Arc::new(Invocations::open(database.clone(), retention(settings)).await?);
-        let dispatch = Dispatch::new(
-            toolkits.clone(),
-            vault.clone(),
-            user_config.clone(),
-            invocations.clone(),
-            admission(settings),
-        );
-        let dispatch = Arc::new(dispatch.map_err(StartError::Threads)?);
+        let dispatch =
+            Dispatch::new(vault.clone(), user_config.clone(), invocations.clone(), admission(settings))
+                .map_err(StartError::Threads)?;
+        let stores = Stores {
+            toolkits,
+            dispatch,
+            vault,
+            user_config,
+            invocations: invocations.clone(),
+            knowledge: knowledge.clone(),
+            disk,
+        };
 
         let (identity, authorization_server) = sign_in(settings, &base_url, egress, &database).await?;
         // Last: whoever uses a key has refused one by now that others could read.
@@ -205,15 +210,8 @@ impl App {
         let router = web::router(Shared {
             identity,
             authorization_server,
-            toolkits,
-            vault,
-            dispatch,
-            user_config,
-            invocations: invocations.clone(),
-            knowledge: knowledge.clone(),
-            disk,
+            access: Access::new(stores, operators(settings)),
             base_url: base_url.clone(),
-            operators: Arc::new(operators(settings)),
             allowed_origins: settings.allowed_origins.as_slice().into(),
             pace: Pace { pause: settings.request_timeout.get(), rate: settings.request_rate.bytes() },
             component_size: settings.component_size.bytes() as u64,

@@ -5,6 +5,7 @@
 
 mod harness;
 
+mod access;
 mod architecture;
 mod arguments;
 mod attacks;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kitbag_manifest::schema::{Schema, SchemaError};
-use kitbag_manifest::{ToolDefinition, ToolkitDefinition, Visibility};
+use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
 use serde::Serialize;
 use tokio::sync::OnceCell;
 use tracing::warn;
@@ -68,14 +68,6 @@ impl Live {
         artifacts: Artifacts,
     ) -> Self {
         Self { definition, owner, taken_over, digest, sandbox, compiler, artifacts, ready: OnceCell::new() }
-    }
-
-    /// Whether `user` sees the toolkit and may call it.
-    pub fn is_visible_to(&self, user: &str) -> bool {
-        match self.definition.visibility {
-            Visibility::Shared => true,
-            Visibility::Private => self.owner == user,
-        }
     }
 
     pub(super) fn is_same(&self, other: &Self) -> bool {

@@ -5,24 +5,22 @@ pub(super) mod fuzzing;
 use std::fmt::Write as _;
 use std::io;
 
+use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, post};
-use axum::{Extension, Json};
 use futures::{StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 
-use super::Shared;
 use super::error::WebError;
-use crate::identity::Caller;
-use crate::knowledge::{Change, NewDocument, NewFeed, Origin, USER_SOURCE};
+use crate::access::User;
+use crate::knowledge::{Change, NewDocument, NewFeed};
 
 /// What is known about a file, in the query string.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct About {
+pub(super) struct About {
     title: String,
     url: Option<String>,
     author: Option<String>,
@@ -36,26 +34,20 @@ struct About {
 
 /// What became of a file.
 #[derive(Serialize)]
-struct Stored {
+pub(super) struct Stored {
     id: String,
     change: &'static str,
 }
 
 /// `POST /documents/file`: the file as the body, and what it is in the query string.
-pub(super) fn routes_of_files() -> MethodRouter<Shared> {
-    post(upload)
-}
-
-async fn upload(
-    State(shared): State<Shared>,
-    Extension(caller): Extension<Caller>,
+pub(super) async fn upload(
+    user: User,
     Query(about): Query<About>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<Stored>), WebError> {
-    let origin = Origin { user_id: caller.user_id, source: USER_SOURCE.to_owned() };
     let file = body.into_data_stream().map_err(io::Error::other).boxed();
-    let stored = shared.knowledge.ingest_file(&origin, about.into(), file, declared_length(&headers)).await?;
+    let stored = user.documents().ingest_file(about.into(), file, declared_length(&headers)).await?;
     let (status, change) = match stored.change {
         Change::Created => (StatusCode::CREATED, "CREATED"),
         Change::Updated => (StatusCode::OK, "UPDATED"),
@@ -73,13 +65,10 @@ pub(super) fn declared_length(headers: &HeaderMap) -> Option<u64> {
 /// what everybody learns about a document that is not there.
 ///
 /// A browser shows none of it: what was captured comes from anywhere, and this is the server's origin.
-pub(super) async fn artifact(
-    State(shared): State<Shared>,
-    Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
-) -> Result<Response, WebError> {
-    let document = shared.knowledge.summary(&caller.user_id, &id).await?;
-    let (artifact, bytes) = shared.knowledge.artifact(&caller.user_id, &id).await?;
+pub(super) async fn artifact(user: User, Path(id): Path<String>) -> Result<Response, WebError> {
+    let documents = user.documents();
+    let document = documents.summary(&id).await?;
+    let (artifact, bytes) = documents.artifact(&id).await?;
     let mut headers = HeaderMap::new();
     let octets = HeaderValue::from_static("application/octet-stream");
     headers.insert(header::CONTENT_TYPE, artifact.media_type.parse().unwrap_or(octets));

@@ -12,6 +12,8 @@ use kitbag_manifest::{Problem, Problems};
 use serde::Serialize;
 use tracing::{debug, error};
 
+use super::body::Unread;
+use crate::access::AccessError;
 use crate::database::is_full;
 use crate::disk::DiskFull;
 use crate::identity::AuthError;
@@ -54,6 +56,21 @@ impl WebError {
     pub(super) fn storage(cause: &dyn std::fmt::Display) -> Self {
         error!(%cause, "storage failed");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The server could not store or read this.")
+    }
+
+    /// A body that was not read to its end; `limit` is in bytes.
+    pub(super) fn unread(why: Unread, limit: usize) -> Self {
+        match why {
+            Unread::TooLarge => {
+                let detail = format!("The body is longer than {limit} bytes.");
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+            }
+            Unread::NoRoom => Self::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "Too many large requests are arriving. Wait until others have.",
+            ),
+            Unread::BrokeOff => Self::new(StatusCode::BAD_REQUEST, "The request broke off."),
+        }
     }
 
     /// 404 of a path that does not exist.
@@ -130,11 +147,27 @@ pub(super) async fn as_problem(response: Response) -> Response {
     Response::from_parts(parts, problem.into_body())
 }
 
+impl From<AccessError> for WebError {
+    fn from(error: AccessError) -> Self {
+        let status = match error {
+            AccessError::NotOperator(_) => StatusCode::FORBIDDEN,
+            AccessError::UndeclaredSecret { .. } => StatusCode::NOT_FOUND,
+            AccessError::TooManyReaders => StatusCode::TOO_MANY_REQUESTS,
+            AccessError::Toolkit(error) => return error.into(),
+            AccessError::Secrets(error) => return error.into(),
+            AccessError::Settings(error) => return error.into(),
+            AccessError::DiskFull(full) => return full.into(),
+            AccessError::Records(cause) => return Self::storage(&cause),
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
 impl From<VaultError> for WebError {
     fn from(error: VaultError) -> Self {
         match error {
             VaultError::Refused(reason) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, reason),
-            VaultError::NoToolkit => Self::new(StatusCode::NOT_FOUND, error.to_string()),
+            VaultError::ToolkitChanged => Self::new(StatusCode::CONFLICT, error.to_string()),
             VaultError::Storage(cause) => {
                 error!(%cause, "the vault failed");
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The vault cannot be used at the moment.")
@@ -160,7 +193,7 @@ impl From<ToolkitError> for WebError {
                 return Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail);
             }
             ToolkitError::DiskFull(full) => return (*full).into(),
-            ToolkitError::NotOwner { .. } => StatusCode::FORBIDDEN,
+            ToolkitError::NotOwner { .. } | ToolkitError::RemovedOfOther { .. } => StatusCode::FORBIDDEN,
             ToolkitError::Storage(cause) => return Self::storage(cause),
         };
         match error {
@@ -188,7 +221,7 @@ impl From<UserConfigError> for WebError {
                     "The settings were refused; nothing is changed.",
                 )
             },
-            UserConfigError::UnknownToolkit(id) => ToolkitError::Unknown(id).into(),
+            UserConfigError::ToolkitChanged => Self::new(StatusCode::CONFLICT, error.to_string()),
             UserConfigError::Storage(cause) if is_full(&cause) => DiskFull.into(),
             UserConfigError::Storage(cause) => Self::storage(&cause),
         }

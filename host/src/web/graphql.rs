@@ -10,7 +10,7 @@ mod bounds;
 mod documents;
 mod error;
 pub(super) mod fuzzing;
-mod graphiql;
+pub(super) mod graphiql;
 mod mutation;
 mod query;
 mod schema;
@@ -26,18 +26,19 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get, post};
 use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
+use url::Url;
 
 use super::Shared;
 use super::body::{Bodies, Unread};
 use super::error::WebError;
 use super::pages::NOT_STORED;
-use crate::identity::Caller;
+use crate::access::User;
+use crate::json_object::JsonObject;
 use crate::knowledge::Counts;
 use crate::shares::Shares;
 use crate::tasks::off_thread;
@@ -61,7 +62,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const MOST_TEXT: usize = 16 << 20;
 
 /// What all requests share.
-struct Service {
+pub(super) struct Service {
     schema: KitbagSchema,
     bodies: Bodies,
     turns: Shares,
@@ -70,8 +71,8 @@ struct Service {
 
 /// Whoever asks, and what the request has had so far.
 struct Asker {
-    shared: Shared,
-    caller: Caller,
+    user: User,
+    base_url: Url,
     /// Bytes of texts that were read for the request.
     text: AtomicUsize,
     /// How many documents the caller has: counted once, however often the request asks.
@@ -90,43 +91,38 @@ struct Question {
     variables: Option<HashMap<String, Value>>,
 }
 
-/// `POST /graphql`, behind the door.
-pub(super) fn routes(bodies: Bodies) -> MethodRouter<Shared> {
-    let service = Service {
-        schema: schema::build(),
-        bodies,
-        turns: Shares::new(AT_A_TIME, AT_A_TIME_OF_ONE),
-        large: Semaphore::new(LARGE_AT_A_TIME),
-    };
-    post(answer).layer(Extension(Arc::new(service)))
+impl Service {
+    pub(super) fn new(bodies: Bodies) -> Self {
+        Self {
+            schema: schema::build(),
+            bodies,
+            turns: Shares::new(AT_A_TIME, AT_A_TIME_OF_ONE),
+            large: Semaphore::new(LARGE_AT_A_TIME),
+        }
+    }
 }
 
-/// `GET /graphql`, in local mode: a page to try queries on.
-pub(super) fn page() -> MethodRouter<Shared> {
-    get(graphiql::page)
-}
-
-async fn answer(
+/// `POST /graphql`
+pub(super) async fn answer(
     State(shared): State<Shared>,
-    Extension(caller): Extension<Caller>,
+    user: User,
     Extension(service): Extension<Arc<Service>>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, WebError> {
     require_json(&headers)?;
     let too_many = |detail| WebError::new(StatusCode::TOO_MANY_REQUESTS, detail);
-    let held = service.bodies.read(&caller.user_id, body, LARGEST).await.map_err(|why| match why {
+    let held = service.bodies.read(user.id(), body, LARGEST).await.map_err(|why| match why {
         Unread::TooLarge => {
             let detail =
                 format!("The request is longer than {LARGEST} bytes. Send fewer documents at a time.");
             WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
         }
-        Unread::NoRoom => too_many("Too many large requests are arriving. Wait until others have."),
-        Unread::BrokeOff => WebError::new(StatusCode::BAD_REQUEST, "The request broke off."),
+        other => WebError::unread(other, LARGEST),
     })?;
     let _turn = service
         .turns
-        .take(&caller.user_id, 1)
+        .take(user.id(), 1)
         .ok_or_else(|| too_many("Too many requests at a time. Wait for the answers of those under way."))?;
 
     let answered = timeout(PATIENCE, async {
@@ -136,7 +132,7 @@ async fn answer(
         };
         let bytes = held.bytes.clone();
         let question = off_thread(move || Question::read(&bytes)).await?;
-        Ok::<_, WebError>(ask(&service.schema, question, Asker::new(shared, caller)).await)
+        Ok::<_, WebError>(ask(&service.schema, question, Asker::new(user, shared.base_url)).await)
     });
     let answer = answered.await.unwrap_or_else(|_| Ok(error::took_too_long(PATIENCE)))?;
     Ok((NOT_STORED, Json(answer)).into_response())
@@ -167,7 +163,7 @@ impl Question {
             return Err(refused("Batches are not answered. Send one request at a time."));
         }
         // The parser's own message could quote what was sent, secrets included.
-        let question: Self = serde_json::from_slice(body).map_err(|error| {
+        let JsonObject::<Self>(question) = serde_json::from_slice(body).map_err(|error| {
             let place = format!("line {}, column {}", error.line(), error.column());
             refused(&format!(
                 "The body must be a JSON object with `query` (a string), and where needed `variables` \
@@ -185,10 +181,10 @@ impl Question {
 }
 
 impl Asker {
-    fn new(shared: Shared, caller: Caller) -> Self {
+    fn new(user: User, base_url: Url) -> Self {
         Self {
-            shared,
-            caller,
+            user,
+            base_url,
             text: AtomicUsize::new(0),
             counts: OnceCell::new(),
             reading: Semaphore::new(1),
@@ -206,9 +202,8 @@ impl Asker {
 
     /// How many documents the asker has.
     async fn counts(&self) -> Result<Counts, WebError> {
-        let count = async || self.shared.knowledge.counts(&self.caller.user_id).await;
         let _turn = self.turn().await;
-        Ok(*self.counts.get_or_try_init(count).await?)
+        Ok(*self.counts.get_or_try_init(async || self.user.documents().counts().await).await?)
     }
 
     /// Reads the text of one of the asker's documents, unless the request has had its share.
@@ -220,7 +215,7 @@ impl Asker {
             );
             return Err(WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
         }
-        let document = self.shared.knowledge.document(&self.caller.user_id, id).await?;
+        let document = self.user.documents().document(id).await?;
         self.text.fetch_add(document.text.len(), Ordering::Relaxed);
         Ok(document.text)
     }

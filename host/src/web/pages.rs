@@ -1,6 +1,6 @@
 //! Pages for people: no script, no image, nothing from elsewhere.
 
-pub(super) mod guard;
+pub(super) mod origin;
 
 use std::fmt::{self, Write};
 use std::sync::LazyLock;

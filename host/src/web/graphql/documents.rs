@@ -67,7 +67,7 @@ impl Document {
     /// The captured file, once it is there.
     async fn artifact(&self, context: &Context<'_>) -> Option<Artifact> {
         let knowledge::Artifact { size, media_type, .. } = self.0.artifact.clone()?;
-        let url = below(&Asker::of(context).shared.base_url, &format!("/documents/{}/artifact", self.0.id));
+        let url = below(&Asker::of(context).base_url, &format!("/documents/{}/artifact", self.0.id));
         #[expect(
             clippy::cast_precision_loss,
             reason = "no file has 2^53 bytes; and GraphQL's Int has 32 bits"
@@ -158,7 +158,7 @@ impl Feed {
     async fn document_count(&self, context: &Context<'_>) -> Result<u64, WebError> {
         let asker = Asker::of(context);
         let _turn = asker.turn().await;
-        Ok(asker.shared.knowledge.feed_size(&asker.caller.user_id, &self.0).await?)
+        Ok(asker.user.documents().feed_size(&self.0).await?)
     }
 }
 

@@ -27,8 +27,8 @@ static CONTENT_SECURITY_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
     HeaderValue::from_str(&policy).expect("base64 is ASCII")
 });
 
-/// The page.
-pub(super) async fn page() -> Response {
+/// `GET /graphql`, in local mode.
+pub(in crate::web) async fn page() -> Response {
     let headers = [
         (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY.clone()),
         (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),

@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use super::Asker;
 use super::schema::CHANGE;
 use super::toolkits::{ConfigField, fields};
-use crate::knowledge::{self, NewDocument, NewFeed, Origin, USER_SOURCE};
-use crate::web::config::{self, LARGEST};
+use crate::access;
+use crate::knowledge::{self, NewDocument, NewFeed};
+use crate::web::config::MAX_CHANGE_BYTES;
 use crate::web::error::WebError;
-use crate::web::secrets;
 
 pub(super) struct Mutation;
 
@@ -25,18 +25,15 @@ impl Mutation {
         context: &Context<'_>,
         documents: Vec<IngestDocumentInput>,
     ) -> Result<Ingested, WebError> {
-        let asker = Asker::of(context);
-        let origin = asker.origin();
         let documents = documents.into_iter().map(Into::into).collect();
-        let stored = asker.shared.knowledge.ingest(&origin, documents).await?;
+        let stored = Asker::of(context).user.documents().ingest(documents).await?;
         Ok(Ingested { ingested: stored.len(), documents: stored.into_iter().map(Into::into).collect() })
     }
 
     /// Removes one of your documents, whatever its source. Returns its id.
     #[graphql(complexity = "CHANGE")]
     async fn delete_document(&self, context: &Context<'_>, id: ID) -> Result<ID, WebError> {
-        let asker = Asker::of(context);
-        asker.shared.knowledge.delete(&asker.caller.user_id, &id).await?;
+        Asker::of(context).user.documents().delete(&id).await?;
         Ok(id)
     }
 
@@ -49,10 +46,9 @@ impl Mutation {
         #[graphql(desc = "As the toolkit declares it.")] name: String,
         #[graphql(desc = "Send it in a variable.", secret)] value: String,
     ) -> Result<StoredSecret, WebError> {
-        let asker = Asker::of(context);
-        let value = SecretString::from(value);
-        let stored = secrets::set_value(&asker.shared, &asker.caller, &toolkit, name, &value).await?;
-        Ok(StoredSecret { name: stored.name, redacted: stored.redacted })
+        let user = &Asker::of(context).user;
+        let secret = user.secret(&toolkit, &name)?;
+        Ok(user.set_secret(&secret, &SecretString::from(value)).await?.into())
     }
 
     /// Removes a secret of yours. Returns its name.
@@ -63,8 +59,7 @@ impl Mutation {
         toolkit: ID,
         name: String,
     ) -> Result<String, WebError> {
-        let asker = Asker::of(context);
-        secrets::unset_value(&asker.shared, &asker.caller, &toolkit, &name).await?;
+        Asker::of(context).user.unset_secret(&toolkit, &name).await?;
         Ok(name)
     }
 
@@ -80,18 +75,12 @@ impl Mutation {
     ) -> Result<Vec<ConfigField>, WebError> {
         let asker = Asker::of(context);
         let Json(values) = values;
-        if serde_json::to_vec(&values).map_or(usize::MAX, |json| json.len()) > LARGEST {
-            return Err(WebError::invalid("values", format!("must have at most {LARGEST} bytes")));
+        if serde_json::to_vec(&values).map_or(usize::MAX, |json| json.len()) > MAX_CHANGE_BYTES {
+            return Err(WebError::invalid("values", format!("must have at most {MAX_CHANGE_BYTES} bytes")));
         }
-        config::change_values(&asker.shared, &asker.caller, &toolkit, &values).await?;
+        let toolkit = asker.user.toolkit(&toolkit)?;
+        toolkit.change_settings(&values).await?;
         fields(asker, &toolkit).await
-    }
-}
-
-impl Asker {
-    /// The caller's own documents.
-    fn origin(&self) -> Origin {
-        Origin { user_id: self.caller.user_id.clone(), source: USER_SOURCE.to_owned() }
     }
 }
 
@@ -192,4 +181,10 @@ struct StoredSecret {
     name: String,
     /// Whether the value is removed from all that leaves the sandbox: one that is too short is not.
     redacted: bool,
+}
+
+impl From<access::StoredSecret> for StoredSecret {
+    fn from(access::StoredSecret { name, redacted }: access::StoredSecret) -> Self {
+        Self { name, redacted }
+    }
 }

@@ -10,7 +10,6 @@ use super::schema::{LIST, READ, SEARCH, USUAL_LENGTH};
 use super::toolkits::Toolkit;
 use crate::knowledge::{self, DEFAULT_RESULTS, KnowledgeError, MAX_RESULTS};
 use crate::web::error::WebError;
-use crate::web::toolkits::{is_operator, visible_to};
 
 /// Documents of a page, unless the query says.
 const USUAL_PAGE: i32 = 20;
@@ -48,7 +47,7 @@ impl Query {
         let offset = after.as_deref().map_or(Ok(0), SearchResults::offset)?;
         let wanted = knowledge::Query { text: query, limit, offset, source, author };
         let _turn = asker.turn().await;
-        let found = asker.shared.knowledge.search(&asker.caller.user_id, &wanted).await?;
+        let found = asker.user.documents().search(&wanted).await?;
         Ok(SearchResults::new(found, offset))
     }
 
@@ -57,7 +56,7 @@ impl Query {
     async fn document(&self, context: &Context<'_>, id: ID) -> Result<Option<Document>, WebError> {
         let asker = Asker::of(context);
         let _turn = asker.turn().await;
-        match asker.shared.knowledge.summary(&asker.caller.user_id, &id).await {
+        match asker.user.documents().summary(&id).await {
             Ok(summary) => Ok(Some(Document(summary))),
             Err(KnowledgeError::NotFound) => Ok(None),
             Err(other) => Err(other.into()),
@@ -89,7 +88,7 @@ impl Query {
             limit: first.unsigned_abs(),
         };
         let _turn = asker.turn().await;
-        let page = asker.shared.knowledge.documents(&asker.caller.user_id, &listing).await?;
+        let page = asker.user.documents().list(&listing).await?;
         Ok(DocumentConnection(page))
     }
 
@@ -110,25 +109,20 @@ impl Query {
         let offset = u32::try_from(offset.unwrap_or_default())
             .map_err(|_| WebError::invalid("offset", "must not be negative"))?;
         let _turn = asker.turn().await;
-        let knowledge = &asker.shared.knowledge;
-        let feeds = knowledge.feeds(&asker.caller.user_id, offset, first.unsigned_abs()).await?;
+        let feeds = asker.user.documents().feeds(offset, first.unsigned_abs()).await?;
         Ok(feeds.into_iter().map(Feed).collect())
     }
 
     /// The toolkits that you can call.
     #[graphql(complexity = "READ + USUAL_LENGTH * child_complexity")]
     async fn toolkits(&self, context: &Context<'_>) -> Vec<Toolkit> {
-        let asker = Asker::of(context);
-        let registry = asker.shared.toolkits.registry();
-        let visible = registry.all().filter(|toolkit| toolkit.is_visible_to(&asker.caller.user_id));
-        visible.cloned().map(Toolkit).collect()
+        Asker::of(context).user.toolkits().into_iter().map(Toolkit).collect()
     }
 
     /// One toolkit; null where you can call none with this id.
     #[graphql(complexity = "READ + child_complexity")]
     async fn toolkit(&self, context: &Context<'_>, id: ID) -> Option<Toolkit> {
-        let asker = Asker::of(context);
-        visible_to(&asker.shared, &asker.caller, &id).ok().map(Toolkit)
+        Asker::of(context).user.toolkit(&id).ok().map(Toolkit)
     }
 
     /// You.
@@ -144,13 +138,12 @@ pub(super) struct Me;
 impl Me {
     /// The identity provider's id for you.
     async fn user_id<'a>(&self, context: &Context<'a>) -> &'a str {
-        &Asker::of(context).caller.user_id
+        Asker::of(context).user.id()
     }
 
     /// Whether you may deploy toolkits.
     async fn is_operator(&self, context: &Context<'_>) -> bool {
-        let asker = Asker::of(context);
-        is_operator(&asker.shared, &asker.caller)
+        Asker::of(context).user.is_operator()
     }
 
     /// How many documents you have.
@@ -164,7 +157,7 @@ impl Me {
     async fn usage(&self, context: &Context<'_>) -> Result<Usage, WebError> {
         let asker = Asker::of(context);
         let _turn = asker.turn().await;
-        Ok(asker.shared.knowledge.usage(&asker.caller.user_id).await?.into())
+        Ok(asker.user.documents().usage().await?.into())
     }
 }
 

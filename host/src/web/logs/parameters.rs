@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
-use crate::invocations::Query;
+use crate::access::Range;
 use crate::web::error::WebError;
 
 /// Records that are answered when the request does not say.
@@ -29,7 +29,7 @@ pub(in crate::web) struct Parameters {
 
 impl Parameters {
     /// Without `since`, `after` and `limit`: the last hundred.
-    pub(super) fn query(self, toolkit: &str, viewer: &str) -> Result<Query, WebError> {
+    pub(super) fn range(self) -> Result<Range, WebError> {
         let refused = |detail: String| WebError::new(StatusCode::BAD_REQUEST, detail);
         if self.limit.is_some_and(|limit| limit > MOST) {
             return Err(refused(format!("limit must be at most {MOST}.")));
@@ -43,9 +43,7 @@ impl Parameters {
             })
         });
         let is_bounded_otherwise = since.is_some() || self.after.is_some();
-        Ok(Query {
-            toolkit: toolkit.to_owned(),
-            viewer: viewer.to_owned(),
+        Ok(Range {
             since: since.transpose()?.unwrap_or(Timestamp::MIN),
             after: self.after.unwrap_or_default(),
             last: self.limit.or((!is_bounded_otherwise).then_some(USUAL)),
@@ -84,13 +82,13 @@ mod tests {
 
     #[test]
     fn without_any_bound_the_last_hundred_are_meant() {
-        let query = |parameters: Parameters| parameters.query("a", "ana").expect("it is good");
+        let range = |parameters: Parameters| parameters.range().expect("it is good");
 
-        assert_eq!(query(Parameters::default()).last, Some(USUAL));
-        let since = query(Parameters { since: Some("1h".into()), ..Parameters::default() });
+        assert_eq!(range(Parameters::default()).last, Some(USUAL));
+        let since = range(Parameters { since: Some("1h".into()), ..Parameters::default() });
         assert_eq!(since.last, None);
-        let after = query(Parameters { after: Some(7), limit: Some(3), ..Parameters::default() });
+        let after = range(Parameters { after: Some(7), limit: Some(3), ..Parameters::default() });
         assert_eq!((after.after, after.last), (7, Some(3)));
-        assert!(Parameters { limit: Some(MOST + 1), ..Parameters::default() }.query("a", "ana").is_err());
+        assert!(Parameters { limit: Some(MOST + 1), ..Parameters::default() }.range().is_err());
     }
 }

@@ -11,7 +11,7 @@ use rmcp::model::{ErrorData, JsonRpcError, RequestId};
 use crate::web::body::Unread;
 
 /// The answer to a request that goes no further.
-pub(super) struct Refusal(Box<Response>);
+pub(in crate::web) struct Refusal(Box<Response>);
 
 impl Refusal {
     /// Answers with an error; `id` is that of the request, where it could be read.

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::Refusal;
 use super::catalogue::{Catalogue, View};
+use crate::access::User;
 
 /// Streams that one user may have open: some clients on some machines.
 const PER_USER: usize = 16;
@@ -36,7 +37,7 @@ const TOO_MANY_STREAMS: ErrorCode = ErrorCode(-32011);
 pub(super) struct Changes {
     catalogue: Arc<Catalogue>,
     published: watch::Receiver<()>,
-    user: String,
+    user: User,
     seen: View,
     end: Instant,
     _place: Arc<Place>,
@@ -44,12 +45,12 @@ pub(super) struct Changes {
 
 impl Changes {
     /// Begins with what `user` sees now.
-    pub(super) fn new(catalogue: Arc<Catalogue>, user: &str, place: Place) -> Self {
+    pub(super) fn new(catalogue: Arc<Catalogue>, user: User, place: Place) -> Self {
         // Before the look at what there is: what changes in between is then seen as a change.
         let published = catalogue.published();
-        let seen = catalogue.view(user);
+        let seen = catalogue.view(&user);
         let end = Instant::now() + LONGEST;
-        Self { catalogue, published, user: user.to_owned(), seen, end, _place: Arc::new(place) }
+        Self { catalogue, published, user, seen, end, _place: Arc::new(place) }
     }
 
     /// Waits for the next change; nothing when it is time to end.

@@ -24,8 +24,10 @@ use url::Url;
 
 use super::calls::ClientLabel;
 use super::handler::is_current;
+use crate::access::{OwnSecret, User};
 use crate::identity::random_text;
-use crate::web::elicitation::{self, Links, Wanted};
+use crate::vault::SecretSlot;
+use crate::web::secret_page::{self, Links};
 
 /// `URLElicitationRequiredError` of 2025-11-25.
 const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
@@ -94,10 +96,10 @@ impl Elicitation {
     }
 
     /// Waits until the pages for these secrets were used, for a while.
-    pub(super) async fn wait(&self, user: &str, toolkit: &str, names: &[String]) {
+    pub(super) async fn wait(&self, user: &User, toolkit: &str, names: &[String]) {
         let pages = async {
-            for name in names {
-                if let Some(wait) = self.links.wait(&wanted(user, toolkit, name)) {
+            for secret in names.iter().filter_map(|name| user.secret(toolkit, name).ok()) {
+                if let Some(wait) = self.links.wait(&secret) {
                     wait.over().await;
                 }
             }
@@ -107,22 +109,18 @@ impl Elicitation {
     }
 
     /// Asks for these secrets, of which there is at least one.
-    pub(super) fn ask(
-        &self,
-        way: Way,
-        user: &str,
-        toolkit: &str,
-        names: &[String],
-    ) -> Result<CallToolResponse, ErrorData> {
-        let questions = names.iter().map(|name| (name.clone(), self.question(&wanted(user, toolkit, name))));
+    pub(super) fn ask(&self, way: Way, secrets: &[OwnSecret]) -> Result<CallToolResponse, ErrorData> {
+        let names: Vec<_> = secrets.iter().map(|secret| secret.slot().name.clone()).collect();
+        let toolkit = secrets.first().map(|secret| secret.slot().toolkit.clone()).unwrap_or_default();
+        let questions = secrets.iter().map(|secret| self.question(secret));
         match way {
             Way::InputRequired => {
-                let requests = questions
-                    .map(|(name, question)| (name, InputRequest::Elicitation(ElicitRequest::new(question))));
+                let questions = questions.map(|it| InputRequest::Elicitation(ElicitRequest::new(it)));
+                let requests = names.into_iter().zip(questions);
                 Ok(InputRequiredResult::from_input_requests(requests.collect()).into())
             }
             Way::Error => {
-                let questions: Vec<_> = questions.map(|(_, question)| question).collect();
+                let questions: Vec<_> = questions.collect();
                 let message = format!("{toolkit} needs credentials that are not set: {}", names.join(", "));
                 Err(ErrorData::new(
                     URL_ELICITATION_REQUIRED,
@@ -133,27 +131,23 @@ impl Elicitation {
         }
     }
 
-    fn question(&self, wanted: &Wanted) -> ElicitRequestParams {
-        let Wanted { toolkit, name, user: _ } = wanted;
+    fn question(&self, secret: &OwnSecret) -> ElicitRequestParams {
+        let SecretSlot { toolkit, name, .. } = secret.slot();
         let message = format!(
             "The toolkit {toolkit} needs your credential {name}. Set it on the page that this link opens; \
              it goes to the server at {} and not through this application.",
             self.base_url.host_str().unwrap_or_default()
         );
-        let link = self.links.give(wanted.clone());
+        let link = self.links.give(secret.clone());
         ElicitRequestParams::UrlElicitationParams {
             meta: None,
             message,
-            url: elicitation::url(&self.base_url, wanted, &link),
+            url: secret_page::url(&self.base_url, secret, &link),
             // Names the question and not the link: clients may write it where they would not write that.
             // Revisions after 2025-11-25 have no such member; their clients pass over it.
             elicitation_id: random_text::<16>(),
         }
     }
-}
-
-fn wanted(user: &str, toolkit: &str, name: &str) -> Wanted {
-    Wanted { user: user.to_owned(), toolkit: toolkit.to_owned(), name: name.to_owned() }
 }
 
 #[cfg(test)]

@@ -18,8 +18,8 @@ use super::calls::{ClientLabel, Key, Running};
 use super::changes::Changes;
 use super::elicitation::{Answered, Way};
 use super::{Endpoint, content};
-use crate::dispatch::{DispatchError, Failure, ProgressReport, Reply, Success};
-use crate::identity::Caller;
+use crate::access::{CallError, OwnSecret, User};
+use crate::dispatch::{Failure, ProgressReport, Reply, Success};
 use crate::toolkits::toolkit_of;
 
 /// Reports of progress that wait for a slow client; what comes beyond is dropped.
@@ -46,7 +46,7 @@ pub(super) struct Handler {
 /// Who asks, and what they can take for an answer.
 #[derive(Clone)]
 pub(super) struct Asker {
-    pub(super) caller: Caller,
+    pub(super) user: User,
     /// Sent by clients of the older revisions alone.
     pub(super) client: Option<ClientLabel>,
     /// Whether the answer may be a stream.
@@ -63,8 +63,14 @@ impl Handler {
     /// What a client of the older revisions may cancel by name. Later ones close the request.
     fn cancellable(&self, context: &RequestContext<RoleServer>) -> Option<Running> {
         let client = self.asker.client.clone().filter(|_| !is_current(context))?;
-        let key = Key { user: self.asker.caller.user_id.clone(), client, request: context.id.clone() };
+        let key = Key { user: self.asker.user.id().to_owned(), client, request: context.id.clone() };
         Some(self.endpoint.calls.begin(key))
+    }
+
+    /// The secrets of these names that the user may set for the tool's toolkit.
+    fn settable(&self, tool: &str, names: &[String]) -> Vec<OwnSecret> {
+        let toolkit = toolkit_of(tool).unwrap_or_default();
+        names.iter().filter_map(|name| self.asker.user.secret(toolkit, name).ok()).collect()
     }
 
     async fn call(
@@ -72,18 +78,18 @@ impl Handler {
         request: CallToolRequestParams,
         wanted: Option<Wanted>,
         answered: &Answered,
-    ) -> Result<Reply, DispatchError> {
+    ) -> Result<Reply, CallError> {
         let CallToolRequestParams { name, arguments, .. } = request;
-        let Endpoint { dispatch, elicitation, stopping, .. } = &*self.endpoint;
-        let caller = &self.asker.caller;
+        let Endpoint { elicitation, stopping, .. } = &*self.endpoint;
+        let user = &self.asker.user;
         if let (Answered::Opened(secrets), Some(toolkit)) = (answered, toolkit_of(&name)) {
             tokio::select! {
-                () = elicitation.wait(&caller.user_id, toolkit, secrets) => {}
+                () = elicitation.wait(user, toolkit, secrets) => {}
                 () = stopping.cancelled() => {}
             }
         }
         // Boxed, because rmcp moves the future of a request several times, and this one is large.
-        let call = |listener| Box::pin(dispatch.call(caller, &name, arguments.unwrap_or_default(), listener));
+        let call = |listener| Box::pin(user.call(&name, arguments.unwrap_or_default(), listener));
         match wanted {
             None => call(None).await,
             Some(wanted) => {
@@ -116,7 +122,7 @@ impl ServerHandler for Handler {
         let page = self
             .endpoint
             .catalogue
-            .page(&self.asker.caller.user_id, cursor.as_deref())
+            .page(&self.asker.user, cursor.as_deref())
             .map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
         let mut result = ListToolsResult::with_all_items(page.tools);
         result.next_cursor = page.next;
@@ -125,7 +131,7 @@ impl ServerHandler for Handler {
 
     /// rmcp checks the `Mcp-Param-*` headers of a call against the tool's schema.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.endpoint.catalogue.with_headers(&self.asker.caller.user_id, name)
+        self.endpoint.catalogue.with_headers(&self.asker.user, name)
     }
 
     async fn call_tool(
@@ -155,21 +161,17 @@ impl ServerHandler for Handler {
         };
         match reply {
             Ok(Reply::Success(success)) => Ok(succeeded(success).into()),
-            Ok(Reply::Failure(failure)) => match (way, toolkit_of(&tool)) {
-                (Some(way), Some(toolkit))
-                    if answered != Answered::Declined && !failure.missing_secrets.is_empty() =>
-                {
-                    let user = &self.asker.caller.user_id;
-                    self.endpoint.elicitation.ask(way, user, toolkit, &failure.missing_secrets)
+            Ok(Reply::Failure(failure)) => {
+                let missing = self.settable(&tool, &failure.missing_secrets);
+                match way {
+                    Some(way) if answered != Answered::Declined && !missing.is_empty() => {
+                        self.endpoint.elicitation.ask(way, &missing)
+                    }
+                    _ => Ok(failed(&failure).into()),
                 }
-                _ => Ok(failed(&failure).into()),
-            },
-            Err(error @ DispatchError::UnknownTool(_)) => {
-                Err(ErrorData::invalid_params(error.to_string(), None))
             }
-            Err(error @ DispatchError::Unavailable) => {
-                Err(ErrorData::internal_error(error.to_string(), None))
-            }
+            Err(error @ CallError::UnknownTool(_)) => Err(ErrorData::invalid_params(error.to_string(), None)),
+            Err(error @ CallError::Unavailable(_)) => Err(ErrorData::internal_error(error.to_string(), None)),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::web::error::WebError;
 
 /// Under which name this server is reached.
 #[derive(Clone)]
-pub(in crate::web) struct Own {
+pub(in crate::web) struct OwnOrigin {
     /// Host, and port unless it is the scheme's.
     authority: Arc<str>,
     origin: Arc<str>,
@@ -29,7 +29,7 @@ pub(in crate::web) enum Sender {
     Other,
 }
 
-impl Own {
+impl OwnOrigin {
     pub(in crate::web) fn of(base_url: &Url) -> Self {
         Self {
             authority: base_url.authority().into(),
@@ -56,7 +56,7 @@ pub(in crate::web) fn opens_window(request: &Request) -> bool {
 
 /// Lets requests pass whose `Host` is the server's own.
 pub(in crate::web) async fn refuse_other_hosts(
-    State(own): State<Own>,
+    State(own): State<OwnOrigin>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_browser_says_whose_page_has_sent_a_form() {
-        let own = Own::of(&"https://kb.example".parse().expect("a URL"));
+        let own = OwnOrigin::of(&"https://kb.example".parse().expect("a URL"));
         let sender = |sent: &[(&'static str, &'static str)]| {
             let headers = sent
                 .iter()

@@ -10,6 +10,7 @@ use serde_json::error::Category;
 
 use super::answer::Refusal;
 use super::calls::Abilities;
+use crate::json_object::JsonObject;
 
 /// A well-formed JSON-RPC message.
 #[derive(Debug)]
@@ -37,11 +38,7 @@ impl Envelope {
     pub(super) fn parse(body: &[u8]) -> Result<Self, Refusal> {
         const NO_OBJECT: &str = "a message is one JSON object of JSON-RPC 2.0, never a batch";
 
-        // Of a list serde would take the items for the members, in their order.
-        if body.trim_ascii_start().starts_with(b"[") {
-            return Err(invalid(None, NO_OBJECT));
-        }
-        let members: Members = serde_json::from_slice(body).map_err(|error| {
+        let JsonObject::<Members>(members) = serde_json::from_slice(body).map_err(|error| {
             if error.classify() == Category::Data {
                 return invalid(None, NO_OBJECT);
             }
@@ -68,17 +65,17 @@ impl Envelope {
 fn initialize(body: &[u8]) -> Message {
     #[derive(Deserialize)]
     struct Request {
-        params: Params,
+        params: JsonObject<Params>,
     }
 
     #[derive(Deserialize)]
     struct Params {
-        capabilities: Capabilities,
+        capabilities: JsonObject<Capabilities>,
     }
 
     #[derive(Deserialize)]
     struct Capabilities {
-        elicitation: Elicitation,
+        elicitation: JsonObject<Elicitation>,
     }
 
     #[derive(Deserialize)]
@@ -87,7 +84,7 @@ fn initialize(body: &[u8]) -> Message {
     }
 
     let declared = serde_json::from_slice(body)
-        .is_ok_and(|Request { params }| params.capabilities.elicitation.url.is_some());
+        .is_ok_and(|Request { params }| params.0.capabilities.0.elicitation.0.url.is_some());
     Message::Initialize(Abilities { opens_links: declared })
 }
 
@@ -95,7 +92,7 @@ fn initialize(body: &[u8]) -> Message {
 fn cancelled(body: &[u8]) -> Message {
     #[derive(Deserialize)]
     struct Notification {
-        params: Params,
+        params: JsonObject<Params>,
     }
 
     #[derive(Deserialize)]
@@ -105,7 +102,7 @@ fn cancelled(body: &[u8]) -> Message {
     }
 
     serde_json::from_slice(body)
-        .map_or(Message::Other, |Notification { params }| Message::Cancelled(params.request_id))
+        .map_or(Message::Other, |Notification { params }| Message::Cancelled(params.0.request_id))
 }
 
 fn invalid(id: Option<RequestId>, why: &'static str) -> Refusal {
@@ -157,6 +154,7 @@ mod tests {
                 Message::Cancelled(RequestId::Number(7)),
             ),
             (r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}"#, Message::Other),
+            (r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":[7]}"#, Message::Other),
         ] {
             assert_eq!(message(body), Some(expected), "{body}");
         }

@@ -5,7 +5,7 @@
 //!
 //! Invariants:
 //! - without a link that is good ([`links`]) there is nothing here, whoever asks, and the link decides
-//!   whose secret is set: nothing in the request does;
+//!   whose secret is set, and for the toolkit of which owner: nothing in the request does;
 //! - where an external provider signs people in, the browser must be signed in as the link's user, or a
 //!   person could be sent a link that hands their credential to whoever sent it. In local mode, which
 //!   knows no passwords and is for one machine, the link alone must do;
@@ -17,14 +17,12 @@ mod view;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, Method};
-use axum::middleware::{self, Next};
+use axum::middleware::Next;
 use axum::response::Response;
-use axum::routing::get;
 use percent_encoding::percent_decode_str;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -32,146 +30,142 @@ use tracing::error;
 use url::Url;
 
 use super::body::read_small;
-use super::pages::guard::{self, Own, Sender};
+use super::pages::origin::{self, OwnOrigin, Sender};
 use super::{Shared, below};
-use crate::identity::AuthError;
-use crate::redaction;
+use crate::access::{Access, AccessError, OwnSecret, StoredSecret};
+use crate::identity::{AuthError, Caller, Identity};
 use crate::toolkits::Live;
-use crate::vault::{LONGEST, VaultError};
-pub(super) use links::{Links, Wanted};
+use crate::vault::{LONGEST, SecretSlot, VaultError};
+pub(super) use links::Links;
 use view::Refusal;
 
 /// Largest form, in bytes: every byte of the longest value may take three.
-const LARGEST_FORM: usize = 3 * LONGEST + 1024;
+const MAX_FORM_BYTES: usize = 3 * LONGEST + 1024;
 
 /// What the handlers share.
 #[derive(Clone)]
-struct Pages {
-    shared: Shared,
+pub(super) struct SecretPage {
+    access: Access,
+    identity: Arc<Identity>,
     links: Arc<Links>,
+    /// Whether an external provider signs people in.
+    has_provider: bool,
+    /// Origins of the pages that do so.
+    applications: Arc<[String]>,
 }
 
 /// The page that a link leads to.
 #[derive(Deserialize)]
-struct Place {
+pub(super) struct Place {
     id: String,
     name: String,
 }
 
 #[derive(Deserialize)]
-struct Parameters {
+pub(super) struct Parameters {
     link: String,
 }
 
 /// The query of a page's URL, if it is one.
-type Asked = Result<Query<Parameters>, QueryRejection>;
+type LinkQuery = Result<Query<Parameters>, QueryRejection>;
 
-/// A good link, and what is known of the secret that it is for.
+/// A good link, and the toolkit that gets the secret.
 struct Question {
-    wanted: Wanted,
+    secret: OwnSecret,
     toolkit: Arc<Live>,
 }
 
-/// The routes of the page.
-pub(super) fn routes(shared: &Shared, links: Arc<Links>) -> Router<Shared> {
-    let own = Own::of(&shared.base_url);
-    Router::new()
-        .route("/toolkits/{id}/secrets/{name}/page", get(show).post(set))
-        .layer(middleware::from_fn_with_state(own.clone(), refuse_other_pages))
-        .layer(middleware::from_fn_with_state(own, guard::refuse_other_hosts))
-        .with_state(Pages { shared: shared.clone(), links })
-}
-
 /// Where the person behind a client sets a secret. It names no user, and an id that says nothing.
-pub(super) fn url(base_url: &Url, wanted: &Wanted, link: &SecretString) -> String {
-    let Wanted { toolkit, name, user: _ } = wanted;
+pub(super) fn url(base_url: &Url, secret: &OwnSecret, link: &SecretString) -> String {
+    let SecretSlot { toolkit, name, .. } = secret.slot();
     let path = format!("/toolkits/{toolkit}/secrets/{name}/page?link={}", link.expose_secret());
     below(base_url, &path)
 }
 
-async fn show(
-    State(pages): State<Pages>,
+/// `GET /toolkits/{id}/secrets/{name}/page?link=…`
+pub(super) async fn show(
+    State(page): State<SecretPage>,
     Path(place): Path<Place>,
-    asked: Asked,
+    query: LinkQuery,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let link = link_of(asked);
-    let Question { wanted, toolkit } = pages.question(&place, &link)?;
-    if pages.has_external_provider() {
-        let visitor = pages.shared.identity.recognise_visitor(&headers).await;
-        pages.require_user(&wanted, visitor.map(|visitor| visitor.user_id))?;
+    let link = link_of(query);
+    let Question { secret, toolkit } = page.question(&place, &link)?;
+    if page.has_provider {
+        page.require_user(&secret, page.identity.recognise_visitor(&headers).await)?;
     }
-    Ok(view::form(&wanted, &toolkit, &link, None))
+    Ok(view::form(&secret, &toolkit, &link, None))
 }
 
-async fn set(
-    State(pages): State<Pages>,
+/// `POST /toolkits/{id}/secrets/{name}/page?link=…`
+pub(super) async fn set(
+    State(page): State<SecretPage>,
     Path(place): Path<Place>,
-    asked: Asked,
+    query: LinkQuery,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    let link = link_of(asked);
-    let Question { wanted, toolkit } = pages.question(&place, &link)?;
-    if pages.has_external_provider() {
-        let caller = pages.shared.identity.authenticate(&headers).await;
-        pages.require_user(&wanted, caller.map(|caller| caller.user_id))?;
+    let link = link_of(query);
+    let Question { secret, toolkit } = page.question(&place, &link)?;
+    if page.has_provider {
+        page.require_user(&secret, page.identity.authenticate(&headers).await)?;
     }
-    let again = |why: &str| Ok(view::form(&wanted, &toolkit, &link, Some(why)));
+    let again = |why: &str| Ok(view::form(&secret, &toolkit, &link, Some(why)));
     // Nobody's form is waited for but that of the link's user.
-    let value = match read_small(body, LARGEST_FORM).await.map(|body| value(&body)) {
+    let value = match read_small(body, MAX_FORM_BYTES).await.map(|body| value(&body)) {
         Ok(Ok(value)) => value,
         Ok(Err(why)) => return again(why),
         Err(_too_large) => return again("The value is too long."),
     };
-    if let Err(full) = pages.shared.disk.room_for_a_little() {
-        return again(&format!("The value was not stored: {full}."));
-    }
     // Of two forms with the same link, one sets the secret.
-    let claim = pages.links.claim(&link).ok_or(Refusal::NoLink)?;
-    let Wanted { user, toolkit: id, name } = &wanted;
-    match pages.shared.vault.set(user, id, name, &value).await {
-        Ok(()) => {
+    let claim = page.links.claim(&link).ok_or(Refusal::NoLink)?;
+    match page.access.set_secret(&secret, &value).await {
+        Ok(StoredSecret { redacted, .. }) => {
             claim.use_up();
-            Ok(view::done(&wanted, value.expose_secret().len() >= redaction::SHORTEST))
+            Ok(view::done(&secret, redacted))
         }
-        Err(VaultError::Refused(why)) => again(&format!("The value was refused: {why}.")),
-        Err(VaultError::NoToolkit) => Err(Refusal::NoLink),
-        Err(VaultError::Storage(cause)) => {
+        Err(AccessError::Secrets(VaultError::Refused(why))) => {
+            again(&format!("The value was refused: {why}."))
+        }
+        Err(AccessError::Secrets(VaultError::ToolkitChanged)) => Err(Refusal::NoLink),
+        Err(AccessError::DiskFull(full)) => again(&format!("The value was not stored: {full}.")),
+        Err(cause) => {
             error!(%cause, "the vault failed");
-            Err(Refusal::Vault)
+            Err(Refusal::Storage)
         }
     }
 }
 
-impl Pages {
-    /// Finds what a link is for, if it leads to this page and the toolkit still asks for the secret.
-    fn question(&self, place: &Place, link: &str) -> Result<Question, Refusal> {
-        let wanted = self.links.look_up(link).ok_or(Refusal::NoLink)?;
-        if (&wanted.toolkit, &wanted.name) != (&place.id, &place.name) {
-            return Err(Refusal::NoLink);
+impl SecretPage {
+    pub(super) fn new(shared: &Shared, links: Arc<Links>) -> Self {
+        Self {
+            access: shared.access.clone(),
+            identity: shared.identity.clone(),
+            links,
+            has_provider: shared.authorization_server.is_none(),
+            applications: shared.allowed_origins.clone(),
         }
-        let registry = self.shared.toolkits.registry();
-        let toolkit = registry.get(&wanted.toolkit).filter(|live| {
-            live.is_visible_to(&wanted.user) && live.definition.secrets.contains(&wanted.name)
-        });
-        let toolkit = toolkit.ok_or(Refusal::NoLink)?.clone();
-        Ok(Question { wanted, toolkit })
     }
 
-    fn has_external_provider(&self) -> bool {
-        self.shared.authorization_server.is_none()
+    /// Finds what a link is for, if it leads to this page and the toolkit is as it was.
+    fn question(&self, place: &Place, link: &str) -> Result<Question, Refusal> {
+        let secret = self.links.look_up(link).ok_or(Refusal::NoLink)?;
+        let SecretSlot { toolkit, name, .. } = secret.slot();
+        if (toolkit, name) != (&place.id, &place.name) {
+            return Err(Refusal::NoLink);
+        }
+        let toolkit = self.access.toolkit_of(&secret).ok_or(Refusal::NoLink)?;
+        Ok(Question { secret, toolkit })
     }
 
     /// Refuses everybody but the user whose call it was.
-    fn require_user(&self, wanted: &Wanted, user: Result<String, AuthError>) -> Result<(), Refusal> {
-        match user {
-            Ok(user) if user == wanted.user => Ok(()),
+    fn require_user(&self, secret: &OwnSecret, caller: Result<Caller, AuthError>) -> Result<(), Refusal> {
+        match caller {
+            Ok(caller) if secret.is_of(&caller) => Ok(()),
             Ok(_other) => Err(Refusal::OtherUser),
             Err(AuthError::Unavailable) => Err(Refusal::Unavailable),
             Err(_unknown) => {
-                let applications = self.shared.allowed_origins.clone();
-                let command = view::command(wanted);
+                let (applications, command) = (self.applications.clone(), view::command(secret));
                 Err(Refusal::NotSignedIn { applications, command })
             }
         }
@@ -181,13 +175,13 @@ impl Pages {
 /// Keeps other pages from fetching or framing the page, and from sending its form.
 ///
 /// `Origin: null` does not pass: the `Referrer-Policy` of this page has its browser name it.
-async fn refuse_other_pages(
-    State(own): State<Own>,
+pub(super) async fn refuse_other_pages(
+    State(own): State<OwnOrigin>,
     request: Request,
     next: Next,
 ) -> Result<Response, Refusal> {
     let is_own_form = *request.method() == Method::POST && own.sender(request.headers()) == Sender::Own;
-    if is_own_form || guard::opens_window(&request) {
+    if is_own_form || origin::opens_window(&request) {
         Ok(next.run(request).await)
     } else {
         Err(Refusal::OtherPage)
@@ -195,8 +189,8 @@ async fn refuse_other_pages(
 }
 
 /// The link's id; a query without one, or with two, has one that leads nowhere.
-fn link_of(asked: Asked) -> String {
-    asked.map(|Query(Parameters { link })| link).unwrap_or_default()
+fn link_of(query: LinkQuery) -> String {
+    query.map(|Query(Parameters { link })| link).unwrap_or_default()
 }
 
 /// The field `value` of a form, as it was typed.
