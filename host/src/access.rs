@@ -61,6 +61,7 @@
 
 mod documents;
 mod error;
+mod health;
 mod operator;
 mod records;
 mod rules;
@@ -75,6 +76,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use crate::database::Database;
 use crate::disk::Disk;
 use crate::dispatch::Dispatch;
 use crate::identity::Caller;
@@ -85,6 +87,8 @@ use crate::user_config::UserConfig;
 use crate::vault::Vault;
 pub use documents::OwnDocuments;
 pub use error::{AccessError, CallError};
+use health::LastHealth;
+pub use health::Health;
 pub use operator::Operator;
 pub use records::{Range, Reader, ReadingMode, Records};
 pub use secrets::{OwnSecret, StoredSecret};
@@ -98,10 +102,13 @@ pub struct Access(Arc<Inner>);
 struct Inner {
     stores: Stores,
     operators: HashSet<String>,
+    last_health: LastHealth,
 }
 
 /// Everything that is reached through [`Access`] alone.
 pub struct Stores {
+    /// What all of them but files are kept in.
+    pub database: Database,
     /// Deploys and the registry.
     pub toolkits: Arc<Toolkits>,
     /// Tool calls.
@@ -121,7 +128,7 @@ pub struct Stores {
 impl Access {
     /// Guards `stores`; these users are operators.
     pub fn new(stores: Stores, operators: HashSet<String>) -> Self {
-        Self(Arc::new(Inner { stores, operators }))
+        Self(Arc::new(Inner { stores, operators, last_health: LastHealth::default() }))
     }
 
     /// What the caller may do.

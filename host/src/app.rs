@@ -53,7 +53,7 @@ use configuration::{
 pub use configuration::{compile_limits, limits};
 
 /// How long the database may take to end what is under way. What was committed is safe anyway.
-const CLOSE: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A server that is ready to serve.
 pub struct App {
@@ -190,6 +190,7 @@ impl App {
             Dispatch::new(vault.clone(), user_config.clone(), invocations.clone(), admission(settings))
                 .map_err(StartError::Threads)?;
         let stores = Stores {
+            database: database.clone(),
             toolkits,
             dispatch,
             vault,
@@ -257,13 +258,13 @@ impl App {
             self.stopping.cancel();
         };
         connections::serve(self.listener, self.router, self.head_timeout, self.limits, stop).await;
-        if timeout(CLOSE, self.invocations.close()).await.is_err() {
+        if timeout(CLOSE_TIMEOUT, self.invocations.close()).await.is_err() {
             warn!("the last records of calls were not written in time");
         }
-        if timeout(CLOSE, self.knowledge.close()).await.is_err() {
+        if timeout(CLOSE_TIMEOUT, self.knowledge.close()).await.is_err() {
             warn!("the jobs of the knowledge base did not stop in time");
         }
-        if timeout(CLOSE, self.database.close()).await.is_err() {
+        if timeout(CLOSE_TIMEOUT, self.database.close()).await.is_err() {
             warn!("the database did not close in time");
         }
     }

@@ -351,6 +351,11 @@ impl Toolkits {
         self.store.toolkit(id).await
     }
 
+    /// Whether what is deployed can be read.
+    pub async fn check(&self) -> Result<(), ToolkitError> {
+        Ok(self.store.check().await?)
+    }
+
     /// Swaps in what the database says is live. Calls under way keep what they started with.
     async fn publish(&self) -> Result<(), ToolkitError> {
         let registry = Registry::succeeding(&self.registry(), self.live_from_store().await?);

@@ -287,6 +287,16 @@ impl Vault {
         Ok(list)
     }
 
+    /// Whether secrets can be read, and the key of one that there is, is known.
+    pub async fn check(&self) -> Result<(), VaultError> {
+        match self.store.any_master_key().await? {
+            Some(name) if self.keys.load().named(&name).is_none() => {
+                Err(VaultError::Storage(format!("secrets are sealed with the unknown master key {name}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Forgets what is open: the records of a toolkit have gone with it.
     pub fn forget_opened(&self) {
         self.opened.forget_all();

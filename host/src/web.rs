@@ -13,8 +13,10 @@ mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 mod graphql;
+mod health;
 mod logs;
 mod mcp;
+mod media_type;
 mod oauth;
 mod pages;
 mod secret_page;
@@ -44,7 +46,7 @@ use error::WebError;
 use mcp::OriginCheck;
 use pages::origin::{OwnOrigin, refuse_other_hosts};
 use secret_page::{Links, SecretPage};
-pub use standing::{Claim, Standing, UnderWay};
+pub use standing::{Priority, Standing, UnderWay};
 
 /// What the routes share.
 #[derive(Clone)]
@@ -81,8 +83,9 @@ pub fn router(shared: Shared) -> Router {
         .merge(for_people(&shared, links))
         .merge(discovery())
         .merge(shared.authorization_server.clone().map_or_else(Router::new, |it| local_sign_in(&shared, it)))
-        .merge(health())
         .fallback(async || WebError::nothing_here())
+        .layer(from_fn_with_state(shared.stopping.clone(), health::refuse_while_stopping))
+        .merge(for_load_balancers())
         .layer(map_response(error::as_problem))
         // Around everything: no route reads a body that need not arrive.
         .layer(from_fn_with_state(pace, arrival::require))
@@ -160,9 +163,9 @@ fn local_sign_in(shared: &Shared, server: Arc<AuthorizationServer>) -> Router<Sh
         .route("/graphql", get(graphql::graphiql::page))
 }
 
-/// For load balancers.
-fn health() -> Router<Shared> {
-    Router::new().route("/healthz", get(async || "ok\n")).route("/readyz", get(async || "ok\n"))
+/// For load balancers, also while the server stops.
+fn for_load_balancers() -> Router<Shared> {
+    Router::new().route("/healthz", get(health::live)).route("/readyz", get(health::ready))
 }
 
 /// Lets scripts of every origin read the answer, for routes where neither cookie nor token takes part:

@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
 use super::*;
-use crate::database::Database;
 use crate::dispatch::AdmissionLimits;
 use crate::egress::{Egress, EgressSettings};
 use crate::identity::TokenProfile;
@@ -128,6 +127,7 @@ async fn stores(path: &Path, database: &Database) -> Stores {
     let capture = Capture::open(path, egress, settings, extract).await.expect("the folder is ours");
     let knowledge = Knowledge::open(database.clone(), capture, Options::default()).await;
     Stores {
+        database: database.clone(),
         toolkits: Arc::new(toolkits.expect("they open")),
         dispatch: dispatch.expect("there are threads"),
         vault,

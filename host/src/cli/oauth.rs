@@ -26,7 +26,7 @@ use crate::settings::is_loopback;
 pub(super) use self::discovery::{AuthorizationServer, discover};
 pub(super) use self::tokens::{Code, Refusal, Tokens, redeem, refresh, revoke};
 
-const LARGEST_DOCUMENT: usize = 512 * 1024;
+const MAX_DOCUMENT_BYTES: usize = 512 * 1024;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Talks to authorization servers.
@@ -89,7 +89,7 @@ impl Http {
             let sent = self.0.send(request, &Policy::Operator).await;
             let response = sent.map_err(|error| unreachable(&error))?;
             let status = response.status();
-            let body = Limited::new(response.into_body(), LARGEST_DOCUMENT).collect().await;
+            let body = Limited::new(response.into_body(), MAX_DOCUMENT_BYTES).collect().await;
             Ok(Answer { status, body: body.map_err(|error| unreachable(&error))?.to_bytes() })
         };
         match tokio::time::timeout(TIMEOUT, exchange).await {

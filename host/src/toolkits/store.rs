@@ -104,6 +104,14 @@ impl Store {
         .await
     }
 
+    /// Whether the tables can be read.
+    pub(super) async fn check(&self) -> sqlx::Result<()> {
+        let any = sqlx::query(
+            "SELECT 1 FROM toolkits t JOIN toolkit_versions v ON v.toolkit_id = t.id LIMIT 1",
+        );
+        any.execute(&self.0.readers).await.map(drop)
+    }
+
     /// The components that any version refers to.
     pub(super) async fn digests(&self) -> sqlx::Result<HashSet<String>> {
         let digests = sqlx::query_scalar("SELECT DISTINCT digest FROM toolkit_versions");

@@ -103,6 +103,11 @@ impl Store {
             .await
     }
 
+    /// The name of a master key that a record refers to, if there is a record.
+    pub(super) async fn any_master_key(&self) -> sqlx::Result<Option<String>> {
+        sqlx::query_scalar("SELECT master_key FROM secrets LIMIT 1").fetch_optional(&self.0.readers).await
+    }
+
     /// Up to `most` records behind `after` that another key than `current` wraps, by place.
     pub(super) async fn not_under(
         &self,

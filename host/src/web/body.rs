@@ -8,11 +8,11 @@ use crate::shares::{Share, Shares};
 
 /// Bytes of each body that nobody counts: connections are few enough for that, and whoever sends no more
 /// is in nobody's way.
-const FREE: usize = 64 << 10;
+const UNCOUNTED_BYTES: usize = 64 << 10;
 /// Bytes of one user's bodies, at least.
-const PER_USER: usize = 68 << 20;
+const MIN_BYTES_PER_USER: usize = 68 << 20;
 /// Users who may have as much at the same time.
-const USERS: usize = 8;
+const USERS_AT_A_TIME: usize = 8;
 
 /// Why a body was not read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -46,8 +46,8 @@ pub(super) struct Held {
 impl Bodies {
     /// Bodies of which the largest has `largest` bytes: each user may have two of them.
     pub(super) fn of_at_most(largest: usize) -> Self {
-        let per_user = PER_USER.max(largest.saturating_mul(2));
-        Self(Shares::new(per_user.saturating_mul(USERS), per_user))
+        let per_user = MIN_BYTES_PER_USER.max(largest.saturating_mul(2));
+        Self(Shares::new(per_user.saturating_mul(USERS_AT_A_TIME), per_user))
     }
 
     /// Reads a body of `user`, of `limit` bytes at most. Only what has arrived takes room.
@@ -58,7 +58,7 @@ impl Bodies {
     }
 }
 
-/// Reads a body; `charge` is told of the memory that it takes beyond [`FREE`], and says whether there is room.
+/// Reads a body; `charge` is told of the memory that it takes beyond [`UNCOUNTED_BYTES`], and says whether there is room.
 async fn read(body: Body, limit: usize, mut charge: impl FnMut(usize) -> bool) -> Result<Bytes, Unread> {
     if body.size_hint().lower() > limit as u64 {
         return Err(Unread::TooLarge);
@@ -72,7 +72,7 @@ async fn read(body: Body, limit: usize, mut charge: impl FnMut(usize) -> bool) -
         }
         if length > before {
             let capacity = before.saturating_mul(2).clamp(length, limit);
-            let more = capacity.saturating_sub(FREE.max(before));
+            let more = capacity.saturating_sub(UNCOUNTED_BYTES.max(before));
             if more > 0 && !charge(more) {
                 return Err(Unread::NoRoom);
             }
@@ -106,28 +106,28 @@ mod tests {
 
     #[tokio::test]
     async fn a_user_has_a_share_of_the_memory_and_small_bodies_need_none() {
-        let bodies = Bodies(Shares::new(4 * FREE, 2 * FREE));
+        let bodies = Bodies(Shares::new(4 * UNCOUNTED_BYTES, 2 * UNCOUNTED_BYTES));
         let read = async |user: &str, length: usize| {
-            bodies.read(user, body(&[FREE, length - FREE]), usize::MAX).await
+            bodies.read(user, body(&[UNCOUNTED_BYTES, length - UNCOUNTED_BYTES]), usize::MAX).await
         };
 
-        let first = read("ana", 2 * FREE).await.expect("there is room");
-        assert!(matches!(read("ana", 3 * FREE).await, Err(Unread::NoRoom)), "ana has her share");
-        let second = read("ben", 3 * FREE).await.expect("there is room");
-        assert!(matches!(read("eve", 3 * FREE).await, Err(Unread::NoRoom)), "nothing is left");
-        assert!(read("eve", FREE).await.is_ok(), "a small body is in nobody's way");
+        let first = read("ana", 2 * UNCOUNTED_BYTES).await.expect("there is room");
+        assert!(matches!(read("ana", 3 * UNCOUNTED_BYTES).await, Err(Unread::NoRoom)), "ana has her share");
+        let second = read("ben", 3 * UNCOUNTED_BYTES).await.expect("there is room");
+        assert!(matches!(read("eve", 3 * UNCOUNTED_BYTES).await, Err(Unread::NoRoom)), "nothing is left");
+        assert!(read("eve", UNCOUNTED_BYTES).await.is_ok(), "a small body is in nobody's way");
 
         drop((first, second));
-        assert!(read("eve", 3 * FREE).await.is_ok(), "what is over makes room");
+        assert!(read("eve", 3 * UNCOUNTED_BYTES).await.is_ok(), "what is over makes room");
     }
 
     #[tokio::test]
     async fn memory_that_is_reserved_for_more_of_a_body_counts_as_well() {
-        let bodies = Bodies(Shares::new(FREE / 2, FREE / 2));
-        let read = async |limit: usize| bodies.read("ana", body(&[FREE, 1]), limit).await.map(drop);
+        let bodies = Bodies(Shares::new(UNCOUNTED_BYTES / 2, UNCOUNTED_BYTES / 2));
+        let read = async |limit: usize| bodies.read("ana", body(&[UNCOUNTED_BYTES, 1]), limit).await.map(drop);
 
         // One byte more makes room for as many again, unless the body cannot become as long.
-        assert_eq!(read(2 * FREE).await, Err(Unread::NoRoom));
-        assert_eq!(read(FREE + 1).await, Ok(()));
+        assert_eq!(read(2 * UNCOUNTED_BYTES).await, Err(Unread::NoRoom));
+        assert_eq!(read(UNCOUNTED_BYTES + 1).await, Ok(()));
     }
 }

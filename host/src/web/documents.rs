@@ -2,7 +2,6 @@
 
 pub(super) mod fuzzing;
 
-use std::fmt::Write as _;
 use std::io;
 
 use axum::Json;
@@ -11,6 +10,8 @@ use axum::extract::{Path, Query};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::{StreamExt, TryStreamExt};
+use mime::Mime;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
 use super::error::WebError;
@@ -102,11 +103,11 @@ impl From<About> for NewDocument {
 
 /// The title as a file name, with the extension that the type is known by.
 fn file_name(title: &str, media_type: &str) -> String {
-    const LONGEST: usize = 100;
+    const MAX_CHARACTERS: usize = 100;
 
     let is_unfit = |letter: char| letter.is_control() || "/\\:*?\"<>|".contains(letter);
     let name: String =
-        title.chars().take(LONGEST).map(|letter| if is_unfit(letter) { '_' } else { letter }).collect();
+        title.chars().take(MAX_CHARACTERS).map(|letter| if is_unfit(letter) { '_' } else { letter }).collect();
     let name = name.trim_matches(|letter: char| letter == '.' || letter.is_whitespace());
     let name = if name.is_empty() { "document" } else { name };
     match extension(media_type) {
@@ -118,8 +119,7 @@ fn file_name(title: &str, media_type: &str) -> String {
 }
 
 fn extension(media_type: &str) -> Option<&'static str> {
-    let essence = media_type.split(';').next().unwrap_or_default().trim();
-    Some(match essence {
+    Some(match media_type.parse::<Mime>().ok()?.essence_str() {
         "application/pdf" => "pdf",
         "text/html" | "application/xhtml+xml" => "html",
         "text/plain" => "txt",
@@ -137,21 +137,28 @@ fn extension(media_type: &str) -> Option<&'static str> {
     })
 }
 
+/// What is not `attr-char` (RFC 8187, section 3.2.1).
+const NOT_ATTR_CHAR: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'!')
+    .remove(b'#')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'+')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'^')
+    .remove(b'_')
+    .remove(b'`')
+    .remove(b'|')
+    .remove(b'~');
+
 /// RFC 6266: a name for every client, and the whole name as RFC 8187 writes it.
 fn disposition(name: &str) -> HeaderValue {
     let plain: String = name
         .chars()
         .map(|letter| if letter.is_ascii_graphic() && letter != '"' && letter != '\\' { letter } else { '_' })
         .collect();
-    let mut encoded = String::new();
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || b"!#$&+-.^_`|~".contains(&byte) {
-            encoded.push(byte.into());
-        } else {
-            // Writing to a string cannot fail.
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
+    let encoded = utf8_percent_encode(name, NOT_ATTR_CHAR);
     let value = format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}");
     HeaderValue::from_str(&value).expect("everything else is escaped")
 }

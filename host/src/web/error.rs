@@ -13,6 +13,7 @@ use serde::Serialize;
 use tracing::{debug, error};
 
 use super::body::Unread;
+use super::media_type;
 use crate::access::AccessError;
 use crate::database::is_full;
 use crate::disk::DiskFull;
@@ -126,16 +127,16 @@ impl IntoResponse for WebError {
 /// Gives the errors that axum makes by itself (no such method, a body that does not fit) the form of
 /// all others.
 pub(super) async fn as_problem(response: Response) -> Response {
-    const LONGEST: usize = 16 << 10;
+    const MAX_BYTES: usize = 16 << 10;
 
     let status = response.status();
-    let kind = response.headers().get(header::CONTENT_TYPE);
-    let is_plain = kind.is_none_or(|kind| kind.as_bytes().starts_with(b"text/plain"));
+    let headers = response.headers();
+    let is_plain = !headers.contains_key(header::CONTENT_TYPE) || media_type::is(headers, "text/plain");
     if !is_plain || !(status.is_client_error() || status.is_server_error()) {
         return response;
     }
     let (mut parts, body) = response.into_parts();
-    let text = to_bytes(body, LONGEST).await.unwrap_or_default();
+    let text = to_bytes(body, MAX_BYTES).await.unwrap_or_default();
     let said = String::from_utf8_lossy(&text);
     let detail = match said.trim() {
         "" => status.canonical_reason().unwrap_or("Error").to_owned(),

@@ -4,7 +4,7 @@
 //! what its fields cost (`schema`), its time, and how many its user has under way. Only a whole request
 //! counts among those: whoever lets the server wait for a body denies nobody theirs.
 //!
-//! Invariant: the schema knows no user. Whoever asks travels with the request, as [`Asker`].
+//! Invariant: the schema knows no user. Who asks travels with the request, as [`RequestContext`].
 
 mod bounds;
 mod documents;
@@ -24,7 +24,7 @@ use std::time::Duration;
 use async_graphql::{Context, Request, Response as Answer, Variables};
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Deserialize;
@@ -36,6 +36,7 @@ use url::Url;
 use super::Shared;
 use super::body::{Bodies, Unread};
 use super::error::WebError;
+use super::media_type;
 use super::pages::NOT_STORED;
 use crate::access::User;
 use crate::json_object::JsonObject;
@@ -45,21 +46,21 @@ use crate::tasks::off_thread;
 use schema::KitbagSchema;
 
 /// Bytes of a request: a batch of documents fits.
-const LARGEST: usize = 34 << 20;
+const MAX_REQUEST_BYTES: usize = 34 << 20;
 /// Bytes of the query in it. What a query talks about belongs in its variables.
-const LARGEST_QUERY: usize = 64 << 10;
+const MAX_QUERY_BYTES: usize = 64 << 10;
 /// Bytes from which a request is large: it takes several times as much memory while it is worked on.
-const LARGE: usize = 1 << 20;
+const LARGE_BYTES: usize = 1 << 20;
 /// Large requests that are worked on at a time.
-const LARGE_AT_A_TIME: usize = 2;
+const MAX_LARGE_REQUESTS: usize = 2;
 /// Requests of one user that are worked on at a time.
-const AT_A_TIME_OF_ONE: usize = 4;
+const MAX_REQUESTS_PER_USER: usize = 4;
 /// Of all users.
-const AT_A_TIME: usize = 16;
+const MAX_REQUESTS: usize = 16;
 /// How long a request may take once it has arrived.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of texts of documents after which a request gets no more of them.
-const MOST_TEXT: usize = 16 << 20;
+const MAX_TEXT_BYTES: usize = 16 << 20;
 
 /// What all requests share.
 pub(super) struct Service {
@@ -69,8 +70,8 @@ pub(super) struct Service {
     large: Semaphore,
 }
 
-/// Whoever asks, and what the request has had so far.
-struct Asker {
+/// Who asks, and what the request has had so far.
+struct RequestContext {
     user: User,
     base_url: Url,
     /// Bytes of texts that were read for the request.
@@ -85,7 +86,7 @@ struct Asker {
 /// What a client sends (GraphQL over HTTP, section 5.4).
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Question {
+struct GraphqlRequest {
     query: String,
     operation_name: Option<String>,
     variables: Option<HashMap<String, Value>>,
@@ -96,8 +97,8 @@ impl Service {
         Self {
             schema: schema::build(),
             bodies,
-            turns: Shares::new(AT_A_TIME, AT_A_TIME_OF_ONE),
-            large: Semaphore::new(LARGE_AT_A_TIME),
+            turns: Shares::new(MAX_REQUESTS, MAX_REQUESTS_PER_USER),
+            large: Semaphore::new(MAX_LARGE_REQUESTS),
         }
     }
 }
@@ -112,34 +113,34 @@ pub(super) async fn answer(
 ) -> Result<Response, WebError> {
     require_json(&headers)?;
     let too_many = |detail| WebError::new(StatusCode::TOO_MANY_REQUESTS, detail);
-    let held = service.bodies.read(user.id(), body, LARGEST).await.map_err(|why| match why {
+    let held = service.bodies.read(user.id(), body, MAX_REQUEST_BYTES).await.map_err(|why| match why {
         Unread::TooLarge => {
             let detail =
-                format!("The request is longer than {LARGEST} bytes. Send fewer documents at a time.");
+                format!("The request is longer than {MAX_REQUEST_BYTES} bytes. Send fewer documents at a time.");
             WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
         }
-        other => WebError::unread(other, LARGEST),
+        other => WebError::unread(other, MAX_REQUEST_BYTES),
     })?;
     let _turn = service
         .turns
         .take(user.id(), 1)
         .ok_or_else(|| too_many("Too many requests at a time. Wait for the answers of those under way."))?;
 
-    let answered = timeout(PATIENCE, async {
+    let answered = timeout(REQUEST_TIMEOUT, async {
         let _large = match held.bytes.len() {
-            LARGE.. => Some(service.large.acquire().await.expect("the semaphore is never closed")),
+            LARGE_BYTES.. => Some(service.large.acquire().await.expect("the semaphore is never closed")),
             _ => None,
         };
         let bytes = held.bytes.clone();
-        let question = off_thread(move || Question::read(&bytes)).await?;
-        Ok::<_, WebError>(ask(&service.schema, question, Asker::new(user, shared.base_url)).await)
+        let request = off_thread(move || GraphqlRequest::read(&bytes)).await?;
+        Ok::<_, WebError>(ask(&service.schema, request, RequestContext::new(user, shared.base_url)).await)
     });
-    let answer = answered.await.unwrap_or_else(|_| Ok(error::took_too_long(PATIENCE)))?;
+    let answer = answered.await.unwrap_or_else(|_| Ok(error::took_too_long(REQUEST_TIMEOUT)))?;
     Ok((NOT_STORED, Json(answer)).into_response())
 }
 
-async fn ask(schema: &KitbagSchema, question: Question, asker: Asker) -> Answer {
-    let Question { query, operation_name, variables } = question;
+async fn ask(schema: &KitbagSchema, request: GraphqlRequest, context: RequestContext) -> Answer {
+    let GraphqlRequest { query, operation_name, variables } = request;
     // Parsing and counting take milliseconds, not seconds: both are bounded by the query's length.
     let document = match off_thread(move || bounds::parse(&query)).await {
         Ok(document) => document,
@@ -151,11 +152,11 @@ async fn ask(schema: &KitbagSchema, question: Question, asker: Asker) -> Answer 
         request = request.operation_name(name);
     }
     let variables = variables.into_iter().flatten().collect();
-    let request = request.variables(Variables::from_json(Value::Object(variables))).data(asker);
+    let request = request.variables(Variables::from_json(Value::Object(variables))).data(context);
     error::with_codes(schema.execute(request).await)
 }
 
-impl Question {
+impl GraphqlRequest {
     fn read(body: &[u8]) -> Result<Self, WebError> {
         let refused = |detail: &str| WebError::new(StatusCode::BAD_REQUEST, detail);
         let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
@@ -170,9 +171,9 @@ impl Question {
                  (an object) and `operationName` (a string). See {place}."
             ))
         })?;
-        if question.query.len() > LARGEST_QUERY {
+        if question.query.len() > MAX_QUERY_BYTES {
             let detail = format!(
-                "The query is longer than {LARGEST_QUERY} bytes. Put what it talks about into variables."
+                "The query is longer than {MAX_QUERY_BYTES} bytes. Put what it talks about into variables."
             );
             return Err(WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
         }
@@ -180,7 +181,7 @@ impl Question {
     }
 }
 
-impl Asker {
+impl RequestContext {
     fn new(user: User, base_url: Url) -> Self {
         Self {
             user,
@@ -192,7 +193,7 @@ impl Asker {
     }
 
     fn of<'a>(context: &Context<'a>) -> &'a Self {
-        context.data().expect("every request carries its asker")
+        context.data().expect("every request carries its context")
     }
 
     /// Waits until nothing else is read for the request; held while something is.
@@ -200,18 +201,18 @@ impl Asker {
         self.reading.acquire().await.expect("the semaphore is never closed")
     }
 
-    /// How many documents the asker has.
+    /// How many documents the user has.
     async fn counts(&self) -> Result<Counts, WebError> {
         let _turn = self.turn().await;
         Ok(*self.counts.get_or_try_init(async || self.user.documents().counts().await).await?)
     }
 
-    /// Reads the text of one of the asker's documents, unless the request has had its share.
+    /// Reads the text of one of the user's documents, unless the request has had its share.
     async fn text(&self, id: &str) -> Result<String, WebError> {
         let _turn = self.turn().await;
-        if self.text.load(Ordering::Relaxed) >= MOST_TEXT {
+        if self.text.load(Ordering::Relaxed) >= MAX_TEXT_BYTES {
             let detail = format!(
-                "The texts of one request may have about {MOST_TEXT} bytes together. Ask for fewer documents."
+                "The texts of one request may have about {MAX_TEXT_BYTES} bytes together. Ask for fewer documents."
             );
             return Err(WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
         }
@@ -223,9 +224,7 @@ impl Asker {
 
 /// A form of a foreign page cannot send this type without being asked for permission first.
 fn require_json(headers: &HeaderMap) -> Result<(), WebError> {
-    let sent = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
-    let media_type = sent.split(|byte| *byte == b';').next().unwrap_or_default();
-    if media_type.trim_ascii().eq_ignore_ascii_case(b"application/json") {
+    if media_type::is(headers, media_type::JSON) {
         return Ok(());
     }
     let detail = "The body must be JSON, with Content-Type: application/json.";

@@ -22,9 +22,9 @@ use crate::invocations::Logged;
 use parameters::Parameters;
 
 /// How long a stream is silent before it shows with an empty line that it is still there.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 /// How long a stream lasts: then its client comes again, with a token that is checked again.
-const LONGEST: Duration = Duration::from_hours(1);
+const MAX_STREAM_TIME: Duration = Duration::from_hours(1);
 
 /// `GET /toolkits/{id}/logs?since=…&after=…&limit=…&follow=true`: oldest first.
 pub(super) async fn read(
@@ -39,7 +39,7 @@ pub(super) async fn read(
     let mode = if parameters.follow { ReadingMode::Follow } else { ReadingMode::Once };
     let reader = records.read(parameters.range()?, mode).await?;
     let now = Instant::now();
-    let tail = Tail { reader, mode, stopping: shared.stopping, ends: now + LONGEST, heard: now };
+    let tail = Tail { reader, mode, stopping: shared.stopping, ends: now + MAX_STREAM_TIME, heard: now };
     let body = Body::from_stream(stream::unfold(Some(tail), |tail| async { tail?.next().await }));
     let headers = [(header::CONTENT_TYPE, "application/x-ndjson"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, body).into_response())
@@ -84,7 +84,7 @@ impl Tail {
             tokio::select! {
                 () = self.stopping.cancelled() => return None,
                 () = sleep_until(self.ends) => return None,
-                () = sleep_until(self.heard + HEARTBEAT) => {
+                () = sleep_until(self.heard + HEARTBEAT_INTERVAL) => {
                     return Some((Ok(Bytes::from_static(b"\n")), Some(self.was_heard())));
                 }
                 more = self.reader.more() => more?,

@@ -33,14 +33,16 @@ use tower_http::cors::{AllowHeaders, CorsLayer};
 
 use super::Shared;
 use super::body::Bodies;
+use super::media_type;
 use super::secret_page::Links;
 use crate::access::{Access, User};
-use answer::Refusal;
+use crate::shares::Shares;
+use answer::TransportError;
 use calls::{Calls, ClientLabel};
 use catalogue::Catalogue;
-use changes::{Changes, Streams};
+use changes::Changes;
 use elicitation::Elicitation;
-use handler::{Asker, Handler};
+use handler::{ClientContext, Handler};
 use media::Accepts;
 use message::{Envelope, Message};
 pub(super) use origin::{OriginCheck, refuse_other_origins};
@@ -54,7 +56,7 @@ pub(super) struct Endpoint {
     catalogue: Arc<Catalogue>,
     calls: Calls,
     elicitation: Elicitation,
-    streams: Streams,
+    streams: Shares,
     rate: RateLimit,
     bodies: Bodies,
     /// Largest request, in bytes.
@@ -78,7 +80,7 @@ pub(super) fn endpoint(shared: &Shared, links: Arc<Links>, bodies: Bodies) -> Ar
         catalogue: Arc::new(Catalogue::new(shared.access.clone())),
         calls: Calls::default(),
         elicitation: Elicitation::new(links, shared.base_url.clone()),
-        streams: Streams::default(),
+        streams: changes::streams(),
         rate: RateLimit::new(shared.mcp_requests_per_minute),
         bodies,
         request_size: shared.mcp_request_size,
@@ -109,7 +111,7 @@ pub(super) async fn receive(
     State(endpoint): State<Arc<Endpoint>>,
     user: User,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Result<Response, TransportError> {
     endpoint.receive(user, request).await
 }
 
@@ -118,16 +120,16 @@ pub(super) async fn listen(
     State(endpoint): State<Arc<Endpoint>>,
     user: User,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, TransportError> {
     endpoint.listen(&user, &headers)
 }
 
-pub(super) async fn no_such_method() -> Refusal {
+pub(super) async fn no_such_method() -> TransportError {
     method_not_allowed("GET, POST")
 }
 
 impl Endpoint {
-    async fn receive(self: &Arc<Self>, user: User, request: Request) -> Result<Response, Refusal> {
+    async fn receive(self: &Arc<Self>, user: User, request: Request) -> Result<Response, TransportError> {
         self.rate.admit(user.id())?;
         let accepts = Accepts::of(request.headers());
         accepts.check()?;
@@ -150,8 +152,8 @@ impl Endpoint {
             _ => {}
         }
         media::normalise(&mut parts.headers);
-        let asker = Asker { user, client, takes_stream: accepts.stream, changes };
-        let handler = Handler::new(self.clone(), asker);
+        let client_context = ClientContext { user, client, takes_stream: accepts.stream, changes };
+        let handler = Handler::new(self.clone(), client_context);
         let mut response =
             self.serve(handler, Request::from_parts(parts, Body::from(held.bytes.clone()))).await;
         if !is_presentable(&response) {
@@ -173,7 +175,7 @@ impl Endpoint {
         response.map(Body::new)
     }
 
-    fn listen(&self, user: &User, headers: &HeaderMap) -> Result<Response, Refusal> {
+    fn listen(&self, user: &User, headers: &HeaderMap) -> Result<Response, TransportError> {
         self.rate.admit(user.id())?;
         let version = headers.get(PROTOCOL_VERSION).and_then(|version| version.to_str().ok());
         // Later revisions ask with a POST of `subscriptions/listen`.
@@ -185,22 +187,20 @@ impl Endpoint {
         Ok(changes::event_stream(changes, self.stopping.clone()).into_response())
     }
 
-    fn changes(&self, user: &User, id: Option<RequestId>) -> Result<Changes, Refusal> {
-        let place = self.streams.enter(user.id()).ok_or_else(|| changes::too_many(id))?;
-        Ok(Changes::new(self.catalogue.clone(), user.clone(), place))
+    fn changes(&self, user: &User, id: Option<RequestId>) -> Result<Changes, TransportError> {
+        let share = self.streams.take(user.id(), 1).ok_or_else(|| changes::too_many(id))?;
+        Ok(Changes::new(self.catalogue.clone(), user.clone(), share))
     }
 }
 
-fn method_not_allowed(allowed: &'static str) -> Refusal {
+fn method_not_allowed(allowed: &'static str) -> TransportError {
     let why = "this endpoint takes JSON-RPC messages by POST";
-    Refusal::invalid(StatusCode::METHOD_NOT_ALLOWED, None, why)
+    TransportError::invalid(StatusCode::METHOD_NOT_ALLOWED, None, why)
         .with_header(header::ALLOW, HeaderValue::from_static(allowed))
 }
 
 /// Whether an answer of rmcp is one that a client can read: JSON, a stream, or nothing at all.
 fn is_presentable(response: &Response) -> bool {
-    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    response.status().is_success()
-        || kind
-            .is_some_and(|kind| kind.starts_with("application/json") || kind.starts_with("text/event-stream"))
+    let is_of_type = |expected| media_type::is(response.headers(), expected);
+    response.status().is_success() || is_of_type(media_type::JSON) || is_of_type(media::STREAM)
 }

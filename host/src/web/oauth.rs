@@ -26,13 +26,14 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
 use super::body::read_small;
+use super::media_type;
 use super::pages::NOT_STORED;
 use super::pages::origin::{self, OwnOrigin, Sender};
 use crate::identity::{AuthorizationServer, AuthorizeError, EndpointError, ErrorCode, OAuthError, Step};
 pub(super) use page::failure;
 
 /// In bytes; of a body or a query.
-const LARGEST_REQUEST: usize = 16 * 1024;
+const MAX_REQUEST_BYTES: usize = 16 * 1024;
 
 const NO_FORM: OAuthError = OAuthError {
     code: ErrorCode::InvalidRequest,
@@ -65,7 +66,7 @@ pub(super) async fn register(
         code: ErrorCode::InvalidClientMetadata,
         description: "the body must be application/json of at most 16 KiB",
     };
-    let body = body_of_type("application/json", &headers, body).await.ok_or(refused)?;
+    let body = body_of_type(media_type::JSON, &headers, body).await.ok_or(refused)?;
     let registration = server.register(&body).await?;
     Ok((StatusCode::CREATED, NOT_STORED, Json(registration)))
 }
@@ -74,7 +75,7 @@ pub(super) async fn authorize(
     State(server): State<Arc<AuthorizationServer>>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, AuthorizeError> {
-    let query = query.filter(|query| query.len() <= LARGEST_REQUEST).ok_or(AuthorizeError::Malformed)?;
+    let query = query.filter(|query| query.len() <= MAX_REQUEST_BYTES).ok_or(AuthorizeError::Malformed)?;
     Ok(respond(server.authorize(&query).await?))
 }
 
@@ -142,11 +143,5 @@ async fn form(headers: &HeaderMap, body: Body) -> Option<String> {
 
 /// The body, if it is of this media type and not too large; one that is not is not waited for.
 async fn body_of_type(expected: &str, headers: &HeaderMap, body: Body) -> Option<Bytes> {
-    let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
-    let media_type = value.split(';').next().unwrap_or_default().trim();
-    if media_type.eq_ignore_ascii_case(expected) {
-        read_small(body, LARGEST_REQUEST).await.ok()
-    } else {
-        None
-    }
+    if media_type::is(headers, expected) { read_small(body, MAX_REQUEST_BYTES).await.ok() } else { None }
 }

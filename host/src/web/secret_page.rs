@@ -37,7 +37,7 @@ use crate::identity::{AuthError, Caller, Identity};
 use crate::toolkits::Live;
 use crate::vault::{LONGEST, SecretSlot, VaultError};
 pub(super) use links::Links;
-use view::Refusal;
+use view::PageError;
 
 /// Largest form, in bytes: every byte of the longest value may take three.
 const MAX_FORM_BYTES: usize = 3 * LONGEST + 1024;
@@ -56,7 +56,7 @@ pub(super) struct SecretPage {
 
 /// The page that a link leads to.
 #[derive(Deserialize)]
-pub(super) struct Place {
+pub(super) struct PagePath {
     id: String,
     name: String,
 }
@@ -85,12 +85,12 @@ pub(super) fn url(base_url: &Url, secret: &OwnSecret, link: &SecretString) -> St
 /// `GET /toolkits/{id}/secrets/{name}/page?link=…`
 pub(super) async fn show(
     State(page): State<SecretPage>,
-    Path(place): Path<Place>,
+    Path(path): Path<PagePath>,
     query: LinkQuery,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, PageError> {
     let link = link_of(query);
-    let Question { secret, toolkit } = page.question(&place, &link)?;
+    let Question { secret, toolkit } = page.question(&path, &link)?;
     if page.has_provider {
         page.require_user(&secret, page.identity.recognise_visitor(&headers).await)?;
     }
@@ -100,13 +100,13 @@ pub(super) async fn show(
 /// `POST /toolkits/{id}/secrets/{name}/page?link=…`
 pub(super) async fn set(
     State(page): State<SecretPage>,
-    Path(place): Path<Place>,
+    Path(path): Path<PagePath>,
     query: LinkQuery,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, PageError> {
     let link = link_of(query);
-    let Question { secret, toolkit } = page.question(&place, &link)?;
+    let Question { secret, toolkit } = page.question(&path, &link)?;
     if page.has_provider {
         page.require_user(&secret, page.identity.authenticate(&headers).await)?;
     }
@@ -118,7 +118,7 @@ pub(super) async fn set(
         Err(_too_large) => return again("The value is too long."),
     };
     // Of two forms with the same link, one sets the secret.
-    let claim = page.links.claim(&link).ok_or(Refusal::NoLink)?;
+    let claim = page.links.claim(&link).ok_or(PageError::NoLink)?;
     match page.access.set_secret(&secret, &value).await {
         Ok(StoredSecret { redacted, .. }) => {
             claim.use_up();
@@ -127,11 +127,11 @@ pub(super) async fn set(
         Err(AccessError::Secrets(VaultError::Refused(why))) => {
             again(&format!("The value was refused: {why}."))
         }
-        Err(AccessError::Secrets(VaultError::ToolkitChanged)) => Err(Refusal::NoLink),
+        Err(AccessError::Secrets(VaultError::ToolkitChanged)) => Err(PageError::NoLink),
         Err(AccessError::DiskFull(full)) => again(&format!("The value was not stored: {full}.")),
         Err(cause) => {
             error!(%cause, "the vault failed");
-            Err(Refusal::Storage)
+            Err(PageError::Storage)
         }
     }
 }
@@ -148,25 +148,25 @@ impl SecretPage {
     }
 
     /// Finds what a link is for, if it leads to this page and the toolkit is as it was.
-    fn question(&self, place: &Place, link: &str) -> Result<Question, Refusal> {
-        let secret = self.links.look_up(link).ok_or(Refusal::NoLink)?;
+    fn question(&self, path: &PagePath, link: &str) -> Result<Question, PageError> {
+        let secret = self.links.look_up(link).ok_or(PageError::NoLink)?;
         let SecretSlot { toolkit, name, .. } = secret.slot();
-        if (toolkit, name) != (&place.id, &place.name) {
-            return Err(Refusal::NoLink);
+        if (toolkit, name) != (&path.id, &path.name) {
+            return Err(PageError::NoLink);
         }
-        let toolkit = self.access.toolkit_of(&secret).ok_or(Refusal::NoLink)?;
+        let toolkit = self.access.toolkit_of(&secret).ok_or(PageError::NoLink)?;
         Ok(Question { secret, toolkit })
     }
 
     /// Refuses everybody but the user whose call it was.
-    fn require_user(&self, secret: &OwnSecret, caller: Result<Caller, AuthError>) -> Result<(), Refusal> {
+    fn require_user(&self, secret: &OwnSecret, caller: Result<Caller, AuthError>) -> Result<(), PageError> {
         match caller {
             Ok(caller) if secret.is_of(&caller) => Ok(()),
-            Ok(_other) => Err(Refusal::OtherUser),
-            Err(AuthError::Unavailable) => Err(Refusal::Unavailable),
+            Ok(_other) => Err(PageError::OtherUser),
+            Err(AuthError::Unavailable) => Err(PageError::Unavailable),
             Err(_unknown) => {
                 let (applications, command) = (self.applications.clone(), view::command(secret));
-                Err(Refusal::NotSignedIn { applications, command })
+                Err(PageError::NotSignedIn { applications, command })
             }
         }
     }
@@ -179,12 +179,12 @@ pub(super) async fn refuse_other_pages(
     State(own): State<OwnOrigin>,
     request: Request,
     next: Next,
-) -> Result<Response, Refusal> {
+) -> Result<Response, PageError> {
     let is_own_form = *request.method() == Method::POST && own.sender(request.headers()) == Sender::Own;
     if is_own_form || origin::opens_window(&request) {
         Ok(next.run(request).await)
     } else {
-        Err(Refusal::OtherPage)
+        Err(PageError::OtherPage)
     }
 }
 

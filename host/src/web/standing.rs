@@ -18,9 +18,9 @@ struct State {
     since: Instant,
 }
 
-/// How much a connection would be missed; whoever claims least gives way first.
+/// What a connection is used for; the least important is closed first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Claim {
+pub enum Priority {
     /// Its latest request, if there was one, was of nobody who has signed in.
     Stranger,
     /// This user has signed in on it, and asks nothing now.
@@ -54,15 +54,15 @@ impl Standing {
         self.lock().user = Some(user.into());
     }
 
-    /// What it claims, and since when.
-    pub fn claim(&self) -> (Claim, Instant) {
+    /// What it is used for, and since when.
+    pub fn priority(&self) -> (Priority, Instant) {
         let state = self.lock();
-        let claim = match &state.user {
-            None => Claim::Stranger,
-            Some(user) if state.under_way == 0 => Claim::Idle(user.clone()),
-            Some(user) => Claim::Serving(user.clone()),
+        let priority = match &state.user {
+            None => Priority::Stranger,
+            Some(user) if state.under_way == 0 => Priority::Idle(user.clone()),
+            Some(user) => Priority::Serving(user.clone()),
         };
-        (claim, state.since)
+        (priority, state.since)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -85,16 +85,16 @@ mod tests {
     #[test]
     fn a_connection_stands_as_its_latest_request() {
         let standing = Standing::default();
-        assert_eq!(standing.claim().0, Claim::Stranger);
+        assert_eq!(standing.priority().0, Priority::Stranger);
 
         let request = standing.begin();
-        assert_eq!(standing.claim().0, Claim::Stranger);
+        assert_eq!(standing.priority().0, Priority::Stranger);
         standing.sign_in("ana");
-        assert_eq!(standing.claim().0, Claim::Serving("ana".into()));
+        assert_eq!(standing.priority().0, Priority::Serving("ana".into()));
         drop(request);
-        assert_eq!(standing.claim().0, Claim::Idle("ana".into()));
+        assert_eq!(standing.priority().0, Priority::Idle("ana".into()));
 
         drop(standing.begin());
-        assert_eq!(standing.claim().0, Claim::Stranger);
+        assert_eq!(standing.priority().0, Priority::Stranger);
     }
 }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use kitbag_manifest::Visibility;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,7 @@ use super::Shared;
 use super::body::read_small;
 use super::documents::declared_length;
 use super::error::WebError;
+use super::media_type;
 use crate::access::{Operator, User};
 use crate::json_object::JsonObject;
 use crate::toolkits::{Claim, Deployed, FormerOwner, Live, TakenOver, ToolkitRecord};
@@ -50,7 +51,7 @@ pub(super) async fn deploy(
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<Deployed>), WebError> {
-    if headers.get(header::CONTENT_TYPE).is_none_or(|value| value != "application/wasm") {
+    if !media_type::is(&headers, "application/wasm") {
         let detail = "The body must be a component, with Content-Type: application/wasm.";
         return Err(WebError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use super::arrival::Lateness;
 
 /// How long a client may go on writing what nobody wants.
-const PATIENCE: Duration = Duration::from_secs(10);
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Lends the body to the handler, and discards what is left of it.
 pub(super) async fn discard(request: Request, next: Next) -> Response {
@@ -42,7 +42,7 @@ pub(super) async fn discard(request: Request, next: Next) -> Response {
         while let Some(Ok(_)) = rest.next().await {}
     };
     // Whether all of it was read or not: the answer is the same.
-    let _ = timeout(PATIENCE, rest).await;
+    let _ = timeout(DISCARD_TIMEOUT, rest).await;
     lateness.forgive();
     response
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ipnet::IpNet;
 use tokio_util::sync::CancellationToken;
 
-use crate::web::{Claim, Standing};
+use crate::web::{Priority, Standing};
 
 /// How many connections may be open at the same time.
 #[derive(Clone, Debug)]
@@ -115,26 +115,26 @@ impl Taken {
     }
 
     fn strangers(&self) -> usize {
-        self.occupants.values().filter(|occupant| occupant.standing.claim().0 == Claim::Stranger).count()
+        self.occupants.values().filter(|occupant| occupant.standing.priority().0 == Priority::Stranger).count()
     }
 
-    /// Ends the connection among `candidates` that claims least, and for longest. One that serves somebody
+    /// Ends the connection among `candidates` that is least important, and has been for longest. One that serves somebody
     /// is ended only where its user has more than `share`.
     fn evict(&mut self, candidates: impl Fn(&Occupant) -> bool, share: usize) -> Option<()> {
-        let claims = self.occupants.iter().filter(|(_, occupant)| candidates(occupant));
-        let claims: Vec<_> = claims.map(|(id, occupant)| (occupant.standing.claim(), *id)).collect();
+        let candidates = self.occupants.iter().filter(|(_, occupant)| candidates(occupant));
+        let priorities: Vec<_> = candidates.map(|(id, occupant)| (occupant.standing.priority(), *id)).collect();
         let mut of_users = HashMap::<&str, usize>::new();
-        for ((claim, _), _) in &claims {
-            if let Claim::Idle(user) | Claim::Serving(user) = claim {
+        for ((priority, _), _) in &priorities {
+            if let Priority::Idle(user) | Priority::Serving(user) = priority {
                 *of_users.entry(user).or_default() += 1;
             }
         }
-        let rank = |claim: &Claim| match claim {
-            Claim::Stranger => Some(0),
-            Claim::Idle(_) => Some(1),
-            Claim::Serving(user) => (of_users[&**user] > share).then_some(2),
+        let rank = |priority: &Priority| match priority {
+            Priority::Stranger => Some(0),
+            Priority::Idle(_) => Some(1),
+            Priority::Serving(user) => (of_users[&**user] > share).then_some(2),
         };
-        let ranked = claims.iter().filter_map(|((claim, since), id)| Some((rank(claim)?, since, id)));
+        let ranked = priorities.iter().filter_map(|((priority, since), id)| Some((rank(priority)?, since, id)));
         let (_, _, id) = ranked.min()?;
         self.remove(*id)?.evicted.cancel();
         Some(())

@@ -19,7 +19,7 @@ const SEARCH: &str =
 const QUESTION: &str = "Which bird survives the cold?";
 
 /// How long the documents may take to be ready.
-const PATIENCE: Duration = Duration::from_mins(1);
+const INDEXING_TIMEOUT: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Deserialize)]
@@ -60,7 +60,7 @@ pub(super) async fn show(client: &Client) -> Result<String, CliError> {
     client.ask::<Value>(INGEST, json!({ "documents": documents() })).await?;
     let started = Instant::now();
     while client.ask::<Waiting>(PENDING, json!({})).await?.documents.total_count > 0
-        && started.elapsed() < PATIENCE
+        && started.elapsed() < INDEXING_TIMEOUT
     {
         sleep(PAUSE).await;
     }

@@ -15,7 +15,7 @@ use crate::cli::client::Client;
 const AT_A_TIME: usize = 100;
 /// Between two rounds, at first and at most.
 const SHORTEST: Duration = Duration::from_millis(200);
-const LONGEST: Duration = Duration::from_secs(5);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 #[derive(Deserialize)]
 struct Document {
@@ -53,7 +53,7 @@ pub(super) async fn wait(
         bar.set_message(format!("waiting for {}", pending.len()));
         waiting = pending;
         sleep(pause).await;
-        pause = (pause * 2).min(LONGEST);
+        pause = (pause * 2).min(MAX_PAUSE);
     }
 }
 

@@ -10,11 +10,11 @@ use crate::cli::CliError;
 use crate::cli::client::{Client, Failed, Unanswered};
 
 /// Documents of a batch.
-const MOST: usize = 200;
+const MAX_DOCUMENTS: usize = 200;
 /// Bytes of their texts.
-const LARGEST: usize = 8 << 20;
+const MAX_BATCH_BYTES: usize = 8 << 20;
 /// Bytes of a file: the whole of it is in memory while it is sent.
-const LARGEST_FILE: u64 = 256 << 20;
+const MAX_FILE_BYTES: u64 = 256 << 20;
 
 const INGEST: &str = "mutation ($documents: [IngestDocumentInput!]!) {
   ingest(documents: $documents) { documents { id change } }
@@ -31,7 +31,7 @@ type Outcomes = Vec<(String, Result<Stored, String>)>;
 
 impl Batch {
     pub(super) fn is_full_with(&self, next: &Document) -> bool {
-        self.documents.len() >= MOST || self.bytes + size(next) > LARGEST
+        self.documents.len() >= MAX_DOCUMENTS || self.bytes + size(next) > MAX_BATCH_BYTES
     }
 
     pub(super) fn add(&mut self, name: String, document: Document) {
@@ -80,10 +80,10 @@ pub(super) async fn upload(client: &Client, file: File) -> Result<Result<Stored,
     let File { path, about } = file;
     let size = std::fs::metadata(&path).map(|file| file.len());
     let bytes = match size
-        .and_then(|size| if size > LARGEST_FILE { Ok(None) } else { std::fs::read(&path).map(Some) })
+        .and_then(|size| if size > MAX_FILE_BYTES { Ok(None) } else { std::fs::read(&path).map(Some) })
     {
         Ok(Some(bytes)) => bytes,
-        Ok(None) => return Ok(Err(format!("is larger than {LARGEST_FILE} bytes"))),
+        Ok(None) => return Ok(Err(format!("is larger than {MAX_FILE_BYTES} bytes"))),
         Err(error) => return Ok(Err(error.to_string())),
     };
     let mut query = Serializer::new(String::new());

@@ -6,7 +6,7 @@ use super::Document;
 use crate::json_object::JsonObject;
 
 /// Bytes of a line at most: a text of full length, escaped.
-const LONGEST: u64 = 32 << 20;
+const MAX_LINE_BYTES: u64 = 32 << 20;
 
 /// Reads a document from each line that is not empty.
 pub(super) struct Lines {
@@ -25,17 +25,17 @@ impl Lines {
         while !self.is_over {
             self.number += 1;
             let mut line = Vec::new();
-            let read = (&mut self.input).take(LONGEST + 1).read_until(b'\n', &mut line);
+            let read = (&mut self.input).take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut line);
             match read {
                 Err(error) => {
                     self.is_over = true;
                     return Some((self.number, Err(error.to_string())));
                 }
                 Ok(0) => self.is_over = true,
-                Ok(length) if length as u64 > LONGEST => {
+                Ok(length) if length as u64 > MAX_LINE_BYTES => {
                     // Where the next line begins cannot be known without reading on for ever.
                     self.is_over = true;
-                    return Some((self.number, Err(format!("is longer than {LONGEST} bytes"))));
+                    return Some((self.number, Err(format!("is longer than {MAX_LINE_BYTES} bytes"))));
                 }
                 Ok(_) if line.trim_ascii().is_empty() => {}
                 Ok(_) => {

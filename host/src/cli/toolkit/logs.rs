@@ -16,7 +16,7 @@ use crate::cli::client::{Connection, Failed, Lines};
 use crate::cli::terminal::{Text, note, try_print};
 
 /// How long to wait before the second and every further try to connect again, at most.
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// Show what became of a toolkit's calls, and what it logged.
 #[derive(Args, Debug)]
@@ -102,7 +102,7 @@ impl Logs {
                 }
             }
             sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(MAX_PAUSE);
         }
     }
 

@@ -2,6 +2,8 @@
 //! everything with a signature). What its sender says chooses among kinds of text, and whether a
 //! container of sound and pictures is meant for listening.
 
+use mime::Mime;
+
 use super::FileKind;
 
 /// What a file's sender says about it.
@@ -162,7 +164,7 @@ fn is_mpeg_audio(head: &[u8]) -> bool {
 
 /// `Text/HTML; charset=utf-8` → `text/html`.
 fn essence(media_type: &str) -> String {
-    media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    media_type.trim().parse::<Mime>().map(|parsed| parsed.essence_str().to_owned()).unwrap_or_default()
 }
 
 #[cfg(test)]

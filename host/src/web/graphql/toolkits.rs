@@ -4,8 +4,8 @@ use async_graphql::{Context, Enum, ID, Json, Object, SimpleObject};
 use kitbag_manifest::{ConfigKind, Visibility};
 use serde_json::Value;
 
-use super::Asker;
-use super::schema::{READ, USUAL_LENGTH};
+use super::RequestContext;
+use super::schema::{READ_COST, DEFAULT_LENGTH};
 use crate::access::VisibleToolkit;
 use crate::toolkits::{FormerOwner, listed_name};
 use crate::vault::SecretStatus;
@@ -65,18 +65,18 @@ impl Toolkit {
     }
 
     /// The secrets that it declares, and what else you have set: names, never values.
-    #[graphql(complexity = "READ + child_complexity")]
+    #[graphql(complexity = "READ_COST + child_complexity")]
     async fn secrets(&self, context: &Context<'_>) -> Result<Vec<Secret>, WebError> {
-        let asker = Asker::of(context);
-        let _turn = asker.turn().await;
-        let names = asker.user.secrets(&self.0.definition().id).await?;
+        let request = RequestContext::of(context);
+        let _turn = request.turn().await;
+        let names = request.user.secrets(&self.0.definition().id).await?;
         Ok(names.into_iter().map(Into::into).collect())
     }
 
     /// Its settings, with your values.
-    #[graphql(complexity = "READ + USUAL_LENGTH * child_complexity")]
+    #[graphql(complexity = "READ_COST + DEFAULT_LENGTH * child_complexity")]
     async fn config(&self, context: &Context<'_>) -> Result<Vec<ConfigField>, WebError> {
-        fields(Asker::of(context), &self.0).await
+        fields(RequestContext::of(context), &self.0).await
     }
 }
 
@@ -165,9 +165,9 @@ impl From<ConfigKind> for ConfigType {
     }
 }
 
-/// The settings of a toolkit with the asker's values.
-pub(super) async fn fields(asker: &Asker, toolkit: &VisibleToolkit) -> Result<Vec<ConfigField>, WebError> {
-    let _turn = asker.turn().await;
+/// The settings of a toolkit with the request's values.
+pub(super) async fn fields(request: &RequestContext, toolkit: &VisibleToolkit) -> Result<Vec<ConfigField>, WebError> {
+    let _turn = request.turn().await;
     let shown = toolkit.settings().await?.into_iter().map(|(key, field)| ConfigField {
         key,
         kind: field.definition.kind.into(),

@@ -8,9 +8,9 @@ use crate::access::Range;
 use crate::web::error::WebError;
 
 /// Records that are answered when the request does not say.
-const USUAL: u32 = 100;
+const DEFAULT_LIMIT: u32 = 100;
 /// What a request may ask for with `limit`.
-const MOST: u32 = 1000;
+const MAX_LIMIT: u32 = 1000;
 
 /// The query string.
 #[derive(Debug, Default, Deserialize)]
@@ -31,8 +31,8 @@ impl Parameters {
     /// Without `since`, `after` and `limit`: the last hundred.
     pub(super) fn range(self) -> Result<Range, WebError> {
         let refused = |detail: String| WebError::new(StatusCode::BAD_REQUEST, detail);
-        if self.limit.is_some_and(|limit| limit > MOST) {
-            return Err(refused(format!("limit must be at most {MOST}.")));
+        if self.limit.is_some_and(|limit| limit > MAX_LIMIT) {
+            return Err(refused(format!("limit must be at most {MAX_LIMIT}.")));
         }
         let since = self.since.as_deref().map(|text| time(text, Timestamp::now()));
         let since = since.map(|time| {
@@ -46,7 +46,7 @@ impl Parameters {
         Ok(Range {
             since: since.transpose()?.unwrap_or(Timestamp::MIN),
             after: self.after.unwrap_or_default(),
-            last: self.limit.or((!is_bounded_otherwise).then_some(USUAL)),
+            last: self.limit.or((!is_bounded_otherwise).then_some(DEFAULT_LIMIT)),
         })
     }
 }
@@ -84,11 +84,11 @@ mod tests {
     fn without_any_bound_the_last_hundred_are_meant() {
         let range = |parameters: Parameters| parameters.range().expect("it is good");
 
-        assert_eq!(range(Parameters::default()).last, Some(USUAL));
+        assert_eq!(range(Parameters::default()).last, Some(DEFAULT_LIMIT));
         let since = range(Parameters { since: Some("1h".into()), ..Parameters::default() });
         assert_eq!(since.last, None);
         let after = range(Parameters { after: Some(7), limit: Some(3), ..Parameters::default() });
         assert_eq!((after.after, after.last), (7, Some(3)));
-        assert!(Parameters { limit: Some(MOST + 1), ..Parameters::default() }.range().is_err());
+        assert!(Parameters { limit: Some(MAX_LIMIT + 1), ..Parameters::default() }.range().is_err());
     }
 }

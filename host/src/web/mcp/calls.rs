@@ -51,14 +51,14 @@ pub(super) struct Abilities {
 }
 
 /// Of a label, in bytes; in hexadecimal it is twice as long.
-const LABEL_SIZE: usize = 16;
+const LABEL_BYTES: usize = 16;
 /// Ends the label of a client that opens links.
 const OPENS_LINKS: &str = ".u";
 
 impl ClientLabel {
     /// Makes one that no other client has.
     pub(super) fn new(client: Abilities) -> Self {
-        let mut bytes = [0; LABEL_SIZE];
+        let mut bytes = [0; LABEL_BYTES];
         aws_lc_rs::rand::fill(&mut bytes).expect("the system has random numbers");
         let mut label = hex::encode(bytes);
         if client.opens_links {
@@ -71,7 +71,7 @@ impl ClientLabel {
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         let label = headers.get(LABEL)?.to_str().ok()?;
         let name = label.strip_suffix(OPENS_LINKS).unwrap_or(label);
-        (name.len() == 2 * LABEL_SIZE).then(|| Self(label.to_owned()))
+        (name.len() == 2 * LABEL_BYTES).then(|| Self(label.to_owned()))
     }
 
     /// Whether the client opens links for its person.
@@ -147,7 +147,7 @@ mod tests {
         let read = |label: &str| {
             ClientLabel::of(&HeaderMap::from_iter([(LABEL, label.parse().expect("it is ASCII"))]))
         };
-        let name = "0".repeat(2 * LABEL_SIZE);
+        let name = "0".repeat(2 * LABEL_BYTES);
 
         assert_eq!(read(&name).map(|label| label.opens_links()), Some(false));
         assert_eq!(read(&format!("{name}.u")).map(|label| label.opens_links()), Some(true));

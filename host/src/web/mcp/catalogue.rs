@@ -17,7 +17,7 @@ use cursor::Cursor;
 pub(super) use cursor::InvalidCursor;
 
 /// Tools on one page.
-const PAGE: usize = 100;
+const PAGE_SIZE: usize = 100;
 
 /// A parameter whose schema has this member travels in a header too (2026-07-28).
 const HEADER_MEMBER: &str = "x-mcp-header";
@@ -67,7 +67,7 @@ impl Catalogue {
         });
         let mut tools = Vec::new();
         let mut last = None;
-        for (toolkit, index, tool) in listed.by_ref().take(PAGE) {
+        for (toolkit, index, tool) in listed.by_ref().take(PAGE_SIZE) {
             tools.push(tool.clone());
             last = Some((toolkit, index));
         }

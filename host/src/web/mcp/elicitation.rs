@@ -32,9 +32,9 @@ use crate::web::secret_page::{self, Links};
 /// `URLElicitationRequiredError` of 2025-11-25.
 const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
 /// How long a call waits for the page: half of what clients wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// More answers than any question of ours has.
-const MOST_ANSWERS: usize = 16;
+const MAX_RESPONSES: usize = 16;
 
 /// Asks people for secrets.
 pub(super) struct Elicitation {
@@ -44,7 +44,7 @@ pub(super) struct Elicitation {
 
 /// How a client is given links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ElicitationMode {
     /// As a result that asks for input.
     InputRequired,
     /// As an error.
@@ -53,7 +53,7 @@ pub(super) enum Way {
 
 /// What a client has to say to the links that it was given.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Answered {
+pub(super) enum ElicitationResponse {
     /// It was given none.
     Nothing,
     /// Its person opens the pages for these secrets.
@@ -62,7 +62,7 @@ pub(super) enum Answered {
     Declined,
 }
 
-impl Way {
+impl ElicitationMode {
     /// The way of the client that makes a request, if it takes links at all.
     pub(super) fn of(context: &RequestContext<RoleServer>, client: Option<&ClientLabel>) -> Option<Self> {
         if is_current(context) {
@@ -74,11 +74,11 @@ impl Way {
     }
 }
 
-impl Answered {
+impl ElicitationResponse {
     /// Reads `inputResponses`; what is no answer to a question of ours is left alone.
     pub(super) fn of(responses: Option<&InputResponses>) -> Self {
         let mut opened = Vec::new();
-        for (name, response) in responses.into_iter().flatten().take(MOST_ANSWERS) {
+        for (name, response) in responses.into_iter().flatten().take(MAX_RESPONSES) {
             match response["action"].as_str() {
                 Some("accept") => opened.push(name.clone()),
                 Some("decline" | "cancel") => return Self::Declined,
@@ -105,21 +105,21 @@ impl Elicitation {
             }
         };
         // Called in time or not, the tool finds out whether the secret is there.
-        let _ = timeout(PATIENCE, pages).await;
+        let _ = timeout(PAGE_TIMEOUT, pages).await;
     }
 
     /// Asks for these secrets, of which there is at least one.
-    pub(super) fn ask(&self, way: Way, secrets: &[OwnSecret]) -> Result<CallToolResponse, ErrorData> {
+    pub(super) fn ask(&self, mode: ElicitationMode, secrets: &[OwnSecret]) -> Result<CallToolResponse, ErrorData> {
         let names: Vec<_> = secrets.iter().map(|secret| secret.slot().name.clone()).collect();
         let toolkit = secrets.first().map(|secret| secret.slot().toolkit.clone()).unwrap_or_default();
         let questions = secrets.iter().map(|secret| self.question(secret));
-        match way {
-            Way::InputRequired => {
+        match mode {
+            ElicitationMode::InputRequired => {
                 let questions = questions.map(|it| InputRequest::Elicitation(ElicitRequest::new(it)));
                 let requests = names.into_iter().zip(questions);
                 Ok(InputRequiredResult::from_input_requests(requests.collect()).into())
             }
-            Way::Error => {
+            ElicitationMode::Error => {
                 let questions: Vec<_> = questions.collect();
                 let message = format!("{toolkit} needs credentials that are not set: {}", names.join(", "));
                 Err(ErrorData::new(
@@ -157,16 +157,16 @@ mod tests {
     #[test]
     fn an_answer_is_a_yes_only_when_nothing_in_it_is_a_no() {
         for (responses, expected) in [
-            (json!({}), Answered::Nothing),
-            (json!({ "A": {}, "B": 7, "C": { "action": "else" } }), Answered::Nothing),
-            (json!({ "A": { "action": "accept" } }), Answered::Opened(vec!["A".to_owned()])),
-            (json!({ "A": { "action": "accept" }, "B": { "action": "decline" } }), Answered::Declined),
-            (json!({ "A": { "action": "cancel" } }), Answered::Declined),
+            (json!({}), ElicitationResponse::Nothing),
+            (json!({ "A": {}, "B": 7, "C": { "action": "else" } }), ElicitationResponse::Nothing),
+            (json!({ "A": { "action": "accept" } }), ElicitationResponse::Opened(vec!["A".to_owned()])),
+            (json!({ "A": { "action": "accept" }, "B": { "action": "decline" } }), ElicitationResponse::Declined),
+            (json!({ "A": { "action": "cancel" } }), ElicitationResponse::Declined),
         ] {
             let responses = serde_json::from_value(responses).expect("responses");
 
-            assert_eq!(Answered::of(Some(&responses)), expected, "{responses:?}");
+            assert_eq!(ElicitationResponse::of(Some(&responses)), expected, "{responses:?}");
         }
-        assert_eq!(Answered::of(None), Answered::Nothing);
+        assert_eq!(ElicitationResponse::of(None), ElicitationResponse::Nothing);
     }
 }

@@ -16,14 +16,14 @@ use tokio::sync::mpsc;
 
 use super::calls::{ClientLabel, Key, Running};
 use super::changes::Changes;
-use super::elicitation::{Answered, Way};
+use super::elicitation::{ElicitationResponse, ElicitationMode};
 use super::{Endpoint, content};
 use crate::access::{CallError, OwnSecret, User};
 use crate::dispatch::{Failure, ProgressReport, Reply, Success};
 use crate::toolkits::toolkit_of;
 
 /// Reports of progress that wait for a slow client; what comes beyond is dropped.
-const WAITING_REPORTS: usize = 16;
+const MAX_WAITING_REPORTS: usize = 16;
 
 /// Methods that rmcp hands on as unknown when their parameters are not as they should be.
 const KNOWN_METHODS: [&str; 7] = [
@@ -40,12 +40,12 @@ const KNOWN_METHODS: [&str; 7] = [
 #[derive(Clone)]
 pub(super) struct Handler {
     endpoint: Arc<Endpoint>,
-    asker: Asker,
+    context: ClientContext,
 }
 
 /// Who asks, and what they can take for an answer.
 #[derive(Clone)]
-pub(super) struct Asker {
+pub(super) struct ClientContext {
     pub(super) user: User,
     /// Sent by clients of the older revisions alone.
     pub(super) client: Option<ClientLabel>,
@@ -56,33 +56,33 @@ pub(super) struct Asker {
 }
 
 impl Handler {
-    pub(super) fn new(endpoint: Arc<Endpoint>, asker: Asker) -> Self {
-        Self { endpoint, asker }
+    pub(super) fn new(endpoint: Arc<Endpoint>, context: ClientContext) -> Self {
+        Self { endpoint, context }
     }
 
     /// What a client of the older revisions may cancel by name. Later ones close the request.
     fn cancellable(&self, context: &RequestContext<RoleServer>) -> Option<Running> {
-        let client = self.asker.client.clone().filter(|_| !is_current(context))?;
-        let key = Key { user: self.asker.user.id().to_owned(), client, request: context.id.clone() };
+        let client = self.context.client.clone().filter(|_| !is_current(context))?;
+        let key = Key { user: self.context.user.id().to_owned(), client, request: context.id.clone() };
         Some(self.endpoint.calls.begin(key))
     }
 
     /// The secrets of these names that the user may set for the tool's toolkit.
     fn settable(&self, tool: &str, names: &[String]) -> Vec<OwnSecret> {
         let toolkit = toolkit_of(tool).unwrap_or_default();
-        names.iter().filter_map(|name| self.asker.user.secret(toolkit, name).ok()).collect()
+        names.iter().filter_map(|name| self.context.user.secret(toolkit, name).ok()).collect()
     }
 
     async fn call(
         &self,
         request: CallToolRequestParams,
-        wanted: Option<Wanted>,
-        answered: &Answered,
+        progress: Option<ProgressRequest>,
+        response: &ElicitationResponse,
     ) -> Result<Reply, CallError> {
         let CallToolRequestParams { name, arguments, .. } = request;
         let Endpoint { elicitation, stopping, .. } = &*self.endpoint;
-        let user = &self.asker.user;
-        if let (Answered::Opened(secrets), Some(toolkit)) = (answered, toolkit_of(&name)) {
+        let user = &self.context.user;
+        if let (ElicitationResponse::Opened(secrets), Some(toolkit)) = (response, toolkit_of(&name)) {
             tokio::select! {
                 () = elicitation.wait(user, toolkit, secrets) => {}
                 () = stopping.cancelled() => {}
@@ -90,11 +90,11 @@ impl Handler {
         }
         // Boxed, because rmcp moves the future of a request several times, and this one is large.
         let call = |listener| Box::pin(user.call(&name, arguments.unwrap_or_default(), listener));
-        match wanted {
+        match progress {
             None => call(None).await,
-            Some(wanted) => {
-                let (listener, reports) = mpsc::channel(WAITING_REPORTS);
-                tokio::join!(call(Some(listener)), wanted.pass_on(reports)).0
+            Some(progress) => {
+                let (listener, reports) = mpsc::channel(MAX_WAITING_REPORTS);
+                tokio::join!(call(Some(listener)), progress.pass_on(reports)).0
             }
         }
     }
@@ -122,7 +122,7 @@ impl ServerHandler for Handler {
         let page = self
             .endpoint
             .catalogue
-            .page(&self.asker.user, cursor.as_deref())
+            .page(&self.context.user, cursor.as_deref())
             .map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
         let mut result = ListToolsResult::with_all_items(page.tools);
         result.next_cursor = page.next;
@@ -131,7 +131,7 @@ impl ServerHandler for Handler {
 
     /// rmcp checks the `Mcp-Param-*` headers of a call against the tool's schema.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.endpoint.catalogue.with_headers(&self.asker.user, name)
+        self.endpoint.catalogue.with_headers(&self.context.user, name)
     }
 
     async fn call_tool(
@@ -146,16 +146,16 @@ impl ServerHandler for Handler {
                 None => std::future::pending().await,
             }
         };
-        let token = context.meta.get_progress_token().filter(|_| self.asker.takes_stream);
-        let wanted = token.map(|token| Wanted { token, peer: context.peer.clone() });
-        let (way, tool) = (Way::of(&context, self.asker.client.as_ref()), request.name.clone());
-        let answered = match way {
-            Some(Way::InputRequired) => Answered::of(request.input_responses.as_ref()),
-            Some(Way::Error) | None => Answered::Nothing,
+        let token = context.meta.get_progress_token().filter(|_| self.context.takes_stream);
+        let progress = token.map(|token| ProgressRequest { token, peer: context.peer.clone() });
+        let (mode, tool) = (ElicitationMode::of(&context, self.context.client.as_ref()), request.name.clone());
+        let response = match mode {
+            Some(ElicitationMode::InputRequired) => ElicitationResponse::of(request.input_responses.as_ref()),
+            Some(ElicitationMode::Error) | None => ElicitationResponse::Nothing,
         };
         // A client that goes away takes its call with it: the guest stops.
         let reply = tokio::select! {
-            reply = self.call(request, wanted, &answered) => reply,
+            reply = self.call(request, progress, &response) => reply,
             () = context.ct.cancelled() => return Err(abandoned()),
             () = cancelled => return Err(abandoned()),
         };
@@ -163,9 +163,9 @@ impl ServerHandler for Handler {
             Ok(Reply::Success(success)) => Ok(succeeded(success).into()),
             Ok(Reply::Failure(failure)) => {
                 let missing = self.settable(&tool, &failure.missing_secrets);
-                match way {
-                    Some(way) if answered != Answered::Declined && !missing.is_empty() => {
-                        self.endpoint.elicitation.ask(way, &missing)
+                match mode {
+                    Some(mode) if response != ElicitationResponse::Declined && !missing.is_empty() => {
+                        self.endpoint.elicitation.ask(mode, &missing)
                     }
                     _ => Ok(failed(&failure).into()),
                 }
@@ -180,7 +180,7 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let Some(mut seen) = self.asker.changes.clone() else {
+        let Some(mut seen) = self.context.changes.clone() else {
             return Err(ErrorData::internal_error("the request has no place", None));
         };
         loop {
@@ -240,12 +240,12 @@ pub(super) fn is_current(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// A client that asked how far its call has come.
-struct Wanted {
+struct ProgressRequest {
     token: ProgressToken,
     peer: Peer<RoleServer>,
 }
 
-impl Wanted {
+impl ProgressRequest {
     /// Tells the client, until the call has ended.
     async fn pass_on(self, mut reports: mpsc::Receiver<ProgressReport>) {
         while let Some(ProgressReport { progress, total, message }) = reports.recv().await {

@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 
-use super::answer::Refusal;
+use super::answer::TransportError;
 use super::calls::Abilities;
 use crate::json_object::JsonObject;
 
@@ -35,7 +35,7 @@ pub(super) enum Message {
 
 impl Envelope {
     /// Reads the members that every message has.
-    pub(super) fn parse(body: &[u8]) -> Result<Self, Refusal> {
+    pub(super) fn parse(body: &[u8]) -> Result<Self, TransportError> {
         const NO_OBJECT: &str = "a message is one JSON object of JSON-RPC 2.0, never a batch";
 
         let JsonObject::<Members>(members) = serde_json::from_slice(body).map_err(|error| {
@@ -43,7 +43,7 @@ impl Envelope {
                 return invalid(None, NO_OBJECT);
             }
             let error = ErrorData::parse_error(format!("this is not JSON: {error}"), None);
-            Refusal::new(StatusCode::BAD_REQUEST, None, error)
+            TransportError::new(StatusCode::BAD_REQUEST, None, error)
         })?;
         let Members { jsonrpc, id, method, result, error } = members;
         if jsonrpc != "2.0" {
@@ -105,8 +105,8 @@ fn cancelled(body: &[u8]) -> Message {
         .map_or(Message::Other, |Notification { params }| Message::Cancelled(params.0.request_id))
 }
 
-fn invalid(id: Option<RequestId>, why: &'static str) -> Refusal {
-    Refusal::invalid(StatusCode::BAD_REQUEST, id, why)
+fn invalid(id: Option<RequestId>, why: &'static str) -> TransportError {
+    TransportError::invalid(StatusCode::BAD_REQUEST, id, why)
 }
 
 #[derive(Deserialize)]

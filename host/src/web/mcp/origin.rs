@@ -14,7 +14,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use url::Url;
 
-use super::answer::Refusal;
+use super::answer::TransportError;
 use crate::web::Shared;
 
 /// The server's own name, and the origins of pages that may call it.
@@ -90,8 +90,8 @@ pub(in crate::web) async fn refuse_other_origins(
     State(check): State<Arc<OriginCheck>>,
     request: Request,
     next: Next,
-) -> Result<Response, Refusal> {
-    check.allows(&request).map_err(|why| Refusal::invalid(StatusCode::FORBIDDEN, None, why))?;
+) -> Result<Response, TransportError> {
+    check.allows(&request).map_err(|why| TransportError::invalid(StatusCode::FORBIDDEN, None, why))?;
     Ok(next.run(request).await)
 }
 

@@ -22,13 +22,13 @@ use crate::identity::random_text;
 /// How long a link is good.
 const LIFETIME: Duration = Duration::from_mins(10);
 /// A link that is good for less than this is not given out again.
-const WORTH_GIVING: Duration = Duration::from_mins(5);
+const MIN_REMAINING: Duration = Duration::from_mins(5);
 /// Links of one user; beyond as many, the user's oldest is forgotten.
-const MOST_OF_USER: usize = 16;
+const MAX_LINKS_PER_USER: usize = 16;
 /// Links of all users; beyond as many, the oldest is forgotten.
-const MOST: usize = 4096;
+const MAX_LINKS: usize = 4096;
 /// Calls that wait for the same secret.
-const WAITING: usize = 4;
+const MAX_WAITING_CALLS: usize = 4;
 
 /// All links that are good at the moment.
 #[derive(Default)]
@@ -64,16 +64,16 @@ impl Links {
     /// while, so that a person who has the page open is not left with a dead one.
     pub(in crate::web) fn give(&self, secret: OwnSecret) -> SecretString {
         let mut links = self.good();
-        let worth_giving = Instant::now() + WORTH_GIVING;
+        let worth_giving = Instant::now() + MIN_REMAINING;
         if let Some(link) = links.iter().find(|link| link.secret == secret && link.expires > worth_giving) {
             return link.id.clone();
         }
         let user = &secret.slot().user;
         let of_user: Vec<_> =
             (0..links.len()).filter(|index| links[*index].secret.slot().user == *user).collect();
-        if of_user.len() >= MOST_OF_USER {
+        if of_user.len() >= MAX_LINKS_PER_USER {
             links.remove(of_user[0]);
-        } else if links.len() >= MOST {
+        } else if links.len() >= MAX_LINKS {
             links.remove(0);
         }
         let link = Link::new(secret);
@@ -121,7 +121,7 @@ impl Link {
             id: random_text::<32>().into(),
             expires: Instant::now() + LIFETIME,
             is_claimed: false,
-            waiting: Arc::new(Semaphore::new(WAITING)),
+            waiting: Arc::new(Semaphore::new(MAX_WAITING_CALLS)),
             _ends_waiting: over.clone().drop_guard(),
             over,
         }
@@ -225,23 +225,23 @@ mod tests {
         let links = Links::default();
         let of_ana = give(&links, "ana", "API_KEY");
         let oldest = give(&links, "eve", "KEY_0");
-        for number in 1..=MOST_OF_USER {
+        for number in 1..=MAX_LINKS_PER_USER {
             give(&links, "eve", &format!("KEY_{number}"));
         }
 
         assert!(links.look_up(&of_ana).is_some());
         assert!(links.look_up(&oldest).is_none());
-        assert_eq!(links.good().len(), 1 + MOST_OF_USER);
+        assert_eq!(links.good().len(), 1 + MAX_LINKS_PER_USER);
     }
 
     #[test]
     fn all_links_together_are_bounded() {
         let links = Links::default();
-        for number in 0..=MOST {
+        for number in 0..=MAX_LINKS {
             give(&links, &format!("user{number}"), "API_KEY");
         }
 
-        assert_eq!(links.good().len(), MOST);
+        assert_eq!(links.good().len(), MAX_LINKS);
     }
 
     #[tokio::test]
@@ -249,7 +249,7 @@ mod tests {
         let links = Links::default();
         let id = give(&links, "ana", "API_KEY");
         let wait = links.wait(&secret("ana", "API_KEY")).expect("there is a link");
-        let others: Vec<_> = (1..WAITING).map(|_| links.wait(&secret("ana", "API_KEY"))).collect();
+        let others: Vec<_> = (1..MAX_WAITING_CALLS).map(|_| links.wait(&secret("ana", "API_KEY"))).collect();
 
         assert!(others.iter().all(Option::is_some));
         assert!(links.wait(&secret("ana", "API_KEY")).is_none());

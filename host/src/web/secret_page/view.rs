@@ -1,21 +1,21 @@
 //! What the person sees.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
+use askama::Template;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::access::OwnSecret;
 use crate::toolkits::Live;
 use crate::vault::{LONGEST, SecretSlot};
-use crate::web::pages::{self, Escaped};
+use crate::web::pages::{self, Notice};
 
 const TITLE: &str = "Set a credential in Kitbag";
 
 /// Why a person cannot set the secret here and now.
 #[derive(Debug)]
-pub(in crate::web) enum Refusal {
+pub(in crate::web) enum PageError {
     /// It was never good, is not for this page, or is used up or expired.
     NoLink,
     /// The browser is signed in as somebody else.
@@ -35,7 +35,7 @@ pub(in crate::web) enum Refusal {
     Storage,
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         let status = match &self {
             Self::NoLink => StatusCode::NOT_FOUND,
@@ -71,37 +71,31 @@ impl IntoResponse for Refusal {
             }
             Self::Storage => "The vault cannot be used at the moment. Nothing was set.".to_owned(),
         };
-        of_our_own(pages::notice(status, TITLE, "Nothing was set", &message))
+        let notice = Notice { title: TITLE, heading: "Nothing was set", message: &message };
+        of_our_own(pages::page(status, &notice))
     }
 }
 
-/// Asks for the value; `problem` says what was wrong with the one before.
+/// Asks for the value.
+#[derive(Template)]
+#[template(path = "secret_page/form.html")]
+struct Form<'a> {
+    title: &'static str,
+    slot: &'a SecretSlot,
+    toolkit: &'a Live,
+    link: &'a str,
+    longest: usize,
+    /// What sets the secret without a browser.
+    command: String,
+    /// What was wrong with the value before.
+    problem: Option<&'a str>,
+}
+
+/// The page with the form; `problem` says what was wrong with the value before.
 pub(super) fn form(secret: &OwnSecret, toolkit: &Live, link: &str, problem: Option<&str>) -> Response {
-    let definition = &toolkit.definition;
-    let mut hosts = String::new();
-    for host in &definition.egress {
-        write!(hosts, "<code><bdi>{}</bdi></code><br>", Escaped(host)).expect("a string takes everything");
-    }
-    if hosts.is_empty() {
-        hosts.push_str("no host");
-    }
-    let content = format!(
-        include_str!("form.html"),
-        problem = problem
-            .map(|problem| format!("<p role=\"alert\"><strong>{}</strong></p>", Escaped(problem)))
-            .unwrap_or_default(),
-        toolkit = Escaped(&definition.name),
-        id = Escaped(&definition.id),
-        name = Escaped(&secret.slot().name),
-        user = Escaped(&secret.slot().user),
-        owner = Escaped(&toolkit.owner),
-        hosts = hosts,
-        link = Escaped(link),
-        longest = LONGEST,
-        command = Escaped(&command(secret)),
-    );
+    let (slot, command) = (secret.slot(), command(secret));
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    of_our_own(pages::page(status, TITLE, &content))
+    of_our_own(pages::page(status, &Form { title: TITLE, slot, toolkit, link, longest: LONGEST, command, problem }))
 }
 
 /// Says that the value is set; one that is not `redacted` is too short to be taken out of results.
@@ -112,7 +106,7 @@ pub(super) fn done(secret: &OwnSecret, redacted: bool) -> Response {
     let message = format!(
         "{name} is set for the toolkit {toolkit}.{warning} Close this page, and go on in your application."
     );
-    of_our_own(pages::notice(StatusCode::OK, TITLE, "Done", &message))
+    of_our_own(pages::page(StatusCode::OK, &Notice { title: TITLE, heading: "Done", message: &message }))
 }
 
 /// What sets the secret without a browser.

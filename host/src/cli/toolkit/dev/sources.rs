@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 /// How often it looks.
 const INTERVAL: Duration = Duration::from_millis(300);
 /// More files than that are not looked at.
-const MOST: usize = 2_000;
+const MAX_FILES: usize = 2_000;
 
 /// A crate's sources, and the files that the author named, as they were when last looked at.
 pub(super) struct Sources {
@@ -52,7 +52,7 @@ impl Sources {
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     // What cannot be read now may be there the next time.
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if files.len() >= MOST {
+        if files.len() >= MAX_FILES {
             return;
         }
         match entry.file_type() {
