@@ -112,7 +112,7 @@ fn the_checker_lets_arrows_to_the_right_through() {
 #[test]
 fn the_maps_for_readers_are_this_one() {
     let source = |path: &str| fs::read_to_string(root().join(path)).expect("source is text");
-    let modules = |layer: &[&'static str]| layer.iter().copied().filter(move |module| *module != "fuzzing");
+    let modules = |layer: &'static [&'static str]| layer.iter().copied().filter(|module| *module != "fuzzing");
     let map = LAYERS.map(|layer| modules(layer).collect::<Vec<_>>().join(", ")).join("\n→ ");
 
     let page = source("docs/architecture.md");
@@ -121,7 +121,7 @@ fn the_maps_for_readers_are_this_one() {
     assert!(page.contains(&format!("```\n{map}\n```")), "docs/architecture.md has another order than\n{map}");
     assert!(library.contains(&format!("```text\n{map}\n```")), "lib.rs has another order than\n{map}");
     let leaves = LEAVES.iter().map(|(leaf, _)| *leaf);
-    for module in LAYERS.iter().flat_map(|layer| modules(layer)).chain(leaves).filter(|it| *it != "main") {
+    for module in LAYERS.iter().flat_map(|layer| modules(*layer)).chain(leaves).filter(|it| *it != "main") {
         assert!(
             page.contains(&format!("`{module}`")),
             "docs/architecture.md does not say what {module} is for"

@@ -77,6 +77,12 @@ impl Fixture {
 
 async fn insert(database: &Database, id: &str, visibility: &str, owner: &str) {
     let mut transaction = database.writer.begin().await.expect("a transaction");
+    sqlx::query("INSERT INTO toolkits VALUES (?, ?, '2.0.0')")
+        .bind(id)
+        .bind(owner)
+        .execute(&mut *transaction)
+        .await
+        .expect("a toolkit");
     for version in ["1.0.0", "2.0.0"] {
         let manifest = json!({
             "id": id, "name": "Books", "description": "Finds books.", "icon": "book", "version": version,
@@ -103,12 +109,6 @@ async fn insert(database: &Database, id: &str, visibility: &str, owner: &str) {
         .await
         .expect("an activation");
     }
-    sqlx::query("INSERT INTO toolkits VALUES (?, ?, '2.0.0')")
-        .bind(id)
-        .bind(owner)
-        .execute(&mut *transaction)
-        .await
-        .expect("a toolkit");
     transaction.commit().await.expect("they refer to each other");
 }
 

@@ -204,8 +204,11 @@ mod tests {
         let of_eve: Vec<_> = (0..16).map(|_| take(&places, "192.0.2.1").expect("there is room")).collect();
         let _serving: Vec<_> = of_eve.iter().map(|place| sign_in(place, "eve")).collect();
 
-        let of_ana: Vec<_> = (0..2).map(|_| take(&places, "192.0.2.1").expect("eve has too many")).collect();
-        let _serving: Vec<_> = of_ana.iter().map(|place| sign_in(place, "ana")).collect();
+        let (mut of_ana, mut serving) = (Vec::new(), Vec::new());
+        for _ in 0..2 {
+            of_ana.push(take(&places, "192.0.2.1").expect("eve has too many"));
+            serving.extend(of_ana.last().map(|place| sign_in(place, "ana")));
+        }
         let more: Vec<_> = (0..16).map(|_| take(&places, "192.0.2.1").expect("eve has too many")).collect();
 
         assert_eq!(
