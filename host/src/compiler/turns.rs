@@ -95,7 +95,7 @@ mod tests {
         let turns = Turns::default();
         let first = turns.recompile().await;
         let mut gone: Vec<_> = (0..100).map(|_| Box::pin(turns.recompile())).collect();
-        gone.iter_mut().for_each(|waiting| assert!(waiting.now_or_never().is_none()));
+        assert!(gone.iter_mut().all(|waiting| waiting.now_or_never().is_none()));
         let mut last = Box::pin(turns.deploy());
         assert!((&mut last).now_or_never().is_none());
 
