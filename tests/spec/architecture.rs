@@ -112,7 +112,8 @@ fn the_checker_lets_arrows_to_the_right_through() {
 #[test]
 fn the_maps_for_readers_are_this_one() {
     let source = |path: &str| fs::read_to_string(root().join(path)).expect("source is text");
-    let modules = |layer: &'static [&'static str]| layer.iter().copied().filter(|module| *module != "fuzzing");
+    let modules =
+        |layer: &'static [&'static str]| layer.iter().copied().filter(|module| *module != "fuzzing");
     let map = LAYERS.map(|layer| modules(layer).collect::<Vec<_>>().join(", ")).join("\n→ ");
 
     let page = source("docs/architecture.md");

@@ -56,6 +56,7 @@ mod ownership;
 mod paging;
 mod progress;
 mod quotas;
+mod readiness;
 mod redirects;
 mod restart;
 mod scaffold;

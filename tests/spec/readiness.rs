@@ -18,7 +18,8 @@ async fn ready(http: &Http) -> (u16, Value) {
 
 /// An answer may be a second old.
 async fn assert_becomes(http: &Http, status: u16, expected: Value) {
-    eventually(&format!("{status} {expected}"), async || ready(http).await == (status, expected.clone())).await;
+    eventually(&format!("{status} {expected}"), async || ready(http).await == (status, expected.clone()))
+        .await;
 }
 
 fn parts(status: &str, database: &str, vault: &str, registry: &str) -> Value {

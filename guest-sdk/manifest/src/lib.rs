@@ -11,6 +11,8 @@ pub mod config;
 #[cfg(not(target_family = "wasm"))]
 pub mod egress;
 #[cfg(not(target_family = "wasm"))]
+pub mod json;
+#[cfg(not(target_family = "wasm"))]
 mod rules;
 #[cfg(not(target_family = "wasm"))]
 pub mod schema;

@@ -19,19 +19,18 @@ impl Operator {
         Self(user)
     }
 
-    /// Takes an upload, of which its sender says that it has `length` bytes, all the way to a live version. A client
-    /// that goes away once its component has arrived does not stop the deploy.
+    /// Takes an upload all the way to a live version; `length` is what its sender says of it, `limit` the most that
+    /// it may be. A client that goes away once its component has arrived does not stop the deploy.
     pub async fn deploy<E: Display + Send + 'static>(
         self,
         component: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
-        length: u64,
+        length: Option<u64>,
         limit: u64,
         claim: Claim,
     ) -> Result<Deployed, AccessError> {
-        self.0.stores().disk.room_for(length)?;
         let deploy = async move {
             let Self(user) = &self;
-            user.stores().toolkits.deploy(component, limit, user.id(), claim).await
+            user.stores().toolkits.deploy(component, length, limit, user.id(), claim).await
         };
         Ok(to_its_end(deploy).await.map_err(ToolkitError::from)??)
     }

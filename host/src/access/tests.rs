@@ -113,7 +113,8 @@ async fn insert(database: &Database, id: &str, visibility: &str, owner: &str) {
 }
 
 async fn stores(path: &Path, database: &Database) -> Stores {
-    let toolkits = Toolkits::open(path, database.clone(), sandbox(), compiler(), || {}).await;
+    let toolkits =
+        Toolkits::open(path, database.clone(), sandbox(), compiler(), Disk::unwatched(), || {}).await;
     let vault = Vault::open(database.clone(), KeySource::File(path.join("master-key"))).await;
     let vault = Arc::new(vault.expect("the vault opens"));
     let user_config = Arc::new(UserConfig::new(database.clone()));
@@ -195,7 +196,7 @@ async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> R
     match operation {
         "upload" => {
             let component = stream::iter([Ok::<_, io::Error>("no component".into())]);
-            match operator.deploy(component, 12, 1 << 10, Claim::OwnOnly).await {
+            match operator.deploy(component, Some(12), 1 << 10, Claim::OwnOnly).await {
                 // There is no program that compiles: the upload has come that far.
                 Err(AccessError::Toolkit(ToolkitError::Compiler(_))) => Ok(()),
                 other => other.map(drop),

@@ -65,6 +65,12 @@ impl Failure {
         Self { retryable: true, ..Self::new(ErrorCode::ToolError, error) }
     }
 
+    /// The toolkit is being compiled.
+    pub(super) fn not_ready() -> Self {
+        let error = "The toolkit is being prepared for this version of the server. Try again in a moment.";
+        Self { retryable: true, ..Self::new(ErrorCode::ToolError, error) }
+    }
+
     /// There was no time to check the arguments.
     pub(super) fn unchecked_arguments() -> Self {
         let error = "The server had no time to check the arguments. Try again in a moment.";
@@ -112,7 +118,11 @@ pub(super) fn from(ended: &Ended, structured: Structured) -> Reply {
         }
         Ended::Refused(CallError::Failure(_)) => Reply::Failure(Failure::new(ErrorCode::ToolError, GENERIC)),
         Ended::Faulted(fault) => Reply::Failure(Failure {
-            retryable: matches!(fault, Fault::OutOfMemory(_) | Fault::NoRoom(_)),
+            retryable: matches!(
+                fault,
+                Fault::OutOfMemory(Shortage::User | Shortage::Server)
+                    | Fault::NoRoom(Shortage::User | Shortage::Server)
+            ),
             ..Failure::new(ErrorCode::ToolError, stopped(fault))
         }),
     }
@@ -145,20 +155,25 @@ fn stopped(fault: &Fault) -> String {
             format!("The tool ran longer than {} s and was stopped.", limit.as_secs_f64())
         }
         Fault::Limit(limit) => format!("The tool reached its {limit} and was stopped."),
-        Fault::OutOfMemory(shortage) | Fault::NoRoom(shortage) => out_of_memory(*shortage).to_owned(),
+        Fault::OutOfMemory(shortage) | Fault::NoRoom(shortage) => out_of_memory(*shortage),
         Fault::ResultTooLarge => "The tool's result is too large.".to_owned(),
         Fault::Trap(_) => GENERIC.to_owned(),
     }
 }
 
-/// Not the tool's own limit: the same call succeeds once others have ended.
-fn out_of_memory(shortage: Shortage) -> &'static str {
+/// Not the tool's own limit: mostly the same call succeeds once others have ended.
+fn out_of_memory(shortage: Shortage) -> String {
     match shortage {
-        Shortage::User => {
-            "Your calls under way take all the memory that one user's calls may take. \
+        Shortage::User => "Your calls under way take all the memory that one user's calls may take. \
              Try again when some of them have ended."
+            .to_owned(),
+        Shortage::Server => {
+            "The server has no memory left for calls at the moment. Try again in a moment.".to_owned()
         }
-        Shortage::Server => "The server has no memory left for calls at the moment. Try again in a moment.",
+        Shortage::TooLarge { needed, setting } => format!(
+            "The tool needs {} MiB of memory, more than the server's setting {setting} allows.",
+            needed.div_ceil(1 << 20)
+        ),
     }
 }
 

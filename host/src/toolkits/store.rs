@@ -106,9 +106,8 @@ impl Store {
 
     /// Whether the tables can be read.
     pub(super) async fn check(&self) -> sqlx::Result<()> {
-        let any = sqlx::query(
-            "SELECT 1 FROM toolkits t JOIN toolkit_versions v ON v.toolkit_id = t.id LIMIT 1",
-        );
+        let any =
+            sqlx::query("SELECT 1 FROM toolkits t JOIN toolkit_versions v ON v.toolkit_id = t.id LIMIT 1");
         any.execute(&self.0.readers).await.map(drop)
     }
 

@@ -124,7 +124,8 @@ mod tests {
     #[tokio::test]
     async fn memory_that_is_reserved_for_more_of_a_body_counts_as_well() {
         let bodies = Bodies(Shares::new(UNCOUNTED_BYTES / 2, UNCOUNTED_BYTES / 2));
-        let read = async |limit: usize| bodies.read("ana", body(&[UNCOUNTED_BYTES, 1]), limit).await.map(drop);
+        let read =
+            async |limit: usize| bodies.read("ana", body(&[UNCOUNTED_BYTES, 1]), limit).await.map(drop);
 
         // One byte more makes room for as many again, unless the body cannot become as long.
         assert_eq!(read(2 * UNCOUNTED_BYTES).await, Err(Unread::NoRoom));

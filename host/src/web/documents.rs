@@ -106,8 +106,11 @@ fn file_name(title: &str, media_type: &str) -> String {
     const MAX_CHARACTERS: usize = 100;
 
     let is_unfit = |letter: char| letter.is_control() || "/\\:*?\"<>|".contains(letter);
-    let name: String =
-        title.chars().take(MAX_CHARACTERS).map(|letter| if is_unfit(letter) { '_' } else { letter }).collect();
+    let name: String = title
+        .chars()
+        .take(MAX_CHARACTERS)
+        .map(|letter| if is_unfit(letter) { '_' } else { letter })
+        .collect();
     let name = name.trim_matches(|letter: char| letter == '.' || letter.is_whitespace());
     let name = if name.is_empty() { "document" } else { name };
     match extension(media_type) {

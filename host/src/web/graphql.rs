@@ -115,8 +115,9 @@ pub(super) async fn answer(
     let too_many = |detail| WebError::new(StatusCode::TOO_MANY_REQUESTS, detail);
     let held = service.bodies.read(user.id(), body, MAX_REQUEST_BYTES).await.map_err(|why| match why {
         Unread::TooLarge => {
-            let detail =
-                format!("The request is longer than {MAX_REQUEST_BYTES} bytes. Send fewer documents at a time.");
+            let detail = format!(
+                "The request is longer than {MAX_REQUEST_BYTES} bytes. Send fewer documents at a time."
+            );
             WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
         }
         other => WebError::unread(other, MAX_REQUEST_BYTES),

@@ -60,7 +60,10 @@ mod tests {
         let hostile = "<script>alert('x')</script>\"&";
         let html = Notice { title: hostile, heading: hostile, message: hostile }.render().expect("a page");
 
-        assert!(!html.contains("<script") && !html.contains('\'') && html.matches("&#38;").count() == 3, "{html}");
+        assert!(
+            !html.contains("<script") && !html.contains('\'') && html.matches("&#38;").count() == 3,
+            "{html}"
+        );
         assert!(html.contains(&format!("<style>{STYLE}</style>")), "{html}");
     }
 }

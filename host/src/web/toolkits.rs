@@ -55,7 +55,7 @@ pub(super) async fn deploy(
         let detail = "The body must be a component, with Content-Type: application/wasm.";
         return Err(WebError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }
-    let (length, limit) = (declared_length(&headers).unwrap_or_default(), shared.component_size);
+    let (length, limit) = (declared_length(&headers), shared.component_size);
     let claim = if options.take_over { Claim::TakeOver } else { Claim::OwnOnly };
     let deployed = operator.deploy(body.into_data_stream(), length, limit, claim).await?;
     Ok((StatusCode::CREATED, Json(deployed)))

@@ -17,7 +17,7 @@ use http_body::{Frame, SizeHint};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::arrival::Lateness;
+use super::arrival::Arrival;
 
 /// How long a client may go on writing what nobody wants.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,11 +28,11 @@ pub(super) async fn discard(request: Request, next: Next) -> Response {
         // This client waits for a word before it writes; a refusal saves it the writing.
         return next.run(request).await;
     }
-    let lateness = request.extensions().get::<Lateness>().cloned().unwrap_or_default();
+    let arrival = request.extensions().get::<Arrival>().cloned().unwrap_or_default();
     let (lender, returned) = oneshot::channel();
     let request = request.map(|body| Body::new(Lent { body, lender: Some(lender) }));
     let response = next.run(request).await;
-    if lateness.is_late() {
+    if arrival.is_late() {
         return response;
     }
 
@@ -43,7 +43,7 @@ pub(super) async fn discard(request: Request, next: Next) -> Response {
     };
     // Whether all of it was read or not: the answer is the same.
     let _ = timeout(DISCARD_TIMEOUT, rest).await;
-    lateness.forgive();
+    arrival.forgive();
     response
 }
 

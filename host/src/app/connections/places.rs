@@ -115,14 +115,18 @@ impl Taken {
     }
 
     fn strangers(&self) -> usize {
-        self.occupants.values().filter(|occupant| occupant.standing.priority().0 == Priority::Stranger).count()
+        self.occupants
+            .values()
+            .filter(|occupant| occupant.standing.priority().0 == Priority::Stranger)
+            .count()
     }
 
     /// Ends the connection among `candidates` that is least important, and has been for longest. One that serves somebody
     /// is ended only where its user has more than `share`.
     fn evict(&mut self, candidates: impl Fn(&Occupant) -> bool, share: usize) -> Option<()> {
         let candidates = self.occupants.iter().filter(|(_, occupant)| candidates(occupant));
-        let priorities: Vec<_> = candidates.map(|(id, occupant)| (occupant.standing.priority(), *id)).collect();
+        let priorities: Vec<_> =
+            candidates.map(|(id, occupant)| (occupant.standing.priority(), *id)).collect();
         let mut of_users = HashMap::<&str, usize>::new();
         for ((priority, _), _) in &priorities {
             if let Priority::Idle(user) | Priority::Serving(user) = priority {
@@ -134,7 +138,8 @@ impl Taken {
             Priority::Idle(_) => Some(1),
             Priority::Serving(user) => (of_users[&**user] > share).then_some(2),
         };
-        let ranked = priorities.iter().filter_map(|((priority, since), id)| Some((rank(priority)?, since, id)));
+        let ranked =
+            priorities.iter().filter_map(|((priority, since), id)| Some((rank(priority)?, since, id)));
         let (_, _, id) = ranked.min()?;
         self.remove(*id)?.evicted.cancel();
         Some(())

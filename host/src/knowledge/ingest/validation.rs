@@ -219,5 +219,8 @@ fn one_line(text: &str) -> String {
 /// Whether text is `type/subtype`, perhaps with parameters.
 fn is_media_type(text: &str) -> bool {
     let is_plain = text.len() <= MAX_TYPE && text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-    is_plain && text.parse::<Mime>().is_ok_and(|parsed| parsed.type_() != mime::STAR && parsed.subtype() != mime::STAR)
+    is_plain
+        && text
+            .parse::<Mime>()
+            .is_ok_and(|parsed| parsed.type_() != mime::STAR && parsed.subtype() != mime::STAR)
 }

@@ -6,7 +6,7 @@ use super::RequestContext;
 use super::documents::{
     Document, DocumentConnection, DocumentCounts, DocumentState, Feed, SearchResults, Usage,
 };
-use super::schema::{LIST_COST, READ_COST, SEARCH_COST, DEFAULT_LENGTH};
+use super::schema::{DEFAULT_LENGTH, LIST_COST, READ_COST, SEARCH_COST};
 use super::toolkits::Toolkit;
 use crate::knowledge::{self, DEFAULT_RESULTS, KnowledgeError, MAX_RESULTS};
 use crate::web::error::WebError;

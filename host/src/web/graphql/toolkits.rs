@@ -5,7 +5,7 @@ use kitbag_manifest::{ConfigKind, Visibility};
 use serde_json::Value;
 
 use super::RequestContext;
-use super::schema::{READ_COST, DEFAULT_LENGTH};
+use super::schema::{DEFAULT_LENGTH, READ_COST};
 use crate::access::VisibleToolkit;
 use crate::toolkits::{FormerOwner, listed_name};
 use crate::vault::SecretStatus;
@@ -166,7 +166,10 @@ impl From<ConfigKind> for ConfigType {
 }
 
 /// The settings of a toolkit with the request's values.
-pub(super) async fn fields(request: &RequestContext, toolkit: &VisibleToolkit) -> Result<Vec<ConfigField>, WebError> {
+pub(super) async fn fields(
+    request: &RequestContext,
+    toolkit: &VisibleToolkit,
+) -> Result<Vec<ConfigField>, WebError> {
     let _turn = request.turn().await;
     let shown = toolkit.settings().await?.into_iter().map(|(key, field)| ConfigField {
         key,

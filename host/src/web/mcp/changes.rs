@@ -90,6 +90,7 @@ pub(super) fn event_stream(changes: Changes, stopping: CancellationToken) -> imp
 
 /// Refuses one stream too many.
 pub(super) fn too_many(id: Option<RequestId>) -> TransportError {
-    let message = format!("{MAX_STREAMS_PER_USER} streams are open already; close one, or poll tools/list instead.");
+    let message =
+        format!("{MAX_STREAMS_PER_USER} streams are open already; close one, or poll tools/list instead.");
     TransportError::new(StatusCode::TOO_MANY_REQUESTS, id, ErrorData::new(TOO_MANY_STREAMS, message, None))
 }

@@ -109,7 +109,11 @@ impl Elicitation {
     }
 
     /// Asks for these secrets, of which there is at least one.
-    pub(super) fn ask(&self, mode: ElicitationMode, secrets: &[OwnSecret]) -> Result<CallToolResponse, ErrorData> {
+    pub(super) fn ask(
+        &self,
+        mode: ElicitationMode,
+        secrets: &[OwnSecret],
+    ) -> Result<CallToolResponse, ErrorData> {
         let names: Vec<_> = secrets.iter().map(|secret| secret.slot().name.clone()).collect();
         let toolkit = secrets.first().map(|secret| secret.slot().toolkit.clone()).unwrap_or_default();
         let questions = secrets.iter().map(|secret| self.question(secret));
@@ -160,7 +164,10 @@ mod tests {
             (json!({}), ElicitationResponse::Nothing),
             (json!({ "A": {}, "B": 7, "C": { "action": "else" } }), ElicitationResponse::Nothing),
             (json!({ "A": { "action": "accept" } }), ElicitationResponse::Opened(vec!["A".to_owned()])),
-            (json!({ "A": { "action": "accept" }, "B": { "action": "decline" } }), ElicitationResponse::Declined),
+            (
+                json!({ "A": { "action": "accept" }, "B": { "action": "decline" } }),
+                ElicitationResponse::Declined,
+            ),
             (json!({ "A": { "action": "cancel" } }), ElicitationResponse::Declined),
         ] {
             let responses = serde_json::from_value(responses).expect("responses");

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use super::calls::{ClientLabel, Key, Running};
 use super::changes::Changes;
-use super::elicitation::{ElicitationResponse, ElicitationMode};
+use super::elicitation::{ElicitationMode, ElicitationResponse};
 use super::{Endpoint, content};
 use crate::access::{CallError, OwnSecret, User};
 use crate::dispatch::{Failure, ProgressReport, Reply, Success};
@@ -148,7 +148,8 @@ impl ServerHandler for Handler {
         };
         let token = context.meta.get_progress_token().filter(|_| self.context.takes_stream);
         let progress = token.map(|token| ProgressRequest { token, peer: context.peer.clone() });
-        let (mode, tool) = (ElicitationMode::of(&context, self.context.client.as_ref()), request.name.clone());
+        let (mode, tool) =
+            (ElicitationMode::of(&context, self.context.client.as_ref()), request.name.clone());
         let response = match mode {
             Some(ElicitationMode::InputRequired) => ElicitationResponse::of(request.input_responses.as_ref()),
             Some(ElicitationMode::Error) | None => ElicitationResponse::Nothing,

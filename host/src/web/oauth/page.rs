@@ -39,9 +39,7 @@ pub(super) fn consent(question: &Consent) -> Response {
     let (status, problem) = match question.code {
         CodePrompt::Unneeded | CodePrompt::Asked => (StatusCode::OK, None),
         CodePrompt::Missing => (StatusCode::UNPROCESSABLE_ENTITY, Some("Type the sign-in code.")),
-        CodePrompt::Wrong => {
-            (StatusCode::FORBIDDEN, Some("This is not the sign-in code of this server."))
-        }
+        CodePrompt::Wrong => (StatusCode::FORBIDDEN, Some("This is not the sign-in code of this server.")),
         CodePrompt::TooManyTries => (
             StatusCode::TOO_MANY_REQUESTS,
             Some(

@@ -95,7 +95,10 @@ struct Form<'a> {
 pub(super) fn form(secret: &OwnSecret, toolkit: &Live, link: &str, problem: Option<&str>) -> Response {
     let (slot, command) = (secret.slot(), command(secret));
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    of_our_own(pages::page(status, &Form { title: TITLE, slot, toolkit, link, longest: LONGEST, command, problem }))
+    of_our_own(pages::page(
+        status,
+        &Form { title: TITLE, slot, toolkit, link, longest: LONGEST, command, problem },
+    ))
 }
 
 /// Says that the value is set; one that is not `redacted` is too short to be taken out of results.
