@@ -15,7 +15,7 @@
 //! → capabilities
 //! → identity, knowledge, outbound_auth
 //! → egress, local_mode, machine_code, vault
-//! → database, disk, json_object, memory, private_file, redaction, shares, tasks
+//! → database, disk, json_object, media_type, memory, private_file, redaction, shares, tasks
 //! ```
 
 pub mod access;
@@ -36,6 +36,7 @@ mod json_object;
 pub mod knowledge;
 pub mod local_mode;
 mod machine_code;
+mod media_type;
 pub mod memory;
 pub mod outbound_auth;
 pub mod ownership;

@@ -5,7 +5,8 @@
 //! - a token leaves memory within minutes after its expiry, or after its last call;
 //! - a token is for one user, one toolkit, one declaration and one pair of credentials: a call in
 //!   which any of them differs mints its own;
-//! - only the declared `apiHost` receives it ([`SignIn::applies_to`]);
+//! - only the declared `apiHost` receives it ([`SignIn::applies_to`]), over TLS unless that is this machine, and not
+//!   once another host has redirected there;
 //! - the token request goes through the toolkit's own policy and follows no redirect;
 //! - no error names a credential's value, a token, or what the token endpoint said in its own words.
 

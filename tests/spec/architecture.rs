@@ -21,7 +21,17 @@ const LAYERS: [&[&str]; 13] = [
     &["capabilities"],
     &["identity", "knowledge", "outbound_auth"],
     &["egress", "local_mode", "machine_code", "vault"],
-    &["database", "disk", "json_object", "memory", "private_file", "redaction", "shares", "tasks"],
+    &[
+        "database",
+        "disk",
+        "json_object",
+        "media_type",
+        "memory",
+        "private_file",
+        "redaction",
+        "shares",
+        "tasks",
+    ],
 ];
 
 /// Modules outside the order, each with those who may import it. They import no other module.

@@ -84,6 +84,10 @@ async fn no_route_waits_for_a_body_that_does_not_come() {
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
             for media_type in [JSON, FORM, WASM] {
                 for user in [None, Some(&operator)] {
+                    // Answered by a stream, which goes on.
+                    if (method, path, user.is_some()) == ("GET", "/mcp", true) {
+                        continue;
+                    }
                     requests.push(head(&kitbag, method, path, media_type, user));
                 }
             }

@@ -90,15 +90,17 @@ async fn insert(database: &Database, id: &str, visibility: &str, owner: &str) {
             "config": { "unit": { "type": "string", "label": "Unit" } },
             "tools": [{ "name": "find", "description": "Finds one.", "inputSchema": { "type": "object" } }],
         });
-        sqlx::query("INSERT INTO toolkit_versions VALUES (?, ?, ?, 1, ?, '{}', ?, 0)")
-            .bind(id)
-            .bind(version)
-            .bind(version)
-            .bind(manifest.to_string())
-            .bind(owner)
-            .execute(&mut *transaction)
-            .await
-            .expect("a version");
+        sqlx::query(
+            "INSERT INTO toolkit_versions VALUES (?, ?, ?, 1, ?, '{\"added\":[],\"removed\":[]}', ?, 0)",
+        )
+        .bind(id)
+        .bind(version)
+        .bind(version)
+        .bind(manifest.to_string())
+        .bind(owner)
+        .execute(&mut *transaction)
+        .await
+        .expect("a version");
         sqlx::query(
             "INSERT INTO toolkit_activations (toolkit_id, version, activated_by, activated_at) VALUES (?, ?, ?, 0)",
         )

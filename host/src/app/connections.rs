@@ -1,4 +1,4 @@
-//! Accepts connections and serves HTTP/1.1 on them, within bounds that no client can overstay.
+//! Accepts connections and serves HTTP/1.1 on them, within limits of number and time.
 
 mod descriptors;
 mod places;
@@ -29,9 +29,9 @@ use crate::web::Standing;
 pub(super) use places::ConnectionLimits;
 use places::{Place, Places};
 
-/// How long a client may take nothing of an answer that waits for it.
+/// How long a client may read nothing of a response.
 const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
-/// How long calls under way may take to end once the server was asked to stop.
+/// How long requests in progress may take to end once the server was asked to stop.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Serves until `stop` resolves, then lets requests under way end, for half a minute at most. Until they have, new
@@ -88,10 +88,12 @@ impl Server {
     async fn accept(&self) -> (TcpStream, Place) {
         loop {
             match self.listener.accept().await {
-                Ok((stream, peer)) => match self.places.take(peer.ip()) {
-                    Some(place) => return (stream, place),
-                    None => debug!(%peer, "closed a connection: there are too many, and all are in use"),
-                },
+                Ok((stream, peer)) => {
+                    if let Some(place) = self.places.take(peer.ip()) {
+                        return (stream, place);
+                    }
+                    debug!(%peer, "closed a connection: there are too many, and all are in use");
+                }
                 Err(error) => not_accepted(&error, &self.places).await,
             }
         }

@@ -6,12 +6,11 @@ use thiserror::Error;
 
 use crate::shares::{Share, Shares};
 
-/// Bytes of each body that nobody counts: connections are few enough for that, and whoever sends no more
-/// is in nobody's way.
+/// Bytes of each body that are not counted: the number of connections bounds them.
 const UNCOUNTED_BYTES: usize = 64 << 10;
 /// Bytes of one user's bodies, at least.
 const MIN_BYTES_PER_USER: usize = 68 << 20;
-/// Users who may have as much at the same time.
+/// Users who may have that much at the same time.
 const USERS_AT_A_TIME: usize = 8;
 
 /// Why a body was not read to its end.
@@ -28,7 +27,7 @@ pub(super) enum Unread {
     BrokeOff,
 }
 
-/// Reads a body of `limit` bytes at most, for a handler that knows nobody yet: the limit is small.
+/// Reads a body of `limit` bytes at most, which is small, and not counted.
 pub(super) async fn read_small(body: Body, limit: usize) -> Result<Bytes, Unread> {
     read(body, limit, |_| true).await
 }

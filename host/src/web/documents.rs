@@ -10,13 +10,13 @@ use axum::extract::{Path, Query};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::{StreamExt, TryStreamExt};
-use mime::Mime;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
 use super::error::WebError;
 use crate::access::User;
 use crate::knowledge::{Change, NewDocument, NewFeed};
+use crate::media_type::without_parameters;
 
 /// What is known about a file, in the query string.
 #[derive(Deserialize)]
@@ -122,7 +122,7 @@ fn file_name(title: &str, media_type: &str) -> String {
 }
 
 fn extension(media_type: &str) -> Option<&'static str> {
-    Some(match media_type.parse::<Mime>().ok()?.essence_str() {
+    Some(match without_parameters(media_type)?.essence_str() {
         "application/pdf" => "pdf",
         "text/html" | "application/xhtml+xml" => "html",
         "text/plain" => "txt",

@@ -86,7 +86,7 @@ impl WebError {
         KnowledgeError::Invalid(problems).into()
     }
 
-    /// What a client is told, for answers that are not HTTP's.
+    /// Status, message and problems, for responses in another form than HTTP's.
     pub(super) fn into_parts(self) -> (StatusCode, String, Vec<Problem>) {
         (self.status, self.detail, self.problems)
     }

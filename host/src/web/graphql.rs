@@ -1,10 +1,10 @@
-//! `/graphql`: one schema over the very code that the other routes use.
+//! `/graphql`: a schema over `access`, as the other routes are.
 //!
-//! A request is bounded before it costs anything: its body, then the form of its query (`bounds`), then
-//! what its fields cost (`schema`), its time, and how many its user has under way. Only a whole request
-//! counts among those: whoever lets the server wait for a body denies nobody theirs.
+//! A request is bounded before it is executed: the size of its body, the form of its query (`bounds`), the cost of its
+//! fields (`schema`), its time, and how many its user has in progress. A request counts among those once its body has
+//! arrived, so a body that does not arrive blocks nobody.
 //!
-//! Invariant: the schema knows no user. Who asks travels with the request, as [`RequestContext`].
+//! Invariant: the schema holds no user. The user is part of each request's [`RequestContext`].
 
 mod bounds;
 mod documents;
@@ -47,19 +47,19 @@ use schema::KitbagSchema;
 
 /// Bytes of a request: a batch of documents fits.
 const MAX_REQUEST_BYTES: usize = 34 << 20;
-/// Bytes of the query in it. What a query talks about belongs in its variables.
+/// Bytes of the query in it. Values belong in its variables.
 const MAX_QUERY_BYTES: usize = 64 << 10;
-/// Bytes from which a request is large: it takes several times as much memory while it is worked on.
+/// Bytes from which a request is large: it takes several times as much memory while it is executed.
 const LARGE_BYTES: usize = 1 << 20;
-/// Large requests that are worked on at a time.
+/// Large requests that are executed at the same time.
 const MAX_LARGE_REQUESTS: usize = 2;
-/// Requests of one user that are worked on at a time.
+/// Requests of one user that are executed at the same time.
 const MAX_REQUESTS_PER_USER: usize = 4;
 /// Of all users.
 const MAX_REQUESTS: usize = 16;
 /// How long a request may take once it has arrived.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// Bytes of texts of documents after which a request gets no more of them.
+/// Bytes of document texts after which a request gets no more of them.
 const MAX_TEXT_BYTES: usize = 16 << 20;
 
 /// What all requests share.
@@ -70,7 +70,7 @@ pub(super) struct Service {
     large: Semaphore,
 }
 
-/// Who asks, and what the request has had so far.
+/// Who makes the request, and what it has used so far.
 struct RequestContext {
     user: User,
     base_url: Url,
@@ -78,8 +78,7 @@ struct RequestContext {
     text: AtomicUsize,
     /// How many documents the caller has: counted once, however often the request asks.
     counts: OnceCell<Counts>,
-    /// The request reads one thing after the other: it takes one connection from the others, and a text
-    /// that is over the bound is over it by itself.
+    /// Serialises reads of the request: it uses one database connection, and exceeds the bound by one text at most.
     reading: Semaphore,
 }
 

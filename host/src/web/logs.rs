@@ -1,4 +1,4 @@
-//! Records of a toolkit's calls, as newline-delimited JSON; followed, for as long as somebody listens.
+//! Records of a toolkit's calls, as newline-delimited JSON, on request followed as new ones come.
 
 mod parameters;
 
@@ -21,9 +21,9 @@ use crate::access::{AccessError, Reader, ReadingMode, User};
 use crate::invocations::Logged;
 use parameters::Parameters;
 
-/// How long a stream is silent before it shows with an empty line that it is still there.
+/// How long a stream is silent before an empty line is sent.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
-/// How long a stream lasts: then its client comes again, with a token that is checked again.
+/// How long a stream lasts. Its client then reconnects, and its token is verified again.
 const MAX_STREAM_TIME: Duration = Duration::from_hours(1);
 
 /// `GET /toolkits/{id}/logs?since=…&after=…&limit=…&follow=true`: oldest first.
@@ -61,7 +61,7 @@ impl Tail {
     async fn next(mut self) -> Option<(io::Result<Bytes>, Option<Self>)> {
         let follows = self.mode == ReadingMode::Follow;
         loop {
-            // Who follows can come again; what was asked for once is answered to its end.
+            // A client that follows can reconnect; other requests are answered completely.
             if follows && (self.stopping.is_cancelled() || self.ends <= Instant::now()) {
                 return None;
             }

@@ -1,6 +1,6 @@
-//! MCP at `/mcp`: the protocol is rmcp's; callers, tools and the edges of HTTP are ours.
+//! MCP at `/mcp`: rmcp implements the protocol; authentication, tools and the HTTP transport's checks are ours.
 //!
-//! How results and errors are spelled is in `docs/mcp.md`; keep the two together.
+//! `docs/mcp.md` documents how results and errors are encoded; keep the two together.
 //!
 //! Invariant: nothing is kept between requests but who is calling now, how often of late, and the links
 //! that people were given to set secrets ([`super::secret_page`]).
@@ -167,7 +167,7 @@ impl Endpoint {
         Ok(response)
     }
 
-    /// Has rmcp answer. A service of its own for each request knows the caller from the start.
+    /// Lets rmcp answer. Each request gets a service of its own, made for its caller.
     async fn serve(&self, handler: Handler, request: Request) -> Response {
         let handler = move || Ok(handler.clone());
         let service = StreamableHttpService::new(handler, self.sessions.clone(), self.transport.clone());
@@ -199,7 +199,7 @@ fn method_not_allowed(allowed: &'static str) -> TransportError {
         .with_header(header::ALLOW, HeaderValue::from_static(allowed))
 }
 
-/// Whether an answer of rmcp is one that a client can read: JSON, a stream, or nothing at all.
+/// Whether a client can read the response of rmcp: JSON, an event stream, or an empty body.
 fn is_presentable(response: &Response) -> bool {
     let is_of_type = |expected| media_type::is(response.headers(), expected);
     response.status().is_success() || is_of_type(media_type::JSON) || is_of_type(media::STREAM)

@@ -42,9 +42,8 @@ const NO_FORM: OAuthError = OAuthError {
 
 /// Keeps other pages from fetching or framing the consent page, and from answering it.
 ///
-/// The answer's `request_id`, which only the consent page has, is the defence; this one does not wait
-/// for a page that has found it out. An unnamed page passes: an older browser says no more of the consent
-/// page, because of the page's `Referrer-Policy`.
+/// The form's `request_id`, which only the consent page has, is the main defence; this is a second one. `Origin: null`
+/// passes: older browsers send it for the consent page, because of its `Referrer-Policy`.
 pub(super) async fn refuse_other_pages(
     State(own): State<OwnOrigin>,
     request: Request,

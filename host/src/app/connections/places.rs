@@ -1,5 +1,7 @@
-//! How many connections are open: of one address, of those who have not signed in, and in all. Where one is
-//! too many, it takes the place of another: an old connection of a stranger is missed least.
+//! Limits how many connections are open: of one address, without a signed-in user, and in all. Beyond a limit a new
+//! connection replaces another: first the oldest without a user.
+//!
+//! Invariant: a connection of a user is never closed for one without.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -17,7 +19,7 @@ pub(in crate::app) struct ConnectionLimits {
     pub(in crate::app) in_all: usize,
     /// Of one address.
     pub(in crate::app) per_address: usize,
-    /// Addresses that connect for many, and so are not bounded by themselves.
+    /// Addresses of proxies, which connect for many and are not limited by address.
     pub(in crate::app) proxies: Vec<IpNet>,
 }
 
@@ -58,8 +60,7 @@ impl Places {
         Self(Arc::new(Inner { limits, taken: Mutex::default() }))
     }
 
-    /// Gives a connection from `peer` a place, where need be that of another; or none, where all others
-    /// are missed more.
+    /// Gives a connection from `peer` a place, if need be that of another; `None` where all others are more important.
     pub(super) fn take(&self, peer: IpAddr) -> Option<Place> {
         let ConnectionLimits { in_all, per_address, proxies } = &self.0.limits;
         let strangers = (in_all - in_all / 4).max(1);
@@ -83,9 +84,9 @@ impl Places {
         Some(place)
     }
 
-    /// Ends the connection that is missed least, because the machine has no room for another.
+    /// Closes the least important connection, because the machine has no room for another.
     pub(super) fn make_room(&self) {
-        // Where all are missed, those who wait to be accepted go on waiting.
+        // Where none can be closed, the new connection goes on waiting to be accepted.
         let _ = self.lock().evict(|_| true, usize::MAX);
     }
 
@@ -121,8 +122,8 @@ impl Taken {
             .count()
     }
 
-    /// Ends the connection among `candidates` that is least important, and has been for longest. One that serves somebody
-    /// is ended only where its user has more than `share`.
+    /// Closes the connection among `candidates` that is least important, and has been for longest. One that serves a
+    /// user is closed only where that user has more than `share`.
     fn evict(&mut self, candidates: impl Fn(&Occupant) -> bool, share: usize) -> Option<()> {
         let candidates = self.occupants.iter().filter(|(_, occupant)| candidates(occupant));
         let priorities: Vec<_> =

@@ -7,7 +7,7 @@ use url::form_urlencoded::Serializer;
 
 use super::{Document, File, Stored};
 use crate::cli::CliError;
-use crate::cli::client::{Client, Failed, Unanswered};
+use crate::cli::client::{Client, Failed, GraphqlFailure};
 
 /// Documents of a batch.
 const MAX_DOCUMENTS: usize = 200;
@@ -59,16 +59,16 @@ impl Batch {
                     let names = self.documents.drain(..).map(|(name, _)| name);
                     outcomes.extend(names.zip(ingest.documents.into_iter().map(Ok)));
                 }
-                Err(Unanswered::Refused(refusal)) => {
+                Err(GraphqlFailure::Refused(refusal)) => {
                     let refused = refused(&refusal, self.documents.len());
                     if refused.is_empty() {
-                        return Err(Unanswered::Refused(refusal).into());
+                        return Err(GraphqlFailure::Refused(refusal).into());
                     }
                     for (index, reason) in refused.into_iter().rev() {
                         outcomes.push((self.documents.remove(index).0, Err(reason)));
                     }
                 }
-                Err(Unanswered::Failed(error)) => return Err(error),
+                Err(GraphqlFailure::Failed(error)) => return Err(error),
             }
         }
         Ok(outcomes)
@@ -105,7 +105,7 @@ pub(super) async fn upload(client: &Client, file: File) -> Result<Result<Stored,
 }
 
 /// Which documents of a batch the server has something against, in their order, and what.
-fn refused(refusal: &crate::cli::client::Refusal, count: usize) -> Vec<(usize, String)> {
+fn refused(refusal: &crate::cli::client::GraphqlError, count: usize) -> Vec<(usize, String)> {
     let mut refused: Vec<(usize, String)> = Vec::new();
     for problem in refusal.problems() {
         let Some((index, field)) = place(&problem.path) else { continue };

@@ -22,7 +22,7 @@ const NOT_TEXT: [&str; 6] = ["csv", "json", "html", "htm", "xhtml", "pdf"];
 /// Bytes of a text at most, as the server has it.
 const MAX_TEXT_BYTES: u64 = 4 << 20;
 /// How deep folders are followed.
-const DEEPEST: usize = 64;
+const MAX_FOLDER_DEPTH: usize = 64;
 
 /// Something to bring in.
 pub(super) enum Input {
@@ -137,8 +137,8 @@ impl Inputs<'_> {
     /// Puts what is in a folder in front of everything else, by name. Hidden files stay where they are,
     /// and so do links: they lead out of the folder, or round in a circle.
     fn open_folder(&mut self, folder: &Path, within: &Path, depth: usize) -> Result<(), String> {
-        if depth > DEEPEST {
-            return Err(format!("is more than {DEEPEST} folders deep"));
+        if depth > MAX_FOLDER_DEPTH {
+            return Err(format!("is more than {MAX_FOLDER_DEPTH} folders deep"));
         }
         let mut inside = Vec::new();
         for entry in fs::read_dir(folder).map_err(|error| error.to_string())? {

@@ -17,7 +17,7 @@ use crate::toolchain;
 use crate::toolkits::{Claim, Deployed};
 
 /// How often a line says that the server is at work, where no terminal shows the seconds.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 /// From this size on a component brings a language's engine along, and takes the server seconds.
 const LARGE_BYTES: usize = 4 << 20;
 
@@ -100,7 +100,7 @@ impl Waiting {
 
     /// Waits for the answer.
     async fn beside<T>(self, answer: impl Future<Output = T>) -> T {
-        let mut signs = interval_at(self.began + SIGN_OF_LIFE, SIGN_OF_LIFE);
+        let mut signs = interval_at(self.began + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
         let mut answer = std::pin::pin!(answer);
         loop {
             tokio::select! {

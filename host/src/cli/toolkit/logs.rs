@@ -57,7 +57,7 @@ enum Stopped {
 
 /// Where a stream is taken up again.
 #[derive(Deserialize)]
-struct Place {
+struct Position {
     id: i64,
 }
 
@@ -131,7 +131,7 @@ impl Logs {
                 Err(error) => return Ok(Stopped::Lost(error)),
             };
             let unreadable = |error| CliError::new(format!("the server's answer cannot be read: {error}"));
-            let Place { id } = serde_json::from_str(&line).map_err(unreadable)?;
+            let Position { id } = serde_json::from_str(&line).map_err(unreadable)?;
             let record = if self.json {
                 Text::json(&line)
             } else {

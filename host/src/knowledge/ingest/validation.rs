@@ -2,11 +2,11 @@
 //! path: `documents[3].title`.
 
 use kitbag_manifest::Problems;
-use mime::Mime;
 
 use super::ValidDocument;
 use super::identity::{canonical_url, content_digest, identity};
 use crate::knowledge::document::{NewDocument, NewFeed};
+use crate::media_type::without_parameters;
 
 /// Documents of a batch.
 const MAX_DOCUMENTS: usize = 1000;
@@ -220,7 +220,6 @@ fn one_line(text: &str) -> String {
 fn is_media_type(text: &str) -> bool {
     let is_plain = text.len() <= MAX_TYPE && text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     is_plain
-        && text
-            .parse::<Mime>()
-            .is_ok_and(|parsed| parsed.type_() != mime::STAR && parsed.subtype() != mime::STAR)
+        && without_parameters(text)
+            .is_some_and(|parsed| parsed.type_() != mime::STAR && parsed.subtype() != mime::STAR)
 }

@@ -11,11 +11,11 @@ use super::toolkits::Toolkit;
 use crate::knowledge::{self, DEFAULT_RESULTS, KnowledgeError, MAX_RESULTS};
 use crate::web::error::WebError;
 
-/// Documents of a page, unless the query says.
+/// Documents of a page where the query does not say.
 const DEFAULT_DOCUMENTS: i32 = 20;
 /// Documents of a page at most.
 const MAX_DOCUMENTS: i32 = 100;
-/// Feeds of a page, unless the query says.
+/// Feeds of a page where the query does not say.
 const DEFAULT_FEEDS: i32 = 50;
 /// Feeds of a page at most.
 const MAX_FEEDS: i32 = 1000;

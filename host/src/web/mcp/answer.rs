@@ -1,4 +1,4 @@
-//! Refusals of the transport, as JSON-RPC errors.
+//! Errors of the transport, as JSON-RPC errors.
 
 use std::borrow::Cow;
 
@@ -10,16 +10,16 @@ use rmcp::model::{ErrorData, JsonRpcError, RequestId};
 
 use crate::web::body::Unread;
 
-/// The answer to a request that goes no further.
+/// The response to a request that does not reach its method.
 pub(in crate::web) struct TransportError(Box<Response>);
 
 impl TransportError {
-    /// Answers with an error; `id` is that of the request, where it could be read.
+    /// Responds with an error; `id` is that of the request, where it could be read.
     pub(super) fn new(status: StatusCode, id: Option<RequestId>, error: ErrorData) -> Self {
         Self(Box::new((status, Json(JsonRpcError::new(id, error))).into_response()))
     }
 
-    /// Answers to a message that breaks the rules of JSON-RPC or of the transport.
+    /// Responds to a message that breaks the rules of JSON-RPC or of the transport.
     pub(super) fn invalid(
         status: StatusCode,
         id: Option<RequestId>,
@@ -41,7 +41,7 @@ impl IntoResponse for TransportError {
     }
 }
 
-/// Answers to a body that was not read to its end; `limit` is in bytes.
+/// Responds to a body that was not read to its end; `limit` is in bytes.
 pub(super) fn unread(why: Unread, limit: usize) -> TransportError {
     match why {
         Unread::TooLarge => {
@@ -59,7 +59,7 @@ pub(super) fn unread(why: Unread, limit: usize) -> TransportError {
     }
 }
 
-/// Says as JSON-RPC what rmcp says as plain text.
+/// Converts an error that rmcp reports as plain text to JSON-RPC.
 pub(super) async fn from_plain_text(id: Option<RequestId>, response: Response) -> TransportError {
     const MAX_BYTES: usize = 16 << 10;
 
@@ -70,9 +70,9 @@ pub(super) async fn from_plain_text(id: Option<RequestId>, response: Response) -
         tracing::error!(cause = %text, "MCP failed");
         return TransportError::new(status, id, ErrorData::internal_error("the server failed", None));
     }
-    // The body is JSON-RPC, as the envelope has shown; its members do not fit the method.
+    // The body is valid JSON-RPC (`Envelope::parse`), but its parameters do not fit the method.
     if status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-        return TransportError::invalid(StatusCode::BAD_REQUEST, id, "this is no message of the protocol");
+        return TransportError::invalid(StatusCode::BAD_REQUEST, id, "not a valid MCP message");
     }
     TransportError::invalid(status, id, text)
 }

@@ -25,8 +25,14 @@ const HEADER_MEMBER: &str = "x-mcp-header";
 /// The tools of live toolkits as MCP lists them.
 pub(super) struct Catalogue {
     access: Access,
-    /// By the toolkit's id, each with the live version that it was made for.
-    lists: Mutex<HashMap<String, (Weak<Live>, Arc<ToolList>)>>,
+    /// By the toolkit's id.
+    lists: Mutex<HashMap<String, Listed>>,
+}
+
+/// A list, and the live version that it was made for.
+struct Listed {
+    of: Weak<Live>,
+    list: Arc<ToolList>,
 }
 
 /// The tools of one toolkit, the `alwaysOn` ones first.
@@ -77,7 +83,7 @@ impl Catalogue {
     }
 
     /// A tool that `user` can see, if any of its parameters travels in a header.
-    pub(super) fn with_headers(&self, user: &User, name: &str) -> Option<Tool> {
+    pub(super) fn with_headers(user: &User, name: &str) -> Option<Tool> {
         let tool = user.tool(name)?;
         let schema = &tool.definition().input_schema;
         let mut properties = schema.get("properties")?.as_object()?.values();
@@ -100,14 +106,14 @@ impl Catalogue {
     fn list(&self, toolkit: &VisibleToolkit) -> Arc<ToolList> {
         let (live, definition) = (toolkit.live(), toolkit.definition());
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, list)) = lists.get(&definition.id)
-            && of.as_ptr() == Arc::as_ptr(live)
+        if let Some(known) = lists.get(&definition.id)
+            && known.of.as_ptr() == Arc::as_ptr(live)
         {
-            return list.clone();
+            return known.list.clone();
         }
-        lists.retain(|_, (of, _)| of.strong_count() > 0);
+        lists.retain(|_, known| known.of.strong_count() > 0);
         let list = Arc::new(ToolList::from(definition));
-        lists.insert(definition.id.clone(), (Arc::downgrade(live), list.clone()));
+        lists.insert(definition.id.clone(), Listed { of: Arc::downgrade(live), list: list.clone() });
         list
     }
 }

@@ -1,5 +1,5 @@
-//! Secrets that a call went without: a client that can open a link for its person gets one for each
-//! (elicitation in URL mode), every other client the envelope.
+//! Missing secrets that caused a call to fail: a client that supports URL mode elicitation gets a link for each, every
+//! other client the error.
 //!
 //! | revision | how the client says that it can | what it gets | how it goes on |
 //! |---|---|---|---|
@@ -31,9 +31,9 @@ use crate::web::secret_page::{self, Links};
 
 /// `URLElicitationRequiredError` of 2025-11-25.
 const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
-/// How long a call waits for the page: half of what clients wait for an answer.
+/// How long a call waits for the page: half of the usual timeout of clients.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
-/// More answers than any question of ours has.
+/// Responses that are read of one request; no request of the server asks for more.
 const MAX_RESPONSES: usize = 16;
 
 /// Asks people for secrets.
@@ -51,7 +51,7 @@ pub(super) enum ElicitationMode {
     Error,
 }
 
-/// What a client has to say to the links that it was given.
+/// How a client responded to the links that it was given.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ElicitationResponse {
     /// It was given none.
@@ -63,7 +63,7 @@ pub(super) enum ElicitationResponse {
 }
 
 impl ElicitationMode {
-    /// The way of the client that makes a request, if it takes links at all.
+    /// The mode of the client that makes a request, if it supports links.
     pub(super) fn of(context: &RequestContext<RoleServer>, client: Option<&ClientLabel>) -> Option<Self> {
         if is_current(context) {
             let elicitation = context.client_capabilities()?.elicitation?;
@@ -75,7 +75,7 @@ impl ElicitationMode {
 }
 
 impl ElicitationResponse {
-    /// Reads `inputResponses`; what is no answer to a question of ours is left alone.
+    /// Reads `inputResponses`, and ignores what the server did not ask for.
     pub(super) fn of(responses: Option<&InputResponses>) -> Self {
         let mut opened = Vec::new();
         for (name, response) in responses.into_iter().flatten().take(MAX_RESPONSES) {
@@ -104,7 +104,7 @@ impl Elicitation {
                 }
             }
         };
-        // Called in time or not, the tool finds out whether the secret is there.
+        // After the timeout the tool is called too, and reports the secret as missing again.
         let _ = timeout(PAGE_TIMEOUT, pages).await;
     }
 

@@ -22,7 +22,7 @@ pub enum Reading {
         cancels: Option<Value>,
     },
     /// It is refused.
-    TransportError {
+    Refusal {
         /// HTTP status.
         status: u16,
         /// The error in JSON-RPC.
@@ -44,7 +44,7 @@ pub fn message(body: &[u8]) -> Reading {
             let status = response.status().as_u16();
             let body = to_bytes(response.into_body(), usize::MAX).now_or_never();
             let body = body.and_then(Result::ok).expect("the body of a refusal is there at once");
-            Reading::TransportError { status, body: body.into() }
+            Reading::Refusal { status, body: body.into() }
         }
     }
 }

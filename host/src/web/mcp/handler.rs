@@ -1,4 +1,4 @@
-//! Answers MCP requests.
+//! The MCP methods.
 
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::calls::{ClientLabel, Key, Running};
+use super::catalogue::Catalogue;
 use super::changes::Changes;
 use super::elicitation::{ElicitationMode, ElicitationResponse};
 use super::{Endpoint, content};
@@ -22,10 +23,10 @@ use crate::access::{CallError, OwnSecret, User};
 use crate::dispatch::{Failure, ProgressReport, Reply, Success};
 use crate::toolkits::toolkit_of;
 
-/// Reports of progress that wait for a slow client; what comes beyond is dropped.
+/// Progress reports that are queued for a slow client; further ones are dropped.
 const MAX_WAITING_REPORTS: usize = 16;
 
-/// Methods that rmcp hands on as unknown when their parameters are not as they should be.
+/// Methods that rmcp reports as unknown when their parameters are invalid.
 const KNOWN_METHODS: [&str; 7] = [
     "prompts/get",
     "prompts/list",
@@ -43,7 +44,7 @@ pub(super) struct Handler {
     context: ClientContext,
 }
 
-/// Who asks, and what they can take for an answer.
+/// Who makes the request, and which responses their client accepts.
 #[derive(Clone)]
 pub(super) struct ClientContext {
     pub(super) user: User,
@@ -51,7 +52,7 @@ pub(super) struct ClientContext {
     pub(super) client: Option<ClientLabel>,
     /// Whether the answer may be a stream.
     pub(super) takes_stream: bool,
-    /// Of `subscriptions/listen`, from before it was acknowledged: nothing in between goes unheard.
+    /// Of `subscriptions/listen`; observed since before the acknowledgement, so that no change is missed.
     pub(super) changes: Option<Changes>,
 }
 
@@ -131,7 +132,7 @@ impl ServerHandler for Handler {
 
     /// rmcp checks the `Mcp-Param-*` headers of a call against the tool's schema.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.endpoint.catalogue.with_headers(&self.context.user, name)
+        Catalogue::with_headers(&self.context.user, name)
     }
 
     async fn call_tool(
@@ -259,7 +260,7 @@ impl ProgressRequest {
     }
 }
 
-/// Nobody reads this answer.
+/// The response to a cancelled request, which is not sent.
 fn abandoned() -> ErrorData {
     ErrorData::internal_error("cancelled", None)
 }

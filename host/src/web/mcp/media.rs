@@ -1,15 +1,16 @@
-//! Media types: what a client sends, and what it takes.
+//! `Content-Type` and `Accept` of MCP requests.
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use mime::Mime;
 use rmcp::model::RequestId;
 
 use super::answer::TransportError;
+use crate::media_type::without_parameters;
 use crate::web::media_type::{self, JSON};
 
 pub(super) const STREAM: &str = "text/event-stream";
 
-/// What a client takes as an answer. One that does not say takes anything.
+/// Which responses a client accepts; without `Accept`, any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Accepts {
     json: bool,
@@ -60,10 +61,12 @@ pub(super) fn normalise(headers: &mut HeaderMap) {
 /// The media ranges of `Accept` that are not excluded by a weight of zero.
 fn ranges(headers: &HeaderMap) -> impl Iterator<Item = Mime> {
     let lines = headers.get_all(header::ACCEPT).iter().filter_map(|line| line.to_str().ok());
-    let ranges = lines.flat_map(|line| line.split(',')).filter_map(|range| range.trim().parse::<Mime>().ok());
-    ranges.filter(|range| {
-        let weight = range.get_param("q").and_then(|weight| weight.as_str().parse::<f32>().ok());
-        weight.is_none_or(|weight| weight > 0.0)
+    lines.flat_map(|line| line.split(',')).filter_map(|range| {
+        let excluded = range.split(';').skip(1).any(|parameter| {
+            let weight = parameter.trim().strip_prefix("q=");
+            weight.and_then(|weight| weight.parse::<f32>().ok()).is_some_and(|weight| weight <= 0.0)
+        });
+        without_parameters(range).filter(|_| !excluded)
     })
 }
 

@@ -1,4 +1,4 @@
-//! What a message is, before rmcp reads it.
+//! Parses the members of a JSON-RPC message that the transport needs, before rmcp parses all of it.
 
 use std::borrow::Cow;
 
@@ -13,8 +13,7 @@ use super::answer::TransportError;
 use super::calls::Abilities;
 use crate::json_object::JsonObject;
 
-/// Values at any depth that a message may hold: the most that a call's arguments may, and what stands around
-/// them.
+/// Values at any depth of a message: those that a call's arguments may have, and the rest of the message.
 const MAX_VALUES: usize = schema::MAX_VALUES + 1000;
 
 /// A well-formed JSON-RPC message.
@@ -25,7 +24,7 @@ pub(super) struct Envelope {
     pub(super) message: Message,
 }
 
-/// The messages that are more to the endpoint than something for rmcp to answer.
+/// The messages that the transport itself acts on.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Message {
     /// The handshake of the older revisions, with what the client can do.
@@ -132,7 +131,7 @@ struct Members<'a> {
     error: Option<IgnoredAny>,
 }
 
-/// `null` is no id: a message without one has no such member.
+/// Rejects `null`: a message without an id has no such member.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RequestId>, D::Error> {
     RequestId::deserialize(deserializer).map(Some)
 }

@@ -1,8 +1,7 @@
-//! Under which name the server was called, and from which page.
+//! Checks `Host` and `Origin`.
 //!
-//! A page of any origin can have a browser send requests to a server on the same machine or network;
-//! by rebinding a name of its own to that address it could even read the answers. Both are told by
-//! `Host` and `Origin`.
+//! A page of any origin can make a browser send requests to a server on the same machine or network, and read the
+//! responses after DNS rebinding. `Host` and `Origin` show both.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -67,7 +66,7 @@ impl OriginCheck {
     }
 
     fn is_own(&self, host: &str) -> bool {
-        // The URL parser drops tabs and takes a path: what it is given has to be a host and a port already.
+        // The URL parser removes tabs and accepts a path: the text must be a host and a port already.
         if host.contains('@') || host.parse::<Authority>().is_err() {
             return false;
         }

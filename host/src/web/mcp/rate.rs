@@ -1,4 +1,4 @@
-//! How often one user may ask.
+//! The rate limit of MCP requests, for each user.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -6,7 +6,7 @@
 //! - no user can make the server keep more than a few, nor push out those of others with them.
 //!
 //! They are kept in the memory of one process. Several processes behind one base URL would have to share
-//! them, or a person would come to one that never heard of theirs.
+//! them, or a person could reach one that does not know the link.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -60,8 +60,8 @@ pub(in crate::web) struct Wait {
 }
 
 impl Links {
-    /// Returns the id of a link to the page of `secret`: the one that was given out before, while it is good for a
-    /// while, so that a person who has the page open is not left with a dead one.
+    /// Returns the id of a link to the page of `secret`: the one that was given out before, unless it expires soon, so
+    /// that a page which is open stays valid.
     pub(in crate::web) fn give(&self, secret: OwnSecret) -> SecretString {
         let mut links = self.good();
         let worth_giving = Instant::now() + MIN_REMAINING;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// How often it looks.
-const INTERVAL: Duration = Duration::from_millis(300);
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
 /// More files than that are not looked at.
 const MAX_FILES: usize = 2_000;
 
@@ -28,7 +28,7 @@ impl Sources {
     /// Returns once a file is another than when last looked at.
     pub(super) async fn changed(&mut self) {
         loop {
-            tokio::time::sleep(INTERVAL).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             let now = self.look();
             if now != self.seen {
                 self.seen = now;
