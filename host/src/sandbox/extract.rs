@@ -95,11 +95,11 @@ impl ExtractorSandbox {
     pub fn load(&self, code: &Path) -> Result<Extractor, LoadError> {
         let component = map(&self.engine, code).map_err(LoadError::Code)?;
         let mut linker = Linker::new(&self.engine);
-        let linked = linker::language_runtime(&mut linker)
+        let extractor = linker::language_runtime(&mut linker)
             .and_then(|()| linker.instantiate_pre(&component))
             .and_then(LinkedExtractor::new)
             .map_err(LoadError::Link)?;
-        Ok(Extractor { linked: Arc::new(linked), sandbox: self.clone() })
+        Ok(Extractor { linked: Arc::new(extractor), sandbox: self.clone() })
     }
 }
 

@@ -107,7 +107,7 @@ fn find(name: &str) -> Option<Capability<State>> {
     table().into_iter().find(|capability| capability.interface == interface(name))
 }
 
-/// `wasi:http/types@0.2.4` → `wasi:http/types`.
+/// `wasi:io/poll@0.2.0` → `wasi:io/poll`.
 fn interface(name: &str) -> &str {
     name.split_once('@').map_or(name, |(interface, _)| interface)
 }
