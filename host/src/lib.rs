@@ -13,6 +13,7 @@
 //! → compiler
 //! → sandbox
 //! → capabilities
+//! → contract, observations
 //! → identity, knowledge, outbound_auth
 //! → egress, local_mode, machine_code, vault
 //! → database, disk, json_object, media_type, memory, private_file, redaction, shares, tasks
@@ -23,6 +24,7 @@ pub mod app;
 pub mod capabilities;
 pub mod cli;
 pub mod compiler;
+pub mod contract;
 pub mod database;
 pub mod disk;
 pub mod dispatch;
@@ -38,6 +40,7 @@ pub mod local_mode;
 mod machine_code;
 mod media_type;
 pub mod memory;
+pub mod observations;
 pub mod outbound_auth;
 pub mod ownership;
 mod private_file;

@@ -19,6 +19,7 @@ const LAYERS: [&[&str]; 13] = [
     &["compiler"],
     &["sandbox"],
     &["capabilities"],
+    &["contract", "observations"],
     &["identity", "knowledge", "outbound_auth"],
     &["egress", "local_mode", "machine_code", "vault"],
     &[
@@ -46,7 +47,7 @@ const LEAVES: [(&str, &[&str]); 5] = [
 /// Crates, by the beginning of their names, each with the files or folders that may name it.
 const FENCES: [(&str, &[&str]); 4] = [
     ("axum", &["web", "app"]),
-    ("wasmtime", &["sandbox", "capabilities"]),
+    ("wasmtime", &["sandbox", "capabilities", "contract"]),
     ("rmcp", &["web"]),
     ("async_graphql", &["web/graphql", "web/graphql.rs"]),
 ];

@@ -3,9 +3,10 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::capabilities::MissingSecrets;
+use crate::contract::{CallError, Content, ToolError, ToolResult};
 use crate::memory::Shortage;
-use crate::sandbox::{CallError, Content, Ended, Fault, ToolError, ToolResult};
+use crate::observations::MissingSecrets;
+use crate::sandbox::{Ended, Fault};
 
 /// What the model is told when a handler fails in any way but a `ToolError`.
 const GENERIC: &str = "The tool failed.";
