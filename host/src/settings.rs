@@ -14,7 +14,7 @@ use ipnet::{IpNet, Ipv6Net};
 use secrecy::SecretString;
 use serde::Deserialize;
 use thiserror::Error;
-use url::{Host, Url};
+use url::Url;
 
 use crate::ownership::{self, DEFAULT_DATA, Distrust, Protection};
 
@@ -339,12 +339,7 @@ pub fn variable(name: &str) -> Result<SecretString, SettingsError> {
 
 /// Whether the URL's host is this machine, by name or by address.
 pub(crate) fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
+    url.host().is_some_and(|host| kitbag_manifest::egress::is_loopback(&host))
 }
 
 fn read(file: Option<&Path>) -> Result<Sources, SettingsError> {

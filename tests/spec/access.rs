@@ -33,7 +33,7 @@ mcp call                 yes     hidden  hidden  401  | yes     yes     yes     
 
 /// One who asks, with a token or without.
 enum Asker<'a> {
-    User(User),
+    User(Box<User>),
     Nobody(&'a Kitbag),
 }
 
@@ -142,7 +142,7 @@ async fn who_may_do_what_is_the_same_over_every_interface() {
             for (column, name) in header.iter().enumerate().skip(4 * half).take(4) {
                 let asker = match *name {
                     "-" => Asker::Nobody(&kitbag),
-                    name => Asker::User(kitbag.as_user(name)),
+                    name => Asker::User(Box::new(kitbag.as_user(name))),
                 };
                 let found = match row[0] {
                     "rest" => asker.rest(row[1]).await,

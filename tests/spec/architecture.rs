@@ -133,7 +133,7 @@ fn the_maps_for_readers_are_this_one() {
     assert!(page.contains(&format!("```\n{map}\n```")), "docs/architecture.md has another order than\n{map}");
     assert!(library.contains(&format!("```text\n{map}\n```")), "lib.rs has another order than\n{map}");
     let leaves = LEAVES.iter().map(|(leaf, _)| *leaf);
-    for module in LAYERS.iter().flat_map(|layer| modules(*layer)).chain(leaves).filter(|it| *it != "main") {
+    for module in LAYERS.iter().flat_map(|layer| modules(layer)).chain(leaves).filter(|it| *it != "main") {
         assert!(
             page.contains(&format!("`{module}`")),
             "docs/architecture.md does not say what {module} is for"

@@ -2,6 +2,7 @@
 
 use http::uri::{PathAndQuery, Scheme};
 use http::{Uri, uri};
+use kitbag_manifest::egress::is_loopback;
 use url::{Host, Url};
 
 use super::EgressError;
@@ -43,11 +44,7 @@ impl Target {
 
     /// Whether what is sent stays on this machine: a loopback address, or `localhost`.
     pub(super) fn is_loopback(&self) -> bool {
-        match &self.host {
-            Host::Domain(name) => name == "localhost",
-            Host::Ipv4(address) => address.is_loopback(),
-            Host::Ipv6(address) => address.is_loopback(),
-        }
+        is_loopback(&self.host)
     }
 
     pub(super) fn host(&self) -> &Host {

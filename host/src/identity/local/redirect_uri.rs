@@ -4,8 +4,8 @@
 //! checked here is what the browser follows: there is no second reading of backslashes, tabs,
 //! user names, encoded hosts or odd spellings of addresses.
 
+use url::Url;
 use url::form_urlencoded::Serializer;
-use url::{Host, Url};
 
 use super::{ErrorCode, OAuthError};
 
@@ -109,13 +109,7 @@ impl RedirectUri {
 }
 
 fn is_loopback(url: &Url) -> bool {
-    let host = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.octets() == [127, 0, 0, 1],
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    url.scheme() == "http" && host
+    url.scheme() == "http" && url.host().is_some_and(|host| kitbag_manifest::egress::is_loopback(&host))
 }
 
 fn without_port(url: &Url) -> Url {
