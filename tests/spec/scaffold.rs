@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use crate::harness::{Kitbag, kitbag, root};
 
 /// Compiling the standard library and the SDK takes minutes on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(20);
+const BUILD_TIMEOUT: Duration = Duration::from_mins(20);
 
 #[tokio::test]
 async fn a_new_toolkit_passes_its_own_tests_builds_and_deploys() {
@@ -85,7 +85,8 @@ fn cargo() -> Command {
 
 /// Runs a command, which must succeed, and returns what it printed.
 async fn run(command: &mut Command) -> String {
-    let output = timeout(PATIENCE, command.output()).await.expect("the command ends").expect("it starts");
+    let output =
+        timeout(BUILD_TIMEOUT, command.output()).await.expect("the command ends").expect("it starts");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{command:?}\n{}{}", text(&output.stdout), text(&output.stderr));
     text(&output.stdout)

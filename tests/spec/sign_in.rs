@@ -1,4 +1,4 @@
-//! The door: who gets in, and what those outside are told.
+//! Authentication: which requests are accepted, and what the others are told.
 
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::json;

@@ -15,7 +15,7 @@ use url::Url;
 use crate::harness::{ask_raw, kitbag, root, run};
 
 /// Compiling a crate and its component takes a while on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(10);
+const DEV_TIMEOUT: Duration = Duration::from_mins(10);
 
 #[tokio::test]
 async fn an_extension_is_served_and_its_changes_too() {
@@ -160,7 +160,7 @@ impl Dev {
     }
 
     async fn until_said(&self, words: &str) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + DEV_TIMEOUT;
         while !self.said().contains(words) {
             assert!(Instant::now() < deadline, "no {words:?} in\n{}", self.said());
             sleep(Duration::from_millis(50)).await;
@@ -169,7 +169,7 @@ impl Dev {
 
     /// Calls until the tool is served and greets in these words.
     async fn until_greeted(&self, greeting: &str) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + DEV_TIMEOUT;
         loop {
             let result = self.greet("Ana").await;
             if result.as_ref().is_some_and(|result| result["greeting"] == greeting) {

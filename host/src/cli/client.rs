@@ -28,7 +28,7 @@ use crate::local_mode::{self, Unusable};
 pub(super) use graphql::{GraphqlError, GraphqlFailure};
 pub(super) use lines::Lines;
 
-/// How long, and how often, a request waits that came too soon after others.
+/// How long to wait, and how often to try, where the server limits the rate.
 const MAX_PAUSE: Duration = Duration::from_mins(1);
 const MAX_TRIES: usize = 10;
 
@@ -46,7 +46,7 @@ pub(super) struct Connection {
     data: Option<PathBuf>,
 }
 
-/// A server, and the right to use it.
+/// A server, with a token for it.
 pub(super) struct Client {
     server: Url,
     token: SecretString,
@@ -55,9 +55,9 @@ pub(super) struct Client {
     egress: Egress,
 }
 
-/// Why a request got no good answer.
+/// Why a request failed.
 pub(super) enum Failed {
-    /// There was none, or the server could not give it: a later try may do better.
+    /// No response, or a temporary failure of the server.
     Unreachable(CliError),
     /// The server refused the request.
     Refused(CliError),
@@ -86,7 +86,7 @@ impl Connection {
         let token = match (self.token, &session) {
             (Some(token), _) => token,
             (None, Some(session)) => session.token().await?,
-            // A token of the local server is for the local server: it goes nowhere else.
+            // A token of the local server is sent to the local server only.
             (None, None) if local_mode::announced(data).ok().flatten().as_ref() == Some(&server) => {
                 mint(data, local_mode::USER, Duration::from_mins(5))?
             }
@@ -119,7 +119,7 @@ impl Client {
         Ok(self.try_send(method, path, content_type, body).await?)
     }
 
-    /// As [`send`](Self::send), for who goes on after a refusal.
+    /// As [`send`](Self::send), for callers that handle a refusal.
     pub(super) async fn try_send<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -261,7 +261,7 @@ async fn read(response: Response<Incoming>) -> Result<Bytes, Failed> {
 /// The server that is meant: the one that was named, by its URL or by its data directory; or the only one
 /// with a session; or, without any session, the one that runs on the default data directory.
 ///
-/// A data directory that nobody named comes last: the folder that a command runs in may be somebody else's.
+/// The default data directory comes last: the current folder may be somebody else's.
 pub(super) fn which_server(named: Option<Url>, data: Option<&Path>) -> Result<Url, CliError> {
     if let Some(server) = named {
         return Ok(server);
@@ -303,7 +303,7 @@ fn no_server() -> CliError {
         .hint("start one with `kitbag serve`, or sign in at one with `kitbag login --server URL`")
 }
 
-/// Why the server that a data directory names is none to talk to.
+/// Why the server that a data directory announces is not used.
 pub(super) fn unusable(why: Unusable) -> CliError {
     let error = CliError::new(why.to_string());
     match why {

@@ -47,7 +47,7 @@ impl Login {
         let file = SessionFile::of_this_user().ok_or_else(|| {
             CliError::new("there is no place to keep a session").hint("set HOME or XDG_STATE_HOME")
         })?;
-        // Before anybody signs in for nothing.
+        // Fails early, before the user signs in.
         drop(file.lock().await?);
 
         let http = Http::new();
@@ -84,7 +84,7 @@ impl Login {
         locked.store()?;
         drop(locked);
         say!("Signed in to {server}. `kitbag logout --server {server}` ends the session.", server = server);
-        // The session that is replaced would go on without anybody to end it.
+        // Otherwise the session that is replaced would stay valid.
         if let Some(before) = before
             && let Err(error) = before.revoke().await
         {
@@ -119,9 +119,8 @@ fn page(
     page
 }
 
-/// Stands for the sign-in code where the server's data directory can be read: then its person types none.
-/// Other users of the machine may see the page's URL in a list of processes; for why it is of no use to
-/// them, see [`SignInCode`].
+/// Replaces the sign-in code where the server's data directory can be read, so that it need not be typed. Other users
+/// of the machine may see the page's URL in the list of processes; [`SignInCode`] says why it is useless to them.
 fn ticket(
     data: Option<&Path>,
     server: &Url,

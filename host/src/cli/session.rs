@@ -20,15 +20,15 @@ use super::oauth::{self, AuthorizationServer, Http, Tokens};
 
 pub(super) use self::file::SessionFile;
 
-/// An access token that expires this soon, in seconds, may expire on its way.
+/// Seconds before its expiry at which an access token is renewed.
 const RENEWAL_MARGIN_SECONDS: i64 = 30;
 
-/// Who is signed in at one server, as it is kept.
+/// The session at one server, as it is stored.
 #[derive(Clone, Deserialize, Serialize)]
 pub(super) struct Session {
     /// The authorization server.
     pub(super) issuer: String,
-    /// This program, as the issuer knows it.
+    /// The client id of this program at the issuer.
     pub(super) client_id: String,
     resource: String,
     token_endpoint: Url,
@@ -78,7 +78,7 @@ impl Session {
     fn replace_tokens(&mut self, tokens: Tokens) {
         self.access_token = tokens.access_token;
         self.expires_at = tokens.expires_at;
-        // An issuer that does not rotate sends none, and the old one stays good.
+        // An issuer that does not rotate refresh tokens sends none, and the old one stays valid.
         self.refresh_token = tokens.refresh_token.or(self.refresh_token.take());
     }
 }
@@ -99,7 +99,7 @@ impl SignedIn {
         }
     }
 
-    /// Returns an access token in the place of `refused`, which the server did not take.
+    /// Returns an access token in place of `refused`, which the server rejected.
     pub(super) async fn token_after(&self, refused: &SecretString) -> Result<SecretString, CliError> {
         self.renew(|session| session.access_token.expose_secret() != refused.expose_secret()).await
     }

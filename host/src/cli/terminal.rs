@@ -181,7 +181,7 @@ digits!(usize, u32, u64, i64, f64);
 /// Prints a line on standard output; panics where that is impossible, as `println!` does.
 pub(super) fn print(text: &Text) {
     match try_print(text) {
-        // Whoever reads it has read enough.
+        // The reader has closed the pipe.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => panic!("cannot print: {error}"),
         Ok(()) => {}
@@ -196,7 +196,7 @@ pub(super) fn try_print(text: &Text) -> io::Result<()> {
     out.flush()
 }
 
-/// Prints a line on standard error. Where that is gone, nobody is there to be told.
+/// Prints a line on standard error; a failure to do so is ignored.
 #[expect(clippy::disallowed_methods, reason = "the one place that writes there")]
 pub(super) fn print_note(text: &Text) {
     let _ = writeln!(io::stderr(), "{}", text.0);
@@ -252,35 +252,35 @@ fn clipped(text: &str, max_chars: usize) -> Cow<'_, str> {
     }
 }
 
-/// Whether a person sees what goes to standard error.
+/// Whether standard error is a terminal.
 #[expect(clippy::disallowed_methods, reason = "nothing is written")]
 pub(super) fn stderr_is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Whether what is printed is seen by a person.
+/// Where standard output goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Screen {
-    /// A terminal, which shows what stands out.
+    /// A terminal, with bold and dim text.
     Terminal,
     /// A file, or another program.
     Plain,
 }
 
 impl Screen {
-    /// Where standard output goes. Who has set `NO_COLOR` wants none of it.
+    /// Reads it from standard output and `NO_COLOR`.
     #[expect(clippy::disallowed_methods, reason = "nothing is written")]
     pub(super) fn of_stdout() -> Self {
         let wants_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         if io::stdout().is_terminal() && !wants_plain { Self::Terminal } else { Self::Plain }
     }
 
-    /// Makes text stand out.
+    /// Renders text bold.
     pub(super) fn bold(self, text: &Text) -> Text {
         self.with(1, text)
     }
 
-    /// Makes text stand back.
+    /// Renders text dim.
     pub(super) fn dim(self, text: &Text) -> Text {
         self.with(2, text)
     }

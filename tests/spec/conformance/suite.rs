@@ -46,7 +46,7 @@ impl Scenario {
 }
 
 /// How long all scenarios of a revision may take together.
-const PATIENCE: Duration = Duration::from_mins(5);
+const SUITE_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Runs every scenario for servers that applies to `revision`, by name.
 pub(super) async fn run(url: &str, revision: &str) -> BTreeMap<String, Scenario> {
@@ -63,7 +63,7 @@ pub(super) async fn run(url: &str, revision: &str) -> BTreeMap<String, Scenario>
         .stdin(Stdio::null())
         .kill_on_drop(true);
     let ran =
-        timeout(PATIENCE, command.output()).await.expect("the suite ends").expect("node can be started");
+        timeout(SUITE_TIMEOUT, command.output()).await.expect("the suite ends").expect("node can be started");
 
     let scenarios = read(results.path());
     assert!(scenarios.len() > 20, "the suite did not run: {ran:?}");

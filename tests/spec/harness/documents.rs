@@ -11,7 +11,7 @@ use url::Url;
 use super::{Kitbag, User};
 
 /// How long a capture may take: some compile an extractor first, and give way to everybody.
-const PATIENCE: Duration = Duration::from_mins(4);
+const SETTLE_TIMEOUT: Duration = Duration::from_mins(4);
 
 /// A document with a file.
 #[derive(Clone, Debug, FromRow)]
@@ -42,7 +42,7 @@ impl Kitbag {
         let url = Url::parse(url).map_or(url.to_owned(), Into::into);
         let options = SqliteConnectOptions::new().filename(self.data().join("kitbag.sqlite")).read_only(true);
         let mut database = SqliteConnection::connect_with(&options).await.expect("there is a database");
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + SETTLE_TIMEOUT;
         loop {
             let found: Stored = sqlx::query_as(
                 "SELECT title, state, reason, artifact, artifact_size, artifact_type, captured

@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
 /// How long anything may take before a test calls it hung. No test is about being quicker than this.
-const PATIENCE: Duration = Duration::from_mins(1);
+const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Waits until `condition` holds.
 pub(crate) async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_TIMEOUT;
     while !condition().await {
         assert!(Instant::now() < deadline, "waited in vain until {what}");
         sleep(Duration::from_millis(10)).await;
@@ -19,5 +19,5 @@ pub(crate) async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> b
 
 /// Waits for `future`, and fails when it hangs.
 pub(crate) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
-    timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("{what} hangs"))
+    timeout(WAIT_TIMEOUT, future).await.unwrap_or_else(|_| panic!("{what} hangs"))
 }

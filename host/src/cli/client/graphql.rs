@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use super::Client;
 use crate::cli::CliError;
 
-/// Why a request got no data.
+/// Why a request returned no data.
 pub(in crate::cli) enum GraphqlFailure {
-    /// There was no answer, or not to this request.
+    /// There was no GraphQL response.
     Failed(CliError),
-    /// The server said why not.
+    /// The server returned errors.
     Refused(GraphqlError),
 }
 
@@ -39,7 +39,7 @@ struct Answer {
 }
 
 impl Client {
-    /// Asks, and reads what was asked for.
+    /// Sends a query, and reads its data.
     pub(in crate::cli) async fn ask<T: DeserializeOwned>(
         &self,
         query: &str,

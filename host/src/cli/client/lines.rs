@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::cli::CliError;
 
-/// A server shows every 15 s that it is there; one that is silent for longer is gone.
+/// How long a server may send nothing: it sends an empty line every 15 s.
 const READ_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// The lines of an answer.

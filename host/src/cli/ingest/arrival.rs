@@ -11,9 +11,9 @@ use tokio::time::sleep;
 use crate::cli::CliError;
 use crate::cli::client::Client;
 
-/// Documents that are asked about at a time; more would cost more than a request may.
+/// Documents that one request asks about: its cost is limited by the server.
 const MAX_DOCUMENTS_PER_REQUEST: usize = 100;
-/// Between two rounds, at first and at most.
+/// Pauses between two requests, at first and at most.
 const MIN_PAUSE: Duration = Duration::from_millis(200);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
@@ -42,7 +42,7 @@ pub(super) async fn wait(
                     Some(Document { state, reason }) if state == "FAILED" => {
                         failed.push((name.clone(), reason.unwrap_or_default()));
                     }
-                    // Ready; or deleted meanwhile, which is nobody's failure.
+                    // Ready; or deleted in the meantime, which is not a failure.
                     _ => {}
                 }
             }
@@ -57,7 +57,7 @@ pub(super) async fn wait(
     }
 }
 
-/// Asks about documents in one request, each under a name of its own.
+/// Queries the states of documents in one request, each under an alias.
 async fn look(client: &Client, documents: &[(String, String)]) -> Result<Vec<Option<Document>>, CliError> {
     let (mut declared, mut fields, mut variables) = (String::new(), String::new(), Map::new());
     for (index, (_, id)) in documents.iter().enumerate() {

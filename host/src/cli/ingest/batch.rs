@@ -13,14 +13,14 @@ use crate::cli::client::{Client, Failed, GraphqlFailure};
 const MAX_DOCUMENTS: usize = 200;
 /// Bytes of their texts.
 const MAX_BATCH_BYTES: usize = 8 << 20;
-/// Bytes of a file: the whole of it is in memory while it is sent.
+/// Bytes of a file, which is held in memory while it is sent.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
 const INGEST: &str = "mutation ($documents: [IngestDocumentInput!]!) {
   ingest(documents: $documents) { documents { id change } }
 }";
 
-/// Documents that go together, each with the name under which its person knows it.
+/// Documents that are sent in one request, each with its name for messages.
 #[derive(Default)]
 pub(super) struct Batch {
     documents: Vec<(String, Document)>,
@@ -39,8 +39,7 @@ impl Batch {
         self.documents.push((name, document));
     }
 
-    /// Sends them. Those that the server has something against are left out, and the others sent again:
-    /// it stores all or none.
+    /// Sends them. The server stores all or none: those that it rejects are left out, and the others sent again.
     pub(super) async fn send(mut self, client: &Client) -> Result<Outcomes, CliError> {
         #[derive(Deserialize)]
         struct Answer {
@@ -104,7 +103,7 @@ pub(super) async fn upload(client: &Client, file: File) -> Result<Result<Stored,
     }
 }
 
-/// Which documents of a batch the server has something against, in their order, and what.
+/// The documents of a batch that the server rejects, in their order, with the reason.
 fn refused(refusal: &crate::cli::client::GraphqlError, count: usize) -> Vec<(usize, String)> {
     let mut refused: Vec<(usize, String)> = Vec::new();
     for problem in refusal.problems() {

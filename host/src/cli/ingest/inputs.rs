@@ -12,34 +12,34 @@ use super::text::{Parsed, parse, title_of};
 use super::{Document, File, Ingest};
 use crate::cli::CliError;
 
-/// Of folders, files with these extensions, unless the command names others.
+/// Extensions of the files that are read from folders, unless the command names others.
 const KNOWN: [&str; 21] = [
     "md", "markdown", "txt", "text", "rst", "org", "adoc", "csv", "json", "html", "htm", "pdf", "mp3", "m4a",
     "wav", "ogg", "oga", "opus", "flac", "aac", "weba",
 ];
-/// Files whose text the server reads by itself.
+/// Extensions of files whose text the server extracts.
 const NOT_TEXT: [&str; 6] = ["csv", "json", "html", "htm", "xhtml", "pdf"];
 /// Bytes of a text at most, as the server has it.
 const MAX_TEXT_BYTES: u64 = 4 << 20;
 /// How deep folders are followed.
 const MAX_FOLDER_DEPTH: usize = 64;
 
-/// Something to bring in.
+/// Something to ingest.
 pub(super) enum Input {
-    /// A document that is known whole.
+    /// A document with its text.
     Document(Document),
-    /// A file that the server is to read.
+    /// A file whose text the server extracts.
     File(File),
 }
 
-/// Goes through what the command was given; each input has the name under which its person knows it.
+/// Iterates over what the command was given; each input has its name for messages.
 pub(super) struct Inputs<'a> {
     command: &'a Ingest,
     waiting: VecDeque<Source>,
     lines: Option<(String, Lines)>,
 }
 
-/// What is still to be looked at.
+/// What is still to be read.
 enum Source {
     Standard,
     Page(Url),
@@ -52,7 +52,7 @@ enum Source {
 type Named = (String, Result<Input, String>);
 
 impl<'a> Inputs<'a> {
-    /// Checks that all that was named is there, before anything is sent.
+    /// Checks that everything that was named exists, before anything is sent.
     pub(super) fn of(command: &'a Ingest) -> Result<Self, CliError> {
         let mut waiting = VecDeque::new();
         for source in &command.sources {
@@ -134,8 +134,8 @@ impl Iterator for Inputs<'_> {
 }
 
 impl Inputs<'_> {
-    /// Puts what is in a folder in front of everything else, by name. Hidden files stay where they are,
-    /// and so do links: they lead out of the folder, or round in a circle.
+    /// Queues the entries of a folder before everything else, by name. Hidden files are skipped, and so are symbolic
+    /// links, which may lead out of the folder or to a cycle.
     fn open_folder(&mut self, folder: &Path, within: &Path, depth: usize) -> Result<(), String> {
         if depth > MAX_FOLDER_DEPTH {
             return Err(format!("is more than {MAX_FOLDER_DEPTH} folders deep"));
@@ -163,7 +163,7 @@ impl Inputs<'_> {
 }
 
 impl Ingest {
-    /// Whether a file of a folder is meant.
+    /// Whether a file of a folder has one of the extensions.
     fn wants(&self, path: &Path) -> bool {
         let extension = extension(path);
         if self.jsonl && self.only.is_empty() {
@@ -192,7 +192,7 @@ impl Ingest {
         }))
     }
 
-    /// Text is sent as it is; what is none, the server reads.
+    /// Text is sent as it is; of other files the server extracts it.
     fn file(&self, path: PathBuf, within: &Path) -> Result<Input, String> {
         let failed = |error: io::Error| error.to_string();
         let url = self.url_base.as_ref().map(|base| url_below(base, within)).transpose()?;
@@ -236,7 +236,7 @@ impl Ingest {
     }
 }
 
-/// Reads what is UTF-8 text, and nothing of anything else.
+/// Reads a file of UTF-8 text; `None` where it is something else.
 fn read_text(input: impl Read) -> Result<Option<String>, String> {
     let mut bytes = Vec::new();
     let mut input = BufReader::new(input.take(MAX_TEXT_BYTES + 1));

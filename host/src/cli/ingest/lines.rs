@@ -33,7 +33,7 @@ impl Lines {
                 }
                 Ok(0) => self.is_over = true,
                 Ok(length) if length as u64 > MAX_LINE_BYTES => {
-                    // Where the next line begins cannot be known without reading on for ever.
+                    // To find the next line, an endless one would have to be read.
                     self.is_over = true;
                     return Some((self.number, Err(format!("is longer than {MAX_LINE_BYTES} bytes"))));
                 }

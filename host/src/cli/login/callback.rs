@@ -29,7 +29,7 @@ pub(super) struct Callback {
     redirect_uri: String,
 }
 
-/// How the right answer is known.
+/// What identifies the expected response.
 pub(super) struct Expected {
     pub(super) state: String,
     pub(super) issuer: String,
@@ -60,7 +60,7 @@ impl Callback {
     }
 
     async fn wait(self, expected: Arc<Expected>) -> Outcome {
-        // A browser may open connections that it never uses: none waits for another.
+        // A browser may open connections that it never uses: they are served concurrently.
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
@@ -88,7 +88,7 @@ async fn serve(stream: TcpStream, expected: Arc<Expected>) -> Option<Outcome> {
         *said = said.take().or(outcome);
         Ok::<_, Infallible>(response)
     });
-    // A browser that goes away before it has read its page has answered all the same.
+    // The response counts even if the browser disconnects before it has read the page.
     let _ = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service).await;
     said.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
@@ -107,7 +107,7 @@ fn answer<B>(request: &Request<B>, expected: &Expected) -> (Response<Full<Bytes>
 }
 
 impl Expected {
-    /// What the answer says; nothing, if it is none to our question.
+    /// The result in the response; `None` if it does not belong to this sign-in.
     fn judge(&self, query: &str) -> Option<Outcome> {
         let mut parameters = HashMap::new();
         for (name, value) in form_urlencoded::parse(query.as_bytes()).into_owned() {
@@ -149,7 +149,7 @@ fn page(status: StatusCode, message: &'static str) -> Response<Full<Bytes>> {
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
         (header::CACHE_CONTROL, "no-store"),
-        // The address holds the code.
+        // The URL contains the code.
         (header::REFERRER_POLICY, "no-referrer"),
     ];
     response.headers_mut().extend(headers.map(|(name, value)| (name, http::HeaderValue::from_static(value))));

@@ -11,17 +11,17 @@ use url::Url;
 use super::{Answer, AuthorizationServer, Http};
 use crate::cli::CliError;
 
-/// What a token request brought.
+/// The response to a token request.
 #[derive(Debug)]
 pub(in crate::cli) struct Tokens {
     pub(in crate::cli) access_token: SecretString,
-    /// Absent where the old one stays good.
+    /// Absent where the old one stays valid.
     pub(in crate::cli) refresh_token: Option<SecretString>,
     /// When the access token expires, in seconds since 1970, where the issuer says so.
     pub(in crate::cli) expires_at: Option<i64>,
 }
 
-/// A code, and what proves that it is ours.
+/// An authorization code, with its PKCE verifier.
 pub(in crate::cli) struct Code<'a> {
     pub(in crate::cli) client_id: &'a str,
     pub(in crate::cli) redirect_uri: &'a str,
@@ -63,7 +63,7 @@ pub(in crate::cli) async fn redeem(
         .map_err(|refusal| CliError::new(format!("{} refused to end the sign-in: {refusal}", server.issuer)))
 }
 
-/// Trades a refresh token in. The inner error is the issuer's, and final.
+/// Redeems a refresh token. The inner error is the issuer's, and final.
 pub(in crate::cli) async fn refresh(
     http: &Http,
     token_endpoint: &Url,
@@ -107,14 +107,14 @@ async fn request(
 ) -> Result<Result<Tokens, ErrorResponse>, CliError> {
     let asked = Timestamp::now().as_second();
     let answer = http.post_form(endpoint, form).await?;
-    // Whoever asks too often may ask again; every other refusal is final.
+    // 429 is temporary; every other refusal is final.
     if answer.status.is_client_error() && answer.status != StatusCode::TOO_MANY_REQUESTS {
         return Ok(Err(ErrorResponse::of(&answer)));
     }
     if !answer.status.is_success() {
         return Err(CliError::new(format!("{endpoint} answered {}", answer.status)));
     }
-    // What cannot be read is not shown: it may hold a token.
+    // A body that cannot be parsed is not shown: it may contain a token.
     let issued: Issued = serde_json::from_slice(&answer.body)
         .map_err(|_unreadable| CliError::new(format!("{endpoint} answered something other than tokens")))?;
     if !issued.token_type.eq_ignore_ascii_case("Bearer") {

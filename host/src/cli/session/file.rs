@@ -34,7 +34,7 @@ pub(in crate::cli) struct Locked {
 }
 
 impl SessionFile {
-    /// The file of whoever runs this; nothing, for a user without a home.
+    /// The current user's file; `None` for a user without a home directory.
     pub(in crate::cli) fn of_this_user() -> Option<Self> {
         let folders = choose_base_strategy().ok()?;
         let state = folders.state_dir().unwrap_or_else(|| folders.data_dir());
@@ -69,7 +69,7 @@ impl SessionFile {
         let folder = self.path.parent().unwrap_or(Path::new(".")).to_owned();
         let lock = tokio::task::spawn_blocking(move || {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-            // Beside the file, which is replaced: a lock on it would be a lock on the one before.
+            // A file beside it: the sessions' own file is replaced, and a lock on it would be lost.
             let lock = File::options()
                 .create(true)
                 .truncate(false)
@@ -114,7 +114,7 @@ impl Sessions {
 }
 
 impl Locked {
-    /// Puts the changed sessions in the place of the file, durably.
+    /// Replaces the file by the changed sessions, durably.
     pub(in crate::cli) fn store(&self) -> Result<(), CliError> {
         let text = serde_json::to_vec_pretty(&self.sessions).map_err(|error| self.file.unusable(&error))?;
         private_file::replace(&self.file.path, &text).map_err(|error| self.file.unusable(&error))

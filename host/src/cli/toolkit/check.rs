@@ -9,7 +9,7 @@ use crate::cli::terminal::{Text, say};
 use crate::cli::{CliError, print_json};
 use crate::toolkits::{Inspected, capabilities, listed_name};
 
-/// What is shown of a description, in characters: it pushes nothing off the screen.
+/// Characters that are shown of a description, so that it pushes nothing off the screen.
 const MAX_DESCRIPTION_CHARS: usize = 300;
 
 /// Print what a component declares and imports, and everything that is wrong with it.
@@ -65,7 +65,7 @@ fn print(inspected: &Inspected) {
     say!("\nA deploy would accept it.");
 }
 
-/// What the author says, on lines of its own that begin deeper than what the program says.
+/// The author's text, on lines of its own that are indented further than the program's.
 fn described(description: &str, indent: usize) -> Text {
     Text::wrapped(&Text::clipped_prose(description, MAX_DESCRIPTION_CHARS), indent)
 }

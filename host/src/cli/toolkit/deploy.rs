@@ -16,9 +16,9 @@ use crate::cli::{CliError, print_json};
 use crate::toolchain;
 use crate::toolkits::{Claim, Deployed};
 
-/// How often a line says that the server is at work, where no terminal shows the seconds.
+/// How often a line reports progress where standard error is not a terminal.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
-/// From this size on a component brings a language's engine along, and takes the server seconds.
+/// Size from which a component contains a language's engine, and compiles for seconds.
 const LARGE_BYTES: usize = 4 << 20;
 
 /// Upload a component (or build it first) and make it live.
@@ -72,7 +72,7 @@ impl Deploy {
     }
 }
 
-/// Says that the server is at work, and for how long already.
+/// Reports for how long the server has been working.
 struct Waiting {
     /// At a terminal.
     bar: Option<ProgressBar>,

@@ -15,7 +15,7 @@ use crate::cli::CliError;
 use crate::cli::client::{Connection, Failed, Lines};
 use crate::cli::terminal::{Text, note, try_print};
 
-/// How long to wait before the second and every further try to connect again, at most.
+/// The longest pause between two attempts to reconnect.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// Show what became of a toolkit's calls, and what it logged.
@@ -45,17 +45,17 @@ pub(in crate::cli) struct Logs {
     connection: Connection,
 }
 
-/// How printing came to its end.
+/// Why printing stopped.
 enum Stopped {
-    /// The server had no more to say.
+    /// The response is complete.
     Complete,
     /// The connection broke.
     Lost(CliError),
-    /// Nobody reads what is printed.
+    /// Standard output is closed.
     Unread,
 }
 
-/// Where a stream is taken up again.
+/// Where a stream is resumed.
 #[derive(Deserialize)]
 struct Position {
     id: i64,
@@ -76,7 +76,7 @@ impl Logs {
         }
     }
 
-    /// Prints until nobody reads it any more; takes a broken stream up again where it broke.
+    /// Prints until standard output is closed; resumes a broken stream where it broke.
     async fn follow(&self) -> Result<(), CliError> {
         let mut seen = None;
         let mut lines = self.connection.clone().open().await?.lines(&self.path(seen)).await?;
@@ -93,7 +93,7 @@ impl Logs {
     async fn connect_again(&self, seen: Option<i64>) -> Result<Lines, CliError> {
         let mut pause = Duration::from_millis(250);
         loop {
-            // Opened anew: another address may be announced by now, and a token may have run out.
+            // Opened anew: the server may have another address by now, and the token may have expired.
             match self.connection.clone().open().await?.lines(&self.path(seen)).await {
                 Ok(lines) => return Ok(lines),
                 Err(Failed::Refused(error)) => return Err(error),
