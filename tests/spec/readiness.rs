@@ -72,14 +72,17 @@ async fn while_it_waits_for_calls_under_way_it_is_not_ready_and_serves_nobody_el
     .await;
     kitbag.deploy(guests::HOSTILE).await;
     kitbag.deploy(guests::HINTS).await;
-    let (http, ana) = (kitbag.anonymous(), kitbag.as_user("ana"));
+    let (base_url, ana) = (kitbag.base_url().clone(), kitbag.as_user("ana"));
+    // Connections that are kept open end while a request is sent on them.
+    let http = || Http::new(base_url.clone());
     let under_way = ana.occupy("hostile__half_a_line", json!({}), "hints__plain").await;
 
     let stopped = tokio::spawn(kitbag.stop());
 
-    assert_becomes(&http, 503, json!({ "status": "stopping" })).await;
-    http.get("/healthz").await.assert_status(200);
-    ana.get("/toolkits").await.assert_problem(503, "stopping");
+    let stopping = json!({ "status": "stopping" });
+    eventually("it stops", async || ready(&http()).await == (503, stopping.clone())).await;
+    http().get("/healthz").await.assert_status(200);
+    http().get("/toolkits").await.assert_problem(503, "stopping");
     assert!(!under_way.is_finished(), "the call goes on");
     stopped.await.expect("it stops");
 }
