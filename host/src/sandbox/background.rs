@@ -3,6 +3,8 @@
 //! A call starts on the server's own threads, where a short one also ends. One that has used more CPU
 //! time than [`FOREGROUND_CPU_TIME`] moves to these threads, which run only when no other thread wants the
 //! processor: however many such calls there are, they slow down no other request.
+//!
+//! Invariant: no call uses more CPU time than that on the server's own threads.
 
 use std::future::{Future, pending, poll_fn};
 use std::io;

@@ -2,6 +2,9 @@
 //!
 //! A guest may send many requests and read the responses once all have arrived. Short responses are buffered by
 //! then, so that their requests no longer count as in flight.
+//!
+//! Invariant: at most 64 KiB of a response are buffered, and no more requests of a call are in flight than the settings
+//! allow; another one waits.
 
 use std::pin::Pin;
 use std::sync::Arc;
