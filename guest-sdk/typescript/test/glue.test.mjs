@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import { quickGlue } from "../dist/build/glue.js";
-import { contract } from "../dist/build/world.js";
+import { readContract, sandboxedWorld } from "../dist/build/world.js";
 
 const MAKER = new URL("../node_modules/@bytecodealliance/componentize-js/lib/", import.meta.url);
 
@@ -13,7 +13,7 @@ test("the script of the component maker is the one that is known", async () => {
   const { splicer } = await import(new URL("spidermonkey-embedding-splicer.js", MAKER).href);
   const directory = await mkdtemp(join(tmpdir(), "kitbag-glue-"));
   try {
-    await writeFile(join(directory, "toolkit.wit"), await contract({ interfaces: ["log", "progress"], http: false }));
+    await writeFile(join(directory, "toolkit.wit"), sandboxedWorld(await readContract(), { interfaces: ["log", "progress"], http: false }));
     const engine = await readFile(new URL("starlingmonkey_embedding.wasm", MAKER));
     const { jsBindings } = splicer.spliceBindings(engine, ["stdio", "random", "clocks"], undefined, directory, "sandboxed", false);
 

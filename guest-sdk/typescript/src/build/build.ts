@@ -7,12 +7,12 @@ import { bundle, withoutLocales } from "./bundle.js";
 import { BUNDLE, makeComponent } from "./component.js";
 import { BuildFailure } from "./failure.js";
 import { missingParts } from "./missing.js";
-import { PACKAGE, versionOf } from "./package.js";
+import { versionOf } from "./package.js";
 import { readDeclaration } from "./read.js";
 import type { Built, Reporter } from "./reporter.js";
 import { embeddedMap } from "./source-map.js";
 import { checkTypes } from "./types.js";
-import { entryCode } from "./world.js";
+import { entryCode, readContract } from "./world.js";
 
 const COMPONENT_MAKER = "@bytecodealliance/componentize-js";
 const MAP_PLACEHOLDER = '"kitbag:source-map"';
@@ -42,19 +42,19 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
 
   report.step(`bundling ${manifest.id} ${manifest.version}`);
   const plugins = (await mentions(root, read.sources, "locales")) ? [] : [withoutLocales()];
-  const runtime = join(PACKAGE, "dist/sandbox");
-  const made = await bundle(entry, entryCode(entry, runtime, manifest, MAP_PLACEHOLDER), "sandbox", plugins);
+  const contract = await readContract();
+  const made = await bundle(entry, entryCode(entry, contract, manifest, MAP_PLACEHOLDER), "sandbox", plugins);
   const map = embeddedMap(made.map, BUNDLE, root);
   const at = made.code.lastIndexOf(MAP_PLACEHOLDER);
   const code = made.code.slice(0, at) + JSON.stringify(map) + made.code.slice(at + MAP_PLACEHOLDER.length);
 
   const out = resolve(options.out ?? join(root, "dist"));
   const results = { component: join(out, `${manifest.id}.wasm`), manifest: join(out, "manifest.json") };
-  const source = digest(`${code}\n${versionOf(COMPONENT_MAKER)}\n${await readFile(join(PACKAGE, "wit/toolkit.wit"), "utf8")}`);
+  const source = digest(`${code}\n${versionOf(COMPONENT_MAKER)}\n${contract.text}`);
   const before = await lastBuild(out, results.component, source);
 
   if (before === undefined) report.step("making the component (about 15 s)");
-  const component = before ?? (await makeComponent(code, manifest, map, report));
+  const component = before ?? (await makeComponent(code, contract, manifest, map, report));
   await mkdir(out, { recursive: true });
   if (before === undefined) await replace(results.component, component);
   await replace(results.manifest, spellManifest(manifest));

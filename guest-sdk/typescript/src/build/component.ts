@@ -8,18 +8,18 @@ import type { Manifest } from "../manifest.js";
 import { FrameMap, type EmbeddedMap } from "../sandbox/stack.js";
 import { BuildFailure } from "./failure.js";
 import type { Reporter } from "./reporter.js";
-import { contract, granted } from "./world.js";
+import { granted, sandboxedWorld, type Contract } from "./world.js";
 
 /** The bundle's name in stack traces. */
 export const BUNDLE = "toolkit.js";
 
 /** Makes the component of a bundle that imports what `manifest` declares. */
-export async function makeComponent(code: string, manifest: Manifest, map: EmbeddedMap, report: Reporter): Promise<Uint8Array> {
+export async function makeComponent(code: string, contract: Contract, manifest: Manifest, map: EmbeddedMap, report: Reporter): Promise<Uint8Array> {
   const may = granted(manifest);
   const directory = await mkdtemp(join(tmpdir(), "kitbag-build-"));
   try {
     await mkdir(join(directory, "wit"));
-    await writeFile(join(directory, "wit", "toolkit.wit"), await contract(may));
+    await writeFile(join(directory, "wit", "toolkit.wit"), sandboxedWorld(contract, may));
     await writeFile(join(directory, BUNDLE), code);
     await componentize(directory, may.http, map, report);
     return await readFile(join(directory, "component.wasm"));

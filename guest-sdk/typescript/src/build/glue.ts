@@ -24,8 +24,8 @@ const QUICK_ENCODER = `function _utf8AllocateAndEncode(s, realloc, memory) {
 }
 `;
 
-const CALL = /^async function (export_tools_0_1_0\$call)\((.*)\) \{/m;
-const CALLEE = "tools010Call";
+/** The export, named after the version of the contract. */
+const CALL = /^async function (export_tools_(\w+)\$call)\((.*)\) \{/m;
 
 /** Strings of an invocation, each a place and a length; then the place of the result. */
 const PARAMETERS = 9;
@@ -37,7 +37,9 @@ export function quickGlue(script: string): string {
   const usesLetters = /\.codepoints\b/.test(script);
   const quick = usesLetters ? script : script.replace(ENCODER, () => QUICK_ENCODER);
   const call = CALL.exec(quick);
-  if (call?.[2]?.split(",").length !== PARAMETERS || !quick.includes(`let ${CALLEE}`)) return quick;
+  const [, name, version = "", parameters = ""] = call ?? [];
+  const callee = `tools${version.replaceAll("_", "")}Call`;
+  if (parameters.split(",").length !== PARAMETERS || !quick.includes(`let ${callee}`)) return quick;
   return `${quick}
 contentGlobal[${JSON.stringify(REHEARSAL)}] = async (callee, invocation) => {
   const { tool, arguments: args, userId, config } = invocation;
@@ -46,9 +48,9 @@ contentGlobal[${JSON.stringify(REHEARSAL)}] = async (callee, invocation) => {
     const { ptr, len } = _utf8AllocateAndEncode(text, $realloc, $memory);
     return [ptr, len];
   });
-  ${CALLEE} = callee;
+  ${callee} = callee;
   try {
-    await ${call[1]}(...parameters, result);
+    await ${name}(...parameters, result);
   } finally {
     $dealloc(result, ${RESULT}, 8);
   }
