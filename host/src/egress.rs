@@ -54,6 +54,7 @@ use hyper::rt::Executor;
 use hyper_util::client::legacy::connect::capture_connection;
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::TokioTimer;
+use kitbag_manifest::limits;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::{error::Elapsed, timeout};
@@ -120,7 +121,7 @@ impl Default for EgressSettings {
             hosts: PathBuf::from("/etc/hosts"),
             nat64_prefixes: Vec::new(),
             lookup_timeout: Duration::from_secs(5),
-            connect_timeout: Duration::from_secs(10),
+            connect_timeout: limits::CONNECT_TIMEOUT,
             response_timeout: Duration::from_mins(1),
         }
     }

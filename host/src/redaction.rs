@@ -18,7 +18,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
 
 /// Values shorter than this, in bytes, are left alone: `42` or `de` would blank out half of every text.
-pub const SHORTEST: usize = 6;
+pub const SHORTEST: usize = kitbag_manifest::limits::MIN_REDACTED_BYTES;
 
 /// What stands where a value stood.
 pub const REPLACEMENT: &str = "[redacted]";

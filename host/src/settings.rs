@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ipnet::{IpNet, Ipv6Net};
+use kitbag_manifest::limits;
 use secrecy::SecretString;
 use serde::Deserialize;
 use thiserror::Error;
@@ -111,19 +112,19 @@ settings! {
     /// Memory for inspecting and compiling one component.
     compile_memory: Size = Size::mebibytes(2048), "KITBAG_COMPILE_MEMORY";
     /// Largest request of an MCP client.
-    mcp_request_size: Size = Size::mebibytes(8), "KITBAG_MCP_REQUEST_SIZE";
+    mcp_request_size: Size = Size::mebibytes(limits::DEFAULT_MCP_REQUEST_MIB), "KITBAG_MCP_REQUEST_SIZE";
     /// MCP requests of one user a minute, on average; as many may come at once.
     mcp_requests_per_minute: NonZeroU32 = MCP_REQUESTS_PER_MINUTE, "KITBAG_MCP_REQUESTS_PER_MINUTE";
     /// Wall time of one call.
-    call_time: Span = Span::seconds(30), "KITBAG_CALL_TIME";
+    call_time: Span = Span::seconds(limits::DEFAULT_CALL_TIME.as_secs()), "KITBAG_CALL_TIME";
     /// Memory of one call.
-    call_memory: Size = Size::mebibytes(128), "KITBAG_CALL_MEMORY";
+    call_memory: Size = Size::mebibytes(limits::DEFAULT_CALL_MEMORY_MIB), "KITBAG_CALL_MEMORY";
     /// Elements of each table of one call.
     call_table_elements: usize = 100_000, "KITBAG_CALL_TABLE_ELEMENTS";
     /// Handles to host resources that one call may hold at once.
     call_resources: usize = 4096, "KITBAG_CALL_RESOURCES";
     /// Largest result of one call.
-    call_result: Size = Size::mebibytes(4), "KITBAG_CALL_RESULT";
+    call_result: Size = Size::mebibytes(limits::DEFAULT_RESULT_MIB), "KITBAG_CALL_RESULT";
     /// What one call may write to its log.
     call_log: Size = Size::kibibytes(256), "KITBAG_CALL_LOG";
     /// Outbound requests that one call may have in flight; others wait.

@@ -56,6 +56,7 @@ mod paging;
 mod progress;
 mod quotas;
 mod redirects;
+mod replies;
 mod restart;
 mod scaffold;
 mod secrets;

@@ -11,6 +11,7 @@ mod look_around;
 mod meter;
 mod metered;
 mod pattern;
+mod unwind;
 
 use std::fmt;
 use std::sync::Arc;

@@ -84,11 +84,11 @@ impl Checks {
         let (Ended::Returned(result), Some(schema)) = (ended, output) else { return Structured::Absent };
         let Some(json) = &result.structured else { return Structured::Absent };
         let Ok(value) = serde_json::from_str(json) else {
-            return Structured::Refused(Failure::mismatch("/: not valid JSON"));
+            return Structured::Refused(Failure::output_not_json());
         };
         match self.check(user, schema, value).await {
             Checked::Fits(value) => Structured::Fits(value),
-            Checked::Violations(violations) => Structured::Refused(Failure::mismatch(&violations.join("; "))),
+            Checked::Violations(violations) => Structured::Refused(Failure::output_mismatch(&violations)),
             Checked::Overdue => Structured::Refused(Failure::unchecked_result()),
         }
     }

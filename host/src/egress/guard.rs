@@ -1,9 +1,10 @@
 //! Which addresses a request may reach, whatever name led to them.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use ipnet::IpNet;
+use kitbag_manifest::address::{is_global_unicast, is_public_v4};
 
 use super::nat64::Prefixes;
 
@@ -75,60 +76,6 @@ fn is_public(address: IpAddr, nat64: &Prefixes) -> bool {
             (is_configured || is_native) && nat64.of(address).all(|(_, embedded)| is_public_v4(embedded))
         }
     }
-}
-
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    !REFUSED_V4.iter().any(|range| range.contains(&address))
-}
-
-fn is_global_unicast(address: Ipv6Addr) -> bool {
-    GLOBAL_UNICAST.contains(&address) && !REFUSED_V6.iter().any(|range| range.contains(&address))
-}
-
-/// IANA's special-purpose registry (RFC 6890) without the anycast services that are public, and
-/// what else leads into a cloud's own machinery.
-const REFUSED_V4: [Ipv4Net; 17] = [
-    v4([0, 0, 0, 0], 8),        // "this network", unspecified
-    v4([10, 0, 0, 0], 8),       // private
-    v4([100, 64, 0, 0], 10),    // carrier-grade NAT; metadata of Alibaba Cloud
-    v4([127, 0, 0, 0], 8),      // loopback
-    v4([168, 63, 129, 16], 32), // Azure's host agent: a public address that never leaves the host
-    v4([169, 254, 0, 0], 16),   // link-local; metadata of most clouds
-    v4([172, 16, 0, 0], 12),    // private
-    v4([192, 0, 0, 0], 24),     // protocol assignments; metadata of Oracle Cloud
-    v4([192, 0, 2, 0], 24),     // documentation
-    v4([192, 52, 193, 0], 24),  // multicast tunnels (AMT)
-    v4([192, 88, 99, 0], 24),   // 6to4 relays
-    v4([192, 168, 0, 0], 16),   // private
-    v4([198, 18, 0, 0], 15),    // benchmarking
-    v4([198, 51, 100, 0], 24),  // documentation
-    v4([203, 0, 113, 0], 24),   // documentation
-    v4([224, 0, 0, 0], 4),      // multicast
-    v4([240, 0, 0, 0], 4),      // reserved, broadcast
-];
-
-/// Everything that IANA has given out for ordinary use. All else is refused unseen: loopback,
-/// unspecified, IPv4-compatible (`::/96`), NAT64 of a network's own (`64:ff9b:1::/48`), discard-only,
-/// segment routing, unique local (metadata of AWS and Google Cloud), link-local, site-local, multicast.
-const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0], 3);
-
-/// The special ranges inside of it. Tunnels are refused whole, whatever IPv4 address they embed: nobody
-/// serves anything there any more, and the system itself would open the tunnel.
-const REFUSED_V6: [Ipv6Net; 4] = [
-    v6([0x2001, 0, 0], 23),      // protocol assignments: Teredo, benchmarking, ORCHID, AMT
-    v6([0x2001, 0x0db8, 0], 32), // documentation
-    v6([0x2002, 0, 0], 16),      // 6to4
-    v6([0x3fff, 0, 0], 20),      // documentation
-];
-
-const fn v4(octets: [u8; 4], prefix: u8) -> Ipv4Net {
-    let [a, b, c, d] = octets;
-    Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix)
-}
-
-const fn v6(first: [u16; 3], prefix: u8) -> Ipv6Net {
-    let [a, b, c] = first;
-    Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), prefix)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use http::header::{
     AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION, PROXY_AUTHORIZATION,
 };
 use http::{Method, Response, StatusCode, Uri};
+use kitbag_manifest::limits::MAX_REDIRECTS;
 use url::Url;
 
 use super::EgressError;
@@ -16,8 +17,6 @@ use super::repeatable::Repeatable;
 use super::target::Target;
 use crate::redaction::Redactor;
 
-/// How many redirects a toolkit's request follows: as many as `fetch` does.
-const MOST: usize = 20;
 /// How many lead to a file: an address that needs more is a loop, or a game.
 const MOST_TO_A_FILE: usize = 10;
 
@@ -30,7 +29,7 @@ pub struct Redirects {
 
 impl Default for Redirects {
     fn default() -> Self {
-        Self { left: MOST, too_many: "there were twenty before it" }
+        Self { left: MAX_REDIRECTS, too_many: "there were twenty before it" }
     }
 }
 
@@ -338,7 +337,7 @@ mod tests {
         let (mut redirects, mut request) = (Redirects::default(), request("GET", HERE));
         let mut step = |response| redirects.step(&mut request, &response, &Redactor::default());
 
-        for _ in 0..MOST {
+        for _ in 0..MAX_REDIRECTS {
             assert_eq!(step(redirect(302, &[b"/again"])).unwrap(), Step::Follow);
         }
 

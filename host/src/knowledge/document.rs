@@ -1,5 +1,6 @@
 //! Documents: what comes in, what is kept, what is shown.
 
+use kitbag_manifest::limits;
 use serde::Serialize;
 
 /// The source of what users ingest themselves, beside the ids of toolkits.
@@ -201,9 +202,9 @@ pub struct Query {
 }
 
 /// Results of a search that does not say how many.
-pub const DEFAULT_RESULTS: u32 = 10;
+pub const DEFAULT_RESULTS: u32 = limits::DEFAULT_SEARCH_RESULTS;
 /// Results of one search at most.
-pub const MAX_RESULTS: u32 = 50;
+pub const MAX_RESULTS: u32 = limits::MAX_SEARCH_RESULTS;
 
 /// What a search found.
 #[derive(Clone, Debug, PartialEq)]

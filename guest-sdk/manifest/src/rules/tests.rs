@@ -197,5 +197,5 @@ fn patterns_are_bounded_for_all_tools_together() {
     assert_eq!(tools(16, 8000, "pattern"), [""; 0]);
     assert_eq!(tools(17, 8000, "pattern"), ["tools"]);
     assert_eq!(tools(4, 200, "patternProperties"), [""; 0]);
-    assert_eq!(tools(12, 200, "patternProperties"), ["tools"]);
+    assert_eq!(tools(24, 200, "patternProperties"), ["tools"]);
 }

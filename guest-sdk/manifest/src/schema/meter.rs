@@ -1,14 +1,14 @@
 //! Counts the steps of a check, and ends it when there are too many.
 //!
 //! The validator has no budget of its own and cannot be told to stop. It reads the value through
-//! [`metered`](super::metered), which counts here; a check that is to end is unwound from within such a
-//! read, and the unwinding is caught where the check began.
+//! [`metered`](super::metered), which counts here and ends the check from within such a read.
 
 use std::cell::{Cell, RefCell};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::budget::{Budget, Exceeded, Matching};
-use super::engine;
+use super::{engine, unwind};
+
+pub(super) use super::unwind::end;
 
 /// After how many steps whoever wants the check is asked whether it is to go on.
 const STEPS_BETWEEN_LOOKS: u64 = 2048;
@@ -56,11 +56,7 @@ pub(super) fn within<T>(budget: &Budget, max_name: usize, check: impl FnOnce() -
     NEXT_LOOK.set(budget.steps.saturating_sub(STEPS_BETWEEN_LOOKS));
     MAX_NAME.set(max_name);
     BUDGET.set(Some(budget.clone()));
-    // Neither the value nor the compiled schema is changed by a check: nothing half-done is seen after it.
-    catch_unwind(AssertUnwindSafe(check)).map_err(|panic| match panic.downcast::<Exceeded>() {
-        Ok(exceeded) => *exceeded,
-        Err(panic) => resume_unwind(panic),
-    })
+    unwind::catch(check)
 }
 
 /// Counts steps; does not return when there are too many.
@@ -111,12 +107,6 @@ pub(super) fn charge_match(bytes: usize, limits: TextLimits) {
     }
 }
 
-/// Ends the check.
-pub(super) fn end(why: Exceeded) -> ! {
-    // Not a panic: no message is written, and nobody else's hook is called.
-    resume_unwind(Box::new(why))
-}
-
 /// Steps that are left of the check under way.
 #[cfg(test)]
 pub(super) fn left() -> u64 {
@@ -160,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_panic_is_a_panic() {
-        let panicked = catch_unwind(|| within(&budget(1), usize::MAX, || panic!("on purpose")));
+        let panicked = std::panic::catch_unwind(|| within(&budget(1), usize::MAX, || panic!("on purpose")));
 
         assert!(panicked.is_err());
     }

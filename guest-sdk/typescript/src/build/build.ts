@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
-import { spellManifest } from "../manifest.js";
 import { bundle, withoutLocales } from "./bundle.js";
 import { BUNDLE, makeComponent } from "./component.js";
 import { BuildFailure } from "./failure.js";
@@ -37,7 +36,7 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
   // What keeps a module from being read is behind many a type error, and says more: a Node-only import, say.
   if (reading.status === "rejected") throw reading.reason;
   if (types.status === "rejected") throw types.reason;
-  const { manifest, bundle: read } = reading.value;
+  const { manifest, text, bundle: read } = reading.value;
   for (const line of await missingParts(root, read.sources)) report.warning(line);
 
   report.step(`bundling ${manifest.id} ${manifest.version}`);
@@ -57,7 +56,7 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
   const component = before ?? (await makeComponent(code, contract, manifest, map, report));
   await mkdir(out, { recursive: true });
   if (before === undefined) await replace(results.component, component);
-  await replace(results.manifest, spellManifest(manifest));
+  await replace(results.manifest, text);
   await replace(join(out, RECORD), `${JSON.stringify({ source, component: digest(component) })}\n`);
   return {
     ...results,

@@ -7,7 +7,10 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 
+import type { Declaration } from "../declaration.js";
 import type { Manifest } from "../manifest.js";
+import { DeclarationError, type Problem } from "../problems.js";
+import { manifestOf } from "../rules.js";
 import { bundle, noDefaultExport, type Bundle } from "./bundle.js";
 import { BuildFailure } from "./failure.js";
 import { locate } from "./package.js";
@@ -20,14 +23,14 @@ const NOTHING_TO_WAIT_FOR = 13;
 
 /** What a thread finds in the module. */
 export type Answer =
-  | { kind: "manifest"; manifest: Manifest }
+  | { kind: "declaration"; declaration: Declaration }
   | { kind: "no-default-export" }
   | { kind: "no-toolkit" }
-  | { kind: "declaration"; message: string; problems: { path: string; message: string }[] }
+  | { kind: "problems"; message: string; problems: readonly Problem[] }
   | { kind: "thrown"; message: string };
 
-/** Returns the manifest of the toolkit in `entry`, and the author's files that it is made of. */
-export async function readDeclaration(entry: string, report: Reporter): Promise<{ manifest: Manifest; bundle: Bundle }> {
+/** Returns the manifest of the toolkit in `entry`, its text, and the author's files that it is made of. */
+export async function readDeclaration(entry: string, report: Reporter): Promise<{ manifest: Manifest; text: string; bundle: Bundle }> {
   checkSchemaLibrary(dirname(entry));
   const made = await bundle(entry, readingCode(entry), "reading");
   const directory = await mkdtemp(join(tmpdir(), "kitbag-read-"));
@@ -40,8 +43,7 @@ export async function readDeclaration(entry: string, report: Reporter): Promise<
     const answer = await ask(file, report);
     // Places are told from the author's folder on, as everywhere else.
     if (answer.kind === "thrown") answer.message = answer.message.replaceAll(root.href, "").replaceAll(fileURLToPath(root), "");
-    const manifest = judge(answer, basename(entry));
-    return { manifest, bundle: made };
+    return { ...judge(answer, basename(entry)), bundle: made };
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
@@ -60,16 +62,21 @@ export function checkSchemaLibrary(root: string): void {
   throw new BuildFailure("source", `zod ${version} is installed, and toolkits are written with zod 4: npm install zod@4`);
 }
 
-/** Returns the manifest; every other answer is a reason to make no component. */
-export function judge(answer: Answer, name: string): Manifest {
+/** Returns the manifest and its text; every other answer is a reason to make no component. */
+export function judge(answer: Answer, name: string): { manifest: Manifest; text: string } {
   switch (answer.kind) {
-    case "manifest":
-      return answer.manifest;
+    case "declaration":
+      try {
+        return manifestOf(answer.declaration);
+      } catch (error) {
+        if (!(error instanceof DeclarationError)) throw error;
+        throw new BuildFailure("declaration", error.message, error.problems);
+      }
     case "no-default-export":
       throw new BuildFailure("source", noDefaultExport(name));
     case "no-toolkit":
       throw new BuildFailure("source", `the default export of ${name} is no toolkit: it must be the result of defineToolkit({ … })`);
-    case "declaration":
+    case "problems":
       throw new BuildFailure("declaration", answer.message, answer.problems);
     case "thrown":
       throw new BuildFailure("source", `${name} failed while it was read:\n${answer.message}`);

@@ -1,14 +1,14 @@
 // A knowledge base in memory, behind the same rules.
 import { knowledgeError } from "../knowledge.js";
+import { limitsOfCalls } from "../rules.js";
 import type { SvcDocument, SvcIngestDoc, SvcSearchOptions, SvcSearchResult } from "../types.js";
 
-const DEFAULT_LIMIT = 10;
 /** How much of a document's text a match shows. */
 const SNIPPET = 200;
 
 /** Finds the documents that hold any word of the query; the score is the part of the words they hold. */
 export function searchDocuments(documents: SvcDocument[], query: string, options: SvcSearchOptions): SvcSearchResult[] {
-  const { limit = DEFAULT_LIMIT, source, author } = options;
+  const { limit = limitsOfCalls().searchResults, source, author } = options;
   if (blank(query)) throw knowledgeError({ tag: "invalid", val: "query: is empty: say what to search for" });
   const words = query.toLowerCase().split(/\s+/).filter((word) => word !== "");
   return documents
