@@ -83,7 +83,7 @@ fn answer_to(request: Request) -> Value {
             }
         }
         Request::Result { size, structured, output } => result(size, structured.as_deref(), output.as_ref()),
-        Request::Failure(cause) => json!(failure(cause)),
+        Request::Failure(cause) => json!({ "failure": failure(cause) }),
         Request::Settings { fields, values } => {
             let problems: BTreeMap<&String, String> = values
                 .iter()

@@ -52,7 +52,7 @@ export function checkedResult(size: number, structured: string | undefined, outp
 
 /** Returns what a client receives of a call that failed. */
 export function failureOf(cause: Cause): DispatchFailure {
-  return ask({ ask: "failure", ...cause });
+  return ask<{ failure: DispatchFailure }>({ ask: "failure", ...cause }).failure;
 }
 
 /** Returns what a handler sees of a user's settings, and what is wrong with some of them. */

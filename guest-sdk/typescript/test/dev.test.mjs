@@ -190,7 +190,7 @@ test("settings arrive in their types; one that does not fit is named", async () 
 
   assert.deepEqual(JSON.parse(await dev.call()), { limit: 5, loud: false });
   assert.match(dev.said(), /setting loud: must be true or false/);
-  assert.match(dev.said(), /setting other: the toolkit does not declare it/);
+  assert.match(dev.said(), /setting other: not declared/);
 });
 
 test("the knowledge base needs its scope, and keeps what was ingested for the next call", async () => {
