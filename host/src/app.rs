@@ -157,11 +157,11 @@ impl App {
         let sandbox =
             Sandbox::new(limits(settings), egress.clone())?.with_memory(memory_for_calls(settings)?);
         let stopping = CancellationToken::new();
-        let compiler = Compiler::new(compiler, compile_limits(settings), stopping.clone());
-        let capture = capture(settings, &sandbox, compiler.clone(), egress.clone()).await?;
         let disk = Disk::new(&settings.data, settings.free_disk_space.get().map(|size| size.bytes() as u64))
             .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
         disk.watch();
+        let compiler = Compiler::new(compiler, compile_limits(settings), disk.clone(), stopping.clone());
+        let capture = capture(settings, &sandbox, compiler.clone(), egress.clone()).await?;
         let options = knowledge::Options {
             embedder: embedder(settings, &egress).await?,
             search_memory: settings.search_memory.bytes(),
@@ -181,8 +181,8 @@ impl App {
             move || vault.forget_opened()
         };
         let toolkits =
-            Toolkits::open(&settings.data, database.clone(), sandbox, compiler, forget_secrets).await?;
-        let toolkits = Arc::new(toolkits);
+            Toolkits::open(&settings.data, database.clone(), sandbox, compiler, disk.clone(), forget_secrets);
+        let toolkits = Arc::new(toolkits.await?);
         let user_config = Arc::new(UserConfig::new(database.clone()));
         let invocations = Arc::new(Invocations::open(database.clone(), retention(settings)).await?);
         let dispatch = Dispatch::new(

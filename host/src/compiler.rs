@@ -5,7 +5,8 @@
 //! Landlock it can open no file and no connection. It never sees the key that machine code is sealed with.
 //!
 //! Invariant: one such process runs at a time, at a low priority, within bounds of memory, processor time,
-//! wall time and output. It ends with whoever waits for it.
+//! wall time and output, and writes nothing that would use up the disk's reserve. It ends with whoever waits
+//! for it.
 
 mod child;
 mod confinement;
@@ -14,8 +15,10 @@ mod process;
 mod protocol;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use std::fs::File;
+use std::future::Future;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,21 +26,25 @@ use std::time::Duration;
 
 use kitbag_manifest::{Problem, ToolkitDefinition};
 use thiserror::Error;
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use crate::disk::{Disk, DiskFull};
 use crate::sandbox::{DescribeLimits, Imports};
+use crate::shares::Shares;
 use crate::tasks::off_thread;
 
 pub use child::{ARGUMENT, run as run_child};
 pub use kept_functions::KeptFunctions;
 
 use process::Ended;
-use protocol::{Outcome, Request, Response, Task};
+use protocol::{MAX_FILE_BYTES, Outcome, Request, Response, Task};
+use turns::{Turn, Turns};
 
-/// Uploads that wait for their turn. Another one is refused.
-const MAX_WAITING: usize = 8;
+/// Deploys that run or wait for their turn; another one is refused.
+const MAX_DEPLOYS: usize = 9;
+/// Of one operator.
+const MAX_DEPLOYS_OF_OPERATOR: usize = 3;
 
 /// What one compilation may take of the machine.
 #[derive(Clone, Copy, Debug)]
@@ -71,8 +78,9 @@ pub struct Compiler(Arc<Shared>);
 struct Shared {
     program: Program,
     limits: CompileLimits,
-    turn: Semaphore,
-    waiting: Semaphore,
+    disk: Disk,
+    deploys: Shares,
+    turns: Turns,
     stopping: CancellationToken,
 }
 
@@ -106,9 +114,12 @@ pub enum CompileError {
     /// It needs more than a component may.
     #[error(transparent)]
     Limit(#[from] LimitReached),
-    /// So many others wait already.
-    #[error("{MAX_WAITING} other components are waiting to be compiled")]
+    /// So many others wait already: of all operators, or of this one.
+    #[error("too many other components are waiting to be compiled")]
     Busy,
+    /// Its machine code would use up the disk's reserve.
+    #[error(transparent)]
+    DiskFull(#[from] DiskFull),
     /// The server is on its way out.
     #[error("the server is stopping")]
     Stopping,
@@ -141,11 +152,12 @@ pub enum LimitReached {
     /// Machine code, in bytes.
     #[error("its machine code is larger than {} MiB, which none may be", .0 >> 20)]
     MachineCode(u64),
-    /// Text of the declaration and of what is wrong.
+    /// What the compiler has to say of it, in bytes.
     #[error(
-        "its declaration is larger than a result may be; make it shorter, or have the operator raise the setting call-result"
+        "its imports, or what is wrong with it, take more than {} MiB to name; import fewer, or under shorter names",
+        .0 >> 20
     )]
-    Declaration,
+    Response(usize),
     /// The compiler gave up on it in a way that it should not.
     #[error("the compiler gave up on it ({0}); please report it, with the component")]
     Crash(String),
@@ -166,52 +178,54 @@ impl Program {
 }
 
 impl Compiler {
-    /// Compiles with `program`, and ends what it does when `stopping` is cancelled.
-    pub fn new(program: Program, limits: CompileLimits, stopping: CancellationToken) -> Self {
-        let (turn, waiting) = (Semaphore::new(1), Semaphore::new(MAX_WAITING));
-        Self(Arc::new(Shared { program, limits, turn, waiting, stopping }))
+    /// Compiles with `program` what there is room for on `disk`, and ends what it does when `stopping` is
+    /// cancelled.
+    pub fn new(program: Program, limits: CompileLimits, disk: Disk, stopping: CancellationToken) -> Self {
+        let (deploys, turns) = (Shares::new(MAX_DEPLOYS, MAX_DEPLOYS_OF_OPERATOR), Turns::default());
+        Self(Arc::new(Shared { program, limits, disk, deploys, turns, stopping }))
     }
 
-    /// Inspects and compiles a toolkit that was uploaded, and asks it for its declaration.
-    pub async fn describe(&self, job: Job<'_>, limits: DescribeLimits) -> Result<Described, CompileError> {
-        let place = self.0.waiting.try_acquire().map_err(|_| CompileError::Busy)?;
-        let turn = self.turn().await?;
-        drop(place);
+    /// Inspects and compiles a toolkit that `operator` has uploaded, and asks it for its declaration.
+    pub async fn describe(
+        &self,
+        job: Job<'_>,
+        limits: DescribeLimits,
+        operator: &str,
+    ) -> Result<Described, CompileError> {
+        let _place = self.0.deploys.take(operator, 1).ok_or(CompileError::Busy)?;
+        let turn = self.turn(self.0.turns.deploy()).await?;
         let outcome = self.run(&turn, job, Task::Describe(limits)).await?;
         let declaration = outcome.declaration.unwrap_or_default();
-        let definition = serde_json::from_str(&declaration).map_err(|error| {
-            let message = format!("describe() returned what is no declaration: {error}");
-            CompileError::Refused(vec![Problem { path: "describe".to_owned(), message }])
-        })?;
+        let definition = serde_json::from_str(&declaration)
+            .map_err(|error| CompileError::Failed(format!("its declaration cannot be read: {error}")))?;
         Ok(Described { imports: outcome.imports, definition })
     }
 
-    /// Compiles a toolkit that was described before.
+    /// Compiles a toolkit that was described before. A call waits for it, so it goes before all deploys.
     pub async fn toolkit(&self, job: Job<'_>) -> Result<(), CompileError> {
-        let turn = self.turn().await?;
+        let turn = self.turn(self.0.turns.recompile()).await?;
         self.run(&turn, job, Task::Toolkit).await.map(drop)
     }
 
-    /// Inspects and compiles an extractor.
+    /// Inspects and compiles an extractor, before all deploys too.
     pub async fn extractor(&self, job: Job<'_>) -> Result<(), CompileError> {
-        let turn = self.turn().await?;
+        let turn = self.turn(self.0.turns.recompile()).await?;
         self.run(&turn, job, Task::Extractor).await.map(drop)
     }
 
-    async fn turn(&self) -> Result<SemaphorePermit<'_>, CompileError> {
+    async fn turn(&self, turn: impl Future<Output = Turn>) -> Result<Turn, CompileError> {
         tokio::select! {
             biased;
             () = self.0.stopping.cancelled() => Err(CompileError::Stopping),
-            turn = self.0.turn.acquire() => Ok(turn.expect("the semaphore is never closed")),
+            turn = turn => Ok(turn),
         }
     }
 
-    async fn run(
-        &self,
-        _turn: &SemaphorePermit<'_>,
-        job: Job<'_>,
-        task: Task,
-    ) -> Result<Outcome, CompileError> {
+    async fn run(&self, turn: &Turn, job: Job<'_>, task: Task) -> Result<Outcome, CompileError> {
+        self.0.disk.while_there_is_room(self.compile(turn, job, task)).await?
+    }
+
+    async fn compile(&self, _turn: &Turn, job: Job<'_>, task: Task) -> Result<Outcome, CompileError> {
         let Job { component, code_version, code, functions } = job;
         let failed = |error: io::Error| CompileError::Failed(error.to_string());
         let size = component.metadata().map_err(failed)?.len();
@@ -222,12 +236,13 @@ impl Compiler {
             }
             None => None,
         };
-        let Shared { program, limits, stopping, .. } = &*self.0;
+        let Shared { program, limits, disk, stopping, .. } = &*self.0;
+        let max_file = disk.room().min(MAX_FILE_BYTES);
         let max_response = match &task {
             Task::Describe(limits) => protocol::max_response(limits.result()),
             Task::Toolkit | Task::Extractor => protocol::max_response(0),
         };
-        let request = Request::new(task, code_version, *limits, size, kept.as_ref());
+        let request = Request::new(task, code_version, *limits, max_file, size, kept.as_ref());
         let mut files = vec![component, code.try_clone().map_err(failed)?];
         if let Some(kept) = &kept {
             files.extend(kept.descriptors().map_err(failed)?);
@@ -237,12 +252,17 @@ impl Compiler {
         let response = match process::run(child, stopping.child_token()).await.map_err(failed)? {
             Ended::Answered(response) => response,
             Ended::Stopped => return Err(CompileError::Stopping),
-            Ended::Early(reason) => return Err(reason.explain(*limits).into()),
+            Ended::Early(reason) => {
+                return Err(match reason.explain(*limits, max_response) {
+                    LimitReached::MachineCode(_) if max_file < MAX_FILE_BYTES => DiskFull.into(),
+                    limit => limit.into(),
+                });
+            }
         };
         match response {
             Response::Compiled(outcome) => {
                 if let Some(kept) = kept.filter(|_| outcome.has_new_functions)
-                    && let Err(error) = off_thread(move || kept.replace()).await
+                    && let Err(error) = kept.replace(disk).await
                 {
                     warn!(%error, "the next large component is compiled from its beginning");
                 }

@@ -5,8 +5,8 @@
 use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::fs::statvfs;
@@ -26,13 +26,27 @@ const DEFAULT_PART: u64 = 20;
 #[derive(Clone, Debug)]
 pub struct Disk(Arc<Watched>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Watched {
     folder: PathBuf,
     /// Bytes.
     reserve: u64,
+    /// Bytes that are about to be written.
+    reserved: AtomicU64,
     measured: Mutex<Option<(Instant, u64)>>,
     is_low: AtomicBool,
+    /// Free bytes, instead of those of a disk.
+    #[cfg(test)]
+    pretended: Option<u64>,
+}
+
+/// Bytes that are about to be written and that nobody else may reserve meanwhile. Dropping it gives them back:
+/// what was written by then is measured.
+#[derive(Debug)]
+#[must_use]
+pub struct Reservation {
+    disk: Disk,
+    bytes: u64,
 }
 
 /// There is too little room on the disk for what would have been stored.
@@ -53,14 +67,22 @@ impl Disk {
             let disk = statvfs(folder)?;
             MAX_DEFAULT_RESERVE.min(disk.f_blocks.saturating_mul(disk.f_frsize) / DEFAULT_PART)
         };
-        let (measured, is_low) = (Mutex::default(), AtomicBool::new(false));
-        Ok(Self(Arc::new(Watched { folder: folder.to_owned(), reserve, measured, is_low })))
+        Ok(Self::with_reserve(folder.to_owned(), reserve))
     }
 
-    /// Keeps no reserve: for what serves nobody.
+    /// Keeps no reserve: for commands that run without a server.
     pub fn unwatched() -> Self {
-        let (measured, is_low) = (Mutex::default(), AtomicBool::new(false));
-        Self(Arc::new(Watched { folder: PathBuf::new(), reserve: 0, measured, is_low }))
+        Self::with_reserve(PathBuf::new(), 0)
+    }
+
+    fn with_reserve(folder: PathBuf, reserve: u64) -> Self {
+        Self(Arc::new(Watched { folder, reserve, ..Watched::default() }))
+    }
+
+    /// A disk that always has so many free bytes above its reserve.
+    #[cfg(test)]
+    pub(crate) fn with_room(bytes: u64) -> Self {
+        Self(Arc::new(Watched { reserve: 1, pretended: Some(bytes.saturating_add(1)), ..Watched::default() }))
     }
 
     /// Measures now and then, until nobody has a clone any more, so that the log says when room runs out
@@ -76,21 +98,44 @@ impl Disk {
         });
     }
 
-    /// Whether `bytes` may be stored, and leave the reserve as it is.
-    pub fn room_for(&self, bytes: u64) -> Result<(), DiskFull> {
-        self.above(self.0.reserve.saturating_add(bytes))
+    /// Sets `bytes` aside for what is about to be written; fails where they would not leave the reserve as it is.
+    ///
+    /// Until it is dropped a reservation counts whole, whatever of it is written already: what is written
+    /// and then copied needs room for both.
+    pub fn reserve(&self, bytes: u64) -> Result<Reservation, DiskFull> {
+        let Watched { reserve, reserved, .. } = &*self.0;
+        let add = |reserved: u64| reserved.checked_add(bytes);
+        let before = reserved.fetch_update(Ordering::SeqCst, Ordering::SeqCst, add).map_err(|_| DiskFull)?;
+        let reservation = Reservation { disk: self.clone(), bytes };
+        let needed = reserve.saturating_add(before).saturating_add(bytes);
+        // Measured now: what was reserved a moment ago may be written, and given back.
+        if *reserve == 0 || self.0.free_now() >= needed { Ok(reservation) } else { Err(DiskFull) }
+    }
+
+    /// Bytes that may be written: above the reserve, and not set aside for others.
+    pub fn room(&self) -> u64 {
+        if self.0.reserve == 0 {
+            return u64::MAX;
+        }
+        let taken = self.0.reserve.saturating_add(self.0.reserved.load(Ordering::SeqCst));
+        self.0.free_now().saturating_sub(taken)
+    }
+
+    /// Whether the disk has its reserve free.
+    pub fn has_reserve(&self) -> Result<(), DiskFull> {
+        self.has_free(self.0.reserve)
     }
 
     /// Whether something small may be stored, such as a setting: until half of the reserve is used up.
     pub fn room_for_a_little(&self) -> Result<(), DiskFull> {
-        self.above(self.0.reserve / 2)
+        self.has_free(self.0.reserve / 2)
     }
 
-    /// Does `work`, which writes as it goes on, for as long as there is room.
+    /// Does `work`, which writes as it goes on, and ends it where that uses up the reserve.
     pub async fn while_there_is_room<T>(&self, work: impl Future<Output = T>) -> Result<T, DiskFull> {
-        self.room_for(0)?;
+        self.has_reserve()?;
         let exhausted = async {
-            while self.room_for(0).is_ok() {
+            while self.has_reserve().is_ok() {
                 sleep(MAX_AGE).await;
             }
         };
@@ -101,19 +146,32 @@ impl Disk {
         }
     }
 
-    fn above(&self, bytes: u64) -> Result<(), DiskFull> {
+    fn has_free(&self, bytes: u64) -> Result<(), DiskFull> {
         let has_no_reserve = self.0.reserve == 0;
         if has_no_reserve || self.0.free() >= bytes { Ok(()) } else { Err(DiskFull) }
     }
 }
 
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.disk.0.reserved.fetch_sub(self.bytes, Ordering::SeqCst);
+    }
+}
+
 impl Watched {
-    /// Bytes that are free for this process.
+    /// Bytes that are free for this process, as of late.
     fn free(&self) -> u64 {
-        let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, free)) = *measured
-            && at.elapsed() < MAX_AGE
-        {
+        let measured = *self.lock();
+        match measured {
+            Some((at, free)) if at.elapsed() < MAX_AGE => free,
+            _ => self.free_now(),
+        }
+    }
+
+    /// Bytes that are free for this process.
+    fn free_now(&self) -> u64 {
+        #[cfg(test)]
+        if let Some(free) = self.pretended {
             return free;
         }
         let free = match statvfs(&self.folder) {
@@ -123,7 +181,7 @@ impl Watched {
                 u64::MAX
             }
         };
-        *measured = Some((Instant::now(), free));
+        *self.lock() = Some((Instant::now(), free));
         let is_low = free < self.reserve;
         if self.is_low.swap(is_low, Ordering::Relaxed) != is_low {
             let reserve = self.reserve;
@@ -138,6 +196,10 @@ impl Watched {
             }
         }
         free
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<(Instant, u64)>> {
+        self.measured.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -166,13 +228,31 @@ mod tests {
     fn what_would_touch_the_reserve_is_refused_and_what_is_small_may_use_half_of_it() {
         let free = free();
 
-        assert_eq!(disk(free / 2).room_for(0), Ok(()));
-        assert_eq!(disk(free / 2).room_for(free), Err(DiskFull));
+        let disk_with_room = disk(free / 2);
+        assert_eq!(disk_with_room.has_reserve(), Ok(()));
+        assert_eq!(disk_with_room.reserve(free).err(), Some(DiskFull));
         let low = disk(free / 2 * 3);
-        assert_eq!((low.room_for(0), low.room_for_a_little()), (Err(DiskFull), Ok(())));
+        assert_eq!((low.has_reserve(), low.room(), low.room_for_a_little()), (Err(DiskFull), 0, Ok(())));
         let lower = disk(free.saturating_mul(4));
-        assert_eq!((lower.room_for(0), lower.room_for_a_little()), (Err(DiskFull), Err(DiskFull)));
-        assert_eq!(Disk::unwatched().room_for(u64::MAX), Ok(()));
+        assert_eq!((lower.has_reserve(), lower.room_for_a_little()), (Err(DiskFull), Err(DiskFull)));
+        assert!(Disk::unwatched().reserve(u64::MAX).is_ok());
+    }
+
+    #[test]
+    fn what_is_under_way_is_added_up_and_given_back_when_it_has_ended() {
+        let disk = Disk::with_room(100);
+
+        let first = disk.reserve(60).expect("there is room");
+        assert_eq!(disk.reserve(41).err(), Some(DiskFull), "60 are taken");
+        assert_eq!(disk.room(), 40);
+        let second = disk.reserve(40).expect("that much is left");
+        assert_eq!(disk.has_reserve(), Ok(()), "what is under way goes on");
+        drop(first);
+
+        assert_eq!(disk.reserve(u64::MAX).err(), Some(DiskFull));
+        assert!(disk.reserve(60).is_ok());
+        drop(second);
+        assert_eq!(disk.room(), 100, "whatever was refused holds nothing");
     }
 
     #[test]

@@ -14,11 +14,13 @@ use std::io;
 use std::mem::take;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kitbag_manifest::{ToolkitDefinition, config};
 use serde_json::{Map, Value};
 use thiserror::Error;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tracing::error;
 
 use crate::capabilities::Trail;
@@ -35,6 +37,9 @@ pub use admission::AdmissionLimits;
 use checks::{Checked, Checks};
 use invocation_log::{Recording, conclude, result_size};
 pub use reply::{ErrorCode, Failure, Reply, Success};
+
+/// How long a call waits for its toolkit, which may have to be compiled again. That goes on without it.
+const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Routes tool calls to toolkits.
 pub struct Dispatch {
@@ -110,7 +115,10 @@ impl Dispatch {
         let Some(_admitted) = self.admission.enter(&caller.user_id, &tool.toolkit.definition.id) else {
             return Ok((Reply::Failure(Failure::busy()), Outcome::Busy.into()));
         };
-        let ready = tool.toolkit.ready().await.map_err(|cause| unavailable(tool, &cause))?;
+        let Ok(ready) = timeout(READY_TIMEOUT, tool.toolkit.ready()).await else {
+            return Ok((Reply::Failure(Failure::not_ready()), Outcome::Busy.into()));
+        };
+        let ready = ready.map_err(|cause| unavailable(tool, &cause))?;
         // What cannot be read cannot be redacted: without the caller's secrets there is no call.
         let secrets = self.vault.of_user(&caller.user_id).await.map_err(|cause| unavailable(tool, &cause))?;
 

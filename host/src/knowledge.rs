@@ -138,7 +138,7 @@ impl Knowledge {
     ) -> Result<Vec<Ingested>, KnowledgeError> {
         self.0.uploads.admit(&origin.user_id)?;
         let size: usize = documents.iter().filter_map(|it| it.text.as_ref()).map(String::len).sum();
-        self.0.disk.room_for(size as u64)?;
+        let _room = self.0.disk.reserve(size as u64)?;
         let check = move || validate(documents).map(Batch::new);
         let batch = if size > LARGE { off_thread(check).await } else { check() };
         self.store(origin, batch.map_err(KnowledgeError::Invalid)?, None).await
@@ -156,13 +156,14 @@ impl Knowledge {
         let Parts { capture, uploads, disk, .. } = &*self.0;
         uploads.admit(&origin.user_id)?;
         let _on_its_way = uploads.begin(&origin.user_id)?;
-        disk.room_for(length.unwrap_or_default())?;
+        // One that does not say how long it is may be as long as any.
+        let _room = disk.reserve(length.unwrap_or(u64::MAX).min(capture.max_size()))?;
         // First the rules: a file that comes for nothing is not read.
         let valid = validate_upload(document).map_err(KnowledgeError::Invalid)?;
         let keeping = capture.keep(file, valid.claimed_type.as_deref(), Some(&valid.title));
         let kept = disk.while_there_is_room(keeping).await?;
         let kept = kept.map_err(|failure| {
-            if disk.room_for(0).is_err() {
+            if disk.has_reserve().is_err() {
                 return KnowledgeError::DiskFull(DiskFull);
             }
             let mut problems = Problems::default();

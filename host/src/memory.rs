@@ -46,7 +46,19 @@ pub enum Shortage {
     User,
     /// All calls together hold all that there is.
     Server,
+    /// The call alone needs so many bytes, and there may never be as many: trying again does not help.
+    TooLarge {
+        /// What it needs.
+        needed: usize,
+        /// The setting that forbids it.
+        setting: &'static str,
+    },
 }
+
+/// What all calls together may hold.
+const TOTAL: &str = "memory-for-calls";
+/// What those of one user may.
+const PER_USER: &str = "memory-for-calls-per-user";
 
 /// What one call holds.
 #[derive(Debug)]
@@ -93,9 +105,19 @@ impl MemoryBudget {
             // It hears of whatever comes free from here on.
             freed.as_mut().enable();
             let Err(shortage) = self.take(user, bytes) else { return Ok(()) };
+            self.could_ever_hold(bytes)?;
             if timeout_at(deadline, freed).await.is_err() {
                 return Err(shortage);
             }
+        }
+    }
+
+    /// Whether one call can hold so many bytes when there is no other.
+    fn could_ever_hold(&self, needed: usize) -> Result<(), Shortage> {
+        let Shared { total, per_user, .. } = &*self.0;
+        match [(*total, TOTAL), (*per_user, PER_USER)].into_iter().find(|(limit, _)| needed > *limit) {
+            Some((_, setting)) => Err(Shortage::TooLarge { needed, setting }),
+            None => Ok(()),
         }
     }
 
@@ -144,8 +166,13 @@ impl Held {
 impl Lease {
     /// Takes more for as long as the call lasts, at once or not at all.
     pub fn grow(&self, bytes: usize) -> Result<(), Shortage> {
-        self.budget.take(&self.user, bytes).inspect_err(|shortage| self.note(*shortage))?;
-        *self.bytes.lock().unwrap_or_else(PoisonError::into_inner) += bytes;
+        let mut held = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let grown = held.saturating_add(bytes);
+        let taken = self.budget.take(&self.user, bytes);
+        taken
+            .map_err(|shortage| self.budget.could_ever_hold(grown).err().unwrap_or(shortage))
+            .inspect_err(|shortage| self.note(*shortage))?;
+        *held = grown;
         Ok(())
     }
 
@@ -209,13 +236,15 @@ mod tests {
         let budget = MemoryBudget::new(100, 60);
 
         let ana = budget.admit("ana", 50, AT_ONCE).await.expect("there is room");
-        assert_eq!(ana.grow(11), Err(Shortage::User));
+        let also_ana = budget.admit("ana", 5, AT_ONCE).await.expect("there is room");
+        assert_eq!(also_ana.grow(6), Err(Shortage::User));
+        drop(also_ana);
         assert_eq!(ana.grow(10), Ok(()));
         assert_eq!(budget.admit("ana", 1, AT_ONCE).await.err(), Some(Shortage::User));
         let ben = budget.admit("ben", 30, AT_ONCE).await.expect("ana leaves some");
         assert_eq!(ben.grow(11), Err(Shortage::Server));
 
-        assert_eq!((ana.shortage(), ben.shortage()), (Some(Shortage::User), Some(Shortage::Server)));
+        assert_eq!((ana.shortage(), ben.shortage()), (None, Some(Shortage::Server)));
         assert_eq!(budget.held(), (90, 2));
         drop((ana, ben));
         assert_eq!(budget.held(), (0, 0), "whoever calls no more is forgotten");
@@ -237,6 +266,21 @@ mod tests {
         assert_eq!(late.err(), Some(Shortage::Server));
         assert_eq!(waiting.await.expect("no panic"), Ok(()));
         assert_eq!(budget.held(), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn a_call_that_never_fits_hears_so_at_once_and_which_setting_forbids_it() {
+        let budget = MemoryBudget::new(100, 60);
+        let too_large = |needed, setting| Some(Shortage::TooLarge { needed, setting });
+
+        let admitted = budget.admit("ana", 61, PATIENCE);
+        let admitted = tokio::time::timeout(PATIENCE / 4, admitted).await.expect("at once");
+        let grows = budget.admit("ana", 50, AT_ONCE).await.expect("there is room");
+
+        assert_eq!(admitted.err(), too_large(61, "memory-for-calls-per-user"));
+        assert_eq!(grows.grow(11).err(), too_large(61, "memory-for-calls-per-user"));
+        let whole = MemoryBudget::new(60, 100);
+        assert_eq!(whole.admit("ana", 61, PATIENCE).await.err(), too_large(61, "memory-for-calls"));
     }
 
     #[tokio::test]

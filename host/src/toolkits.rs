@@ -26,7 +26,7 @@ use tracing::{info, warn};
 
 use crate::compiler::{CompileError, Compiler};
 use crate::database::{Database, is_full};
-use crate::disk::DiskFull;
+use crate::disk::{Disk, DiskFull};
 use crate::sandbox::Sandbox;
 use crate::tasks::{Interrupted, to_its_end};
 use artifacts::Artifacts;
@@ -41,6 +41,7 @@ pub struct Toolkits {
     sandbox: Sandbox,
     compiler: Compiler,
     artifacts: Artifacts,
+    disk: Disk,
     store: Store,
     registry: ArcSwap<Registry>,
     /// Signals whenever `registry` was replaced.
@@ -144,6 +145,7 @@ impl From<CompileError> for ToolkitError {
             }
             CompileError::Busy => Self::Unavailable(format!("{error}; try again in a minute")),
             CompileError::Stopping => Self::Unavailable(format!("{error}; try again once it is back")),
+            CompileError::DiskFull(full) => Self::DiskFull(full),
             CompileError::Failed(reason) => Self::Compiler(reason),
         }
     }
@@ -190,6 +192,7 @@ impl Toolkits {
         database: Database,
         sandbox: Sandbox,
         compiler: Compiler,
+        disk: Disk,
         removed: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, ToolkitError> {
         let artifacts = Artifacts::open(directory, &sandbox.code_version()).await?;
@@ -203,6 +206,7 @@ impl Toolkits {
             sandbox,
             compiler,
             artifacts,
+            disk,
             store,
             registry: ArcSwap::default(),
             published: watch::Sender::new(()),
@@ -226,21 +230,26 @@ impl Toolkits {
         self.published.subscribe()
     }
 
-    /// Takes an upload all the way to a live version; `by` is the deploying user.
+    /// Takes an upload all the way to a live version; `by` is the deploying user. `length` is what the sender
+    /// says of it, `limit` the most that it may be.
     ///
     /// The same version with the same bytes is made live again; with other bytes it is refused.
     pub async fn deploy<E: std::fmt::Display>(
         &self,
         upload: impl Stream<Item = Result<Bytes, E>>,
+        length: Option<u64>,
         limit: u64,
         by: &str,
         claim: Claim,
     ) -> Result<Deployed, ToolkitError> {
-        let upload = self.artifacts.receive(upload, limit).await?;
+        // One that does not say how long it is may be as long as any.
+        let room = self.disk.reserve(length.unwrap_or(u64::MAX).min(limit))?;
+        let upload = self.disk.while_there_is_room(self.artifacts.receive(upload, limit)).await??;
+        drop(room);
         let functions = self.artifacts.functions();
         let workplace =
             Workplace { sandbox: &self.sandbox, compiler: &self.compiler, functions: Some(&functions) };
-        let inspected = inspect(workplace, upload.open()?, self.artifacts.uploads()).await?;
+        let inspected = inspect(workplace, upload.open()?, self.artifacts.uploads(), by).await?;
 
         let _changing = self.changing.lock().await;
         let digest = upload.digest().to_owned();

@@ -49,6 +49,23 @@ async fn an_argument_that_the_schema_forbids_is_refused_by_name() {
 }
 
 #[tokio::test]
+async fn more_values_than_are_checked_are_refused_before_they_are_built() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::HINTS).await;
+    let ana = kitbag.as_user("ana");
+    let call = async |zeros: usize| {
+        let params = json!({ "name": "hints__mutating", "arguments": { "list": vec![0; zeros] } });
+        ana.post_mcp("tools/call", Some("hints__mutating"), params).await
+    };
+
+    let refused = call(3_000_000).await;
+    assert_eq!(refused.status, 413);
+    assert!(refused.json()["error"]["message"].as_str().expect("text").contains("51000 values"));
+    assert!(call(50_500).await.json()["result"].to_string().contains("50000 values"));
+    assert!(call(40_000).await.json()["result"].to_string().contains("mutating"));
+}
+
+#[tokio::test]
 async fn arguments_may_be_left_out() {
     let kitbag = Kitbag::start().await;
     kitbag.deploy(guests::HINTS).await;

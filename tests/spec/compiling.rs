@@ -1,17 +1,18 @@
 //! Components are compiled in a process that can take no more than it is given: whatever is uploaded, the
 //! server goes on, and what was live stays live.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use kitbag::settings::Settings;
 use serde_json::json;
+use tokio::task::JoinHandle;
 
 use crate::harness::wat::compile;
 use crate::harness::{Answer, Kitbag, Process, ServerProcess, Wat, eventually, guests, kitbag, run, within};
 
 /// Forty nested components, each of which instantiates the one before twice: 2.7 KB, and 2^40 instances.
-fn bomb() -> Vec<u8> {
+pub(crate) fn bomb() -> Vec<u8> {
     let levels = (1..40).fold("(component $c0)".to_owned(), |before, level| {
         format!(
             "{before} (component $c{level} (alias outer 1 $c{} (component $i))
@@ -43,7 +44,7 @@ fn slow(functions: usize) -> Vec<u8> {
 }
 
 /// What is compiled for longer than any test takes.
-fn endless() -> Vec<u8> {
+pub(crate) fn endless() -> Vec<u8> {
     slow(6000)
 }
 
@@ -149,7 +150,7 @@ async fn a_component_that_takes_too_much_memory_is_cut_off_and_the_answer_says_s
 }
 
 #[tokio::test]
-async fn a_declaration_that_eats_memory_or_says_too_much_is_given_up() {
+async fn a_declaration_that_eats_memory_is_given_up() {
     let kitbag = kitbag_with(|_| {}).await;
     let eats = "(loop $again (br_if $again (i32.ne (memory.grow (i32.const 1)) (i32.const -1)))) unreachable";
 
@@ -158,6 +159,57 @@ async fn a_declaration_that_eats_memory_or_says_too_much_is_given_up() {
     let answer = answer.assert_problem(422, "refused");
     assert_only_problem(&answer, "describe", "memory limit");
     assert_unharmed(&kitbag).await;
+}
+
+#[tokio::test]
+async fn a_declaration_that_says_too_much_is_given_up_and_the_answer_names_the_setting() {
+    let kitbag = kitbag_with(|settings| settings.call_result = "64KiB".parse().expect("a size")).await;
+    // Twice what a declaration may be, with what surrounds it.
+    let long = "x".repeat(300 << 10);
+
+    let answer = kitbag.as_operator().deploy(Wat { description: &long, ..Wat::default() }.component()).await;
+
+    let answer = answer.assert_problem(422, "refused");
+    assert_only_problem(&answer, "describe", "call-result");
+    assert_unharmed(&kitbag).await;
+}
+
+#[tokio::test]
+async fn a_component_whose_imports_take_too_long_to_name_is_refused_for_that() {
+    let kitbag = kitbag_with(|settings| settings.call_result = "64KiB".parse().expect("a size")).await;
+    let imports = (0..60).map(|number| format!("(import \"{}{number}\" (func))", "a".repeat(95_000)));
+
+    let answer = kitbag.as_operator().deploy(no_toolkit(&imports.collect::<String>())).await;
+
+    let answer = answer.assert_problem(422, "refused");
+    assert_only_problem(&answer, "component", "import fewer, or under shorter names");
+    assert_unharmed(&kitbag).await;
+}
+
+#[tokio::test]
+async fn a_schema_that_is_nested_too_deeply_is_refused_for_that() {
+    let kitbag = kitbag_with(|_| {}).await;
+    let nested = |levels: usize| {
+        let inner = |inner: String, _| format!(r#"{{"type":"object","properties":{{"a":{inner}}}}}"#);
+        (0..levels).fold(r#"{"type":"object"}"#.to_owned(), inner)
+    };
+
+    for levels in [60, 62, 63, 64, 1000] {
+        let schema = nested(levels);
+        for (field, toolkit) in [
+            ("tools[0].input", Wat { input: Some(&schema), ..Wat::default() }),
+            ("tools[0].output", Wat { output: Some(&schema), ..Wat::default() }),
+        ] {
+            let answer = kitbag.as_operator().deploy(toolkit.component()).await;
+            let answer = answer.assert_problem(422, "refused");
+            assert_only_problem(&answer, field, &format!("nested {} levels deep", 2 * levels + 1));
+        }
+    }
+
+    let deepest = nested(59);
+    let toolkit = Wat { input: Some(&deepest), ..Wat::default() };
+    kitbag.as_operator().deploy(toolkit.component()).await.assert_status(201);
+    assert_eq!(kitbag.as_user("ben").call("wat__run", json!({ "a": {} })).await.text(), "done");
 }
 
 #[tokio::test]
@@ -190,6 +242,7 @@ async fn the_compiler_gets_nothing_of_the_server_but_the_component() {
         ("Max cpu time", "7".to_owned()),
         ("Max core file size", "0".to_owned()),
         ("Max open files", "64".to_owned()),
+        ("Max file size", (1 << 30).to_string()),
     ] {
         let line = limits.lines().find(|line| line.starts_with(name)).expect("a limit");
         assert_eq!(line[name.len()..].split_whitespace().next(), Some(limit.as_str()), "{line}");
@@ -239,31 +292,61 @@ async fn a_server_that_is_asked_to_stop_does_not_wait_for_a_compilation() {
 }
 
 #[tokio::test]
-async fn one_component_is_compiled_at_a_time_and_no_more_than_a_few_wait() {
-    let data = tempfile::tempdir().expect("a scratch directory");
-    let server = ServerProcess::start(data.path()).await;
-    let operator = server.as_operator().await;
-    let component = endless();
-    let deploys: Vec<_> = (0..12)
-        .map(|_| {
-            let (operator, component) = (operator.clone(), component.clone());
-            tokio::spawn(async move { operator.deploy(component).await })
-        })
-        .collect();
-    compiler_of(&server).await;
-
-    eventually("three are turned away", async || {
-        deploys.iter().filter(|deploy| deploy.is_finished()).count() == 3
+async fn one_component_is_compiled_at_a_time_and_no_operator_takes_all_places() {
+    let kitbag = kitbag_with(|settings| {
+        settings.operators = "olga,ana,ben,eve".parse().expect("a list");
+        settings.compile_time = "1m".parse().expect("a duration");
     })
     .await;
+    let component = endless();
+    let deploy_as = |name: &str| {
+        let (operator, component) = (kitbag.as_user(name), component.clone());
+        tokio::spawn(async move { operator.deploy(component).await })
+    };
+    let of_ana: Vec<_> = (0..9).map(|_| deploy_as("ana")).collect();
+    let turned_away = |deploys: &[JoinHandle<Answer>]| deploys.iter().filter(|it| it.is_finished()).count();
+    eventually("six of ana's are turned away", async || turned_away(&of_ana) == 6).await;
 
-    assert_eq!(Process(server.process()).children().len(), 1);
-    assert_eq!(operator.get("/healthz").await.status, 200);
-    let (turned_away, waiting): (Vec<_>, Vec<_>) =
-        deploys.into_iter().partition(tokio::task::JoinHandle::is_finished);
-    for deploy in turned_away {
+    let of_others: Vec<_> =
+        ["ben", "ben", "ben", "eve", "eve", "eve", "olga"].map(deploy_as).into_iter().collect();
+    eventually("the server is full", async || turned_away(&of_others) == 1).await;
+
+    assert_eq!(turned_away(&of_ana), 6, "three of ana's wait");
+    for deploy in of_ana.into_iter().chain(of_others).filter(JoinHandle::is_finished) {
         deploy.await.expect("no panic").assert_problem(503, "waiting to be compiled");
     }
-    server.kill().await;
-    drop(waiting);
+    assert_eq!(kitbag.anonymous().get("/healthz").await.status, 200);
+}
+
+/// A compiler that begins once there is no file `wait` beside it any more. A shell writes it: this process, of
+/// which others are forked at any moment, must not have it open for writing.
+fn hesitant_compiler(folder: &Path) -> PathBuf {
+    let program = folder.join("compiler");
+    let script = format!(
+        "cat > {program} <<'END'\n#!/bin/sh\nwhile [ -e {wait} ]; do sleep 0.1; done\nexec {kitbag} \"$@\"\nEND\nchmod 700 {program}",
+        program = program.display(),
+        wait = folder.join("wait").display(),
+        kitbag = env!("CARGO_BIN_EXE_kitbag"),
+    );
+    let written = std::process::Command::new("sh").args(["-c", &script]).status().expect("there is a shell");
+    assert!(written.success());
+    program
+}
+
+#[tokio::test]
+async fn a_call_does_not_wait_for_ever_until_its_toolkit_is_compiled_again_which_goes_on() {
+    let folder = tempfile::tempdir().expect("a scratch directory");
+    let stopped = kitbag_with(|_| {}).await.stop().await;
+    std::fs::remove_dir_all(stopped.data().join("code")).expect("there is code");
+    std::fs::write(folder.path().join("wait"), "").expect("the folder is ours");
+    let kitbag = stopped.compiling_with(&hesitant_compiler(folder.path())).start().await;
+    let ben = kitbag.as_user("ben");
+
+    ben.call("hints__plain", json!({})).await.assert_retryable("being prepared");
+    assert_eq!(ben.logged("hints__plain").await["outcome"], "busy");
+
+    std::fs::remove_file(folder.path().join("wait")).expect("the folder is ours");
+    // Nobody calls meanwhile.
+    eventually("it is compiled", async || kitbag.files("code").len() == 1).await;
+    assert_eq!(ben.call("hints__plain", json!({})).await.text(), "plain");
 }

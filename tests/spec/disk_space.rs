@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::capture::capturing;
 use crate::fetch::probe;
-use crate::harness::{Files, guests};
+use crate::harness::{Files, ask_raw, guests};
 
 const INGEST: &str = "mutation ($documents: [IngestDocumentInput!]!) {
     ingest(documents: $documents) { documents { id } }
@@ -46,6 +46,41 @@ async fn nothing_that_takes_room_is_stored_and_everything_else_goes_on() {
     operator.delete("/toolkits/hints").await.assert_status(204);
     let said = kitbag.log().text().matches("the disk is nearly full").count();
     assert_eq!(said, 1, "the log says it once");
+}
+
+#[tokio::test]
+async fn a_body_without_a_length_and_machine_code_take_room_too() {
+    let (kitbag, _) = probe(capturing).await;
+    let code = kitbag.files("code");
+    let stopped = kitbag.stop().await;
+    std::fs::remove_dir_all(stopped.data().join("code")).expect("there is code");
+    let full = stopped.changed(|settings| {
+        settings.free_disk_space = "1000000TB".parse().expect("a size");
+    });
+    let kitbag = full.start().await;
+    let authorization = kitbag.as_operator().headers()["authorization"].to_str().expect("ASCII").to_owned();
+
+    for (path, media_type) in [("/toolkits", "application/wasm"), ("/documents/file?title=B", "text/plain")] {
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: {authorization}\r\nContent-Type: {media_type}\r\n\
+             Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+            kitbag.base_url().authority()
+        );
+        let answer = ask_raw(kitbag.base_url(), &request).await;
+        assert!(answer.starts_with("HTTP/1.1 507 "), "{path}: {answer}");
+    }
+    let documents = json!({ "documents": [{ "title": "B", "text": "b" }] });
+    let refused = kitbag.as_user("ana").call("probe__ingest", documents.clone()).await;
+    assert!(refused.raw().contains("the toolkit cannot run at the moment"), "{}", refused.raw());
+    assert_eq!(kitbag.files("code"), [""; 0]);
+    assert!(kitbag.log().text().contains("cannot be loaded: the server's disk is nearly full"));
+
+    let kitbag = kitbag.stop().await.changed(|settings| {
+        settings.free_disk_space = "1".parse().expect("a size");
+    });
+    let kitbag = kitbag.start().await;
+    kitbag.as_user("ana").call("probe__ingest", documents).await.text();
+    assert_eq!(kitbag.files("code"), code);
 }
 
 #[tokio::test]

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use kitbag::compiler::Compiler;
+use kitbag::compiler::{CompileLimits, Compiler};
+use kitbag::disk::Disk;
 use kitbag::egress::{Egress, EgressSettings};
 use kitbag::extractors::Extractors;
 use kitbag::knowledge::{Extracted, FailureKind, FileKind, LONGEST_TEXT};
@@ -14,7 +15,8 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use crate::harness::{compiler_program, extractors, pdf};
+use crate::compiling::{bomb, endless};
+use crate::harness::{compiler_program, extractors, pdf, within};
 
 /// Compiled once for all tests of this file.
 static CODE: OnceCell<TempDir> = OnceCell::const_new();
@@ -125,6 +127,26 @@ async fn no_mutation_of_a_pdf_harms_its_reader() {
 }
 
 #[tokio::test]
+async fn an_extractor_that_would_be_compiled_without_end_is_given_up() {
+    let folder = tempfile::tempdir().expect("a scratch directory");
+    let data = tempfile::tempdir().expect("a scratch directory");
+    std::fs::write(folder.path().join("pdf.wasm"), bomb()).expect("the folder is ours");
+    std::fs::write(folder.path().join("html.wasm"), endless()).expect("the folder is ours");
+    let limits = CompileLimits::new(Duration::from_secs(1), 1 << 30);
+    let sandbox = sandbox(Duration::from_secs(1), 1 << 20);
+    let extractors = open_with(limits, data.path(), folder.path(), sandbox).await;
+
+    for (kind, reason) in
+        [(FileKind::Pdf, "pdf.wasm cannot be used"), (FileKind::Html, "html.wasm cannot be used")]
+    {
+        let error = within("the extractor", extractors.extract(kind, Bytes::from("x"))).await;
+        let error = error.expect_err("it is a bomb");
+        assert!(error.reason.contains(reason), "{}", error.reason);
+        assert_eq!(error.kind, FailureKind::NoExtractor);
+    }
+}
+
+#[tokio::test]
 async fn what_lies_in_the_folder_and_is_no_extractor_is_told_from_one_that_is_missing() {
     let folder = tempfile::tempdir().expect("a scratch directory");
     let data = tempfile::tempdir().expect("a scratch directory");
@@ -157,8 +179,16 @@ async fn open(time: Duration, memory: usize) -> Extractors {
 }
 
 async fn open_in(data: &Path, folder: &Path, sandbox: ExtractorSandbox) -> Extractors {
-    let limits = kitbag::app::compile_limits(&Settings::default());
-    let compiler = Compiler::new(compiler_program(), limits, CancellationToken::new());
+    open_with(kitbag::app::compile_limits(&Settings::default()), data, folder, sandbox).await
+}
+
+async fn open_with(
+    limits: CompileLimits,
+    data: &Path,
+    folder: &Path,
+    sandbox: ExtractorSandbox,
+) -> Extractors {
+    let compiler = Compiler::new(compiler_program(), limits, Disk::unwatched(), CancellationToken::new());
     let extractors = Extractors::open(data, folder.to_owned(), sandbox, compiler);
     extractors.await.expect("the folder is ours")
 }

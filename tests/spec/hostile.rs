@@ -260,7 +260,10 @@ async fn handles_to_the_host_run_out() {
 
     let outcome = ana.misbehave("resource_flood").await;
 
-    outcome.assert_tool_error("");
+    let limit = "limit of streams, requests and timers";
+    outcome.assert_tool_error(&format!("The tool reached its {limit} and was stopped."));
+    let record = ana.record("resource_flood").await;
+    assert_eq!((&record["outcome"], &record["limit"]), (&json!("limit"), &json!(limit)), "{record}");
     ana.assert_served().await;
 }
 

@@ -15,6 +15,8 @@ pub mod config;
 #[cfg(feature = "rules")]
 pub mod egress;
 #[cfg(feature = "rules")]
+pub mod json;
+#[cfg(feature = "rules")]
 pub mod limits;
 #[cfg(feature = "rules")]
 pub mod reply;

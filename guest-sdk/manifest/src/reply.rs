@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::schema::Schema;
+use crate::schema::{self, Schema};
 
 /// `{ ok: false, code, error, retryable }`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -103,8 +103,8 @@ pub fn check_arguments(input: &Schema, arguments: &Value) -> Result<(), Failure>
 /// client.
 pub fn check_structured(output: Option<&Schema>, structured: Option<&str>) -> Result<Option<Value>, Failure> {
     let (Some(schema), Some(json)) = (output, structured) else { return Ok(None) };
-    let violations = match serde_json::from_str(json) {
-        Err(_) => vec![NOT_JSON.to_owned()],
+    let violations = match schema::parse(json) {
+        Err(violation) => vec![violation],
         Ok(value) => match schema.violations(&value) {
             violations if violations.is_empty() => return Ok(Some(value)),
             violations => violations,
@@ -112,9 +112,6 @@ pub fn check_structured(output: Option<&Schema>, structured: Option<&str>) -> Re
     };
     Err(Failure::output_mismatch(&violations))
 }
-
-/// What is wrong with a structured value that is no JSON.
-pub const NOT_JSON: &str = "/: not valid JSON";
 
 #[cfg(test)]
 mod tests {
@@ -143,7 +140,7 @@ mod tests {
             error(check_structured(Some(&schema), Some("{}"))),
             "The tool's structured result does not match its output schema: /: \"a\" is a required property"
         );
-        assert!(error(check_structured(Some(&schema), Some("{"))).ends_with(NOT_JSON));
+        assert!(error(check_structured(Some(&schema), Some("{"))).ends_with("/: not valid JSON"));
         assert_eq!(check_structured(None, Some("{}")), Ok(None));
         assert_eq!(check_structured(Some(&schema), Some(r#"{"a":1}"#)), Ok(Some(json!({ "a": 1 }))));
     }

@@ -25,11 +25,17 @@ pub use budget::{Budget, Exceeded, MAX_STEPS};
 use metered::Metered;
 pub(crate) use pattern::{MAX_NAME_PATTERNS_SIZE, PatternsSize};
 
+use crate::json;
+
 /// How many problems of one value are reported; the rest would only repeat them.
 const MAX_REPORTED: usize = 10;
 
 /// How many values (members and items, at any depth) one checked value may hold.
-const MAX_VALUES: usize = 50_000;
+pub const MAX_VALUES: usize = 50_000;
+
+/// How many levels a schema may have within the JSON of a declaration. Parsers of JSON end at 128, and
+/// declarations and lists of tools add some around it.
+pub const MAX_LEVELS: usize = 120;
 
 /// How many steps listing the problems may take. Beyond, the answer is only whether the value fits: listing
 /// costs memory for each step, deciding does not.
@@ -109,9 +115,7 @@ impl Schema {
     /// When the budget does not suffice; whether the value fits is not known then.
     pub fn violations_within(&self, value: &Value, budget: &Budget) -> Result<Vec<String>, Exceeded> {
         if cost::values(value, MAX_VALUES).is_none() {
-            return Ok(vec![format!(
-                "/: has more than {MAX_VALUES} values in it, the most that are checked"
-            )]);
+            return Ok(vec![too_many_values()]);
         }
         let max_name = if self.patterns.names > 0 { pattern::MAX_NAME_LENGTH } else { usize::MAX };
         if meter::within(budget, max_name, || self.validator.is_valid(value))? {
@@ -129,6 +133,22 @@ impl Schema {
             listed => listed,
         }
     }
+}
+
+/// Builds a value to be checked, unless it would have more parts than are checked.
+///
+/// # Errors
+///
+/// What is wrong with it, as a violation.
+pub fn parse(json: &str) -> Result<Value, String> {
+    if json::measure(json.as_bytes(), MAX_VALUES).values > MAX_VALUES {
+        return Err(too_many_values());
+    }
+    serde_json::from_str(json).map_err(|_| "/: not valid JSON".to_owned())
+}
+
+fn too_many_values() -> String {
+    format!("/: has more than {MAX_VALUES} values in it, the most that are checked")
 }
 
 impl fmt::Debug for Schema {
@@ -165,7 +185,7 @@ pub fn prepare() {
 mod tests {
     use serde_json::{Map, Value, json};
 
-    use super::{Budget, Exceeded, Schema};
+    use super::{Budget, Exceeded, MAX_VALUES, Schema, parse};
 
     fn check(schema: &Value, value: &Value) -> Vec<String> {
         Schema::compile(schema).expect("the schema is valid").violations(value)
@@ -359,6 +379,18 @@ mod tests {
 
         assert_eq!(found.len(), 1);
         assert!(found[0].contains("50000"), "{found:?}");
+    }
+
+    #[test]
+    fn a_value_with_too_many_parts_is_not_even_built() {
+        let zeros = |count: usize| format!("[{}0]", "0,".repeat(count - 1));
+
+        assert!(parse(&zeros(MAX_VALUES - 1)).is_ok());
+        assert_eq!(
+            parse(&zeros(MAX_VALUES)),
+            Err("/: has more than 50000 values in it, the most that are checked".to_owned())
+        );
+        assert_eq!(parse("{"), Err("/: not valid JSON".to_owned()));
     }
 
     #[test]

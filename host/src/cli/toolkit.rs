@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::CliError;
 use crate::app;
 use crate::compiler::{Compiler, KeptFunctions, Program};
+use crate::disk::Disk;
 use crate::egress::{Egress, EgressSettings};
 use crate::machine_code::MachineCode;
 use crate::sandbox::Sandbox;
@@ -86,10 +87,11 @@ async fn inspect_locally(component: Vec<u8>) -> Result<Inspected, CliError> {
     let component = std::fs::write(&path, component).and_then(|()| File::open(&path));
     let component =
         component.map_err(|error| CliError::new(format!("cannot write {}: {error}", path.display())))?;
-    let compiler = Compiler::new(Program::this(), app::compile_limits(&settings), CancellationToken::new());
+    let limits = app::compile_limits(&settings);
+    let compiler = Compiler::new(Program::this(), limits, Disk::unwatched(), CancellationToken::new());
     let functions = kept_functions(&sandbox);
     let workplace = Workplace { sandbox: &sandbox, compiler: &compiler, functions: functions.as_ref() };
-    inspect(workplace, component, folder.path()).await.map_err(|error| match error {
+    inspect(workplace, component, folder.path(), "author").await.map_err(|error| match error {
         ToolkitError::Refused(problems) => {
             CliError::listing("a deploy would refuse this toolkit:", &problems.0)
         }

@@ -132,7 +132,7 @@ fn inspect(task: Task, component: &[u8]) -> Result<Imports, Stop> {
 fn describe(engine: &CompilerEngine, compiled: &Compiled, limits: DescribeLimits) -> Result<String, Stop> {
     let runtime = Builder::new_current_thread().enable_time().build()?;
     let declared = runtime.block_on(engine.describe(compiled, limits)).map_err(|error| match error {
-        DescribeError::DuplicateKey(key) => refused(&format!("config.{key}"), "the key is declared twice"),
+        DescribeError::Invalid(problems) => Stop::Refused(problems.0),
         error => refused("describe", error.to_string()),
     })?;
     serde_json::to_string(&declared).map_err(|error| Stop::Failed(error.to_string()))

@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, getppid, getrlimit, nice, setrlimit};
 
-use super::protocol::{MAX_FILE, Request};
+use super::protocol::Request;
 
 /// What is added to the nice value: a quarter of a core where somebody else wants all of it. At the lowest
 /// priority, that of calls that compute for long, a busy machine would starve each deploy to its wall time.
@@ -32,7 +32,7 @@ pub(super) fn confine(request: &Request) -> io::Result<()> {
     // Not the address space: an engine reserves gigabytes of it that it never touches.
     bound(Resource::Data, request.memory, request.memory)?;
     bound(Resource::Cpu, request.seconds, request.seconds.saturating_add(SECONDS_TO_DIE))?;
-    bound(Resource::Fsize, MAX_FILE, MAX_FILE)?;
+    bound(Resource::Fsize, request.max_file, request.max_file)?;
     bound(Resource::Nofile, MAX_OPEN_FILES, MAX_OPEN_FILES)?;
     open_nothing().map(drop)
 }

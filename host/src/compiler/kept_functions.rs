@@ -9,7 +9,9 @@ use std::io::{self, Seek as _};
 use tracing::warn;
 
 use super::protocol::FunctionFiles;
+use crate::disk::Disk;
 use crate::machine_code::MachineCode;
+use crate::tasks::off_thread;
 
 /// From this size on functions are kept and looked for, in bytes. A smaller component is compiled in
 /// less time than it takes to read what is kept.
@@ -72,11 +74,15 @@ impl Kept {
         std::iter::once(&self.new).chain(known).map(File::try_clone).collect()
     }
 
-    /// Seals what the process has written, and keeps it. Blocks.
-    pub(super) fn replace(mut self) -> io::Result<()> {
-        let mut named = self.place.files.new_file()?;
-        self.new.rewind()?;
-        io::copy(&mut self.new, &mut named)?;
-        self.place.files.adopt(NAME, named)
+    /// Seals what the process has written, and keeps it, where the disk has room for a copy.
+    pub(super) async fn replace(mut self, disk: &Disk) -> io::Result<()> {
+        let _room = disk.reserve(self.new.metadata()?.len()).map_err(io::Error::other)?;
+        off_thread(move || {
+            let mut named = self.place.files.new_file()?;
+            self.new.rewind()?;
+            io::copy(&mut self.new, &mut named)?;
+            self.place.files.adopt(NAME, named)
+        })
+        .await
     }
 }

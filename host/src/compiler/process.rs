@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::child::ARGUMENT;
-use super::protocol::{MAX_FILE, Request, Response, send};
+use super::protocol::{MAX_FILE_BYTES, Request, Response, send};
 use super::{CompileLimits, LimitReached};
 
 /// What is read of the process's last words.
@@ -50,7 +50,7 @@ pub(super) enum Ended {
 /// Why there is no answer.
 pub(super) enum Reason {
     WallTime,
-    TooLongAnAnswer,
+    TooLongAResponse,
     Died { status: ExitStatus, words: String },
 }
 
@@ -110,7 +110,7 @@ async fn answer(child: &mut Child, max_response: usize) -> io::Result<Ended> {
     // Until it has closed both, or has said too much.
     let (response, words) = match tokio::try_join!(response, read_and_drain(stderr, MAX_WORDS)) {
         Err(error) if error.kind() == ErrorKind::FileTooLarge => {
-            return Ok(Ended::Early(Reason::TooLongAnAnswer));
+            return Ok(Ended::Early(Reason::TooLongAResponse));
         }
         said => said?,
     };
@@ -141,10 +141,10 @@ async fn read_and_drain(from: Option<impl AsyncRead + Unpin>, limit: usize) -> i
 impl Reason {
     /// Says what the process died of. What it had to say itself stays in the log: a stranger's component may
     /// have had a part in it.
-    pub(super) fn explain(&self, limits: CompileLimits) -> LimitReached {
+    pub(super) fn explain(&self, limits: CompileLimits, max_response: usize) -> LimitReached {
         let (status, words) = match self {
             Self::WallTime => return LimitReached::WallTime(limits.wall),
-            Self::TooLongAnAnswer => return LimitReached::Declaration,
+            Self::TooLongAResponse => return LimitReached::Response(max_response),
             Self::Died { status, words } => (status, words),
         };
         let is = |signal: Signal| status.signal() == Some(signal.as_raw());
@@ -152,7 +152,7 @@ impl Reason {
             return LimitReached::ProcessorTime(limits.time);
         }
         if is(Signal::XFSZ) {
-            return LimitReached::MachineCode(MAX_FILE);
+            return LimitReached::MachineCode(MAX_FILE_BYTES);
         }
         if words.contains(NO_MEMORY) {
             return LimitReached::Memory(limits.memory);

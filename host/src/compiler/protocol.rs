@@ -27,8 +27,8 @@ const MAX_REQUEST: usize = 16 << 10;
 const RESPONSE_SLACK: usize = 4 << 20;
 /// Bytes of JSON for one byte of a declaration, which is JSON within JSON: `\\u0000` for a zero.
 const ESCAPED: usize = 8;
-/// The largest file that the process may write.
-pub(super) const MAX_FILE: u64 = 1 << 30;
+/// The largest file that the process may write, where the disk has room for it.
+pub(super) const MAX_FILE_BYTES: u64 = 1 << 30;
 
 /// What the process is asked to do, and within which bounds.
 #[derive(Debug, Serialize, Deserialize)]
@@ -42,6 +42,8 @@ pub(super) struct Request {
     pub(super) memory: u64,
     /// Seconds of processor time.
     pub(super) seconds: u64,
+    /// Bytes of each file that it writes.
+    pub(super) max_file: u64,
     /// Bytes of the component.
     pub(super) component: u64,
     pub(super) functions: Option<FunctionFiles>,
@@ -89,6 +91,7 @@ impl Request {
         task: Task,
         code_version: String,
         limits: CompileLimits,
+        max_file: u64,
         component: u64,
         functions: Option<&Kept>,
     ) -> Self {
@@ -98,6 +101,7 @@ impl Request {
             parent: own_id(),
             memory: limits.memory as u64,
             seconds: whole_seconds(limits.time),
+            max_file,
             component,
             functions: functions.map(Kept::files),
         }

@@ -27,8 +27,12 @@ impl Script {
     }
 
     fn compiler(&self, time: Duration) -> Compiler {
+        self.compiler_on(Disk::unwatched(), time)
+    }
+
+    fn compiler_on(&self, disk: Disk, time: Duration) -> Compiler {
         let limits = CompileLimits { time, wall: time, memory: 1 << 30 };
-        Compiler::new(Program::at(&self.program), limits, CancellationToken::new())
+        Compiler::new(Program::at(&self.program), limits, disk, CancellationToken::new())
     }
 
     async fn outcome(&self, compiler: &Compiler) -> Result<(), CompileError> {
@@ -88,7 +92,7 @@ async fn a_process_that_never_ends_is_ended() {
 async fn a_process_that_says_too_much_is_ended_and_its_complaints_block_nobody() {
     let script = Script::new("cat /dev/zero");
     let outcome = script.outcome(&script.compiler(Duration::from_mins(10))).await;
-    assert_eq!(limit(outcome), LimitReached::Declaration);
+    assert_eq!(limit(outcome), LimitReached::Response(protocol::max_response(0)));
 
     let script = Script::new("head -c 1000000 /dev/zero >&2; echo '{\"Failed\":\"tired\"}'");
     let outcome = script.outcome(&script.compiler(Duration::from_mins(10))).await;
@@ -98,7 +102,7 @@ async fn a_process_that_says_too_much_is_ended_and_its_complaints_block_nobody()
 #[tokio::test]
 async fn how_a_process_died_is_told_apart() {
     let (time, memory) = (Duration::from_mins(10), 1 << 30);
-    let code = LimitReached::MachineCode(protocol::MAX_FILE);
+    let code = LimitReached::MachineCode(MAX_FILE_BYTES);
 
     for (body, expected) in [
         ("kill -XCPU $$", LimitReached::ProcessorTime(time)),
@@ -131,7 +135,7 @@ async fn a_process_whose_result_nobody_wants_any_more_is_ended() {
     let script = Script::new("exec sleep 1000");
     let stopping = CancellationToken::new();
     let limits = CompileLimits::new(Duration::from_mins(10), 1 << 30);
-    let compiler = Compiler::new(Program::at(&script.program), limits, stopping.clone());
+    let compiler = Compiler::new(Program::at(&script.program), limits, Disk::unwatched(), stopping.clone());
     let stop = async {
         while script.process().is_none() {
             sleep(Duration::from_millis(10)).await;
@@ -156,4 +160,40 @@ async fn the_process_gets_no_environment_and_no_argument_but_one() {
         matches!(&outcome, Err(CompileError::Failed(said)) if said == "compile-component "),
         "{outcome:?}"
     );
+}
+
+/// A script that answers with the largest file that it may write.
+fn tells_the_largest_file() -> Script {
+    Script::new("printf '{\"Failed\":\"%s\"}' \"$(tr -d '\"' | grep -o 'max_file:[0-9]*')\"")
+}
+
+#[tokio::test]
+async fn the_process_may_write_no_more_than_the_disk_has_room_for() {
+    let script = tells_the_largest_file();
+    let ten_minutes = Duration::from_mins(10);
+
+    for (disk, expected) in [
+        (Disk::with_room(12_345), "max_file:12345".to_owned()),
+        (Disk::with_room(u64::MAX - 1), format!("max_file:{MAX_FILE_BYTES}")),
+        (Disk::unwatched(), format!("max_file:{MAX_FILE_BYTES}")),
+    ] {
+        let outcome = script.outcome(&script.compiler_on(disk, ten_minutes)).await;
+        assert!(matches!(&outcome, Err(CompileError::Failed(said)) if *said == expected), "{outcome:?}");
+    }
+
+    let too_large = Script::new("kill -XFSZ $$");
+    let outcome = too_large.outcome(&too_large.compiler_on(Disk::with_room(12_345), ten_minutes)).await;
+    assert!(matches!(outcome, Err(CompileError::DiskFull(_))), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn a_process_that_writes_ends_when_the_disk_is_full() {
+    let script = Script::new("exec sleep 1000");
+    let folder = tempfile::tempdir().expect("a scratch directory");
+    let disk = Disk::new(folder.path(), Some(u64::MAX)).expect("it can be measured");
+
+    let outcome = script.outcome(&script.compiler_on(disk, Duration::from_mins(10))).await;
+
+    assert!(matches!(outcome, Err(CompileError::DiskFull(_))), "{outcome:?}");
+    assert_eq!(script.process(), None, "nothing was started");
 }

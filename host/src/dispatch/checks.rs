@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use kitbag_manifest::schema::{Budget, Exceeded, Schema};
+use kitbag_manifest::schema::{self, Budget, Exceeded, Schema};
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
@@ -83,8 +83,9 @@ impl Checks {
     ) -> Structured {
         let (Ended::Returned(result), Some(schema)) = (ended, output) else { return Structured::Absent };
         let Some(json) = &result.structured else { return Structured::Absent };
-        let Ok(value) = serde_json::from_str(json) else {
-            return Structured::Refused(Failure::output_not_json());
+        let value = match schema::parse(json) {
+            Ok(value) => value,
+            Err(violation) => return Structured::Refused(Failure::output_mismatch(&[violation])),
         };
         match self.check(user, schema, value).await {
             Checked::Fits(value) => Structured::Fits(value),
@@ -294,6 +295,8 @@ mod tests {
         assert!(broken.error.contains("/n"), "{broken:?}");
         assert!(!broken.retryable);
         assert!(failure(reply_to(Some("{"), Some(&integer)).await).error.contains("not valid JSON"));
+        let zeros = format!("[{}0]", "0,".repeat(100_000));
+        assert!(failure(reply_to(Some(&zeros), Some(&integer)).await).error.contains("50000 values"));
     }
 
     #[tokio::test]

@@ -13,6 +13,7 @@ use crate::capabilities::Trail;
 use crate::capabilities::log::{json_or_string, json_string};
 use crate::identity::Caller;
 use crate::invocations::{AtMost, Conclusion, Invocations, Outcome, Record};
+use crate::memory::Shortage;
 use crate::sandbox::{CallError, Ended, Fault, Report, ToolError};
 use crate::toolkits::Tool;
 use crate::vault::UserSecrets;
@@ -123,7 +124,9 @@ fn outcome(ended: &Ended, reply: &Reply) -> (Outcome, Option<String>) {
             (Outcome::Deadline, Some(format!("{} s", limit.as_secs_f64())))
         }
         Ended::Faulted(Fault::Limit(limit)) => (Outcome::Limit, Some((*limit).to_owned())),
-        Ended::Faulted(Fault::OutOfMemory(_)) => (Outcome::Limit, Some("memory for calls".to_owned())),
+        Ended::Faulted(Fault::OutOfMemory(_) | Fault::NoRoom(Shortage::TooLarge { .. })) => {
+            (Outcome::Limit, Some("memory for calls".to_owned()))
+        }
         Ended::Faulted(Fault::NoRoom(_)) => (Outcome::Busy, Some("memory for calls".to_owned())),
         Ended::Faulted(Fault::ResultTooLarge) => (Outcome::Limit, Some("result size".to_owned())),
     };

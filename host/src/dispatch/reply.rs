@@ -2,8 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 
+use kitbag_manifest::reply;
 pub use kitbag_manifest::reply::ErrorCode;
-use kitbag_manifest::reply::{self, NOT_JSON};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -66,6 +66,12 @@ impl Failure {
         reply::Failure::busy().into()
     }
 
+    /// The toolkit is being compiled.
+    pub(super) fn not_ready() -> Self {
+        let error = "The toolkit is being prepared for this version of the server. Try again in a moment.";
+        reply::Failure::tool_error(error).retryable(true).into()
+    }
+
     /// There was no time to check the arguments.
     pub(super) fn unchecked_arguments() -> Self {
         let error = "The server had no time to check the arguments. Try again in a moment.";
@@ -81,11 +87,6 @@ impl Failure {
     /// The structured value does not fit `output`.
     pub(super) fn output_mismatch(violations: &[String]) -> Self {
         reply::Failure::output_mismatch(violations).into()
-    }
-
-    /// The structured value is no JSON at all.
-    pub(super) fn output_not_json() -> Self {
-        Self::output_mismatch(&[NOT_JSON.to_owned()])
     }
 
     pub(super) fn invalid_params(violations: &[String]) -> Self {
@@ -144,21 +145,27 @@ fn stopped(fault: &Fault) -> reply::Failure {
         Fault::Deadline(limit) => reply::Failure::deadline(*limit),
         Fault::Limit(limit) => reply::Failure::limit(limit),
         Fault::OutOfMemory(shortage) | Fault::NoRoom(shortage) => {
-            reply::Failure::tool_error(out_of_memory(*shortage)).retryable(true)
+            let mends = !matches!(shortage, Shortage::TooLarge { .. });
+            reply::Failure::tool_error(out_of_memory(*shortage)).retryable(mends)
         }
         Fault::ResultTooLarge => reply::Failure::result_too_large(),
         Fault::Trap(_) => reply::Failure::of_handler(),
     }
 }
 
-/// Not the tool's own limit: the same call succeeds once others have ended.
-fn out_of_memory(shortage: Shortage) -> &'static str {
+/// Not the tool's own limit: mostly the same call succeeds once others have ended.
+fn out_of_memory(shortage: Shortage) -> String {
     match shortage {
-        Shortage::User => {
-            "Your calls under way take all the memory that one user's calls may take. \
+        Shortage::User => "Your calls under way take all the memory that one user's calls may take. \
              Try again when some of them have ended."
+            .to_owned(),
+        Shortage::Server => {
+            "The server has no memory left for calls at the moment. Try again in a moment.".to_owned()
         }
-        Shortage::Server => "The server has no memory left for calls at the moment. Try again in a moment.",
+        Shortage::TooLarge { needed, setting } => format!(
+            "The tool needs {} MiB of memory, more than the server's setting {setting} allows.",
+            needed.div_ceil(1 << 20)
+        ),
     }
 }
 

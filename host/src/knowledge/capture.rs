@@ -187,6 +187,11 @@ impl Capture {
         &self.0.artifacts
     }
 
+    /// Bytes that a file may have.
+    pub(super) fn max_size(&self) -> u64 {
+        self.0.settings.size
+    }
+
     /// Whether what failed for want of a transcriber may be tried again.
     pub(super) fn can_transcribe(&self) -> bool {
         self.0.transcriber.is_some()

@@ -95,6 +95,10 @@ impl Jobs {
             spawn(Box::pin(capturing::run(context.clone(), move |job| {
                 let (capture, disk) = (capture.clone(), disk.clone());
                 async move {
+                    let _room = match disk.reserve(capture.max_size()) {
+                        Ok(room) => room,
+                        Err(full) => return Err(capturing::put_off(full)),
+                    };
                     let captured = disk.while_there_is_room(capture.capture(&job)).await;
                     captured.unwrap_or_else(|full| Err(capturing::put_off(full)))
                 }

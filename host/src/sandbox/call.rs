@@ -176,7 +176,8 @@ impl Runner {
 
     pub(super) async fn run(self: Arc<Self>, invocation: Invocation, trail: &Trail) -> Report {
         let started = Instant::now();
-        let room = self.initial_memory.saturating_add(self.limits.host_memory());
+        let arguments = invocation.arguments.len();
+        let room = self.initial_memory.saturating_add(self.limits.host_memory()).saturating_add(arguments);
         let patience = MEMORY_WAIT.min(self.limits.call_time);
         let lease = match self.memory.admit(&invocation.user_id, room, patience).await {
             Ok(lease) => Arc::new(lease),

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kitbag_manifest as manifest;
+use kitbag_manifest::json::measure;
+use kitbag_manifest::schema::MAX_LEVELS;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
@@ -40,9 +42,14 @@ pub enum DescribeError {
     /// `describe` stopped; it may not use any capability.
     #[error("describe() failed; it must not use a capability ({0})")]
     Failed(String),
-    /// A setting's key stands twice.
-    #[error("config.{0}: the key is declared twice")]
-    DuplicateKey(String),
+    /// The declaration has more text than a result.
+    #[error(
+        "the declaration is larger than a result may be; make it shorter, or have the operator raise the setting call-result"
+    )]
+    TooLarge,
+    /// The declaration breaks a rule that the types of the contract do not show.
+    #[error("{0}")]
+    Invalid(manifest::Problems),
 }
 
 /// What a component may use while it describes itself. Sizes are in bytes.
@@ -106,7 +113,7 @@ pub(super) async fn describe(
     };
     match answer {
         Ok(definition) => convert(definition),
-        Err(error) => Err(DescribeError::Failed(explain(&error, store.data()))),
+        Err(error) => Err(explain(&error, store.data())),
     }
 }
 
@@ -126,23 +133,28 @@ async fn out_of_time() {
 }
 
 /// The first cause says it to a person; the backtrace around it is for nobody here.
-fn explain(error: &wasmtime::Error, state: &State) -> String {
+fn explain(error: &wasmtime::Error, state: &State) -> DescribeError {
     match fault(error, state) {
-        Fault::Trap(_) => error.root_cause().to_string(),
-        Fault::Limit(limit) => format!("it ran into the {limit}"),
-        Fault::Deadline(_) | Fault::OutOfMemory(_) | Fault::NoRoom(_) | Fault::ResultTooLarge => {
-            "its answer is too large or too late".to_owned()
+        Fault::Limit(limit) => DescribeError::Failed(format!("it ran into the {limit}")),
+        Fault::ResultTooLarge => DescribeError::TooLarge,
+        // It has neither a deadline nor a budget of memory with others.
+        Fault::Trap(_) | Fault::Deadline(_) | Fault::OutOfMemory(_) | Fault::NoRoom(_) => {
+            DescribeError::Failed(error.root_cause().to_string())
         }
     }
 }
 
 fn convert(it: ToolkitDefinition) -> Result<manifest::ToolkitDefinition, DescribeError> {
+    let mut problems = nested_too_deeply(&it);
     let mut config = BTreeMap::new();
     for field in it.config {
         let (key, field) = config_field(field);
         if config.insert(key.clone(), field).is_some() {
-            return Err(DescribeError::DuplicateKey(key));
+            problems.add(format!("config.{key}"), "the key is declared twice");
         }
+    }
+    if !problems.0.is_empty() {
+        return Err(DescribeError::Invalid(problems));
     }
     Ok(manifest::ToolkitDefinition {
         id: it.id,
@@ -168,6 +180,27 @@ fn convert(it: ToolkitDefinition) -> Result<manifest::ToolkitDefinition, Describ
             api_host: auth.api_host,
         }),
     })
+}
+
+/// JSON that is within its own bounds, and that no parser would read as a part of the declaration.
+fn nested_too_deeply(it: &ToolkitDefinition) -> manifest::Problems {
+    let schemas = it.tools.iter().enumerate().flat_map(|(index, tool)| {
+        let output = tool.output_schema.as_ref().map(|schema| ("output", schema));
+        let schemas = std::iter::once(("input", &tool.input_schema)).chain(output);
+        schemas.map(move |(field, schema)| (format!("tools[{index}].{field}"), schema))
+    });
+    let defaults = it.config.iter().filter_map(|field| {
+        let value = field.default_value.as_ref()?;
+        Some((format!("config.{}.default", field.key), value))
+    });
+    let mut problems = manifest::Problems::default();
+    for (path, json) in schemas.chain(defaults) {
+        let levels = measure(json.as_bytes(), usize::MAX).levels;
+        if levels > MAX_LEVELS {
+            problems.add(path, format!("is nested {levels} levels deep, and {MAX_LEVELS} may be"));
+        }
+    }
+    problems
 }
 
 fn tool(it: wit::ToolDefinition) -> manifest::ToolDefinition {

@@ -106,18 +106,18 @@ impl ResourceLimiter for Meter {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let more = desired.saturating_sub(current);
-        match self.memory_left.checked_sub(more) {
-            Some(left) if maximum.is_none_or(|maximum| desired <= maximum) => {
-                self.take(more).map_err(wasmtime::Error::new)?;
-                self.memory_left = left;
-                Ok(true)
-            }
-            _ => {
-                self.refused = Some("memory limit");
-                Ok(false)
-            }
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            self.refused = Some("own memory maximum");
+            return Ok(false);
         }
+        let more = desired.saturating_sub(current);
+        let Some(left) = self.memory_left.checked_sub(more) else {
+            self.refused = Some("memory limit");
+            return Ok(false);
+        };
+        self.take(more).map_err(wasmtime::Error::new)?;
+        self.memory_left = left;
+        Ok(true)
     }
 
     fn table_growing(
@@ -126,14 +126,17 @@ impl ResourceLimiter for Meter {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let granted = desired <= self.table_elements && maximum.is_none_or(|maximum| desired <= maximum);
-        if granted {
-            let more = desired.saturating_sub(current).saturating_mul(TABLE_ELEMENT_BYTES);
-            self.take(more).map_err(wasmtime::Error::new)?;
-        } else {
-            self.refused = Some("table limit");
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            self.refused = Some("own table maximum");
+            return Ok(false);
         }
-        Ok(granted)
+        if desired > self.table_elements {
+            self.refused = Some("table limit");
+            return Ok(false);
+        }
+        let more = desired.saturating_sub(current).saturating_mul(TABLE_ELEMENT_BYTES);
+        self.take(more).map_err(wasmtime::Error::new)?;
+        Ok(true)
     }
 }
 
@@ -150,6 +153,19 @@ mod tests {
         assert!(!meter.memory_growing(0, 60, None).expect("no trap"));
         assert!(meter.memory_growing(60, 100, None).expect("no trap"));
         assert_eq!(meter.refused(), Some("memory limit"));
+    }
+
+    #[test]
+    fn a_maximum_that_the_component_declares_is_told_from_the_limit() {
+        let mut meter = Meter::of(100, 10);
+
+        assert!(!meter.memory_growing(0, 60, Some(50)).expect("no trap"));
+        assert_eq!(meter.refused(), Some("own memory maximum"));
+        assert!(!meter.table_growing(0, 6, Some(5)).expect("no trap"));
+        assert_eq!(meter.refused(), Some("own table maximum"));
+        assert!(!meter.memory_growing(0, 101, Some(200)).expect("no trap"));
+        assert_eq!(meter.refused(), Some("memory limit"));
+        assert!(meter.memory_growing(0, 100, Some(200)).expect("no trap"), "nothing was taken");
     }
 
     #[test]
@@ -174,7 +190,8 @@ mod tests {
         let refused = meter.memory_growing(110, 121, None).expect_err("one byte too many");
 
         assert!(refused.is::<OutOfMemory>());
-        assert_eq!((meter.shortage(), meter.refused()), (Some(Shortage::User), None));
+        let too_large = Shortage::TooLarge { needed: 201, setting: "memory-for-calls" };
+        assert_eq!((meter.shortage(), meter.refused()), (Some(too_large), None));
         drop((meter, lease));
         assert!(budget.admit("ana", 200, Duration::ZERO).await.is_ok(), "all is free again");
     }

@@ -34,16 +34,18 @@ pub struct Workplace<'a> {
     pub functions: Option<&'a KeptFunctions>,
 }
 
-/// Inspects a component, which is open for reading. Machine code is written to `folder`.
+/// Inspects a component of `operator`, which is open for reading. Machine code is written to `folder`.
 pub async fn inspect(
     workplace: Workplace<'_>,
     component: File,
     folder: &Path,
+    operator: &str,
 ) -> Result<Inspected, ToolkitError> {
     let Workplace { sandbox, compiler, functions } = workplace;
     let code = NamedTempFile::new_in(folder)?;
     let job = Job { component, code_version: sandbox.code_version(), code: code.as_file(), functions };
-    let Described { imports, definition } = compiler.describe(job, sandbox.describe_limits()).await?;
+    let Described { imports, definition } =
+        compiler.describe(job, sandbox.describe_limits(), operator).await?;
     let sandbox = sandbox.clone();
     off_thread(move || judge(&sandbox, definition, imports, code)).await
 }

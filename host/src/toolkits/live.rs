@@ -2,20 +2,21 @@
 
 use std::error::Error;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
 use jiff::Timestamp;
 use kitbag_manifest::schema::{Schema, SchemaError};
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition, Visibility};
 use serde::Serialize;
-use tokio::sync::OnceCell;
 use tracing::warn;
 
 use super::artifacts::Artifacts;
 use crate::capabilities::Grants;
 use crate::compiler::{Compiler, Job};
 use crate::sandbox::{LoadError, Loaded, Sandbox};
-use crate::tasks::off_thread;
+use crate::tasks::{off_thread, to_its_end};
 
 /// A version that is live.
 pub struct Live {
@@ -29,8 +30,12 @@ pub struct Live {
     sandbox: Sandbox,
     compiler: Compiler,
     artifacts: Artifacts,
-    ready: OnceCell<Ready>,
+    ready: OnceLock<Ready>,
+    /// What all who wait for `ready` wait for.
+    loading: Mutex<Option<Loading>>,
 }
+
+type Loading = Shared<BoxFuture<'static, Result<(), NotReady>>>;
 
 /// Whose a toolkit was until another operator took it over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -54,7 +59,7 @@ struct Schemas {
 }
 
 /// The toolkit cannot run; the text is for the log.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct NotReady(String);
 
@@ -67,7 +72,8 @@ impl Live {
         compiler: Compiler,
         artifacts: Artifacts,
     ) -> Self {
-        Self { definition, owner, taken_over, digest, sandbox, compiler, artifacts, ready: OnceCell::new() }
+        let (ready, loading) = (OnceLock::new(), Mutex::default());
+        Self { definition, owner, taken_over, digest, sandbox, compiler, artifacts, ready, loading }
     }
 
     /// Whether `user` sees the toolkit and may call it.
@@ -83,9 +89,30 @@ impl Live {
             == (&other.digest, &other.owner, &other.taken_over, &other.definition)
     }
 
-    /// Returns what a call needs; loads it at the first call, once.
-    pub async fn ready(&self) -> Result<&Ready, NotReady> {
-        self.ready.get_or_try_init(|| self.load()).await
+    /// Returns what a call needs; loads it at the first call, once. Loading goes on when the future is dropped.
+    pub async fn ready(self: &Arc<Self>) -> Result<&Ready, NotReady> {
+        if let Some(ready) = self.ready.get() {
+            return Ok(ready);
+        }
+        self.loading().await?;
+        self.ready.get().ok_or_else(|| NotReady("it was not loaded".to_owned()))
+    }
+
+    /// Joins the loading that is under way, or begins one.
+    fn loading(self: &Arc<Self>) -> Loading {
+        let mut loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that somebody has seen the end of is over: after a failure the next call tries again.
+        if let Some(under_way) = loading.as_ref().filter(|loading| loading.peek().is_none()) {
+            return under_way.clone();
+        }
+        let toolkit = self.clone();
+        let load = to_its_end(async move {
+            let ready = toolkit.load().await?;
+            drop(toolkit.ready.set(ready));
+            Ok(())
+        });
+        let load = async { load.await.map_err(|interrupted| NotReady(interrupted.to_string()))? };
+        loading.insert(load.boxed().shared()).clone()
     }
 
     async fn load(&self) -> Result<Ready, NotReady> {

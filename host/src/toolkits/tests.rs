@@ -22,7 +22,8 @@ pub(crate) async fn books(folder: &Path) -> (Database, Arc<Toolkits>, Arc<Atomic
         counter.fetch_add(1, Ordering::SeqCst);
     };
     let toolkits =
-        Toolkits::open(folder, database.clone(), sandbox(), compiler(), removed).await.expect("they open");
+        Toolkits::open(folder, database.clone(), sandbox(), compiler(), Disk::unwatched(), removed).await;
+    let toolkits = toolkits.expect("they open");
     (database, Arc::new(toolkits), removals)
 }
 
@@ -59,7 +60,7 @@ async fn insert_books(database: &Database) {
 /// A compiler without a program: nothing is compiled here.
 fn compiler() -> Compiler {
     let limits = CompileLimits::new(Duration::from_secs(1), 1 << 20);
-    Compiler::new(Program::at("/nonexistent"), limits, CancellationToken::new())
+    Compiler::new(Program::at("/nonexistent"), limits, Disk::unwatched(), CancellationToken::new())
 }
 
 fn sandbox() -> Sandbox {

@@ -58,13 +58,12 @@ pub(super) async fn deploy(
         let detail = "The body must be a component, with Content-Type: application/wasm.";
         return Err(WebError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }
-    shared.disk.room_for(declared_length(&headers).unwrap_or_default())?;
     // A client that goes away once its component has arrived does not stop the deploy: it runs to
     // its end, whoever is listening.
     let claim = if options.take_over { Claim::TakeOver } else { Claim::OwnOnly };
     let deploy = async move {
-        let (component, limit) = (body.into_data_stream(), shared.component_size);
-        shared.toolkits.deploy(component, limit, &caller.user_id, claim).await
+        let (component, length) = (body.into_data_stream(), declared_length(&headers));
+        shared.toolkits.deploy(component, length, shared.component_size, &caller.user_id, claim).await
     };
     let deployed = to_its_end(deploy).await.map_err(ToolkitError::from)??;
     Ok((StatusCode::CREATED, Json(deployed)))

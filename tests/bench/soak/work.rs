@@ -154,8 +154,9 @@ impl Worker<'_> {
             Kind::Deploys => deploy(client, self.components, turn).await,
             Kind::RefusedDeploys => {
                 let whole = &self.components.greeter[0];
-                // Cut off in one turn, and damaged in the other.
-                let at = turn.wrapping_mul(7919) % whole.len();
+                // Cut off in one turn, and damaged in the other; in the first half, for at its end there are
+                // custom sections, without which it is still a component.
+                let at = turn.wrapping_mul(7919) % (whole.len() / 2);
                 let mut damaged = whole.clone();
                 if turn.is_multiple_of(2) {
                     damaged.truncate(at);

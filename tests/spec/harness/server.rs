@@ -33,6 +33,7 @@ pub(crate) struct Kitbag {
 pub(crate) struct Stopped {
     settings: Settings,
     data: TempDir,
+    compiler: Program,
     log: Log,
 }
 
@@ -137,13 +138,18 @@ impl Stopped {
             ..Settings::default()
         };
         change(&mut settings);
-        Self { settings, data, log: Log::default() }
+        Self { settings, data, compiler: compiler_program(), log: Log::default() }
     }
 
     /// The same with other settings.
     pub(crate) fn changed(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(&mut self.settings);
         self
+    }
+
+    /// The same with another program that compiles.
+    pub(crate) fn compiling_with(self, program: &Path) -> Self {
+        Self { compiler: Program::at(program), ..self }
     }
 
     /// Starts the server.
@@ -155,7 +161,8 @@ impl Stopped {
             .on_thread_start(move || std::mem::forget(tracing::dispatcher::set_default(&subscriber)))
             .build()
             .expect("threads can be started");
-        let app = within("the server's start", runtime.spawn(start(self.settings.clone()))).await;
+        let start = start(self.settings.clone(), self.compiler.clone());
+        let app = within("the server's start", runtime.spawn(start)).await;
         let app = app.expect("no panic").expect("the server starts");
         let (address, base_url) = (app.address(), app.base_url().clone());
         sign_in_code::remember(&base_url, self.data());
@@ -201,9 +208,9 @@ pub(crate) fn make_private(directory: &Path) {
 
 /// Starts the application. A process that another test is just starting may hold a copy of the lock
 /// for a moment, between its fork and its exec.
-async fn start(settings: Settings) -> Result<App, StartError> {
+async fn start(settings: Settings, compiler: Program) -> Result<App, StartError> {
     loop {
-        match App::start_with(&settings, compiler_program()).await {
+        match App::start_with(&settings, compiler.clone()).await {
             Err(StartError::InUse(_)) => sleep(Duration::from_millis(1)).await,
             outcome => return outcome,
         }

@@ -62,7 +62,7 @@ where
     };
     loop {
         let looked_at = now();
-        let filled = if context.disk.room_for(0).is_ok() {
+        let filled = if context.disk.has_reserve().is_ok() {
             running.fill().await
         } else {
             sleep(PAUSE).await;

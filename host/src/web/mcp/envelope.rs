@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use axum::http::StatusCode;
+use kitbag_manifest::{json, schema};
 use rmcp::model::{ErrorData, RequestId};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
@@ -10,6 +11,10 @@ use serde_json::error::Category;
 
 use super::answer::Refusal;
 use super::calls::Abilities;
+
+/// Values at any depth that a message may hold: the most that a call's arguments may, and what stands around
+/// them.
+const MAX_VALUES: usize = schema::MAX_VALUES + 1000;
 
 /// A well-formed JSON-RPC message.
 #[derive(Debug)]
@@ -51,6 +56,12 @@ impl Envelope {
         let Members { jsonrpc, id, method, result, error } = members;
         if jsonrpc != "2.0" {
             return Err(invalid(id, "the member jsonrpc must be \"2.0\""));
+        }
+        // Before any of them is built: each takes many times the two bytes of a number in a list.
+        if json::measure(body, MAX_VALUES).values > MAX_VALUES {
+            let why =
+                format!("the message has more than {MAX_VALUES} values in it, the limit of this server");
+            return Err(Refusal::invalid(StatusCode::PAYLOAD_TOO_LARGE, id, why));
         }
         let message = match method.as_deref() {
             Some("initialize") => initialize(body),
@@ -161,5 +172,18 @@ mod tests {
             assert_eq!(message(body), Some(expected), "{body}");
         }
         assert_eq!(message(r#"["2.0",1,"tools/list",null,null]"#), None);
+    }
+
+    #[test]
+    fn a_message_with_more_values_than_are_ever_checked_is_refused_before_they_are_built() {
+        let call = |zeros: usize| {
+            let zeros = "0,".repeat(zeros - 1);
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"arguments":{{"a":[{zeros}0]}}}}}}"#
+            )
+        };
+
+        assert!(Envelope::parse(call(schema::MAX_VALUES).as_bytes()).is_ok());
+        assert!(Envelope::parse(call(MAX_VALUES).as_bytes()).is_err());
     }
 }

@@ -181,7 +181,9 @@ fn patterns_of_names_are_few() {
     assert!(refusal(&patterns(33)).contains("33 patterns in patternProperties"));
     let schema = Schema::compile(&patterns(2)).expect("two are allowed");
     assert_eq!(schema.violations(&json!({ "name": 1 })), Vec::<String>::new());
-    assert!(schema.violations(&json!({ "a".repeat(700_000): 1 }))[0].contains("a name of more than 256 bytes"));
+    assert!(
+        schema.violations(&json!({ "a".repeat(700_000): 1 }))[0].contains("a name of more than 256 bytes")
+    );
 }
 
 #[test]
