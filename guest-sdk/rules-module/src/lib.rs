@@ -16,8 +16,8 @@ use std::time::Duration;
 use ipnet::IpNet;
 use kitbag_manifest::reply::{self, Failure};
 use kitbag_manifest::schema::Schema;
-use kitbag_manifest::{ConfigField, ToolkitDefinition, address, config, egress, limits, validate};
-use serde::Deserialize;
+use kitbag_manifest::{ConfigField, Problems, ToolkitDefinition, address, config, egress, limits, validate};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// Compiled schemas that are kept for the next call.
@@ -60,86 +60,116 @@ enum Cause {
     Busy,
 }
 
-/// Answers a request, both as JSON. `{ "error": … }` says that it was none.
+/// What is answered. Not as a [`Value`], whose members have another order.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answer {
+    Manifest {
+        manifest: String,
+    },
+    Problems {
+        problems: Problems,
+    },
+    Failure {
+        failure: Failure,
+    },
+    Structured {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        structured: Option<Value>,
+    },
+    Settings {
+        config: Map<String, Value>,
+        problems: BTreeMap<String, String>,
+    },
+    Plain(Value),
+    /// The request was none.
+    Error {
+        error: String,
+    },
+}
+
+/// Answers a request, both as JSON.
 pub fn answer(request: &str) -> String {
     let answer = match serde_json::from_str(request) {
         Ok(request) => answer_to(request),
-        Err(error) => json!({ "error": error.to_string() }),
+        Err(error) => Answer::Error { error: error.to_string() },
     };
-    answer.to_string()
+    serde_json::to_string(&answer).expect("plain data always serialises")
 }
 
-fn answer_to(request: Request) -> Value {
+fn answer_to(request: Request) -> Answer {
     match request {
         Request::Declaration { declaration } => match validate(declaration) {
-            Ok(valid) => json!({ "manifest": manifest_text(&valid.into_inner()) }),
-            Err(problems) => json!({ "problems": problems }),
+            Ok(valid) => Answer::Manifest { manifest: manifest_text(&valid.into_inner()) },
+            Err(problems) => Answer::Problems { problems },
         },
         Request::Arguments { schema, arguments } => {
-            match with_schema(&schema, |schema| reply::check_arguments(schema, &arguments)) {
-                Ok(Ok(())) => json!({}),
-                Ok(Err(failure)) => json!({ "failure": failure }),
-                Err(error) => json!({ "error": error }),
-            }
+            checked(with_schema(&schema, |schema| reply::check_arguments(schema, &arguments).map(|()| None)))
         }
-        Request::Result { size, structured, output } => result(size, structured.as_deref(), output.as_ref()),
-        Request::Failure(cause) => json!({ "failure": failure(cause) }),
-        Request::Settings { fields, values } => {
-            let problems: BTreeMap<&String, String> = values
-                .iter()
-                .filter_map(|(key, value)| {
-                    let problem = match fields.get(key) {
-                        None => Some("not declared".to_owned()),
-                        Some(field) => config::mismatch(field, value),
-                    };
-                    problem.map(|problem| (key, problem))
-                })
-                .collect();
-            json!({ "config": config::effective(&fields, &values), "problems": problems })
+        Request::Result { size, .. } if size > limits::DEFAULT_RESULT_MIB << 20 => {
+            Answer::Failure { failure: Failure::result_too_large() }
         }
+        Request::Result { output: None, .. } => Answer::Structured { structured: None },
+        Request::Result { structured, output: Some(output), .. } => checked(with_schema(&output, |schema| {
+            reply::check_structured(Some(schema), structured.as_deref())
+        })),
+        Request::Failure(cause) => Answer::Failure { failure: failure(cause) },
+        Request::Settings { fields, values } => Answer::Settings {
+            config: config::effective(&fields, &values),
+            problems: wrong_settings(&fields, &values),
+        },
         Request::Allows { egress, url } => {
-            json!(url.parse().is_ok_and(|url| egress::allows(&egress, &url)))
+            Answer::Plain(url.parse().is_ok_and(|url| egress::allows(&egress, &url)).into())
         }
         Request::Ranges { ranges } => {
-            let wrong = ranges.iter().find(|range| parse_range(range).is_none());
-            json!(wrong)
+            Answer::Plain(json!(ranges.iter().find(|range| range.parse::<IpNet>().is_err())))
         }
-        Request::Permits { opened, address } => json!(address::permits(&opened, address)),
-        Request::Limits => json!({
-            "callTime": u64::try_from(limits::DEFAULT_CALL_TIME.as_millis()).unwrap_or(u64::MAX),
-            "callMemory": limits::DEFAULT_CALL_MEMORY_MIB << 20,
+        Request::Permits { opened, address } => Answer::Plain(address::permits(&opened, address).into()),
+        Request::Limits => Answer::Plain(json!({
+            "callTime": milliseconds(limits::DEFAULT_CALL_TIME),
             "mcpRequest": limits::DEFAULT_MCP_REQUEST_MIB << 20,
             "redirects": limits::MAX_REDIRECTS,
-            "connectTimeout": u64::try_from(limits::CONNECT_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
+            "connectTimeout": milliseconds(limits::CONNECT_TIMEOUT),
             "userAgent": limits::USER_AGENT,
             "redactedBytes": limits::MIN_REDACTED_BYTES,
             "searchResults": limits::DEFAULT_SEARCH_RESULTS,
             "maxSearchResults": limits::MAX_SEARCH_RESULTS,
             "version": env!("CARGO_PKG_VERSION"),
-        }),
+        })),
     }
+}
+
+fn checked(outcome: Result<Result<Option<Value>, Failure>, String>) -> Answer {
+    match outcome {
+        Ok(Ok(structured)) => Answer::Structured { structured },
+        Ok(Err(failure)) => Answer::Failure { failure },
+        Err(error) => Answer::Error { error },
+    }
+}
+
+/// Says of each value that does not fit why.
+fn wrong_settings(
+    fields: &BTreeMap<String, ConfigField>,
+    values: &Map<String, Value>,
+) -> BTreeMap<String, String> {
+    let wrong = values.iter().filter_map(|(key, value)| {
+        let why = match fields.get(key) {
+            None => Some("not declared".to_owned()),
+            Some(field) => config::mismatch(field, value),
+        };
+        why.map(|why| (key.clone(), why))
+    });
+    wrong.collect()
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The text of `manifest.json`.
 fn manifest_text(manifest: &ToolkitDefinition) -> String {
     let text = serde_json::to_string_pretty(manifest).expect("plain data always serialises");
     format!("{text}\n")
-}
-
-fn result(size: usize, structured: Option<&str>, output: Option<&Value>) -> Value {
-    if size > limits::DEFAULT_RESULT_MIB << 20 {
-        return json!({ "failure": Failure::result_too_large() });
-    }
-    let checked = match output {
-        None => Ok(reply::check_structured(None, structured)),
-        Some(output) => with_schema(output, |schema| reply::check_structured(Some(schema), structured)),
-    };
-    match checked {
-        Ok(Ok(Some(value))) => json!({ "structured": value }),
-        Ok(Ok(None)) => json!({}),
-        Ok(Err(failure)) => json!({ "failure": failure }),
-        Err(error) => json!({ "error": error }),
-    }
 }
 
 fn failure(cause: Cause) -> Failure {
@@ -151,11 +181,6 @@ fn failure(cause: Cause) -> Failure {
         Cause::Limit { name } => Failure::limit(&name),
         Cause::Busy => Failure::busy(),
     }
-}
-
-/// A range of addresses, or a single one.
-fn parse_range(text: &str) -> Option<IpNet> {
-    text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
 }
 
 /// Lends a compiled schema; tests call the same tools again and again.

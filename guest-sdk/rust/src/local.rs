@@ -47,12 +47,11 @@ pub fn dispatch(toolkit: &Toolkit, call: Call) -> Outcome {
     let (input, output) = schemas(declared);
     let checked = reply::check_arguments(&input, call.arguments());
     let (invocation, platform) = call.prepare(definition);
-    let ending = match checked {
-        Err(failure) => Ending::of_failure(failure),
-        Ok(()) => {
-            let ctx = Ctx::new(toolkit, invocation.user_id, invocation.config, platform.clone());
-            Ending::of(block_on(tool.call(&invocation.arguments, ctx)), output.as_ref())
-        }
+    let ending = if let Err(failure) = checked {
+        Ending::of_failure(failure)
+    } else {
+        let ctx = Ctx::new(toolkit, invocation.user_id, invocation.config, platform.clone());
+        Ending::of(block_on(tool.call(&invocation.arguments, ctx)), output.as_ref())
     };
     platform.into_outcome(ending)
 }

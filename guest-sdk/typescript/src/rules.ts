@@ -12,7 +12,6 @@ const { Instance, Module } = WebAssembly;
 /** Limits of calls; times are in milliseconds, sizes in bytes. */
 export interface Limits {
   callTime: number;
-  callMemory: number;
   mcpRequest: number;
   redirects: number;
   connectTimeout: number;
