@@ -28,7 +28,7 @@ const MAX_SCHEMAS: usize = 64;
 #[serde(tag = "ask", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 enum Request {
     /// Is a declaration valid? Answers the manifest and its text, or the problems.
-    Declaration { declaration: ToolkitDefinition },
+    Declaration { declaration: Box<ToolkitDefinition> },
     /// Do arguments fit? Answers the failure, if they do not.
     Arguments { schema: Value, arguments: Value },
     /// What becomes of a handler's result? Answers the structured value that reaches the client, where there
@@ -99,7 +99,7 @@ pub fn answer(request: &str) -> String {
 
 fn answer_to(request: Request) -> Answer {
     match request {
-        Request::Declaration { declaration } => match validate(declaration) {
+        Request::Declaration { declaration } => match validate(*declaration) {
             Ok(valid) => Answer::Manifest { manifest: manifest_text(&valid.into_inner()) },
             Err(problems) => Answer::Problems { problems },
         },
@@ -192,16 +192,15 @@ fn with_schema<T>(schema: &Value, lend: impl FnOnce(&Schema) -> T) -> Result<T, 
     let known = SCHEMAS.with_borrow(|known| {
         known.iter().find(|(source, _)| source == schema).map(|(_, compiled)| compiled.clone())
     });
-    let compiled = match known {
-        Some(compiled) => compiled,
-        None => {
-            let compiled = Rc::new(Schema::compile(schema).map_err(|error| error.to_string())?);
-            SCHEMAS.with_borrow_mut(|known| {
-                known.insert(0, (schema.clone(), compiled.clone()));
-                known.truncate(MAX_SCHEMAS);
-            });
-            compiled
-        }
+    let compiled = if let Some(compiled) = known {
+        compiled
+    } else {
+        let compiled = Rc::new(Schema::compile(schema).map_err(|error| error.to_string())?);
+        SCHEMAS.with_borrow_mut(|known| {
+            known.insert(0, (schema.clone(), compiled.clone()));
+            known.truncate(MAX_SCHEMAS);
+        });
+        compiled
     };
     Ok(lend(&compiled))
 }
