@@ -30,10 +30,7 @@ pub fn component(data: &[u8]) {
             let validated = Validator::new_with_features(WasmFeatures::default()).validate_all(bytes);
             validated.expect("an accepted component is valid");
             let (imported, exported) = names_at_the_top(bytes);
-            assert!(
-                exported.iter().any(|name| name.starts_with("kitbag:toolkit/tools@0.1.")),
-                "{exported:?}"
-            );
+            assert!(exported.iter().any(|name| name.starts_with("kitbag:toolkit/tools@")), "{exported:?}");
             let without_version = |name: &String| name.split('@').next().unwrap_or_default().to_owned();
             let imported: BTreeSet<String> = imported.iter().map(without_version).collect();
             assert!(imports.iter().eq(imported.iter().map(String::as_str)), "{imports:?} of {imported:?}");

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use url::Url;
 
+use crate::capabilities::Services;
 use crate::compiler::{Compiler, Program};
 use crate::database::Database;
 use crate::disk::Disk;
@@ -38,7 +39,7 @@ use crate::knowledge::{
 };
 use crate::local_mode;
 use crate::ownership::{self, DirectoryError};
-use crate::sandbox::{EngineError, ExtractionLimits, Sandbox};
+use crate::sandbox::{Background, EngineError, ExtractionLimits, ExtractorSandbox, Sandbox};
 use crate::settings::{Issuer, Model, Secret, Settings, SettingsError};
 use crate::toolkits::{ToolkitError, Toolkits};
 use crate::user_config::UserConfig;
@@ -154,14 +155,13 @@ impl App {
         bind_issuer(&database, settings.issuer.name(), settings.issuer_replaces.get().map(Issuer::name))
             .await?;
         let egress = Egress::new(egress_settings(settings)?);
-        let sandbox =
-            Sandbox::new(limits(settings), egress.clone())?.with_memory(memory_for_calls(settings)?);
+        let background = Background::start().map_err(StartError::Threads)?;
         let stopping = CancellationToken::new();
         let disk = Disk::new(&settings.data, settings.free_disk_space.get().map(|size| size.bytes() as u64))
             .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
         disk.watch();
         let compiler = Compiler::new(compiler, compile_limits(settings), disk.clone(), stopping.clone());
-        let capture = capture(settings, &sandbox, compiler.clone(), egress.clone()).await?;
+        let capture = capture(settings, background.clone(), compiler.clone(), egress.clone()).await?;
         let options = knowledge::Options {
             embedder: embedder(settings, &egress).await?,
             search_memory: settings.search_memory.bytes(),
@@ -174,7 +174,9 @@ impl App {
             ..knowledge::Options::default()
         };
         let knowledge = Knowledge::open(database.clone(), capture, options).await?;
-        let sandbox = sandbox.with_knowledge(knowledge.clone());
+        let services = Services::new(egress.clone()).with_knowledge(knowledge.clone());
+        let sandbox = Sandbox::new(limits(settings), services, background)?;
+        let sandbox = sandbox.with_memory(memory_for_calls(settings)?);
         let vault = Arc::new(Vault::open(database.clone(), key_source(settings)?).await?);
         let forget_secrets = {
             let vault = vault.clone();
@@ -298,16 +300,17 @@ async fn sign_in(
 /// Opens what captures files, with the extractors that are installed.
 async fn capture(
     settings: &Settings,
-    sandbox: &Sandbox,
+    background: Background,
     compiler: Compiler,
     egress: Egress,
 ) -> Result<Capture, StartError> {
     let failed = |cause| StartError::Data { path: settings.data.clone(), cause };
-    let sandbox = sandbox.for_extractors(ExtractionLimits {
+    let limits = ExtractionLimits {
         time: settings.extraction_time.get(),
         memory: settings.extraction_memory.bytes(),
         text: LONGEST_TEXT,
-    })?;
+    };
+    let sandbox = ExtractorSandbox::new(limits, background)?;
     let extractors = Extractors::open(&settings.data, settings.extractors.clone(), sandbox, compiler);
     let extract = extractors.await.map_err(failed)?.into_extract();
     let transcription = settings.transcription_url.get().map(|url| TranscriptionSettings {

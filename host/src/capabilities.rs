@@ -1,20 +1,200 @@
 //! What a toolkit may do: one capability a file, each with its state, its host functions and its
-//! `add_to_linker`.
+//! `add_to_linker`. This file lists each of them once, and nothing else does: the state of a call, the linker,
+//! the checks of a deploy and `describe` are all made from [`Capabilities`] and [`table`].
 //!
-//! Invariant: a capability is linked only when [`Grants`] has it. One whose grant is a list (hosts,
+//! Invariant: a capability is linked only when its [`Grant`] says so. One whose grant is a list (hosts,
 //! names of secrets) checks the list beside its effect.
 
+mod call_context;
 pub mod fetch;
-pub mod grants;
+mod grants;
 pub mod ingest;
-mod knowledge_base;
 pub mod log;
-mod missing_secrets;
 pub mod progress;
 pub mod search;
 pub mod secrets;
-mod trail;
 
+use kitbag_manifest::{SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
+use wasmtime::component::{Linker, ResourceTable};
+
+use crate::observations::Log;
+pub use call_context::{CallContext, Services};
 pub use grants::Grants;
-pub use missing_secrets::MissingSecrets;
-pub use trail::Trail;
+
+use fetch::Fetch;
+use ingest::Ingest;
+use progress::Progress;
+use search::Search;
+use secrets::Secrets;
+
+/// What the capabilities hold for one call. By default they reach nothing.
+#[derive(Default)]
+pub struct Capabilities {
+    log: Log,
+    progress: Progress,
+    fetch: Fetch,
+    secrets: Secrets,
+    search: Search,
+    ingest: Ingest,
+}
+
+impl Capabilities {
+    /// Gives each what it needs of a call.
+    pub fn of(call: &CallContext<'_>) -> Self {
+        Self {
+            log: call.observations.log.clone(),
+            progress: Progress::of(call),
+            fetch: Fetch::of(call),
+            secrets: Secrets::of(call),
+            search: Search::of(call),
+            ingest: Ingest::of(call),
+        }
+    }
+
+    /// For a component that only describes itself: a log, and nothing that reaches anything.
+    pub fn outside_a_call(max_log_bytes: usize) -> Self {
+        Self { log: Log::new(max_log_bytes), ..Self::default() }
+    }
+
+    /// What the guest writes, standard output and standard error included.
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+}
+
+/// Where the host functions find the capabilities: the data of a store.
+pub trait HasCapabilities: Send + 'static {
+    /// The capabilities, and the resources that the guest has handles to.
+    fn capabilities(&mut self) -> (&mut Capabilities, &mut ResourceTable);
+}
+
+/// One capability.
+pub struct Capability<T: 'static> {
+    /// The interface, without its version.
+    pub interface: &'static str,
+    /// When it is linked.
+    pub grant: Grant,
+    /// Links it.
+    pub add_to_linker: fn(&mut Linker<T>) -> wasmtime::Result<()>,
+}
+
+/// When a capability is linked.
+#[derive(Clone, Copy)]
+pub enum Grant {
+    /// For every toolkit.
+    Always,
+    /// For a toolkit that declares it.
+    Declared {
+        /// What to declare, for a person.
+        what: &'static str,
+        /// Whether a declaration does.
+        by: fn(&ToolkitDefinition) -> bool,
+    },
+}
+
+impl Grant {
+    /// What a toolkit would have to declare, or nothing where it does, or where that is not needed.
+    pub fn missing(&self, definition: &ToolkitDefinition) -> Option<&'static str> {
+        match self {
+            Self::Declared { what, by } if !by(definition) => Some(what),
+            Self::Always | Self::Declared { .. } => None,
+        }
+    }
+}
+
+/// Every capability.
+pub fn table<T: HasCapabilities>() -> [Capability<T>; 6] {
+    [
+        Capability {
+            interface: "kitbag:toolkit/log",
+            grant: Grant::Always,
+            add_to_linker: |linker| log::add_to_linker(linker, |store| &mut store.capabilities().0.log),
+        },
+        Capability {
+            interface: "kitbag:toolkit/progress",
+            grant: Grant::Always,
+            add_to_linker: |linker| {
+                progress::add_to_linker(linker, |store| &mut store.capabilities().0.progress)
+            },
+        },
+        Capability {
+            interface: "wasi:http/outgoing-handler",
+            grant: Grant::Declared { what: "a host in egress", by: |it| !it.egress.is_empty() },
+            add_to_linker: |linker| fetch::add_to_linker(linker, fetch_view),
+        },
+        Capability {
+            interface: "kitbag:toolkit/secrets",
+            grant: Grant::Declared { what: "a name in secrets", by: |it| !it.secrets.is_empty() },
+            add_to_linker: |linker| {
+                secrets::add_to_linker(linker, |store| &mut store.capabilities().0.secrets)
+            },
+        },
+        Capability {
+            interface: "kitbag:toolkit/search",
+            grant: Grant::Declared { what: "the scope svc:search", by: |it| it.has_scope(SCOPE_SEARCH) },
+            add_to_linker: |linker| search::add_to_linker(linker, |store| &mut store.capabilities().0.search),
+        },
+        Capability {
+            interface: "kitbag:toolkit/ingest",
+            grant: Grant::Declared { what: "the scope svc:ingest", by: |it| it.has_scope(SCOPE_INGEST) },
+            add_to_linker: |linker| ingest::add_to_linker(linker, |store| &mut store.capabilities().0.ingest),
+        },
+    ]
+}
+
+/// Links the types of HTTP, which language runtimes import whether or not they send requests. They reach nothing.
+pub fn add_http_types_to_linker<T: HasCapabilities>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
+    fetch::add_types_to_linker(linker, fetch_view)
+}
+
+fn fetch_view<T: HasCapabilities>(store: &mut T) -> fetch::View<'_> {
+    let (capabilities, resources) = store.capabilities();
+    capabilities.fetch.view(resources)
+}
+
+/// A service that calls have.
+fn in_call<S>(service: Option<&S>) -> wasmtime::Result<&S> {
+    service.ok_or_else(|| wasmtime::Error::msg("there is no such service outside a call"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A store that nobody makes.
+    struct NoStore;
+
+    impl HasCapabilities for NoStore {
+        fn capabilities(&mut self) -> (&mut Capabilities, &mut ResourceTable) {
+            unreachable!("nothing is linked")
+        }
+    }
+
+    /// The interfaces that a declaration grants, but for those of every toolkit.
+    fn granted(change: impl FnOnce(&mut ToolkitDefinition)) -> Vec<&'static str> {
+        let mut definition = ToolkitDefinition::default();
+        change(&mut definition);
+        let declared = table::<NoStore>().into_iter().filter(|it| !matches!(it.grant, Grant::Always));
+        declared.filter(|it| it.grant.missing(&definition).is_none()).map(|it| it.interface).collect()
+    }
+
+    #[test]
+    fn nothing_is_granted_by_default() {
+        assert_eq!(granted(|_| {}), [""; 0]);
+    }
+
+    #[test]
+    fn each_declaration_grants_one_capability_and_no_other() {
+        assert_eq!(granted(|it| it.egress = vec!["a.example".into()]), ["wasi:http/outgoing-handler"]);
+        assert_eq!(granted(|it| it.secrets = vec!["KEY".into()]), ["kitbag:toolkit/secrets"]);
+        assert_eq!(granted(|it| it.scopes = vec![SCOPE_SEARCH.into()]), ["kitbag:toolkit/search"]);
+        assert_eq!(granted(|it| it.scopes = vec![SCOPE_INGEST.into()]), ["kitbag:toolkit/ingest"]);
+    }
+
+    #[test]
+    fn each_interface_is_listed_once() {
+        let mut interfaces = table::<NoStore>().map(|it| it.interface);
+        interfaces.sort_unstable();
+        assert!(interfaces.is_sorted_by(|one, next| one < next), "{interfaces:?}");
+    }
+}

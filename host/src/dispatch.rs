@@ -23,11 +23,11 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tracing::error;
 
-use crate::capabilities::Trail;
 pub use crate::capabilities::progress::{ProgressListener, ProgressReport};
+pub use crate::contract::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink};
 use crate::identity::Caller;
 use crate::invocations::{Conclusion, Invocations, Outcome};
-pub use crate::sandbox::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink};
+use crate::observations::Observations;
 use crate::sandbox::{Invocation, Loaded, Report};
 use crate::toolkits::{Tool, Toolkits};
 use crate::user_config::UserConfig;
@@ -142,16 +142,16 @@ impl Dispatch {
             secrets: secrets.clone(),
             progress: None,
         };
-        let trail = ready.code.new_trail();
-        recording.watch(&trail, &secrets);
+        let observations = ready.code.new_observations();
+        recording.watch(&observations, &secrets);
         let report = match listener {
-            None => ready.code.call(invocation, &trail).await,
-            Some(listener) => call_and_tell(&ready.code, invocation, &trail, listener).await,
+            None => ready.code.call(invocation, &observations).await,
+            Some(listener) => call_and_tell(&ready.code, invocation, &observations, listener).await,
         };
         // As the guest made it: after cleaning, the size would tell whether a secret was in it.
         let result_size = result_size(&report.ended);
-        let missing = reply::missing_secrets(&report.ended, &trail.missing);
-        let report = redact::report(report, &secrets, &trail.tokens).await;
+        let missing = reply::missing_secrets(&report.ended, &observations.missing);
+        let report = redact::report(report, &secrets, &observations.tokens).await;
         let output = ready.output(tool.index);
         let structured = self.checks.structured(&caller.user_id, &report.ended, output).await;
         let (mut reply, conclusion) = conclude(report, result_size, structured);
@@ -177,15 +177,15 @@ impl Dispatch {
 async fn call_and_tell(
     code: &Loaded,
     mut invocation: Invocation,
-    trail: &Trail,
+    observations: &Observations,
     listener: ProgressListener,
 ) -> Report {
     let (sender, mut reports) = mpsc::channel(listener.max_capacity());
     let secrets = invocation.secrets.clone();
     invocation.progress = Some(sender);
     // A client that reads slowly misses some; neither it nor the guest is waited for.
-    let tell = |report| drop(listener.try_send(redact::progress(report, &secrets, &trail.tokens)));
-    let mut call = pin!(code.call(invocation, trail));
+    let tell = |report| drop(listener.try_send(redact::progress(report, &secrets, &observations.tokens)));
+    let mut call = pin!(code.call(invocation, observations));
     loop {
         tokio::select! {
             biased;

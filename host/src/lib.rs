@@ -2,13 +2,14 @@
 //!
 //! `docs/architecture.md` has the map. Imports go one way only, in the order of these modules:
 //! `main → cli → app → web → dispatch → extractors, toolkits, invocations, user_config → compiler → sandbox →
-//! capabilities → identity, knowledge, outbound_auth → egress, local_mode, machine_code, vault → database,
+//! capabilities → contract, observations → identity, knowledge, outbound_auth → egress, local_mode, machine_code, vault → database,
 //! private_file, redaction, shares, tasks`.
 
 pub mod app;
 pub mod capabilities;
 pub mod cli;
 pub mod compiler;
+pub mod contract;
 pub mod database;
 pub mod disk;
 pub mod dispatch;
@@ -22,6 +23,7 @@ pub mod knowledge;
 pub mod local_mode;
 mod machine_code;
 pub mod memory;
+pub mod observations;
 pub mod outbound_auth;
 pub mod ownership;
 mod private_file;

@@ -8,7 +8,6 @@
 mod background;
 mod call;
 mod compile;
-mod content;
 mod describe;
 mod engine;
 mod extract;
@@ -28,32 +27,28 @@ use thiserror::Error;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::capabilities::{Grants, Trail};
-use crate::egress::Egress;
-use crate::knowledge::Knowledge;
+use crate::capabilities::{Grants, Services};
+use crate::contract;
 use crate::memory::MemoryBudget;
-use crate::outbound_auth::OutboundAuth;
-pub use call::{CallError, Ended, Fault, Invocation, Report, Stages, ToolError, ToolResult};
+use crate::observations::Observations;
+pub use background::Background;
+pub use call::{Ended, Fault, Invocation, Report, Stages};
 pub use compile::{Compiled, CompilerEngine};
-pub use content::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink};
 pub use describe::{DescribeError, DescribeLimits};
-pub use extract::{Extracted, ExtractionError, ExtractionLimits, Extractor, ExtractorSandbox};
+pub use extract::{ExtractionError, ExtractionLimits, Extractor, ExtractorSandbox};
 pub use functions::Functions;
 pub use imports::{ImportError, Imports};
 pub use limits::Limits;
 
-use background::Background;
 use call::Runner;
 
 /// The engine and everything that calls share.
 #[derive(Clone)]
 pub struct Sandbox {
     engine: Engine,
-    background: Arc<Background>,
+    background: Background,
     limits: Arc<Limits>,
-    egress: Egress,
-    outbound_auth: OutboundAuth,
-    knowledge: Option<Knowledge>,
+    services: Services,
     memory: MemoryBudget,
 }
 
@@ -87,25 +82,17 @@ pub enum LoadError {
     #[error("the machine code cannot be used: {0:#}")]
     Code(wasmtime::Error),
     /// The component asks for something in another shape or version than the contract gives it.
-    #[error("the component does not fit the contract kitbag:toolkit@0.1: {0:#}")]
+    #[error("the component does not fit the contract {name}: {0:#}", name = contract::NAME)]
     Link(wasmtime::Error),
 }
 
 impl Sandbox {
-    /// Starts the engine, the clock that interrupts guests, and the threads for those that compute
-    /// for long.
-    pub fn new(limits: Limits, egress: Egress) -> Result<Self, EngineError> {
+    /// Starts the engine and the clock that interrupts guests. Calls use `services`; those that compute for
+    /// long go on in `background`.
+    pub fn new(limits: Limits, services: Services, background: Background) -> Result<Self, EngineError> {
         let engine = engine::start(&limits)?;
-        let background = Arc::new(Background::start().map_err(wasmtime::Error::new)?);
-        let outbound_auth = OutboundAuth::new(egress.clone());
-        let (limits, knowledge, memory) = (Arc::new(limits), None, MemoryBudget::unlimited());
-        Ok(Self { engine, background, limits, egress, outbound_auth, knowledge, memory })
-    }
-
-    /// Gives calls a knowledge base; without one, whoever uses it traps.
-    #[must_use]
-    pub fn with_knowledge(self, knowledge: Knowledge) -> Self {
-        Self { knowledge: Some(knowledge), ..self }
+        let (limits, memory) = (Arc::new(limits), MemoryBudget::unlimited());
+        Ok(Self { engine, background, limits, services, memory })
     }
 
     /// Bounds the memory of all calls together; without that, each is bounded alone.
@@ -133,22 +120,17 @@ impl Sandbox {
     pub fn describe_limits(&self) -> DescribeLimits {
         DescribeLimits::of(&self.limits)
     }
-
-    /// Starts the engine for extractors. They share the threads of toolkits that compute for long.
-    pub fn for_extractors(&self, limits: ExtractionLimits) -> Result<ExtractorSandbox, EngineError> {
-        ExtractorSandbox::start(self.background.clone(), limits)
-    }
 }
 
 impl Loaded {
-    /// Begins the trail of one call. Whoever keeps it can read what a call did that never finished.
-    pub fn new_trail(&self) -> Trail {
-        self.runner.new_trail()
+    /// Begins what is observed of one call. Whoever keeps it can read what a call did that never finished.
+    pub fn new_observations(&self) -> Observations {
+        self.runner.new_observations()
     }
 
     /// Runs one call to its end, and says how it ended. Dropping the future ends the guest.
-    pub async fn call(&self, invocation: Invocation, trail: &Trail) -> Report {
-        self.runner.clone().run(invocation, trail).await
+    pub async fn call(&self, invocation: Invocation, observations: &Observations) -> Report {
+        self.runner.clone().run(invocation, observations).await
     }
 }
 

@@ -8,12 +8,13 @@ use bytes::Bytes;
 use http::{Request, header};
 use http_body_util::Full;
 use kitbag::app;
-use kitbag::capabilities::Grants;
-use kitbag::egress::{Allowlist, Egress, EgressSettings};
+use kitbag::capabilities::Services;
+use kitbag::egress::{Egress, EgressSettings};
 use kitbag::redaction::Redactor;
-use kitbag::sandbox::{Loaded, Sandbox};
+use kitbag::sandbox::{Background, Loaded, Sandbox};
 use kitbag::settings::{Settings, Sources};
 use kitbag::vault::UserSecrets;
+use kitbag_manifest::ToolkitDefinition;
 use secrecy::SecretString;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -74,10 +75,9 @@ async fn load(component: &[u8], upstream: &Server) -> Outcome<Loaded> {
     let settings = Settings::load(Sources::default(), None)?;
     let toolkit_ranges = std::iter::once("127.0.0.0/8".parse()?).collect();
     let egress = Egress::new(EgressSettings { toolkit_ranges, ..EgressSettings::default() });
-    let sandbox = Sandbox::new(app::limits(&settings), egress)?;
-    let allowlist = Arc::new(Allowlist::parse([upstream.address().to_string()])?);
-    let grant = |declared| Grants { egress: Some(allowlist), ..declared };
-    sandbox_share::load(&sandbox, component, grant).await
+    let sandbox = Sandbox::new(app::limits(&settings), Services::new(egress), Background::start()?)?;
+    let declare = |declared| ToolkitDefinition { egress: vec![upstream.address().to_string()], ..declared };
+    sandbox_share::load(&sandbox, component, declare).await
 }
 
 /// What the user has set for the probe.

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kitbag::app;
-use kitbag::capabilities::Grants;
+use kitbag::capabilities::{Grants, Services};
 use kitbag::egress::{Egress, EgressSettings};
-use kitbag::sandbox::{CompilerEngine, Ended, Functions, Invocation, Loaded, Sandbox};
+use kitbag::sandbox::{Background, CompilerEngine, Ended, Functions, Invocation, Loaded, Sandbox};
 use kitbag::settings::{Settings, Sources};
+use kitbag_manifest::ToolkitDefinition;
 use serde::Serialize;
 use serde_json::json;
 
@@ -48,7 +49,8 @@ pub(crate) struct Times {
 pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome<Share> {
     eprintln!("Measuring the sandbox alone");
     let settings = Settings::load(Sources::default(), None)?;
-    let sandbox = Sandbox::new(app::limits(&settings), Egress::new(EgressSettings::default()))?;
+    let services = Services::new(Egress::new(EgressSettings::default()));
+    let sandbox = Sandbox::new(app::limits(&settings), services, Background::start()?)?;
 
     let greeter = load(&sandbox, &components.greeter, |declared| declared).await?;
     let text = load(&sandbox, &components.text, |declared| declared).await?;
@@ -61,18 +63,18 @@ pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome
     })
 }
 
-/// Compiles a component, asks it for its declaration, and grants what `grant` makes of that.
+/// Compiles a component, asks it for its declaration, and grants what `declare` makes of that.
 pub(crate) async fn load(
     sandbox: &Sandbox,
     component: &[u8],
-    grant: impl FnOnce(Grants) -> Grants,
+    declare: impl FnOnce(ToolkitDefinition) -> ToolkitDefinition,
 ) -> Outcome<Loaded> {
     let code = tempfile::NamedTempFile::new()?;
     let engine = CompilerEngine::for_toolkits()?;
     let compiled = engine.compile(component, &mut Functions::default())?;
     std::fs::write(code.path(), compiled.machine_code()?)?;
     let definition = engine.describe(&compiled, sandbox.describe_limits()).await?;
-    Ok(sandbox.load(code.path(), &grant(Grants::of(&definition)))?)
+    Ok(sandbox.load(code.path(), &Grants::of(&declare(definition)))?)
 }
 
 pub(crate) fn invocation(tool: &str, arguments: &serde_json::Value) -> Invocation {
@@ -113,7 +115,7 @@ pub(crate) async fn times(toolkit: &Loaded, invocation: &Invocation, count: usiz
 async fn call(toolkit: &Loaded, invocation: &Invocation) -> Outcome<[f64; 3]> {
     let invocation = invocation.clone();
     let started = Instant::now();
-    let report = toolkit.call(invocation, &toolkit.new_trail()).await;
+    let report = toolkit.call(invocation, &toolkit.new_observations()).await;
     let whole = micros(started.elapsed());
     match (report.ended, report.stages) {
         (Ended::Returned(_), Some(stages)) => Ok([whole, micros(stages.instantiation), micros(stages.work)]),

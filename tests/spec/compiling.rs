@@ -8,7 +8,7 @@ use kitbag::settings::Settings;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use crate::harness::wat::compile;
+use crate::harness::wat::{compile, versioned};
 use crate::harness::{Answer, Kitbag, Process, ServerProcess, Wat, eventually, guests, kitbag, run, within};
 
 /// Forty nested components, each of which instantiates the one before twice: 2.7 KB, and 2^40 instances.
@@ -25,9 +25,8 @@ pub(crate) fn bomb() -> Vec<u8> {
 
 /// A component that gets past the first look at its exports and no further, with `body` in it.
 fn no_toolkit(body: &str) -> Vec<u8> {
-    compile(&format!(
-        r#"(component {body} (instance $tools) (export "kitbag:toolkit/tools@0.1.0" (instance $tools)))"#
-    ))
+    let tools = versioned("tools");
+    compile(&format!(r#"(component {body} (instance $tools) (export "{tools}" (instance $tools)))"#))
 }
 
 /// A component that breaks no rule, and whose `functions` take some milliseconds each.

@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use kitbag::compiler::{CompileLimits, Compiler};
 use kitbag::disk::Disk;
-use kitbag::egress::{Egress, EgressSettings};
 use kitbag::extractors::Extractors;
 use kitbag::knowledge::{Extracted, FailureKind, FileKind, LONGEST_TEXT};
-use kitbag::sandbox::{ExtractionLimits, ExtractorSandbox, Sandbox};
+use kitbag::sandbox::{Background, ExtractionLimits, ExtractorSandbox};
 use kitbag::settings::Settings;
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
@@ -205,10 +204,9 @@ async fn compile() -> TempDir {
 }
 
 fn sandbox(time: Duration, memory: usize) -> ExtractorSandbox {
-    let settings = Settings { concurrent_calls: 4, ..Settings::default() };
-    let egress = Egress::new(EgressSettings::default());
-    let sandbox = Sandbox::new(kitbag::app::limits(&settings), egress).expect("it starts");
-    sandbox.for_extractors(ExtractionLimits { time, memory, text: LONGEST_TEXT }).expect("it starts")
+    let background = Background::start().expect("threads can be started");
+    let limits = ExtractionLimits { time, memory, text: LONGEST_TEXT };
+    ExtractorSandbox::new(limits, background).expect("it starts")
 }
 
 /// The same numbers every time (Marsaglia, 2003).

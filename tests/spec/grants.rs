@@ -2,31 +2,43 @@
 //! more, and without the deploy it cannot be linked.
 
 use kitbag::app;
-use kitbag::capabilities::Grants;
+use kitbag::capabilities::{Grants, Services};
 use kitbag::egress::{Egress, EgressSettings};
-use kitbag::sandbox::{CompilerEngine, Functions, LoadError, Sandbox};
+use kitbag::sandbox::{Background, CompilerEngine, Functions, LoadError, Sandbox};
 use kitbag::settings::Settings;
+use kitbag_manifest::ToolkitDefinition;
 use serde_json::json;
 
+use crate::harness::wat::versioned;
 use crate::harness::{Kitbag, Wat, guests};
 
-const SEARCH: &str =
-    r#"(import "kitbag:toolkit/search@0.1.0" "get-document" (func $search (param i32 i32 i32)))"#;
-const INGEST: &str = r#"(import "kitbag:toolkit/ingest@0.1.0" "ingest" (func $ingest (param i32 i32 i32)))"#;
+/// Imports one function of an interface of the contract.
+fn import(interface: &str, function: &str, name: &str) -> String {
+    format!(r#"(import "{}" "{function}" (func ${name} (param i32 i32 i32)))"#, versioned(interface))
+}
+
+fn search() -> String {
+    import("search", "get-document", "search")
+}
+
+fn ingest() -> String {
+    import("ingest", "ingest", "ingest")
+}
 
 #[tokio::test]
 async fn each_import_beyond_the_declaration_is_refused_by_name_with_what_to_declare() {
     let kitbag = Kitbag::start().await;
-    let both = [SEARCH, INGEST].concat();
+    let (search, ingest) = (search(), ingest());
+    let both = [search.as_str(), &ingest].concat();
 
     for (imports, scopes, refused) in [
-        (SEARCH, &[][..], &[("search", "the scope svc:search")][..]),
-        (INGEST, &[], &[("ingest", "the scope svc:ingest")]),
+        (&search, &[][..], &[("search", "the scope svc:search")][..]),
+        (&ingest, &[], &[("ingest", "the scope svc:ingest")]),
         (&both, &[], &[("ingest", "the scope svc:ingest"), ("search", "the scope svc:search")]),
         (&both, &["svc:search"], &[("ingest", "the scope svc:ingest")]),
         (&both, &["svc:ingest"], &[("search", "the scope svc:search")]),
-        (SEARCH, &["svc:ingest"], &[("search", "the scope svc:search")]),
-        (INGEST, &["svc:search"], &[("ingest", "the scope svc:ingest")]),
+        (&search, &["svc:ingest"], &[("search", "the scope svc:search")]),
+        (&ingest, &["svc:search"], &[("ingest", "the scope svc:ingest")]),
     ] {
         let component = Wat { scopes, imports, ..Wat::default() }.component();
 
@@ -48,8 +60,8 @@ async fn what_is_imported_and_declared_is_there_when_it_is_called() {
     let reads = "(call $search (i32.const 0) (i32.const 0) (i32.const 256))";
     let writes = "(call $ingest (i32.const 0) (i32.const 0) (i32.const 256))";
 
-    for (imports, scope, call) in [(SEARCH, "svc:search", reads), (INGEST, "svc:ingest", writes)] {
-        let toolkit = Wat { scopes: &[scope], imports, call, ..Wat::default() };
+    for (imports, scope, call) in [(search(), "svc:search", reads), (ingest(), "svc:ingest", writes)] {
+        let toolkit = Wat { scopes: &[scope], imports: &imports, call, ..Wat::default() };
         let operator = kitbag.as_operator();
 
         operator.deploy(toolkit.component()).await.assert_status(201);
@@ -62,8 +74,10 @@ async fn what_is_imported_and_declared_is_there_when_it_is_called() {
 /// Bypasses everything that a deploy checks.
 #[tokio::test]
 async fn a_component_without_its_grants_cannot_be_linked() {
-    let sandbox = Sandbox::new(app::limits(&Settings::default()), Egress::new(EgressSettings::default()))
-        .expect("the engine starts");
+    let services = Services::new(Egress::new(EgressSettings::default()));
+    let background = Background::start().expect("threads can be started");
+    let sandbox = Sandbox::new(app::limits(&Settings::default()), services, background);
+    let sandbox = sandbox.expect("the engine starts");
     let code = tempfile::NamedTempFile::new().expect("a scratch file");
     let compiler = CompilerEngine::for_toolkits().expect("the engine starts");
     let component = compiler.compile(&guests::PROBE.bytes(), &mut Functions::default()).expect("a component");
@@ -71,16 +85,17 @@ async fn a_component_without_its_grants_cannot_be_linked() {
     std::fs::write(code.path(), machine_code).expect("a scratch file takes bytes");
     let declared =
         compiler.describe(&component, sandbox.describe_limits()).await.expect("it describes itself");
-    let all = Grants::of(&declared);
-    sandbox.load(code.path(), &all).map(drop).expect("it is granted all that it imports");
+    let load = |definition: &ToolkitDefinition| sandbox.load(code.path(), &Grants::of(definition)).map(drop);
+    load(&declared).expect("it is granted all that it imports");
+    let scope = |scope: &str| ToolkitDefinition { scopes: vec![scope.to_owned()], ..declared.clone() };
 
-    for (interface, grants) in [
-        ("wasi:http/outgoing-handler", Grants { egress: None, ..all.clone() }),
-        ("kitbag:toolkit/secrets", Grants { secrets: [].into(), ..all.clone() }),
-        ("kitbag:toolkit/search", Grants { search: false, ..all.clone() }),
-        ("kitbag:toolkit/ingest", Grants { ingest: false, ..all.clone() }),
+    for (interface, declared) in [
+        ("wasi:http/outgoing-handler", ToolkitDefinition { egress: Vec::new(), ..declared.clone() }),
+        ("kitbag:toolkit/secrets", ToolkitDefinition { secrets: Vec::new(), ..declared.clone() }),
+        ("kitbag:toolkit/search", scope("svc:ingest")),
+        ("kitbag:toolkit/ingest", scope("svc:search")),
     ] {
-        let refused = sandbox.load(code.path(), &grants).map(drop).expect_err(interface);
+        let refused = load(&declared).expect_err(interface);
 
         assert!(matches!(&refused, LoadError::Link(_)), "{refused}");
         assert!(refused.to_string().contains(interface), "{refused}");

@@ -20,6 +20,7 @@ mod config;
 mod conformance;
 mod connections;
 mod content;
+mod contract;
 mod costly_schemas;
 mod crash;
 mod data_directory;

@@ -6,14 +6,13 @@ use std::time::{Duration, Instant};
 use kitbag::settings::Settings;
 use serde_json::json;
 
-use crate::harness::wat::compile;
+use crate::harness::wat::{compile, versioned};
 use crate::harness::{Answer, Kitbag, Wat, guests};
 
 /// A component that gets past the first look at its exports and no further, with `body` in it.
 fn no_toolkit(body: &str) -> Vec<u8> {
-    compile(&format!(
-        r#"(component {body} (instance $tools) (export "kitbag:toolkit/tools@0.1.0" (instance $tools)))"#
-    ))
+    let tools = versioned("tools");
+    compile(&format!(r#"(component {body} (instance $tools) (export "{tools}" (instance $tools)))"#))
 }
 
 /// What `part` gives for each number below `count`, as one text.

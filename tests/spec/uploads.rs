@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::harness::wat::versioned;
 use crate::harness::{Answer, Guest, Kitbag, eventually, guests, send_raw};
 
 /// Asserts that whatever was uploaded before left nothing behind and harmed nothing.
@@ -66,11 +67,12 @@ async fn a_component_of_another_world_is_refused() {
 #[tokio::test]
 async fn an_interface_in_a_version_that_does_not_exist_is_refused_and_not_found_out_by_the_first_call() {
     let kitbag = Kitbag::start().await;
-    let (real, invented) = (b"kitbag:toolkit/secrets@0.1.0", b"kitbag:toolkit/secrets@9.9.9");
+    let (real, invented) = (versioned("secrets"), "kitbag:toolkit/secrets@9.9.9");
+    assert_eq!(real.len(), invented.len(), "the versions are as long as one another");
     let mut bytes = guests::PROBE.bytes();
     for place in 0..bytes.len() - real.len() {
-        if bytes[place..].starts_with(real) {
-            bytes[place..place + invented.len()].copy_from_slice(invented);
+        if bytes[place..].starts_with(real.as_bytes()) {
+            bytes[place..place + invented.len()].copy_from_slice(invented.as_bytes());
         }
     }
 

@@ -55,7 +55,7 @@ fn extracted(title: &str, text: &str) -> Extracted {
 
 #[allow(unsafe_code, missing_docs, clippy::pedantic, reason = "generated")]
 mod bindings {
-    wit_bindgen::generate!({ path: "../../wit/extractor", world: "extractor" });
+    wit_bindgen::generate!({ path: "../../wit/current/extractor", world: "extractor" });
 
     use super::HtmlExtractor;
     export!(HtmlExtractor);

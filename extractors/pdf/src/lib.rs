@@ -93,7 +93,7 @@ fn explain(error: Error) -> ExtractError {
 
 #[allow(unsafe_code, missing_docs, clippy::pedantic, reason = "generated")]
 mod bindings {
-    wit_bindgen::generate!({ path: "../../wit/extractor", world: "extractor" });
+    wit_bindgen::generate!({ path: "../../wit/current/extractor", world: "extractor" });
 
     use super::PdfExtractor;
     export!(PdfExtractor);

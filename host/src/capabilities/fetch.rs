@@ -13,7 +13,6 @@ mod exchange;
 mod head;
 #[cfg(test)]
 mod tests;
-mod usage;
 
 use std::future::Future;
 use std::pin::pin;
@@ -22,7 +21,6 @@ use std::time::Duration;
 
 use http::{Method, Request, Response, header};
 use http_body_util::BodyExt as _;
-use kitbag_manifest::OAuth2ClientCredentials;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use wasmtime::component::{Linker, ResourceTable};
@@ -32,15 +30,13 @@ use wasmtime_wasi_http::{
     Error, RequestOptions, WasiBody, WasiHttp, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks,
 };
 
-pub use self::usage::{Usage, UsageSnapshot};
-
 use self::ahead::reading_ahead;
 use self::exchange::{Exchange, Failure};
-use super::Trail;
-use crate::egress::{Allowlist, Egress, Policy, Repeatable, Timeouts};
+use super::{CallContext, Services};
+use crate::egress::{Allowlist, Policy, Repeatable, Timeouts};
 use crate::memory::{Claim, Lease};
-use crate::outbound_auth::{Account, Credentials, OutboundAuth};
-use crate::vault::UserSecrets;
+use crate::observations::Observations;
+use crate::outbound_auth::{Account, Credentials, SignIn};
 
 /// Headers that a guest makes for one request, as they lie in memory. With [`BODY_CHUNK`], the bounds in
 /// [`head`] and the limit on handles it bounds what a guest can make the host keep without ever sending it.
@@ -56,7 +52,7 @@ const ANSWER_MEMORY: usize = 128 << 10;
 const MEMORY_WAIT: Duration = Duration::from_secs(5);
 
 /// Bounds of one invocation's requests. Sizes are in bytes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FetchLimits {
     /// Requests in flight; another one waits.
     pub in_flight: usize,
@@ -68,97 +64,77 @@ pub struct FetchLimits {
     pub response_body: usize,
 }
 
-/// What one invocation may reach, and as whom. The default reaches nothing.
-#[derive(Clone, Default)]
-pub struct Access {
-    /// The caller.
-    pub user: Arc<str>,
-    /// Nothing, when the declaration grants no egress at all.
-    pub allowlist: Option<Arc<Allowlist>>,
-    /// The sign-in that the host does for the toolkit, where it declares one.
-    pub sign_in: Option<SignInAccess>,
-    /// The caller's secrets, which a redirect does not carry to another origin.
-    pub secrets: Arc<UserSecrets>,
-}
-
-/// With what the host signs in for a toolkit.
-#[derive(Clone, Debug)]
-pub struct SignInAccess {
-    /// Whose tokens they are.
-    pub account: Account,
-    /// Where to sign in, and who receives the token.
-    pub declaration: Arc<OAuth2ClientCredentials>,
-    /// The values of the two secrets that the declaration names.
-    pub credentials: Credentials,
-}
-
-/// One invocation's access to the network.
+/// One invocation's access to the network. By default it reaches nothing.
 pub struct Fetch {
     context: WasiHttpCtx,
     gate: Gate,
 }
 
+/// The state for one host call.
+pub type View<'a> = WasiHttpCtxView<'a>;
+
+#[derive(Default)]
 struct Gate {
     /// Nothing, when the declaration grants no egress at all.
     exchange: Option<Arc<Exchange>>,
-    in_flight: Arc<Semaphore>,
     /// What the call holds of the memory for all calls. `None` outside a call.
     lease: Option<Arc<Lease>>,
 }
 
+impl Default for Fetch {
+    fn default() -> Self {
+        Self::through(Gate::default())
+    }
+}
+
 impl Fetch {
-    /// Grants what `access` says, and notes in `trail` what comes of it.
-    pub fn new(
-        egress: &Egress,
-        outbound_auth: &OutboundAuth,
-        access: Access,
-        limits: &FetchLimits,
-        trail: Trail,
-    ) -> Self {
-        let Trail { log, usage, tokens, missing } = trail;
-        let in_flight = Arc::new(Semaphore::new(limits.in_flight));
-        let Access { user, allowlist, sign_in, secrets } = access;
-        let exchange = allowlist.map(|allowlist| {
-            let policy = Policy::Toolkit { allowlist, user };
-            let sign_in = sign_in.and_then(|SignInAccess { account, declaration, credentials }| {
-                let sign_in = outbound_auth.sign_in(account, declaration, credentials, policy.clone())?;
-                Some(sign_in.noting_in(tokens))
-            });
-            let (egress, limits) = (egress.clone(), limits.clone());
-            Arc::new(Exchange { egress, policy, sign_in, limits, usage, log, secrets, missing })
-        });
-        Self { context: context(), gate: Gate { exchange, in_flight, lease: None } }
+    /// Grants what the call's declaration lists, and notes what comes of it.
+    pub(super) fn of(call: &CallContext<'_>) -> Self {
+        let exchange = call.grants.allowlist().map(|allowlist| Arc::new(exchange(call, allowlist.clone())));
+        Self::through(Gate { exchange, lease: Some(call.lease.clone()) })
     }
 
-    /// Grants nothing, without a client that could send anything.
-    pub(crate) fn none() -> Self {
-        let in_flight = Arc::new(Semaphore::new(0));
-        Self { context: context(), gate: Gate { exchange: None, in_flight, lease: None } }
-    }
-
-    /// Takes what the host keeps of requests and answers from `lease`.
-    #[must_use]
-    pub fn leasing(mut self, lease: Arc<Lease>) -> Self {
-        self.gate.lease = Some(lease);
-        self
+    fn through(gate: Gate) -> Self {
+        let mut context = WasiHttpCtx::new();
+        context.set_field_size_limit(HEADERS);
+        Self { context, gate }
     }
 
     /// Borrows the state for one host call.
-    pub fn view<'a>(&'a mut self, table: &'a mut ResourceTable) -> WasiHttpCtxView<'a> {
+    pub(super) fn view<'a>(&'a mut self, table: &'a mut ResourceTable) -> View<'a> {
         WasiHttpCtxView { hooks: &mut self.gate, table, ctx: &mut self.context }
     }
 }
 
-fn context() -> WasiHttpCtx {
-    let mut context = WasiHttpCtx::new();
-    context.set_field_size_limit(HEADERS);
-    context
+fn exchange(call: &CallContext<'_>, allowlist: Arc<Allowlist>) -> Exchange {
+    let Services { egress, .. } = call.services;
+    let Observations { log, usage, missing, .. } = call.observations.clone();
+    let policy = Policy::Toolkit { allowlist, user: call.user_id.clone() };
+    let sign_in = sign_in(call, policy.clone());
+    let limits = call.fetch.clone();
+    let in_flight = Arc::new(Semaphore::new(limits.in_flight));
+    let (egress, secrets) = (egress.clone(), call.secrets.clone());
+    Exchange { egress, policy, sign_in, limits, in_flight, usage, log, secrets, missing }
+}
+
+/// The sign-in that the host does for the toolkit, where it declares one.
+fn sign_in(call: &CallContext<'_>, policy: Policy) -> Option<SignIn> {
+    let definition = call.grants.definition();
+    let declaration = definition.auth.clone()?;
+    let value = |name| call.secrets.get(&definition.id, name).cloned();
+    let credentials = Credentials {
+        client_id: value(&declaration.client_id_secret),
+        client_secret: value(&declaration.client_secret_secret),
+    };
+    let account = Account { user_id: call.user_id.to_string(), toolkit_id: definition.id.as_str().into() };
+    let sign_in = call.services.outbound_auth.sign_in(account, Arc::new(declaration), credentials, policy)?;
+    Some(sign_in.noting_in(call.observations.tokens.clone()))
 }
 
 /// Links the capability; `view` borrows the invocation's state from the store.
 pub fn add_to_linker<T: Send + 'static>(
     linker: &mut Linker<T>,
-    view: fn(&mut T) -> WasiHttpCtxView<'_>,
+    view: fn(&mut T) -> View<'_>,
 ) -> wasmtime::Result<()> {
     outgoing_handler::add_to_linker::<T, WasiHttp>(linker, view)
 }
@@ -166,7 +142,7 @@ pub fn add_to_linker<T: Send + 'static>(
 /// Links the types that `wasi:http` is spoken in. They reach nothing, and hold little.
 pub fn add_types_to_linker<T: Send + 'static>(
     linker: &mut Linker<T>,
-    view: fn(&mut T) -> WasiHttpCtxView<'_>,
+    view: fn(&mut T) -> View<'_>,
 ) -> wasmtime::Result<()> {
     types::add_to_linker::<T, WasiHttp>(linker, &LinkOptions::default().into(), view)?;
     head::bound(linker, view)
@@ -186,8 +162,8 @@ impl Gate {
 
 /// Waits for a place among the requests in flight. The author is told of a long wait, since a guest that leaves long
 /// answers unread waits for itself.
-async fn wait_for_place(exchange: &Exchange, in_flight: Arc<Semaphore>) -> OwnedSemaphorePermit {
-    let mut place = pin!(in_flight.acquire_owned());
+async fn wait_for_place(exchange: &Exchange) -> OwnedSemaphorePermit {
+    let mut place = pin!(exchange.in_flight.clone().acquire_owned());
     let place = match timeout(LONG_WAIT, &mut place).await {
         Ok(place) => place,
         Err(_elapsed) => {
@@ -241,11 +217,11 @@ impl WasiHttpHooks for Gate {
         _response_processed: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Sent> + Send> {
         let admitted = self.admit();
-        let (in_flight, lease) = (self.in_flight.clone(), self.lease.clone());
+        let lease = self.lease.clone();
         let options = options.unwrap_or_default();
         Box::new(async move {
             let exchange = admitted?;
-            let place = wait_for_place(&exchange, in_flight).await;
+            let place = wait_for_place(&exchange).await;
             let of_body = claim(&exchange, lease.as_ref(), remembered(&request)).await?;
             let of_answer = claim(&exchange, lease.as_ref(), ANSWER_MEMORY).await?;
             let (limits, usage, log) =

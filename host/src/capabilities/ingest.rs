@@ -10,76 +10,55 @@ use std::sync::Arc;
 
 use wasmtime::component::{HasData, Linker};
 
-use super::knowledge_base::{Refusal, of_call};
-use crate::knowledge::{self as base, Knowledge, NewDocument, NewFeed, Origin};
+use super::{CallContext, Grants, in_call};
+use crate::contract::ingest::{self, Document};
+use crate::contract::knowledge::{self, KnowledgeError};
+use crate::knowledge::{Knowledge, Origin};
 use crate::outbound_auth::AttachedTokens;
 use crate::vault::UserSecrets;
-use bindings::kitbag::toolkit::ingest::{self, Document, Host};
-use bindings::kitbag::toolkit::knowledge::{self, KnowledgeError};
-
-mod bindings {
-    wasmtime::component::bindgen!({
-        path: "../wit",
-        inline: "package kitbag:host-ingest; world host { import kitbag:toolkit/ingest@0.1.0; }",
-        world: "kitbag:host-ingest/host",
-        imports: { default: async | trappable },
-    });
-}
 
 /// Write access to one user's knowledge base. Everything here comes from the host's own records of the
-/// call, never from the guest; it is empty outside a call, where nothing can be written.
+/// call, never from the guest.
 #[derive(Clone, Default)]
 pub struct Ingest {
-    /// Nothing outside a call.
-    pub knowledge: Option<Knowledge>,
+    /// `None` outside a call.
+    knowledge: Option<Knowledge>,
     /// Whose: the verified user of the call.
-    pub user_id: Arc<str>,
+    user_id: Arc<str>,
     /// To whom the documents are attributed: the toolkit that runs.
-    pub toolkit_id: Arc<str>,
+    grants: Grants,
     /// What must not be stored: all that the user has set.
-    pub secrets: Arc<UserSecrets>,
+    secrets: Arc<UserSecrets>,
     /// And what the host has signed in with.
-    pub tokens: AttachedTokens,
+    tokens: AttachedTokens,
+}
+
+impl Ingest {
+    pub(super) fn of(call: &CallContext<'_>) -> Self {
+        Self {
+            knowledge: call.services.knowledge.clone(),
+            user_id: call.user_id.clone(),
+            grants: call.grants.clone(),
+            secrets: call.secrets.clone(),
+            tokens: call.observations.tokens.clone(),
+        }
+    }
 }
 
 impl knowledge::Host for Ingest {}
 
-impl Host for Ingest {
+impl ingest::Host for Ingest {
     async fn ingest(&mut self, documents: Vec<Document>) -> wasmtime::Result<Result<u32, KnowledgeError>> {
-        let knowledge = of_call(self.knowledge.as_ref())?;
+        let knowledge = in_call(self.knowledge.as_ref())?;
         let documents = documents.into_iter().map(Into::into).collect();
         let documents = match clean::documents(documents, &self.secrets, &self.tokens).await {
             Ok(documents) => documents,
             Err(problems) => return Ok(Err(KnowledgeError::Invalid(problems.to_string()))),
         };
-        let origin = Origin { user_id: self.user_id.to_string(), source: self.toolkit_id.to_string() };
-        let ingested = knowledge.ingest(&origin, documents).await;
-        Ok(ingested.map(|all| u32::try_from(all.len()).expect("a batch is bounded")).map_err(refused))
-    }
-}
-
-fn refused(error: base::KnowledgeError) -> KnowledgeError {
-    match error.into() {
-        Refusal::NotFound => KnowledgeError::NotFound,
-        Refusal::Invalid(problems) => KnowledgeError::Invalid(problems),
-        Refusal::Unavailable(reason) => KnowledgeError::Unavailable(reason),
-    }
-}
-
-impl From<Document> for NewDocument {
-    fn from(it: Document) -> Self {
-        let feed = |feed: ingest::Feed| NewFeed { key: feed.key, name: feed.name, label: feed.label };
-        Self {
-            title: it.title,
-            text: it.text,
-            url: it.url,
-            author: it.author,
-            file_url: it.file_url,
-            audio_url: it.audio_url,
-            mime_type: it.mime_type,
-            capture_only: it.capture_only,
-            feed: it.feed.map(feed),
-        }
+        let source = self.grants.definition().id.clone();
+        let ingested =
+            knowledge.ingest(&Origin { user_id: self.user_id.to_string(), source }, documents).await;
+        Ok(ingested.map(|all| u32::try_from(all.len()).expect("a batch is bounded")).map_err(Into::into))
     }
 }
 

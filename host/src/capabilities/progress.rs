@@ -9,14 +9,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use wasmtime::component::{HasData, Linker};
 
-mod bindings {
-    wasmtime::component::bindgen!({
-        path: "../wit",
-        inline: "package kitbag:host-progress; world host { import kitbag:toolkit/progress@0.1.0; }",
-        world: "kitbag:host-progress/host",
-        imports: { default: trappable },
-    });
-}
+use super::CallContext;
+use crate::contract::progress;
 
 /// How far a call has come, in the guest's own unit and words.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,9 +40,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Reports to `listener`, where there is one.
-    pub fn new(listener: Option<ProgressListener>) -> Self {
-        Self { listener, last: None }
+    pub(super) fn of(call: &CallContext<'_>) -> Self {
+        Self { listener: call.progress.cloned(), last: None }
     }
 
     fn accepts(&self, now: Instant, progress: f64) -> bool {
@@ -57,7 +50,7 @@ impl Progress {
     }
 }
 
-impl bindings::kitbag::toolkit::progress::Host for Progress {
+impl progress::Host for Progress {
     fn report(&mut self, progress: f64, total: Option<f64>, message: Option<String>) -> wasmtime::Result<()> {
         let Some(listener) = &self.listener else { return Ok(()) };
         let now = Instant::now();
@@ -87,15 +80,15 @@ pub fn add_to_linker<T: 'static>(
     impl HasData for HasProgress {
         type Data<'a> = &'a mut Progress;
     }
-    bindings::kitbag::toolkit::progress::add_to_linker::<T, HasProgress>(linker, progress)
+    progress::add_to_linker::<T, HasProgress>(linker, progress)
 }
 
 #[cfg(test)]
 mod tests {
     use std::thread::sleep;
 
-    use super::bindings::kitbag::toolkit::progress::Host as _;
     use super::*;
+    use crate::contract::progress::Host as _;
 
     fn report(progress: &mut Progress, value: f64, message: Option<&str>) {
         progress.report(value, Some(f64::NAN), message.map(str::to_owned)).expect("reporting never traps");
@@ -108,7 +101,7 @@ mod tests {
     #[test]
     fn a_flood_of_reports_becomes_a_trickle() {
         let (listener, mut reports) = mpsc::channel(1000);
-        let mut progress = Progress::new(Some(listener));
+        let mut progress = Progress { listener: Some(listener), last: None };
 
         (0..1000).for_each(|value| report(&mut progress, f64::from(value), None));
         assert_eq!(received(&mut reports), [0.0]);
@@ -121,7 +114,7 @@ mod tests {
     #[test]
     fn progress_only_grows_and_is_a_number() {
         let (listener, mut reports) = mpsc::channel(1000);
-        let mut progress = Progress::new(Some(listener));
+        let mut progress = Progress { listener: Some(listener), last: None };
 
         for value in [f64::NAN, f64::INFINITY, 2.0, 2.0, 1.0, 3.0] {
             report(&mut progress, value, None);
@@ -134,7 +127,7 @@ mod tests {
     #[test]
     fn a_long_message_is_cut_between_letters_and_a_total_is_a_number() {
         let (listener, mut reports) = mpsc::channel(1);
-        let mut progress = Progress::new(Some(listener));
+        let mut progress = Progress { listener: Some(listener), last: None };
 
         report(&mut progress, 1.0, Some(&format!("a{}", "é".repeat(LONGEST_MESSAGE))));
 
@@ -146,7 +139,7 @@ mod tests {
     #[test]
     fn a_guest_does_not_wait_for_a_slow_client() {
         let (listener, mut reports) = mpsc::channel(1);
-        let mut progress = Progress::new(Some(listener));
+        let mut progress = Progress { listener: Some(listener), last: None };
 
         for value in 0..3 {
             report(&mut progress, f64::from(value), None);

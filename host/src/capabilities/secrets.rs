@@ -6,56 +6,38 @@ use std::sync::Arc;
 use secrecy::ExposeSecret;
 use wasmtime::component::{HasData, Linker};
 
-use super::MissingSecrets;
+use super::{CallContext, Grants};
+use crate::contract::secrets::{self, SecretError};
+use crate::observations::MissingSecrets;
 use crate::vault::UserSecrets;
-use bindings::kitbag::toolkit::secrets::{Host, SecretError};
 
-mod bindings {
-    wasmtime::component::bindgen!({
-        path: "../wit",
-        inline: "package kitbag:host-secrets; world host { import kitbag:toolkit/secrets@0.1.0; }",
-        world: "kitbag:host-secrets/host",
-        imports: { default: async | trappable },
-    });
-}
-
-/// Which secrets one invocation may read.
-#[derive(Clone)]
+/// The names that the declaration lists, and what the user has set for them. By default there are none.
+#[derive(Clone, Default)]
 pub struct Secrets {
-    declared: Arc<[String]>,
-    toolkit: Arc<str>,
+    grants: Grants,
     of_user: Arc<UserSecrets>,
     missing: MissingSecrets,
 }
 
 impl Secrets {
-    /// Grants the names in `declared` and no others: those that the user has set for `toolkit`.
-    pub fn new(declared: Arc<[String]>, toolkit: Arc<str>, of_user: Arc<UserSecrets>) -> Self {
-        Self { declared, toolkit, of_user, missing: MissingSecrets::default() }
-    }
-
-    /// Grants nothing.
-    pub fn none() -> Self {
-        Self::new([].into(), Arc::default(), Arc::default())
-    }
-
-    /// Adds what is asked for and has no value to `missing`.
-    #[must_use]
-    pub fn noting_in(self, missing: MissingSecrets) -> Self {
-        Self { missing, ..self }
+    pub(super) fn of(call: &CallContext<'_>) -> Self {
+        let CallContext { grants, secrets, observations, .. } = call;
+        let (grants, of_user, missing) =
+            ((*grants).clone(), (*secrets).clone(), observations.missing.clone());
+        Self { grants, of_user, missing }
     }
 
     fn allows(&self, name: &str) -> bool {
-        self.declared.iter().any(|declared| declared == name)
+        self.grants.definition().secrets.iter().any(|declared| declared == name)
     }
 }
 
-impl Host for Secrets {
+impl secrets::Host for Secrets {
     async fn get(&mut self, name: String) -> wasmtime::Result<Result<Option<String>, SecretError>> {
         if !self.allows(&name) {
             return Ok(Err(SecretError::Undeclared));
         }
-        let value = self.of_user.get(&self.toolkit, &name);
+        let value = self.of_user.get(&self.grants.definition().id, &name);
         if value.is_none() {
             self.missing.guest_asked(&name);
         }
@@ -72,5 +54,5 @@ pub fn add_to_linker<T: Send + 'static>(
     impl HasData for HasSecrets {
         type Data<'a> = &'a mut Secrets;
     }
-    bindings::kitbag::toolkit::secrets::add_to_linker::<T, HasSecrets>(linker, secrets)
+    secrets::add_to_linker::<T, HasSecrets>(linker, secrets)
 }

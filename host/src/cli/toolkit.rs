@@ -9,6 +9,7 @@ mod manage;
 mod new;
 mod ownership;
 
+use std::fmt::Display;
 use std::fs::File;
 use std::path::Path;
 
@@ -18,11 +19,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::CliError;
 use crate::app;
+use crate::capabilities::Services;
 use crate::compiler::{Compiler, KeptFunctions, Program};
 use crate::disk::Disk;
 use crate::egress::{Egress, EgressSettings};
 use crate::machine_code::MachineCode;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Background, Sandbox};
 use crate::settings::{Settings, Sources};
 use crate::toolkits::{Inspected, ToolkitError, Workplace, inspect};
 
@@ -80,8 +82,11 @@ impl Toolkit {
 async fn inspect_locally(component: Vec<u8>) -> Result<Inspected, CliError> {
     let settings =
         Settings::load(Sources::default(), None).map_err(|error| CliError::new(error.to_string()))?;
-    let sandbox = Sandbox::new(app::limits(&settings), Egress::new(EgressSettings::default()))
-        .map_err(|error| CliError::new(format!("cannot start the sandbox: {error}")))?;
+    let no_sandbox = |error: &dyn Display| CliError::new(format!("cannot start the sandbox: {error}"));
+    let services = Services::new(Egress::new(EgressSettings::default()));
+    let background = Background::start().map_err(|error| no_sandbox(&error))?;
+    let sandbox = Sandbox::new(app::limits(&settings), services, background);
+    let sandbox = sandbox.map_err(|error| no_sandbox(&error))?;
     let folder = tempfile::tempdir().map_err(|error| CliError::new(error.to_string()))?;
     let path = folder.path().join("component.wasm");
     let component = std::fs::write(&path, component).and_then(|()| File::open(&path));

@@ -168,8 +168,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::contract::ToolResult;
     use crate::dispatch::reply::{self, Reply};
-    use crate::sandbox::ToolResult;
 
     fn schema(schema: &Value) -> Arc<Schema> {
         Arc::new(Schema::compile(schema).expect("the schema is valid"))

@@ -9,12 +9,12 @@ use tracing::{debug, info};
 
 use super::redact;
 use super::reply::{self, Reply, Structured};
-use crate::capabilities::Trail;
-use crate::capabilities::log::{json_or_string, json_string};
+use crate::contract::{CallError, ToolError};
 use crate::identity::Caller;
 use crate::invocations::{AtMost, Conclusion, Invocations, Outcome, Record};
 use crate::memory::Shortage;
-use crate::sandbox::{CallError, Ended, Fault, Report, ToolError};
+use crate::observations::{Observations, json_or_string, json_string};
+use crate::sandbox::{Ended, Fault, Report};
 use crate::toolkits::Tool;
 use crate::vault::UserSecrets;
 
@@ -32,7 +32,7 @@ pub(super) struct Recording<'a> {
     caller: &'a Caller,
     started: Instant,
     started_at: Timestamp,
-    watched: Option<(Trail, Arc<UserSecrets>)>,
+    watched: Option<(Observations, Arc<UserSecrets>)>,
     is_recorded: bool,
 }
 
@@ -43,8 +43,8 @@ impl<'a> Recording<'a> {
     }
 
     /// Takes note of what the call leaves behind, and of what must not be in it.
-    pub(super) fn watch(&mut self, trail: &Trail, secrets: &Arc<UserSecrets>) {
-        self.watched = Some((trail.clone(), secrets.clone()));
+    pub(super) fn watch(&mut self, observations: &Observations, secrets: &Arc<UserSecrets>) {
+        self.watched = Some((observations.clone(), secrets.clone()));
     }
 
     pub(super) fn end(mut self, conclusion: Conclusion) {
@@ -73,13 +73,15 @@ impl Drop for Recording<'_> {
         }
         let outcome = if std::thread::panicking() { Outcome::Failed } else { Outcome::Cancelled };
         let mut record = self.record(outcome.into());
-        let Some((trail, secrets)) = self.watched.take() else { return write(self.invocations, record) };
-        record.conclusion.usage = trail.usage.snapshot();
-        let mut written = trail.log.take();
+        let Some((observations, secrets)) = self.watched.take() else {
+            return write(self.invocations, record);
+        };
+        record.conclusion.usage = observations.usage.snapshot();
+        let mut written = observations.log.take();
         let is_large = redact::is_large(&written);
         let invocations = self.invocations.clone();
         let finish = move || {
-            redact::abandoned(&mut written, &secrets, &trail.tokens);
+            redact::abandoned(&mut written, &secrets, &observations.tokens);
             record.conclusion.transcript = written;
             write(&invocations, record);
         };

@@ -6,14 +6,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::capabilities::log::{Transcript, json_or_string};
 use crate::capabilities::progress::ProgressReport;
+use crate::contract::{
+    CallError, Content, EmbeddedResource, Media, ResourceBody, ResourceLink, ToolError, ToolResult,
+};
+use crate::observations::{Transcript, json_or_string};
 use crate::outbound_auth::AttachedTokens;
 use crate::redaction::Redactor;
-use crate::sandbox::{
-    CallError, Content, EmbeddedResource, Ended, Fault, Media, Report, ResourceBody, ResourceLink, ToolError,
-    ToolResult,
-};
+use crate::sandbox::{Ended, Fault, Report};
 use crate::tasks::off_thread;
 use crate::vault::UserSecrets;
 
@@ -195,8 +195,7 @@ mod tests {
     use secrecy::SecretString;
 
     use super::*;
-    use crate::capabilities::fetch::UsageSnapshot;
-    use crate::capabilities::log::{Entry, Source, json_string};
+    use crate::observations::{Entry, Source, UsageSnapshot, json_string};
 
     const SECRET: &str = "s3cr3t-value";
 

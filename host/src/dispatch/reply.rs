@@ -7,9 +7,10 @@ pub use kitbag_manifest::reply::ErrorCode;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::capabilities::MissingSecrets;
+use crate::contract::{CallError, Content, ToolError, ToolResult};
 use crate::memory::Shortage;
-use crate::sandbox::{CallError, Content, Ended, Fault, ToolError, ToolResult};
+use crate::observations::MissingSecrets;
+use crate::sandbox::{Ended, Fault};
 
 /// The answer to a tool call.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,8 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
-use crate::capabilities::fetch::UsageSnapshot;
-use crate::capabilities::log::Transcript;
+use crate::observations::{Entry, Transcript, UsageSnapshot};
 
 /// One call of a tool.
 #[derive(Clone, Debug)]
@@ -111,7 +110,7 @@ impl Record {
         let arguments = transcript.entries.iter().flat_map(|entry| &entry.arguments);
         BARE + detail.as_ref().map_or(0, String::len)
             + data.as_ref().map_or(0, |data| data.get().len())
-            + transcript.entries.len() * size_of::<crate::capabilities::log::Entry>()
+            + transcript.entries.len() * size_of::<Entry>()
             + arguments.map(|argument| size_of_val(argument) + argument.get().len()).sum::<usize>()
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::*;
-use crate::capabilities::log::{Entry, Source, Transcript, json_string};
+use crate::observations::{Entry, Source, Transcript, json_string};
 
 const KEEP_ALL: RetentionLimits =
     RetentionLimits { age: Duration::from_hours(24), records: u32::MAX, bytes: usize::MAX };

@@ -30,12 +30,15 @@ const SHARE: Duration = Duration::from_millis(10);
 /// milliseconds; it takes longer only where the whole machine leaves its thread no processor.
 const LINGER: Duration = Duration::from_millis(500);
 
-/// The threads. Dropped, they end, and with them whatever they still run.
-pub(super) struct Background(Option<Runtime>);
+/// The threads; a clone shares them. With the last one they end, and with them whatever they still run.
+#[derive(Clone)]
+pub struct Background(Arc<Threads>);
+
+struct Threads(Option<Runtime>);
 
 impl Background {
     /// Starts one thread for each core but one.
-    pub(super) fn start() -> io::Result<Self> {
+    pub fn start() -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(threads())
             .thread_name("sandbox-background")
@@ -44,7 +47,7 @@ impl Background {
             .event_interval(1)
             .enable_all()
             .build()?;
-        Ok(Self(Some(runtime)))
+        Ok(Self(Arc::new(Threads(Some(runtime)))))
     }
 
     /// Drives `work` to its end, or drops it when that takes longer than `limit`. Dropping the
@@ -78,12 +81,12 @@ impl Background {
             let turn = turn.clone();
             move |context| turn.take(context)
         });
-        let runtime = self.0.as_ref().expect("only `drop` takes the runtime");
+        let runtime = self.0.0.as_ref().expect("only `drop` takes the runtime");
         Demoted { turn, task: Some(runtime.spawn(drive.with_current_subscriber())), home: Handle::current() }
     }
 }
 
-impl Drop for Background {
+impl Drop for Threads {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();

@@ -8,32 +8,14 @@ use wasmtime::{Engine, Store, Trap};
 
 use super::Sandbox;
 use super::background::Background;
-use super::content::Content;
 use super::limits::{Limits, Meter, TABLE_ELEMENT_BYTES};
 use super::state::State;
-use crate::capabilities::fetch::{Access, Fetch, SignInAccess, UsageSnapshot};
-use crate::capabilities::ingest::Ingest;
-use crate::capabilities::log::Transcript;
-use crate::capabilities::progress::{Progress, ProgressListener};
-use crate::capabilities::search::Search;
-use crate::capabilities::secrets::Secrets;
-use crate::capabilities::{Grants, Trail};
-use crate::egress::Egress;
-use crate::knowledge::Knowledge;
+use crate::capabilities::progress::ProgressListener;
+use crate::capabilities::{CallContext, Capabilities, Grants, Services};
+use crate::contract::{CallError, LinkedToolkit, ToolCall, ToolResult};
 use crate::memory::{Claim, Lease, MemoryBudget, Shortage};
-use crate::outbound_auth::{Account, Credentials, OutboundAuth};
+use crate::observations::{Observations, Transcript, UsageSnapshot};
 use crate::vault::UserSecrets;
-use bindings::ToolkitPre;
-use bindings::exports::kitbag::toolkit::tools;
-
-pub(super) mod bindings {
-    wasmtime::component::bindgen!({
-        path: "../wit",
-        inline: "package kitbag:host-tools; world toolkit { export kitbag:toolkit/tools@0.1.0; }",
-        world: "kitbag:host-tools/toolkit",
-        exports: { default: async },
-    });
-}
 
 /// What a call is: the tool's own name, its arguments and whose call it is.
 #[derive(Clone)]
@@ -89,39 +71,6 @@ pub enum Ended {
     Faulted(Fault),
 }
 
-/// A handler's result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolResult {
-    /// What the model reads.
-    pub text: String,
-    /// JSON text, unchecked.
-    pub structured: Option<String>,
-    /// What stands beside the text.
-    pub content: Vec<Content>,
-}
-
-/// A handler's error.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CallError {
-    /// One that the author means the model to read.
-    Tool(ToolError),
-    /// The arguments do not fit the handler's types.
-    InvalidParams(String),
-    /// Anything else, for the log alone.
-    Failure(String),
-}
-
-/// An error that the author means the model to read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolError {
-    /// For the model.
-    pub message: String,
-    /// Whether trying again may help.
-    pub retryable: bool,
-    /// JSON text for the log.
-    pub data: Option<String>,
-}
-
 /// Why a guest was stopped. Every text is for the log alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -144,12 +93,10 @@ const MEMORY_WAIT: Duration = Duration::from_secs(5);
 
 /// A component that is linked and can be instantiated again and again.
 pub(super) struct Runner {
-    pre: ToolkitPre<State>,
-    background: Arc<Background>,
+    toolkit: LinkedToolkit<State>,
+    background: Background,
     limits: Arc<Limits>,
-    egress: Egress,
-    outbound_auth: OutboundAuth,
-    knowledge: Option<Knowledge>,
+    services: Services,
     grants: Grants,
     memory: MemoryBudget,
     /// Bytes of the memories and tables that an instance begins with, at most.
@@ -163,18 +110,18 @@ impl Runner {
         component: &Component,
         grants: Grants,
     ) -> wasmtime::Result<Self> {
-        let pre = ToolkitPre::new(linker.instantiate_pre(component)?)?;
-        let Sandbox { background, limits, egress, outbound_auth, knowledge, memory, .. } = sandbox.clone();
+        let toolkit = LinkedToolkit::new(linker.instantiate_pre(component)?)?;
+        let Sandbox { background, limits, services, memory, .. } = sandbox.clone();
         // One that begins with more than a call may have is refused by the store's limiter.
         let initial_memory = initial_memory(component).min(limits.memory);
-        Ok(Self { pre, background, limits, egress, outbound_auth, knowledge, grants, memory, initial_memory })
+        Ok(Self { toolkit, background, limits, services, grants, memory, initial_memory })
     }
 
-    pub(super) fn new_trail(&self) -> Trail {
-        Trail::new(self.limits.log)
+    pub(super) fn new_observations(&self) -> Observations {
+        Observations::new(self.limits.log)
     }
 
-    pub(super) async fn run(self: Arc<Self>, invocation: Invocation, trail: &Trail) -> Report {
+    pub(super) async fn run(self: Arc<Self>, invocation: Invocation, observations: &Observations) -> Report {
         let started = Instant::now();
         let arguments = invocation.arguments.len();
         let room = self.initial_memory.saturating_add(self.limits.host_memory()).saturating_add(arguments);
@@ -182,13 +129,13 @@ impl Runner {
         let lease = match self.memory.admit(&invocation.user_id, room, patience).await {
             Ok(lease) => Arc::new(lease),
             Err(shortage) => {
-                let Trail { log, usage, .. } = trail;
+                let Observations { log, usage, .. } = observations;
                 let ended = Ended::Faulted(Fault::NoRoom(shortage));
                 let (log, usage, duration) = (log.take(), usage.snapshot(), started.elapsed());
                 return Report { ended, log, usage, duration, stages: None, held: None };
             }
         };
-        let mut store = self.store(&invocation, trail, &lease);
+        let mut store = self.store(&invocation, observations, &lease);
 
         let deadline = self.limits.call_time;
         let runner = self.clone();
@@ -214,7 +161,7 @@ impl Runner {
         };
 
         // The instance is gone by now: what it wrote without a line end reaches the log only then.
-        let Trail { log, usage, .. } = trail;
+        let Observations { log, usage, .. } = observations;
         Report { ended, log: log.take(), usage: usage.snapshot(), duration: started.elapsed(), stages, held }
     }
 
@@ -224,60 +171,38 @@ impl Runner {
         invocation: Invocation,
     ) -> wasmtime::Result<(Ended, Stages)> {
         let started = Instant::now();
-        let toolkit = self.pre.instantiate_async(&mut *store).await?;
+        let toolkit = self.toolkit.instantiate(store).await?;
         let instantiation = started.elapsed();
         let Invocation { tool, arguments, user_id, config, .. } = invocation;
-        let wanted = tools::Invocation { tool, arguments, user_id, config };
-        let returned = toolkit.kitbag_toolkit_tools().call_call(store, &wanted).await?;
+        let returned = toolkit.call(store, ToolCall { tool, arguments, user_id, config }).await?;
         let stages = Stages { instantiation, work: started.elapsed().saturating_sub(instantiation) };
         let ended = match returned {
-            Ok(result) => self.returned(result),
-            Err(error) => Ended::Refused(error.into()),
+            Ok(result) if result.size() > self.limits.result => Ended::Faulted(Fault::ResultTooLarge),
+            Ok(result) => Ended::Returned(result),
+            Err(error) => Ended::Refused(error),
         };
         Ok((ended, stages))
     }
 
-    fn returned(&self, result: tools::ToolResult) -> Ended {
-        let content: Vec<Content> = result.content.into_iter().map(Into::into).collect();
-        let result = ToolResult { text: result.text, structured: result.structured, content };
-        if result.size() > self.limits.result {
-            return Ended::Faulted(Fault::ResultTooLarge);
-        }
-        Ended::Returned(result)
-    }
-
-    fn store(&self, invocation: &Invocation, trail: &Trail, lease: &Arc<Lease>) -> Store<State> {
-        let user_id: Arc<str> = invocation.user_id.as_str().into();
-        let access = self.access(invocation, user_id.clone());
-        let fetch = Fetch::new(&self.egress, &self.outbound_auth, access, &self.limits.fetch, trail.clone())
-            .leasing(lease.clone());
-        let Grants { toolkit_id, secrets, .. } = self.grants.clone();
-        let secrets = Secrets::new(secrets, toolkit_id.clone(), invocation.secrets.clone())
-            .noting_in(trail.missing.clone());
-        let knowledge = self.knowledge.clone();
-        let search = Search { knowledge: knowledge.clone(), user_id: user_id.clone() };
-        let (of_user, tokens) = (invocation.secrets.clone(), trail.tokens.clone());
-        let ingest = Ingest { knowledge, user_id, toolkit_id, secrets: of_user, tokens };
-        let mut state = State::new(&self.limits, trail.log.clone(), fetch, secrets, search, ingest);
-        state.meter = Meter::new(&self.limits).leasing(lease.clone(), self.initial_memory);
-        state.progress = Progress::new(invocation.progress.clone());
-        new_store(self.pre.engine(), &self.limits, state)
-    }
-
-    /// Where the call may send requests, and with which of its caller's secrets the host signs in.
-    fn access(&self, invocation: &Invocation, user: Arc<str>) -> Access {
-        let Invocation { user_id, secrets, .. } = invocation;
-        let Grants { toolkit_id, egress, auth, .. } = self.grants.clone();
-        let sign_in = auth.map(|declaration| {
-            let value = |name| secrets.get(&toolkit_id, name).cloned();
-            let credentials = Credentials {
-                client_id: value(&declaration.client_id_secret),
-                client_secret: value(&declaration.client_secret_secret),
-            };
-            let account = Account { user_id: user_id.clone(), toolkit_id };
-            SignInAccess { account, declaration, credentials }
+    fn store(
+        &self,
+        invocation: &Invocation,
+        observations: &Observations,
+        lease: &Arc<Lease>,
+    ) -> Store<State> {
+        let capabilities = Capabilities::of(&CallContext {
+            services: &self.services,
+            grants: &self.grants,
+            user_id: &invocation.user_id.as_str().into(),
+            secrets: &invocation.secrets,
+            progress: invocation.progress.as_ref(),
+            observations,
+            lease,
+            fetch: &self.limits.fetch,
         });
-        Access { user, allowlist: egress, sign_in, secrets: secrets.clone() }
+        let mut state = State::new(&self.limits, capabilities);
+        state.meter = Meter::new(&self.limits).leasing(lease.clone(), self.initial_memory);
+        new_store(self.toolkit.engine(), &self.limits, state)
     }
 }
 
@@ -299,19 +224,8 @@ fn initial_memory(component: &Component) -> usize {
 fn size(ended: &Ended) -> usize {
     match ended {
         Ended::Returned(result) => result.size(),
-        Ended::Refused(CallError::Tool(error)) => {
-            error.message.len() + error.data.as_ref().map_or(0, String::len)
-        }
-        Ended::Refused(CallError::InvalidParams(text) | CallError::Failure(text)) => text.len(),
+        Ended::Refused(error) => error.size(),
         Ended::Faulted(_) => 0,
-    }
-}
-
-impl ToolResult {
-    fn size(&self) -> usize {
-        self.text.len()
-            + self.structured.as_ref().map_or(0, String::len)
-            + self.content.iter().map(Content::size).sum::<usize>()
     }
 }
 
@@ -359,16 +273,4 @@ fn story(error: &wasmtime::Error) -> String {
 /// so it is known by its words; the specification test of a large result notices when they change.
 fn is_too_much_at_once(error: &wasmtime::Error) -> bool {
     error.root_cause().to_string().contains("fuel allocated for hostcalls")
-}
-
-impl From<tools::CallError> for CallError {
-    fn from(error: tools::CallError) -> Self {
-        match error {
-            tools::CallError::ToolError(tools::ToolError { message, retryable, data }) => {
-                Self::Tool(ToolError { message, retryable, data })
-            }
-            tools::CallError::InvalidParams(message) => Self::InvalidParams(message),
-            tools::CallError::Failure(detail) => Self::Failure(detail),
-        }
-    }
 }

@@ -68,9 +68,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::capabilities::Services;
     use crate::capabilities::fetch::FetchLimits;
     use crate::egress::{Egress, EgressSettings};
-    use crate::sandbox::{ExtractionLimits, Limits, Sandbox};
+    use crate::sandbox::{Background, ExtractionLimits, ExtractorSandbox, Limits, Sandbox};
 
     #[tokio::test]
     async fn the_compiler_makes_machine_code_for_the_engines_that_run_it() {
@@ -84,14 +85,16 @@ mod tests {
             instances: 1,
             fetch: FetchLimits { in_flight: 1, requests: 1, request_body: 1, response_body: 1 },
         };
-        let sandbox = Sandbox::new(limits, Egress::new(EgressSettings::default())).expect("it starts");
+        let services = Services::new(Egress::new(EgressSettings::default()));
+        let background = Background::start().expect("threads can be started");
+        let sandbox = Sandbox::new(limits, services, background.clone()).expect("it starts");
 
         let toolkits = CompilerEngine::for_toolkits().expect("it starts");
         let extractors = CompilerEngine::for_extractors().expect("it starts");
 
         assert_eq!(toolkits.code_version(), sandbox.code_version());
         let limits = ExtractionLimits { time: Duration::ZERO, memory: 0, text: 0 };
-        let runs_extractors = sandbox.for_extractors(limits).expect("it starts");
+        let runs_extractors = ExtractorSandbox::new(limits, background).expect("it starts");
         assert_eq!(extractors.code_version(), runs_extractors.code_version());
     }
 }

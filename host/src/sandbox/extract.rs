@@ -16,16 +16,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use super::background::Background;
 use super::limits::Meter;
 use super::{EngineError, LoadError, engine, linker, map};
-use bindings::ExtractorPre;
-use bindings::exports::kitbag::extractor::extraction;
-
-mod bindings {
-    wasmtime::component::bindgen!({
-        path: "../wit/extractor",
-        world: "extractor",
-        exports: { default: async },
-    });
-}
+use crate::contract::{ExtractError, Extracted, LinkedExtractor};
 
 /// Elements of each table of an extractor: large parsers have thousands of functions.
 const TABLE_ELEMENTS: usize = 100_000;
@@ -51,26 +42,15 @@ pub struct ExtractionLimits {
 #[derive(Clone)]
 pub struct ExtractorSandbox {
     engine: Engine,
-    background: Arc<Background>,
+    background: Background,
     limits: ExtractionLimits,
 }
 
 /// An extractor that is linked and can be instantiated again and again; a clone is the same.
 #[derive(Clone)]
 pub struct Extractor {
-    pre: Arc<ExtractorPre<State>>,
+    linked: Arc<LinkedExtractor<State>>,
     sandbox: ExtractorSandbox,
-}
-
-/// What was read from a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Extracted {
-    /// The title that the file gives itself.
-    pub title: Option<String>,
-    /// Its text.
-    pub text: String,
-    /// Whether the file holds more text than that.
-    pub truncated: bool,
 }
 
 /// Why a file was not read.
@@ -100,7 +80,8 @@ pub enum ExtractionError {
 }
 
 impl ExtractorSandbox {
-    pub(super) fn start(background: Arc<Background>, limits: ExtractionLimits) -> Result<Self, EngineError> {
+    /// Starts the engine; files that take long to read are read by `background`.
+    pub fn new(limits: ExtractionLimits, background: Background) -> Result<Self, EngineError> {
         Ok(Self { engine: engine::start_for_extractors()?, background, limits })
     }
 
@@ -114,11 +95,11 @@ impl ExtractorSandbox {
     pub fn load(&self, code: &Path) -> Result<Extractor, LoadError> {
         let component = map(&self.engine, code).map_err(LoadError::Code)?;
         let mut linker = Linker::new(&self.engine);
-        let pre = linker::language_runtime(&mut linker)
+        let extractor = linker::language_runtime(&mut linker)
             .and_then(|()| linker.instantiate_pre(&component))
-            .and_then(ExtractorPre::new)
+            .and_then(LinkedExtractor::new)
             .map_err(LoadError::Link)?;
-        Ok(Extractor { pre: Arc::new(pre), sandbox: self.clone() })
+        Ok(Extractor { linked: Arc::new(extractor), sandbox: self.clone() })
     }
 }
 
@@ -126,14 +107,10 @@ impl Extractor {
     /// Reads a whole file. Dropping the future ends the instance.
     pub async fn extract(&self, file: Bytes) -> Result<Extracted, ExtractionError> {
         let ExtractorSandbox { engine, background, limits } = &self.sandbox;
-        let (pre, limits) = (self.pre.clone(), *limits);
+        let (linked, limits) = (self.linked.clone(), *limits);
         let mut store = new_store(engine, limits);
         let guest = async move {
-            let outcome = async {
-                let extractor = pre.instantiate_async(&mut store).await?;
-                extractor.kitbag_extractor_extraction().call_extract(&mut store, &file).await
-            };
-            let outcome = outcome.await;
+            let outcome = linked.extract(&mut store, &file).await;
             (outcome, store)
         };
         match background.run(limits.time, guest).await {
@@ -173,10 +150,10 @@ fn new_store(engine: &Engine, limits: ExtractionLimits) -> Store<State> {
 }
 
 /// An extractor is trusted to cut the text, and not believed.
-fn bounded(it: extraction::Extracted, longest: usize) -> Extracted {
-    let extraction::Extracted { title, mut text, truncated } = it;
-    let is_longer = text.len() > longest;
-    text.truncate(text.floor_char_boundary(longest));
+fn bounded(it: Extracted, max_bytes: usize) -> Extracted {
+    let Extracted { title, mut text, truncated } = it;
+    let is_longer = text.len() > max_bytes;
+    text.truncate(text.floor_char_boundary(max_bytes));
     Extracted { title, text, truncated: truncated || is_longer }
 }
 
@@ -191,12 +168,12 @@ fn fault(error: &wasmtime::Error, state: &State, limits: ExtractionLimits) -> Ex
     }
 }
 
-impl From<extraction::ExtractError> for ExtractionError {
-    fn from(error: extraction::ExtractError) -> Self {
+impl From<ExtractError> for ExtractionError {
+    fn from(error: ExtractError) -> Self {
         match error {
-            extraction::ExtractError::Damaged(how) => Self::Damaged(how),
-            extraction::ExtractError::Encrypted => Self::Encrypted,
-            extraction::ExtractError::Unsupported(what) => Self::Unsupported(what),
+            ExtractError::Damaged(how) => Self::Damaged(how),
+            ExtractError::Encrypted => Self::Encrypted,
+            ExtractError::Unsupported(what) => Self::Unsupported(what),
         }
     }
 }

@@ -6,18 +6,15 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::shape::{self, Names};
-use crate::capabilities::{Grants, grants};
+use super::state::State;
+use crate::capabilities::{Capability, Grant, Grants, table};
+use crate::contract;
 
-/// The export that makes a component a toolkit.
-const TOOLS: &str = "kitbag:toolkit/tools";
-
-/// Interfaces that reach nothing, and are therefore always linked. A trailing `/` stands for a
-/// whole package, whatever its interfaces.
-const HARMLESS: [&str; 10] = [
+/// Interfaces that have no function, or that reach nothing and are therefore always linked. A trailing `/`
+/// stands for a whole package, whatever its interfaces.
+const HARMLESS: [&str; 8] = [
     "kitbag:toolkit/definition",
     "kitbag:toolkit/knowledge",
-    "kitbag:toolkit/log",
-    "kitbag:toolkit/progress",
     "wasi:cli/",
     "wasi:clocks/",
     "wasi:filesystem/",
@@ -51,7 +48,7 @@ pub enum ImportError {
     #[error("this component instantiates a component that it does not define itself, which none may")]
     ForeignComponent,
     /// A component, but of another world.
-    #[error("this component is no toolkit: it does not export {TOOLS}@0.1")]
+    #[error("this component is no toolkit: it does not export the interface tools of {}", contract::NAME)]
     OtherWorld,
 }
 
@@ -63,10 +60,7 @@ impl Imports {
     /// Reads and validates a component, and checks that it exports what a toolkit exports.
     pub fn inspect(component: &[u8]) -> Result<Self, ImportError> {
         let Names { imports, exports } = shape::check(component)?;
-        if !exports
-            .iter()
-            .any(|export| interface(export) == TOOLS && export.starts_with("kitbag:toolkit/tools@0.1."))
-        {
+        if !exports.iter().any(|export| contract::is_toolkit(export)) {
             return Err(ImportError::OtherWorld);
         }
         Ok(Self(imports.iter().map(|name| interface(name).to_owned()).collect()))
@@ -78,14 +72,14 @@ impl Imports {
         Ok(Self(imports.iter().map(|name| interface(name).to_owned()).collect()))
     }
 
-    /// The capabilities among them, in alphabetical order.
+    /// The capabilities among them that a declaration has to grant, in alphabetical order.
     pub fn capabilities(&self) -> Vec<String> {
-        self.0.iter().filter(|name| is_capability(name)).cloned().collect()
+        self.0.iter().filter(|name| is_declared(name)).cloned().collect()
     }
 
     /// What the host never links, whatever is declared.
     pub fn unknown(&self) -> Vec<&str> {
-        self.0.iter().map(String::as_str).filter(|name| !is_capability(name) && !is_harmless(name)).collect()
+        self.0.iter().map(String::as_str).filter(|name| find(name).is_none() && !is_harmless(name)).collect()
     }
 
     /// What the component imports although `grants` does not have it, each with what it would
@@ -93,7 +87,7 @@ impl Imports {
     pub fn ungranted(&self, grants: &Grants) -> Vec<(&str, &'static str)> {
         self.0
             .iter()
-            .filter_map(|name| grants.missing_for(name).map(|missing| (name.as_str(), missing)))
+            .filter_map(|name| Some((name.as_str(), find(name)?.grant.missing(grants.definition())?)))
             .collect()
     }
 
@@ -103,12 +97,17 @@ impl Imports {
     }
 }
 
-/// Whether an import, with its version or without, has to be granted.
-pub(super) fn is_capability(name: &str) -> bool {
-    grants::is_capability(interface(name))
+/// Whether an import, with its version or without, is a capability that a declaration has to grant.
+pub(super) fn is_declared(name: &str) -> bool {
+    find(name).is_some_and(|capability| matches!(capability.grant, Grant::Declared { .. }))
 }
 
-/// `wasi:http/types@0.2.4` → `wasi:http/types`.
+/// The capability that an import is, with its version or without.
+fn find(name: &str) -> Option<Capability<State>> {
+    table().into_iter().find(|capability| capability.interface == interface(name))
+}
+
+/// `wasi:io/poll@0.2.0` → `wasi:io/poll`.
 fn interface(name: &str) -> &str {
     name.split_once('@').map_or(name, |(interface, _)| interface)
 }

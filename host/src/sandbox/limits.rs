@@ -52,6 +52,7 @@ impl Limits {
 /// Enforces the memory bounds of one store and remembers what was refused.
 #[derive(Debug)]
 pub(super) struct Meter {
+    memory: usize,
     memory_left: usize,
     table_elements: usize,
     refused: Option<&'static str>,
@@ -73,7 +74,7 @@ impl Meter {
 
     /// Bounds memory, in bytes, and the elements of each table.
     pub(super) fn of(memory: usize, table_elements: usize) -> Self {
-        Self { memory_left: memory, table_elements, refused: None, lease: None, prepaid: 0 }
+        Self { memory, memory_left: memory, table_elements, refused: None, lease: None, prepaid: 0 }
     }
 
     /// Takes what the guest grows to from `lease`, which has `prepaid` bytes for it already.
@@ -106,7 +107,8 @@ impl ResourceLimiter for Meter {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        if maximum.is_some_and(|maximum| desired > maximum) {
+        // What the component declares; or the size of its place in the pool, which is that of the limit.
+        if maximum.is_some_and(|maximum| desired > maximum && maximum < self.memory) {
             self.refused = Some("own memory maximum");
             return Ok(false);
         }
@@ -126,7 +128,7 @@ impl ResourceLimiter for Meter {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        if maximum.is_some_and(|maximum| desired > maximum) {
+        if maximum.is_some_and(|maximum| desired > maximum && maximum < self.table_elements) {
             self.refused = Some("own table maximum");
             return Ok(false);
         }
@@ -166,6 +168,11 @@ mod tests {
         assert!(!meter.memory_growing(0, 101, Some(200)).expect("no trap"));
         assert_eq!(meter.refused(), Some("memory limit"));
         assert!(meter.memory_growing(0, 100, Some(200)).expect("no trap"), "nothing was taken");
+        // wasmtime passes the size of the pool's places as a maximum.
+        assert!(!meter.memory_growing(0, 101, Some(100)).expect("no trap"));
+        assert_eq!(meter.refused(), Some("memory limit"));
+        assert!(!meter.table_growing(0, 11, Some(10)).expect("no trap"));
+        assert_eq!(meter.refused(), Some("table limit"));
     }
 
     #[test]

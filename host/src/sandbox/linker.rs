@@ -1,4 +1,4 @@
-//! What an instance can reach: one line a capability.
+//! What an instance can reach: the capabilities that are granted, and what reaches nothing.
 
 use wasmtime::Engine;
 use wasmtime::component::types::ComponentItem;
@@ -12,32 +12,27 @@ use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
 
 use super::state::State;
 use super::{imports, io_error};
-use crate::capabilities::{Grants, fetch, ingest, log, progress, search, secrets};
+use crate::capabilities::{Grant, Grants, add_http_types_to_linker, table};
 
 /// Links what every toolkit gets and what `grants` adds.
 pub(super) fn granted(engine: &Engine, grants: &Grants) -> wasmtime::Result<Linker<State>> {
-    let mut linker = harmless(engine)?;
-    if grants.egress.is_some() {
-        fetch::add_to_linker(&mut linker, |state| state.fetch.view(&mut state.table))?;
-    }
-    if !grants.secrets.is_empty() {
-        secrets::add_to_linker(&mut linker, |state| &mut state.secrets)?;
-    }
-    if grants.search {
-        search::add_to_linker(&mut linker, |state| &mut state.search)?;
-    }
-    if grants.ingest {
-        ingest::add_to_linker(&mut linker, |state| &mut state.ingest)?;
+    let mut linker = for_every_toolkit(engine)?;
+    for capability in table::<State>() {
+        if let Grant::Declared { by, .. } = capability.grant
+            && by(grants.definition())
+        {
+            (capability.add_to_linker)(&mut linker)?;
+        }
     }
     Ok(linker)
 }
 
-/// Links what every toolkit gets, and traps for whatever capability `component` imports.
+/// Links what every toolkit gets, and traps for whatever else `component` imports of the capabilities.
 pub(super) fn trapping(engine: &Engine, component: &Component) -> wasmtime::Result<Linker<State>> {
-    let mut linker = harmless(engine)?;
+    let mut linker = for_every_toolkit(engine)?;
     for (name, import) in component.component_type().imports(engine) {
         let ComponentItem::ComponentInstance(interface) = import.ty else { continue };
-        if !imports::is_capability(name) {
+        if !imports::is_declared(name) {
             continue;
         }
         let mut stub = linker.instance(name)?;
@@ -51,14 +46,16 @@ pub(super) fn trapping(engine: &Engine, component: &Component) -> wasmtime::Resu
     Ok(linker)
 }
 
-/// Links what reaches nothing: the log, the progress, and what plain language runtimes need.
-fn harmless(engine: &Engine) -> wasmtime::Result<Linker<State>> {
+/// Links the capabilities that need no grant, and what plain language runtimes import.
+fn for_every_toolkit(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
-    let l = &mut linker;
-    log::add_to_linker(l, |state: &mut State| &mut state.log)?;
-    progress::add_to_linker(l, |state: &mut State| &mut state.progress)?;
-    fetch::add_types_to_linker(l, |state: &mut State| state.fetch.view(&mut state.table))?;
-    language_runtime(l)?;
+    for capability in table::<State>() {
+        if let Grant::Always = capability.grant {
+            (capability.add_to_linker)(&mut linker)?;
+        }
+    }
+    add_http_types_to_linker(&mut linker)?;
+    language_runtime(&mut linker)?;
     Ok(linker)
 }
 

@@ -5,10 +5,11 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::capabilities::Services;
 use crate::capabilities::fetch::FetchLimits;
 use crate::compiler::{CompileLimits, Program};
 use crate::egress::{Egress, EgressSettings};
-use crate::sandbox::Limits;
+use crate::sandbox::{Background, Limits};
 use crate::tasks::tests::abandon_after;
 
 /// Opens toolkits of which `books` is live in version 2.0.0, and was in 1.0.0; their components are
@@ -75,7 +76,8 @@ fn sandbox() -> Sandbox {
         instances: 1,
         fetch,
     };
-    Sandbox::new(limits, Egress::new(EgressSettings::default())).expect("an engine")
+    let services = Services::new(Egress::new(EgressSettings::default()));
+    Sandbox::new(limits, services, Background::start().expect("threads")).expect("an engine")
 }
 
 /// Waits until calls and the database have this version as the live one.

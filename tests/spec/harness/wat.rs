@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
-use wit_parser::Resolve;
+use wit_parser::{PackageId, Resolve};
 
 use super::root;
 
@@ -63,23 +63,36 @@ impl Wat<'_> {
                     global.get $heap
                     (global.set $heap
                         (i32.and (i32.add (i32.add (global.get $heap) (local.get 3)) (i32.const 7)) (i32.const -8))))
-                (func (export "kitbag:toolkit/tools@0.1.0#describe") (result i32)
+                (func (export "{tools}#describe") (result i32)
                     {describe}
                     i32.const {definition})
-                (func (export "kitbag:toolkit/tools@0.1.0#call")
+                (func (export "{tools}#call")
                     (param i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
                     {call}
                     i32.const {answer}))"#,
             data = memory.escaped(),
+            tools = versioned("tools"),
         );
         let mut module = compile(&module);
-        let mut resolve = Resolve::default();
-        let (package, _) = resolve.push_path(root().join("wit")).expect("the contract is there");
+        let (resolve, package) = contract();
         let world = resolve.select_world(&[package], Some("toolkit")).expect("it has a world");
         embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).expect("it fits");
         let encoder = ComponentEncoder::default().validate(true).module(&module);
         encoder.and_then(|mut encoder| encoder.encode()).expect("the module fits the contract")
     }
+}
+
+/// The contract that toolkits are built for.
+fn contract() -> (Resolve, PackageId) {
+    let mut resolve = Resolve::default();
+    let (package, _) = resolve.push_path(root().join("wit/current")).expect("the contract is there");
+    (resolve, package)
+}
+
+/// An interface of that contract, as components name it.
+pub(crate) fn versioned(interface: &str) -> String {
+    let (resolve, package) = contract();
+    resolve.packages[package].name.interface_id(interface)
 }
 
 /// Compiles WebAssembly text: a module, or a component.

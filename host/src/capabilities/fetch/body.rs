@@ -11,10 +11,9 @@ use hyper::body::Incoming;
 use tokio::time::{Sleep, sleep};
 use wasmtime_wasi_http::{Error, WasiBody};
 
-use super::super::log::Log;
 use super::ahead::Ahead;
-use super::usage::Usage;
 use crate::egress::{BoxBody, BoxError, EgressError};
+use crate::observations::{Log, Usage};
 
 /// Cuts a request's body off at `most` bytes.
 pub(super) fn outgoing(body: WasiBody, most: usize) -> BoxBody {

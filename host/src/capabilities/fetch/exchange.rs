@@ -7,16 +7,15 @@ use std::sync::Arc;
 use http::header::AUTHORIZATION;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
+use tokio::sync::Semaphore;
 use wasmtime_wasi_http::Error;
 
-use super::super::MissingSecrets;
-use super::super::log::Log;
 use super::FetchLimits;
 use super::body::counted;
-use super::usage::Usage;
 use crate::egress::{
     BoxBody, Egress, EgressError, Policy, Redirects, Repeatable, Step, Timeouts, Unrepeatable,
 };
+use crate::observations::{Log, MissingSecrets, Usage};
 use crate::outbound_auth::{SignIn, SignInError, Token};
 use crate::vault::UserSecrets;
 
@@ -26,6 +25,8 @@ pub(super) struct Exchange {
     pub(super) policy: Policy,
     pub(super) sign_in: Option<SignIn>,
     pub(super) limits: FetchLimits,
+    /// Places of requests in flight.
+    pub(super) in_flight: Arc<Semaphore>,
     pub(super) usage: Usage,
     pub(super) log: Log,
     /// Of the caller: none of them follows a redirect to another origin.

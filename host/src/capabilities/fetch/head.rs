@@ -6,8 +6,7 @@ use wasmtime_wasi_http::WasiHttpCtxView;
 use wasmtime_wasi_http::p2::bindings::http::types::{HostOutgoingRequest as _, Method, Scheme};
 use wasmtime_wasi_http::p2::types::HostOutgoingRequest;
 
-/// Where the functions are; of the version that wasmtime links.
-const INTERFACE: &str = "wasi:http/types@0.2.12";
+use crate::contract::WASI_HTTP_TYPES;
 
 /// A method or a scheme, in bytes.
 const WORD: usize = 64;
@@ -22,7 +21,7 @@ pub(super) fn bound<T: Send + 'static>(
     view: fn(&mut T) -> WasiHttpCtxView<'_>,
 ) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
-    let mut types = linker.instance(INTERFACE)?;
+    let mut types = linker.instance(WASI_HTTP_TYPES)?;
     types.func_wrap(
         "[method]outgoing-request.set-method",
         move |mut store, (request, method): (Resource<HostOutgoingRequest>, Method)| {

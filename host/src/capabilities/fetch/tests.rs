@@ -4,36 +4,43 @@ mod limits;
 mod redirects;
 mod sign_in;
 
+use std::collections::HashMap;
 use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::FutureExt as _;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
+use kitbag_manifest::{OAuth2ClientCredentials, ToolkitDefinition};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use super::*;
-use crate::egress::EgressSettings;
+use crate::capabilities::Grants;
 use crate::egress::test_server::TestServer;
+use crate::egress::{Egress, EgressSettings};
+use crate::memory::MemoryBudget;
+use crate::vault::UserSecrets;
 
 /// What a toolkit may do, before its call starts.
 struct Toolkit {
     listed: Vec<String>,
-    sign_in: Option<SignInAccess>,
+    auth: Option<OAuth2ClientCredentials>,
+    /// What its user has set.
+    secrets: HashMap<String, &'static str>,
     limits: FetchLimits,
 }
 
 /// A call that may send requests.
 struct Guest {
     fetch: Fetch,
-    trail: Trail,
+    observations: Observations,
 }
 
 /// Where tokens are kept, and the way out.
-fn service() -> (Egress, OutboundAuth) {
+fn services() -> Services {
     let toolkit_ranges = ["127.0.0.0/8", "::1/128"].map(|range| range.parse().unwrap()).into_iter().collect();
-    let egress = Egress::new(EgressSettings { toolkit_ranges, ..EgressSettings::default() });
-    (egress.clone(), OutboundAuth::new(egress))
+    Services::new(Egress::new(EgressSettings { toolkit_ranges, ..EgressSettings::default() }))
 }
 
 fn limits() -> FetchLimits {
@@ -46,19 +53,39 @@ impl Toolkit {
         let port = server.port();
         let listed =
             vec![format!("127.0.0.1:{port}"), format!("localhost:{port}"), "169.254.169.254".to_owned()];
-        Self { listed, sign_in: None, limits: limits() }
+        Self::listing(listed)
+    }
+
+    fn listing(listed: Vec<String>) -> Self {
+        Self { listed, auth: None, secrets: HashMap::new(), limits: limits() }
     }
 
     fn call(&self) -> Guest {
-        self.call_with(&service())
+        self.call_with(&services())
     }
 
-    fn call_with(&self, (egress, outbound_auth): &(Egress, OutboundAuth)) -> Guest {
-        let trail = Trail::new(64 << 10);
-        let allowlist = Some(Arc::new(Allowlist::parse(&self.listed).unwrap()));
-        let sign_in = self.sign_in.clone();
-        let access = Access { user: "ana".into(), allowlist, sign_in, secrets: Arc::default() };
-        Guest { fetch: Fetch::new(egress, outbound_auth, access, &self.limits, trail.clone()), trail }
+    fn call_with(&self, services: &Services) -> Guest {
+        let definition = ToolkitDefinition {
+            id: "books".to_owned(),
+            egress: self.listed.clone(),
+            auth: self.auth.clone(),
+            ..ToolkitDefinition::default()
+        };
+        let secrets =
+            self.secrets.iter().map(|(name, value)| (("books".to_owned(), name.clone()), (*value).into()));
+        let observations = Observations::new(64 << 10);
+        let lease = MemoryBudget::unlimited().admit("ana", 0, Duration::ZERO).now_or_never();
+        let call = CallContext {
+            services,
+            grants: &Grants::of(&definition),
+            user_id: &"ana".into(),
+            secrets: &Arc::new(UserSecrets::of(secrets.collect())),
+            progress: None,
+            observations: &observations,
+            lease: &Arc::new(lease.expect("at once").expect("there is room")),
+            fetch: &self.limits,
+        };
+        Guest { fetch: Fetch::of(&call), observations }
     }
 }
 
@@ -86,7 +113,7 @@ impl Guest {
 
     /// What the host wrote for the author.
     fn notes(&self) -> String {
-        let entries = self.trail.log.take().entries.into_iter();
+        let entries = self.observations.log.take().entries.into_iter();
         entries
             .map(|entry| serde_json::from_str::<String>(entry.arguments[0].get()).unwrap() + "\n")
             .collect()

@@ -12,7 +12,7 @@ pub mod http;
 #[allow(unsafe_code, missing_docs, clippy::pedantic, reason = "generated")]
 pub mod bindings {
     wit_bindgen::generate!({
-        path: "../../../wit",
+        path: "../../../wit/current",
         world: "toolkit",
         pub_export_macro: true,
         default_bindings_module: "guest_support::bindings",

@@ -4,6 +4,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
+use crate::observations::UsageSnapshot;
 
 const SHORT: Option<Duration> = Some(Duration::from_millis(50));
 
@@ -12,7 +13,7 @@ async fn stalling(answer: &'static str) -> (TcpListenerTask, Guest, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let authority = listener.local_addr().unwrap().to_string();
     let limits = FetchLimits { response_body: 1000, ..limits() };
-    let guest = Toolkit { listed: vec![authority.clone()], sign_in: None, limits }.call();
+    let guest = Toolkit { limits, ..Toolkit::listing(vec![authority.clone()]) }.call();
     let serving = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         stream.write_all(answer.as_bytes()).await.unwrap();
@@ -33,7 +34,7 @@ impl Drop for TcpListenerTask {
 async fn traffic_is_counted_and_the_count_outlives_the_call() {
     let server = TestServer::start(redirecting).await;
     let mut guest = Toolkit::reaching(&server).call();
-    let usage = guest.trail.usage.clone();
+    let usage = guest.observations.usage.clone();
 
     let post = request("POST", &format!("{}/redirect/307?/end", server.origin()), "four");
     let response = guest.send(post).await.unwrap();
@@ -152,11 +153,7 @@ async fn a_response_that_breaks_off_is_incomplete() {
 #[tokio::test]
 async fn a_toolkit_without_egress_sends_nothing() {
     let server = TestServer::start(redirecting).await;
-    let (egress, outbound_auth) = service();
-    let limits = Toolkit::reaching(&server).limits;
-    let trail = Trail::new(1000);
-    let fetch = Fetch::new(&egress, &outbound_auth, Access::default(), &limits, trail.clone());
-    let mut guest = Guest { fetch, trail };
+    let mut guest = Toolkit::listing(Vec::new()).call();
 
     assert!(matches!(guest.get(&server.origin()).await, Err(Error::HttpRequestDenied)));
     assert!(server.requests().is_empty());

@@ -22,7 +22,7 @@ async fn a_redirect_is_followed_where_the_guest_does_not_see_it() {
 
     assert_eq!(whole(response).await, "hello");
     assert_eq!(server.requests().len(), 3);
-    assert_eq!(guest.trail.usage.snapshot().requests, 3);
+    assert_eq!(guest.observations.usage.snapshot().requests, 3);
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn a_body_that_is_still_on_its_way_is_repeated_whole() {
         Request::post(format!("http://{authority}/")).body(StreamBody::new(body).boxed_unsync()).unwrap();
     let limits = FetchLimits { in_flight: 1, requests: 2, ..limits() };
 
-    let answer = Toolkit { listed: vec![authority], sign_in: None, limits }.call().send(post).await;
+    let answer = Toolkit { limits, ..Toolkit::listing(vec![authority]) }.call().send(post).await;
 
     assert_eq!(answer.unwrap().status(), 200);
     server.await.unwrap();

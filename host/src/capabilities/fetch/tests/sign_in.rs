@@ -39,17 +39,14 @@ fn signing_in(server: &TestServer) -> Toolkit {
         scope: None,
         api_host: format!("127.0.0.1:{}", server.port()),
     };
-    let sign_in = SignInAccess {
-        account: Account { user_id: "ana".to_owned(), toolkit_id: "books".into() },
-        declaration: Arc::new(declaration),
-        credentials: Credentials { client_id: Some("id".into()), client_secret: Some("secret".into()) },
-    };
-    Toolkit { sign_in: Some(sign_in), ..Toolkit::reaching(server) }
+    let secrets = [("CLIENT_ID", "a client's id"), ("CLIENT_SECRET", "a client's secret")];
+    let secrets = secrets.map(|(name, value)| (name.to_owned(), value)).into();
+    Toolkit { auth: Some(declaration), secrets, ..Toolkit::reaching(server) }
 }
 
 /// Makes the API refuse the token that is kept: it has minted another one for somebody else.
 async fn outdate(server: &TestServer) {
-    let elsewhere = service();
+    let elsewhere = services();
     signing_in(server).call_with(&elsewhere).get(&format!("{}/api", server.origin())).await.unwrap();
 }
 
@@ -77,7 +74,7 @@ async fn the_api_gets_the_token_and_no_other_host_does() {
     assert_eq!(tokens_at(&server, "/api"), [bearer(1)]);
     assert_eq!(tokens_at(&server, "/elsewhere"), [NOTHING]);
     assert_eq!(server.hits("/token"), 1);
-    assert_eq!(guest.trail.usage.snapshot().requests, 3);
+    assert_eq!(guest.observations.usage.snapshot().requests, 3);
 }
 
 #[tokio::test]
@@ -85,8 +82,7 @@ async fn a_bare_api_host_gets_no_token_in_the_clear() {
     let server = api().await;
     let mut toolkit = signing_in(&server);
     toolkit.listed.push("localhost".to_owned());
-    let sign_in = toolkit.sign_in.as_mut().unwrap();
-    Arc::make_mut(&mut sign_in.declaration).api_host = "localhost".to_owned();
+    toolkit.auth.as_mut().unwrap().api_host = "localhost".to_owned();
     let mut guest = toolkit.call();
 
     guest.get("http://localhost/").await.ok();
@@ -94,7 +90,7 @@ async fn a_bare_api_host_gets_no_token_in_the_clear() {
 
     assert_eq!(tokens_at(&server, "/elsewhere"), [NOTHING]);
     assert_eq!(server.hits("/token"), 0);
-    assert!(guest.trail.tokens.values().is_empty());
+    assert!(guest.observations.tokens.values().is_empty());
 }
 
 #[tokio::test]
@@ -163,10 +159,10 @@ async fn the_api_may_redirect_a_signed_in_request_to_itself() {
 async fn a_refused_token_is_replaced_once_and_the_request_repeated() {
     for status in [401, 403] {
         let server = api_refusing(status).await;
-        let (toolkit, service) = (signing_in(&server), service());
-        toolkit.call_with(&service).get(&format!("{}/api", server.origin())).await.unwrap();
+        let (toolkit, services) = (signing_in(&server), services());
+        toolkit.call_with(&services).get(&format!("{}/api", server.origin())).await.unwrap();
         outdate(&server).await;
-        let mut guest = toolkit.call_with(&service);
+        let mut guest = toolkit.call_with(&services);
 
         let response =
             guest.send(request("POST", &format!("{}/api", server.origin()), "body")).await.unwrap();
@@ -176,8 +172,8 @@ async fn a_refused_token_is_replaced_once_and_the_request_repeated() {
         assert!(
             server.received()[4..].iter().all(|(head, body)| head.uri.path() != "/api" || body == "body")
         );
-        assert_eq!(guest.trail.usage.snapshot().requests, 3);
-        let attached = guest.trail.tokens.clone();
+        assert_eq!(guest.observations.usage.snapshot().requests, 3);
+        let attached = guest.observations.tokens.clone();
         drop(guest);
         let attached: Vec<_> = attached.values().iter().map(|it| it.expose_secret().to_owned()).collect();
         assert_eq!(attached, ["token-1", "token-3"]);
@@ -212,9 +208,9 @@ async fn one_request_replaces_its_token_once_over_all_its_hops() {
 #[tokio::test]
 async fn concurrent_refusals_of_one_token_share_one_replacement() {
     let server = api().await;
-    let (toolkit, service) = (signing_in(&server), service());
+    let (toolkit, services) = (signing_in(&server), services());
     let uri = format!("{}/api", server.origin());
-    let mut guest = toolkit.call_with(&service);
+    let mut guest = toolkit.call_with(&services);
     guest.get(&uri).await.unwrap();
     outdate(&server).await;
 
@@ -228,11 +224,11 @@ async fn concurrent_refusals_of_one_token_share_one_replacement() {
 #[tokio::test]
 async fn a_request_that_cannot_be_repeated_gets_its_refusal_and_the_next_one_another_token() {
     let server = api().await;
-    let (toolkit, service) = (signing_in(&server), service());
+    let (toolkit, services) = (signing_in(&server), services());
     let uri = format!("{}/api", server.origin());
-    toolkit.call_with(&service).get(&uri).await.unwrap();
+    toolkit.call_with(&services).get(&uri).await.unwrap();
     outdate(&server).await;
-    let mut guest = toolkit.call_with(&service);
+    let mut guest = toolkit.call_with(&services);
 
     let refused = guest.send(request("POST", &uri, vec![b'x'; (1 << 20) + 1])).await.unwrap();
     let line = "fetch: the API answered 401 and the request was not repeated: \
@@ -267,7 +263,7 @@ async fn tokens_and_repetitions_count_against_the_budget_of_the_call() {
 async fn a_missing_credential_is_a_network_error_and_a_command_in_the_log() {
     let server = api().await;
     let mut toolkit = signing_in(&server);
-    toolkit.sign_in.as_mut().unwrap().credentials.client_secret = None;
+    toolkit.secrets.remove("CLIENT_SECRET");
     let mut guest = toolkit.call();
 
     let refused = guest.get(&format!("{}/api", server.origin())).await.unwrap_err();

@@ -37,16 +37,16 @@ impl Usage {
     }
 
     /// Counts one more request, unless there were `most` already; says whether it did.
-    pub(super) fn admit(&self, most: usize) -> bool {
+    pub(crate) fn admit(&self, most: usize) -> bool {
         let one_more = |count: u64| (count < most as u64).then(|| count + 1);
         self.0.requests.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
     }
 
-    pub(super) fn sent(&self, bytes: usize) {
+    pub(crate) fn sent(&self, bytes: usize) {
         self.0.bytes_out.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    pub(super) fn received(&self, bytes: usize) {
+    pub(crate) fn received(&self, bytes: usize) {
         self.0.bytes_in.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }

@@ -24,12 +24,12 @@ enum AskedBy {
 
 impl MissingSecrets {
     /// Notes that the guest was told that there is no value.
-    pub(super) fn guest_asked(&self, name: &str) {
+    pub(crate) fn guest_asked(&self, name: &str) {
         self.note(name, AskedBy::Guest);
     }
 
     /// Notes that the host could not sign in without the value.
-    pub(super) fn host_asked(&self, name: &str) {
+    pub(crate) fn host_asked(&self, name: &str) {
         self.note(name, AskedBy::Host);
     }
 

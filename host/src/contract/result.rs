@@ -1,6 +1,37 @@
-//! What a result holds beside its text.
+//! What a call of a tool returns, whatever version of the contract the toolkit speaks.
 
-use super::call::bindings::exports::kitbag::toolkit::tools;
+/// A handler's result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolResult {
+    /// What the model reads.
+    pub text: String,
+    /// JSON text, unchecked.
+    pub structured: Option<String>,
+    /// What stands beside the text.
+    pub content: Vec<Content>,
+}
+
+/// A handler's error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallError {
+    /// One that the author means the model to read.
+    Tool(ToolError),
+    /// The arguments do not fit the handler's types.
+    InvalidParams(String),
+    /// Anything else, for the log alone.
+    Failure(String),
+}
+
+/// An error that the author means the model to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolError {
+    /// For the model.
+    pub message: String,
+    /// Whether trying again may help.
+    pub retryable: bool,
+    /// JSON text for the log.
+    pub data: Option<String>,
+}
 
 /// One thing beside the text of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,10 +92,29 @@ pub struct ResourceLink {
     pub size: Option<u64>,
 }
 
+impl ToolResult {
+    /// What it counts for, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.text.len()
+            + self.structured.as_ref().map_or(0, String::len)
+            + self.content.iter().map(Content::size).sum::<usize>()
+    }
+}
+
+impl CallError {
+    /// What it counts for, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Tool(error) => error.message.len() + error.data.as_ref().map_or(0, String::len),
+            Self::InvalidParams(text) | Self::Failure(text) => text.len(),
+        }
+    }
+}
+
 impl Content {
     /// What it counts for in the size of a result, in bytes: its parts, and what surrounds them in
     /// a reply, so that a million empty ones are not free.
-    pub(super) fn size(&self) -> usize {
+    fn size(&self) -> usize {
         const SURROUNDINGS: usize = 128;
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         SURROUNDINGS
@@ -81,36 +131,5 @@ impl Content {
                     uri.len() + name.len() + length(title) + length(description) + length(media_type)
                 }
             }
-    }
-}
-
-impl From<tools::Content> for Content {
-    fn from(content: tools::Content) -> Self {
-        match content {
-            tools::Content::Image(media) => Self::Image(media.into()),
-            tools::Content::Audio(media) => Self::Audio(media.into()),
-            tools::Content::Resource(it) => Self::Resource(EmbeddedResource {
-                uri: it.uri,
-                media_type: it.media_type,
-                body: match it.body {
-                    tools::ResourceBody::Text(text) => ResourceBody::Text(text),
-                    tools::ResourceBody::Blob(bytes) => ResourceBody::Blob(bytes),
-                },
-            }),
-            tools::Content::ResourceLink(it) => Self::ResourceLink(ResourceLink {
-                uri: it.uri,
-                name: it.name,
-                title: it.title,
-                description: it.description,
-                media_type: it.media_type,
-                size: it.size,
-            }),
-        }
-    }
-}
-
-impl From<tools::Media> for Media {
-    fn from(tools::Media { data, media_type }: tools::Media) -> Self {
-        Self { data, media_type }
     }
 }

@@ -1,0 +1,176 @@
+//! What a guest prints, line by line.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use tokio::io::AsyncWrite;
+use wasmtime_wasi::async_trait;
+use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+
+use crate::observations::{Log, Source};
+
+/// Standard output or standard error of a guest: each of its lines becomes an entry of the log.
+pub(crate) struct Output {
+    pub(crate) log: Log,
+    pub(crate) source: Source,
+}
+
+impl IsTerminal for Output {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for Output {
+    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
+        Box::new(self.lines())
+    }
+
+    /// Writes at once: nothing is left in a task that ends with the instance, and lines stand among
+    /// the entries of `ctx.log` in the order in which they were written.
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.lines())
+    }
+}
+
+impl Output {
+    fn lines(&self) -> Lines {
+        Lines::new(self.log.clone(), self.source)
+    }
+}
+
+/// Splits output into lines; what has no line end yet is kept until there is one, or until the
+/// stream is dropped with the instance.
+struct Lines {
+    log: Log,
+    source: Source,
+    unfinished: Vec<u8>,
+    is_too_long: bool,
+}
+
+impl Lines {
+    /// A longer line is left out, and the log says so. It is not cut: a secret that stood across the
+    /// cut would not be found.
+    const LONGEST: usize = 64 << 10;
+
+    fn new(log: Log, source: Source) -> Self {
+        Self { log, source, unfinished: Vec::new(), is_too_long: false }
+    }
+
+    fn accept(&mut self, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let line = piece.strip_suffix(b"\n");
+            self.extend(line.unwrap_or(piece));
+            if line.is_some() {
+                self.emit();
+            }
+        }
+    }
+
+    fn extend(&mut self, piece: &[u8]) {
+        self.is_too_long |= self.unfinished.len() + piece.len() > Self::LONGEST;
+        if self.is_too_long {
+            self.unfinished.clear();
+        } else {
+            self.unfinished.extend_from_slice(piece);
+        }
+    }
+
+    fn emit(&mut self) {
+        if std::mem::take(&mut self.is_too_long) {
+            self.log.append_line(self.source, "(a line longer than 64 KiB was left out)");
+        } else {
+            self.log.append_line(self.source, &String::from_utf8_lossy(&self.unfinished));
+        }
+        self.unfinished.clear();
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        if !self.unfinished.is_empty() || self.is_too_long {
+            self.emit();
+        }
+    }
+}
+
+impl OutputStream for Lines {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.accept(&bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(64 * 1024)
+    }
+}
+
+#[async_trait]
+impl Pollable for Lines {
+    async fn ready(&mut self) {}
+}
+
+impl AsyncWrite for Lines {
+    fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.accept(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observations::Entry;
+
+    fn texts(entry: &Entry) -> Vec<&str> {
+        entry.arguments.iter().map(|argument| argument.get()).collect()
+    }
+
+    #[test]
+    fn output_becomes_lines_and_the_last_one_needs_no_end() {
+        let log = Log::new(100_000);
+        let mut lines = Lines::new(log.clone(), Source::Stderr);
+
+        lines.accept(b"one\ntw");
+        lines.accept(b"o\n\xff");
+        drop(lines);
+
+        let entries = log.take().entries;
+        assert_eq!(entries.len(), 3);
+        assert_eq!(texts(&entries[1]), ["\"two\""]);
+        assert!(entries.iter().all(|entry| entry.source == Source::Stderr));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_left_out_and_never_cut() {
+        let log = Log::new(1_000_000);
+        let mut lines = Lines::new(log.clone(), Source::Stdout);
+
+        for size in [Lines::LONGEST, Lines::LONGEST + 1] {
+            lines.accept(&vec![b'x'; size - 10]);
+            lines.accept(b"0123456789\n");
+        }
+        lines.accept(&vec![b'y'; Lines::LONGEST]);
+        lines.accept(b"y");
+        drop(lines);
+
+        let lengths: Vec<_> = log.take().entries.iter().map(|entry| texts(entry)[0].len()).collect();
+        let left_out = "\"(a line longer than 64 KiB was left out)\"".len();
+        assert_eq!(lengths, [Lines::LONGEST + 2, left_out, left_out]);
+    }
+}

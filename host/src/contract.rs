@@ -1,0 +1,35 @@
+//! The contracts with toolkits and extractors (`wit/`), and the types in which the rest of the host speaks of them.
+//!
+//! Each version is one module with everything that depends on it: bindings, names that bear the version, and
+//! conversions to the types of the host. Capabilities implement the newest one. An older one stands beside it: it
+//! implements its own interfaces by converting what it is given and forwarding to the newest.
+
+mod extraction;
+mod result;
+mod v0_1;
+
+pub(crate) use extraction::ExtractError;
+pub use extraction::Extracted;
+pub use result::{
+    CallError, Content, EmbeddedResource, Media, ResourceBody, ResourceLink, ToolError, ToolResult,
+};
+pub(crate) use v0_1::{
+    LinkedExtractor, LinkedToolkit, NAME, WASI_HTTP_TYPES, ingest, is_toolkit, knowledge, log, progress,
+    search, secrets,
+};
+
+/// The interface that makes a component a toolkit.
+pub(crate) const TOOLS: &str = "kitbag:toolkit/tools";
+
+/// One call of one tool, as the guest gets it.
+#[derive(Clone, Debug)]
+pub(crate) struct ToolCall {
+    /// Without the toolkit's prefix.
+    pub(crate) tool: String,
+    /// JSON object.
+    pub(crate) arguments: String,
+    /// The calling user.
+    pub(crate) user_id: String,
+    /// JSON object of the user's settings.
+    pub(crate) config: String,
+}

@@ -1,0 +1,113 @@
+//! Version 0.1, frozen in `wit/v0_1`.
+
+mod declaration;
+mod documents;
+mod extraction;
+mod result;
+
+use kitbag_manifest::{Problems, ToolkitDefinition};
+use wasmtime::component::InstancePre;
+use wasmtime::{Engine, Store};
+
+use super::{CallError, ExtractError, Extracted, TOOLS, ToolCall, ToolResult};
+pub(crate) use toolkit::kitbag::toolkit::{ingest, knowledge, log, progress, search, secrets};
+
+use extractor::exports::kitbag::extractor::extraction as wit_extraction;
+use toolkit::exports::kitbag::toolkit::tools;
+use toolkit::kitbag::toolkit::definition;
+
+mod toolkit {
+    wasmtime::component::bindgen!({
+        path: "../wit/v0_1",
+        world: "toolkit",
+        imports: {
+            "kitbag:toolkit/log": trappable,
+            "kitbag:toolkit/progress": trappable,
+            default: async | trappable,
+        },
+        exports: { default: async },
+    });
+}
+
+mod extractor {
+    wasmtime::component::bindgen!({
+        path: "../wit/v0_1/extractor",
+        world: "extractor",
+        exports: { default: async },
+    });
+}
+
+/// The contract with toolkits, for a person.
+pub(crate) const NAME: &str = "kitbag:toolkit@0.1";
+/// The types of WASI's HTTP, under the name that wasmtime links for this version.
+pub(crate) const WASI_HTTP_TYPES: &str = "wasi:http/types@0.2.12";
+
+/// Whether an export with this name makes a component a toolkit.
+pub(crate) fn is_toolkit(export: &str) -> bool {
+    export.strip_prefix(TOOLS).is_some_and(|version| version.starts_with("@0.1."))
+}
+
+/// A toolkit that can be instantiated again and again.
+pub(crate) struct LinkedToolkit<T: 'static>(toolkit::ToolkitPre<T>);
+
+/// An instance of a toolkit.
+pub(crate) struct Toolkit(toolkit::Toolkit);
+
+impl<T: Send> LinkedToolkit<T> {
+    /// Fails where the component does not export what a toolkit exports.
+    pub(crate) fn new(linked: InstancePre<T>) -> wasmtime::Result<Self> {
+        toolkit::ToolkitPre::new(linked).map(Self)
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        self.0.engine()
+    }
+
+    pub(crate) async fn instantiate(&self, store: &mut Store<T>) -> wasmtime::Result<Toolkit> {
+        self.0.instantiate_async(store).await.map(Toolkit)
+    }
+}
+
+impl Toolkit {
+    /// Runs one tool.
+    pub(crate) async fn call<T: Send>(
+        &self,
+        store: &mut Store<T>,
+        call: ToolCall,
+    ) -> wasmtime::Result<Result<ToolResult, CallError>> {
+        let ToolCall { tool, arguments, user_id, config } = call;
+        let invocation = tools::Invocation { tool, arguments, user_id, config };
+        let returned = self.0.kitbag_toolkit_tools().call_call(store, &invocation).await?;
+        Ok(returned.map(Into::into).map_err(Into::into))
+    }
+
+    /// Asks for the declaration, and says what is wrong with it that its types do not show.
+    pub(crate) async fn describe<T: Send>(
+        &self,
+        store: &mut Store<T>,
+    ) -> wasmtime::Result<Result<ToolkitDefinition, Problems>> {
+        let declared = self.0.kitbag_toolkit_tools().call_describe(store).await?;
+        Ok(declaration::convert(declared))
+    }
+}
+
+/// An extractor that can be instantiated again and again.
+pub(crate) struct LinkedExtractor<T: 'static>(extractor::ExtractorPre<T>);
+
+impl<T: Send> LinkedExtractor<T> {
+    /// Fails where the component does not export what an extractor exports.
+    pub(crate) fn new(linked: InstancePre<T>) -> wasmtime::Result<Self> {
+        extractor::ExtractorPre::new(linked).map(Self)
+    }
+
+    /// Reads a whole file in an instance of its own.
+    pub(crate) async fn extract(
+        &self,
+        store: &mut Store<T>,
+        file: &[u8],
+    ) -> wasmtime::Result<Result<Extracted, ExtractError>> {
+        let extractor = self.0.instantiate_async(&mut *store).await?;
+        let read = extractor.kitbag_extractor_extraction().call_extract(store, file).await?;
+        Ok(read.map(Into::into).map_err(Into::into))
+    }
+}

@@ -1,0 +1,106 @@
+//! The contracts with toolkits and extractors: what others build for is never changed, and each version is named
+//! by its own module alone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::harness::root;
+
+/// The SHA-256 of each file of a frozen version. None of these lines ever changes: another version stands in a
+/// folder of its own.
+const FROZEN: [(&str, &str); 2] = [
+    ("v0_1/extractor/extractor.wit", "dcbc1e14e16e772309e3323e210de7048c0705b6d0c22fce7bdd3b5e167f676f"),
+    ("v0_1/toolkit.wit", "44b856b12a4cac0aa6d01a94b9ee2228d00c23c07b9d4ec2bb909fc4f927794b"),
+];
+
+/// How a version is named: as a folder or module, in an interface, in what generators make of that.
+const NAMES: [&str; 5] = ["v0_1", "@0.1", "_0_1_0", "010Call", "wasi:http/types@"];
+
+/// Who may: the contracts and the package's copy of one, the modules of their versions, and this test.
+const MAY_NAME: [&str; 5] = [
+    "wit",
+    "guest-sdk/typescript/wit",
+    "host/src/contract.rs",
+    "host/src/contract",
+    "tests/spec/contract.rs",
+];
+
+/// Folders that hold no source of this repository.
+const FOREIGN: [&str; 8] =
+    [".git", ".venv", "corpus", "dist", "docs", "node_modules", "target", "target-guests"];
+
+#[test]
+fn no_frozen_contract_has_changed() {
+    let wit = root().join("wit");
+    let mut files = Vec::new();
+    for entry in fs::read_dir(&wit).expect("a folder").flatten() {
+        // `current` is a link to one of them.
+        if !entry.path().is_symlink() {
+            collect(&entry.path(), &mut files);
+        }
+    }
+    files.sort();
+
+    let found: Vec<_> = files
+        .iter()
+        .map(|file| {
+            let name = file.strip_prefix(&wit).expect("it was found there").to_str().expect("UTF-8");
+            (name, hex::encode(Sha256::digest(fs::read(file).expect("a file"))))
+        })
+        .collect();
+
+    let expected: Vec<_> = FROZEN.iter().map(|(name, digest)| (*name, (*digest).to_owned())).collect();
+    assert_eq!(found, expected, "a frozen contract has changed, or one is not frozen yet");
+}
+
+#[test]
+fn no_file_names_a_version_of_a_contract_but_the_module_of_that_version() {
+    let mut files = Vec::new();
+    collect(&root(), &mut files);
+    assert!(files.len() > 300, "only {} files were found", files.len());
+
+    files.retain(|file| {
+        let name = file.strip_prefix(root()).expect("it was found there");
+        let may = MAY_NAME.iter().any(|place| name.starts_with(place));
+        !may && fs::read_to_string(file).is_ok_and(|text| names_a_version(&text))
+    });
+
+    assert!(files.is_empty(), "{files:?}");
+}
+
+#[test]
+fn a_version_is_found_however_it_is_named() {
+    for text in [
+        "path: \"../wit/v0_1\",",
+        "import kitbag:toolkit/log@0.1.0;",
+        "const CALL = /^async function (export_tools_0_1_0\\$call)/;",
+        "linker.instance(\"wasi:http/types@0.2.12\")",
+    ] {
+        assert!(names_a_version(text), "{text}");
+    }
+    for text in ["wit/current", "kitbag:toolkit/log", "version = \"0.1.0\"", "`wasi:http/types`"] {
+        assert!(!names_a_version(text), "{text}");
+    }
+}
+
+fn names_a_version(text: &str) -> bool {
+    NAMES.iter().any(|name| text.contains(name))
+}
+
+/// Every file below a folder, but for what is not of this repository, and for locks, which name other packages.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        if path.is_symlink() || name.contains("lock") || FOREIGN.contains(&name.as_ref()) {
+            continue;
+        }
+        if path.is_dir() {
+            collect(&path, files);
+        } else {
+            files.push(path);
+        }
+    }
+}
