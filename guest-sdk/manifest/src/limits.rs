@@ -8,6 +8,9 @@ pub const DEFAULT_CALL_TIME: Duration = Duration::from_secs(30);
 pub const DEFAULT_CALL_MEMORY_MIB: usize = 128;
 /// Text, structured value and content of a result together, in MiB.
 pub const DEFAULT_RESULT_MIB: usize = 4;
+/// What each piece of content counts for besides its parts, in bytes: what surrounds it in a reply, so that a
+/// million empty ones are not free.
+pub const CONTENT_OVERHEAD_BYTES: usize = 128;
 /// The body of an MCP request, in MiB.
 pub const DEFAULT_MCP_REQUEST_MIB: usize = 8;
 

@@ -128,6 +128,7 @@ fn answer_to(request: Request) -> Answer {
         Request::Limits => Answer::Plain(json!({
             "callTime": milliseconds(limits::DEFAULT_CALL_TIME),
             "mcpRequest": limits::DEFAULT_MCP_REQUEST_MIB << 20,
+            "contentOverhead": limits::CONTENT_OVERHEAD_BYTES,
             "redirects": limits::MAX_REDIRECTS,
             "connectTimeout": milliseconds(limits::CONNECT_TIMEOUT),
             "userAgent": limits::USER_AGENT,

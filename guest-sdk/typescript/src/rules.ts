@@ -13,6 +13,8 @@ const { Instance, Module } = WebAssembly;
 export interface Limits {
   callTime: number;
   mcpRequest: number;
+  /** What each piece of content counts for besides its parts. */
+  contentOverhead: number;
   redirects: number;
   connectTimeout: number;
   userAgent: string;

@@ -2,14 +2,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use kitbag_manifest::limits::CONTENT_OVERHEAD_BYTES;
 use kitbag_manifest::reply::Failure;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink, ToolResult};
-
-/// What surrounds one piece of content in a reply, as the host counts it.
-const SURROUNDINGS: usize = 128;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -85,7 +83,7 @@ pub(super) fn of(result: &Result<ToolResult, Failure>, structured: Option<&Value
 /// What content counts for in the size of a result, in bytes.
 pub(super) fn size(content: &Content) -> usize {
     let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-    SURROUNDINGS
+    CONTENT_OVERHEAD_BYTES
         + match content {
             Content::Image(media) | Content::Audio(media) => media.data.len() + media.media_type.len(),
             Content::Resource(EmbeddedResource { uri, media_type, body }) => {

@@ -1,7 +1,7 @@
 // What is done around a handler, as the host does it: arguments and result are checked, and what comes back is
 // what a client would receive.
 import type { Json, Manifest, ManifestTool } from "../manifest.js";
-import { argumentsFailure, checkedResult, failureOf, settingsOf, type Cause } from "../rules.js";
+import { argumentsFailure, checkedResult, failureOf, limitsOfCalls, settingsOf, type Cause } from "../rules.js";
 import type { Ending as HandlerEnding } from "../run.js";
 import type { ToolContent } from "../types.js";
 import type { DispatchFailure, DispatchSuccess } from "./dispatch.js";
@@ -25,9 +25,6 @@ export interface Asked {
   secrets: Record<string, string>;
   config: Record<string, unknown>;
 }
-
-/** What surrounds one piece of content in a reply, as the host counts it. */
-const SURROUNDINGS = 128;
 
 /** Calls a tool; `handle` runs its handler, where the arguments fit. */
 export async function callTool(
@@ -73,18 +70,19 @@ function replyTo(ending: Ending, output: Json | undefined): DispatchSuccess | Di
 }
 
 function contentSize(content: ToolContent): number {
+  const { contentOverhead } = limitsOfCalls();
   switch (content.type) {
     case "resource": {
       const { resource } = content;
       const body = "blob" in resource ? dataSize(resource.blob) : bytes(resource.text);
-      return SURROUNDINGS + bytes(resource.uri) + bytes(resource.mimeType ?? "") + body;
+      return contentOverhead + bytes(resource.uri) + bytes(resource.mimeType ?? "") + body;
     }
     case "resource_link": {
       const { uri, name, title = "", description = "", mimeType = "" } = content;
-      return SURROUNDINGS + [uri, name, title, description, mimeType].reduce((sum, text) => sum + bytes(text), 0);
+      return contentOverhead + [uri, name, title, description, mimeType].reduce((sum, text) => sum + bytes(text), 0);
     }
     default:
-      return SURROUNDINGS + dataSize(content.data) + bytes(content.mimeType);
+      return contentOverhead + dataSize(content.data) + bytes(content.mimeType);
   }
 }
 
