@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use kitbag::fuzzing::identity::{BASE_URL, presented};
-use kitbag::fuzzing::web::lets_in;
+use kitbag::fuzzing::web::is_allowed_origin;
 use url::Url;
 
 const PAGE: &str = "https://app.example:8443";
@@ -13,7 +13,7 @@ const PAGE: &str = "https://app.example:8443";
 /// token is taken from one header only, whole, and a cookie from no other page.
 pub fn headers(data: &[u8]) {
     let headers: HeaderMap = data.split(|byte| *byte == b'\n').filter_map(header).collect();
-    check_gate(&headers);
+    check_origin(&headers);
     check_credential(&headers);
 }
 
@@ -23,9 +23,9 @@ fn header(line: &[u8]) -> Option<(HeaderName, HeaderValue)> {
     Some((HeaderName::from_bytes(&line[..at]).ok()?, value))
 }
 
-fn check_gate(headers: &HeaderMap) {
+fn check_origin(headers: &HeaderMap) {
     let own = Url::parse(BASE_URL).expect("the base URL is one");
-    if !lets_in(&own, &[PAGE.to_owned()], headers.clone()) {
+    if !is_allowed_origin(&own, &[PAGE.to_owned()], headers.clone()) {
         return;
     }
     let [host] = all(headers, &header::HOST)[..] else {

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use url::Url;
 
+use crate::access::{Access, Stores};
 use crate::capabilities::Services;
 use crate::compiler::{Compiler, Program};
 use crate::database::Database;
@@ -53,7 +54,7 @@ use configuration::{
 pub use configuration::{compile_limits, limits};
 
 /// How long the database may take to end what is under way. What was committed is safe anyway.
-const CLOSE: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A server that is ready to serve.
 pub struct App {
@@ -187,14 +188,19 @@ impl App {
         let toolkits = Arc::new(toolkits.await?);
         let user_config = Arc::new(UserConfig::new(database.clone()));
         let invocations = Arc::new(Invocations::open(database.clone(), retention(settings)).await?);
-        let dispatch = Dispatch::new(
-            toolkits.clone(),
-            vault.clone(),
-            user_config.clone(),
-            invocations.clone(),
-            admission(settings),
-        );
-        let dispatch = Arc::new(dispatch.map_err(StartError::Threads)?);
+        let dispatch =
+            Dispatch::new(vault.clone(), user_config.clone(), invocations.clone(), admission(settings))
+                .map_err(StartError::Threads)?;
+        let stores = Stores {
+            database: database.clone(),
+            toolkits,
+            dispatch,
+            vault,
+            user_config,
+            invocations: invocations.clone(),
+            knowledge: knowledge.clone(),
+            disk,
+        };
 
         let (identity, authorization_server) = sign_in(settings, &base_url, egress, &database).await?;
         // Last: whoever uses a key has refused one by now that others could read.
@@ -207,15 +213,8 @@ impl App {
         let router = web::router(Shared {
             identity,
             authorization_server,
-            toolkits,
-            vault,
-            dispatch,
-            user_config,
-            invocations: invocations.clone(),
-            knowledge: knowledge.clone(),
-            disk,
+            access: Access::new(stores, operators(settings)),
             base_url: base_url.clone(),
-            operators: Arc::new(operators(settings)),
             allowed_origins: settings.allowed_origins.as_slice().into(),
             pace: Pace { pause: settings.request_timeout.get(), rate: settings.request_rate.bytes() },
             component_size: settings.component_size.bytes() as u64,
@@ -261,13 +260,13 @@ impl App {
             self.stopping.cancel();
         };
         connections::serve(self.listener, self.router, self.head_timeout, self.limits, stop).await;
-        if timeout(CLOSE, self.invocations.close()).await.is_err() {
+        if timeout(CLOSE_TIMEOUT, self.invocations.close()).await.is_err() {
             warn!("the last records of calls were not written in time");
         }
-        if timeout(CLOSE, self.knowledge.close()).await.is_err() {
+        if timeout(CLOSE_TIMEOUT, self.knowledge.close()).await.is_err() {
             warn!("the jobs of the knowledge base did not stop in time");
         }
-        if timeout(CLOSE, self.database.close()).await.is_err() {
+        if timeout(CLOSE_TIMEOUT, self.database.close()).await.is_err() {
             warn!("the database did not close in time");
         }
     }

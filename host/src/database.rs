@@ -33,6 +33,12 @@ impl Database {
         Ok(Self { writer, readers })
     }
 
+    /// Whether it can be read, and written: nobody keeps it locked.
+    pub async fn check(&self) -> sqlx::Result<()> {
+        sqlx::query("SELECT count(*) FROM sqlite_schema").execute(&self.readers).await?;
+        self.writer.begin_with("BEGIN IMMEDIATE").await?.rollback().await
+    }
+
     /// Ends all connections, after what is under way.
     pub async fn close(&self) {
         self.readers.close().await;

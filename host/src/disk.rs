@@ -20,7 +20,7 @@ const MAX_AGE: Duration = Duration::from_millis(250);
 const WATCH_INTERVAL: Duration = Duration::from_secs(5);
 /// The reserve where none is set: this, or this part of the disk.
 const MAX_DEFAULT_RESERVE: u64 = 1 << 30;
-const DEFAULT_PART: u64 = 20;
+const DEFAULT_RESERVE_DIVISOR: u64 = 20;
 
 /// The disk of one folder; a clone is the same.
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ impl Disk {
             reserve
         } else {
             let disk = statvfs(folder)?;
-            MAX_DEFAULT_RESERVE.min(disk.f_blocks.saturating_mul(disk.f_frsize) / DEFAULT_PART)
+            MAX_DEFAULT_RESERVE.min(disk.f_blocks.saturating_mul(disk.f_frsize) / DEFAULT_RESERVE_DIVISOR)
         };
         Ok(Self::with_reserve(folder.to_owned(), reserve))
     }

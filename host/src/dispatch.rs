@@ -1,4 +1,4 @@
-//! (caller, tool call) → tool result: validation in, redaction and validation out.
+//! (caller, tool, arguments) → reply: validation in, redaction and validation out.
 //!
 //! Invariant: nothing about the inside of a failure reaches the reply. The whole story goes to the
 //! record of the call, once, here; a call that is cancelled leaves a record too.
@@ -29,7 +29,7 @@ use crate::identity::Caller;
 use crate::invocations::{Conclusion, Invocations, Outcome};
 use crate::observations::Observations;
 use crate::sandbox::{Invocation, Loaded, Report};
-use crate::toolkits::{Tool, Toolkits};
+use crate::toolkits::Tool;
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
 use admission::Admission;
@@ -41,9 +41,8 @@ pub use reply::{ErrorCode, Failure, Reply, Success};
 /// How long a call waits for its toolkit, which may have to be compiled again. That goes on without it.
 const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Routes tool calls to toolkits.
+/// Calls tools.
 pub struct Dispatch {
-    toolkits: Arc<Toolkits>,
     vault: Arc<Vault>,
     user_config: Arc<UserConfig>,
     invocations: Arc<Invocations>,
@@ -51,48 +50,35 @@ pub struct Dispatch {
     checks: Checks,
 }
 
-/// Why there is no reply of a tool at all.
-#[derive(Debug, Error)]
-pub enum DispatchError {
-    /// The caller can see no such tool.
-    #[error("unknown tool: {0}")]
-    UnknownTool(String),
-    /// Our fault; the log says more.
-    #[error("the toolkit cannot run at the moment")]
-    Unavailable,
-}
+/// There is no reply of a tool at all. Our fault; the log says more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the toolkit cannot run at the moment")]
+pub struct Unavailable;
 
 impl Dispatch {
-    /// Routes to the live versions in `toolkits`, each call with its caller's secrets from `vault` and
-    /// settings from `user_config`; leaves a record of each in `invocations`. Fails where the system has
-    /// no threads for it.
+    /// Makes each call with its caller's secrets from `vault` and settings from `user_config`; leaves a record
+    /// of each in `invocations`. Fails where the system has no threads for it.
     pub fn new(
-        toolkits: Arc<Toolkits>,
         vault: Arc<Vault>,
         user_config: Arc<UserConfig>,
         invocations: Arc<Invocations>,
         limits: AdmissionLimits,
     ) -> io::Result<Self> {
         let (admission, checks) = (Admission::new(limits), Checks::start()?);
-        Ok(Self { toolkits, vault, user_config, invocations, admission, checks })
+        Ok(Self { vault, user_config, invocations, admission, checks })
     }
 
-    /// Calls `{toolkitId}__{tool}` for `caller`; `listener` hears how far it has come. Dropping the
-    /// future ends the call.
+    /// Calls a tool for `caller`, who may call it; `listener` hears how far it has come. Dropping the future
+    /// ends the call.
     pub async fn call(
         &self,
         caller: &Caller,
-        listed_name: &str,
+        tool: &Tool,
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
-    ) -> Result<Reply, DispatchError> {
-        let tool = self
-            .toolkits
-            .registry()
-            .find(listed_name, &caller.user_id)
-            .ok_or_else(|| DispatchError::UnknownTool(listed_name.to_owned()))?;
-        let mut recording = Recording::start(&self.invocations, &tool, caller);
-        match self.run(&tool, caller, arguments, listener, &mut recording).await {
+    ) -> Result<Reply, Unavailable> {
+        let mut recording = Recording::start(&self.invocations, tool, caller);
+        match self.run(tool, caller, arguments, listener, &mut recording).await {
             Ok((reply, conclusion)) => {
                 recording.end(conclusion);
                 Ok(reply)
@@ -111,7 +97,7 @@ impl Dispatch {
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
         recording: &mut Recording<'_>,
-    ) -> Result<(Reply, Conclusion), DispatchError> {
+    ) -> Result<(Reply, Conclusion), Unavailable> {
         let Some(_admitted) = self.admission.enter(&caller.user_id, &tool.toolkit.definition.id) else {
             return Ok((Reply::Failure(Failure::busy()), Outcome::Busy.into()));
         };
@@ -162,7 +148,7 @@ impl Dispatch {
     }
 
     /// The caller's settings, as JSON text; nothing is read for a toolkit that declares none.
-    async fn config(&self, tool: &Tool, caller: &Caller) -> Result<String, DispatchError> {
+    async fn config(&self, tool: &Tool, caller: &Caller) -> Result<String, Unavailable> {
         let ToolkitDefinition { id, config: fields, .. } = &tool.toolkit.definition;
         if fields.is_empty() {
             return Ok("{}".to_owned());
@@ -200,7 +186,7 @@ async fn call_and_tell(
     }
 }
 
-fn unavailable(tool: &Tool, cause: &dyn Display) -> DispatchError {
+fn unavailable(tool: &Tool, cause: &dyn Display) -> Unavailable {
     error!(toolkit.id = %tool.toolkit.definition.id, %cause, "toolkit cannot run");
-    DispatchError::Unavailable
+    Unavailable
 }

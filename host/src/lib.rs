@@ -1,10 +1,25 @@
 //! Kitbag: a knowledge base whose toolkits are sandboxed WebAssembly components.
 //!
-//! `docs/architecture.md` has the map. Imports go one way only, in the order of these modules:
-//! `main → cli → app → web → dispatch → extractors, toolkits, invocations, user_config → compiler → sandbox →
-//! capabilities → contract, observations → identity, knowledge, outbound_auth → egress, local_mode, machine_code, vault → database,
-//! private_file, redaction, shares, tasks`.
+//! `docs/architecture.md` says what each module is for. Imports go downward only:
+//!
+//! ```text
+//! main
+//! → cli
+//! → app
+//! → web
+//! → access
+//! → dispatch
+//! → extractors, invocations, toolkits, user_config
+//! → compiler
+//! → sandbox
+//! → capabilities
+//! → contract, observations
+//! → identity, knowledge, outbound_auth
+//! → egress, local_mode, machine_code, vault
+//! → database, disk, json_object, media_type, memory, private_file, redaction, shares, tasks
+//! ```
 
+pub mod access;
 pub mod app;
 pub mod capabilities;
 pub mod cli;
@@ -19,9 +34,11 @@ pub mod extractors;
 pub mod fuzzing;
 pub mod identity;
 pub mod invocations;
+mod json_object;
 pub mod knowledge;
 pub mod local_mode;
 mod machine_code;
+mod media_type;
 pub mod memory;
 pub mod observations;
 pub mod outbound_auth;

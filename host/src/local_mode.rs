@@ -6,15 +6,13 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use url::Url;
 
+pub use crate::ownership::DEFAULT_DATA;
 use crate::ownership::{self, Distrust, Protection};
 use crate::private_file;
 use crate::settings::is_loopback;
 
 /// The user whose commands these are; an operator.
 pub const USER: &str = "local";
-
-/// Where a server keeps its data when nothing else is said.
-pub const DEFAULT_DATA: &str = "kitbag-data";
 
 /// Holds the URL of the server that last ran on the data directory.
 const FILE: &str = "server-url";

@@ -15,7 +15,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sha2::{Digest as _, Sha256};
+use aws_lc_rs::digest::{Context, SHA256};
 use tempfile::NamedTempFile;
 
 use self::seal::Seal;
@@ -40,10 +40,10 @@ pub(crate) fn digest(file: &mut File) -> io::Result<String> {
     const CHUNK: usize = 256 << 10;
 
     file.rewind()?;
-    let (mut hasher, mut chunk) = (Sha256::new(), vec![0; CHUNK]);
+    let (mut hasher, mut chunk) = (Context::new(&SHA256), vec![0; CHUNK]);
     loop {
         match file.read(&mut chunk)? {
-            0 => return Ok(hex::encode(hasher.finalize())),
+            0 => return Ok(hex::encode(hasher.finish())),
             read => hasher.update(&chunk[..read]),
         }
     }

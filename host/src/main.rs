@@ -9,7 +9,7 @@ use kitbag::cli::Command;
 use kitbag::compiler;
 
 /// How long work off the request threads (a file that is being read) may hold up the end.
-const LINGER: Duration = Duration::from_secs(2);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     // Before there is another thread: what this process gives up, its threads give up too.
@@ -25,6 +25,6 @@ fn main() -> ExitCode {
         }
     };
     let code = runtime.block_on(kitbag::cli::run(command));
-    runtime.shutdown_timeout(LINGER);
+    runtime.shutdown_timeout(EXIT_TIMEOUT);
     code
 }

@@ -5,7 +5,8 @@
 //! - a token leaves memory within minutes after its expiry, or after its last call;
 //! - a token is for one user, one toolkit, one declaration and one pair of credentials: a call in
 //!   which any of them differs mints its own;
-//! - only the declared `apiHost` receives it ([`SignIn::applies_to`]);
+//! - only the declared `apiHost` receives it ([`SignIn::applies_to`]), over TLS unless that is this machine, and not
+//!   once another host has redirected there;
 //! - the token request goes through the toolkit's own policy and follows no redirect;
 //! - no error names a credential's value, a token, or what the token endpoint said in its own words.
 
@@ -17,10 +18,10 @@ mod token;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use aws_lc_rs::digest::{Context, SHA256};
 use http::Uri;
 use kitbag_manifest::OAuth2ClientCredentials;
 use secrecy::{ExposeSecret, SecretString};
-use sha2::{Digest, Sha256};
 
 pub use self::mint::SignInError;
 pub use self::token::Token;
@@ -201,12 +202,12 @@ impl SignIn {
 
 /// Tells lists of texts apart: each is preceded by its length, so that none runs into the next.
 fn fingerprint<const N: usize>(parts: [&str; N]) -> [u8; 32] {
-    let mut digest = Sha256::new();
+    let mut digest = Context::new(&SHA256);
     for part in parts {
-        digest.update((part.len() as u64).to_be_bytes());
-        digest.update(part);
+        digest.update(&(part.len() as u64).to_be_bytes());
+        digest.update(part.as_bytes());
     }
-    digest.finalize().into()
+    digest.finish().as_ref().try_into().expect("SHA-256 has 32 bytes")
 }
 
 impl AttachedTokens {

@@ -4,6 +4,7 @@
 //! [`read`] takes a file only where it and its folder belong to the user who runs this, and nobody else
 //! can write to them. What was checked is the open file, and so nobody can exchange it in between.
 
+use std::borrow::Cow;
 use std::fs::{self, DirBuilder, File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -11,9 +12,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
+use shlex::try_quote;
 use thiserror::Error;
 use tracing::{info, warn};
 
+/// Where a server keeps its data when nothing else is said.
+pub const DEFAULT_DATA: &str = "kitbag-data";
 /// Files that are read for a command are settings or a URL.
 const MAX_BYTES: u64 = 1 << 20;
 /// Write permission of the group and of everybody.
@@ -64,13 +68,20 @@ impl Distrust {
 
     /// What makes it trusted, where that is the user's to decide.
     pub fn remedy(&self) -> Option<String> {
-        let path = self.path.display();
+        let path = shell_quoted(&self.path);
         match self.reason {
             Reason::Writable(_) => Some(format!("chmod go-w {path}")),
             Reason::Readable(_) => Some(format!("chmod 700 {path}")),
             Reason::Owner { .. } | Reason::Link | Reason::NoFile | Reason::Unreadable(_) => None,
         }
     }
+}
+
+/// The path as an argument of a command in a POSIX shell.
+pub fn shell_quoted(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    // No path has the one character that cannot be quoted, NUL.
+    try_quote(&path).map_or_else(|_| path.to_string(), Cow::into_owned)
 }
 
 /// Why a data directory cannot be used.
@@ -92,15 +103,22 @@ pub enum DirectoryError {
 fn advice(distrust: &Distrust) -> String {
     match distrust.remedy() {
         // Somebody may have read what is in it: permissions tell nothing of the past.
-        Some(_) => format!("; run: chmod 700 {}", distrust.path.display()),
+        Some(_) => format!("; run: chmod 700 {}", shell_quoted(&distrust.path)),
+        None if matches!(distrust.reason, Reason::Link) => {
+            "; name the directory itself with --data".to_owned()
+        }
         None => "; run this as that user, or name another directory with --data".to_owned(),
     }
 }
 
 /// Makes a data directory for the user alone, or checks that it is the user's alone: a key in it, or what
-/// was read from it, must be nobody else's (`PostgreSQL` has the same rule).
+/// was read from it, must be nobody else's (`PostgreSQL` has the same rule). The default one must not be a
+/// symbolic link: whoever made the current folder would choose what is written to.
 pub fn claim_directory(path: &Path) -> Result<(), DirectoryError> {
     let failed = |cause| DirectoryError::Io { path: path.to_owned(), cause };
+    if path == Path::new(DEFAULT_DATA) && path.is_symlink() {
+        return Err(DirectoryError::Distrusted(Distrust::new(path, Reason::Link)));
+    }
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
     let metadata = File::open(path).and_then(|directory| directory.metadata()).map_err(failed)?;
     judge(Status::of(&metadata), user(), Protection::Private)
@@ -343,6 +361,21 @@ mod tests {
         }
         set_mode(&data, 0o700);
         claim_directory(&data).expect("it is ours alone");
+    }
+
+    #[test]
+    fn a_path_in_advice_is_one_argument_of_a_shell() {
+        let quoted = |path: &str| shell_quoted(Path::new(path));
+
+        assert_eq!(quoted("/srv/kitbag-data"), "/srv/kitbag-data");
+        for hostile in ["a b", "x; rm -rf ~", "$(id)", "it's", "`id`", "a\nb", "*", "~"] {
+            let command = format!("printf %s {}", quoted(hostile));
+            let shell = std::process::Command::new("sh").args(["-c", &command]).output();
+            assert_eq!(shell.expect("there is a shell").stdout, hostile.as_bytes(), "{command}");
+        }
+        let distrust = Distrust::new(Path::new("a; id"), Reason::Readable(0o755));
+        assert_eq!(distrust.remedy().as_deref(), Some("chmod 700 'a; id'"));
+        assert!(advice(&distrust).ends_with("chmod 700 'a; id'"));
     }
 
     #[test]

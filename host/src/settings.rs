@@ -17,7 +17,7 @@ use serde::Deserialize;
 use thiserror::Error;
 use url::{Host, Url};
 
-use crate::ownership::{self, Distrust, Protection};
+use crate::ownership::{self, DEFAULT_DATA, Distrust, Protection};
 
 pub use value::{Issuer, List, MasterKey, Maybe, Model, Secret, Size, Span};
 
@@ -59,7 +59,7 @@ settings! {
     /// Address to listen on.
     listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8787)), "KITBAG_LISTEN";
     /// Folder for the database, components, keys.
-    data: PathBuf = PathBuf::from("kitbag-data"), "KITBAG_DATA";
+    data: PathBuf = PathBuf::from(DEFAULT_DATA), "KITBAG_DATA";
     /// Public URL of this server, without a path; by default `http://` and the address it listens on.
     base_url: value::BaseUrl = value::BaseUrl::default(), "KITBAG_BASE_URL";
     /// Issuer URL of the OpenID provider that people sign in with, or `local` for Kitbag's own.

@@ -1,4 +1,6 @@
 //! Work in tasks of its own: what goes on when nobody waits for it any more.
+//!
+//! Invariant: a change that was begun is completed, with all that follows from it, also when the client goes away.
 
 use std::future::{Future, pending};
 use std::panic::resume_unwind;

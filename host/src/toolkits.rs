@@ -116,6 +116,17 @@ pub enum ToolkitError {
         /// Its owner.
         owner: String,
     },
+    /// It was another operator's until it was removed, and would become private.
+    #[error(
+        "{id} belonged to {owner} until it was removed: a private toolkit of this id is deployed by {owner}, or by \
+         whoever takes it over (`kitbag toolkit deploy --take-over`), which is recorded"
+    )]
+    RemovedOfOther {
+        /// The toolkit.
+        id: String,
+        /// Its owner until then.
+        owner: String,
+    },
     /// Nobody has to give it.
     #[error("{0} belongs to you already")]
     AlreadyOwner(String),
@@ -347,6 +358,11 @@ impl Toolkits {
     /// One toolkit with all its versions, newest deploy first.
     pub async fn record(&self, id: &str) -> Result<ToolkitRecord, ToolkitError> {
         self.store.toolkit(id).await
+    }
+
+    /// Whether what is deployed can be read.
+    pub async fn check(&self) -> Result<(), ToolkitError> {
+        Ok(self.store.check().await?)
     }
 
     /// Swaps in what the database says is live. Calls under way keep what they started with.

@@ -26,9 +26,9 @@ pub enum UserConfigError {
     /// They were refused, for all of these reasons.
     #[error("the settings were refused:\n{0}")]
     Refused(Problems),
-    /// The toolkit is gone.
-    #[error("there is no toolkit {0:?}")]
-    UnknownToolkit(String),
+    /// The toolkit is gone, or is another owner's than the one whom the user knows.
+    #[error("the toolkit was removed or taken over in the meantime; nothing is changed")]
+    ToolkitChanged,
     /// Our fault; the text is for the log.
     #[error("storage failed: {0}")]
     Storage(#[from] sqlx::Error),
@@ -56,12 +56,12 @@ impl UserConfig {
             .collect()
     }
 
-    /// Sets what `changes` names, and unsets what it names with `null`: all of it or nothing. What the
-    /// user has set of a key that is not declared any more can be unset.
+    /// Sets what `changes` names, and unsets what it names with `null`: all of it or nothing, and only while the
+    /// toolkit is `owner`'s. What the user has set of a key that is not declared any more can be unset.
     pub async fn change(
         &self,
         user: &str,
-        toolkit: &str,
+        (toolkit, owner): (&str, &str),
         fields: &BTreeMap<String, ConfigField>,
         changes: &Map<String, Value>,
     ) -> Result<(), UserConfigError> {
@@ -73,12 +73,14 @@ impl UserConfig {
                 .fetch_all(&mut *transaction)
                 .await?;
         check(fields, changes, &has)?;
-        let exists: bool = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM toolkits WHERE id = ?)")
-            .bind(toolkit)
-            .fetch_one(&mut *transaction)
-            .await?;
-        if !exists {
-            return Err(UserConfigError::UnknownToolkit(toolkit.to_owned()));
+        let known: bool =
+            sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM toolkits WHERE id = ? AND owner = ?)")
+                .bind(toolkit)
+                .bind(owner)
+                .fetch_one(&mut *transaction)
+                .await?;
+        if !known {
+            return Err(UserConfigError::ToolkitChanged);
         }
         for (key, value) in changes {
             let change = if value.is_null() {

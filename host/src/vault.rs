@@ -83,15 +83,34 @@ pub struct SecretStatus {
     pub updated_at: Option<String>,
 }
 
+/// Where a value goes: to a user's secret for a toolkit, as long as the toolkit is its owner's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretSlot {
+    /// Whose secret it is.
+    pub user: String,
+    /// Id of the toolkit that may read it.
+    pub toolkit: String,
+    /// The toolkit's owner, whom the user trusts with it.
+    pub owner: String,
+    /// The secret's name, which the toolkit declares.
+    pub name: String,
+}
+
+impl SecretSlot {
+    fn place(&self) -> Place<'_> {
+        Place { user: &self.user, toolkit: &self.toolkit, name: &self.name }
+    }
+}
+
 /// Why the vault did not do what it was asked to.
 #[derive(Debug, Error)]
 pub enum VaultError {
     /// The value cannot be a secret; says why, without quoting it.
     #[error("{0}")]
     Refused(String),
-    /// There is no such toolkit any more.
-    #[error("the toolkit is gone")]
-    NoToolkit,
+    /// The toolkit is gone, or is another owner's than the one whom the user knows.
+    #[error("the toolkit was removed or taken over in the meantime; nothing was set")]
+    ToolkitChanged,
     /// Our fault; the text is for the log.
     #[error("the vault failed: {0}")]
     Storage(String),
@@ -120,10 +139,7 @@ pub enum OpenError {
 
 impl From<sqlx::Error> for VaultError {
     fn from(error: sqlx::Error) -> Self {
-        match error.as_database_error() {
-            Some(refused) if refused.is_foreign_key_violation() => Self::NoToolkit,
-            _ => Self::Storage(error.to_string()),
-        }
+        Self::Storage(error.to_string())
     }
 }
 
@@ -185,28 +201,22 @@ impl Vault {
     }
 
     /// Seals a value for one toolkit of one user. Whoever calls has checked that the name is declared.
-    pub async fn set(
-        self: &Arc<Self>,
-        user: &str,
-        toolkit: &str,
-        name: &str,
-        value: &SecretString,
-    ) -> Result<(), VaultError> {
+    pub async fn set(self: &Arc<Self>, slot: SecretSlot, value: &SecretString) -> Result<(), VaultError> {
         check(value)?;
         let (vault, value) = (self.clone(), value.clone());
-        let [user, toolkit, name] = [user, toolkit, name].map(str::to_owned);
-        let change =
-            async move { vault.set_now(Place { user: &user, toolkit: &toolkit, name: &name }, &value).await };
-        to_its_end(change).await?
+        to_its_end(async move { vault.set_now(&slot, &value).await }).await?
     }
 
-    async fn set_now(&self, place: Place<'_>, value: &SecretString) -> Result<(), VaultError> {
+    async fn set_now(&self, slot: &SecretSlot, value: &SecretString) -> Result<(), VaultError> {
+        let place = slot.place();
         let Place { user, toolkit, name } = place;
         let _sealing = self.sealing.lock().await;
         self.check_share(place, value).await?;
         let keys = self.keys.load_full();
         let sealed = seal::seal(keys.current(), place, value);
-        self.store.put(place, keys.current().name(), sealed).await?;
+        if !self.store.put(slot, keys.current().name(), sealed).await? {
+            return Err(VaultError::ToolkitChanged);
+        }
         self.opened.forget(user).await;
         info!(%user, toolkit.id = %toolkit, %name, "set a secret");
         Ok(())
@@ -275,6 +285,16 @@ impl Vault {
             updated_at: Some(shown(at)),
         }));
         Ok(list)
+    }
+
+    /// Whether secrets can be read, and the key of one that there is, is known.
+    pub async fn check(&self) -> Result<(), VaultError> {
+        match self.store.any_master_key().await? {
+            Some(name) if self.keys.load().named(&name).is_none() => {
+                Err(VaultError::Storage(format!("secrets are sealed with the unknown master key {name}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Forgets what is open: the records of a toolkit have gone with it.

@@ -1,62 +1,52 @@
-//! Every route.
+//! Every route, with its handler and for whom it is.
 //!
-//! | path | for whom |
-//! |---|---|
-//! | `/mcp` | MCP clients with a token |
-//! | `/toolkits…` | operators with a token; listing for every signed-in user |
-//! | `/toolkits/{id}/secrets…` | every signed-in user, for own secrets |
-//! | `/toolkits/{id}/secrets/{name}/page` | whoever has a link, in a browser: set one secret |
-//! | `/vault/rotate` | operators with a token |
-//! | `/toolkits/{id}/logs` | every signed-in user: own calls; operators and owners: all, of others no content |
-//! | `/toolkits/{id}/config` | every signed-in user: own settings |
-//! | `/graphql` | every signed-in user: own documents, toolkits, secrets, settings; a page to try it, in local mode |
-//! | `/documents/…` | every signed-in user: own files, in and out |
-//! | `/.well-known/…` | anybody: how to sign in |
-//! | `/oauth/…` | anybody, in local mode only: sign in |
-//! | `/healthz`, `/readyz` | load balancers |
+//! What a handler takes says who may call it: a [`User`](crate::access::User) has signed in, an
+//! [`Operator`](crate::access::Operator) is one. How long a body may be stands where it is read; how slowly it may
+//! come is a layer around all routes ([`arrival`]).
 
 mod arrival;
 mod authenticate;
 mod body;
 mod config;
 mod documents;
-mod elicitation;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 mod graphql;
+mod health;
 mod logs;
 mod mcp;
+mod media_type;
 mod oauth;
 mod pages;
+mod secret_page;
 mod secrets;
 mod standing;
 mod toolkits;
 mod unread;
 mod well_known;
 
-use std::collections::HashSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use axum::http::{HeaderValue, Method};
-use axum::routing::{get, post};
-use axum::{Router, middleware};
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
+use axum::routing::{get, post, put};
+use axum::{Extension, Router};
 use tokio_util::sync::CancellationToken;
 use tower_http::cors::{Any, CorsLayer};
 use url::Url;
 
-use crate::disk::Disk;
-use crate::dispatch::Dispatch;
-use crate::identity::{AuthorizationServer, Identity};
-use crate::invocations::Invocations;
-use crate::knowledge::Knowledge;
-use crate::toolkits::Toolkits;
-use crate::user_config::UserConfig;
-use crate::vault::Vault;
+use crate::access::Access;
+use crate::identity::{AuthorizationServer, Identity, paths};
 pub use arrival::Pace;
+use authenticate::{Authentication, require_caller};
 use body::Bodies;
-pub use standing::{Claim, Standing, UnderWay};
+use error::WebError;
+use mcp::OriginCheck;
+use pages::origin::{OwnOrigin, refuse_other_hosts};
+use secret_page::{Links, SecretPage};
+pub use standing::{Priority, Standing, UnderWay};
 
 /// What the routes share.
 #[derive(Clone)]
@@ -65,26 +55,12 @@ pub struct Shared {
     pub identity: Arc<Identity>,
     /// Kitbag's own sign-in, in local mode.
     pub authorization_server: Option<Arc<AuthorizationServer>>,
-    /// Deploys and the registry.
-    pub toolkits: Arc<Toolkits>,
-    /// Secrets of users.
-    pub vault: Arc<Vault>,
-    /// Tool calls.
-    pub dispatch: Arc<Dispatch>,
-    /// Settings of users.
-    pub user_config: Arc<UserConfig>,
-    /// What became of calls.
-    pub invocations: Arc<Invocations>,
-    /// Documents of users.
-    pub knowledge: Knowledge,
-    /// Where everything is stored.
-    pub disk: Disk,
+    /// What callers may do.
+    pub access: Access,
     /// Cancelled when the server is asked to stop.
     pub stopping: CancellationToken,
     /// Public URL of this server, without a path.
     pub base_url: Url,
-    /// Users who may deploy.
-    pub operators: Arc<HashSet<String>>,
     /// Origins of browser pages that may call.
     pub allowed_origins: Arc<[String]>,
     /// How slow the body of a request may be.
@@ -99,49 +75,97 @@ pub struct Shared {
 
 /// Builds the router.
 pub fn router(shared: Shared) -> Router {
-    let challenge = authenticate::challenge(&shared.base_url);
-    let door =
-        middleware::from_fn_with_state((shared.identity.clone(), challenge), authenticate::require_caller);
-    let links = Arc::new(elicitation::Links::default());
-    let (pace, bodies) = (shared.pace, Bodies::of_at_most(shared.mcp_request_size));
-    let signed_in = Router::new()
-        .route("/toolkits", post(toolkits::deploy).get(toolkits::list))
+    let links = Arc::new(Links::default());
+    let bodies = Bodies::of_at_most(shared.mcp_request_size);
+    let pace = shared.pace;
+    for_users(&shared, bodies.clone())
+        .merge(for_mcp_clients(&shared, links.clone(), bodies))
+        .merge(for_people(&shared, links))
+        .merge(discovery())
+        .merge(shared.authorization_server.clone().map_or_else(Router::new, |it| local_sign_in(&shared, it)))
+        .fallback(async || WebError::nothing_here())
+        .layer(from_fn_with_state(shared.stopping.clone(), health::refuse_while_stopping))
+        .merge(for_load_balancers())
+        .layer(map_response(error::as_problem))
+        // Around everything: no route reads a body that need not arrive.
+        .layer(from_fn_with_state(pace, arrival::require))
+        .with_state(shared)
+}
+
+/// For whoever brings a token.
+fn for_users(shared: &Shared, bodies: Bodies) -> Router<Shared> {
+    Router::new()
+        .route("/toolkits", get(toolkits::list).post(toolkits::deploy))
         .route("/toolkits/{id}", get(toolkits::show).delete(toolkits::remove))
-        .route("/toolkits/{id}/rollback", toolkits::rollback())
+        .route("/toolkits/{id}/rollback", post(toolkits::roll_back))
         .route("/toolkits/{id}/release", post(toolkits::release))
         .route("/toolkits/{id}/take-over", post(toolkits::take_over))
+        .route("/toolkits/{id}/config", get(config::show).patch(config::change))
         .route("/toolkits/{id}/secrets", get(secrets::list))
-        .route("/toolkits/{id}/secrets/{name}", secrets::routes_of_one())
-        .route("/vault/rotate", post(secrets::rotate))
+        .route("/toolkits/{id}/secrets/{name}", put(secrets::set).delete(secrets::unset))
         .route("/toolkits/{id}/logs", get(logs::read))
-        .route("/toolkits/{id}/config", config::routes())
-        .route("/graphql", graphql::routes(bodies.clone()))
-        .route("/documents/file", documents::routes_of_files())
+        .route("/vault/rotate", post(secrets::rotate))
+        .route("/documents/file", post(documents::upload))
         .route("/documents/{id}/artifact", get(documents::artifact))
-        .layer(door.clone())
-        .merge(mcp::guard(mcp::routes(&shared, links.clone(), bodies).layer(door), &shared))
-        .layer(middleware::from_fn(unread::discard));
-    let discovery = Router::new()
+        .route("/graphql", post(graphql::answer))
+        .layer(Extension(Arc::new(graphql::Service::new(bodies))))
+        .layer(from_fn_with_state(Authentication::of(shared), require_caller))
+        .layer(from_fn(unread::discard))
+}
+
+/// For programs that speak MCP, with a token.
+fn for_mcp_clients(shared: &Shared, links: Arc<Links>, bodies: Bodies) -> Router<Shared> {
+    Router::new()
+        .route("/mcp", post(mcp::receive).get(mcp::listen).fallback(mcp::no_such_method))
+        .with_state(mcp::endpoint(shared, links, bodies))
+        .layer(from_fn_with_state(Authentication::of(shared), require_caller))
+        .layer(from_fn_with_state(Arc::new(OriginCheck::of(shared)), mcp::refuse_other_origins))
+        .layer(mcp::open_to_allowed_pages(shared))
+        .layer(from_fn(unread::discard))
+}
+
+/// For whoever has a link, in a browser: sets one secret.
+fn for_people(shared: &Shared, links: Arc<Links>) -> Router<Shared> {
+    let own = OwnOrigin::of(&shared.base_url);
+    Router::new()
+        .route("/toolkits/{id}/secrets/{name}/page", get(secret_page::show).post(secret_page::set))
+        .with_state(SecretPage::new(shared, links))
+        .layer(from_fn_with_state(own.clone(), secret_page::refuse_other_pages))
+        .layer(from_fn_with_state(own, refuse_other_hosts))
+}
+
+/// For anybody: how to sign in.
+fn discovery() -> Router<Shared> {
+    Router::new()
         .route("/.well-known/oauth-protected-resource", get(well_known::protected_resource))
         .route("/.well-known/oauth-protected-resource/mcp", get(well_known::protected_resource))
         .route("/.well-known/oauth-authorization-server", get(well_known::authorization_server))
+        .layer(open_to_any_page())
+}
+
+/// For anybody, in local mode only: to sign in, and a page to try GraphQL on.
+fn local_sign_in(shared: &Shared, server: Arc<AuthorizationServer>) -> Router<Shared> {
+    let own = OwnOrigin::of(&shared.base_url);
+    let for_people = Router::new()
+        .route(paths::AUTHORIZE, get(oauth::authorize).post(oauth::decide))
+        .layer(from_fn_with_state(own.clone(), oauth::refuse_other_pages));
+    let for_clients = Router::new()
+        .route(paths::REGISTER, post(oauth::register))
+        .route(paths::TOKEN, post(oauth::token))
+        .route(paths::REVOKE, post(oauth::revoke))
+        .route(paths::JWKS, get(oauth::jwks))
         .layer(open_to_any_page());
-    let sign_in = match &shared.authorization_server {
-        Some(server) => oauth::routes(server.clone(), &shared.base_url).route("/graphql", graphql::page()),
-        None => Router::new(),
-    };
-    let health =
-        Router::new().route("/healthz", get(|| async { "ok\n" })).route("/readyz", get(|| async { "ok\n" }));
-    signed_in
-        .merge(discovery)
-        .merge(sign_in)
-        .merge(elicitation::routes(&shared, links))
-        .merge(health)
-        .fallback(|| async { error::WebError::nothing_here() })
-        .layer(middleware::map_response(error::as_problem))
-        // Around everything: no route reads a body that need not arrive.
-        .layer(middleware::from_fn_with_state(pace, arrival::require))
-        .with_state(shared)
+    for_people
+        .merge(for_clients)
+        // A page that makes its name resolve to this machine would be of the same origin as the consent page.
+        .layer(from_fn_with_state(own, refuse_other_hosts))
+        .with_state(server)
+        .route("/graphql", get(graphql::graphiql::page))
+}
+
+/// For load balancers, also while the server stops.
+fn for_load_balancers() -> Router<Shared> {
+    Router::new().route("/healthz", get(health::live)).route("/readyz", get(health::ready))
 }
 
 /// Lets scripts of every origin read the answer, for routes where neither cookie nor token takes part:

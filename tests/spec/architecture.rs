@@ -8,11 +8,12 @@ use crate::harness::root;
 
 /// Modules from left to right. A module imports from layers to its right only: never from the left,
 /// and never from its neighbours in the same layer.
-const LAYERS: [&[&str]; 13] = [
+const LAYERS: [&[&str]; 14] = [
     &["fuzzing", "main"],
     &["cli"],
     &["app"],
     &["web"],
+    &["access"],
     &["dispatch"],
     &["extractors", "invocations", "toolkits", "user_config"],
     &["compiler"],
@@ -21,13 +22,23 @@ const LAYERS: [&[&str]; 13] = [
     &["contract", "observations"],
     &["identity", "knowledge", "outbound_auth"],
     &["egress", "local_mode", "machine_code", "vault"],
-    &["database", "disk", "memory", "private_file", "redaction", "shares", "tasks"],
+    &[
+        "database",
+        "disk",
+        "json_object",
+        "media_type",
+        "memory",
+        "private_file",
+        "redaction",
+        "shares",
+        "tasks",
+    ],
 ];
 
 /// Modules outside the order, each with those who may import it. They import no other module.
 const LEAVES: [(&str, &[&str]); 5] = [
     ("settings", &["cli", "app", "local_mode"]),
-    ("ownership", &["cli", "app", "settings", "knowledge", "local_mode"]),
+    ("ownership", &["cli", "app", "settings", "knowledge", "local_mode", "vault"]),
     ("visible", &["cli", "telemetry"]),
     ("telemetry", &["cli"]),
     ("toolchain", &["cli"]),
@@ -40,6 +51,10 @@ const FENCES: [(&str, &[&str]); 4] = [
     ("rmcp", &["web"]),
     ("async_graphql", &["web/graphql", "web/graphql.rs"]),
 ];
+
+/// Types that a layer reaches through the one to its right alone: `web` asks `access`.
+const HIDDEN: [(&str, &[&str]); 1] =
+    [("web", &["Dispatch", "Invocations", "Knowledge", "Registry", "Toolkits", "UserConfig", "Vault"])];
 
 #[test]
 fn no_import_goes_from_right_to_left_and_no_crate_leaves_its_fence() {
@@ -77,6 +92,9 @@ fn the_checker_finds_an_arrow_that_turns_back() {
         ("toolkits/live.rs", "use wasmtime_wasi::WasiCtx;"),
         ("app.rs", "use rmcp::model::Tool;"),
         ("web/mcp.rs", "use async_graphql::Schema;"),
+        ("web/secrets.rs", "use crate::vault::Vault;"),
+        ("web/secrets.rs", "use crate::vault::{SecretStatus, Vault as Safe};"),
+        ("web.rs", "fn f(shared: &Shared) { crate::toolkits::Toolkits::registry(shared) }"),
     ] {
         assert_eq!(violations(file, code).len(), 1, "{file}: {code}: {:?}", violations(file, code));
     }
@@ -89,6 +107,7 @@ fn the_checker_lets_arrows_to_the_right_through() {
         ("cli/serve.rs", "use crate::{app::App, settings::Settings, telemetry};"),
         ("cli/serve.rs", "pub(in crate::cli) struct Serve;"),
         ("web/mcp/catalogue.rs", "use crate::toolkits::Live;\nuse axum::Json;\nuse rmcp::model::Tool;"),
+        ("web/secrets.rs", "use crate::vault::{SecretStatus, VaultError}; // not Vault"),
         (
             "dispatch.rs",
             "/// See [`crate::web::Shared`].\n// use crate::web::Shared;\nuse crate::identity::Caller;",
@@ -98,6 +117,27 @@ fn the_checker_lets_arrows_to_the_right_through() {
         ("dispatch.rs", "const TARGET: &str = \"kitbag::toolkit\";"),
     ] {
         assert_eq!(violations(file, code), [""; 0], "{file}: {code}");
+    }
+}
+
+#[test]
+fn the_maps_for_readers_are_this_one() {
+    let source = |path: &str| fs::read_to_string(root().join(path)).expect("source is text");
+    let modules =
+        |layer: &'static [&'static str]| layer.iter().copied().filter(|module| *module != "fuzzing");
+    let map = LAYERS.map(|layer| modules(layer).collect::<Vec<_>>().join(", ")).join("\n→ ");
+
+    let page = source("docs/architecture.md");
+    let library = source("host/src/lib.rs").replace("//! ", "");
+
+    assert!(page.contains(&format!("```\n{map}\n```")), "docs/architecture.md has another order than\n{map}");
+    assert!(library.contains(&format!("```text\n{map}\n```")), "lib.rs has another order than\n{map}");
+    let leaves = LEAVES.iter().map(|(leaf, _)| *leaf);
+    for module in LAYERS.iter().flat_map(|layer| modules(*layer)).chain(leaves).filter(|it| *it != "main") {
+        assert!(
+            page.contains(&format!("`{module}`")),
+            "docs/architecture.md does not say what {module} is for"
+        );
     }
 }
 
@@ -117,8 +157,11 @@ fn violations(file: &str, code: &str) -> Vec<String> {
         let is_inside = inside.iter().any(|place| Path::new(file).starts_with(place) || top(file) == *place);
         !is_inside && names_crate(&code, name)
     });
+    let hidden = HIDDEN.iter().filter(|(layer, _)| from == *layer).flat_map(|(_, types)| *types);
+    let hidden = hidden.filter(|name| names_word(&code, name));
     arrows
         .chain(strangers.map(|(name, inside)| format!("names {name}, which belongs in {inside:?}")))
+        .chain(hidden.map(|name| format!("names {name}, which is reached through another layer")))
         .collect()
 }
 
@@ -179,6 +222,13 @@ fn names_crate(code: &str, name: &str) -> bool {
     code.match_indices(name)
         .filter(|(at, _)| begins_word(code, *at))
         .any(|(at, _)| code[at + first_word(&code[at..]).len()..].starts_with("::"))
+}
+
+/// Whether code has the name as a word, whatever stands before it.
+fn names_word(code: &str, name: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    code.match_indices(name)
+        .any(|(at, _)| !code[..at].ends_with(is_part) && !code[at + name.len()..].starts_with(is_part))
 }
 
 fn begins_word(code: &str, at: usize) -> bool {

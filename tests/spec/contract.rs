@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
+use aws_lc_rs::digest::{SHA256, digest};
 
 use crate::harness::root;
 
@@ -47,7 +47,7 @@ fn no_frozen_contract_has_changed() {
         .iter()
         .map(|file| {
             let name = file.strip_prefix(&wit).expect("it was found there").to_str().expect("UTF-8");
-            (name, hex::encode(Sha256::digest(fs::read(file).expect("a file"))))
+            (name, hex::encode(digest(&SHA256, &fs::read(file).expect("a file"))))
         })
         .collect();
 

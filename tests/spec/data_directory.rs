@@ -61,6 +61,30 @@ async fn a_server_refuses_a_data_directory_that_others_can_enter() {
 }
 
 #[tokio::test]
+async fn a_default_data_directory_that_is_a_link_is_not_followed() {
+    let folder = tempfile::tempdir().expect("a scratch directory");
+    let precious = folder.path().join("precious");
+    fs::create_dir(&precious).expect("a folder");
+    set_mode(&precious, 0o700);
+    std::os::unix::fs::symlink(&precious, folder.path().join("kitbag-data")).expect("a link");
+    let in_folder = async |arguments: &[&str]| {
+        let mut command = kitbag(arguments);
+        command.current_dir(folder.path());
+        run(command).await
+    };
+
+    for command in [&["serve", "--listen", "127.0.0.1:0"][..], &["model", "fetch", "--from", "absent.whl"]] {
+        let refused = in_folder(command).await;
+        refused.assert_failed("kitbag-data is a symbolic link");
+        refused.assert_failed("name the directory itself with --data");
+    }
+
+    assert_eq!(fs::read_dir(&precious).expect("a folder").count(), 0, "something was written");
+    let named = in_folder(&["model", "fetch", "--from", "absent.whl", "--data", "./kitbag-data"]).await;
+    named.assert_failed("absent.whl");
+}
+
+#[tokio::test]
 async fn everything_that_a_server_writes_is_its_owners_alone_whatever_the_umask() {
     let folder = tempfile::tempdir().expect("a scratch directory");
     let data = folder.path().join("data");

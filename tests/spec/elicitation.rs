@@ -142,7 +142,7 @@ async fn a_call_leads_to_a_page_and_works_once_the_secret_is_set_there() {
                 .starts_with(&format!("{}toolkits/needy/secrets/API_KEY/page?link=", kitbag.base_url()))
         );
         assert!(!link.as_str().contains("ana"), "{link}");
-        assert_page(&page, StatusCode::OK, "<bdi>Needy &lt;Tools&gt;</bdi></strong> (<code>needy</code>)");
+        assert_page(&page, StatusCode::OK, "<bdi>Needy &#60;Tools&#62;</bdi></strong> (<code>needy</code>)");
         for shown in ["<code>API_KEY</code>", "<bdi>ana</bdi>", "127.0.0.1:18998", "type=\"password\""] {
             assert!(text(&page).contains(shown), "no {shown:?} in {}", text(&page));
         }

@@ -130,6 +130,7 @@ async fn there_is_no_way_back_to_what_never_was() {
     operator.post(rollback, &json!({})).await.assert_problem(409, "no version other than 1.0.0");
     operator.post(rollback, &json!({ "version": "3.0.0" })).await.assert_problem(409, "no version 3.0.0");
     operator.post(rollback, &json!({ "verison": "1.0.0" })).await.assert_problem(400, "verison");
+    operator.post(rollback, &json!(["1.0.0"])).await.assert_problem(400, "a JSON object");
 
     assert_eq!(operator.greeting().await, "Hello, Ana!");
 }

@@ -5,6 +5,7 @@
 
 mod harness;
 
+mod access;
 mod architecture;
 mod arguments;
 mod attacks;
@@ -56,6 +57,7 @@ mod ownership;
 mod paging;
 mod progress;
 mod quotas;
+mod readiness;
 mod redirects;
 mod replies;
 mod restart;

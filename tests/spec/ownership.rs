@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Kitbag, Terminal, User, Wat, wat::Visibility};
+use crate::harness::{Answer, Kitbag, Raw, Terminal, User, Wat, wat::Visibility};
 
 use Visibility::{Private, Shared};
 
@@ -129,6 +129,38 @@ async fn whoever_takes_a_toolkit_over_is_seen_and_gets_nothing_that_was_set_for_
 }
 
 #[tokio::test]
+async fn what_arrives_while_a_toolkit_is_taken_over_is_not_kept_for_its_new_owner() {
+    let kitbag = server().await;
+    let [ana, ben, una] = ["ana", "ben", "una"].map(|name| kitbag.as_user(name));
+    ana.has("1.0.0", Shared).await.assert_status(201);
+    let half = async |method: &str, path: &str, length: usize| {
+        let mut connection = Raw::connect(&kitbag).await;
+        let (host, token) = (kitbag.base_url().authority().to_owned(), una.token().to_owned());
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\
+             Content-Length: {length}\r\n\r\n"
+        );
+        connection.write(head).await;
+        connection
+    };
+    let mut secret = half("PUT", "/toolkits/wat/secrets/KEY", 14).await;
+    let mut settings = half("PATCH", "/toolkits/wat/config", 2).await;
+    // Both have been asked about, and wait for the rest of their bodies.
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+
+    ben.post("/toolkits/wat/take-over", &json!({})).await.assert_status(200);
+    secret.write("a-secret-value").await;
+    settings.write("{}").await;
+
+    for answer in [secret.rest().await, settings.rest().await] {
+        assert!(answer.starts_with("HTTP/1.1 409"), "{answer}");
+        assert!(answer.contains("removed or taken over in the meantime"), "{answer}");
+    }
+    let listed = una.get("/toolkits/wat/secrets").await.assert_status(200).json();
+    assert_eq!(listed[0]["set"], false, "{listed}");
+}
+
+#[tokio::test]
 async fn a_deploy_takes_over_only_when_it_says_so_and_all_of_it_or_nothing() {
     let kitbag = server().await;
     let [ana, ben, una] = ["ana", "ben", "una"].map(|name| kitbag.as_user(name));
@@ -156,6 +188,25 @@ async fn a_deploy_takes_over_only_when_it_says_so_and_all_of_it_or_nothing() {
     // Of one's own, or of nobody's, there is nothing to take over.
     let again = over(&ben, component("3.0.0", Private)).await.assert_status(201).json();
     assert!(again.get("takenOver").is_none(), "{again}");
+}
+
+#[tokio::test]
+async fn removing_a_toolkit_and_deploying_it_anew_takes_nothing_over_unseen() {
+    let kitbag = server().await;
+    let [ana, ben] = ["ana", "ben"].map(|name| kitbag.as_user(name));
+    ana.has("1.0.0", Shared).await.assert_status(201);
+    ben.delete("/toolkits/wat").await.assert_status(204);
+
+    ben.has("2.0.0", Private).await.assert_problem(403, "belonged to ana until it was removed");
+    ben.has("2.0.0", Shared).await.assert_status(201);
+    assert_eq!(ana.toolkit().await.0, "ana");
+    ben.has("3.0.0", Private).await.assert_problem(403, "belongs to ana");
+
+    ben.delete("/toolkits/wat").await.assert_status(204);
+    let path = "/toolkits?takeOver=true";
+    let taken = ben.send(http::Method::POST, path, "application/wasm", component("3.0.0", Private)).await;
+    assert_eq!(taken.assert_status(201).json()["takenOver"]["from"], "ana");
+    assert_eq!(ana.toolkit().await.2, ["taken-over ben", "removed ben", "removed ben"]);
 }
 
 #[tokio::test]

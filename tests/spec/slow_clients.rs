@@ -84,6 +84,10 @@ async fn no_route_waits_for_a_body_that_does_not_come() {
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
             for media_type in [JSON, FORM, WASM] {
                 for user in [None, Some(&operator)] {
+                    // Answered by a stream, which goes on.
+                    if (method, path, user.is_some()) == ("GET", "/mcp", true) {
+                        continue;
+                    }
                     requests.push(head(&kitbag, method, path, media_type, user));
                 }
             }
@@ -100,19 +104,35 @@ async fn no_route_waits_for_a_body_that_does_not_come() {
     let answers: Vec<_> = answers.buffer_unordered(128).collect().await;
 
     let late = answers.iter().filter(|answer| answer.starts_with("HTTP/1.1 408")).count();
-    assert!(late > 20, "of {count} requests {late} were waited for");
+    assert!(late > 10, "of {count} requests {late} were waited for");
+}
+
+#[tokio::test]
+async fn what_was_carried_out_is_answered_although_the_body_that_nobody_reads_does_not_come() {
+    let kitbag = waiting(SHORT).await;
+    kitbag.deploy(guests::HINTS).await;
+    let operator = kitbag.as_operator();
+    let mut connection = Raw::connect(&kitbag).await;
+    let head = head(&kitbag, "DELETE", "/toolkits/hints", JSON, Some(&operator));
+    connection.write(format!("{head}Content-Length: 9\r\n\r\n")).await;
+
+    let answer = connection.rest().await;
+
+    assert!(answer.starts_with("HTTP/1.1 204"), "{answer:?}");
+    operator.get("/toolkits/hints").await.assert_status(404);
 }
 
 #[tokio::test]
 async fn whoever_reads_a_body_answers_when_it_does_not_come_or_drips() {
     let kitbag = waiting(SHORT).await;
+    kitbag.deploy(guests::NEEDS_SECRET).await;
     let operator = kitbag.as_operator();
 
     let requests = [
         ("POST", "/toolkits", WASM, true),
         ("POST", "/toolkits/x/rollback", JSON, true),
-        ("PUT", "/toolkits/x/secrets/X", JSON, true),
-        ("PATCH", "/toolkits/x/config", JSON, true),
+        ("PUT", "/toolkits/needy/secrets/API_KEY", JSON, true),
+        ("PATCH", "/toolkits/needy/config", JSON, true),
         ("POST", "/graphql", JSON, true),
         ("POST", "/documents/file?title=a", "text/plain", true),
         ("POST", "/mcp", JSON, true),

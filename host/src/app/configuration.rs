@@ -45,9 +45,10 @@ pub fn compile_limits(settings: &Settings) -> CompileLimits {
 /// The memory for calls as set, and a line in the log that says what all settings together allow.
 pub(super) fn memory_for_calls(settings: &Settings) -> Result<MemoryBudget, SettingsError> {
     /// For a machine that does not say what it has.
-    const UNKNOWN: usize = 4 << 30;
+    const DEFAULT_MACHINE_MEMORY: usize = 4 << 30;
 
-    let machine = machine_memory().map_or(UNKNOWN, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let machine =
+        machine_memory().map_or(DEFAULT_MACHINE_MEMORY, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     let of_one_call = limits(settings).memory_of_one_call();
     let set = |name, value: &Maybe<Size>, default: usize| match value.get().map(|size| size.bytes()) {
         Some(bytes) if bytes < of_one_call => Err(SettingsError::MemoryForCalls(name, of_one_call)),

@@ -1,4 +1,4 @@
-//! Accepts connections and serves HTTP/1.1 on them, within bounds that no client can overstay.
+//! Accepts connections and serves HTTP/1.1 on them, within limits of number and time.
 
 mod descriptors;
 mod places;
@@ -6,7 +6,7 @@ mod places;
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use axum::Router;
@@ -17,7 +17,8 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown};
+use rustix::io::Errno;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
@@ -26,14 +27,15 @@ use tracing::{debug, warn};
 
 use crate::web::Standing;
 pub(super) use places::ConnectionLimits;
-use places::Places;
+use places::{Place, Places};
 
-/// How long a client may take nothing of an answer that waits for it.
-const STALLED: Duration = Duration::from_mins(1);
-/// How long calls under way may take to end once the server was asked to stop.
-const DRAIN: Duration = Duration::from_secs(30);
+/// How long a client may read nothing of a response.
+const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
+/// How long requests in progress may take to end once the server was asked to stop.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Serves until `stop` resolves, then lets requests under way end, for half a minute at most.
+/// Serves until `stop` resolves, then lets requests under way end, for half a minute at most. Until they have, new
+/// connections are served too: whoever asks is told that the server stops.
 ///
 /// A client has `head` for the head of a request, from when the server could read it; also an unused
 /// connection lasts no longer.
@@ -47,47 +49,82 @@ pub(super) async fn serve(
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(head);
     limits.in_all = descriptors::room_for_connections(limits.in_all);
-    let places = Places::new(limits);
-    let open = GracefulShutdown::new();
+    let server = Server { listener, http, router, places: Places::new(limits) };
+    let under_way = GracefulShutdown::new();
 
-    let mut stop = std::pin::pin!(stop);
+    let mut stop = pin!(stop);
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+        let (stream, place) = tokio::select! {
+            accepted = server.accept() => accepted,
             () = &mut stop => break,
         };
-        let (stream, peer) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                refused(&error, &places).await;
-                continue;
+        spawn(under_way.watch(server.serve(stream, &place)), place);
+    }
+    let mut drained = pin!(timeout(DRAIN_TIMEOUT, under_way.shutdown()));
+    loop {
+        let (stream, place) = tokio::select! {
+            accepted = server.accept() => accepted,
+            drained = &mut drained => {
+                if drained.is_err() {
+                    warn!("some calls did not end in time and were cut off");
+                }
+                return;
             }
         };
-        let Some(place) = places.take(peer.ip()) else {
-            debug!(%peer, "closed a connection: there are too many, and all are in use");
-            continue;
-        };
+        spawn(server.serve(stream, &place), place);
+    }
+}
+
+/// What every connection is served with.
+struct Server {
+    listener: TcpListener,
+    http: http1::Builder,
+    router: Router,
+    places: Places,
+}
+
+impl Server {
+    /// Waits for a connection that there is a place for.
+    async fn accept(&self) -> (TcpStream, Place) {
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, peer)) => {
+                    if let Some(place) = self.places.take(peer.ip()) {
+                        return (stream, place);
+                    }
+                    debug!(%peer, "closed a connection: there are too many, and all are in use");
+                }
+                Err(error) => not_accepted(&error, &self.places).await,
+            }
+        }
+    }
+
+    fn serve(
+        &self,
+        stream: TcpStream,
+        place: &Place,
+    ) -> impl GracefulConnection<Error = hyper::Error> + Send + use<> {
         // A reply is small and complete: waiting for more to send only delays it.
         let _ = stream.set_nodelay(true);
-        let stream = TokioIo::new(read_or_closed(stream, STALLED));
-        let (router, standing) = (router.clone(), place.standing.clone());
+        let stream = TokioIo::new(read_or_closed(stream, WRITE_TIMEOUT));
+        let (router, standing) = (self.router.clone(), place.standing.clone());
         let service = service_fn(move |request| answer(router.clone(), standing.clone(), request));
-        let connection = open.watch(http.serve_connection(stream, service));
-        tokio::spawn(async move {
-            tokio::select! {
-                ended = connection => {
-                    if let Err(error) = ended {
-                        debug!(%error, "connection ended");
-                    }
+        self.http.serve_connection(stream, service)
+    }
+}
+
+/// Serves a connection until it ends, or gives way to another.
+fn spawn(connection: impl Future<Output = hyper::Result<()>> + Send + 'static, place: Place) {
+    tokio::spawn(async move {
+        tokio::select! {
+            ended = connection => {
+                if let Err(error) = ended {
+                    debug!(%error, "connection ended");
                 }
-                () = place.evicted.cancelled() => debug!("connection gave way to another"),
             }
-        });
-    }
-    drop(listener);
-    if timeout(DRAIN, open.shutdown()).await.is_err() {
-        warn!("some calls did not end in time and were cut off");
-    }
+            () = place.evicted.cancelled() => debug!("connection gave way to another"),
+        }
+    });
 }
 
 /// Answers one request; it is under way until its answer has been sent.
@@ -116,11 +153,22 @@ fn read_or_closed(stream: TcpStream, stalled: Duration) -> Pin<Box<TimeoutStream
     Box::pin(stream)
 }
 
-/// Out of file descriptors, say: trying again at once would only spin.
-async fn refused(error: &io::Error, places: &Places) {
+/// Makes room where the machine has none for another connection. Other errors are of the one connection.
+async fn not_accepted(error: &io::Error, places: &Places) {
+    if !is_exhausted(error) {
+        debug!(%error, "a connection ended before it was accepted");
+        return;
+    }
     warn!(%error, "cannot accept connections");
     places.make_room();
+    // Trying again at once would only spin.
     sleep(Duration::from_millis(100)).await;
+}
+
+/// Whether the process or the machine has run out of descriptors or memory (accept(2)).
+fn is_exhausted(error: &io::Error) -> bool {
+    let exhausted = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|error| exhausted.contains(&error))
 }
 
 #[cfg(test)]
@@ -129,9 +177,24 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn only_a_machine_without_room_ends_a_connection_for_another() {
+        for (error, exhausted) in [
+            (Errno::MFILE, true),
+            (Errno::NFILE, true),
+            (Errno::NOBUFS, true),
+            (Errno::NOMEM, true),
+            (Errno::CONNABORTED, false),
+            (Errno::PERM, false),
+            (Errno::INTR, false),
+        ] {
+            assert_eq!(is_exhausted(&error.into()), exhausted, "{error}");
+        }
+    }
+
     /// Writes to a client until the connection breaks; the client takes something every `pause`.
     async fn write_to_a_client_that_reads_every(pause: Duration) -> Option<io::Error> {
-        const PATIENCE: Duration = Duration::from_secs(2);
+        const TEST_TIMEOUT: Duration = Duration::from_secs(2);
 
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -155,7 +218,7 @@ mod tests {
                 }
             }
         };
-        let broken = timeout(PATIENCE, writing).await.ok();
+        let broken = timeout(TEST_TIMEOUT, writing).await.ok();
         client.abort();
         broken
     }

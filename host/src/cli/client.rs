@@ -25,12 +25,12 @@ use super::terminal::note;
 use super::token::mint;
 use crate::egress::{Egress, EgressError, EgressSettings, Policy};
 use crate::local_mode::{self, Unusable};
-pub(super) use graphql::{Refusal, Unanswered};
+pub(super) use graphql::{GraphqlError, GraphqlFailure};
 pub(super) use lines::Lines;
 
 /// How long, and how often, a request waits that came too soon after others.
 const MAX_PAUSE: Duration = Duration::from_mins(1);
-const MAX_PAUSES: usize = 10;
+const MAX_TRIES: usize = 10;
 
 /// Which server to talk to, and as whom.
 #[derive(Args, Clone, Debug)]
@@ -182,7 +182,7 @@ impl Client {
             token = session.token_after(&token).await.map_err(Failed::Refused)?;
             response = send(&token).await?;
         }
-        for _ in 0..MAX_PAUSES {
+        for _ in 0..MAX_TRIES {
             let Some(pause) = wanted_pause(&response) else { break };
             sleep(pause).await;
             response = send(&token).await?;

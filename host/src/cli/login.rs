@@ -4,10 +4,10 @@ mod callback;
 
 use std::path::{Path, PathBuf};
 
+use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use clap::Args;
-use sha2::{Digest, Sha256};
 use url::Url;
 
 use self::callback::{Callback, Expected};
@@ -140,5 +140,5 @@ fn ticket(
 
 /// Of RFC 7636, with the method S256.
 fn challenge(verifier: &str) -> String {
-    URL_SAFE_NO_PAD.encode(Sha256::digest(verifier))
+    URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()))
 }

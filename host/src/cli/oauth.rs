@@ -24,10 +24,10 @@ use crate::egress::{Egress, EgressSettings, Policy};
 use crate::settings::is_loopback;
 
 pub(super) use self::discovery::{AuthorizationServer, discover};
-pub(super) use self::tokens::{Code, Refusal, Tokens, redeem, refresh, revoke};
+pub(super) use self::tokens::{Code, ErrorResponse, Tokens, redeem, refresh, revoke};
 
-const LARGEST_DOCUMENT: usize = 512 * 1024;
-const TIMEOUT: Duration = Duration::from_secs(30);
+const MAX_DOCUMENT_BYTES: usize = 512 * 1024;
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Talks to authorization servers.
 pub(super) struct Http(Egress);
@@ -40,7 +40,7 @@ struct Answer {
 
 impl Http {
     pub(super) fn new() -> Self {
-        Self(Egress::new(EgressSettings { response_timeout: TIMEOUT, ..EgressSettings::default() }))
+        Self(Egress::new(EgressSettings { response_timeout: REQUEST_TIMEOUT, ..EgressSettings::default() }))
     }
 
     /// Fetches a JSON document; nothing, if there is none at this place.
@@ -89,10 +89,10 @@ impl Http {
             let sent = self.0.send(request, &Policy::Operator).await;
             let response = sent.map_err(|error| unreachable(&error))?;
             let status = response.status();
-            let body = Limited::new(response.into_body(), LARGEST_DOCUMENT).collect().await;
+            let body = Limited::new(response.into_body(), MAX_DOCUMENT_BYTES).collect().await;
             Ok(Answer { status, body: body.map_err(|error| unreachable(&error))?.to_bytes() })
         };
-        match tokio::time::timeout(TIMEOUT, exchange).await {
+        match tokio::time::timeout(REQUEST_TIMEOUT, exchange).await {
             Ok(outcome) => outcome,
             Err(_) => Err(unreachable(&"it does not answer")),
         }

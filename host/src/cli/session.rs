@@ -21,7 +21,7 @@ use super::oauth::{self, AuthorizationServer, Http, Tokens};
 pub(super) use self::file::SessionFile;
 
 /// An access token that expires this soon, in seconds, may expire on its way.
-const EARLY: i64 = 30;
+const RENEWAL_MARGIN_SECONDS: i64 = 30;
 
 /// Who is signed in at one server, as it is kept.
 #[derive(Clone, Deserialize, Serialize)]
@@ -72,7 +72,7 @@ impl Session {
     }
 
     fn is_fresh(&self) -> bool {
-        self.expires_at.is_none_or(|expires| Timestamp::now().as_second() < expires - EARLY)
+        self.expires_at.is_none_or(|expires| Timestamp::now().as_second() < expires - RENEWAL_MARGIN_SECONDS)
     }
 
     fn replace_tokens(&mut self, tokens: Tokens) {

@@ -18,7 +18,7 @@ const MAX_LINE_CHARS: usize = 2_000;
 /// Lines of an error.
 const MAX_LINES: usize = 500;
 /// Columns of a terminal.
-const COLUMNS: usize = 80;
+const TERMINAL_COLUMNS: usize = 80;
 
 /// Text that may be printed: each part of it is the program's own, or was escaped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Text {
         for word in prose.0.split(' ') {
             // Nothing is wider than two columns; what is narrower breaks early.
             let width: usize = word.chars().map(|letter| letter.len_utf8().min(2)).sum();
-            if column > indent && column + 1 + width > COLUMNS {
+            if column > indent && column + 1 + width > TERMINAL_COLUMNS {
                 write!(out, "\n{:indent$}", "").expect("a string takes everything");
                 column = indent;
             } else if column > indent {
@@ -89,7 +89,7 @@ impl Text {
                 column += 1;
             }
             for letter in word.chars() {
-                if column + 2 > COLUMNS {
+                if column + 2 > TERMINAL_COLUMNS {
                     write!(out, "\n{:indent$}", "").expect("a string takes everything");
                     column = indent;
                 }
@@ -329,7 +329,7 @@ mod tests {
         let wrapped = Text::wrapped(&Text::prose(&text), 6);
 
         let lines: Vec<_> = format!("      {}", wrapped.as_str()).lines().map(str::to_owned).collect();
-        assert!(lines.len() > 4 && lines.iter().all(|line| line.len() <= COLUMNS), "{lines:#?}");
+        assert!(lines.len() > 4 && lines.iter().all(|line| line.len() <= TERMINAL_COLUMNS), "{lines:#?}");
         assert!(
             lines.iter().all(|line| line.starts_with("      ") && !line.starts_with("       ")),
             "{lines:#?}"

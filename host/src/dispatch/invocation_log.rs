@@ -193,7 +193,7 @@ mod tests {
         let limits = RetentionLimits { age: Duration::from_hours(1), records: 100, bytes: 1 << 20 };
         let invocations = Invocations::open(database.clone(), limits).await.expect("they open");
         let invocations = Arc::new(invocations);
-        let tool = toolkits.registry().find("books__find", "ana").expect("it is live");
+        let tool = toolkits.registry().find("books__find").expect("it is live");
         let caller = Caller {
             user_id: "ana".to_owned(),
             profile: TokenProfile::Access,

@@ -2,6 +2,10 @@
 //!
 //! This decides what the next request is and sends nothing: whoever follows a redirect sends each
 //! request through the same policy as the first.
+//!
+//! Invariants:
+//! - at most twenty are followed, and none from https to http;
+//! - when the origin changes, credentials of the handler and each header with a secret of the caller are left out.
 
 use std::borrow::Cow;
 

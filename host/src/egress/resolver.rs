@@ -3,6 +3,8 @@
 //! Names that the operator chose are asked of the operating system, as every other program does. Names
 //! that strangers choose (a toolkit, a URL to capture) are asked of the name servers by [`dns`], which
 //! gives up in time, holds no thread meanwhile, and gives each user a share.
+//!
+//! Invariant: a name that a stranger chose holds no thread, nor more than its user's share of the look-ups.
 
 mod cache;
 mod config;

@@ -2,6 +2,8 @@
 //!
 //! Local mode is for one machine: the server is its own authorization server, on loopback
 //! addresses only. With an external provider nothing of this is constructed.
+//!
+//! Invariant: codes and refresh tokens are kept as SHA-256 only.
 
 mod authorization_server;
 mod authorize;

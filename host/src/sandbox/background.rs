@@ -3,6 +3,8 @@
 //! A call starts on the server's own threads, where a short one ends without a detour. One that has
 //! computed for longer than its share goes on here, at the lowest priority that the system has, and
 //! so takes nothing from the requests of others, whoever started it and however many there are.
+//!
+//! Invariant: no call computes for longer than its share on the server's own threads.
 
 use std::future::{Future, pending, poll_fn};
 use std::io;

@@ -1,4 +1,7 @@
 //! What an instance can reach: the capabilities that are granted, and what reaches nothing.
+//!
+//! Invariant: a capability is linked only when it is granted. One whose grant is a list (hosts, names of secrets) checks
+//! the list beside its effect. `wasi:sockets` is never linked, and the WASI context is empty.
 
 use wasmtime::Engine;
 use wasmtime::component::types::ComponentItem;

@@ -213,10 +213,10 @@ impl<'de> Deserialize<'de> for MasterKey {
 /// Whether it can be the name of an environment variable (POSIX.1-2017, section 8.1), and is not so
 /// long that it is rather a key.
 fn is_variable(name: &str) -> bool {
-    const LONGEST: usize = 40;
+    const MAX_CHARACTERS: usize = 40;
 
     let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
-    name.len() <= LONGEST
+    name.len() <= MAX_CHARACTERS
         && name.bytes().next().is_some_and(is_letter)
         && name.bytes().all(|byte| is_letter(byte) || byte.is_ascii_digit())
 }

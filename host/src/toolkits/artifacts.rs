@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_lc_rs::digest::{Context, SHA256};
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
-use sha2::{Digest, Sha256};
 use tempfile::{NamedTempFile, TempPath};
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
@@ -104,7 +104,7 @@ impl Artifacts {
     ) -> Result<Upload, ToolkitError> {
         let (file, path) = NamedTempFile::new_in(self.uploads())?.into_parts();
         let mut file = tokio::fs::File::from_std(file);
-        let mut hasher = Sha256::new();
+        let mut hasher = Context::new(&SHA256);
         let mut received = 0_u64;
 
         let mut upload = std::pin::pin!(upload);
@@ -121,7 +121,7 @@ impl Artifacts {
             file.write_all(&chunk).await?;
         }
         file.sync_all().await?;
-        let digest = hex::encode(hasher.finalize());
+        let digest = hex::encode(hasher.finish());
         Ok(Upload { file: path, digest, size: received })
     }
 

@@ -8,7 +8,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use jiff::Timestamp;
 use kitbag_manifest::schema::{Schema, SchemaError};
-use kitbag_manifest::{ToolDefinition, ToolkitDefinition, Visibility};
+use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
 use serde::Serialize;
 use tracing::warn;
 
@@ -74,14 +74,6 @@ impl Live {
     ) -> Self {
         let (ready, loading) = (OnceLock::new(), Mutex::default());
         Self { definition, owner, taken_over, digest, sandbox, compiler, artifacts, ready, loading }
-    }
-
-    /// Whether `user` sees the toolkit and may call it.
-    pub fn is_visible_to(&self, user: &str) -> bool {
-        match self.definition.visibility {
-            Visibility::Shared => true,
-            Visibility::Private => self.owner == user,
-        }
     }
 
     pub(super) fn is_same(&self, other: &Self) -> bool {

@@ -49,10 +49,10 @@ impl Registry {
         self.0.get(id)
     }
 
-    /// Finds `{id}__{tool}`, among what `user` may see.
-    pub fn find(&self, listed_name: &str, user: &str) -> Option<Tool> {
+    /// Finds `{id}__{tool}`, whoever may see it.
+    pub fn find(&self, listed_name: &str) -> Option<Tool> {
         let (id, name) = listed_name.split_once(SEPARATOR)?;
-        let toolkit = self.0.get(id).filter(|toolkit| toolkit.is_visible_to(user))?;
+        let toolkit = self.0.get(id)?;
         let index = toolkit.definition.tools.iter().position(|tool| tool.name == name)?;
         Some(Tool { toolkit: toolkit.clone(), index })
     }

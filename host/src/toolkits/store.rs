@@ -33,7 +33,7 @@ pub struct Changes {
 pub struct ToolkitRecord {
     /// Its id.
     pub id: String,
-    /// Who deployed its first version, or took it over last.
+    /// Who deployed the first version under its id, or took it over last.
     pub owner: String,
     /// Whether its owner lets any operator have it.
     pub released: bool,
@@ -104,6 +104,13 @@ impl Store {
         .await
     }
 
+    /// Whether the tables can be read.
+    pub(super) async fn check(&self) -> sqlx::Result<()> {
+        let any =
+            sqlx::query("SELECT 1 FROM toolkits t JOIN toolkit_versions v ON v.toolkit_id = t.id LIMIT 1");
+        any.execute(&self.0.readers).await.map(drop)
+    }
+
     /// The components that any version refers to.
     pub(super) async fn digests(&self) -> sqlx::Result<HashSet<String>> {
         let digests = sqlx::query_scalar("SELECT DISTINCT digest FROM toolkit_versions");
@@ -120,12 +127,17 @@ impl Store {
         let manifest = to_json(&**definition)?;
         let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
 
-        let taken_over = match Standing::of(&mut transaction, id).await? {
+        let standing = match Standing::of(&mut transaction, id).await? {
+            Some(standing) => Some(standing),
+            None => Standing::of_removed(&mut transaction, id).await?,
+        };
+        let taken_over = match &standing {
             Some(standing) => {
                 standing.admit_version(&mut transaction, by, definition.visibility, claim).await?
             }
             None => None,
         };
+        let owner = standing.as_ref().filter(|_| taken_over.is_none()).map_or(by, Standing::owner);
         let known: Option<(String, String)> = sqlx::query_as(
             "SELECT digest, manifest FROM toolkit_versions WHERE toolkit_id = ? AND version = ?",
         )
@@ -138,13 +150,12 @@ impl Store {
             return Err(ToolkitError::VersionTaken { id: id.clone(), version: version.clone() });
         }
         let changes = changes(live_definition(&mut transaction, id).await?.as_ref(), definition);
-        let owner_unless_known = by;
         sqlx::query(
             "INSERT INTO toolkits (id, owner, live_version) VALUES (?, ?, ?)
              ON CONFLICT (id) DO UPDATE SET live_version = excluded.live_version",
         )
         .bind(id)
-        .bind(owner_unless_known)
+        .bind(owner)
         .bind(version)
         .execute(&mut *transaction)
         .await?;

@@ -59,12 +59,12 @@ async fn insert_books(database: &Database) {
 }
 
 /// A compiler without a program: nothing is compiled here.
-fn compiler() -> Compiler {
+pub(crate) fn compiler() -> Compiler {
     let limits = CompileLimits::new(Duration::from_secs(1), 1 << 20);
     Compiler::new(Program::at("/nonexistent"), limits, Disk::unwatched(), CancellationToken::new())
 }
 
-fn sandbox() -> Sandbox {
+pub(crate) fn sandbox() -> Sandbox {
     let fetch = FetchLimits { in_flight: 1, requests: 1, request_body: 1 << 10, response_body: 1 << 10 };
     let limits = Limits {
         call_time: Duration::from_secs(1),

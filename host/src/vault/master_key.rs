@@ -16,6 +16,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::seal::{Key, random_key};
+use crate::ownership::shell_quoted;
 use crate::private_file;
 
 /// How long the command that prints the keys may take.
@@ -46,7 +47,8 @@ pub enum MasterKeyError {
     },
     /// Others may read the file.
     #[error(
-        "other users of this machine can read the master key file {path}; run: chmod 600 {path}\nthey may have read it: run `kitbag vault rotate` once the server runs, and replace the secrets themselves"
+        "other users of this machine can read the master key file {path}; run: chmod 600 {argument}\nthey may have read it: run `kitbag vault rotate` once the server runs, and replace the secrets themselves",
+        path = .path.display(), argument = shell_quoted(.path)
     )]
     Exposed {
         /// The file.

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use sqlx::FromRow;
 
+use super::SecretSlot;
 use super::master_key::MasterKeys;
 use super::seal::{self, Broken, Place, Sealed};
 use crate::database::Database;
@@ -57,24 +58,31 @@ impl Store {
             .await
     }
 
-    /// Writes a sealed value over whatever stood at its place.
-    pub(super) async fn put(&self, place: Place<'_>, master_key: &str, sealed: Sealed) -> sqlx::Result<()> {
+    /// Writes a sealed value over whatever stood at its place, if the toolkit is still its owner's; says whether
+    /// it is. Between the check of whoever calls and this statement another may have taken it over.
+    pub(super) async fn put(
+        &self,
+        slot: &SecretSlot,
+        master_key: &str,
+        sealed: Sealed,
+    ) -> sqlx::Result<bool> {
         sqlx::query(
             "INSERT INTO secrets (user_id, toolkit_id, name, master_key, wrapped_key, sealed, updated_at)
-             VALUES (?, ?, ?, ?, ?, ?, ?)
+             SELECT ?, id, ?, ?, ?, ?, ? FROM toolkits WHERE id = ? AND owner = ?
              ON CONFLICT DO UPDATE SET master_key = excluded.master_key, wrapped_key = excluded.wrapped_key,
                  sealed = excluded.sealed, updated_at = excluded.updated_at",
         )
-        .bind(place.user)
-        .bind(place.toolkit)
-        .bind(place.name)
+        .bind(&slot.user)
+        .bind(&slot.name)
         .bind(master_key)
         .bind(sealed.wrapped_key)
         .bind(sealed.value)
         .bind(Timestamp::now().as_millisecond())
+        .bind(&slot.toolkit)
+        .bind(&slot.owner)
         .execute(&self.0.writer)
         .await
-        .map(drop)
+        .map(|written| written.rows_affected() > 0)
     }
 
     /// Removes a value; says whether there was one.
@@ -93,6 +101,11 @@ impl Store {
         sqlx::query_as("SELECT master_key, count(*) FROM secrets GROUP BY master_key")
             .fetch_all(&self.0.readers)
             .await
+    }
+
+    /// The name of a master key that a record refers to, if there is a record.
+    pub(super) async fn any_master_key(&self) -> sqlx::Result<Option<String>> {
+        sqlx::query_scalar("SELECT master_key FROM secrets LIMIT 1").fetch_optional(&self.0.readers).await
     }
 
     /// Up to `most` records behind `after` that another key than `current` wraps, by place.

@@ -29,6 +29,12 @@ async fn vault(folder: &Path) -> Arc<Vault> {
     Arc::new(Vault::open(database(folder).await, key_file(folder)).await.expect("the vault opens"))
 }
 
+/// Of a toolkit of `ana`.
+fn slot(user: &str, toolkit: &str, name: &str) -> SecretSlot {
+    let [user, toolkit, name] = [user, toolkit, name].map(str::to_owned);
+    SecretSlot { user, toolkit, owner: "ana".to_owned(), name }
+}
+
 impl Vault {
     async fn value(&self, user: &str, toolkit: &str, name: &str) -> Option<String> {
         let secrets = self.of_user(user).await.expect("the vault opens");
@@ -51,7 +57,7 @@ async fn a_value_is_there_for_its_user_and_toolkit_and_for_nobody_else() {
     let folder = tempfile::tempdir().unwrap();
     let vault = vault(folder.path()).await;
 
-    vault.set("ana", "books", "API_KEY", &"s3cr3t-value".into()).await.unwrap();
+    vault.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
 
     assert_eq!(vault.value("ana", "books", "API_KEY").await.as_deref(), Some("s3cr3t-value"));
     assert_eq!(vault.value("ana", "films", "API_KEY").await, None);
@@ -60,10 +66,29 @@ async fn a_value_is_there_for_its_user_and_toolkit_and_for_nobody_else() {
 }
 
 #[tokio::test]
+async fn a_value_for_one_owners_toolkit_is_not_stored_for_another_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = vault(folder.path()).await;
+    vault.set(slot("una", "books", "KEY"), &"before-the-change".into()).await.unwrap();
+    let take_over = "UPDATE toolkits SET owner = 'ben' WHERE id = 'books'";
+    sqlx::query(take_over).execute(&vault.store.database().writer).await.unwrap();
+
+    for name in ["KEY", "OTHER"] {
+        let refused = vault.set(slot("una", "books", name), &"s3cr3t-value".into()).await;
+        assert!(matches!(refused, Err(VaultError::ToolkitChanged)), "{refused:?}");
+    }
+    let gone = vault.set(slot("una", "absent", "KEY"), &"s3cr3t-value".into()).await;
+    assert!(matches!(gone, Err(VaultError::ToolkitChanged)), "{gone:?}");
+
+    assert_eq!(vault.value("una", "books", "KEY").await.as_deref(), Some("before-the-change"));
+    assert_eq!(vault.value("una", "books", "OTHER").await, None);
+}
+
+#[tokio::test]
 async fn what_was_set_survives_a_restart_and_is_nowhere_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     let before = vault(folder.path()).await;
-    before.set("ana", "books", "API_KEY", &"s3cr3t-value".into()).await.unwrap();
+    before.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
     drop(before);
 
     let after = vault(folder.path()).await;
@@ -76,10 +101,10 @@ async fn what_was_set_survives_a_restart_and_is_nowhere_on_disk() {
 async fn a_changed_or_removed_value_is_gone_at_the_next_call() {
     let folder = tempfile::tempdir().unwrap();
     let vault = vault(folder.path()).await;
-    vault.set("ana", "books", "API_KEY", &"first-value".into()).await.unwrap();
+    vault.set(slot("ana", "books", "API_KEY"), &"first-value".into()).await.unwrap();
     vault.value("ana", "books", "API_KEY").await.unwrap();
 
-    vault.set("ana", "books", "API_KEY", &"second-value".into()).await.unwrap();
+    vault.set(slot("ana", "books", "API_KEY"), &"second-value".into()).await.unwrap();
     assert_eq!(vault.value("ana", "books", "API_KEY").await.as_deref(), Some("second-value"));
 
     assert!(vault.unset("ana", "books", "API_KEY").await.unwrap());
@@ -100,7 +125,7 @@ async fn a_value_that_is_read_while_it_changes_is_never_remembered_as_it_was() {
     });
 
     for _ in 0..100 {
-        vault.set("ana", "books", "API_KEY", &"s3cr3t-value".into()).await.unwrap();
+        vault.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
         // At this moment the reader opens what is about to go.
         vault.unset("ana", "books", "API_KEY").await.unwrap();
         assert_eq!(vault.value("ana", "books", "API_KEY").await, None);
@@ -113,9 +138,9 @@ async fn a_value_that_is_read_while_it_changes_is_never_remembered_as_it_was() {
 async fn a_list_says_what_is_set_and_no_value() {
     let folder = tempfile::tempdir().unwrap();
     let vault = vault(folder.path()).await;
-    vault.set("ana", "books", "API_KEY", &"s3cr3t-value".into()).await.unwrap();
+    vault.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
 
-    vault.set("ana", "books", "UNDECLARED", &"s3cr3t-value".into()).await.unwrap();
+    vault.set(slot("ana", "books", "UNDECLARED"), &"s3cr3t-value".into()).await.unwrap();
 
     let declared = ["API_KEY".to_owned(), "OTHER".to_owned()];
     let list = vault.list("ana", "books", &declared).await.unwrap();
@@ -134,16 +159,16 @@ async fn a_value_that_is_no_secret_is_refused_without_being_quoted() {
     let half = "x".repeat(LONGEST);
 
     for value in ["", &"hunter2".repeat(LONGEST)] {
-        let refused = vault.set("ana", "books", "API_KEY", &value.into()).await.unwrap_err();
+        let refused = vault.set(slot("ana", "books", "API_KEY"), &value.into()).await.unwrap_err();
         assert!(matches!(&refused, VaultError::Refused(why) if !why.contains("hunter2")), "{refused}");
     }
     for name in 0..MOST_OF_USER / LONGEST {
-        vault.set("ana", "books", &format!("KEY_{name}"), &half.as_str().into()).await.unwrap();
+        vault.set(slot("ana", "books", &format!("KEY_{name}")), &half.as_str().into()).await.unwrap();
     }
-    let one_more = vault.set("ana", "films", "KEY", &"one too many".into()).await;
+    let one_more = vault.set(slot("ana", "films", "KEY"), &"one too many".into()).await;
     assert!(matches!(one_more, Err(VaultError::Refused(_))));
-    vault.set("ana", "books", "KEY_0", &"a shorter one in its place".into()).await.unwrap();
-    vault.set("ben", "films", "KEY", &"another user".into()).await.unwrap();
+    vault.set(slot("ana", "books", "KEY_0"), &"a shorter one in its place".into()).await.unwrap();
+    vault.set(slot("ben", "films", "KEY"), &"another user".into()).await.unwrap();
 }
 
 #[tokio::test]
@@ -153,13 +178,13 @@ async fn the_lines_of_all_values_of_a_user_are_bounded() {
     let lines = |count: usize| "longer than six\n".repeat(count);
 
     // The value itself is looked for as well.
-    vault.set("ana", "books", "KEY", &lines(MOST_LINES_OF_USER - 1).into()).await.unwrap();
-    let refused = vault.set("ana", "films", "KEY", &"one too many".into()).await.unwrap_err();
+    vault.set(slot("ana", "books", "KEY"), &lines(MOST_LINES_OF_USER - 1).into()).await.unwrap();
+    let refused = vault.set(slot("ana", "films", "KEY"), &"one too many".into()).await.unwrap_err();
 
     assert!(matches!(&refused, VaultError::Refused(why) if why.contains("512 lines")), "{refused}");
-    vault.set("ana", "films", "KEY", &"short".into()).await.unwrap();
-    vault.set("ana", "books", "KEY", &"in its place".into()).await.unwrap();
-    vault.set("ana", "films", "KEY", &"one more".into()).await.unwrap();
+    vault.set(slot("ana", "films", "KEY"), &"short".into()).await.unwrap();
+    vault.set(slot("ana", "books", "KEY"), &"in its place".into()).await.unwrap();
+    vault.set(slot("ana", "films", "KEY"), &"one more".into()).await.unwrap();
 }
 
 #[tokio::test]
@@ -180,7 +205,7 @@ async fn a_change_that_nobody_waits_for_is_not_left_half_done() {
 
     for times in 0..40 {
         vault.value("ana", "books", "API_KEY").await;
-        abandon_after(times, vault.set("ana", "books", "API_KEY", &"s3cr3t-value".into())).await;
+        abandon_after(times, vault.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into())).await;
         tokio::time::sleep(Duration::from_millis(5)).await;
         assert!(agrees().await, "set, dropped after {times} polls");
         abandon_after(times, vault.unset("ana", "books", "API_KEY")).await;
@@ -193,7 +218,7 @@ async fn a_change_that_nobody_waits_for_is_not_left_half_done() {
 async fn a_toolkit_takes_its_secrets_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let vault = vault(folder.path()).await;
-    vault.set("ana", "books", "API_KEY", &"s3cr3t-value".into()).await.unwrap();
+    vault.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
     vault.value("ana", "books", "API_KEY").await.unwrap();
 
     sqlx::query("DELETE FROM toolkits WHERE id = 'books'")
@@ -203,21 +228,21 @@ async fn a_toolkit_takes_its_secrets_with_it() {
     vault.forget_opened();
 
     assert_eq!(vault.value("ana", "books", "API_KEY").await, None);
-    let late = vault.set("ana", "books", "API_KEY", &"s3cr3t-value".into()).await;
-    assert!(matches!(late, Err(VaultError::NoToolkit)), "{late:?}");
+    let late = vault.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await;
+    assert!(matches!(late, Err(VaultError::ToolkitChanged)), "{late:?}");
 }
 
 #[tokio::test]
 async fn a_record_that_was_moved_or_changed_stops_its_users_calls() {
     let folder = tempfile::tempdir().unwrap();
     let vault = vault(folder.path()).await;
-    vault.set("ana", "books", "API_KEY", &"s3cr3t-value".into()).await.unwrap();
+    vault.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
 
     let steal = "INSERT INTO secrets SELECT 'eve', toolkit_id, name, master_key, wrapped_key, sealed, updated_at FROM secrets";
     sqlx::query(steal).execute(&vault.store.database().writer).await.unwrap();
 
     assert!(vault.of_user("eve").await.is_err());
-    vault.set("eve", "books", "API_KEY", &"a value of eve's own".into()).await.unwrap();
+    vault.set(slot("eve", "books", "API_KEY"), &"a value of eve's own".into()).await.unwrap();
     assert_eq!(vault.value("eve", "books", "API_KEY").await.as_deref(), Some("a value of eve's own"));
     assert_eq!(vault.value("ana", "books", "API_KEY").await.as_deref(), Some("s3cr3t-value"));
 }
@@ -228,7 +253,7 @@ async fn a_rotation_leaves_every_value_and_takes_the_old_key_away() {
     let before = vault(folder.path()).await;
     for number in 0..3 {
         before
-            .set("ana", "books", &format!("KEY_{number}"), &format!("value-{number}").into())
+            .set(slot("ana", "books", &format!("KEY_{number}")), &format!("value-{number}").into())
             .await
             .unwrap();
     }
@@ -251,7 +276,7 @@ async fn a_broken_record_keeps_its_key_and_stops_neither_a_rotation_nor_a_start(
     let folder = tempfile::tempdir().unwrap();
     let before = vault(folder.path()).await;
     for toolkit in ["books", "films"] {
-        before.set("ana", toolkit, "KEY", &"s3cr3t-value".into()).await.unwrap();
+        before.set(slot("ana", toolkit, "KEY"), &"s3cr3t-value".into()).await.unwrap();
     }
     let break_one = "UPDATE secrets SET wrapped_key = x'00' WHERE toolkit_id = 'books'";
     sqlx::query(break_one).execute(&before.store.database().writer).await.unwrap();
@@ -284,7 +309,7 @@ async fn a_rotation_without_a_second_key_says_what_is_left_to_do() {
         Arc::new(Vault::open(database(folder.path()).await, source).await.unwrap())
     };
     let before = open(&old).await;
-    before.set("ana", "books", "KEY", &"s3cr3t-value".into()).await.unwrap();
+    before.set(slot("ana", "books", "KEY"), &"s3cr3t-value".into()).await.unwrap();
 
     let alone = before.rotate().await.unwrap();
     let with_both = open(&format!("{new} {old}")).await.rotate().await.unwrap();
@@ -297,7 +322,7 @@ async fn a_rotation_without_a_second_key_says_what_is_left_to_do() {
 async fn a_rotation_that_a_crash_interrupted_is_finished_at_the_next_start() {
     let folder = tempfile::tempdir().unwrap();
     let before = vault(folder.path()).await;
-    before.set("ana", "books", "API_KEY", &"s3cr3t-value".into()).await.unwrap();
+    before.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
     let path = folder.path().join("master-key");
     // Both keys are in the file, and the record is still under the old one.
     before.keys.load().with_new().save(&path).unwrap();
@@ -317,7 +342,7 @@ async fn a_rotation_that_a_crash_interrupted_is_finished_at_the_next_start() {
 async fn a_lost_key_is_said_and_no_other_is_made_in_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let before = vault(folder.path()).await;
-    before.set("ana", "books", "API_KEY", &"s3cr3t-value".into()).await.unwrap();
+    before.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
     fs::remove_file(folder.path().join("master-key")).unwrap();
 
     let opened = Vault::open(database(folder.path()).await, key_file(folder.path())).await;

@@ -32,17 +32,48 @@ pub struct Pace {
     pub rate: usize,
 }
 
-/// Answers 408 where the body of a request does not arrive in time, and closes the connection
-/// (RFC 9110, section 15.5.9).
+/// How far the body of a request has come; in the request's extensions.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Arrival(Arc<Flags>);
+
+#[derive(Debug, Default)]
+struct Flags {
+    is_late: AtomicBool,
+    is_whole: AtomicBool,
+}
+
+impl Arrival {
+    /// Whether a reader waited for the body in vain.
+    pub(super) fn is_late(&self) -> bool {
+        self.0.is_late.load(Ordering::Relaxed)
+    }
+
+    /// Forgets that the body was late: its handler had finished without it.
+    pub(super) fn forgive(&self) {
+        self.0.is_late.store(false, Ordering::Relaxed);
+    }
+
+    fn is_whole(&self) -> bool {
+        self.0.is_whole.load(Ordering::Relaxed)
+    }
+}
+
+/// Answers 408 where a handler waited for a body that did not arrive in time (RFC 9110, section 15.5.9). The response
+/// of a handler that did not wait for it stays: what it says was done. A connection with the rest of a body on it is
+/// closed.
 pub(super) async fn require(State(pace): State<Pace>, request: Request, next: Next) -> Response {
     if request.body().is_end_stream() {
         return next.run(request).await;
     }
-    let is_late = Arc::new(AtomicBool::new(false));
-    let request = request.map(|body| Body::new(Timed::new(body, pace, is_late.clone())));
+    let arrival = Arrival::default();
+    let mut request = request.map(|body| Body::new(Timed::new(body, pace, arrival.clone())));
+    request.extensions_mut().insert(arrival.clone());
     let response = next.run(request).await;
-    // What the handler makes of a body that broke off is for nobody.
-    if is_late.load(Ordering::Relaxed) { too_late(pace) } else { response }
+    let mut response = if arrival.is_late() { too_late(pace) } else { response };
+    if !arrival.is_whole() {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 fn too_late(Pace { pause, rate }: Pace) -> Response {
@@ -51,9 +82,7 @@ fn too_late(Pace { pause, rate }: Pace) -> Response {
          second. Send the request again.",
         pause.as_secs_f64()
     );
-    let mut response = WebError::new(StatusCode::REQUEST_TIMEOUT, detail).into_response();
-    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    response
+    WebError::new(StatusCode::REQUEST_TIMEOUT, detail).into_response()
 }
 
 /// Why a body ends before its end.
@@ -69,13 +98,13 @@ struct Timed {
     /// When it began to wait, if it waits.
     since: Option<Instant>,
     deadline: Pin<Box<Sleep>>,
-    is_late: Arc<AtomicBool>,
+    arrival: Arrival,
 }
 
 impl Timed {
-    fn new(body: Body, pace: Pace, is_late: Arc<AtomicBool>) -> Self {
+    fn new(body: Body, pace: Pace, arrival: Arrival) -> Self {
         let deadline = Box::pin(sleep_until(Instant::now() + pace.pause));
-        Self { body, pace, reserve: pace.pause, since: None, deadline, is_late }
+        Self { body, pace, reserve: pace.pause, since: None, deadline, arrival }
     }
 
     fn arrived(&mut self, bytes: usize) {
@@ -99,6 +128,9 @@ impl HttpBody for Timed {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
             let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
             self.arrived(data.map_or(0, Bytes::len));
+            if frame.is_none() || self.body.is_end_stream() {
+                self.arrival.0.is_whole.store(true, Ordering::Relaxed);
+            }
             return Poll::Ready(frame);
         }
         if self.since.is_none() {
@@ -108,7 +140,7 @@ impl HttpBody for Timed {
             self.deadline.as_mut().reset(deadline);
         }
         ready!(self.deadline.as_mut().poll(context));
-        self.is_late.store(true, Ordering::Relaxed);
+        self.arrival.0.is_late.store(true, Ordering::Relaxed);
         Poll::Ready(Some(Err(axum::Error::new(Late))))
     }
 
@@ -137,7 +169,7 @@ mod tests {
     const NEVER: Duration = Duration::from_hours(1);
 
     fn timed(pieces: impl stream::Stream<Item = Bytes> + Send + 'static) -> Body {
-        Body::new(Timed::new(Body::from_stream(pieces.map(Ok::<_, io::Error>)), PACE, Arc::default()))
+        Body::new(Timed::new(Body::from_stream(pieces.map(Ok::<_, io::Error>)), PACE, Arrival::default()))
     }
 
     /// Whether a body of `pieces` arrives whole, each of so many bytes and after such a pause.

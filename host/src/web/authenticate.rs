@@ -1,20 +1,38 @@
-//! The door: a request has a valid token, or it goes no further.
+//! Who makes a request: without a valid token it goes no further.
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
-use axum::http::{HeaderValue, header};
+use axum::extract::{FromRef, FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::Response;
-use url::Url;
+use axum::response::{IntoResponse, Response};
+use tracing::error;
 
 use super::error::WebError;
-use super::{Standing, below, header_value};
-use crate::identity::Identity;
+use super::{Shared, Standing, below, header_value};
+use crate::access::{Access, Operator, User};
+use crate::identity::{Caller, Identity};
 
-/// Turns the token into a [`crate::identity::Caller`] in the request's extensions.
+/// What verifies tokens, and what is said without one.
+#[derive(Clone)]
+pub(super) struct Authentication {
+    identity: Arc<Identity>,
+    /// `WWW-Authenticate` of a 401: where the resource's metadata is (RFC 9728, section 5.1).
+    challenge: HeaderValue,
+}
+
+impl Authentication {
+    pub(super) fn of(shared: &Shared) -> Self {
+        let metadata = below(&shared.base_url, "/.well-known/oauth-protected-resource");
+        let challenge = header_value(&format!("Bearer resource_metadata=\"{metadata}\""));
+        Self { identity: shared.identity.clone(), challenge }
+    }
+}
+
+/// Turns the token into a [`Caller`] in the request's extensions.
 pub(super) async fn require_caller(
-    State((identity, challenge)): State<(Arc<Identity>, HeaderValue)>,
+    State(Authentication { identity, challenge }): State<Authentication>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, WebError> {
@@ -22,7 +40,7 @@ pub(super) async fn require_caller(
         .authenticate(request.headers())
         .await
         .map_err(|cause| WebError::unauthenticated(&cause, &challenge))?;
-    // Nothing behind this door sees a token.
+    // No handler sees a token.
     request.headers_mut().remove(header::AUTHORIZATION);
     request.headers_mut().remove(header::COOKIE);
     if let Some(standing) = request.extensions().get::<Standing>() {
@@ -32,8 +50,40 @@ pub(super) async fn require_caller(
     Ok(next.run(request).await)
 }
 
-/// `WWW-Authenticate` of a 401: where the resource's metadata is (RFC 9728, section 5.1).
-pub(super) fn challenge(base_url: &Url) -> HeaderValue {
-    let metadata = below(base_url, "/.well-known/oauth-protected-resource");
-    header_value(&format!("Bearer resource_metadata=\"{metadata}\""))
+impl FromRef<Shared> for Access {
+    fn from_ref(shared: &Shared) -> Self {
+        shared.access.clone()
+    }
+}
+
+/// A handler that takes a `User` is for everybody who has signed in.
+impl<S> FromRequestParts<S> for User
+where
+    S: Sync,
+    Access: FromRef<S>,
+{
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        let Some(caller) = parts.extensions.get::<Caller>() else {
+            error!(path = parts.uri.path(), "this route needs a user, and is not behind require_caller");
+            let failure = WebError::new(StatusCode::INTERNAL_SERVER_ERROR, "The server failed.");
+            return Err(failure.into_response());
+        };
+        Ok(Access::from_ref(state).of(caller))
+    }
+}
+
+/// A handler that takes an `Operator` is for operators; others are refused before their request's body is read.
+impl<S> FromRequestParts<S> for Operator
+where
+    S: Sync,
+    Access: FromRef<S>,
+{
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        let user = User::from_request_parts(parts, state).await?;
+        user.operator().map_err(|error| WebError::from(error).into_response())
+    }
 }

@@ -6,13 +6,12 @@ use thiserror::Error;
 
 use crate::shares::{Share, Shares};
 
-/// Bytes of each body that nobody counts: connections are few enough for that, and whoever sends no more
-/// is in nobody's way.
-const FREE: usize = 64 << 10;
+/// Bytes of each body that are not counted: the number of connections bounds them.
+const UNCOUNTED_BYTES: usize = 64 << 10;
 /// Bytes of one user's bodies, at least.
-const PER_USER: usize = 68 << 20;
-/// Users who may have as much at the same time.
-const USERS: usize = 8;
+const MIN_BYTES_PER_USER: usize = 68 << 20;
+/// Users who may have that much at the same time.
+const USERS_AT_A_TIME: usize = 8;
 
 /// Why a body was not read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -28,7 +27,7 @@ pub(super) enum Unread {
     BrokeOff,
 }
 
-/// Reads a body of `limit` bytes at most, for a handler that knows nobody yet: the limit is small.
+/// Reads a body of `limit` bytes at most, which is small, and not counted.
 pub(super) async fn read_small(body: Body, limit: usize) -> Result<Bytes, Unread> {
     read(body, limit, |_| true).await
 }
@@ -46,8 +45,8 @@ pub(super) struct Held {
 impl Bodies {
     /// Bodies of which the largest has `largest` bytes: each user may have two of them.
     pub(super) fn of_at_most(largest: usize) -> Self {
-        let per_user = PER_USER.max(largest.saturating_mul(2));
-        Self(Shares::new(per_user.saturating_mul(USERS), per_user))
+        let per_user = MIN_BYTES_PER_USER.max(largest.saturating_mul(2));
+        Self(Shares::new(per_user.saturating_mul(USERS_AT_A_TIME), per_user))
     }
 
     /// Reads a body of `user`, of `limit` bytes at most. Only what has arrived takes room.
@@ -58,7 +57,7 @@ impl Bodies {
     }
 }
 
-/// Reads a body; `charge` is told of each so many bytes beyond [`FREE`], and says whether there is room.
+/// Reads a body; `charge` is told of the memory that it takes beyond [`UNCOUNTED_BYTES`], and says whether there is room.
 async fn read(body: Body, limit: usize, mut charge: impl FnMut(usize) -> bool) -> Result<Bytes, Unread> {
     if body.size_hint().lower() > limit as u64 {
         return Err(Unread::TooLarge);
@@ -66,13 +65,17 @@ async fn read(body: Body, limit: usize, mut charge: impl FnMut(usize) -> bool) -
     let (mut bytes, mut pieces) = (Vec::new(), body.into_data_stream());
     while let Some(piece) = pieces.next().await {
         let piece = piece.map_err(|_| Unread::BrokeOff)?;
-        let (before, after) = (bytes.len(), bytes.len() + piece.len());
-        if after > limit {
+        let (before, length) = (bytes.capacity(), bytes.len() + piece.len());
+        if length > limit {
             return Err(Unread::TooLarge);
         }
-        let more = after.saturating_sub(FREE.max(before));
-        if more > 0 && !charge(more) {
-            return Err(Unread::NoRoom);
+        if length > before {
+            let capacity = before.saturating_mul(2).clamp(length, limit);
+            let more = capacity.saturating_sub(UNCOUNTED_BYTES.max(before));
+            if more > 0 && !charge(more) {
+                return Err(Unread::NoRoom);
+            }
+            bytes.reserve_exact(capacity - bytes.len());
         }
         bytes.extend_from_slice(&piece);
     }
@@ -102,18 +105,29 @@ mod tests {
 
     #[tokio::test]
     async fn a_user_has_a_share_of_the_memory_and_small_bodies_need_none() {
-        let bodies = Bodies(Shares::new(4 * FREE, 2 * FREE));
+        let bodies = Bodies(Shares::new(4 * UNCOUNTED_BYTES, 2 * UNCOUNTED_BYTES));
         let read = async |user: &str, length: usize| {
-            bodies.read(user, body(&[FREE, length - FREE]), usize::MAX).await
+            bodies.read(user, body(&[UNCOUNTED_BYTES, length - UNCOUNTED_BYTES]), usize::MAX).await
         };
 
-        let first = read("ana", 2 * FREE).await.expect("there is room");
-        assert!(matches!(read("ana", 3 * FREE).await, Err(Unread::NoRoom)), "ana has her share");
-        let second = read("ben", 3 * FREE).await.expect("there is room");
-        assert!(matches!(read("eve", 3 * FREE).await, Err(Unread::NoRoom)), "nothing is left");
-        assert!(read("eve", FREE).await.is_ok(), "a small body is in nobody's way");
+        let first = read("ana", 2 * UNCOUNTED_BYTES).await.expect("there is room");
+        assert!(matches!(read("ana", 3 * UNCOUNTED_BYTES).await, Err(Unread::NoRoom)), "ana has her share");
+        let second = read("ben", 3 * UNCOUNTED_BYTES).await.expect("there is room");
+        assert!(matches!(read("eve", 3 * UNCOUNTED_BYTES).await, Err(Unread::NoRoom)), "nothing is left");
+        assert!(read("eve", UNCOUNTED_BYTES).await.is_ok(), "a small body is in nobody's way");
 
         drop((first, second));
-        assert!(read("eve", 3 * FREE).await.is_ok(), "what is over makes room");
+        assert!(read("eve", 3 * UNCOUNTED_BYTES).await.is_ok(), "what is over makes room");
+    }
+
+    #[tokio::test]
+    async fn memory_that_is_reserved_for_more_of_a_body_counts_as_well() {
+        let bodies = Bodies(Shares::new(UNCOUNTED_BYTES / 2, UNCOUNTED_BYTES / 2));
+        let read =
+            async |limit: usize| bodies.read("ana", body(&[UNCOUNTED_BYTES, 1]), limit).await.map(drop);
+
+        // One byte more makes room for as many again, unless the body cannot become as long.
+        assert_eq!(read(2 * UNCOUNTED_BYTES).await, Err(Unread::NoRoom));
+        assert_eq!(read(UNCOUNTED_BYTES + 1).await, Ok(()));
     }
 }

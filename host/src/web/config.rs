@@ -2,94 +2,62 @@
 
 use std::collections::BTreeMap;
 
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
-use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::Json;
+use axum::body::Body;
+use axum::extract::Path;
 use axum::http::StatusCode;
-use axum::routing::{MethodRouter, get};
-use axum::{Extension, Json};
-use kitbag_manifest::{ConfigField, config};
+use kitbag_manifest::ConfigField;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::Shared;
+use super::body::read_small;
 use super::error::WebError;
-use super::toolkits::visible_to;
-use crate::identity::Caller;
+use crate::access::{Setting, User, VisibleToolkit};
 
 /// Bytes of a change.
-pub(super) const LARGEST: usize = 64 << 10;
+pub(super) const MAX_CHANGE_BYTES: usize = 64 << 10;
 
 /// One declared field, and what it comes to for the caller.
 #[derive(Serialize)]
 pub(super) struct Field {
-    pub(super) definition: ConfigField,
+    definition: ConfigField,
     /// What the user set; `null` where that is nothing.
-    pub(super) value: Option<Value>,
+    value: Option<Value>,
     /// What a call gets; `null` where that is nothing.
-    pub(super) effective: Option<Value>,
+    effective: Option<Value>,
     /// Whether the user must fill it in and has not.
-    pub(super) missing: bool,
+    missing: bool,
 }
 
-/// `/toolkits/{id}/config`
-pub(super) fn routes() -> MethodRouter<Shared> {
-    get(show).patch(change).layer(DefaultBodyLimit::max(LARGEST))
-}
-
-/// `GET`: every declared field with the caller's value.
-async fn show(
-    State(shared): State<Shared>,
-    Extension(caller): Extension<Caller>,
+/// `GET /toolkits/{id}/config`: every declared field with the caller's value.
+pub(super) async fn show(
+    user: User,
     Path(id): Path<String>,
 ) -> Result<Json<BTreeMap<String, Field>>, WebError> {
-    Ok(Json(fields(&shared, &caller, &id).await?))
+    fields(&user.toolkit(&id)?).await
 }
 
-/// `PATCH`: a JSON object of values by key; `null` unsets. Answers as `GET` does.
-async fn change(
-    State(shared): State<Shared>,
-    Extension(caller): Extension<Caller>,
+/// `PATCH /toolkits/{id}/config`: a JSON object of values by key; `null` unsets. Answers as `GET` does.
+pub(super) async fn change(
+    user: User,
     Path(id): Path<String>,
-    body: Result<Bytes, BytesRejection>,
+    body: Body,
 ) -> Result<Json<BTreeMap<String, Field>>, WebError> {
-    visible_to(&shared, &caller, &id)?;
-    let body = body.map_err(|rejection| WebError::new(rejection.status(), rejection.body_text()))?;
+    let toolkit = user.toolkit(&id)?;
+    let body =
+        read_small(body, MAX_CHANGE_BYTES).await.map_err(|why| WebError::unread(why, MAX_CHANGE_BYTES))?;
     // The parser's own message could quote what was sent.
     let changes: Map<String, Value> = serde_json::from_slice(&body).map_err(|_| {
         WebError::new(StatusCode::BAD_REQUEST, "The body must be a JSON object of settings by key.")
     })?;
-    change_values(&shared, &caller, &id, &changes).await?;
-    Ok(Json(fields(&shared, &caller, &id).await?))
+    toolkit.change_settings(&changes).await?;
+    fields(&toolkit).await
 }
 
-/// Sets and unsets values of the caller.
-pub(super) async fn change_values(
-    shared: &Shared,
-    caller: &Caller,
-    id: &str,
-    changes: &Map<String, Value>,
-) -> Result<(), WebError> {
-    let toolkit = visible_to(shared, caller, id)?;
-    shared.disk.room_for_a_little()?;
-    Ok(shared.user_config.change(&caller.user_id, id, &toolkit.definition.config, changes).await?)
-}
-
-/// Every declared field with the caller's value.
-pub(super) async fn fields(
-    shared: &Shared,
-    caller: &Caller,
-    id: &str,
-) -> Result<BTreeMap<String, Field>, WebError> {
-    let toolkit = visible_to(shared, caller, id)?;
-    let declared = &toolkit.definition.config;
-    let mut values = shared.user_config.values(&caller.user_id, id).await?;
-    let mut effective = config::effective(declared, &values);
-    let fields = declared.iter().map(|(key, definition)| {
-        let effective = effective.remove(key);
-        let missing = definition.required && effective.is_none();
-        let definition = definition.clone();
-        (key.clone(), Field { definition, value: values.remove(key), effective, missing })
+async fn fields(toolkit: &VisibleToolkit) -> Result<Json<BTreeMap<String, Field>>, WebError> {
+    let fields = toolkit.settings().await?.into_iter().map(|(key, setting)| {
+        let Setting { definition, value, effective, missing } = setting;
+        (key, Field { definition, value, effective, missing })
     });
-    Ok(fields.collect())
+    Ok(Json(fields.collect()))
 }

@@ -2,27 +2,26 @@
 
 pub(super) mod fuzzing;
 
-use std::fmt::Write as _;
 use std::io;
 
+use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, post};
-use axum::{Extension, Json};
 use futures::{StreamExt, TryStreamExt};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
-use super::Shared;
 use super::error::WebError;
-use crate::identity::Caller;
-use crate::knowledge::{Change, NewDocument, NewFeed, Origin, USER_SOURCE};
+use crate::access::User;
+use crate::knowledge::{Change, NewDocument, NewFeed};
+use crate::media_type::without_parameters;
 
 /// What is known about a file, in the query string.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct About {
+pub(super) struct About {
     title: String,
     url: Option<String>,
     author: Option<String>,
@@ -36,26 +35,20 @@ struct About {
 
 /// What became of a file.
 #[derive(Serialize)]
-struct Stored {
+pub(super) struct Stored {
     id: String,
     change: &'static str,
 }
 
 /// `POST /documents/file`: the file as the body, and what it is in the query string.
-pub(super) fn routes_of_files() -> MethodRouter<Shared> {
-    post(upload)
-}
-
-async fn upload(
-    State(shared): State<Shared>,
-    Extension(caller): Extension<Caller>,
+pub(super) async fn upload(
+    user: User,
     Query(about): Query<About>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<Stored>), WebError> {
-    let origin = Origin { user_id: caller.user_id, source: USER_SOURCE.to_owned() };
     let file = body.into_data_stream().map_err(io::Error::other).boxed();
-    let stored = shared.knowledge.ingest_file(&origin, about.into(), file, declared_length(&headers)).await?;
+    let stored = user.documents().ingest_file(about.into(), file, declared_length(&headers)).await?;
     let (status, change) = match stored.change {
         Change::Created => (StatusCode::CREATED, "CREATED"),
         Change::Updated => (StatusCode::OK, "UPDATED"),
@@ -73,13 +66,10 @@ pub(super) fn declared_length(headers: &HeaderMap) -> Option<u64> {
 /// what everybody learns about a document that is not there.
 ///
 /// A browser shows none of it: what was captured comes from anywhere, and this is the server's origin.
-pub(super) async fn artifact(
-    State(shared): State<Shared>,
-    Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
-) -> Result<Response, WebError> {
-    let document = shared.knowledge.summary(&caller.user_id, &id).await?;
-    let (artifact, bytes) = shared.knowledge.artifact(&caller.user_id, &id).await?;
+pub(super) async fn artifact(user: User, Path(id): Path<String>) -> Result<Response, WebError> {
+    let documents = user.documents();
+    let document = documents.summary(&id).await?;
+    let (artifact, bytes) = documents.artifact(&id).await?;
     let mut headers = HeaderMap::new();
     let octets = HeaderValue::from_static("application/octet-stream");
     headers.insert(header::CONTENT_TYPE, artifact.media_type.parse().unwrap_or(octets));
@@ -113,11 +103,14 @@ impl From<About> for NewDocument {
 
 /// The title as a file name, with the extension that the type is known by.
 fn file_name(title: &str, media_type: &str) -> String {
-    const LONGEST: usize = 100;
+    const MAX_CHARACTERS: usize = 100;
 
     let is_unfit = |letter: char| letter.is_control() || "/\\:*?\"<>|".contains(letter);
-    let name: String =
-        title.chars().take(LONGEST).map(|letter| if is_unfit(letter) { '_' } else { letter }).collect();
+    let name: String = title
+        .chars()
+        .take(MAX_CHARACTERS)
+        .map(|letter| if is_unfit(letter) { '_' } else { letter })
+        .collect();
     let name = name.trim_matches(|letter: char| letter == '.' || letter.is_whitespace());
     let name = if name.is_empty() { "document" } else { name };
     match extension(media_type) {
@@ -129,8 +122,7 @@ fn file_name(title: &str, media_type: &str) -> String {
 }
 
 fn extension(media_type: &str) -> Option<&'static str> {
-    let essence = media_type.split(';').next().unwrap_or_default().trim();
-    Some(match essence {
+    Some(match without_parameters(media_type)?.essence_str() {
         "application/pdf" => "pdf",
         "text/html" | "application/xhtml+xml" => "html",
         "text/plain" => "txt",
@@ -148,21 +140,28 @@ fn extension(media_type: &str) -> Option<&'static str> {
     })
 }
 
+/// What is not `attr-char` (RFC 8187, section 3.2.1).
+const NOT_ATTR_CHAR: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'!')
+    .remove(b'#')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'+')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'^')
+    .remove(b'_')
+    .remove(b'`')
+    .remove(b'|')
+    .remove(b'~');
+
 /// RFC 6266: a name for every client, and the whole name as RFC 8187 writes it.
 fn disposition(name: &str) -> HeaderValue {
     let plain: String = name
         .chars()
         .map(|letter| if letter.is_ascii_graphic() && letter != '"' && letter != '\\' { letter } else { '_' })
         .collect();
-    let mut encoded = String::new();
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || b"!#$&+-.^_`|~".contains(&byte) {
-            encoded.push(byte.into());
-        } else {
-            // Writing to a string cannot fail.
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
+    let encoded = utf8_percent_encode(name, NOT_ATTR_CHAR);
     let value = format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}");
     HeaderValue::from_str(&value).expect("everything else is escaped")
 }

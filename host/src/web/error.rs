@@ -12,6 +12,9 @@ use kitbag_manifest::{Problem, Problems};
 use serde::Serialize;
 use tracing::{debug, error};
 
+use super::body::Unread;
+use super::media_type;
+use crate::access::AccessError;
 use crate::database::is_full;
 use crate::disk::DiskFull;
 use crate::identity::AuthError;
@@ -56,6 +59,21 @@ impl WebError {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The server could not store or read this.")
     }
 
+    /// A body that was not read to its end; `limit` is in bytes.
+    pub(super) fn unread(why: Unread, limit: usize) -> Self {
+        match why {
+            Unread::TooLarge => {
+                let detail = format!("The body is longer than {limit} bytes.");
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+            }
+            Unread::NoRoom => Self::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "Too many large requests are arriving. Wait until others have.",
+            ),
+            Unread::BrokeOff => Self::new(StatusCode::BAD_REQUEST, "The request broke off."),
+        }
+    }
+
     /// 404 of a path that does not exist.
     pub(super) fn nothing_here() -> Self {
         Self::new(StatusCode::NOT_FOUND, "There is nothing here.")
@@ -68,7 +86,7 @@ impl WebError {
         KnowledgeError::Invalid(problems).into()
     }
 
-    /// What a client is told, for answers that are not HTTP's.
+    /// Status, message and problems, for responses in another form than HTTP's.
     pub(super) fn into_parts(self) -> (StatusCode, String, Vec<Problem>) {
         (self.status, self.detail, self.problems)
     }
@@ -109,16 +127,16 @@ impl IntoResponse for WebError {
 /// Gives the errors that axum makes by itself (no such method, a body that does not fit) the form of
 /// all others.
 pub(super) async fn as_problem(response: Response) -> Response {
-    const LONGEST: usize = 16 << 10;
+    const MAX_BYTES: usize = 16 << 10;
 
     let status = response.status();
-    let kind = response.headers().get(header::CONTENT_TYPE);
-    let is_plain = kind.is_none_or(|kind| kind.as_bytes().starts_with(b"text/plain"));
+    let headers = response.headers();
+    let is_plain = !headers.contains_key(header::CONTENT_TYPE) || media_type::is(headers, "text/plain");
     if !is_plain || !(status.is_client_error() || status.is_server_error()) {
         return response;
     }
     let (mut parts, body) = response.into_parts();
-    let text = to_bytes(body, LONGEST).await.unwrap_or_default();
+    let text = to_bytes(body, MAX_BYTES).await.unwrap_or_default();
     let said = String::from_utf8_lossy(&text);
     let detail = match said.trim() {
         "" => status.canonical_reason().unwrap_or("Error").to_owned(),
@@ -130,11 +148,27 @@ pub(super) async fn as_problem(response: Response) -> Response {
     Response::from_parts(parts, problem.into_body())
 }
 
+impl From<AccessError> for WebError {
+    fn from(error: AccessError) -> Self {
+        let status = match error {
+            AccessError::NotOperator(_) => StatusCode::FORBIDDEN,
+            AccessError::UndeclaredSecret { .. } => StatusCode::NOT_FOUND,
+            AccessError::TooManyReaders => StatusCode::TOO_MANY_REQUESTS,
+            AccessError::Toolkit(error) => return error.into(),
+            AccessError::Secrets(error) => return error.into(),
+            AccessError::Settings(error) => return error.into(),
+            AccessError::DiskFull(full) => return full.into(),
+            AccessError::Records(cause) => return Self::storage(&cause),
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
 impl From<VaultError> for WebError {
     fn from(error: VaultError) -> Self {
         match error {
             VaultError::Refused(reason) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, reason),
-            VaultError::NoToolkit => Self::new(StatusCode::NOT_FOUND, error.to_string()),
+            VaultError::ToolkitChanged => Self::new(StatusCode::CONFLICT, error.to_string()),
             VaultError::Storage(cause) => {
                 error!(%cause, "the vault failed");
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The vault cannot be used at the moment.")
@@ -160,7 +194,7 @@ impl From<ToolkitError> for WebError {
                 return Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail);
             }
             ToolkitError::DiskFull(full) => return (*full).into(),
-            ToolkitError::NotOwner { .. } => StatusCode::FORBIDDEN,
+            ToolkitError::NotOwner { .. } | ToolkitError::RemovedOfOther { .. } => StatusCode::FORBIDDEN,
             ToolkitError::Storage(cause) => return Self::storage(cause),
         };
         match error {
@@ -188,7 +222,7 @@ impl From<UserConfigError> for WebError {
                     "The settings were refused; nothing is changed.",
                 )
             },
-            UserConfigError::UnknownToolkit(id) => ToolkitError::Unknown(id).into(),
+            UserConfigError::ToolkitChanged => Self::new(StatusCode::CONFLICT, error.to_string()),
             UserConfigError::Storage(cause) if is_full(&cause) => DiskFull.into(),
             UserConfigError::Storage(cause) => Self::storage(&cause),
         }

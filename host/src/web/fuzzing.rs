@@ -2,4 +2,4 @@
 
 pub use super::documents::fuzzing::disposition;
 pub use super::graphql::fuzzing::query;
-pub use super::mcp::fuzzing::{Reading, lets_in, message};
+pub use super::mcp::fuzzing::{Reading, is_allowed_origin, message};

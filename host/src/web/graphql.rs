@@ -1,16 +1,16 @@
-//! `/graphql`: one schema over the very code that the other routes use.
+//! `/graphql`: a schema over `access`, as the other routes are.
 //!
-//! A request is bounded before it costs anything: its body, then the form of its query (`bounds`), then
-//! what its fields cost (`schema`), its time, and how many its user has under way. Only a whole request
-//! counts among those: whoever lets the server wait for a body denies nobody theirs.
+//! A request is bounded before it is executed: the size of its body, the form of its query (`bounds`), the cost of its
+//! fields (`schema`), its time, and how many its user has in progress. A request counts among those once its body has
+//! arrived, so a body that does not arrive blocks nobody.
 //!
-//! Invariant: the schema knows no user. Whoever asks travels with the request, as [`Asker`].
+//! Invariant: the schema holds no user. The user is part of each request's [`RequestContext`].
 
 mod bounds;
 mod documents;
 mod error;
 pub(super) mod fuzzing;
-mod graphiql;
+pub(super) mod graphiql;
 mod mutation;
 mod query;
 mod schema;
@@ -24,126 +24,123 @@ use std::time::Duration;
 use async_graphql::{Context, Request, Response as Answer, Variables};
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get, post};
 use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
+use url::Url;
 
 use super::Shared;
 use super::body::{Bodies, Unread};
 use super::error::WebError;
+use super::media_type;
 use super::pages::NOT_STORED;
-use crate::identity::Caller;
+use crate::access::User;
+use crate::json_object::JsonObject;
 use crate::knowledge::Counts;
 use crate::shares::Shares;
 use crate::tasks::off_thread;
 use schema::KitbagSchema;
 
 /// Bytes of a request: a batch of documents fits.
-const LARGEST: usize = 34 << 20;
-/// Bytes of the query in it. What a query talks about belongs in its variables.
-const LARGEST_QUERY: usize = 64 << 10;
-/// Bytes from which a request is large: it takes several times as much memory while it is worked on.
-const LARGE: usize = 1 << 20;
-/// Large requests that are worked on at a time.
-const LARGE_AT_A_TIME: usize = 2;
-/// Requests of one user that are worked on at a time.
-const AT_A_TIME_OF_ONE: usize = 4;
+const MAX_REQUEST_BYTES: usize = 34 << 20;
+/// Bytes of the query in it. Values belong in its variables.
+const MAX_QUERY_BYTES: usize = 64 << 10;
+/// Bytes from which a request is large: it takes several times as much memory while it is executed.
+const LARGE_BYTES: usize = 1 << 20;
+/// Large requests that are executed at the same time.
+const MAX_LARGE_REQUESTS: usize = 2;
+/// Requests of one user that are executed at the same time.
+const MAX_REQUESTS_PER_USER: usize = 4;
 /// Of all users.
-const AT_A_TIME: usize = 16;
+const MAX_REQUESTS: usize = 16;
 /// How long a request may take once it has arrived.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Bytes of texts of documents after which a request gets no more of them.
-const MOST_TEXT: usize = 16 << 20;
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bytes of document texts after which a request gets no more of them.
+const MAX_TEXT_BYTES: usize = 16 << 20;
 
 /// What all requests share.
-struct Service {
+pub(super) struct Service {
     schema: KitbagSchema,
     bodies: Bodies,
     turns: Shares,
     large: Semaphore,
 }
 
-/// Whoever asks, and what the request has had so far.
-struct Asker {
-    shared: Shared,
-    caller: Caller,
+/// Who makes the request, and what it has used so far.
+struct RequestContext {
+    user: User,
+    base_url: Url,
     /// Bytes of texts that were read for the request.
     text: AtomicUsize,
     /// How many documents the caller has: counted once, however often the request asks.
     counts: OnceCell<Counts>,
-    /// The request reads one thing after the other: it takes one connection from the others, and a text
-    /// that is over the bound is over it by itself.
+    /// Serialises reads of the request: it uses one database connection, and exceeds the bound by one text at most.
     reading: Semaphore,
 }
 
 /// What a client sends (GraphQL over HTTP, section 5.4).
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Question {
+struct GraphqlRequest {
     query: String,
     operation_name: Option<String>,
     variables: Option<HashMap<String, Value>>,
 }
 
-/// `POST /graphql`, behind the door.
-pub(super) fn routes(bodies: Bodies) -> MethodRouter<Shared> {
-    let service = Service {
-        schema: schema::build(),
-        bodies,
-        turns: Shares::new(AT_A_TIME, AT_A_TIME_OF_ONE),
-        large: Semaphore::new(LARGE_AT_A_TIME),
-    };
-    post(answer).layer(Extension(Arc::new(service)))
+impl Service {
+    pub(super) fn new(bodies: Bodies) -> Self {
+        Self {
+            schema: schema::build(),
+            bodies,
+            turns: Shares::new(MAX_REQUESTS, MAX_REQUESTS_PER_USER),
+            large: Semaphore::new(MAX_LARGE_REQUESTS),
+        }
+    }
 }
 
-/// `GET /graphql`, in local mode: a page to try queries on.
-pub(super) fn page() -> MethodRouter<Shared> {
-    get(graphiql::page)
-}
-
-async fn answer(
+/// `POST /graphql`
+pub(super) async fn answer(
     State(shared): State<Shared>,
-    Extension(caller): Extension<Caller>,
+    user: User,
     Extension(service): Extension<Arc<Service>>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, WebError> {
     require_json(&headers)?;
     let too_many = |detail| WebError::new(StatusCode::TOO_MANY_REQUESTS, detail);
-    let held = service.bodies.read(&caller.user_id, body, LARGEST).await.map_err(|why| match why {
+    let held = service.bodies.read(user.id(), body, MAX_REQUEST_BYTES).await.map_err(|why| match why {
         Unread::TooLarge => {
-            let detail =
-                format!("The request is longer than {LARGEST} bytes. Send fewer documents at a time.");
+            let detail = format!(
+                "The request is longer than {MAX_REQUEST_BYTES} bytes. Send fewer documents at a time."
+            );
             WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
         }
-        Unread::NoRoom => too_many("Too many large requests are arriving. Wait until others have."),
-        Unread::BrokeOff => WebError::new(StatusCode::BAD_REQUEST, "The request broke off."),
+        other => WebError::unread(other, MAX_REQUEST_BYTES),
     })?;
     let _turn = service
         .turns
-        .take(&caller.user_id, 1)
+        .take(user.id(), 1)
         .ok_or_else(|| too_many("Too many requests at a time. Wait for the answers of those under way."))?;
 
-    let answered = timeout(PATIENCE, async {
+    let answered = timeout(REQUEST_TIMEOUT, async {
         let _large = match held.bytes.len() {
-            LARGE.. => Some(service.large.acquire().await.expect("the semaphore is never closed")),
+            LARGE_BYTES.. => Some(service.large.acquire().await.expect("the semaphore is never closed")),
             _ => None,
         };
         let bytes = held.bytes.clone();
-        let question = off_thread(move || Question::read(&bytes)).await?;
-        Ok::<_, WebError>(ask(&service.schema, question, Asker::new(shared, caller)).await)
+        let request = off_thread(move || GraphqlRequest::read(&bytes)).await?;
+        Ok::<_, WebError>(ask(&service.schema, request, RequestContext::new(user, shared.base_url)).await)
     });
-    let answer = answered.await.unwrap_or_else(|_| Ok(error::took_too_long(PATIENCE)))?;
+    let answer = answered.await.unwrap_or_else(|_| Ok(error::took_too_long(REQUEST_TIMEOUT)))?;
     Ok((NOT_STORED, Json(answer)).into_response())
 }
 
-async fn ask(schema: &KitbagSchema, question: Question, asker: Asker) -> Answer {
-    let Question { query, operation_name, variables } = question;
+async fn ask(schema: &KitbagSchema, request: GraphqlRequest, context: RequestContext) -> Answer {
+    let GraphqlRequest { query, operation_name, variables } = request;
     // Parsing and counting take milliseconds, not seconds: both are bounded by the query's length.
     let document = match off_thread(move || bounds::parse(&query)).await {
         Ok(document) => document,
@@ -155,11 +152,11 @@ async fn ask(schema: &KitbagSchema, question: Question, asker: Asker) -> Answer 
         request = request.operation_name(name);
     }
     let variables = variables.into_iter().flatten().collect();
-    let request = request.variables(Variables::from_json(Value::Object(variables))).data(asker);
+    let request = request.variables(Variables::from_json(Value::Object(variables))).data(context);
     error::with_codes(schema.execute(request).await)
 }
 
-impl Question {
+impl GraphqlRequest {
     fn read(body: &[u8]) -> Result<Self, WebError> {
         let refused = |detail: &str| WebError::new(StatusCode::BAD_REQUEST, detail);
         let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
@@ -167,16 +164,16 @@ impl Question {
             return Err(refused("Batches are not answered. Send one request at a time."));
         }
         // The parser's own message could quote what was sent, secrets included.
-        let question: Self = serde_json::from_slice(body).map_err(|error| {
+        let JsonObject::<Self>(question) = serde_json::from_slice(body).map_err(|error| {
             let place = format!("line {}, column {}", error.line(), error.column());
             refused(&format!(
                 "The body must be a JSON object with `query` (a string), and where needed `variables` \
                  (an object) and `operationName` (a string). See {place}."
             ))
         })?;
-        if question.query.len() > LARGEST_QUERY {
+        if question.query.len() > MAX_QUERY_BYTES {
             let detail = format!(
-                "The query is longer than {LARGEST_QUERY} bytes. Put what it talks about into variables."
+                "The query is longer than {MAX_QUERY_BYTES} bytes. Put what it talks about into variables."
             );
             return Err(WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
         }
@@ -184,11 +181,11 @@ impl Question {
     }
 }
 
-impl Asker {
-    fn new(shared: Shared, caller: Caller) -> Self {
+impl RequestContext {
+    fn new(user: User, base_url: Url) -> Self {
         Self {
-            shared,
-            caller,
+            user,
+            base_url,
             text: AtomicUsize::new(0),
             counts: OnceCell::new(),
             reading: Semaphore::new(1),
@@ -196,7 +193,7 @@ impl Asker {
     }
 
     fn of<'a>(context: &Context<'a>) -> &'a Self {
-        context.data().expect("every request carries its asker")
+        context.data().expect("every request carries its context")
     }
 
     /// Waits until nothing else is read for the request; held while something is.
@@ -204,23 +201,22 @@ impl Asker {
         self.reading.acquire().await.expect("the semaphore is never closed")
     }
 
-    /// How many documents the asker has.
+    /// How many documents the user has.
     async fn counts(&self) -> Result<Counts, WebError> {
-        let count = async || self.shared.knowledge.counts(&self.caller.user_id).await;
         let _turn = self.turn().await;
-        Ok(*self.counts.get_or_try_init(count).await?)
+        Ok(*self.counts.get_or_try_init(async || self.user.documents().counts().await).await?)
     }
 
-    /// Reads the text of one of the asker's documents, unless the request has had its share.
+    /// Reads the text of one of the user's documents, unless the request has had its share.
     async fn text(&self, id: &str) -> Result<String, WebError> {
         let _turn = self.turn().await;
-        if self.text.load(Ordering::Relaxed) >= MOST_TEXT {
+        if self.text.load(Ordering::Relaxed) >= MAX_TEXT_BYTES {
             let detail = format!(
-                "The texts of one request may have about {MOST_TEXT} bytes together. Ask for fewer documents."
+                "The texts of one request may have about {MAX_TEXT_BYTES} bytes together. Ask for fewer documents."
             );
             return Err(WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
         }
-        let document = self.shared.knowledge.document(&self.caller.user_id, id).await?;
+        let document = self.user.documents().document(id).await?;
         self.text.fetch_add(document.text.len(), Ordering::Relaxed);
         Ok(document.text)
     }
@@ -228,9 +224,7 @@ impl Asker {
 
 /// A form of a foreign page cannot send this type without being asked for permission first.
 fn require_json(headers: &HeaderMap) -> Result<(), WebError> {
-    let sent = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
-    let media_type = sent.split(|byte| *byte == b';').next().unwrap_or_default();
-    if media_type.trim_ascii().eq_ignore_ascii_case(b"application/json") {
+    if media_type::is(headers, media_type::JSON) {
         return Ok(());
     }
     let detail = "The body must be JSON, with Content-Type: application/json.";

@@ -1,9 +1,9 @@
-//! MCP at `/mcp`: the protocol is rmcp's; callers, tools and the edges of HTTP are ours.
+//! MCP at `/mcp`: rmcp implements the protocol; authentication, tools and the HTTP transport's checks are ours.
 //!
-//! How results and errors are spelled is in `docs/mcp.md`; keep the two together.
+//! `docs/mcp.md` documents how results and errors are encoded; keep the two together.
 //!
 //! Invariant: nothing is kept between requests but who is calling now, how often of late, and the links
-//! that people were given to set secrets ([`super::elicitation`]).
+//! that people were given to set secrets ([`super::secret_page`]).
 
 mod answer;
 mod calls;
@@ -11,21 +11,19 @@ mod catalogue;
 mod changes;
 mod content;
 mod elicitation;
-mod envelope;
 pub(super) mod fuzzing;
-mod gate;
 mod handler;
 mod media;
+mod message;
+mod origin;
 mod rate;
 
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{FromRef, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
-use axum::{Extension, Router, middleware};
 use rmcp::model::{ProtocolVersion, RequestId};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -35,29 +33,30 @@ use tower_http::cors::{AllowHeaders, CorsLayer};
 
 use super::Shared;
 use super::body::Bodies;
-use super::elicitation::Links;
-use crate::dispatch::Dispatch;
-use crate::identity::Caller;
-use answer::Refusal;
+use super::media_type;
+use super::secret_page::Links;
+use crate::access::{Access, User};
+use crate::shares::Shares;
+use answer::TransportError;
 use calls::{Calls, ClientLabel};
 use catalogue::Catalogue;
-use changes::{Changes, Streams};
+use changes::Changes;
 use elicitation::Elicitation;
-use envelope::{Envelope, Message};
-use gate::Gate;
-use handler::{Asker, Handler};
+use handler::{ClientContext, Handler};
 use media::Accepts;
+use message::{Envelope, Message};
+pub(super) use origin::{OriginCheck, refuse_other_origins};
 use rate::RateLimit;
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// The endpoint. Stateless: every request stands alone, so any process can answer it.
-struct Endpoint {
-    dispatch: Arc<Dispatch>,
+pub(super) struct Endpoint {
+    access: Access,
     catalogue: Arc<Catalogue>,
     calls: Calls,
     elicitation: Elicitation,
-    streams: Streams,
+    streams: Shares,
     rate: RateLimit,
     bodies: Bodies,
     /// Largest request, in bytes.
@@ -68,15 +67,20 @@ struct Endpoint {
     sessions: Arc<NeverSessionManager>,
 }
 
-/// The route for callers who have a token; [`guard`] belongs around it. `links` lead to the page on
-/// which a person sets a secret.
-pub(super) fn routes(shared: &Shared, links: Arc<Links>, bodies: Bodies) -> Router<Shared> {
-    let endpoint = Arc::new(Endpoint {
-        dispatch: shared.dispatch.clone(),
-        catalogue: Arc::new(Catalogue::new(shared.toolkits.clone())),
+impl FromRef<Arc<Endpoint>> for Access {
+    fn from_ref(endpoint: &Arc<Endpoint>) -> Self {
+        endpoint.access.clone()
+    }
+}
+
+/// The endpoint of a server; `links` lead to the page on which a person sets a secret.
+pub(super) fn endpoint(shared: &Shared, links: Arc<Links>, bodies: Bodies) -> Arc<Endpoint> {
+    Arc::new(Endpoint {
+        access: shared.access.clone(),
+        catalogue: Arc::new(Catalogue::new(shared.access.clone())),
         calls: Calls::default(),
         elicitation: Elicitation::new(links, shared.base_url.clone()),
-        streams: Streams::default(),
+        streams: changes::streams(),
         rate: RateLimit::new(shared.mcp_requests_per_minute),
         bodies,
         request_size: shared.mcp_request_size,
@@ -85,76 +89,71 @@ pub(super) fn routes(shared: &Shared, links: Arc<Links>, bodies: Bodies) -> Rout
             .with_legacy_session_mode(false)
             .with_json_response(true)
             .with_max_request_body_bytes(shared.mcp_request_size)
-            // The gate checks both, more strictly.
+            // `OriginCheck` checks both, more strictly.
             .disable_allowed_hosts()
             .disable_allowed_origins(),
         sessions: Arc::new(NeverSessionManager::default()),
-    });
-    let methods = post(receive).get(listen).fallback(no_such_method).with_state(endpoint);
-    Router::new().route("/mcp", methods)
+    })
 }
 
-/// What stands before everything else, even before the token: pages of other origins, and names
-/// that are not this server's (DNS rebinding), get no further.
-pub(super) fn guard(routes: Router<Shared>, shared: &Shared) -> Router<Shared> {
-    let gate = Gate::new(&shared.base_url, &shared.allowed_origins);
-    let pages = CorsLayer::new()
-        .allow_origin(gate.pages())
+/// Lets scripts of the origins that the operator allows read the answers.
+pub(super) fn open_to_allowed_pages(shared: &Shared) -> CorsLayer {
+    CorsLayer::new()
+        .allow_origin(OriginCheck::of(shared).other_pages())
         .allow_credentials(true)
         .allow_methods([Method::GET, Method::POST])
         .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers([header::WWW_AUTHENTICATE, header::RETRY_AFTER, calls::LABEL, PROTOCOL_VERSION]);
-    routes.layer(middleware::from_fn_with_state(Arc::new(gate), gate::check)).layer(pages)
+        .expose_headers([header::WWW_AUTHENTICATE, header::RETRY_AFTER, calls::LABEL, PROTOCOL_VERSION])
 }
 
-/// `POST`: one message of a client.
-async fn receive(
+/// `POST /mcp`: one message of a client.
+pub(super) async fn receive(
     State(endpoint): State<Arc<Endpoint>>,
-    Extension(caller): Extension<Caller>,
+    user: User,
     request: Request,
-) -> Result<Response, Refusal> {
-    endpoint.receive(caller, request).await
+) -> Result<Response, TransportError> {
+    endpoint.receive(user, request).await
 }
 
-/// `GET`: clients of the older revisions wait here for changes of what they see.
-async fn listen(
+/// `GET /mcp`: clients of the older revisions wait here for changes of what they see.
+pub(super) async fn listen(
     State(endpoint): State<Arc<Endpoint>>,
-    Extension(caller): Extension<Caller>,
+    user: User,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
-    endpoint.listen(&caller, &headers)
+) -> Result<Response, TransportError> {
+    endpoint.listen(&user, &headers)
 }
 
-async fn no_such_method() -> Refusal {
+pub(super) async fn no_such_method() -> TransportError {
     method_not_allowed("GET, POST")
 }
 
 impl Endpoint {
-    async fn receive(self: &Arc<Self>, caller: Caller, request: Request) -> Result<Response, Refusal> {
-        self.rate.admit(&caller.user_id)?;
+    async fn receive(self: &Arc<Self>, user: User, request: Request) -> Result<Response, TransportError> {
+        self.rate.admit(user.id())?;
         let accepts = Accepts::of(request.headers());
         accepts.check()?;
         media::check_content_type(request.headers())?;
         let (mut parts, body) = request.into_parts();
-        let held = self.bodies.read(&caller.user_id, body, self.request_size).await;
+        let held = self.bodies.read(user.id(), body, self.request_size).await;
         let held = held.map_err(|why| answer::unread(why, self.request_size))?;
         let Envelope { id, message } = Envelope::parse(&held.bytes)?;
         let client = ClientLabel::of(&parts.headers);
         let mut changes = None;
         match (&message, &client) {
             (Message::Cancelled(request), Some(client)) => {
-                let (user, request) = (caller.user_id.clone(), request.clone());
+                let (user, request) = (user.id().to_owned(), request.clone());
                 self.calls.cancel(&calls::Key { user, client: client.clone(), request });
             }
             (Message::Listen, _) => {
                 accepts.check_stream(id.clone())?;
-                changes = Some(self.changes(&caller, id.clone())?);
+                changes = Some(self.changes(&user, id.clone())?);
             }
             _ => {}
         }
         media::normalise(&mut parts.headers);
-        let asker = Asker { caller, client, takes_stream: accepts.stream, changes };
-        let handler = Handler::new(self.clone(), asker);
+        let client_context = ClientContext { user, client, takes_stream: accepts.stream, changes };
+        let handler = Handler::new(self.clone(), client_context);
         let mut response =
             self.serve(handler, Request::from_parts(parts, Body::from(held.bytes.clone()))).await;
         if !is_presentable(&response) {
@@ -168,7 +167,7 @@ impl Endpoint {
         Ok(response)
     }
 
-    /// Has rmcp answer. A service of its own for each request knows the caller from the start.
+    /// Lets rmcp answer. Each request gets a service of its own, made for its caller.
     async fn serve(&self, handler: Handler, request: Request) -> Response {
         let handler = move || Ok(handler.clone());
         let service = StreamableHttpService::new(handler, self.sessions.clone(), self.transport.clone());
@@ -176,34 +175,32 @@ impl Endpoint {
         response.map(Body::new)
     }
 
-    fn listen(&self, caller: &Caller, headers: &HeaderMap) -> Result<Response, Refusal> {
-        self.rate.admit(&caller.user_id)?;
+    fn listen(&self, user: &User, headers: &HeaderMap) -> Result<Response, TransportError> {
+        self.rate.admit(user.id())?;
         let version = headers.get(PROTOCOL_VERSION).and_then(|version| version.to_str().ok());
         // Later revisions ask with a POST of `subscriptions/listen`.
         let is_current = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str());
         if is_current || !Accepts::names_stream(headers) {
             return Err(method_not_allowed("POST"));
         }
-        let changes = self.changes(caller, None)?;
+        let changes = self.changes(user, None)?;
         Ok(changes::event_stream(changes, self.stopping.clone()).into_response())
     }
 
-    fn changes(&self, caller: &Caller, id: Option<RequestId>) -> Result<Changes, Refusal> {
-        let place = self.streams.enter(&caller.user_id).ok_or_else(|| changes::too_many(id))?;
-        Ok(Changes::new(self.catalogue.clone(), &caller.user_id, place))
+    fn changes(&self, user: &User, id: Option<RequestId>) -> Result<Changes, TransportError> {
+        let share = self.streams.take(user.id(), 1).ok_or_else(|| changes::too_many(id))?;
+        Ok(Changes::new(self.catalogue.clone(), user.clone(), share))
     }
 }
 
-fn method_not_allowed(allowed: &'static str) -> Refusal {
+fn method_not_allowed(allowed: &'static str) -> TransportError {
     let why = "this endpoint takes JSON-RPC messages by POST";
-    Refusal::invalid(StatusCode::METHOD_NOT_ALLOWED, None, why)
+    TransportError::invalid(StatusCode::METHOD_NOT_ALLOWED, None, why)
         .with_header(header::ALLOW, HeaderValue::from_static(allowed))
 }
 
-/// Whether an answer of rmcp is one that a client can read: JSON, a stream, or nothing at all.
+/// Whether a client can read the response of rmcp: JSON, an event stream, or an empty body.
 fn is_presentable(response: &Response) -> bool {
-    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    response.status().is_success()
-        || kind
-            .is_some_and(|kind| kind.starts_with("application/json") || kind.starts_with("text/event-stream"))
+    let is_of_type = |expected| media_type::is(response.headers(), expected);
+    response.status().is_success() || is_of_type(media_type::JSON) || is_of_type(media::STREAM)
 }

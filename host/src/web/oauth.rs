@@ -16,68 +16,47 @@ mod page;
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use axum::{Json, Router, middleware};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
-use url::Url;
 
 use super::body::read_small;
+use super::media_type;
 use super::pages::NOT_STORED;
-use super::pages::guard::{self, Own, Sender};
-use crate::identity::{
-    AuthorizationServer, AuthorizeError, EndpointError, ErrorCode, OAuthError, Step, paths,
-};
+use super::pages::origin::{self, OwnOrigin, Sender};
+use crate::identity::{AuthorizationServer, AuthorizeError, EndpointError, ErrorCode, OAuthError, Step};
 pub(super) use page::failure;
 
 /// In bytes; of a body or a query.
-const LARGEST_REQUEST: usize = 16 * 1024;
+const MAX_REQUEST_BYTES: usize = 16 * 1024;
 
 const NO_FORM: OAuthError = OAuthError {
     code: ErrorCode::InvalidRequest,
     description: "the body must be application/x-www-form-urlencoded of at most 16 KiB",
 };
 
-/// The routes of `server`, which is reached at `base_url`.
-pub(super) fn routes<S>(server: Arc<AuthorizationServer>, base_url: &Url) -> Router<S>
-where
-    S: Clone + Send + Sync + 'static,
-{
-    let own = Own::of(base_url);
-    let for_people = Router::new()
-        .route(paths::AUTHORIZE, get(authorize).post(decide))
-        .layer(middleware::from_fn_with_state(own.clone(), refuse_other_pages));
-    let for_clients = Router::new()
-        .route(paths::REGISTER, post(register))
-        .route(paths::TOKEN, post(token))
-        .route(paths::REVOKE, post(revoke))
-        .route(paths::JWKS, get(jwks))
-        .layer(super::open_to_any_page());
-    for_people
-        .merge(for_clients)
-        .layer(middleware::from_fn_with_state(own, guard::refuse_other_hosts))
-        .with_state(server)
-}
-
 /// Keeps other pages from fetching or framing the consent page, and from answering it.
 ///
-/// The answer's `request_id`, which only the consent page has, is the defence; this one does not wait
-/// for a page that has found it out. An unnamed page passes: an older browser says no more of the consent
-/// page, because of the page's `Referrer-Policy`.
-async fn refuse_other_pages(State(own): State<Own>, request: Request, next: Next) -> Response {
+/// The form's `request_id`, which only the consent page has, is the main defence; this is a second one. `Origin: null`
+/// passes: older browsers send it for the consent page, because of its `Referrer-Policy`.
+pub(super) async fn refuse_other_pages(
+    State(own): State<OwnOrigin>,
+    request: Request,
+    next: Next,
+) -> Response {
     let is_own_form = *request.method() == Method::POST && own.sender(request.headers()) != Sender::Other;
-    if is_own_form || guard::opens_window(&request) {
+    if is_own_form || origin::opens_window(&request) {
         return next.run(request).await;
     }
     page::failure(StatusCode::FORBIDDEN, "Another page has tried to sign in here. Nothing was granted.")
 }
 
-async fn register(
+pub(super) async fn register(
     State(server): State<Arc<AuthorizationServer>>,
     headers: HeaderMap,
     body: Body,
@@ -86,20 +65,20 @@ async fn register(
         code: ErrorCode::InvalidClientMetadata,
         description: "the body must be application/json of at most 16 KiB",
     };
-    let body = body_of_type("application/json", &headers, body).await.ok_or(refused)?;
+    let body = body_of_type(media_type::JSON, &headers, body).await.ok_or(refused)?;
     let registration = server.register(&body).await?;
     Ok((StatusCode::CREATED, NOT_STORED, Json(registration)))
 }
 
-async fn authorize(
+pub(super) async fn authorize(
     State(server): State<Arc<AuthorizationServer>>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, AuthorizeError> {
-    let query = query.filter(|query| query.len() <= LARGEST_REQUEST).ok_or(AuthorizeError::Malformed)?;
+    let query = query.filter(|query| query.len() <= MAX_REQUEST_BYTES).ok_or(AuthorizeError::Malformed)?;
     Ok(respond(server.authorize(&query).await?))
 }
 
-async fn decide(
+pub(super) async fn decide(
     State(server): State<Arc<AuthorizationServer>>,
     headers: HeaderMap,
     body: Body,
@@ -115,7 +94,7 @@ fn respond(step: Step) -> Response {
     }
 }
 
-async fn token(
+pub(super) async fn token(
     State(server): State<Arc<AuthorizationServer>>,
     headers: HeaderMap,
     body: Body,
@@ -134,7 +113,7 @@ async fn token(
     Ok((NOT_STORED, Json(response)))
 }
 
-async fn revoke(
+pub(super) async fn revoke(
     State(server): State<Arc<AuthorizationServer>>,
     headers: HeaderMap,
     body: Body,
@@ -144,7 +123,7 @@ async fn revoke(
     Ok(NOT_STORED)
 }
 
-async fn jwks(State(server): State<Arc<AuthorizationServer>>) -> Json<Value> {
+pub(super) async fn jwks(State(server): State<Arc<AuthorizationServer>>) -> Json<Value> {
     Json(server.issuer().jwks())
 }
 
@@ -163,11 +142,5 @@ async fn form(headers: &HeaderMap, body: Body) -> Option<String> {
 
 /// The body, if it is of this media type and not too large; one that is not is not waited for.
 async fn body_of_type(expected: &str, headers: &HeaderMap, body: Body) -> Option<Bytes> {
-    let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
-    let media_type = value.split(';').next().unwrap_or_default().trim();
-    if media_type.eq_ignore_ascii_case(expected) {
-        read_small(body, LARGEST_REQUEST).await.ok()
-    } else {
-        None
-    }
+    if media_type::is(headers, expected) { read_small(body, MAX_REQUEST_BYTES).await.ok() } else { None }
 }

@@ -1,17 +1,17 @@
 //! Pages for people: no script, no image, nothing from elsewhere.
 
-pub(super) mod guard;
+pub(super) mod origin;
 
-use std::fmt::{self, Write};
 use std::sync::LazyLock;
 
+use askama::Template;
+use aws_lc_rs::digest::{SHA256, digest};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use sha2::{Digest, Sha256};
 
-const STYLE: &str = include_str!("pages/page.css");
+pub(super) const STYLE: &str = include_str!("pages/page.css");
 
 /// The page's own style and nothing else.
 ///
@@ -20,7 +20,7 @@ const STYLE: &str = include_str!("pages/page.css");
 /// may be of a scheme or form that it cannot express, and then wherever the client goes on to. It guards
 /// against forms that somebody else brought into the page, and nobody can: everything in it is escaped.
 static CONTENT_SECURITY_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
-    let style = STANDARD.encode(Sha256::digest(STYLE));
+    let style = STANDARD.encode(digest(&SHA256, STYLE.as_bytes()));
     let policy =
         format!("default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; frame-ancestors 'none'");
     HeaderValue::from_str(&policy).expect("base64 is ASCII")
@@ -30,13 +30,18 @@ static CONTENT_SECURITY_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
 pub(super) const NOT_STORED: [(HeaderName, HeaderValue); 1] =
     [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
 
-/// Makes a page of `content`, which is HTML.
-pub(super) fn page(status: StatusCode, title: &str, content: &str) -> Response {
-    let html = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n\
-         <title>{title}</title>\n<style>{STYLE}</style>\n<main>\n{content}\n</main>\n</html>\n"
-    );
+/// A page that says one thing.
+#[derive(Template)]
+#[template(path = "pages/notice.html")]
+pub(super) struct Notice<'a> {
+    pub(super) title: &'a str,
+    pub(super) heading: &'a str,
+    pub(super) message: &'a str,
+}
+
+/// Answers with a page. What a template shows is escaped unless the template says otherwise.
+pub(super) fn page(status: StatusCode, template: &impl Template) -> Response {
+    let html = template.render().expect("a string takes everything");
     let headers = [
         (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY.clone()),
         (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
@@ -46,38 +51,19 @@ pub(super) fn page(status: StatusCode, title: &str, content: &str) -> Response {
     (status, NOT_STORED, headers, Html(html)).into_response()
 }
 
-/// Makes a page that says one thing; `heading` and `title` are ours, `message` may be anything.
-pub(super) fn notice(status: StatusCode, title: &str, heading: &str, message: &str) -> Response {
-    page(status, title, &format!("<h1>{heading}</h1>\n<p>{}</p>", Escaped(message)))
-}
-
-/// Text that is only text, in an element or in a quoted attribute.
-pub(super) struct Escaped<'a>(pub(super) &'a str);
-
-impl fmt::Display for Escaped<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for character in self.0.chars() {
-            match character {
-                '&' => formatter.write_str("&amp;"),
-                '<' => formatter.write_str("&lt;"),
-                '>' => formatter.write_str("&gt;"),
-                '"' => formatter.write_str("&quot;"),
-                '\'' => formatter.write_str("&#39;"),
-                other => formatter.write_char(other),
-            }?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn text_stays_text() {
-        let script = Escaped("<script>alert('x')</script>\"&").to_string();
+    fn text_stays_text_and_only_the_style_is_not_escaped() {
+        let hostile = "<script>alert('x')</script>\"&";
+        let html = Notice { title: hostile, heading: hostile, message: hostile }.render().expect("a page");
 
-        assert_eq!(script, "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&quot;&amp;");
+        assert!(
+            !html.contains("<script") && !html.contains('\'') && html.matches("&#38;").count() == 3,
+            "{html}"
+        );
+        assert!(html.contains(&format!("<style>{STYLE}</style>")), "{html}");
     }
 }

@@ -1,10 +1,10 @@
-//! What the server knows of a connection: whose the latest request was, and how long ago. It decides who
-//! gives way when too many are open.
+//! The state of a connection that decides which one is closed when too many are open: whose its latest request was,
+//! and when.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// The standing of one connection; a clone shares it. Each request brings it along in its extensions.
+/// The state of one connection; a clone shares it. Each request has it in its extensions.
 #[derive(Clone, Debug)]
 pub struct Standing(Arc<Mutex<State>>);
 
@@ -12,18 +12,18 @@ pub struct Standing(Arc<Mutex<State>>);
 struct State {
     /// Of the latest request, where its token was good.
     user: Option<Arc<str>>,
-    /// Requests that came and are not answered to the end.
+    /// Requests whose responses are not sent completely.
     under_way: usize,
     /// When the latest request began or ended.
     since: Instant,
 }
 
-/// How much a connection would be missed; whoever claims least gives way first.
+/// What a connection is used for; the least important is closed first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Claim {
-    /// Its latest request, if there was one, was of nobody who has signed in.
+pub enum Priority {
+    /// Its latest request, if any, had no valid token.
     Stranger,
-    /// This user has signed in on it, and asks nothing now.
+    /// Its latest request was this user's, and is answered.
     Idle(Arc<str>),
     /// It serves this user now.
     Serving(Arc<str>),
@@ -40,7 +40,7 @@ impl Default for Standing {
 }
 
 impl Standing {
-    /// Takes note of a request, which is nobody's until its token was found to be good.
+    /// Begins a request, which has no user until its token was verified.
     pub fn begin(&self) -> UnderWay {
         let mut state = self.lock();
         state.user = None;
@@ -49,20 +49,20 @@ impl Standing {
         UnderWay(self.clone())
     }
 
-    /// Takes note of whose the request is.
+    /// Records whose the request is.
     pub fn sign_in(&self, user: &str) {
         self.lock().user = Some(user.into());
     }
 
-    /// What it claims, and since when.
-    pub fn claim(&self) -> (Claim, Instant) {
+    /// What it is used for, and since when.
+    pub fn priority(&self) -> (Priority, Instant) {
         let state = self.lock();
-        let claim = match &state.user {
-            None => Claim::Stranger,
-            Some(user) if state.under_way == 0 => Claim::Idle(user.clone()),
-            Some(user) => Claim::Serving(user.clone()),
+        let priority = match &state.user {
+            None => Priority::Stranger,
+            Some(user) if state.under_way == 0 => Priority::Idle(user.clone()),
+            Some(user) => Priority::Serving(user.clone()),
         };
-        (claim, state.since)
+        (priority, state.since)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -85,16 +85,16 @@ mod tests {
     #[test]
     fn a_connection_stands_as_its_latest_request() {
         let standing = Standing::default();
-        assert_eq!(standing.claim().0, Claim::Stranger);
+        assert_eq!(standing.priority().0, Priority::Stranger);
 
         let request = standing.begin();
-        assert_eq!(standing.claim().0, Claim::Stranger);
+        assert_eq!(standing.priority().0, Priority::Stranger);
         standing.sign_in("ana");
-        assert_eq!(standing.claim().0, Claim::Serving("ana".into()));
+        assert_eq!(standing.priority().0, Priority::Serving("ana".into()));
         drop(request);
-        assert_eq!(standing.claim().0, Claim::Idle("ana".into()));
+        assert_eq!(standing.priority().0, Priority::Idle("ana".into()));
 
         drop(standing.begin());
-        assert_eq!(standing.claim().0, Claim::Stranger);
+        assert_eq!(standing.priority().0, Priority::Stranger);
     }
 }

@@ -1,7 +1,7 @@
-//! Refusals that come before the request was read: the rest is read and thrown away.
+//! Discards the rest of a body that its handler did not read.
 //!
-//! A client that is still writing a large upload when the server stops reading sees a broken
-//! connection, and never the refusal (RFC 9112, section 9.6).
+//! A client that is still sending a large upload when the server closes the connection sees an error, and never the
+//! response (RFC 9112, section 9.6).
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -17,30 +17,37 @@ use http_body::{Frame, SizeHint};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// How long a client may go on writing what nobody wants.
-const PATIENCE: Duration = Duration::from_secs(10);
+use super::arrival::Arrival;
+
+/// How long the rest of a body is discarded before the response is sent anyway.
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Lends the body to the handler, and discards what is left of it.
 pub(super) async fn discard(request: Request, next: Next) -> Response {
     if request.headers().contains_key(header::EXPECT) {
-        // This client waits for a word before it writes; a refusal saves it the writing.
+        // The client waits for `100 Continue` before it sends the body.
         return next.run(request).await;
     }
+    let arrival = request.extensions().get::<Arrival>().cloned().unwrap_or_default();
     let (lender, returned) = oneshot::channel();
     let request = request.map(|body| Body::new(Lent { body, lender: Some(lender) }));
     let response = next.run(request).await;
+    if arrival.is_late() {
+        return response;
+    }
 
     let rest = async {
         let Ok(body) = returned.await else { return };
         let mut rest = body.into_data_stream();
         while let Some(Ok(_)) = rest.next().await {}
     };
-    // Whether all of it was read or not: the answer is the same.
-    let _ = timeout(PATIENCE, rest).await;
+    // The response is the same, whether or not all of it was read.
+    let _ = timeout(DISCARD_TIMEOUT, rest).await;
+    arrival.forgive();
     response
 }
 
-/// A body that goes back to its lender when its reader is done with it.
+/// A body that is returned to `discard` when the handler drops it.
 struct Lent {
     body: Body,
     lender: Option<oneshot::Sender<Body>>,
@@ -69,7 +76,7 @@ impl HttpBody for Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if let Some(lender) = self.lender.take() {
-            // A lender that has gone away wants nothing back.
+            // `discard` itself was cancelled.
             let _ = lender.send(std::mem::take(&mut self.body));
         }
     }

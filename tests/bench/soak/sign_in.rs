@@ -2,12 +2,12 @@
 
 use std::process::Command;
 
+use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::{Method, header};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::client::{Answer, Client};
@@ -70,7 +70,7 @@ async fn register(client: &mut Client) -> Outcome<String> {
 
 /// Opens the consent page, agrees, and returns the code that the client would get.
 async fn consent(client: &mut Client, client_id: &str, verifier: &str) -> Outcome<Result<String, Ended>> {
-    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier));
+    let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
     let query = url::form_urlencoded::Serializer::new(String::new())
         .extend_pairs([
             ("response_type", "code"),

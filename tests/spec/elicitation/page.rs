@@ -69,6 +69,27 @@ async fn a_removed_toolkit_takes_its_links_with_it() {
 }
 
 #[tokio::test]
+async fn a_toolkit_that_is_taken_over_takes_its_links_with_it() {
+    let kitbag = start().await;
+    let kitbag = kitbag.stop().await.changed(|settings| settings.operators = "ben".parse().expect("a list"));
+    let kitbag = kitbag.start().await;
+    let ana = client(&kitbag, "ana", Revision::Current).await;
+    let link = ana.link().await;
+    let opened = open(&kitbag, &link, &[]).await;
+    assert_page(&opened, StatusCode::OK, "<bdi>local</bdi>");
+
+    kitbag.as_user("ben").post("/toolkits/needy/take-over", &json!({})).await.assert_status(200);
+
+    assert_page(&submit(&kitbag, &link, VALUE, &[]).await, StatusCode::NOT_FOUND, "not good any more");
+    assert_page(&open(&kitbag, &link, &[]).await, StatusCode::NOT_FOUND, "not good any more");
+    assert!(!is_set(&ana).await);
+    // The next call gives a link that names the new owner.
+    let again = ana.link().await;
+    assert_ne!(again, link);
+    assert_page(&open(&kitbag, &again, &[]).await, StatusCode::OK, "<bdi>ben</bdi>");
+}
+
+#[tokio::test]
 async fn no_other_page_can_show_the_form_or_send_it() {
     let kitbag = start().await;
     let ana = client(&kitbag, "ana", Revision::Current).await;

@@ -11,7 +11,6 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -59,7 +58,7 @@ impl Transcriber {
     pub(crate) fn speak(&self, sentence: &str) -> Vec<u8> {
         let wav = speak(sentence);
         let mut shared = self.shared.lock().expect("no writer panicked");
-        shared.sentences.insert(Sha256::digest(&wav).to_vec(), sentence.to_owned());
+        shared.sentences.insert(wav.clone(), sentence.to_owned());
         wav
     }
 
@@ -115,7 +114,7 @@ fn answer(shared: &mut Shared, head: &axum::http::request::Parts, body: &Bytes) 
         return (StatusCode::BAD_REQUEST, "no recording").into_response();
     }
     shared.heard.push((model, file.name.clone().unwrap_or_default()));
-    match shared.sentences.get(Sha256::digest(&file.bytes).as_slice()) {
+    match shared.sentences.get(&file.bytes[..]) {
         Some(sentence) => Json(json!({ "text": sentence })).into_response(),
         None => (StatusCode::BAD_REQUEST, "nobody said this").into_response(),
     }

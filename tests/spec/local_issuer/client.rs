@@ -1,10 +1,10 @@
 //! A client, and the browser of the person who uses it.
 
+use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use url::Url;
 use url::form_urlencoded::Serializer;
 
@@ -34,7 +34,7 @@ pub(super) async fn register(http: &Http, metadata: &Value) -> String {
 
 /// An authorization request.
 pub(super) fn request(client_id: &str) -> String {
-    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
+    let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, VERIFIER.as_bytes()));
     let query = form(&[
         ("response_type", "code"),
         ("client_id", client_id),

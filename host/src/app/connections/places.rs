@@ -1,5 +1,7 @@
-//! How many connections are open: of one address, of those who have not signed in, and in all. Where one is
-//! too many, it takes the place of another: an old connection of a stranger is missed least.
+//! Limits how many connections are open: of one address, without a signed-in user, and in all. Beyond a limit a new
+//! connection replaces another: first the oldest without a user.
+//!
+//! Invariant: a connection of a user is never closed for one without.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -8,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ipnet::IpNet;
 use tokio_util::sync::CancellationToken;
 
-use crate::web::{Claim, Standing};
+use crate::web::{Priority, Standing};
 
 /// How many connections may be open at the same time.
 #[derive(Clone, Debug)]
@@ -17,7 +19,7 @@ pub(in crate::app) struct ConnectionLimits {
     pub(in crate::app) in_all: usize,
     /// Of one address.
     pub(in crate::app) per_address: usize,
-    /// Addresses that connect for many, and so are not bounded by themselves.
+    /// Addresses of proxies, which connect for many and are not limited by address.
     pub(in crate::app) proxies: Vec<IpNet>,
 }
 
@@ -58,8 +60,7 @@ impl Places {
         Self(Arc::new(Inner { limits, taken: Mutex::default() }))
     }
 
-    /// Gives a connection from `peer` a place, where need be that of another; or none, where all others
-    /// are missed more.
+    /// Gives a connection from `peer` a place, if need be that of another; `None` where all others are more important.
     pub(super) fn take(&self, peer: IpAddr) -> Option<Place> {
         let ConnectionLimits { in_all, per_address, proxies } = &self.0.limits;
         let strangers = (in_all - in_all / 4).max(1);
@@ -67,7 +68,7 @@ impl Places {
         let mut taken = self.lock();
         let of_address = address.and_then(|address| taken.of_addresses.get(&address)).copied();
         if of_address.unwrap_or_default() >= *per_address {
-            taken.evict(|occupant| occupant.address == address, usize::MAX)?;
+            taken.evict(|occupant| occupant.address == address, (per_address / 8).max(1))?;
         } else if taken.occupants.len() >= *in_all {
             taken.evict(|_| true, in_all / 8)?;
         } else if taken.occupants.len() >= strangers && taken.strangers() >= strangers {
@@ -83,9 +84,9 @@ impl Places {
         Some(place)
     }
 
-    /// Ends the connection that is missed least, because the machine has no room for another.
+    /// Closes the least important connection, because the machine has no room for another.
     pub(super) fn make_room(&self) {
-        // Where all are missed, those who wait to be accepted go on waiting.
+        // Where none can be closed, the new connection goes on waiting to be accepted.
         let _ = self.lock().evict(|_| true, usize::MAX);
     }
 
@@ -115,26 +116,31 @@ impl Taken {
     }
 
     fn strangers(&self) -> usize {
-        self.occupants.values().filter(|occupant| occupant.standing.claim().0 == Claim::Stranger).count()
+        self.occupants
+            .values()
+            .filter(|occupant| occupant.standing.priority().0 == Priority::Stranger)
+            .count()
     }
 
-    /// Ends the connection among `candidates` that claims least, and for longest. One that serves somebody
-    /// is ended only where its user has more than `share`.
+    /// Closes the connection among `candidates` that is least important, and has been for longest. One that serves a
+    /// user is closed only where that user has more than `share`.
     fn evict(&mut self, candidates: impl Fn(&Occupant) -> bool, share: usize) -> Option<()> {
-        let claims = self.occupants.iter().filter(|(_, occupant)| candidates(occupant));
-        let claims: Vec<_> = claims.map(|(id, occupant)| (occupant.standing.claim(), *id)).collect();
+        let candidates = self.occupants.iter().filter(|(_, occupant)| candidates(occupant));
+        let priorities: Vec<_> =
+            candidates.map(|(id, occupant)| (occupant.standing.priority(), *id)).collect();
         let mut of_users = HashMap::<&str, usize>::new();
-        for ((claim, _), _) in &claims {
-            if let Claim::Idle(user) | Claim::Serving(user) = claim {
+        for ((priority, _), _) in &priorities {
+            if let Priority::Idle(user) | Priority::Serving(user) = priority {
                 *of_users.entry(user).or_default() += 1;
             }
         }
-        let rank = |claim: &Claim| match claim {
-            Claim::Stranger => Some(0),
-            Claim::Idle(_) => Some(1),
-            Claim::Serving(user) => (of_users[&**user] > share).then_some(2),
+        let rank = |priority: &Priority| match priority {
+            Priority::Stranger => Some(0),
+            Priority::Idle(_) => Some(1),
+            Priority::Serving(user) => (of_users[&**user] > share).then_some(2),
         };
-        let ranked = claims.iter().filter_map(|((claim, since), id)| Some((rank(claim)?, since, id)));
+        let ranked =
+            priorities.iter().filter_map(|((priority, since), id)| Some((rank(priority)?, since, id)));
         let (_, _, id) = ranked.min()?;
         self.remove(*id)?.evicted.cancel();
         Some(())
@@ -196,6 +202,27 @@ mod tests {
 
         assert_eq!(evicted(&flood), [0, 1, 2, 3, 4, 5, 6]);
         assert!(!other.evicted.is_cancelled());
+    }
+
+    #[test]
+    fn one_user_behind_an_address_leaves_room_for_others_behind_it() {
+        let places = places(100, 16, &[]);
+        let of_eve: Vec<_> = (0..16).map(|_| take(&places, "192.0.2.1").expect("there is room")).collect();
+        let _serving: Vec<_> = of_eve.iter().map(|place| sign_in(place, "eve")).collect();
+
+        let (mut of_ana, mut serving) = (Vec::new(), Vec::new());
+        for _ in 0..2 {
+            of_ana.push(take(&places, "192.0.2.1").expect("eve has too many"));
+            serving.extend(of_ana.last().map(|place| sign_in(place, "ana")));
+        }
+        let more: Vec<_> = (0..16).map(|_| take(&places, "192.0.2.1").expect("eve has too many")).collect();
+
+        assert_eq!(
+            (evicted(&of_eve), evicted(&of_ana)),
+            (vec![0, 1, 2], vec![]),
+            "two, and one for a stranger"
+        );
+        assert!(!more[15].evicted.is_cancelled(), "the newest is there");
     }
 
     #[test]

@@ -2,6 +2,9 @@
 //!
 //! A guest may ask for many things at once and read the answers when all are there. Those that are short
 //! are then read already, and in nobody's way: their requests are not in flight any more.
+//!
+//! Invariant: at most 64 KiB of a response are held, and only as many requests of a call are in flight as the settings
+//! say; another one waits.
 
 use std::pin::Pin;
 use std::sync::Arc;

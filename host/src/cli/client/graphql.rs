@@ -10,16 +10,16 @@ use super::Client;
 use crate::cli::CliError;
 
 /// Why a request got no data.
-pub(in crate::cli) enum Unanswered {
+pub(in crate::cli) enum GraphqlFailure {
     /// There was no answer, or not to this request.
     Failed(CliError),
     /// The server said why not.
-    Refused(Refusal),
+    Refused(GraphqlError),
 }
 
 /// The first error of an answer.
 #[derive(Deserialize)]
-pub(in crate::cli) struct Refusal {
+pub(in crate::cli) struct GraphqlError {
     pub(in crate::cli) message: String,
     #[serde(default)]
     extensions: Extensions,
@@ -35,7 +35,7 @@ struct Extensions {
 struct Answer {
     data: Option<Value>,
     #[serde(default)]
-    errors: Vec<Refusal>,
+    errors: Vec<GraphqlError>,
 }
 
 impl Client {
@@ -44,12 +44,12 @@ impl Client {
         &self,
         query: &str,
         variables: Value,
-    ) -> Result<T, Unanswered> {
+    ) -> Result<T, GraphqlFailure> {
         let question = json!({ "query": query, "variables": variables });
         let answer: Answer =
             self.send(Method::POST, "/graphql", "application/json", question.to_string()).await?;
         if let Some(refusal) = answer.errors.into_iter().next() {
-            return Err(Unanswered::Refused(refusal));
+            return Err(GraphqlFailure::Refused(refusal));
         }
         let data = answer.data.unwrap_or_default();
         serde_json::from_value(data)
@@ -57,24 +57,24 @@ impl Client {
     }
 }
 
-impl Refusal {
+impl GraphqlError {
     /// Each rule that was broken, with its path.
     pub(in crate::cli) fn problems(&self) -> &[Problem] {
         &self.extensions.problems
     }
 }
 
-impl From<CliError> for Unanswered {
+impl From<CliError> for GraphqlFailure {
     fn from(error: CliError) -> Self {
         Self::Failed(error)
     }
 }
 
-impl From<Unanswered> for CliError {
-    fn from(unanswered: Unanswered) -> Self {
+impl From<GraphqlFailure> for CliError {
+    fn from(unanswered: GraphqlFailure) -> Self {
         match unanswered {
-            Unanswered::Failed(error) => error,
-            Unanswered::Refused(refusal) => Self::listing(&refusal.message, refusal.problems()),
+            GraphqlFailure::Failed(error) => error,
+            GraphqlFailure::Refused(refusal) => Self::listing(&refusal.message, refusal.problems()),
         }
     }
 }

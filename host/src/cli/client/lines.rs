@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use crate::cli::CliError;
 
 /// A server shows every 15 s that it is there; one that is silent for longer is gone.
-const SILENCE: Duration = Duration::from_secs(45);
+const READ_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// The lines of an answer.
 pub(in crate::cli) struct Lines {
@@ -30,7 +30,7 @@ impl Lines {
             if let Some(line) = self.line() {
                 return Ok(Some(line));
             }
-            let frame = timeout(SILENCE, self.body.frame()).await;
+            let frame = timeout(READ_TIMEOUT, self.body.frame()).await;
             match frame.map_err(|_| CliError::new("the server has fallen silent"))? {
                 None => return Ok(None),
                 Some(Err(error)) => return Err(CliError::new(format!("the answer broke off: {error}"))),

@@ -19,8 +19,8 @@ const SEARCH: &str =
 const QUESTION: &str = "Which bird survives the cold?";
 
 /// How long the documents may take to be ready.
-const PATIENCE: Duration = Duration::from_mins(1);
-const PAUSE: Duration = Duration::from_millis(100);
+const INDEXING_TIMEOUT: Duration = Duration::from_mins(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Deserialize)]
 struct Waiting {
@@ -60,9 +60,9 @@ pub(super) async fn show(client: &Client) -> Result<String, CliError> {
     client.ask::<Value>(INGEST, json!({ "documents": documents() })).await?;
     let started = Instant::now();
     while client.ask::<Waiting>(PENDING, json!({})).await?.documents.total_count > 0
-        && started.elapsed() < PATIENCE
+        && started.elapsed() < INDEXING_TIMEOUT
     {
-        sleep(PAUSE).await;
+        sleep(POLL_INTERVAL).await;
     }
     let Answer { search } = client.ask(SEARCH, json!({ "q": QUESTION })).await?;
     let Some(Hit { document, snippet }) = search.results.first() else {

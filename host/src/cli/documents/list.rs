@@ -13,7 +13,7 @@ use crate::cli::terminal::{Screen, Text, note, say, text};
 use crate::cli::{CliError, print_json};
 
 /// Documents of one request.
-const PAGE: u32 = 100;
+const PAGE_SIZE: u32 = 100;
 
 const LIST: &str =
     "query ($first: Int, $after: String, $source: String, $feed: String, $state: DocumentState) {
@@ -129,7 +129,7 @@ impl List {
         loop {
             let missing = self.limit.saturating_sub(u32::try_from(documents.len()).unwrap_or(u32::MAX));
             let variables = json!({
-                "first": missing.clamp(1, PAGE),
+                "first": missing.clamp(1, PAGE_SIZE),
                 "after": after,
                 "source": self.source,
                 "feed": self.feed,

@@ -12,10 +12,10 @@ use crate::cli::CliError;
 use crate::cli::client::Client;
 
 /// Documents that are asked about at a time; more would cost more than a request may.
-const AT_A_TIME: usize = 100;
+const MAX_DOCUMENTS_PER_REQUEST: usize = 100;
 /// Between two rounds, at first and at most.
-const SHORTEST: Duration = Duration::from_millis(200);
-const LONGEST: Duration = Duration::from_secs(5);
+const MIN_PAUSE: Duration = Duration::from_millis(200);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 #[derive(Deserialize)]
 struct Document {
@@ -30,10 +30,10 @@ pub(super) async fn wait(
     mut waiting: Vec<(String, String)>,
     bar: &ProgressBar,
 ) -> Result<Vec<(String, String)>, CliError> {
-    let (mut failed, mut pause) = (Vec::new(), SHORTEST);
+    let (mut failed, mut pause) = (Vec::new(), MIN_PAUSE);
     loop {
         let mut pending = Vec::new();
-        for some in waiting.chunks(AT_A_TIME) {
+        for some in waiting.chunks(MAX_DOCUMENTS_PER_REQUEST) {
             for ((name, id), document) in some.iter().zip(look(client, some).await?) {
                 match document {
                     Some(Document { state, .. }) if state == "PENDING" => {
@@ -53,7 +53,7 @@ pub(super) async fn wait(
         bar.set_message(format!("waiting for {}", pending.len()));
         waiting = pending;
         sleep(pause).await;
-        pause = (pause * 2).min(LONGEST);
+        pause = (pause * 2).min(MAX_PAUSE);
     }
 }
 

@@ -7,14 +7,14 @@ use url::form_urlencoded::Serializer;
 
 use super::{Document, File, Stored};
 use crate::cli::CliError;
-use crate::cli::client::{Client, Failed, Unanswered};
+use crate::cli::client::{Client, Failed, GraphqlFailure};
 
 /// Documents of a batch.
-const MOST: usize = 200;
+const MAX_DOCUMENTS: usize = 200;
 /// Bytes of their texts.
-const LARGEST: usize = 8 << 20;
+const MAX_BATCH_BYTES: usize = 8 << 20;
 /// Bytes of a file: the whole of it is in memory while it is sent.
-const LARGEST_FILE: u64 = 256 << 20;
+const MAX_FILE_BYTES: u64 = 256 << 20;
 
 const INGEST: &str = "mutation ($documents: [IngestDocumentInput!]!) {
   ingest(documents: $documents) { documents { id change } }
@@ -31,7 +31,7 @@ type Outcomes = Vec<(String, Result<Stored, String>)>;
 
 impl Batch {
     pub(super) fn is_full_with(&self, next: &Document) -> bool {
-        self.documents.len() >= MOST || self.bytes + size(next) > LARGEST
+        self.documents.len() >= MAX_DOCUMENTS || self.bytes + size(next) > MAX_BATCH_BYTES
     }
 
     pub(super) fn add(&mut self, name: String, document: Document) {
@@ -59,16 +59,16 @@ impl Batch {
                     let names = self.documents.drain(..).map(|(name, _)| name);
                     outcomes.extend(names.zip(ingest.documents.into_iter().map(Ok)));
                 }
-                Err(Unanswered::Refused(refusal)) => {
+                Err(GraphqlFailure::Refused(refusal)) => {
                     let refused = refused(&refusal, self.documents.len());
                     if refused.is_empty() {
-                        return Err(Unanswered::Refused(refusal).into());
+                        return Err(GraphqlFailure::Refused(refusal).into());
                     }
                     for (index, reason) in refused.into_iter().rev() {
                         outcomes.push((self.documents.remove(index).0, Err(reason)));
                     }
                 }
-                Err(Unanswered::Failed(error)) => return Err(error),
+                Err(GraphqlFailure::Failed(error)) => return Err(error),
             }
         }
         Ok(outcomes)
@@ -80,10 +80,10 @@ pub(super) async fn upload(client: &Client, file: File) -> Result<Result<Stored,
     let File { path, about } = file;
     let size = std::fs::metadata(&path).map(|file| file.len());
     let bytes = match size
-        .and_then(|size| if size > LARGEST_FILE { Ok(None) } else { std::fs::read(&path).map(Some) })
+        .and_then(|size| if size > MAX_FILE_BYTES { Ok(None) } else { std::fs::read(&path).map(Some) })
     {
         Ok(Some(bytes)) => bytes,
-        Ok(None) => return Ok(Err(format!("is larger than {LARGEST_FILE} bytes"))),
+        Ok(None) => return Ok(Err(format!("is larger than {MAX_FILE_BYTES} bytes"))),
         Err(error) => return Ok(Err(error.to_string())),
     };
     let mut query = Serializer::new(String::new());
@@ -105,7 +105,7 @@ pub(super) async fn upload(client: &Client, file: File) -> Result<Result<Stored,
 }
 
 /// Which documents of a batch the server has something against, in their order, and what.
-fn refused(refusal: &crate::cli::client::Refusal, count: usize) -> Vec<(usize, String)> {
+fn refused(refusal: &crate::cli::client::GraphqlError, count: usize) -> Vec<(usize, String)> {
     let mut refused: Vec<(usize, String)> = Vec::new();
     for problem in refusal.problems() {
         let Some((index, field)) = place(&problem.path) else { continue };

@@ -20,9 +20,9 @@ const KNOWN: [&str; 21] = [
 /// Files whose text the server reads by itself.
 const NOT_TEXT: [&str; 6] = ["csv", "json", "html", "htm", "xhtml", "pdf"];
 /// Bytes of a text at most, as the server has it.
-const LONGEST_TEXT: u64 = 4 << 20;
+const MAX_TEXT_BYTES: u64 = 4 << 20;
 /// How deep folders are followed.
-const DEEPEST: usize = 64;
+const MAX_FOLDER_DEPTH: usize = 64;
 
 /// Something to bring in.
 pub(super) enum Input {
@@ -137,8 +137,8 @@ impl Inputs<'_> {
     /// Puts what is in a folder in front of everything else, by name. Hidden files stay where they are,
     /// and so do links: they lead out of the folder, or round in a circle.
     fn open_folder(&mut self, folder: &Path, within: &Path, depth: usize) -> Result<(), String> {
-        if depth > DEEPEST {
-            return Err(format!("is more than {DEEPEST} folders deep"));
+        if depth > MAX_FOLDER_DEPTH {
+            return Err(format!("is more than {MAX_FOLDER_DEPTH} folders deep"));
         }
         let mut inside = Vec::new();
         for entry in fs::read_dir(folder).map_err(|error| error.to_string())? {
@@ -202,7 +202,7 @@ impl Ingest {
             return Err("is empty".to_owned());
         }
         if !NOT_TEXT.contains(&extension(&path).as_str())
-            && size <= LONGEST_TEXT
+            && size <= MAX_TEXT_BYTES
             && let Some(text) = read_text(fs::File::open(&path).map_err(failed)?)?
         {
             let parsed = parse(text);
@@ -239,14 +239,14 @@ impl Ingest {
 /// Reads what is UTF-8 text, and nothing of anything else.
 fn read_text(input: impl Read) -> Result<Option<String>, String> {
     let mut bytes = Vec::new();
-    let mut input = BufReader::new(input.take(LONGEST_TEXT + 1));
+    let mut input = BufReader::new(input.take(MAX_TEXT_BYTES + 1));
     let head = input.fill_buf().map_err(|error| error.to_string())?;
     if head.contains(&0) {
         return Ok(None);
     }
     input.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > LONGEST_TEXT {
-        return Err(format!("is longer than a text may be ({LONGEST_TEXT} bytes)"));
+    if bytes.len() as u64 > MAX_TEXT_BYTES {
+        return Err(format!("is longer than a text may be ({MAX_TEXT_BYTES} bytes)"));
     }
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").map_or(bytes.clone(), <[u8]>::to_vec);
     Ok(String::from_utf8(text).ok().filter(|text| !text.contains('\0')))

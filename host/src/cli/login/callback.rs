@@ -20,7 +20,7 @@ use url::form_urlencoded;
 use crate::cli::CliError;
 
 /// How long a person may take to sign in.
-const PATIENCE: Duration = Duration::from_mins(10);
+const SIGN_IN_TIMEOUT: Duration = Duration::from_mins(10);
 const PATH: &str = "/callback";
 
 /// Waits for a browser.
@@ -56,7 +56,7 @@ impl Callback {
     /// no other page of the browser can end the wait.
     pub(super) async fn code(self, expected: Expected) -> Outcome {
         let gone = |_| CliError::new("nobody has signed in for ten minutes").hint("run `kitbag login` again");
-        timeout(PATIENCE, self.wait(Arc::new(expected))).await.map_err(gone)?
+        timeout(SIGN_IN_TIMEOUT, self.wait(Arc::new(expected))).await.map_err(gone)?
     }
 
     async fn wait(self, expected: Arc<Expected>) -> Outcome {

@@ -115,7 +115,7 @@ impl AuthorizationServer {
         });
         let answer = http.post_json(endpoint, &client).await?;
         if !answer.status.is_success() {
-            let refusal = super::Refusal::of(&answer);
+            let refusal = super::ErrorResponse::of(&answer);
             return Err(CliError::new(format!(
                 "{} refused to register this program: {refusal}",
                 self.issuer

@@ -31,7 +31,7 @@ pub(in crate::cli) struct Code<'a> {
 
 /// An error in OAuth's form (RFC 6749, section 5.2).
 #[derive(Debug)]
-pub(in crate::cli) struct Refusal {
+pub(in crate::cli) struct ErrorResponse {
     error: String,
     description: Option<String>,
 }
@@ -70,7 +70,7 @@ pub(in crate::cli) async fn refresh(
     client_id: &str,
     resource: &str,
     refresh_token: &SecretString,
-) -> Result<Result<Tokens, Refusal>, CliError> {
+) -> Result<Result<Tokens, ErrorResponse>, CliError> {
     let form = [
         ("grant_type", "refresh_token"),
         ("client_id", client_id),
@@ -96,7 +96,7 @@ pub(in crate::cli) async fn revoke(
     if answer.status.is_success() {
         Ok(())
     } else {
-        Err(CliError::new(format!("{endpoint} answered {}: {}", answer.status, Refusal::of(&answer))))
+        Err(CliError::new(format!("{endpoint} answered {}: {}", answer.status, ErrorResponse::of(&answer))))
     }
 }
 
@@ -104,12 +104,12 @@ async fn request(
     http: &Http,
     endpoint: &Url,
     form: &[(&str, &str)],
-) -> Result<Result<Tokens, Refusal>, CliError> {
+) -> Result<Result<Tokens, ErrorResponse>, CliError> {
     let asked = Timestamp::now().as_second();
     let answer = http.post_form(endpoint, form).await?;
     // Whoever asks too often may ask again; every other refusal is final.
     if answer.status.is_client_error() && answer.status != StatusCode::TOO_MANY_REQUESTS {
-        return Ok(Err(Refusal::of(&answer)));
+        return Ok(Err(ErrorResponse::of(&answer)));
     }
     if !answer.status.is_success() {
         return Err(CliError::new(format!("{endpoint} answered {}", answer.status)));
@@ -127,7 +127,7 @@ async fn request(
     }))
 }
 
-impl Refusal {
+impl ErrorResponse {
     pub(super) fn of(answer: &Answer) -> Self {
         #[derive(Deserialize)]
         struct Body {
@@ -141,7 +141,7 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ErrorResponse {
     /// Without control characters: a terminal would obey them.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.error.escape_debug())?;

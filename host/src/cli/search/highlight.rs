@@ -8,7 +8,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::cli::terminal::{Screen, Text, text};
 
 /// Words shorter than this stand everywhere.
-const SHORTEST: usize = 3;
+const MIN_WORD_CHARS: usize = 3;
 
 /// Marks what a query has found, in whatever form the words stand there.
 pub(super) struct Highlighter {
@@ -20,7 +20,7 @@ pub(super) struct Highlighter {
 impl Highlighter {
     pub(super) fn of(query: &str, screen: Screen) -> Self {
         let stemmer = Stemmer::create(Algorithm::English);
-        let words = query.unicode_words().filter(|word| word.chars().count() >= SHORTEST);
+        let words = query.unicode_words().filter(|word| word.chars().count() >= MIN_WORD_CHARS);
         let stems = words.map(|word| stem(&stemmer, word)).collect();
         Self { stemmer, stems, screen }
     }

@@ -12,7 +12,7 @@ use url::Url;
 
 use super::Session;
 use crate::cli::CliError;
-use crate::ownership::{self, Protection};
+use crate::ownership::{self, Protection, shell_quoted};
 use crate::private_file;
 
 /// `$XDG_STATE_HOME/kitbag/sessions.json`.
@@ -46,11 +46,11 @@ impl SessionFile {
         match private_file::is_exposed(&self.path) {
             Ok(false) => {}
             Ok(true) => {
-                let path = self.path.display();
+                let (path, argument) = (self.path.display(), shell_quoted(&self.path));
                 return Err(CliError::new(format!(
                     "other users of this machine may read your sessions in {path}"
                 ))
-                .hint(format!("`chmod 600 {path}`, or delete it and sign in again")));
+                .hint(format!("`chmod 600 {argument}`, or delete it and sign in again")));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Sessions::default()),
             Err(error) => return Err(self.unusable(&error)),

@@ -17,9 +17,9 @@ use crate::toolchain;
 use crate::toolkits::{Claim, Deployed};
 
 /// How often a line says that the server is at work, where no terminal shows the seconds.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 /// From this size on a component brings a language's engine along, and takes the server seconds.
-const LARGE: usize = 4 << 20;
+const LARGE_BYTES: usize = 4 << 20;
 
 /// Upload a component (or build it first) and make it live.
 #[derive(Args, Debug)]
@@ -81,7 +81,7 @@ struct Waiting {
 
 impl Waiting {
     fn begin(size: usize) -> Self {
-        let message = if size < LARGE {
+        let message = if size < LARGE_BYTES {
             "The server checks and compiles it"
         } else {
             "The server compiles it (the first toolkit in TypeScript takes up to 15 s, others a third)"
@@ -92,7 +92,7 @@ impl Waiting {
             bar.enable_steady_tick(Duration::from_millis(200));
             bar.with_message(message)
         });
-        if bar.is_none() && size >= LARGE {
+        if bar.is_none() && size >= LARGE_BYTES {
             note!("{}", message);
         }
         Self { bar, began: Instant::now() }
@@ -100,7 +100,7 @@ impl Waiting {
 
     /// Waits for the answer.
     async fn beside<T>(self, answer: impl Future<Output = T>) -> T {
-        let mut signs = interval_at(self.began + SIGN_OF_LIFE, SIGN_OF_LIFE);
+        let mut signs = interval_at(self.began + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
         let mut answer = std::pin::pin!(answer);
         loop {
             tokio::select! {

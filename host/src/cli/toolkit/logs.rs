@@ -16,7 +16,7 @@ use crate::cli::client::{Connection, Failed, Lines};
 use crate::cli::terminal::{Text, note, try_print};
 
 /// How long to wait before the second and every further try to connect again, at most.
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// Show what became of a toolkit's calls, and what it logged.
 #[derive(Args, Debug)]
@@ -57,7 +57,7 @@ enum Stopped {
 
 /// Where a stream is taken up again.
 #[derive(Deserialize)]
-struct Place {
+struct Position {
     id: i64,
 }
 
@@ -102,7 +102,7 @@ impl Logs {
                 }
             }
             sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(MAX_PAUSE);
         }
     }
 
@@ -131,7 +131,7 @@ impl Logs {
                 Err(error) => return Ok(Stopped::Lost(error)),
             };
             let unreadable = |error| CliError::new(format!("the server's answer cannot be read: {error}"));
-            let Place { id } = serde_json::from_str(&line).map_err(unreadable)?;
+            let Position { id } = serde_json::from_str(&line).map_err(unreadable)?;
             let record = if self.json {
                 Text::json(&line)
             } else {

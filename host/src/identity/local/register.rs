@@ -7,6 +7,7 @@ use super::scopes::Scopes;
 use super::secret::random_text;
 use super::store::ClientRow;
 use super::{AuthorizationServer, EndpointError, ErrorCode, OAuthError};
+use crate::json_object::JsonObject;
 
 /// A registered client, as it is told (section 3.2.1).
 ///
@@ -52,7 +53,7 @@ const LONGEST_NAME: usize = 100;
 impl AuthorizationServer {
     /// Registers the client that `body`, a JSON object, describes.
     pub async fn register(&self, body: &[u8]) -> Result<Registration, EndpointError> {
-        let metadata: Metadata = serde_json::from_slice(body).map_err(|_unreadable| {
+        let JsonObject::<Metadata>(metadata) = serde_json::from_slice(body).map_err(|_unreadable| {
             ErrorCode::InvalidClientMetadata.because("the body is not client metadata as JSON")
         })?;
         let (client_name, redirect_uris) = metadata.check()?;

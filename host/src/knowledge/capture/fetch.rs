@@ -1,4 +1,7 @@
 //! Fetches a file from the public internet.
+//!
+//! Invariant: each request passes the guard of captures and goes to a port that serves files, none leads from https to
+//! http, and the file is bounded in size and time.
 
 use std::path::Path;
 use std::sync::Arc;

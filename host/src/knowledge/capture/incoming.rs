@@ -6,9 +6,9 @@ use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 
+use aws_lc_rs::digest::{Context, SHA256};
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
-use sha2::{Digest, Sha256};
 use tempfile::{NamedTempFile, TempPath};
 use tokio::fs::File;
 use tokio::io::{AsyncWriteExt, BufWriter};
@@ -49,7 +49,7 @@ pub(super) async fn receive<E: Display>(
     let (file, path) = made.flatten().map_err(|error| broken(&error))?.into_parts();
     // A sender may send byte by byte; the disk need not.
     let mut file = BufWriter::with_capacity(BUFFER, File::from_std(file));
-    let (mut hasher, mut size, mut head) = (Sha256::new(), 0_u64, Vec::new());
+    let (mut hasher, mut size, mut head) = (Context::new(&SHA256), 0_u64, Vec::new());
 
     let mut stream = pin!(stream);
     loop {
@@ -70,7 +70,7 @@ pub(super) async fn receive<E: Display>(
     if size == 0 {
         return Err(failure::permanent("the file is empty"));
     }
-    Ok(Incoming { path, digest: hex::encode(hasher.finalize()), size, head })
+    Ok(Incoming { path, digest: hex::encode(hasher.finish()), size, head })
 }
 
 fn broken(error: &io::Error) -> CaptureFailure {

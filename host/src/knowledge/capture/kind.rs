@@ -3,6 +3,7 @@
 //! container of sound and pictures is meant for listening.
 
 use super::FileKind;
+use crate::media_type::without_parameters;
 
 /// What a file's sender says about it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,7 +35,7 @@ const PDF_HEADER: usize = 1024;
 impl Kind {
     /// `media_type` is what [`media_type`] returned; `claimed_type` is what was said about the file.
     pub(super) fn of(media_type: &str, claimed_type: Option<&str>) -> Self {
-        let is_for_listening = || claimed_type.is_some_and(|it| essence(it).starts_with("audio/"));
+        let is_for_listening = || claimed_type.is_some_and(|it| plain_type(it).starts_with("audio/"));
         match media_type {
             "application/pdf" => Self::Parsed(FileKind::Pdf),
             "text/html" => Self::Parsed(FileKind::Html),
@@ -49,12 +50,12 @@ impl Kind {
 
 /// Whether a media type says anything: many servers send these two for whatever they do not know.
 pub(super) fn is_telling(media_type: &str) -> bool {
-    !matches!(essence(media_type).as_str(), "" | UNKNOWN | "binary/octet-stream")
+    !matches!(plain_type(media_type).as_str(), "" | UNKNOWN | "binary/octet-stream")
 }
 
 /// Reads the media type from how a file begins.
 pub(super) fn media_type(head: &[u8], label: &Label<'_>) -> String {
-    let claimed = label.media_type.map(essence).unwrap_or_default();
+    let claimed = label.media_type.map(plain_type).unwrap_or_default();
     let extension = label.name.and_then(|name| name.rsplit_once('.')).map(|(_, it)| it.to_ascii_lowercase());
     let extension = extension.unwrap_or_default();
 
@@ -160,9 +161,9 @@ fn is_mpeg_audio(head: &[u8]) -> bool {
     matches!(head, [0xFF, second, ..] if second & 0xE0 == 0xE0)
 }
 
-/// `Text/HTML; charset=utf-8` → `text/html`.
-fn essence(media_type: &str) -> String {
-    media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+/// `Text/HTML; charset=utf-8` → `text/html`; empty where it is no media type.
+fn plain_type(media_type: &str) -> String {
+    without_parameters(media_type).map(|it| it.essence_str().to_owned()).unwrap_or_default()
 }
 
 #[cfg(test)]

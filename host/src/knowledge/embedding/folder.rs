@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use aws_lc_rs::digest::{Context, SHA256};
 use candle_core::Device;
 use candle_nn::VarBuilder;
 use candle_transformers::models::bert::{BertModel, Config, DTYPE};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use sha2::{Digest, Sha256};
 use tokenizers::Tokenizer;
 
 use super::ModelError;
@@ -85,14 +85,14 @@ pub(super) fn read(folder: &Path) -> Result<Parts, ModelError> {
     tokenizer.with_truncation(None).map_err(|cause| failed(folder, TOKENIZER, cause.to_string()))?;
 
     let weights = required(folder, WEIGHTS, WEIGHTS_SIZE)?;
-    let mut hash = Sha256::new();
+    let mut hash = Context::new(&SHA256);
     for part in
         [COMPUTATION, format!("{pooling:?} {window}").as_bytes(), &config_bytes, &tokenizer_bytes, &weights]
     {
-        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(&(part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    let id = format!("local:{}", hex::encode(&hash.finalize()[..ID_BYTES]));
+    let id = format!("local:{}", hex::encode(&hash.finish().as_ref()[..ID_BYTES]));
     let model = VarBuilder::from_buffered_safetensors(weights, DTYPE, &Device::Cpu)
         .and_then(|variables| BertModel::load(variables, &config))
         .map_err(|cause| failed(folder, WEIGHTS, cause.to_string()))?;

@@ -6,6 +6,7 @@ use kitbag_manifest::Problems;
 use super::ValidDocument;
 use super::identity::{canonical_url, content_digest, identity};
 use crate::knowledge::document::{NewDocument, NewFeed};
+use crate::media_type::without_parameters;
 
 /// Documents of a batch.
 const MAX_DOCUMENTS: usize = 1000;
@@ -217,11 +218,8 @@ fn one_line(text: &str) -> String {
 
 /// Whether text is `type/subtype`, perhaps with parameters.
 fn is_media_type(text: &str) -> bool {
-    let is_token = |part: &str| {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
-        !part.is_empty() && part.bytes().all(is_plain)
-    };
-    let essence = text.split(';').next().unwrap_or_default().trim_end();
-    let is_whole = essence.split_once('/').is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype));
-    is_whole && text.len() <= MAX_TYPE && text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+    let is_plain = text.len() <= MAX_TYPE && text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    is_plain
+        && without_parameters(text)
+            .is_some_and(|parsed| parsed.type_() != mime::STAR && parsed.subtype() != mime::STAR)
 }

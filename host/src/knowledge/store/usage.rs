@@ -1,5 +1,8 @@
 //! What a user's documents take, and whether that is too much. The counts are kept by triggers, in the
 //! transaction of whatever changes a document.
+//!
+//! Invariant: no change exceeds its user's quota, nor do several at once: counts are compared in the transaction of the
+//! change. One that makes less of what is too much is let through.
 
 use sqlx::SqliteConnection;
 

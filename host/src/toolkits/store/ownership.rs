@@ -3,7 +3,8 @@
 //! Invariants:
 //! - a private toolkit is changed by its owner alone, and a shared one becomes private by its owner alone;
 //! - whenever a toolkit gets another owner, what users have set for it is gone, and a line says who took it
-//!   from whom: what was given to one owner's code is not given to another's unseen.
+//!   from whom: what was given to one owner's code is not given to another's unseen;
+//! - an id stays its owner's when the toolkit is removed: removing it and deploying it anew is no way around these.
 
 #[cfg(test)]
 mod tests;
@@ -77,13 +78,14 @@ const KEPT: &str = "kept";
 const TAKEN_OVER: &str = "taken-over";
 const REMOVED: &str = "removed";
 
-/// To whom a toolkit belongs at the moment.
+/// To whom a toolkit belongs at the moment, or belonged when it was removed.
 pub(super) struct Standing {
     id: String,
     owner: String,
-    /// Of the live version.
+    /// Of the live version; one that was removed is like a shared one.
     visibility: Visibility,
     is_released: bool,
+    is_removed: bool,
 }
 
 impl Standing {
@@ -113,7 +115,34 @@ impl Standing {
             owner: row.owner,
             visibility: visibility(&row.manifest),
             is_released: row.last_event.as_deref() == Some(RELEASED),
+            is_removed: false,
         }))
+    }
+
+    /// Of a toolkit that was removed; nothing where there never was one.
+    pub(super) async fn of_removed(
+        transaction: &mut SqliteConnection,
+        id: &str,
+    ) -> Result<Option<Self>, ToolkitError> {
+        let owner: Option<String> = sqlx::query_scalar(
+            "SELECT owner_before FROM toolkit_ownership WHERE toolkit_id = ? AND event = ?
+             ORDER BY sequence DESC LIMIT 1",
+        )
+        .bind(id)
+        .bind(REMOVED)
+        .fetch_optional(transaction)
+        .await?;
+        Ok(owner.map(|owner| Self {
+            id: id.to_owned(),
+            owner,
+            visibility: Visibility::Shared,
+            is_released: false,
+            is_removed: true,
+        }))
+    }
+
+    pub(super) fn owner(&self) -> &str {
+        &self.owner
     }
 
     /// Allows `by` to make a version of this visibility live, or refuses it. The toolkit becomes theirs
@@ -155,7 +184,12 @@ impl Standing {
     }
 
     fn refusal(&self) -> ToolkitError {
-        ToolkitError::NotOwner { id: self.id.clone(), owner: self.owner.clone() }
+        let (id, owner) = (self.id.clone(), self.owner.clone());
+        if self.is_removed {
+            ToolkitError::RemovedOfOther { id, owner }
+        } else {
+            ToolkitError::NotOwner { id, owner }
+        }
     }
 
     async fn transfer(

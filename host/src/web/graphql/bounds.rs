@@ -18,11 +18,11 @@ const DEEPEST_BRACKETS: usize = 48;
 const DEEPEST: usize = 20;
 /// Selections: fields, and fragments wherever they are used, with what is in them. A fragment counts by
 /// itself as well: the library goes through it even where there is no field in it.
-const MOST_FIELDS: usize = 1000;
+const MAX_FIELDS: usize = 1000;
 /// Operations in one document, of which one runs.
-const MOST_OPERATIONS: usize = 10;
+const MAX_OPERATIONS: usize = 10;
 /// Directives on one selection.
-const MOST_DIRECTIVES: usize = 4;
+const MAX_DIRECTIVES: usize = 4;
 
 /// Parses a query that is within bounds.
 pub(super) fn parse(query: &str) -> Result<ExecutableDocument, ServerError> {
@@ -35,8 +35,8 @@ pub(super) fn parse(query: &str) -> Result<ExecutableDocument, ServerError> {
 }
 
 fn check(document: &ExecutableDocument) -> Result<(), ServerError> {
-    if document.operations.iter().count() > MOST_OPERATIONS {
-        return Err(limit(format!("A document may have at most {MOST_OPERATIONS} operations.")));
+    if document.operations.iter().count() > MAX_OPERATIONS {
+        return Err(limit(format!("A document may have at most {MAX_OPERATIONS} operations.")));
     }
     let mut measured = Measured { document, fragments: HashMap::new() };
     let mut fields = 0_usize;
@@ -122,16 +122,16 @@ fn check_depth(depth: usize) -> Result<(), ServerError> {
 }
 
 fn check_fields(fields: usize) -> Result<(), ServerError> {
-    if fields > MOST_FIELDS {
-        Err(limit(format!("A query may select at most {MOST_FIELDS} fields and fragments.")))
+    if fields > MAX_FIELDS {
+        Err(limit(format!("A query may select at most {MAX_FIELDS} fields and fragments.")))
     } else {
         Ok(())
     }
 }
 
 fn check_directives(count: usize) -> Result<(), ServerError> {
-    if count > MOST_DIRECTIVES {
-        return Err(limit(format!("There may be at most {MOST_DIRECTIVES} directives in one place.")));
+    if count > MAX_DIRECTIVES {
+        return Err(limit(format!("There may be at most {MAX_DIRECTIVES} directives in one place.")));
     }
     Ok(())
 }

@@ -5,8 +5,8 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 
-use super::Asker;
-use super::schema::{READ, TEXT};
+use super::RequestContext;
+use super::schema::{READ_COST, TEXT_COST};
 use crate::knowledge::{self, Counts, Found, Hit, Mode, Page, State, StateName, Summary};
 use crate::web::below;
 use crate::web::error::WebError;
@@ -46,9 +46,9 @@ impl Document {
     }
 
     /// The body, or what was read from the captured file; empty until that was done.
-    #[graphql(complexity = "TEXT")]
+    #[graphql(complexity = "TEXT_COST")]
     async fn text(&self, context: &Context<'_>) -> Result<String, WebError> {
-        Asker::of(context).text(&self.0.id).await
+        RequestContext::of(context).text(&self.0.id).await
     }
 
     /// How far it is.
@@ -67,7 +67,7 @@ impl Document {
     /// The captured file, once it is there.
     async fn artifact(&self, context: &Context<'_>) -> Option<Artifact> {
         let knowledge::Artifact { size, media_type, .. } = self.0.artifact.clone()?;
-        let url = below(&Asker::of(context).shared.base_url, &format!("/documents/{}/artifact", self.0.id));
+        let url = below(&RequestContext::of(context).base_url, &format!("/documents/{}/artifact", self.0.id));
         #[expect(
             clippy::cast_precision_loss,
             reason = "no file has 2^53 bytes; and GraphQL's Int has 32 bits"
@@ -154,11 +154,11 @@ impl Feed {
     }
 
     /// How many documents it has.
-    #[graphql(complexity = "READ")]
+    #[graphql(complexity = "READ_COST")]
     async fn document_count(&self, context: &Context<'_>) -> Result<u64, WebError> {
-        let asker = Asker::of(context);
-        let _turn = asker.turn().await;
-        Ok(asker.shared.knowledge.feed_size(&asker.caller.user_id, &self.0).await?)
+        let request = RequestContext::of(context);
+        let _turn = request.turn().await;
+        Ok(request.user.documents().feed_size(&self.0).await?)
     }
 }
 

@@ -18,7 +18,7 @@ use axum::http::StatusCode;
 use crate::web::error::WebError;
 
 /// Errors of one answer at most.
-const MOST: usize = 20;
+const MAX_ERRORS: usize = 20;
 
 impl From<WebError> for Error {
     fn from(error: WebError) -> Self {
@@ -54,7 +54,7 @@ pub(super) fn took_too_long(patience: Duration) -> Response {
 
 /// Gives those errors a code that the library made: all of them are about the query or its variables.
 pub(super) fn with_codes(mut response: Response) -> Response {
-    response.errors.truncate(MOST);
+    response.errors.truncate(MAX_ERRORS);
     for error in &mut response.errors {
         let has_code = error.extensions.as_ref().is_some_and(|extensions| extensions.get("code").is_some());
         if !has_code {

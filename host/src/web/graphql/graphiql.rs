@@ -5,11 +5,11 @@
 
 use std::sync::LazyLock;
 
+use aws_lc_rs::digest::{SHA256, digest};
 use axum::http::{HeaderValue, header};
 use axum::response::{Html, IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use sha2::{Digest, Sha256};
 
 const PAGE: &str = include_str!("graphiql.html");
 const START: &str = include_str!("graphiql.js");
@@ -18,7 +18,7 @@ static HTML: LazyLock<String> = LazyLock::new(|| PAGE.replace("{{ start }}", STA
 
 /// Styles are set by scripts as well; nothing else is taken from anywhere but the mirror.
 static CONTENT_SECURITY_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
-    let start = STANDARD.encode(Sha256::digest(START));
+    let start = STANDARD.encode(digest(&SHA256, START.as_bytes()));
     let policy = format!(
         "default-src 'none'; script-src https://unpkg.com 'sha256-{start}'; \
          style-src https://unpkg.com 'unsafe-inline'; img-src data:; font-src data:; connect-src 'self'; \
@@ -27,8 +27,8 @@ static CONTENT_SECURITY_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
     HeaderValue::from_str(&policy).expect("base64 is ASCII")
 });
 
-/// The page.
-pub(super) async fn page() -> Response {
+/// `GET /graphql`, in local mode.
+pub(in crate::web) async fn page() -> Response {
     let headers = [
         (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY.clone()),
         (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),

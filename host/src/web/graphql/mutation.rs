@@ -4,13 +4,13 @@ use async_graphql::{Context, Enum, ID, InputObject, Json, Object, SimpleObject};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 
-use super::Asker;
-use super::schema::CHANGE;
+use super::RequestContext;
+use super::schema::CHANGE_COST;
 use super::toolkits::{ConfigField, fields};
-use crate::knowledge::{self, NewDocument, NewFeed, Origin, USER_SOURCE};
-use crate::web::config::{self, LARGEST};
+use crate::access;
+use crate::knowledge::{self, NewDocument, NewFeed};
+use crate::web::config::MAX_CHANGE_BYTES;
 use crate::web::error::WebError;
-use crate::web::secrets;
 
 pub(super) struct Mutation;
 
@@ -19,29 +19,26 @@ impl Mutation {
     /// Stores documents of yours, all or none, and returns once they are durable. They are searchable
     /// soon after. One that you ingested before is updated, and keeps its id: the same URL, or else the
     /// same content, within its feed.
-    #[graphql(complexity = "CHANGE + child_complexity")]
+    #[graphql(complexity = "CHANGE_COST + child_complexity")]
     async fn ingest(
         &self,
         context: &Context<'_>,
         documents: Vec<IngestDocumentInput>,
     ) -> Result<Ingested, WebError> {
-        let asker = Asker::of(context);
-        let origin = asker.origin();
         let documents = documents.into_iter().map(Into::into).collect();
-        let stored = asker.shared.knowledge.ingest(&origin, documents).await?;
+        let stored = RequestContext::of(context).user.documents().ingest(documents).await?;
         Ok(Ingested { ingested: stored.len(), documents: stored.into_iter().map(Into::into).collect() })
     }
 
     /// Removes one of your documents, whatever its source. Returns its id.
-    #[graphql(complexity = "CHANGE")]
+    #[graphql(complexity = "CHANGE_COST")]
     async fn delete_document(&self, context: &Context<'_>, id: ID) -> Result<ID, WebError> {
-        let asker = Asker::of(context);
-        asker.shared.knowledge.delete(&asker.caller.user_id, &id).await?;
+        RequestContext::of(context).user.documents().delete(&id).await?;
         Ok(id)
     }
 
     /// Sets a secret of yours for a toolkit. No answer ever holds a value.
-    #[graphql(complexity = "CHANGE + child_complexity")]
+    #[graphql(complexity = "CHANGE_COST + child_complexity")]
     async fn set_secret(
         &self,
         context: &Context<'_>,
@@ -49,27 +46,25 @@ impl Mutation {
         #[graphql(desc = "As the toolkit declares it.")] name: String,
         #[graphql(desc = "Send it in a variable.", secret)] value: String,
     ) -> Result<StoredSecret, WebError> {
-        let asker = Asker::of(context);
-        let value = SecretString::from(value);
-        let stored = secrets::set_value(&asker.shared, &asker.caller, &toolkit, name, &value).await?;
-        Ok(StoredSecret { name: stored.name, redacted: stored.redacted })
+        let user = &RequestContext::of(context).user;
+        let secret = user.secret(&toolkit, &name)?;
+        Ok(user.set_secret(&secret, &SecretString::from(value)).await?.into())
     }
 
     /// Removes a secret of yours. Returns its name.
-    #[graphql(complexity = "CHANGE")]
+    #[graphql(complexity = "CHANGE_COST")]
     async fn unset_secret(
         &self,
         context: &Context<'_>,
         toolkit: ID,
         name: String,
     ) -> Result<String, WebError> {
-        let asker = Asker::of(context);
-        secrets::unset_value(&asker.shared, &asker.caller, &toolkit, &name).await?;
+        RequestContext::of(context).user.unset_secret(&toolkit, &name).await?;
         Ok(name)
     }
 
     /// Sets settings of yours for a toolkit, all or none. Returns all of them.
-    #[graphql(complexity = "CHANGE + 20 * child_complexity")]
+    #[graphql(complexity = "CHANGE_COST + 20 * child_complexity")]
     async fn set_config(
         &self,
         context: &Context<'_>,
@@ -78,20 +73,14 @@ impl Mutation {
             Map<String, Value>,
         >,
     ) -> Result<Vec<ConfigField>, WebError> {
-        let asker = Asker::of(context);
+        let request = RequestContext::of(context);
         let Json(values) = values;
-        if serde_json::to_vec(&values).map_or(usize::MAX, |json| json.len()) > LARGEST {
-            return Err(WebError::invalid("values", format!("must have at most {LARGEST} bytes")));
+        if serde_json::to_vec(&values).map_or(usize::MAX, |json| json.len()) > MAX_CHANGE_BYTES {
+            return Err(WebError::invalid("values", format!("must have at most {MAX_CHANGE_BYTES} bytes")));
         }
-        config::change_values(&asker.shared, &asker.caller, &toolkit, &values).await?;
-        fields(asker, &toolkit).await
-    }
-}
-
-impl Asker {
-    /// The caller's own documents.
-    fn origin(&self) -> Origin {
-        Origin { user_id: self.caller.user_id.clone(), source: USER_SOURCE.to_owned() }
+        let toolkit = request.user.toolkit(&toolkit)?;
+        toolkit.change_settings(&values).await?;
+        fields(request, &toolkit).await
     }
 }
 
@@ -192,4 +181,10 @@ struct StoredSecret {
     name: String,
     /// Whether the value is removed from all that leaves the sandbox: one that is too short is not.
     redacted: bool,
+}
+
+impl From<access::StoredSecret> for StoredSecret {
+    fn from(access::StoredSecret { name, redacted }: access::StoredSecret) -> Self {
+        Self { name, redacted }
+    }
 }

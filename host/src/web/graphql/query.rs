@@ -2,31 +2,30 @@
 
 use async_graphql::{Context, ID, Object};
 
-use super::Asker;
+use super::RequestContext;
 use super::documents::{
     Document, DocumentConnection, DocumentCounts, DocumentState, Feed, SearchResults, Usage,
 };
-use super::schema::{LIST, READ, SEARCH, USUAL_LENGTH};
+use super::schema::{DEFAULT_LENGTH, LIST_COST, READ_COST, SEARCH_COST};
 use super::toolkits::Toolkit;
 use crate::knowledge::{self, DEFAULT_RESULTS, KnowledgeError, MAX_RESULTS};
 use crate::web::error::WebError;
-use crate::web::toolkits::{is_operator, visible_to};
 
-/// Documents of a page, unless the query says.
-const USUAL_PAGE: i32 = 20;
+/// Documents of a page where the query does not say.
+const DEFAULT_DOCUMENTS: i32 = 20;
 /// Documents of a page at most.
-const LARGEST_PAGE: i32 = 100;
-/// Feeds of a page, unless the query says.
-const USUAL_FEEDS: i32 = 50;
+const MAX_DOCUMENTS: i32 = 100;
+/// Feeds of a page where the query does not say.
+const DEFAULT_FEEDS: i32 = 50;
 /// Feeds of a page at most.
-const MOST_FEEDS: i32 = 1000;
+const MAX_FEEDS: i32 = 1000;
 
 pub(super) struct Query;
 
 #[Object]
 impl Query {
     /// Searches your documents by words and, where the server has a model, by meaning. Best first.
-    #[graphql(complexity = "SEARCH + within(limit, 10, 50) * child_complexity")]
+    #[graphql(complexity = "SEARCH_COST + within(limit, 10, 50) * child_complexity")]
     async fn search(
         &self,
         context: &Context<'_>,
@@ -38,7 +37,7 @@ impl Query {
         >,
         #[graphql(desc = "Only documents with this byline; case does not matter.")] author: Option<String>,
     ) -> Result<SearchResults, WebError> {
-        let asker = Asker::of(context);
+        let request = RequestContext::of(context);
         let limit = limit
             .map_or(Ok(DEFAULT_RESULTS), u32::try_from)
             .ok()
@@ -47,17 +46,17 @@ impl Query {
             .ok_or_else(|| WebError::invalid("limit", format!("must be between 1 and {MAX_RESULTS}")))?;
         let offset = after.as_deref().map_or(Ok(0), SearchResults::offset)?;
         let wanted = knowledge::Query { text: query, limit, offset, source, author };
-        let _turn = asker.turn().await;
-        let found = asker.shared.knowledge.search(&asker.caller.user_id, &wanted).await?;
+        let _turn = request.turn().await;
+        let found = request.user.documents().search(&wanted).await?;
         Ok(SearchResults::new(found, offset))
     }
 
     /// One of your documents; null where you have none with this id.
-    #[graphql(complexity = "READ + child_complexity")]
+    #[graphql(complexity = "READ_COST + child_complexity")]
     async fn document(&self, context: &Context<'_>, id: ID) -> Result<Option<Document>, WebError> {
-        let asker = Asker::of(context);
-        let _turn = asker.turn().await;
-        match asker.shared.knowledge.summary(&asker.caller.user_id, &id).await {
+        let request = RequestContext::of(context);
+        let _turn = request.turn().await;
+        match request.user.documents().summary(&id).await {
             Ok(summary) => Ok(Some(Document(summary))),
             Err(KnowledgeError::NotFound) => Ok(None),
             Err(other) => Err(other.into()),
@@ -65,7 +64,7 @@ impl Query {
     }
 
     /// Your documents, newest first.
-    #[graphql(complexity = "LIST + within(first, 20, 100) * child_complexity")]
+    #[graphql(complexity = "LIST_COST + within(first, 20, 100) * child_complexity")]
     #[allow(clippy::too_many_arguments, reason = "each is an argument of the field")]
     async fn documents(
         &self,
@@ -76,10 +75,10 @@ impl Query {
         #[graphql(desc = "Only of the feed with this key.")] feed: Option<String>,
         #[graphql(desc = "Only in this state.")] state: Option<DocumentState>,
     ) -> Result<DocumentConnection, WebError> {
-        let asker = Asker::of(context);
-        let first = first.unwrap_or(USUAL_PAGE);
-        if !(1..=LARGEST_PAGE).contains(&first) {
-            return Err(WebError::invalid("first", format!("must be between 1 and {LARGEST_PAGE}")));
+        let request = RequestContext::of(context);
+        let first = first.unwrap_or(DEFAULT_DOCUMENTS);
+        if !(1..=MAX_DOCUMENTS).contains(&first) {
+            return Err(WebError::invalid("first", format!("must be between 1 and {MAX_DOCUMENTS}")));
         }
         let listing = knowledge::Listing {
             source,
@@ -88,13 +87,13 @@ impl Query {
             after: after.as_deref().map(DocumentConnection::position).transpose()?,
             limit: first.unsigned_abs(),
         };
-        let _turn = asker.turn().await;
-        let page = asker.shared.knowledge.documents(&asker.caller.user_id, &listing).await?;
+        let _turn = request.turn().await;
+        let page = request.user.documents().list(&listing).await?;
         Ok(DocumentConnection(page))
     }
 
     /// Your feeds, by source and name.
-    #[graphql(complexity = "LIST + within(first, 50, 1000) * child_complexity")]
+    #[graphql(complexity = "LIST_COST + within(first, 50, 1000) * child_complexity")]
     async fn feeds(
         &self,
         context: &Context<'_>,
@@ -102,33 +101,28 @@ impl Query {
         #[graphql(desc = "How many to leave out: those of the pages before.", default_with = "Some(0)")]
         offset: Option<i32>,
     ) -> Result<Vec<Feed>, WebError> {
-        let asker = Asker::of(context);
-        let first = first.unwrap_or(USUAL_FEEDS);
-        if !(1..=MOST_FEEDS).contains(&first) {
-            return Err(WebError::invalid("first", format!("must be between 1 and {MOST_FEEDS}")));
+        let request = RequestContext::of(context);
+        let first = first.unwrap_or(DEFAULT_FEEDS);
+        if !(1..=MAX_FEEDS).contains(&first) {
+            return Err(WebError::invalid("first", format!("must be between 1 and {MAX_FEEDS}")));
         }
         let offset = u32::try_from(offset.unwrap_or_default())
             .map_err(|_| WebError::invalid("offset", "must not be negative"))?;
-        let _turn = asker.turn().await;
-        let knowledge = &asker.shared.knowledge;
-        let feeds = knowledge.feeds(&asker.caller.user_id, offset, first.unsigned_abs()).await?;
+        let _turn = request.turn().await;
+        let feeds = request.user.documents().feeds(offset, first.unsigned_abs()).await?;
         Ok(feeds.into_iter().map(Feed).collect())
     }
 
     /// The toolkits that you can call.
-    #[graphql(complexity = "READ + USUAL_LENGTH * child_complexity")]
+    #[graphql(complexity = "READ_COST + DEFAULT_LENGTH * child_complexity")]
     async fn toolkits(&self, context: &Context<'_>) -> Vec<Toolkit> {
-        let asker = Asker::of(context);
-        let registry = asker.shared.toolkits.registry();
-        let visible = registry.all().filter(|toolkit| toolkit.is_visible_to(&asker.caller.user_id));
-        visible.cloned().map(Toolkit).collect()
+        RequestContext::of(context).user.toolkits().into_iter().map(Toolkit).collect()
     }
 
     /// One toolkit; null where you can call none with this id.
-    #[graphql(complexity = "READ + child_complexity")]
+    #[graphql(complexity = "READ_COST + child_complexity")]
     async fn toolkit(&self, context: &Context<'_>, id: ID) -> Option<Toolkit> {
-        let asker = Asker::of(context);
-        visible_to(&asker.shared, &asker.caller, &id).ok().map(Toolkit)
+        RequestContext::of(context).user.toolkit(&id).ok().map(Toolkit)
     }
 
     /// You.
@@ -144,27 +138,26 @@ pub(super) struct Me;
 impl Me {
     /// The identity provider's id for you.
     async fn user_id<'a>(&self, context: &Context<'a>) -> &'a str {
-        &Asker::of(context).caller.user_id
+        RequestContext::of(context).user.id()
     }
 
     /// Whether you may deploy toolkits.
     async fn is_operator(&self, context: &Context<'_>) -> bool {
-        let asker = Asker::of(context);
-        is_operator(&asker.shared, &asker.caller)
+        RequestContext::of(context).user.is_operator()
     }
 
     /// How many documents you have.
-    #[graphql(complexity = "LIST + child_complexity")]
+    #[graphql(complexity = "LIST_COST + child_complexity")]
     async fn documents(&self, context: &Context<'_>) -> Result<DocumentCounts, WebError> {
-        Ok(Asker::of(context).counts().await?.into())
+        Ok(RequestContext::of(context).counts().await?.into())
     }
 
     /// What your documents are, and what they may be.
-    #[graphql(complexity = "READ + child_complexity")]
+    #[graphql(complexity = "READ_COST + child_complexity")]
     async fn usage(&self, context: &Context<'_>) -> Result<Usage, WebError> {
-        let asker = Asker::of(context);
-        let _turn = asker.turn().await;
-        Ok(asker.shared.knowledge.usage(&asker.caller.user_id).await?.into())
+        let request = RequestContext::of(context);
+        let _turn = request.turn().await;
+        Ok(request.user.documents().usage().await?.into())
     }
 }
 
@@ -174,6 +167,6 @@ fn within(asked: Option<i32>, usual: i32, most: i32) -> usize {
 }
 
 const _: () = assert!(
-    DEFAULT_RESULTS == 10 && MAX_RESULTS == 50 && USUAL_PAGE == 20 && USUAL_FEEDS == 50,
+    DEFAULT_RESULTS == 10 && MAX_RESULTS == 50 && DEFAULT_DOCUMENTS == 20 && DEFAULT_FEEDS == 50,
     "as the schema says"
 );

@@ -18,24 +18,24 @@ pub(super) type KitbagSchema = Schema<Query, Mutation, EmptySubscription>;
 
 /// What the fields of a request may cost together. A field costs 1; one that is read from the database,
 /// or comes many times, costs more: see `complexity` at the fields.
-const MOST_EXPENSIVE: usize = 3000;
+const MAX_COST: usize = 3000;
 
 /// What a change costs: so a request may have about a dozen.
-pub(super) const CHANGE: usize = 250;
+pub(super) const CHANGE_COST: usize = 250;
 /// What a search costs, beside its results.
-pub(super) const SEARCH: usize = 250;
+pub(super) const SEARCH_COST: usize = 250;
 /// What a list of documents or feeds costs, beside what is in it: all that match are gone through.
-pub(super) const LIST: usize = 100;
+pub(super) const LIST_COST: usize = 100;
 /// What another list or a single record costs, beside what is in it.
-pub(super) const READ: usize = 20;
+pub(super) const READ_COST: usize = 20;
 /// What the text of a document costs.
-pub(super) const TEXT: usize = 20;
+pub(super) const TEXT_COST: usize = 20;
 /// Of lists without a bound of their own: as if they had so many elements.
-pub(super) const USUAL_LENGTH: usize = 20;
+pub(super) const DEFAULT_LENGTH: usize = 20;
 
 /// Values of the schema itself that an answer may have: its lists have no price, and tools need about a
 /// tenth of it.
-const MOST_OF_SCHEMA: usize = 50_000;
+const MAX_SCHEMA_VALUES: usize = 50_000;
 
 /// Builds the schema; it holds nothing that belongs to anybody.
 pub(super) fn build() -> KitbagSchema {
@@ -65,9 +65,9 @@ impl Extension for Price {
         next: NextValidation<'_>,
     ) -> Result<ValidationResult, Vec<ServerError>> {
         let valid = next.run(context).await?;
-        if valid.complexity > MOST_EXPENSIVE {
+        if valid.complexity > MAX_COST {
             let message = format!(
-                "The request costs {}, and one may cost {MOST_EXPENSIVE}. Ask for less at a time.",
+                "The request costs {}, and one may cost {MAX_COST}. Ask for less at a time.",
                 valid.complexity
             );
             return Err(vec![limit(message)]);
@@ -81,9 +81,9 @@ impl Extension for Price {
         info: ResolveInfo<'_>,
         next: NextResolve<'_>,
     ) -> ServerResult<Option<Value>> {
-        if info.is_for_introspection && self.of_schema.fetch_add(1, Ordering::Relaxed) >= MOST_OF_SCHEMA {
+        if info.is_for_introspection && self.of_schema.fetch_add(1, Ordering::Relaxed) >= MAX_SCHEMA_VALUES {
             return Err(limit(format!(
-                "An answer may have at most {MOST_OF_SCHEMA} values of the schema. Ask for less of it."
+                "An answer may have at most {MAX_SCHEMA_VALUES} values of the schema. Ask for less of it."
             )));
         }
         next.run(context, info).await

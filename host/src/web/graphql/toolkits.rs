@@ -1,50 +1,48 @@
 //! Toolkits, as their users see them.
 
-use std::sync::Arc;
-
 use async_graphql::{Context, Enum, ID, Json, Object, SimpleObject};
 use kitbag_manifest::{ConfigKind, Visibility};
 use serde_json::Value;
 
-use super::Asker;
-use super::schema::{READ, USUAL_LENGTH};
-use crate::toolkits::{FormerOwner, Live, listed_name};
+use super::RequestContext;
+use super::schema::{DEFAULT_LENGTH, READ_COST};
+use crate::access::VisibleToolkit;
+use crate::toolkits::{FormerOwner, listed_name};
 use crate::vault::SecretStatus;
 use crate::web::error::WebError;
-use crate::web::{config, secrets};
 
-pub(super) struct Toolkit(pub(super) Arc<Live>);
+pub(super) struct Toolkit(pub(super) VisibleToolkit);
 
 /// A bundle of tools.
 #[Object]
 impl Toolkit {
     async fn id(&self) -> ID {
-        ID::from(&self.0.definition.id)
+        ID::from(&self.0.definition().id)
     }
 
     async fn name(&self) -> &str {
-        &self.0.definition.name
+        &self.0.definition().name
     }
 
     async fn description(&self) -> &str {
-        &self.0.definition.description
+        &self.0.definition().description
     }
 
     /// An emoji, or the HTTPS URL of a square picture.
     async fn icon(&self) -> &str {
-        &self.0.definition.icon
+        &self.0.definition().icon
     }
 
     async fn version(&self) -> &str {
-        &self.0.definition.version
+        &self.0.definition().version
     }
 
     async fn author(&self) -> Option<&str> {
-        self.0.definition.author.as_deref()
+        self.0.definition().author.as_deref()
     }
 
     async fn visibility(&self) -> ToolkitVisibility {
-        match self.0.definition.visibility {
+        match self.0.definition().visibility {
             Visibility::Private => ToolkitVisibility::Private,
             Visibility::Shared => ToolkitVisibility::Shared,
         }
@@ -52,12 +50,12 @@ impl Toolkit {
 
     /// From whom its owner has taken it over, where that is so: what had been set for it was removed then.
     async fn taken_over(&self) -> Option<TakenOver> {
-        let FormerOwner { from, at } = self.0.taken_over.clone()?;
-        Some(TakenOver { from, by: self.0.owner.clone(), at })
+        let FormerOwner { from, at } = self.0.taken_over()?.clone();
+        Some(TakenOver { from, by: self.0.owner().to_owned(), at })
     }
 
     async fn tools(&self) -> Vec<Tool> {
-        let of_toolkit = &self.0.definition;
+        let of_toolkit = self.0.definition();
         let tool = |tool: &kitbag_manifest::ToolDefinition| Tool {
             name: listed_name(&of_toolkit.id, &tool.name),
             title: tool.title.clone(),
@@ -67,18 +65,18 @@ impl Toolkit {
     }
 
     /// The secrets that it declares, and what else you have set: names, never values.
-    #[graphql(complexity = "READ + child_complexity")]
+    #[graphql(complexity = "READ_COST + child_complexity")]
     async fn secrets(&self, context: &Context<'_>) -> Result<Vec<Secret>, WebError> {
-        let asker = Asker::of(context);
-        let _turn = asker.turn().await;
-        let names = secrets::names(&asker.shared, &asker.caller, &self.0.definition.id).await?;
+        let request = RequestContext::of(context);
+        let _turn = request.turn().await;
+        let names = request.user.secrets(&self.0.definition().id).await?;
         Ok(names.into_iter().map(Into::into).collect())
     }
 
     /// Its settings, with your values.
-    #[graphql(complexity = "READ + USUAL_LENGTH * child_complexity")]
+    #[graphql(complexity = "READ_COST + DEFAULT_LENGTH * child_complexity")]
     async fn config(&self, context: &Context<'_>) -> Result<Vec<ConfigField>, WebError> {
-        fields(Asker::of(context), &self.0.definition.id).await
+        fields(RequestContext::of(context), &self.0).await
     }
 }
 
@@ -167,11 +165,13 @@ impl From<ConfigKind> for ConfigType {
     }
 }
 
-/// The settings of a toolkit with the asker's values.
-pub(super) async fn fields(asker: &Asker, id: &str) -> Result<Vec<ConfigField>, WebError> {
-    let _turn = asker.turn().await;
-    let fields = config::fields(&asker.shared, &asker.caller, id).await?;
-    let shown = fields.into_iter().map(|(key, field)| ConfigField {
+/// The settings of a toolkit with the request's values.
+pub(super) async fn fields(
+    request: &RequestContext,
+    toolkit: &VisibleToolkit,
+) -> Result<Vec<ConfigField>, WebError> {
+    let _turn = request.turn().await;
+    let shown = toolkit.settings().await?.into_iter().map(|(key, field)| ConfigField {
         key,
         kind: field.definition.kind.into(),
         label: field.definition.label,

@@ -4,13 +4,13 @@ use axum::http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
-use crate::invocations::Query;
+use crate::access::Range;
 use crate::web::error::WebError;
 
 /// Records that are answered when the request does not say.
-const USUAL: u32 = 100;
+const DEFAULT_LIMIT: u32 = 100;
 /// What a request may ask for with `limit`.
-const MOST: u32 = 1000;
+const MAX_LIMIT: u32 = 1000;
 
 /// The query string.
 #[derive(Debug, Default, Deserialize)]
@@ -29,10 +29,10 @@ pub(in crate::web) struct Parameters {
 
 impl Parameters {
     /// Without `since`, `after` and `limit`: the last hundred.
-    pub(super) fn query(self, toolkit: &str, viewer: &str) -> Result<Query, WebError> {
+    pub(super) fn range(self) -> Result<Range, WebError> {
         let refused = |detail: String| WebError::new(StatusCode::BAD_REQUEST, detail);
-        if self.limit.is_some_and(|limit| limit > MOST) {
-            return Err(refused(format!("limit must be at most {MOST}.")));
+        if self.limit.is_some_and(|limit| limit > MAX_LIMIT) {
+            return Err(refused(format!("limit must be at most {MAX_LIMIT}.")));
         }
         let since = self.since.as_deref().map(|text| time(text, Timestamp::now()));
         let since = since.map(|time| {
@@ -43,12 +43,10 @@ impl Parameters {
             })
         });
         let is_bounded_otherwise = since.is_some() || self.after.is_some();
-        Ok(Query {
-            toolkit: toolkit.to_owned(),
-            viewer: viewer.to_owned(),
+        Ok(Range {
             since: since.transpose()?.unwrap_or(Timestamp::MIN),
             after: self.after.unwrap_or_default(),
-            last: self.limit.or((!is_bounded_otherwise).then_some(USUAL)),
+            last: self.limit.or((!is_bounded_otherwise).then_some(DEFAULT_LIMIT)),
         })
     }
 }
@@ -84,13 +82,13 @@ mod tests {
 
     #[test]
     fn without_any_bound_the_last_hundred_are_meant() {
-        let query = |parameters: Parameters| parameters.query("a", "ana").expect("it is good");
+        let range = |parameters: Parameters| parameters.range().expect("it is good");
 
-        assert_eq!(query(Parameters::default()).last, Some(USUAL));
-        let since = query(Parameters { since: Some("1h".into()), ..Parameters::default() });
+        assert_eq!(range(Parameters::default()).last, Some(DEFAULT_LIMIT));
+        let since = range(Parameters { since: Some("1h".into()), ..Parameters::default() });
         assert_eq!(since.last, None);
-        let after = query(Parameters { after: Some(7), limit: Some(3), ..Parameters::default() });
+        let after = range(Parameters { after: Some(7), limit: Some(3), ..Parameters::default() });
         assert_eq!((after.after, after.last), (7, Some(3)));
-        assert!(Parameters { limit: Some(MOST + 1), ..Parameters::default() }.query("a", "ana").is_err());
+        assert!(Parameters { limit: Some(MAX_LIMIT + 1), ..Parameters::default() }.range().is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Refusals of the transport, as JSON-RPC errors.
+//! Errors of the transport, as JSON-RPC errors.
 
 use std::borrow::Cow;
 
@@ -10,16 +10,16 @@ use rmcp::model::{ErrorData, JsonRpcError, RequestId};
 
 use crate::web::body::Unread;
 
-/// The answer to a request that goes no further.
-pub(super) struct Refusal(Box<Response>);
+/// The response to a request that does not reach its method.
+pub(in crate::web) struct TransportError(Box<Response>);
 
-impl Refusal {
-    /// Answers with an error; `id` is that of the request, where it could be read.
+impl TransportError {
+    /// Responds with an error; `id` is that of the request, where it could be read.
     pub(super) fn new(status: StatusCode, id: Option<RequestId>, error: ErrorData) -> Self {
         Self(Box::new((status, Json(JsonRpcError::new(id, error))).into_response()))
     }
 
-    /// Answers to a message that breaks the rules of JSON-RPC or of the transport.
+    /// Responds to a message that breaks the rules of JSON-RPC or of the transport.
     pub(super) fn invalid(
         status: StatusCode,
         id: Option<RequestId>,
@@ -35,44 +35,44 @@ impl Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for TransportError {
     fn into_response(self) -> Response {
         *self.0
     }
 }
 
-/// Answers to a body that was not read to its end; `limit` is in bytes.
-pub(super) fn unread(why: Unread, limit: usize) -> Refusal {
+/// Responds to a body that was not read to its end; `limit` is in bytes.
+pub(super) fn unread(why: Unread, limit: usize) -> TransportError {
     match why {
         Unread::TooLarge => {
             let message = format!("the request is larger than {limit} bytes, the limit of this server");
-            Refusal::invalid(StatusCode::PAYLOAD_TOO_LARGE, None, message)
+            TransportError::invalid(StatusCode::PAYLOAD_TOO_LARGE, None, message)
         }
         Unread::NoRoom => {
             let message = "too many large requests are arriving at the moment; try again later";
-            Refusal::invalid(StatusCode::TOO_MANY_REQUESTS, None, message)
+            TransportError::invalid(StatusCode::TOO_MANY_REQUESTS, None, message)
         }
         Unread::BrokeOff => {
             let error = ErrorData::parse_error("the request broke off", None);
-            Refusal::new(StatusCode::BAD_REQUEST, None, error)
+            TransportError::new(StatusCode::BAD_REQUEST, None, error)
         }
     }
 }
 
-/// Says as JSON-RPC what rmcp says as plain text.
-pub(super) async fn from_plain_text(id: Option<RequestId>, response: Response) -> Refusal {
-    const LONGEST: usize = 16 << 10;
+/// Converts an error that rmcp reports as plain text to JSON-RPC.
+pub(super) async fn from_plain_text(id: Option<RequestId>, response: Response) -> TransportError {
+    const MAX_BYTES: usize = 16 << 10;
 
     let status = response.status();
-    let text = to_bytes(response.into_body(), LONGEST).await.unwrap_or_default();
+    let text = to_bytes(response.into_body(), MAX_BYTES).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&text).into_owned();
     if status.is_server_error() {
         tracing::error!(cause = %text, "MCP failed");
-        return Refusal::new(status, id, ErrorData::internal_error("the server failed", None));
+        return TransportError::new(status, id, ErrorData::internal_error("the server failed", None));
     }
-    // The body is JSON-RPC, as the envelope has shown; its members do not fit the method.
+    // The body is valid JSON-RPC (`Envelope::parse`), but its parameters do not fit the method.
     if status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-        return Refusal::invalid(StatusCode::BAD_REQUEST, id, "this is no message of the protocol");
+        return TransportError::invalid(StatusCode::BAD_REQUEST, id, "not a valid MCP message");
     }
-    Refusal::invalid(status, id, text)
+    TransportError::invalid(status, id, text)
 }

@@ -3,11 +3,11 @@
 //! Such a client sends `notifications/cancelled` with the id of its request, in a request of its own.
 //! Ids are unique within a client only, and one user may have several. So each client gets a label
 //! with its handshake, in the header that the protocol has for sessions. It is no session: nothing
-//! is kept under it but the calls that run at the moment, and a server that never saw it takes it.
+//! is kept under it but the calls that run at the moment, and a server that did not issue it accepts it.
 //!
 //! Such a client says in its handshake, and never again, what it can do. What the server has to know of
-//! that is written into the label itself, in plain letters and unsigned: a client that writes something
-//! else there says something else of itself, as it could have said in the handshake.
+//! that is part of the label, unsigned: a client that changes it declares another capability, as it could have
+//! in the handshake.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,7 +43,7 @@ pub(super) struct Running {
     token: CancellationToken,
 }
 
-/// What a client says of itself in its handshake.
+/// Capabilities that a client declares in its handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Abilities {
     /// It opens links for its person: elicitation in URL mode.
@@ -51,14 +51,14 @@ pub(super) struct Abilities {
 }
 
 /// Of a label, in bytes; in hexadecimal it is twice as long.
-const LABEL_SIZE: usize = 16;
+const LABEL_BYTES: usize = 16;
 /// Ends the label of a client that opens links.
 const OPENS_LINKS: &str = ".u";
 
 impl ClientLabel {
     /// Makes one that no other client has.
     pub(super) fn new(client: Abilities) -> Self {
-        let mut bytes = [0; LABEL_SIZE];
+        let mut bytes = [0; LABEL_BYTES];
         aws_lc_rs::rand::fill(&mut bytes).expect("the system has random numbers");
         let mut label = hex::encode(bytes);
         if client.opens_links {
@@ -67,11 +67,11 @@ impl ClientLabel {
         Self(label)
     }
 
-    /// Reads the label of a client; what could not be one of ours is none.
+    /// Reads the label of a client; `None` where it does not have the form of one.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         let label = headers.get(LABEL)?.to_str().ok()?;
         let name = label.strip_suffix(OPENS_LINKS).unwrap_or(label);
-        (name.len() == 2 * LABEL_SIZE).then(|| Self(label.to_owned()))
+        (name.len() == 2 * LABEL_BYTES).then(|| Self(label.to_owned()))
     }
 
     /// Whether the client opens links for its person.
@@ -147,7 +147,7 @@ mod tests {
         let read = |label: &str| {
             ClientLabel::of(&HeaderMap::from_iter([(LABEL, label.parse().expect("it is ASCII"))]))
         };
-        let name = "0".repeat(2 * LABEL_SIZE);
+        let name = "0".repeat(2 * LABEL_BYTES);
 
         assert_eq!(read(&name).map(|label| label.opens_links()), Some(false));
         assert_eq!(read(&format!("{name}.u")).map(|label| label.opens_links()), Some(true));

@@ -1,30 +1,46 @@
-//! `tools/list`, built once for each change of the registry and not for each request.
+//! `tools/list`: the list of each toolkit is made once for each live version, and not for each request.
 
 mod cursor;
 
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use arc_swap::ArcSwap;
-use kitbag_manifest::ToolDefinition;
+use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::toolkits::{Live, Registry, Toolkits, listed_name};
+use crate::access::{Access, User, VisibleToolkit};
+use crate::toolkits::{Live, listed_name};
 use cursor::Cursor;
 pub(super) use cursor::InvalidCursor;
 
 /// Tools on one page.
-const PAGE: usize = 100;
+const PAGE_SIZE: usize = 100;
 
 /// A parameter whose schema has this member travels in a header too (2026-07-28).
 const HEADER_MEMBER: &str = "x-mcp-header";
 
-/// The tools of all live toolkits as MCP lists them.
+/// The tools of live toolkits as MCP lists them.
 pub(super) struct Catalogue {
-    toolkits: Arc<Toolkits>,
-    built: ArcSwap<Built>,
+    access: Access,
+    /// By the toolkit's id.
+    lists: Mutex<HashMap<String, Listed>>,
+}
+
+/// A list, and the live version that it was made for.
+struct Listed {
+    of: Weak<Live>,
+    list: Arc<ToolList>,
+}
+
+/// The tools of one toolkit, the `alwaysOn` ones first.
+struct ToolList {
+    toolkit: String,
+    tools: Vec<Tool>,
+    /// Of all that is listed.
+    hash: u64,
 }
 
 /// What a user sees, told from what the user saw before.
@@ -37,58 +53,38 @@ pub(super) struct Page {
     /// Where the next page begins, when there is one.
     pub(super) next: Option<String>,
 }
-
-struct Built {
-    from: Arc<Registry>,
-    /// By the toolkit's id.
-    entries: Vec<Entry>,
-}
-
-struct Entry {
-    toolkit: Arc<Live>,
-    tools: Vec<Tool>,
-    /// Of all that is listed.
-    hash: u64,
-}
-
 impl Catalogue {
-    pub(super) fn new(toolkits: Arc<Toolkits>) -> Self {
-        let built = ArcSwap::from_pointee(Built::from(toolkits.registry()));
-        Self { toolkits, built }
+    pub(super) fn new(access: Access) -> Self {
+        Self { access, lists: Mutex::default() }
     }
 
-    /// Signals whenever another registry is in force.
+    /// Signals whenever users may see something else.
     pub(super) fn published(&self) -> watch::Receiver<()> {
-        self.toolkits.published()
+        self.access.published()
     }
 
-    /// One page of the tools that `user` can see: toolkits by id, in each the `alwaysOn` tools first.
-    pub(super) fn page(&self, user: &str, cursor: Option<&str>) -> Result<Page, InvalidCursor> {
+    /// One page of the tools that `user` can see: toolkits by id.
+    pub(super) fn page(&self, user: &User, cursor: Option<&str>) -> Result<Page, InvalidCursor> {
         let from = cursor.map(str::parse::<Cursor>).transpose()?.unwrap_or_default();
-        let built = self.current();
-        let mut listed = built.visible_to(user).flat_map(|entry| {
-            let id = entry.toolkit.definition.id.as_str();
-            entry
-                .tools
-                .iter()
-                .enumerate()
-                .skip(from.listed_of(id))
-                .map(move |(index, tool)| (id, index, tool))
+        let lists = self.lists_of(user);
+        let mut listed = lists.iter().flat_map(|list| {
+            let tools = list.tools.iter().enumerate().skip(from.listed_of(&list.toolkit));
+            tools.map(|(index, tool)| (&list.toolkit, index, tool))
         });
         let mut tools = Vec::new();
         let mut last = None;
-        for (id, index, tool) in listed.by_ref().take(PAGE) {
+        for (toolkit, index, tool) in listed.by_ref().take(PAGE_SIZE) {
             tools.push(tool.clone());
-            last = Some((id, index));
+            last = Some((toolkit, index));
         }
-        let next =
-            last.filter(|_| listed.next().is_some()).map(|(id, index)| Cursor::after(id, index).to_string());
+        let next = last.filter(|_| listed.next().is_some());
+        let next = next.map(|(toolkit, index)| Cursor::after(toolkit, index).to_string());
         Ok(Page { tools, next })
     }
 
     /// A tool that `user` can see, if any of its parameters travels in a header.
-    pub(super) fn with_headers(&self, user: &str, name: &str) -> Option<Tool> {
-        let tool = self.toolkits.registry().find(name, user)?;
+    pub(super) fn with_headers(user: &User, name: &str) -> Option<Tool> {
+        let tool = user.tool(name)?;
         let schema = &tool.definition().input_schema;
         let mut properties = schema.get("properties")?.as_object()?.values();
         properties
@@ -97,45 +93,39 @@ impl Catalogue {
     }
 
     /// What `user` sees at this moment.
-    pub(super) fn view(&self, user: &str) -> View {
+    pub(super) fn view(&self, user: &User) -> View {
         let mut hasher = DefaultHasher::new();
-        self.current().visible_to(user).for_each(|entry| entry.hash.hash(&mut hasher));
+        self.lists_of(user).iter().for_each(|list| list.hash.hash(&mut hasher));
         View(hasher.finish())
     }
 
-    fn current(&self) -> Arc<Built> {
-        let registry = self.toolkits.registry();
-        let built = self.built.load_full();
-        if Arc::ptr_eq(&built.from, &registry) {
-            return built;
+    fn lists_of(&self, user: &User) -> Vec<Arc<ToolList>> {
+        user.toolkits().iter().map(|toolkit| self.list(toolkit)).collect()
+    }
+
+    fn list(&self, toolkit: &VisibleToolkit) -> Arc<ToolList> {
+        let (live, definition) = (toolkit.live(), toolkit.definition());
+        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lists.get(&definition.id)
+            && known.of.as_ptr() == Arc::as_ptr(live)
+        {
+            return known.list.clone();
         }
-        let rebuilt = Arc::new(Built::from(registry));
-        self.built.store(rebuilt.clone());
-        rebuilt
+        lists.retain(|_, known| known.of.strong_count() > 0);
+        let list = Arc::new(ToolList::from(definition));
+        lists.insert(definition.id.clone(), Listed { of: Arc::downgrade(live), list: list.clone() });
+        list
     }
 }
 
-impl Built {
-    fn visible_to<'a>(&'a self, user: &'a str) -> impl Iterator<Item = &'a Entry> {
-        self.entries.iter().filter(move |entry| entry.toolkit.is_visible_to(user))
-    }
-}
-
-impl From<Arc<Registry>> for Built {
-    fn from(registry: Arc<Registry>) -> Self {
-        let entries = registry.all().map(|toolkit| Entry::from(toolkit.clone())).collect();
-        Self { from: registry, entries }
-    }
-}
-
-impl From<Arc<Live>> for Entry {
-    fn from(toolkit: Arc<Live>) -> Self {
-        let mut declared: Vec<_> = toolkit.definition.tools.iter().collect();
+impl From<&ToolkitDefinition> for ToolList {
+    fn from(definition: &ToolkitDefinition) -> Self {
+        let mut declared: Vec<_> = definition.tools.iter().collect();
         declared.sort_by_key(|tool| !tool.always_on);
-        let tools: Vec<_> = declared.into_iter().map(|tool| listed(&toolkit.definition.id, tool)).collect();
+        let tools: Vec<_> = declared.into_iter().map(|tool| listed(&definition.id, tool)).collect();
         let mut hasher = DefaultHasher::new();
         serde_json::to_string(&tools).expect("tools always serialise").hash(&mut hasher);
-        Self { toolkit, tools, hash: hasher.finish() }
+        Self { toolkit: definition.id.clone(), tools, hash: hasher.finish() }
     }
 }
 

@@ -2,9 +2,8 @@
 //!
 //! Invariant: a user hears of changes to what that user sees, and of no others.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
@@ -16,40 +15,44 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::answer::Refusal;
+use super::answer::TransportError;
 use super::catalogue::{Catalogue, View};
+use crate::access::User;
+use crate::shares::{Share, Shares};
 
 /// Streams that one user may have open: some clients on some machines.
-const PER_USER: usize = 16;
+const MAX_STREAMS_PER_USER: usize = 16;
+/// Of all users: connections are bounded before.
+const MAX_STREAMS: usize = usize::MAX;
 
 /// A stream ends after this long, whatever token it was opened with; clients open another.
-const LONGEST: Duration = Duration::from_hours(1);
+const MAX_STREAM_TIME: Duration = Duration::from_hours(1);
 
 /// How often a quiet stream says that it is there, so that one whose client is gone is noticed.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// From -32000 to -32019 codes are a server's own; beyond are the protocol's (2026-07-28).
 const TOO_MANY_STREAMS: ErrorCode = ErrorCode(-32011);
 
-/// What a user sees, as it changes. The place is held as long as there is somebody to tell.
+/// What a user sees, as it changes. Its share of the streams is held as long as there is somebody to tell.
 #[derive(Clone)]
 pub(super) struct Changes {
     catalogue: Arc<Catalogue>,
     published: watch::Receiver<()>,
-    user: String,
+    user: User,
     seen: View,
     end: Instant,
-    _place: Arc<Place>,
+    _share: Arc<Share>,
 }
 
 impl Changes {
     /// Begins with what `user` sees now.
-    pub(super) fn new(catalogue: Arc<Catalogue>, user: &str, place: Place) -> Self {
+    pub(super) fn new(catalogue: Arc<Catalogue>, user: User, share: Share) -> Self {
         // Before the look at what there is: what changes in between is then seen as a change.
         let published = catalogue.published();
-        let seen = catalogue.view(user);
-        let end = Instant::now() + LONGEST;
-        Self { catalogue, published, user: user.to_owned(), seen, end, _place: Arc::new(place) }
+        let seen = catalogue.view(&user);
+        let end = Instant::now() + MAX_STREAM_TIME;
+        Self { catalogue, published, user, seen, end, _share: Arc::new(share) }
     }
 
     /// Waits for the next change; nothing when it is time to end.
@@ -69,6 +72,11 @@ impl Changes {
     }
 }
 
+/// The streams that are open.
+pub(super) fn streams() -> Shares {
+    Shares::new(MAX_STREAMS, MAX_STREAMS_PER_USER)
+}
+
 /// The stream of a client of the older revisions.
 pub(super) fn event_stream(changes: Changes, stopping: CancellationToken) -> impl IntoResponse {
     const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
@@ -77,69 +85,12 @@ pub(super) fn event_stream(changes: Changes, stopping: CancellationToken) -> imp
         changes.next(&stopping).await?;
         Some((Event::default().event("message").data(CHANGED), (changes, stopping)))
     });
-    Sse::new(events.map(Ok::<_, Infallible>)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
-}
-
-/// Who has how many streams open.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Streams(Arc<Mutex<HashMap<String, usize>>>);
-
-/// One open stream; dropping it makes room for another.
-#[derive(Debug)]
-pub(super) struct Place {
-    streams: Streams,
-    user: String,
-}
-
-impl Streams {
-    /// Counts a stream, or returns nothing when it would be one too many.
-    pub(super) fn enter(&self, user: &str) -> Option<Place> {
-        let mut open = self.lock();
-        let count = open.get(user).copied().unwrap_or_default();
-        if count >= PER_USER {
-            return None;
-        }
-        open.insert(user.to_owned(), count + 1);
-        Some(Place { streams: self.clone(), user: user.to_owned() })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut open = self.streams.lock();
-        match open.get_mut(&self.user) {
-            Some(count) if *count > 1 => *count -= 1,
-            // The last one takes the entry with it.
-            _ => drop(open.remove(&self.user)),
-        }
-    }
+    Sse::new(events.map(Ok::<_, Infallible>)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL))
 }
 
 /// Refuses one stream too many.
-pub(super) fn too_many(id: Option<RequestId>) -> Refusal {
-    let message = format!("{PER_USER} streams are open already; close one, or poll tools/list instead.");
-    Refusal::new(StatusCode::TOO_MANY_REQUESTS, id, ErrorData::new(TOO_MANY_STREAMS, message, None))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn streams_are_counted_by_user_and_forgotten_when_closed() {
-        let streams = Streams::default();
-        let mut open: Vec<_> = (0..PER_USER).map(|_| streams.enter("ana").expect("there is room")).collect();
-
-        assert!(streams.enter("ana").is_none());
-        assert!(streams.enter("ben").is_some());
-
-        open.pop();
-        assert!(streams.enter("ana").is_some());
-        drop(open);
-        assert!(streams.lock().is_empty());
-    }
+pub(super) fn too_many(id: Option<RequestId>) -> TransportError {
+    let message =
+        format!("{MAX_STREAMS_PER_USER} streams are open already; close one, or poll tools/list instead.");
+    TransportError::new(StatusCode::TOO_MANY_REQUESTS, id, ErrorData::new(TOO_MANY_STREAMS, message, None))
 }

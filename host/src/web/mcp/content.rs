@@ -1,4 +1,4 @@
-//! What stands beside a result's text, as MCP spells it.
+//! Content blocks of a result beside its text, as MCP types.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,7 @@ use rmcp::model::{ContentBlock, Resource, ResourceContents};
 
 use crate::dispatch::{Content, EmbeddedResource, ResourceBody, ResourceLink};
 
-/// Spells one block.
+/// Converts one block.
 pub(super) fn block(content: Content) -> ContentBlock {
     match content {
         Content::Image(media) => ContentBlock::image(STANDARD.encode(media.data), media.media_type),

@@ -1,5 +1,5 @@
-//! Secrets that a call went without: a client that can open a link for its person gets one for each
-//! (elicitation in URL mode), every other client the envelope.
+//! Missing secrets that caused a call to fail: a client that supports URL mode elicitation gets a link for each, every
+//! other client the error.
 //!
 //! | revision | how the client says that it can | what it gets | how it goes on |
 //! |---|---|---|---|
@@ -24,15 +24,17 @@ use url::Url;
 
 use super::calls::ClientLabel;
 use super::handler::is_current;
+use crate::access::{OwnSecret, User};
 use crate::identity::random_text;
-use crate::web::elicitation::{self, Links, Wanted};
+use crate::vault::SecretSlot;
+use crate::web::secret_page::{self, Links};
 
 /// `URLElicitationRequiredError` of 2025-11-25.
 const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
-/// How long a call waits for the page: half of what clients wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// More answers than any question of ours has.
-const MOST_ANSWERS: usize = 16;
+/// How long a call waits for the page: half of the usual timeout of clients.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Responses that are read of one request; no request of the server asks for more.
+const MAX_RESPONSES: usize = 16;
 
 /// Asks people for secrets.
 pub(super) struct Elicitation {
@@ -42,16 +44,16 @@ pub(super) struct Elicitation {
 
 /// How a client is given links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ElicitationMode {
     /// As a result that asks for input.
     InputRequired,
     /// As an error.
     Error,
 }
 
-/// What a client has to say to the links that it was given.
+/// How a client responded to the links that it was given.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Answered {
+pub(super) enum ElicitationResponse {
     /// It was given none.
     Nothing,
     /// Its person opens the pages for these secrets.
@@ -60,8 +62,8 @@ pub(super) enum Answered {
     Declined,
 }
 
-impl Way {
-    /// The way of the client that makes a request, if it takes links at all.
+impl ElicitationMode {
+    /// The mode of the client that makes a request, if it supports links.
     pub(super) fn of(context: &RequestContext<RoleServer>, client: Option<&ClientLabel>) -> Option<Self> {
         if is_current(context) {
             let elicitation = context.client_capabilities()?.elicitation?;
@@ -72,11 +74,11 @@ impl Way {
     }
 }
 
-impl Answered {
-    /// Reads `inputResponses`; what is no answer to a question of ours is left alone.
+impl ElicitationResponse {
+    /// Reads `inputResponses`, and ignores what the server did not ask for.
     pub(super) fn of(responses: Option<&InputResponses>) -> Self {
         let mut opened = Vec::new();
-        for (name, response) in responses.into_iter().flatten().take(MOST_ANSWERS) {
+        for (name, response) in responses.into_iter().flatten().take(MAX_RESPONSES) {
             match response["action"].as_str() {
                 Some("accept") => opened.push(name.clone()),
                 Some("decline" | "cancel") => return Self::Declined,
@@ -94,35 +96,35 @@ impl Elicitation {
     }
 
     /// Waits until the pages for these secrets were used, for a while.
-    pub(super) async fn wait(&self, user: &str, toolkit: &str, names: &[String]) {
+    pub(super) async fn wait(&self, user: &User, toolkit: &str, names: &[String]) {
         let pages = async {
-            for name in names {
-                if let Some(wait) = self.links.wait(&wanted(user, toolkit, name)) {
+            for secret in names.iter().filter_map(|name| user.secret(toolkit, name).ok()) {
+                if let Some(wait) = self.links.wait(&secret) {
                     wait.over().await;
                 }
             }
         };
-        // Called in time or not, the tool finds out whether the secret is there.
-        let _ = timeout(PATIENCE, pages).await;
+        // After the timeout the tool is called too, and reports the secret as missing again.
+        let _ = timeout(PAGE_TIMEOUT, pages).await;
     }
 
     /// Asks for these secrets, of which there is at least one.
     pub(super) fn ask(
         &self,
-        way: Way,
-        user: &str,
-        toolkit: &str,
-        names: &[String],
+        mode: ElicitationMode,
+        secrets: &[OwnSecret],
     ) -> Result<CallToolResponse, ErrorData> {
-        let questions = names.iter().map(|name| (name.clone(), self.question(&wanted(user, toolkit, name))));
-        match way {
-            Way::InputRequired => {
-                let requests = questions
-                    .map(|(name, question)| (name, InputRequest::Elicitation(ElicitRequest::new(question))));
+        let names: Vec<_> = secrets.iter().map(|secret| secret.slot().name.clone()).collect();
+        let toolkit = secrets.first().map(|secret| secret.slot().toolkit.clone()).unwrap_or_default();
+        let questions = secrets.iter().map(|secret| self.question(secret));
+        match mode {
+            ElicitationMode::InputRequired => {
+                let questions = questions.map(|it| InputRequest::Elicitation(ElicitRequest::new(it)));
+                let requests = names.into_iter().zip(questions);
                 Ok(InputRequiredResult::from_input_requests(requests.collect()).into())
             }
-            Way::Error => {
-                let questions: Vec<_> = questions.map(|(_, question)| question).collect();
+            ElicitationMode::Error => {
+                let questions: Vec<_> = questions.collect();
                 let message = format!("{toolkit} needs credentials that are not set: {}", names.join(", "));
                 Err(ErrorData::new(
                     URL_ELICITATION_REQUIRED,
@@ -133,27 +135,23 @@ impl Elicitation {
         }
     }
 
-    fn question(&self, wanted: &Wanted) -> ElicitRequestParams {
-        let Wanted { toolkit, name, user: _ } = wanted;
+    fn question(&self, secret: &OwnSecret) -> ElicitRequestParams {
+        let SecretSlot { toolkit, name, .. } = secret.slot();
         let message = format!(
             "The toolkit {toolkit} needs your credential {name}. Set it on the page that this link opens; \
              it goes to the server at {} and not through this application.",
             self.base_url.host_str().unwrap_or_default()
         );
-        let link = self.links.give(wanted.clone());
+        let link = self.links.give(secret.clone());
         ElicitRequestParams::UrlElicitationParams {
             meta: None,
             message,
-            url: elicitation::url(&self.base_url, wanted, &link),
+            url: secret_page::url(&self.base_url, secret, &link),
             // Names the question and not the link: clients may write it where they would not write that.
             // Revisions after 2025-11-25 have no such member; their clients pass over it.
             elicitation_id: random_text::<16>(),
         }
     }
-}
-
-fn wanted(user: &str, toolkit: &str, name: &str) -> Wanted {
-    Wanted { user: user.to_owned(), toolkit: toolkit.to_owned(), name: name.to_owned() }
 }
 
 #[cfg(test)]
@@ -163,16 +161,19 @@ mod tests {
     #[test]
     fn an_answer_is_a_yes_only_when_nothing_in_it_is_a_no() {
         for (responses, expected) in [
-            (json!({}), Answered::Nothing),
-            (json!({ "A": {}, "B": 7, "C": { "action": "else" } }), Answered::Nothing),
-            (json!({ "A": { "action": "accept" } }), Answered::Opened(vec!["A".to_owned()])),
-            (json!({ "A": { "action": "accept" }, "B": { "action": "decline" } }), Answered::Declined),
-            (json!({ "A": { "action": "cancel" } }), Answered::Declined),
+            (json!({}), ElicitationResponse::Nothing),
+            (json!({ "A": {}, "B": 7, "C": { "action": "else" } }), ElicitationResponse::Nothing),
+            (json!({ "A": { "action": "accept" } }), ElicitationResponse::Opened(vec!["A".to_owned()])),
+            (
+                json!({ "A": { "action": "accept" }, "B": { "action": "decline" } }),
+                ElicitationResponse::Declined,
+            ),
+            (json!({ "A": { "action": "cancel" } }), ElicitationResponse::Declined),
         ] {
             let responses = serde_json::from_value(responses).expect("responses");
 
-            assert_eq!(Answered::of(Some(&responses)), expected, "{responses:?}");
+            assert_eq!(ElicitationResponse::of(Some(&responses)), expected, "{responses:?}");
         }
-        assert_eq!(Answered::of(None), Answered::Nothing);
+        assert_eq!(ElicitationResponse::of(None), ElicitationResponse::Nothing);
     }
 }

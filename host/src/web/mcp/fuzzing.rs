@@ -8,8 +8,8 @@ use futures::FutureExt;
 use serde_json::Value;
 use url::Url;
 
-use super::envelope::{Envelope, Message};
-use super::gate::Gate;
+use super::message::{Envelope, Message};
+use super::origin::OriginCheck;
 
 /// What became of a message.
 #[derive(Debug)]
@@ -50,8 +50,8 @@ pub fn message(body: &[u8]) -> Reading {
 }
 
 /// Whether a request with these headers gets past the check of `Host` and `Origin`.
-pub fn lets_in(base_url: &Url, allowed_origins: &[String], headers: HeaderMap) -> bool {
+pub fn is_allowed_origin(base_url: &Url, allowed_origins: &[String], headers: HeaderMap) -> bool {
     let mut request = Request::new(Body::empty());
     *request.headers_mut() = headers;
-    Gate::new(base_url, allowed_origins).lets_in(&request).is_ok()
+    OriginCheck::new(base_url, allowed_origins).allows(&request).is_ok()
 }

@@ -1,4 +1,4 @@
-//! Answers MCP requests.
+//! The MCP methods.
 
 use std::sync::Arc;
 
@@ -15,17 +15,18 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::calls::{ClientLabel, Key, Running};
+use super::catalogue::Catalogue;
 use super::changes::Changes;
-use super::elicitation::{Answered, Way};
+use super::elicitation::{ElicitationMode, ElicitationResponse};
 use super::{Endpoint, content};
-use crate::dispatch::{DispatchError, Failure, ProgressReport, Reply, Success};
-use crate::identity::Caller;
+use crate::access::{CallError, OwnSecret, User};
+use crate::dispatch::{Failure, ProgressReport, Reply, Success};
 use crate::toolkits::toolkit_of;
 
-/// Reports of progress that wait for a slow client; what comes beyond is dropped.
-const WAITING_REPORTS: usize = 16;
+/// Progress reports that are queued for a slow client; further ones are dropped.
+const MAX_WAITING_REPORTS: usize = 16;
 
-/// Methods that rmcp hands on as unknown when their parameters are not as they should be.
+/// Methods that rmcp reports as unknown when their parameters are invalid.
 const KNOWN_METHODS: [&str; 7] = [
     "prompts/get",
     "prompts/list",
@@ -40,55 +41,61 @@ const KNOWN_METHODS: [&str; 7] = [
 #[derive(Clone)]
 pub(super) struct Handler {
     endpoint: Arc<Endpoint>,
-    asker: Asker,
+    context: ClientContext,
 }
 
-/// Who asks, and what they can take for an answer.
+/// Who makes the request, and which responses their client accepts.
 #[derive(Clone)]
-pub(super) struct Asker {
-    pub(super) caller: Caller,
+pub(super) struct ClientContext {
+    pub(super) user: User,
     /// Sent by clients of the older revisions alone.
     pub(super) client: Option<ClientLabel>,
     /// Whether the answer may be a stream.
     pub(super) takes_stream: bool,
-    /// Of `subscriptions/listen`, from before it was acknowledged: nothing in between goes unheard.
+    /// Of `subscriptions/listen`; observed since before the acknowledgement, so that no change is missed.
     pub(super) changes: Option<Changes>,
 }
 
 impl Handler {
-    pub(super) fn new(endpoint: Arc<Endpoint>, asker: Asker) -> Self {
-        Self { endpoint, asker }
+    pub(super) fn new(endpoint: Arc<Endpoint>, context: ClientContext) -> Self {
+        Self { endpoint, context }
     }
 
     /// What a client of the older revisions may cancel by name. Later ones close the request.
     fn cancellable(&self, context: &RequestContext<RoleServer>) -> Option<Running> {
-        let client = self.asker.client.clone().filter(|_| !is_current(context))?;
-        let key = Key { user: self.asker.caller.user_id.clone(), client, request: context.id.clone() };
+        let client = self.context.client.clone().filter(|_| !is_current(context))?;
+        let key = Key { user: self.context.user.id().to_owned(), client, request: context.id.clone() };
         Some(self.endpoint.calls.begin(key))
+    }
+
+    /// The secrets of these names that the user may set for the tool's toolkit.
+    fn settable(&self, tool: &str, names: &[String]) -> Vec<OwnSecret> {
+        let toolkit = toolkit_of(tool).unwrap_or_default();
+        names.iter().filter_map(|name| self.context.user.secret(toolkit, name).ok()).collect()
     }
 
     async fn call(
         &self,
         request: CallToolRequestParams,
-        wanted: Option<Wanted>,
-        answered: &Answered,
-    ) -> Result<Reply, DispatchError> {
+        progress: Option<ProgressRequest>,
+        response: &ElicitationResponse,
+    ) -> Result<Reply, CallError> {
         let CallToolRequestParams { name, arguments, .. } = request;
-        let Endpoint { dispatch, elicitation, stopping, .. } = &*self.endpoint;
-        let caller = &self.asker.caller;
-        if let (Answered::Opened(secrets), Some(toolkit)) = (answered, toolkit_of(&name)) {
+        let Endpoint { elicitation, stopping, .. } = &*self.endpoint;
+        let user = &self.context.user;
+        if let (ElicitationResponse::Opened(secrets), Some(toolkit)) = (response, toolkit_of(&name)) {
             tokio::select! {
-                () = elicitation.wait(&caller.user_id, toolkit, secrets) => {}
+                () = elicitation.wait(user, toolkit, secrets) => {}
                 () = stopping.cancelled() => {}
             }
         }
         // Boxed, because rmcp moves the future of a request several times, and this one is large.
-        let call = |listener| Box::pin(dispatch.call(caller, &name, arguments.unwrap_or_default(), listener));
-        match wanted {
+        let call = |listener| Box::pin(user.call(&name, arguments.unwrap_or_default(), listener));
+        match progress {
             None => call(None).await,
-            Some(wanted) => {
-                let (listener, reports) = mpsc::channel(WAITING_REPORTS);
-                tokio::join!(call(Some(listener)), wanted.pass_on(reports)).0
+            Some(progress) => {
+                let (listener, reports) = mpsc::channel(MAX_WAITING_REPORTS);
+                tokio::join!(call(Some(listener)), progress.pass_on(reports)).0
             }
         }
     }
@@ -116,7 +123,7 @@ impl ServerHandler for Handler {
         let page = self
             .endpoint
             .catalogue
-            .page(&self.asker.caller.user_id, cursor.as_deref())
+            .page(&self.context.user, cursor.as_deref())
             .map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
         let mut result = ListToolsResult::with_all_items(page.tools);
         result.next_cursor = page.next;
@@ -125,7 +132,7 @@ impl ServerHandler for Handler {
 
     /// rmcp checks the `Mcp-Param-*` headers of a call against the tool's schema.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.endpoint.catalogue.with_headers(&self.asker.caller.user_id, name)
+        Catalogue::with_headers(&self.context.user, name)
     }
 
     async fn call_tool(
@@ -140,36 +147,33 @@ impl ServerHandler for Handler {
                 None => std::future::pending().await,
             }
         };
-        let token = context.meta.get_progress_token().filter(|_| self.asker.takes_stream);
-        let wanted = token.map(|token| Wanted { token, peer: context.peer.clone() });
-        let (way, tool) = (Way::of(&context, self.asker.client.as_ref()), request.name.clone());
-        let answered = match way {
-            Some(Way::InputRequired) => Answered::of(request.input_responses.as_ref()),
-            Some(Way::Error) | None => Answered::Nothing,
+        let token = context.meta.get_progress_token().filter(|_| self.context.takes_stream);
+        let progress = token.map(|token| ProgressRequest { token, peer: context.peer.clone() });
+        let (mode, tool) =
+            (ElicitationMode::of(&context, self.context.client.as_ref()), request.name.clone());
+        let response = match mode {
+            Some(ElicitationMode::InputRequired) => ElicitationResponse::of(request.input_responses.as_ref()),
+            Some(ElicitationMode::Error) | None => ElicitationResponse::Nothing,
         };
         // A client that goes away takes its call with it: the guest stops.
         let reply = tokio::select! {
-            reply = self.call(request, wanted, &answered) => reply,
+            reply = self.call(request, progress, &response) => reply,
             () = context.ct.cancelled() => return Err(abandoned()),
             () = cancelled => return Err(abandoned()),
         };
         match reply {
             Ok(Reply::Success(success)) => Ok(succeeded(success).into()),
-            Ok(Reply::Failure(failure)) => match (way, toolkit_of(&tool)) {
-                (Some(way), Some(toolkit))
-                    if answered != Answered::Declined && !failure.missing_secrets.is_empty() =>
-                {
-                    let user = &self.asker.caller.user_id;
-                    self.endpoint.elicitation.ask(way, user, toolkit, &failure.missing_secrets)
+            Ok(Reply::Failure(failure)) => {
+                let missing = self.settable(&tool, &failure.missing_secrets);
+                match mode {
+                    Some(mode) if response != ElicitationResponse::Declined && !missing.is_empty() => {
+                        self.endpoint.elicitation.ask(mode, &missing)
+                    }
+                    _ => Ok(failed(&failure).into()),
                 }
-                _ => Ok(failed(&failure).into()),
-            },
-            Err(error @ DispatchError::UnknownTool(_)) => {
-                Err(ErrorData::invalid_params(error.to_string(), None))
             }
-            Err(error @ DispatchError::Unavailable) => {
-                Err(ErrorData::internal_error(error.to_string(), None))
-            }
+            Err(error @ CallError::UnknownTool(_)) => Err(ErrorData::invalid_params(error.to_string(), None)),
+            Err(error @ CallError::Unavailable(_)) => Err(ErrorData::internal_error(error.to_string(), None)),
         }
     }
 
@@ -178,7 +182,7 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let Some(mut seen) = self.asker.changes.clone() else {
+        let Some(mut seen) = self.context.changes.clone() else {
             return Err(ErrorData::internal_error("the request has no place", None));
         };
         loop {
@@ -238,12 +242,12 @@ pub(super) fn is_current(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// A client that asked how far its call has come.
-struct Wanted {
+struct ProgressRequest {
     token: ProgressToken,
     peer: Peer<RoleServer>,
 }
 
-impl Wanted {
+impl ProgressRequest {
     /// Tells the client, until the call has ended.
     async fn pass_on(self, mut reports: mpsc::Receiver<ProgressReport>) {
         while let Some(ProgressReport { progress, total, message }) = reports.recv().await {
@@ -256,7 +260,7 @@ impl Wanted {
     }
 }
 
-/// Nobody reads this answer.
+/// The response to a cancelled request, which is not sent.
 fn abandoned() -> ErrorData {
     ErrorData::internal_error("cancelled", None)
 }

@@ -1,14 +1,16 @@
-//! Media types: what a client sends, and what it takes.
+//! `Content-Type` and `Accept` of MCP requests.
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use mime::Mime;
 use rmcp::model::RequestId;
 
-use super::answer::Refusal;
+use super::answer::TransportError;
+use crate::media_type::without_parameters;
+use crate::web::media_type::{self, JSON};
 
-const JSON: &str = "application/json";
-const STREAM: &str = "text/event-stream";
+pub(super) const STREAM: &str = "text/event-stream";
 
-/// What a client takes as an answer. One that does not say takes anything.
+/// Which responses a client accepts; without `Accept`, any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Accepts {
     json: bool,
@@ -22,34 +24,33 @@ impl Accepts {
         if !headers.contains_key(header::ACCEPT) {
             return Self { json: true, stream: true };
         }
-        let any = |wanted: &[&str]| ranges(headers).any(|range| wanted.contains(&range.as_str()));
+        let any = |wanted: &[&str]| ranges(headers).any(|range| wanted.contains(&range.essence_str()));
         Self { json: any(&[JSON, "application/*", "*/*"]), stream: any(&[STREAM, "text/*", "*/*"]) }
     }
 
     /// Whether the client names a stream of events, and does not merely take it among others.
     pub(super) fn names_stream(headers: &HeaderMap) -> bool {
-        ranges(headers).any(|range| range == STREAM)
+        ranges(headers).any(|range| range.essence_str() == STREAM)
     }
 
     /// Refuses a client that could not read any answer.
-    pub(super) fn check(self) -> Result<(), Refusal> {
+    pub(super) fn check(self) -> Result<(), TransportError> {
         if self.json { Ok(()) } else { Err(not_acceptable(None, JSON)) }
     }
 
     /// Refuses a client that could not read a stream.
-    pub(super) fn check_stream(self, id: Option<RequestId>) -> Result<(), Refusal> {
+    pub(super) fn check_stream(self, id: Option<RequestId>) -> Result<(), TransportError> {
         if self.stream { Ok(()) } else { Err(not_acceptable(id, STREAM)) }
     }
 }
 
 /// Refuses a body that does not say that it is JSON.
-pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if essence(kind).eq_ignore_ascii_case(JSON) {
+pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), TransportError> {
+    if media_type::is(headers, JSON) {
         return Ok(());
     }
     let why = format!("the Content-Type of a message is {JSON}");
-    Err(Refusal::invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, why))
+    Err(TransportError::invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, why))
 }
 
 /// Spells `Accept` as rmcp insists on it.
@@ -58,24 +59,20 @@ pub(super) fn normalise(headers: &mut HeaderMap) {
 }
 
 /// The media ranges of `Accept` that are not excluded by a weight of zero.
-fn ranges(headers: &HeaderMap) -> impl Iterator<Item = String> {
+fn ranges(headers: &HeaderMap) -> impl Iterator<Item = Mime> {
     let lines = headers.get_all(header::ACCEPT).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).filter_map(|range| {
         let excluded = range.split(';').skip(1).any(|parameter| {
             let weight = parameter.trim().strip_prefix("q=");
             weight.and_then(|weight| weight.parse::<f32>().ok()).is_some_and(|weight| weight <= 0.0)
         });
-        (!excluded).then(|| essence(range).to_ascii_lowercase())
+        without_parameters(range).filter(|_| !excluded)
     })
 }
 
-fn essence(media_type: &str) -> &str {
-    media_type.split(';').next().unwrap_or_default().trim()
-}
-
-fn not_acceptable(id: Option<RequestId>, kind: &str) -> Refusal {
+fn not_acceptable(id: Option<RequestId>, kind: &str) -> TransportError {
     let why = format!("the answer is {kind}, which Accept leaves out");
-    Refusal::invalid(StatusCode::NOT_ACCEPTABLE, id, why)
+    TransportError::invalid(StatusCode::NOT_ACCEPTABLE, id, why)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How often one user may ask.
+//! The rate limit of MCP requests, for each user.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +9,7 @@ use governor::{DefaultKeyedRateLimiter, Quota};
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::json;
 
-use super::answer::Refusal;
+use super::answer::TransportError;
 
 /// A bucket for each user who asked within the last minute: a minute's requests may come at once,
 /// and it fills up again evenly.
@@ -35,7 +35,7 @@ impl RateLimit {
     }
 
     /// Counts a request of `user`, or refuses it.
-    pub(super) fn admit(&self, user: &str) -> Result<(), Refusal> {
+    pub(super) fn admit(&self, user: &str) -> Result<(), TransportError> {
         if self.asked.fetch_add(1, Ordering::Relaxed) % FORGET_EVERY == FORGET_EVERY - 1 {
             self.buckets.retain_recent();
         }
@@ -46,11 +46,11 @@ impl RateLimit {
     }
 }
 
-fn too_many(seconds: u64) -> Refusal {
+fn too_many(seconds: u64) -> TransportError {
     let message = format!("Too many requests. Send fewer, and try again in {seconds} s.");
     let data = json!({ "retryAfterSeconds": seconds });
     let error = ErrorData::new(TOO_MANY_REQUESTS, message, Some(data));
-    Refusal::new(StatusCode::TOO_MANY_REQUESTS, None, error)
+    TransportError::new(StatusCode::TOO_MANY_REQUESTS, None, error)
         .with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
 }
 

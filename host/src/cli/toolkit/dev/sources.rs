@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// How often it looks.
-const INTERVAL: Duration = Duration::from_millis(300);
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
 /// More files than that are not looked at.
-const MOST: usize = 2_000;
+const MAX_FILES: usize = 2_000;
 
 /// A crate's sources, and the files that the author named, as they were when last looked at.
 pub(super) struct Sources {
@@ -28,7 +28,7 @@ impl Sources {
     /// Returns once a file is another than when last looked at.
     pub(super) async fn changed(&mut self) {
         loop {
-            tokio::time::sleep(INTERVAL).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             let now = self.look();
             if now != self.seen {
                 self.seen = now;
@@ -52,7 +52,7 @@ impl Sources {
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     // What cannot be read now may be there the next time.
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if files.len() >= MOST {
+        if files.len() >= MAX_FILES {
             return;
         }
         match entry.file_type() {

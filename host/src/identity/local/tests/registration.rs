@@ -45,6 +45,7 @@ async fn metadata_that_cannot_be_served_is_refused() {
         (json!({ "redirect_uris": CALLBACK }), ErrorCode::InvalidClientMetadata),
         (json!({ "redirect_uris": [7] }), ErrorCode::InvalidClientMetadata),
         (json!([CALLBACK]), ErrorCode::InvalidClientMetadata),
+        (json!([[CALLBACK], null, null, null, null]), ErrorCode::InvalidClientMetadata),
         (with("token_endpoint_auth_method", &json!("private_key_jwt")), ErrorCode::InvalidClientMetadata),
         (with("grant_types", &json!(["client_credentials"])), ErrorCode::InvalidClientMetadata),
         (with("grant_types", &json!(["implicit"])), ErrorCode::InvalidClientMetadata),

@@ -116,3 +116,32 @@ async fn what_its_owner_releases_is_the_next_ones_unless_they_use_it_again() {
     assert_eq!(events, [("taken-over", "ben"), ("released", "ana"), ("kept", "ana"), ("released", "ana")]);
     assert!(!record.released);
 }
+
+#[tokio::test]
+async fn an_id_stays_its_owners_when_the_toolkit_is_removed() {
+    let (_folder, database, store) = books().await;
+    let refused = async |by: &str| {
+        let outcome = deploy(&store, by, "1.0.0", "private", Claim::OwnOnly).await;
+        assert!(
+            matches!(&outcome, Err(ToolkitError::RemovedOfOther { owner, .. }) if owner == "ana"),
+            "{outcome:?}"
+        );
+    };
+    deploy(&store, "ana", "2.0.0", "shared", Claim::OwnOnly).await.unwrap();
+    store.remove("books", "ben").await.unwrap();
+
+    refused("ben").await;
+    // Nor by making it shared first: it is then ana's again.
+    assert_eq!(deploy(&store, "ben", "1.0.0", "shared", Claim::OwnOnly).await.unwrap(), None);
+    assert_eq!(state(&database).await, ("ana".to_owned(), 0));
+    assert_refused(&deploy(&store, "ben", "2.0.0", "private", Claim::OwnOnly).await);
+    store.remove("books", "ben").await.unwrap();
+    refused("ben").await;
+
+    let taken = deploy(&store, "ben", "1.0.0", "private", Claim::TakeOver).await.unwrap();
+    assert_eq!(taken.map(|taken| taken.from).as_deref(), Some("ana"));
+    assert_eq!(state(&database).await.0, "ben");
+    assert_eq!(store.live().await.unwrap()[0].taken_from.as_deref(), Some("ana"));
+    store.remove("books", "ben").await.unwrap();
+    deploy(&store, "ben", "1.0.0", "private", Claim::OwnOnly).await.unwrap();
+}

@@ -1,4 +1,4 @@
-//! What a message is, before rmcp reads it.
+//! Parses the members of a JSON-RPC message that the transport needs, before rmcp parses all of it.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 
-use super::answer::Refusal;
+use super::answer::TransportError;
 use super::calls::Abilities;
+use crate::json_object::JsonObject;
 
-/// Values at any depth that a message may hold: the most that a call's arguments may, and what stands around
-/// them.
+/// Values at any depth of a message: those that a call's arguments may have, and the rest of the message.
 const MAX_VALUES: usize = schema::MAX_VALUES + 1000;
 
 /// A well-formed JSON-RPC message.
@@ -24,7 +24,7 @@ pub(super) struct Envelope {
     pub(super) message: Message,
 }
 
-/// The messages that are more to the endpoint than something for rmcp to answer.
+/// The messages that the transport itself acts on.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Message {
     /// The handshake of the older revisions, with what the client can do.
@@ -39,19 +39,15 @@ pub(super) enum Message {
 
 impl Envelope {
     /// Reads the members that every message has.
-    pub(super) fn parse(body: &[u8]) -> Result<Self, Refusal> {
+    pub(super) fn parse(body: &[u8]) -> Result<Self, TransportError> {
         const NO_OBJECT: &str = "a message is one JSON object of JSON-RPC 2.0, never a batch";
 
-        // Of a list serde would take the items for the members, in their order.
-        if body.trim_ascii_start().starts_with(b"[") {
-            return Err(invalid(None, NO_OBJECT));
-        }
-        let members: Members = serde_json::from_slice(body).map_err(|error| {
+        let JsonObject::<Members>(members) = serde_json::from_slice(body).map_err(|error| {
             if error.classify() == Category::Data {
                 return invalid(None, NO_OBJECT);
             }
             let error = ErrorData::parse_error(format!("this is not JSON: {error}"), None);
-            Refusal::new(StatusCode::BAD_REQUEST, None, error)
+            TransportError::new(StatusCode::BAD_REQUEST, None, error)
         })?;
         let Members { jsonrpc, id, method, result, error } = members;
         if jsonrpc != "2.0" {
@@ -61,7 +57,7 @@ impl Envelope {
         if json::measure(body, MAX_VALUES).values > MAX_VALUES {
             let why =
                 format!("the message has more than {MAX_VALUES} values in it, the limit of this server");
-            return Err(Refusal::invalid(StatusCode::PAYLOAD_TOO_LARGE, id, why));
+            return Err(TransportError::invalid(StatusCode::PAYLOAD_TOO_LARGE, id, why));
         }
         let message = match method.as_deref() {
             Some("initialize") => initialize(body),
@@ -79,17 +75,17 @@ impl Envelope {
 fn initialize(body: &[u8]) -> Message {
     #[derive(Deserialize)]
     struct Request {
-        params: Params,
+        params: JsonObject<Params>,
     }
 
     #[derive(Deserialize)]
     struct Params {
-        capabilities: Capabilities,
+        capabilities: JsonObject<Capabilities>,
     }
 
     #[derive(Deserialize)]
     struct Capabilities {
-        elicitation: Elicitation,
+        elicitation: JsonObject<Elicitation>,
     }
 
     #[derive(Deserialize)]
@@ -98,7 +94,7 @@ fn initialize(body: &[u8]) -> Message {
     }
 
     let declared = serde_json::from_slice(body)
-        .is_ok_and(|Request { params }| params.capabilities.elicitation.url.is_some());
+        .is_ok_and(|Request { params }| params.0.capabilities.0.elicitation.0.url.is_some());
     Message::Initialize(Abilities { opens_links: declared })
 }
 
@@ -106,7 +102,7 @@ fn initialize(body: &[u8]) -> Message {
 fn cancelled(body: &[u8]) -> Message {
     #[derive(Deserialize)]
     struct Notification {
-        params: Params,
+        params: JsonObject<Params>,
     }
 
     #[derive(Deserialize)]
@@ -116,11 +112,11 @@ fn cancelled(body: &[u8]) -> Message {
     }
 
     serde_json::from_slice(body)
-        .map_or(Message::Other, |Notification { params }| Message::Cancelled(params.request_id))
+        .map_or(Message::Other, |Notification { params }| Message::Cancelled(params.0.request_id))
 }
 
-fn invalid(id: Option<RequestId>, why: &'static str) -> Refusal {
-    Refusal::invalid(StatusCode::BAD_REQUEST, id, why)
+fn invalid(id: Option<RequestId>, why: &'static str) -> TransportError {
+    TransportError::invalid(StatusCode::BAD_REQUEST, id, why)
 }
 
 #[derive(Deserialize)]
@@ -135,7 +131,7 @@ struct Members<'a> {
     error: Option<IgnoredAny>,
 }
 
-/// `null` is no id: a message without one has no such member.
+/// Rejects `null`: a message without an id has no such member.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RequestId>, D::Error> {
     RequestId::deserialize(deserializer).map(Some)
 }
@@ -168,6 +164,7 @@ mod tests {
                 Message::Cancelled(RequestId::Number(7)),
             ),
             (r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}"#, Message::Other),
+            (r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":[7]}"#, Message::Other),
         ] {
             assert_eq!(message(body), Some(expected), "{body}");
         }

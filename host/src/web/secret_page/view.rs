@@ -1,21 +1,21 @@
 //! What the person sees.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
+use askama::Template;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use super::Wanted;
+use crate::access::OwnSecret;
 use crate::toolkits::Live;
-use crate::vault::LONGEST;
-use crate::web::pages::{self, Escaped};
+use crate::vault::{LONGEST, SecretSlot};
+use crate::web::pages::{self, Notice};
 
 const TITLE: &str = "Set a credential in Kitbag";
 
 /// Why a person cannot set the secret here and now.
 #[derive(Debug)]
-pub(super) enum Refusal {
+pub(in crate::web) enum PageError {
     /// It was never good, is not for this page, or is used up or expired.
     NoLink,
     /// The browser is signed in as somebody else.
@@ -32,16 +32,16 @@ pub(super) enum Refusal {
     /// The request comes from a page that is not ours, or for a frame of it.
     OtherPage,
     /// For a reason of ours.
-    Vault,
+    Storage,
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         let status = match &self {
             Self::NoLink => StatusCode::NOT_FOUND,
             Self::OtherUser | Self::NotSignedIn { .. } | Self::OtherPage => StatusCode::FORBIDDEN,
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Vault => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Storage => StatusCode::INTERNAL_SERVER_ERROR,
         };
         let message = match self {
             Self::NoLink => {
@@ -69,54 +69,53 @@ impl IntoResponse for Refusal {
             Self::OtherPage => {
                 "Another page has tried to open or to use this one. Nothing was set.".to_owned()
             }
-            Self::Vault => "The vault cannot be used at the moment. Nothing was set.".to_owned(),
+            Self::Storage => "The vault cannot be used at the moment. Nothing was set.".to_owned(),
         };
-        of_our_own(pages::notice(status, TITLE, "Nothing was set", &message))
+        let notice = Notice { title: TITLE, heading: "Nothing was set", message: &message };
+        of_our_own(pages::page(status, &notice))
     }
 }
 
-/// Asks for the value; `problem` says what was wrong with the one before.
-pub(super) fn form(wanted: &Wanted, toolkit: &Live, link: &str, problem: Option<&str>) -> Response {
-    let definition = &toolkit.definition;
-    let mut hosts = String::new();
-    for host in &definition.egress {
-        write!(hosts, "<code><bdi>{}</bdi></code><br>", Escaped(host)).expect("a string takes everything");
-    }
-    if hosts.is_empty() {
-        hosts.push_str("no host");
-    }
-    let content = format!(
-        include_str!("form.html"),
-        problem = problem
-            .map(|problem| format!("<p role=\"alert\"><strong>{}</strong></p>", Escaped(problem)))
-            .unwrap_or_default(),
-        toolkit = Escaped(&definition.name),
-        id = Escaped(&definition.id),
-        name = Escaped(&wanted.name),
-        user = Escaped(&wanted.user),
-        hosts = hosts,
-        link = Escaped(link),
-        longest = LONGEST,
-        command = Escaped(&command(wanted)),
-    );
+/// Asks for the value.
+#[derive(Template)]
+#[template(path = "secret_page/form.html")]
+struct Form<'a> {
+    title: &'static str,
+    slot: &'a SecretSlot,
+    toolkit: &'a Live,
+    link: &'a str,
+    longest: usize,
+    /// What sets the secret without a browser.
+    command: String,
+    /// What was wrong with the value before.
+    problem: Option<&'a str>,
+}
+
+/// The page with the form; `problem` says what was wrong with the value before.
+pub(super) fn form(secret: &OwnSecret, toolkit: &Live, link: &str, problem: Option<&str>) -> Response {
+    let (slot, command) = (secret.slot(), command(secret));
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    of_our_own(pages::page(status, TITLE, &content))
+    of_our_own(pages::page(
+        status,
+        &Form { title: TITLE, slot, toolkit, link, longest: LONGEST, command, problem },
+    ))
 }
 
 /// Says that the value is set; one that is not `redacted` is too short to be taken out of results.
-pub(super) fn done(wanted: &Wanted, redacted: bool) -> Response {
-    let Wanted { name, toolkit, .. } = wanted;
+pub(super) fn done(secret: &OwnSecret, redacted: bool) -> Response {
+    let SecretSlot { name, toolkit, .. } = secret.slot();
     let warning =
         if redacted { "" } else { " It is too short to be taken out of what the toolkit returns or logs." };
     let message = format!(
         "{name} is set for the toolkit {toolkit}.{warning} Close this page, and go on in your application."
     );
-    of_our_own(pages::notice(StatusCode::OK, TITLE, "Done", &message))
+    of_our_own(pages::page(StatusCode::OK, &Notice { title: TITLE, heading: "Done", message: &message }))
 }
 
 /// What sets the secret without a browser.
-pub(super) fn command(wanted: &Wanted) -> String {
-    format!("kitbag secret set {} {} --from-stdin", wanted.toolkit, wanted.name)
+pub(super) fn command(secret: &OwnSecret) -> String {
+    let SecretSlot { toolkit, name, .. } = secret.slot();
+    format!("kitbag secret set {toolkit} {name} --from-stdin")
 }
 
 /// A page whose form goes nowhere but here, and says so: browsers name the page that sends a form only

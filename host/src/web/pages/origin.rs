@@ -1,4 +1,4 @@
-//! Who may reach a page: browsers that meant this server.
+//! Checks that a browser requests a page of this server on its own behalf: `Host`, `Origin`, `Sec-Fetch-*`.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::web::error::WebError;
 
 /// Under which name this server is reached.
 #[derive(Clone)]
-pub(in crate::web) struct Own {
+pub(in crate::web) struct OwnOrigin {
     /// Host, and port unless it is the scheme's.
     authority: Arc<str>,
     origin: Arc<str>,
@@ -21,15 +21,15 @@ pub(in crate::web) struct Own {
 /// Whether a form comes from a page of this server, as its browser says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::web) enum Sender {
-    /// A page of this server; or a program, which has nobody to deceive and says nothing.
+    /// A page of this server; or a program other than a browser, which sends none of these headers.
     Own,
-    /// A page that the browser does not name, of a browser too old to say more: `Origin: null`.
+    /// `Origin: null`, from a browser without `Sec-Fetch-Site`.
     Unnamed,
     /// A page of somebody else.
     Other,
 }
 
-impl Own {
+impl OwnOrigin {
     pub(in crate::web) fn of(base_url: &Url) -> Self {
         Self {
             authority: base_url.authority().into(),
@@ -56,7 +56,7 @@ pub(in crate::web) fn opens_window(request: &Request) -> bool {
 
 /// Lets requests pass whose `Host` is the server's own.
 pub(in crate::web) async fn refuse_other_hosts(
-    State(own): State<Own>,
+    State(own): State<OwnOrigin>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -70,7 +70,7 @@ pub(in crate::web) async fn refuse_other_hosts(
     WebError::new(StatusCode::MISDIRECTED_REQUEST, detail).into_response()
 }
 
-/// The header's value; one that is no text is none that a browser sends.
+/// The header's value; empty where it is not ASCII, which no browser sends.
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).map(|value| value.to_str().unwrap_or_default())
 }
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_browser_says_whose_page_has_sent_a_form() {
-        let own = Own::of(&"https://kb.example".parse().expect("a URL"));
+        let own = OwnOrigin::of(&"https://kb.example".parse().expect("a URL"));
         let sender = |sent: &[(&'static str, &'static str)]| {
             let headers = sent
                 .iter()

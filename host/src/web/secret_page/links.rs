@@ -1,12 +1,12 @@
 //! Links to the page on which a person sets one secret, as long as they are good.
 //!
 //! Invariants:
-//! - a link is for one user, toolkit and secret, sets that secret once, and is forgotten after ten
-//!   minutes;
+//! - a link is for one user, one secret, and a toolkit as long as it is its owner's; it sets that secret once, and
+//!   is forgotten after ten minutes;
 //! - no user can make the server keep more than a few, nor push out those of others with them.
 //!
 //! They are kept in the memory of one process. Several processes behind one base URL would have to share
-//! them, or a person would come to one that never heard of theirs.
+//! them, or a person could reach one that does not know the link.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,27 +16,19 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::access::OwnSecret;
 use crate::identity::random_text;
 
 /// How long a link is good.
 const LIFETIME: Duration = Duration::from_mins(10);
 /// A link that is good for less than this is not given out again.
-const WORTH_GIVING: Duration = Duration::from_mins(5);
+const MIN_REMAINING: Duration = Duration::from_mins(5);
 /// Links of one user; beyond as many, the user's oldest is forgotten.
-const MOST_OF_USER: usize = 16;
+const MAX_LINKS_PER_USER: usize = 16;
 /// Links of all users; beyond as many, the oldest is forgotten.
-const MOST: usize = 4096;
+const MAX_LINKS: usize = 4096;
 /// Calls that wait for the same secret.
-const WAITING: usize = 4;
-
-/// What a link is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::web) struct Wanted {
-    pub(in crate::web) user: String,
-    pub(in crate::web) toolkit: String,
-    /// The secret's name.
-    pub(in crate::web) name: String,
-}
+const MAX_WAITING_CALLS: usize = 4;
 
 /// All links that are good at the moment.
 #[derive(Default)]
@@ -44,7 +36,7 @@ pub(in crate::web) struct Links(Mutex<Vec<Link>>);
 
 /// One link. Whoever waits for it goes on when it is dropped.
 struct Link {
-    wanted: Wanted,
+    secret: OwnSecret,
     /// 256 random bits.
     id: SecretString,
     expires: Instant,
@@ -68,30 +60,31 @@ pub(in crate::web) struct Wait {
 }
 
 impl Links {
-    /// Returns the id of a link to the page for `wanted`: the one that was given out before, while it is
-    /// good for a while, so that a person who has the page open is not left with a dead one.
-    pub(in crate::web) fn give(&self, wanted: Wanted) -> SecretString {
+    /// Returns the id of a link to the page of `secret`: the one that was given out before, unless it expires soon, so
+    /// that a page which is open stays valid.
+    pub(in crate::web) fn give(&self, secret: OwnSecret) -> SecretString {
         let mut links = self.good();
-        let worth_giving = Instant::now() + WORTH_GIVING;
-        if let Some(link) = links.iter().find(|link| link.wanted == wanted && link.expires > worth_giving) {
+        let worth_giving = Instant::now() + MIN_REMAINING;
+        if let Some(link) = links.iter().find(|link| link.secret == secret && link.expires > worth_giving) {
             return link.id.clone();
         }
+        let user = &secret.slot().user;
         let of_user: Vec<_> =
-            (0..links.len()).filter(|index| links[*index].wanted.user == wanted.user).collect();
-        if of_user.len() >= MOST_OF_USER {
+            (0..links.len()).filter(|index| links[*index].secret.slot().user == *user).collect();
+        if of_user.len() >= MAX_LINKS_PER_USER {
             links.remove(of_user[0]);
-        } else if links.len() >= MOST {
+        } else if links.len() >= MAX_LINKS {
             links.remove(0);
         }
-        let link = Link::new(wanted);
+        let link = Link::new(secret);
         let id = link.id.clone();
         links.push(link);
         id
     }
 
-    /// What the link with this id is for.
-    pub(super) fn look_up(&self, id: &str) -> Option<Wanted> {
-        self.good().iter().find(|link| link.is(id) && !link.is_claimed).map(|link| link.wanted.clone())
+    /// The secret that the link with this id is for.
+    pub(super) fn look_up(&self, id: &str) -> Option<OwnSecret> {
+        self.good().iter().find(|link| link.is(id) && !link.is_claimed).map(|link| link.secret.clone())
     }
 
     /// Claims the link with this id: while it is claimed it is good for nobody else. Whoever waits for it
@@ -103,10 +96,10 @@ impl Links {
         Some(Claim { links: self, id: link.id.clone() })
     }
 
-    /// Waits for the link for `wanted`, if there is one and not too many wait for it already.
-    pub(in crate::web) fn wait(&self, wanted: &Wanted) -> Option<Wait> {
+    /// Waits for the link for `secret`, if there is one and not too many wait for it already.
+    pub(in crate::web) fn wait(&self, secret: &OwnSecret) -> Option<Wait> {
         let links = self.good();
-        let link = links.iter().rfind(|link| link.wanted == *wanted)?;
+        let link = links.iter().rfind(|link| link.secret == *secret)?;
         let place = link.waiting.clone().try_acquire_owned().ok()?;
         Some(Wait { over: link.over.clone(), _place: place })
     }
@@ -121,14 +114,14 @@ impl Links {
 }
 
 impl Link {
-    fn new(wanted: Wanted) -> Self {
+    fn new(secret: OwnSecret) -> Self {
         let over = CancellationToken::new();
         Self {
-            wanted,
+            secret,
             id: random_text::<32>().into(),
             expires: Instant::now() + LIFETIME,
             is_claimed: false,
-            waiting: Arc::new(Semaphore::new(WAITING)),
+            waiting: Arc::new(Semaphore::new(MAX_WAITING_CALLS)),
             _ends_waiting: over.clone().drop_guard(),
             over,
         }
@@ -165,12 +158,12 @@ impl Wait {
 mod tests {
     use super::*;
 
-    fn wanted(user: &str, name: &str) -> Wanted {
-        Wanted { user: user.to_owned(), toolkit: "weather".to_owned(), name: name.to_owned() }
+    fn secret(user: &str, name: &str) -> OwnSecret {
+        OwnSecret::for_test(user, "weather", "olga", name)
     }
 
     fn give(links: &Links, user: &str, name: &str) -> String {
-        links.give(wanted(user, name)).expose_secret().to_owned()
+        links.give(secret(user, name)).expose_secret().to_owned()
     }
 
     fn expire(links: &Links, left: Duration) {
@@ -184,7 +177,7 @@ mod tests {
         let links = Links::default();
         let id = give(&links, "ana", "API_KEY");
 
-        assert_eq!(links.look_up(&id), Some(wanted("ana", "API_KEY")));
+        assert_eq!(links.look_up(&id), Some(secret("ana", "API_KEY")));
         assert!(links.look_up("guess").is_none() && links.look_up("").is_none());
         links.claim(&id).expect("it is good").use_up();
         assert!(links.claim(&id).is_none() && links.look_up(&id).is_none());
@@ -232,38 +225,38 @@ mod tests {
         let links = Links::default();
         let of_ana = give(&links, "ana", "API_KEY");
         let oldest = give(&links, "eve", "KEY_0");
-        for number in 1..=MOST_OF_USER {
+        for number in 1..=MAX_LINKS_PER_USER {
             give(&links, "eve", &format!("KEY_{number}"));
         }
 
         assert!(links.look_up(&of_ana).is_some());
         assert!(links.look_up(&oldest).is_none());
-        assert_eq!(links.good().len(), 1 + MOST_OF_USER);
+        assert_eq!(links.good().len(), 1 + MAX_LINKS_PER_USER);
     }
 
     #[test]
     fn all_links_together_are_bounded() {
         let links = Links::default();
-        for number in 0..=MOST {
+        for number in 0..=MAX_LINKS {
             give(&links, &format!("user{number}"), "API_KEY");
         }
 
-        assert_eq!(links.good().len(), MOST);
+        assert_eq!(links.good().len(), MAX_LINKS);
     }
 
     #[tokio::test]
     async fn whoever_waits_goes_on_when_the_link_was_used_and_few_may_wait() {
         let links = Links::default();
         let id = give(&links, "ana", "API_KEY");
-        let wait = links.wait(&wanted("ana", "API_KEY")).expect("there is a link");
-        let others: Vec<_> = (1..WAITING).map(|_| links.wait(&wanted("ana", "API_KEY"))).collect();
+        let wait = links.wait(&secret("ana", "API_KEY")).expect("there is a link");
+        let others: Vec<_> = (1..MAX_WAITING_CALLS).map(|_| links.wait(&secret("ana", "API_KEY"))).collect();
 
         assert!(others.iter().all(Option::is_some));
-        assert!(links.wait(&wanted("ana", "API_KEY")).is_none());
-        assert!(links.wait(&wanted("ben", "API_KEY")).is_none());
+        assert!(links.wait(&secret("ana", "API_KEY")).is_none());
+        assert!(links.wait(&secret("ben", "API_KEY")).is_none());
         drop(others);
         let claim = links.claim(&id).expect("it is good");
-        assert!(links.wait(&wanted("ana", "API_KEY")).is_some(), "the secret is not set yet");
+        assert!(links.wait(&secret("ana", "API_KEY")).is_some(), "the secret is not set yet");
         assert!(!wait.over.is_cancelled());
         claim.use_up();
         wait.over().await;

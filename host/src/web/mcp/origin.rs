@@ -1,8 +1,7 @@
-//! Under which name the server was called, and from which page.
+//! Checks `Host` and `Origin`.
 //!
-//! A page of any origin can have a browser send requests to a server on the same machine or network;
-//! by rebinding a name of its own to that address it could even read the answers. Both are told by
-//! `Host` and `Origin`.
+//! A page of any origin can make a browser send requests to a server on the same machine or network, and read the
+//! responses after DNS rebinding. `Host` and `Origin` show both.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,10 +13,11 @@ use axum::middleware::Next;
 use axum::response::Response;
 use url::Url;
 
-use super::answer::Refusal;
+use super::answer::TransportError;
+use crate::web::Shared;
 
-/// The names and origins that may pass.
-pub(super) struct Gate {
+/// The server's own name, and the origins of pages that may call it.
+pub(in crate::web) struct OriginCheck {
     host: String,
     port: Option<u16>,
     scheme: String,
@@ -26,8 +26,12 @@ pub(super) struct Gate {
     own: String,
 }
 
-impl Gate {
-    /// Lets the server's own name pass, its own origin, and those that the operator lists.
+impl OriginCheck {
+    pub(in crate::web) fn of(shared: &Shared) -> Self {
+        Self::new(&shared.base_url, &shared.allowed_origins)
+    }
+
+    /// Allows the server's own name, its own origin, and those that the operator lists.
     pub(super) fn new(base_url: &Url, allowed_origins: &[String]) -> Self {
         let own = base_url.origin().ascii_serialization();
         let allowed = allowed_origins.iter().filter_map(|origin| Url::parse(origin).ok());
@@ -42,12 +46,12 @@ impl Gate {
     }
 
     /// The origins of pages that are not the server's own and may read its answers.
-    pub(super) fn pages(&self) -> Vec<HeaderValue> {
+    pub(super) fn other_pages(&self) -> Vec<HeaderValue> {
         let foreign = self.origins.iter().filter(|origin| **origin != self.own);
         foreign.filter_map(|origin| HeaderValue::from_str(origin).ok()).collect()
     }
 
-    pub(super) fn lets_in(&self, request: &Request) -> Result<(), &'static str> {
+    pub(super) fn allows(&self, request: &Request) -> Result<(), &'static str> {
         let headers = request.headers();
         let host = single(headers, &header::HOST).or(request.uri().authority().map(Authority::as_str));
         if !host.is_some_and(|host| self.is_own(host)) {
@@ -62,7 +66,7 @@ impl Gate {
     }
 
     fn is_own(&self, host: &str) -> bool {
-        // The URL parser drops tabs and takes a path: what it is given has to be a host and a port already.
+        // The URL parser removes tabs and accepts a path: the text must be a host and a port already.
         if host.contains('@') || host.parse::<Authority>().is_err() {
             return false;
         }
@@ -80,13 +84,13 @@ impl Gate {
     }
 }
 
-/// Refuses requests under other names, or from other pages.
-pub(super) async fn check(
-    State(gate): State<Arc<Gate>>,
+/// Refuses requests under other names, or from other pages, even before their token is read.
+pub(in crate::web) async fn refuse_other_origins(
+    State(check): State<Arc<OriginCheck>>,
     request: Request,
     next: Next,
-) -> Result<Response, Refusal> {
-    gate.lets_in(&request).map_err(|why| Refusal::invalid(StatusCode::FORBIDDEN, None, why))?;
+) -> Result<Response, TransportError> {
+    check.allows(&request).map_err(|why| TransportError::invalid(StatusCode::FORBIDDEN, None, why))?;
     Ok(next.run(request).await)
 }
 
@@ -103,25 +107,25 @@ mod tests {
 
     use super::*;
 
-    fn gate(base_url: &str) -> Gate {
+    fn check(base_url: &str) -> OriginCheck {
         let allowed = ["https://app.example".to_owned(), "http://localhost:3000".to_owned()];
-        Gate::new(&base_url.parse().expect("a URL"), &allowed)
+        OriginCheck::new(&base_url.parse().expect("a URL"), &allowed)
     }
 
-    fn passes(gate: &Gate, headers: &[(&str, &str)]) -> bool {
+    fn passes(check: &OriginCheck, headers: &[(&str, &str)]) -> bool {
         let mut request = Request::post("/mcp");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        gate.lets_in(&request.body(Body::empty()).expect("a request")).is_ok()
+        check.allows(&request.body(Body::empty()).expect("a request")).is_ok()
     }
 
     #[test]
     fn only_the_servers_own_name_passes() {
-        let gate = gate("https://kb.example");
+        let check = check("https://kb.example");
 
         for host in ["kb.example", "KB.example", "kb.example:443"] {
-            assert!(passes(&gate, &[("host", host)]), "{host}");
+            assert!(passes(&check, &[("host", host)]), "{host}");
         }
         for host in [
             "kb.example:80",
@@ -135,16 +139,16 @@ mod tests {
             "kb.example\\",
             "kb.exa\tmple",
         ] {
-            assert!(!passes(&gate, &[("host", host)]), "{host}");
+            assert!(!passes(&check, &[("host", host)]), "{host}");
         }
-        assert!(!passes(&gate, &[]));
-        assert!(!passes(&gate, &[("host", "kb.example"), ("host", "kb.example")]));
+        assert!(!passes(&check, &[]));
+        assert!(!passes(&check, &[("host", "kb.example"), ("host", "kb.example")]));
     }
 
     #[test]
     fn an_origin_without_a_port_is_its_schemes_default_port_and_no_other() {
-        let gate = gate("http://127.0.0.1:8787");
-        let from = |origin| passes(&gate, &[("host", "127.0.0.1:8787"), ("origin", origin)]);
+        let check = check("http://127.0.0.1:8787");
+        let from = |origin| passes(&check, &[("host", "127.0.0.1:8787"), ("origin", origin)]);
 
         for origin in ["http://127.0.0.1:8787", "https://app.example", "http://localhost:3000"] {
             assert!(from(origin), "{origin}");
@@ -165,7 +169,7 @@ mod tests {
 
     #[test]
     fn other_pages_are_listed_and_the_servers_own_are_not() {
-        let mut pages = gate("http://127.0.0.1:8787").pages();
+        let mut pages = check("http://127.0.0.1:8787").other_pages();
         pages.sort();
 
         assert_eq!(pages, ["http://localhost:3000", "https://app.example"]);

@@ -1,0 +1,47 @@
+//! A user's own settings for a toolkit.
+
+use std::collections::BTreeMap;
+
+use kitbag_manifest::{ConfigField, config};
+use serde_json::{Map, Value};
+
+use super::{AccessError, VisibleToolkit};
+
+/// One declared field, and what it comes to for the user.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// What the toolkit declares.
+    pub definition: ConfigField,
+    /// What the user set.
+    pub value: Option<Value>,
+    /// What a call gets.
+    pub effective: Option<Value>,
+    /// Whether the user must fill it in and has not.
+    pub missing: bool,
+}
+
+impl VisibleToolkit {
+    /// Every declared field with the user's value.
+    pub async fn settings(&self) -> Result<BTreeMap<String, Setting>, AccessError> {
+        let declared = &self.definition().config;
+        let stored = &self.user.stores().user_config;
+        let mut values = stored.values(self.user.id(), &self.definition().id).await?;
+        let mut effective = config::effective(declared, &values);
+        let settings = declared.iter().map(|(key, definition)| {
+            let effective = effective.remove(key);
+            let missing = definition.required && effective.is_none();
+            let definition = definition.clone();
+            (key.clone(), Setting { definition, value: values.remove(key), effective, missing })
+        });
+        Ok(settings.collect())
+    }
+
+    /// Sets values, and unsets those that are `null`: all or none, and only while the toolkit is its owner's.
+    pub async fn change_settings(&self, changes: &Map<String, Value>) -> Result<(), AccessError> {
+        let stores = self.user.stores();
+        stores.disk.room_for_a_little()?;
+        let definition = self.definition();
+        let toolkit = (definition.id.as_str(), self.owner());
+        Ok(stores.user_config.change(self.user.id(), toolkit, &definition.config, changes).await?)
+    }
+}

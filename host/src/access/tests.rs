@@ -1,0 +1,299 @@
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use futures::stream;
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+
+use super::*;
+use crate::dispatch::AdmissionLimits;
+use crate::egress::{Egress, EgressSettings};
+use crate::identity::TokenProfile;
+use crate::invocations::{RetentionLimits, Scope};
+use crate::knowledge::{Capture, CaptureSettings, Extract, Options};
+use crate::toolkits::tests::{compiler, sandbox};
+use crate::toolkits::{Claim, ToolkitError};
+use crate::user_config::UserConfigError;
+use crate::vault::{KeySource, VaultError};
+
+/// Each operation of each user on a toolkit: `yes`; `no`, with a reason; or `hidden`: like one that does not exist.
+/// Records of calls are `own` or `all`.
+///
+/// `ana` and `fay` own the toolkits, `ana` and `ben` are operators, `una` is neither. Nobody who has not signed in is
+/// here: without a [`Caller`] there is no [`User`]. Whether an uploaded version becomes live is asked when it is
+/// compiled: see `tests/spec/ownership.rs`.
+const TABLE: &str = "
+                    private                        | shared
+                    ana     fay     ben     una    | ana     fay     ben     una
+see                 yes     yes     hidden  hidden | yes     yes     yes     yes
+list                yes     yes     yes     hidden | yes     yes     yes     yes
+read-record         yes     yes     yes     hidden | yes     yes     yes     yes
+call                yes     yes     hidden  hidden | yes     yes     yes     yes
+read-settings       yes     yes     hidden  hidden | yes     yes     yes     yes
+change-settings     yes     yes     hidden  hidden | yes     yes     yes     yes
+list-secrets        yes     yes     hidden  hidden | yes     yes     yes     yes
+set-secret          yes     yes     hidden  hidden | yes     yes     yes     yes
+unset-secret        yes     yes     hidden  hidden | yes     yes     yes     yes
+read-calls          all     all     all     hidden | all     own     all     own
+upload              yes     no      yes     no     | yes     no      yes     no
+roll-back           yes     no      no      no     | yes     no      yes     no
+release             yes     no      no      no     | yes     no      no      no
+take-over           no      no      yes     no     | no      no      yes     no
+remove              yes     no      no      no     | yes     no      yes     no
+rotate-key          yes     no      yes     no     | yes     no      yes     no
+";
+
+const OPERATORS: [&str; 2] = ["ana", "ben"];
+
+struct Fixture {
+    access: Access,
+    database: Database,
+    _folder: TempDir,
+}
+
+impl Fixture {
+    /// Toolkits by id, visibility and owner, each with an earlier version of the same visibility.
+    async fn with(toolkits: &[(String, &str, &str)]) -> Self {
+        let folder = tempfile::tempdir().expect("a scratch directory");
+        let path = folder.path();
+        let database = Database::open(&path.join("kitbag.sqlite")).await.expect("a database");
+        for (id, visibility, owner) in toolkits {
+            insert(&database, id, visibility, owner).await;
+        }
+        let access = Access::new(stores(path, &database).await, OPERATORS.map(str::to_owned).into());
+        Self { access, database, _folder: folder }
+    }
+
+    fn user(&self, name: &str) -> User {
+        self.access.of(&Caller {
+            user_id: name.to_owned(),
+            profile: TokenProfile::Access,
+            client_id: None,
+            scopes: Vec::new(),
+        })
+    }
+}
+
+async fn insert(database: &Database, id: &str, visibility: &str, owner: &str) {
+    let mut transaction = database.writer.begin().await.expect("a transaction");
+    sqlx::query("INSERT INTO toolkits VALUES (?, ?, '2.0.0')")
+        .bind(id)
+        .bind(owner)
+        .execute(&mut *transaction)
+        .await
+        .expect("a toolkit");
+    for version in ["1.0.0", "2.0.0"] {
+        let manifest = json!({
+            "id": id, "name": "Books", "description": "Finds books.", "icon": "book", "version": version,
+            "visibility": visibility, "secrets": ["KEY"],
+            "config": { "unit": { "type": "string", "label": "Unit" } },
+            "tools": [{ "name": "find", "description": "Finds one.", "inputSchema": { "type": "object" } }],
+        });
+        sqlx::query(
+            "INSERT INTO toolkit_versions VALUES (?, ?, ?, 1, ?, '{\"added\":[],\"removed\":[]}', ?, 0)",
+        )
+        .bind(id)
+        .bind(version)
+        .bind(version)
+        .bind(manifest.to_string())
+        .bind(owner)
+        .execute(&mut *transaction)
+        .await
+        .expect("a version");
+        sqlx::query(
+            "INSERT INTO toolkit_activations (toolkit_id, version, activated_by, activated_at) VALUES (?, ?, ?, 0)",
+        )
+        .bind(id)
+        .bind(version)
+        .bind(owner)
+        .execute(&mut *transaction)
+        .await
+        .expect("an activation");
+    }
+    transaction.commit().await.expect("they refer to each other");
+}
+
+async fn stores(path: &Path, database: &Database) -> Stores {
+    let toolkits =
+        Toolkits::open(path, database.clone(), sandbox(), compiler(), Disk::unwatched(), || {}).await;
+    let vault = Vault::open(database.clone(), KeySource::File(path.join("master-key"))).await;
+    let vault = Arc::new(vault.expect("the vault opens"));
+    let user_config = Arc::new(UserConfig::new(database.clone()));
+    let kept = RetentionLimits { age: Duration::from_hours(1), records: 100, bytes: 1 << 20 };
+    let invocations = Arc::new(Invocations::open(database.clone(), kept).await.expect("they open"));
+    let limits = AdmissionLimits { per_user: 4, per_toolkit: 4, in_all: 4 };
+    let dispatch = Dispatch::new(vault.clone(), user_config.clone(), invocations.clone(), limits);
+    let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
+    let extract: Extract = Arc::new(|_, _| Box::pin(std::future::pending()));
+    let egress = Egress::new(EgressSettings::default());
+    let capture = Capture::open(path, egress, settings, extract).await.expect("the folder is ours");
+    let knowledge = Knowledge::open(database.clone(), capture, Options::default()).await;
+    Stores {
+        database: database.clone(),
+        toolkits: Arc::new(toolkits.expect("they open")),
+        dispatch: dispatch.expect("there are threads"),
+        vault,
+        user_config,
+        invocations,
+        knowledge: knowledge.expect("it opens"),
+        disk: Disk::unwatched(),
+    }
+}
+
+/// What becomes of an operation, in the table's words.
+async fn attempt(user: &User, operation: &str, id: &str) -> &'static str {
+    let outcome: Result<(), AccessError> = match operation {
+        "see" => user.toolkit(id).map(drop),
+        "list" => {
+            let is_listed = user.listing().iter().any(|toolkit| toolkit.definition.id == id);
+            return if is_listed { "yes" } else { "hidden" };
+        }
+        "read-record" => user.toolkit_record(id).await.map(drop),
+        "call" => {
+            let called = user.call(&format!("{id}__find"), Map::new(), None).await;
+            // No component is there to run: whoever learns that may call it.
+            return if matches!(called, Err(CallError::UnknownTool(_))) { "hidden" } else { "yes" };
+        }
+        "read-settings" => read_settings(user, id).await,
+        "change-settings" => change_settings(user, id).await,
+        "list-secrets" => user.secrets(id).await.map(drop),
+        "set-secret" => set_secret(user, id).await,
+        "unset-secret" => user.unset_secret(id, "KEY").await,
+        "read-calls" => match user.records(id).await {
+            Ok(records) => return if records.scope() == Some(Scope::All) { "all" } else { "own" },
+            Err(error) => Err(error),
+        },
+        _ => match user.operator() {
+            Ok(operator) => attempt_as_operator(operator, operation, id).await,
+            Err(error) => Err(error),
+        },
+    };
+    match outcome {
+        Ok(()) => "yes",
+        Err(AccessError::Toolkit(ToolkitError::Unknown(_))) => "hidden",
+        Err(
+            AccessError::NotOperator(_)
+            | AccessError::Toolkit(ToolkitError::NotOwner { .. } | ToolkitError::AlreadyOwner(_)),
+        ) => "no",
+        Err(other) => panic!("{operation}: {other}"),
+    }
+}
+
+async fn read_settings(user: &User, id: &str) -> Result<(), AccessError> {
+    user.toolkit(id)?.settings().await.map(drop)
+}
+
+async fn change_settings(user: &User, id: &str) -> Result<(), AccessError> {
+    let changes = Map::from_iter([("unit".to_owned(), Value::from("metric"))]);
+    user.toolkit(id)?.change_settings(&changes).await
+}
+
+async fn set_secret(user: &User, id: &str) -> Result<(), AccessError> {
+    let secret = user.secret(id, "KEY")?;
+    user.set_secret(&secret, &"a-secret-value".into()).await.map(drop)
+}
+
+async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> Result<(), AccessError> {
+    match operation {
+        "upload" => {
+            let component = stream::iter([Ok::<_, io::Error>("no component".into())]);
+            match operator.deploy(component, Some(12), 1 << 10, Claim::OwnOnly).await {
+                // There is no program that compiles: the upload has come that far.
+                Err(AccessError::Toolkit(ToolkitError::Compiler(_))) => Ok(()),
+                other => other.map(drop),
+            }
+        }
+        "roll-back" => operator.roll_back(id, None).await.map(drop),
+        "release" => operator.release(id).await,
+        "take-over" => operator.take_over(id).await.map(drop),
+        "remove" => operator.remove(id).await,
+        "rotate-key" => operator.rotate_master_key().await.map(drop),
+        other => panic!("no operation {other}"),
+    }
+}
+
+#[tokio::test]
+async fn who_may_do_what() {
+    let mut lines = TABLE.trim_matches('\n').lines();
+    let visibilities = lines.next().expect("a line").split('|').map(str::trim);
+    let users: Vec<Vec<&str>> =
+        lines.next().expect("a line").split('|').map(|half| half.split_whitespace().collect()).collect();
+    let columns: Vec<_> = visibilities
+        .zip(&users)
+        .flat_map(|(visibility, users)| users.iter().map(move |user| (visibility, *user)))
+        .collect();
+    let rows = lines.map(|line| {
+        let mut cells = line.split_whitespace().filter(|cell| *cell != "|");
+        (cells.next().expect("an operation"), cells.collect::<Vec<_>>())
+    });
+    let rows: Vec<_> = rows.collect();
+    // Each case has a toolkit of its own.
+    let cases: Vec<_> = rows
+        .iter()
+        .flat_map(|(operation, cells)| {
+            assert_eq!(cells.len(), columns.len(), "{operation}");
+            columns.iter().zip(cells).map(move |((visibility, user), expected)| {
+                let owner = if *user == "fay" { "fay" } else { "ana" };
+                let id = format!("{visibility}-{user}-{operation}");
+                (id, *visibility, owner, *user, *operation, *expected)
+            })
+        })
+        .collect();
+    let toolkits: Vec<_> =
+        cases.iter().map(|(id, visibility, owner, ..)| (id.clone(), *visibility, *owner)).collect();
+    let fixture = Fixture::with(&toolkits).await;
+
+    let mut wrong = Vec::new();
+    for (id, visibility, _, user, operation, expected) in cases {
+        let found = attempt(&fixture.user(user), operation, &id).await;
+        if found != expected {
+            wrong.push(format!("{user} {operation} {visibility}: {found}, not {expected}"));
+        }
+    }
+
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[tokio::test]
+async fn what_was_meant_for_one_owners_toolkit_is_not_kept_for_another_owner() {
+    let fixture = Fixture::with(&[("books".to_owned(), "shared", "ana")]).await;
+    let (una, ben) = (fixture.user("una"), fixture.user("ben"));
+    let toolkit = una.toolkit("books").expect("una sees it");
+    let secret = toolkit.secret("KEY").expect("it declares it");
+    assert!(fixture.access.toolkit_of(&secret).is_some());
+
+    ben.operator().expect("ben is one").take_over("books").await.expect("it is ana's");
+
+    assert!(fixture.access.toolkit_of(&secret).is_none(), "what a link leads to is gone");
+    let refused = una.set_secret(&secret, &"a-secret-value".into()).await;
+    assert!(matches!(refused, Err(AccessError::Secrets(VaultError::ToolkitChanged))), "{refused:?}");
+    let changes = Map::from_iter([("unit".to_owned(), Value::from("metric"))]);
+    let refused = toolkit.change_settings(&changes).await;
+    assert!(matches!(refused, Err(AccessError::Settings(UserConfigError::ToolkitChanged))), "{refused:?}");
+    let kept: i64 =
+        sqlx::query_scalar("SELECT (SELECT count(*) FROM secrets) + (SELECT count(*) FROM user_config)")
+            .fetch_one(&fixture.database.readers)
+            .await
+            .expect("a number");
+    assert_eq!(kept, 0);
+    // Whoever looks again sees the new owner, and may trust them.
+    set_secret(&una, "books").await.expect("it is ben's now");
+}
+
+#[tokio::test]
+async fn own_secrets_and_calls_stay_ones_own_when_a_toolkit_hides() {
+    let fixture = Fixture::with(&[("books".to_owned(), "shared", "ana")]).await;
+    let una = fixture.user("una");
+    set_secret(&una, "books").await.expect("una sees it");
+    let hide = "UPDATE toolkit_versions SET manifest = replace(manifest, 'shared', 'private')";
+    sqlx::query(hide).execute(&fixture.database.writer).await.expect("versions");
+    let ana = fixture.user("ana").operator().expect("ana is one");
+    ana.roll_back("books", None).await.expect("it is hers");
+
+    assert_eq!(attempt(&una, "see", "books").await, "hidden");
+    assert_eq!(una.secrets("books").await.expect("one is set").len(), 1);
+    una.unset_secret("books", "KEY").await.expect("it is una's");
+    assert_eq!(attempt(&una, "list-secrets", "books").await, "hidden");
+    assert_eq!(attempt(&una, "unset-secret", "books").await, "hidden");
+}

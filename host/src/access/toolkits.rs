@@ -1,0 +1,89 @@
+//! Toolkits that a user can see, and calls of their tools.
+
+use std::sync::Arc;
+
+use kitbag_manifest::ToolkitDefinition;
+use serde_json::{Map, Value};
+
+use super::{AccessError, CallError, User, rules};
+use crate::dispatch::{ProgressListener, Reply};
+use crate::toolkits::{FormerOwner, Live, Tool, ToolkitError, ToolkitRecord};
+
+/// A live toolkit that the user sees and may call.
+#[derive(Clone)]
+pub struct VisibleToolkit {
+    pub(super) user: User,
+    live: Arc<Live>,
+}
+
+impl User {
+    /// The toolkits that the user may call, by id.
+    pub fn toolkits(&self) -> Vec<VisibleToolkit> {
+        let registry = self.stores().toolkits.registry();
+        registry.all().filter(|live| rules::sees(self.id(), live)).map(|live| self.visible(live)).collect()
+    }
+
+    /// The toolkits that the user may know of, by id: those that the user may call, and for operators all.
+    pub fn listing(&self) -> Vec<Arc<Live>> {
+        let registry = self.stores().toolkits.registry();
+        registry.all().filter(|live| self.is_operator() || rules::sees(self.id(), live)).cloned().collect()
+    }
+
+    /// One toolkit that the user may call.
+    pub fn toolkit(&self, id: &str) -> Result<VisibleToolkit, AccessError> {
+        let registry = self.stores().toolkits.registry();
+        let live = registry.get(id).filter(|live| rules::sees(self.id(), live));
+        live.map(|live| self.visible(live)).ok_or_else(|| ToolkitError::Unknown(id.to_owned()).into())
+    }
+
+    /// All that is recorded of a toolkit that the user may know of.
+    pub async fn toolkit_record(&self, id: &str) -> Result<ToolkitRecord, AccessError> {
+        if !self.is_operator() {
+            self.toolkit(id)?;
+        }
+        Ok(self.stores().toolkits.record(id).await?)
+    }
+
+    /// A tool that the user may call, by the name under which it is listed.
+    pub fn tool(&self, listed_name: &str) -> Option<Tool> {
+        let tool = self.stores().toolkits.registry().find(listed_name)?;
+        rules::sees(self.id(), &tool.toolkit).then_some(tool)
+    }
+
+    /// Calls a tool; `listener` hears how far it has come. Dropping the future ends the call.
+    pub async fn call(
+        &self,
+        listed_name: &str,
+        arguments: Map<String, Value>,
+        listener: Option<ProgressListener>,
+    ) -> Result<Reply, CallError> {
+        let tool = self.tool(listed_name).ok_or_else(|| CallError::UnknownTool(listed_name.to_owned()))?;
+        Ok(self.stores().dispatch.call(&self.caller, &tool, arguments, listener).await?)
+    }
+
+    fn visible(&self, live: &Arc<Live>) -> VisibleToolkit {
+        VisibleToolkit { user: self.clone(), live: live.clone() }
+    }
+}
+
+impl VisibleToolkit {
+    /// What its author declared.
+    pub fn definition(&self) -> &ToolkitDefinition {
+        &self.live.definition
+    }
+
+    /// Who deployed its first version, or took it over last.
+    pub fn owner(&self) -> &str {
+        &self.live.owner
+    }
+
+    /// From whom its owner has taken it over.
+    pub fn taken_over(&self) -> Option<&FormerOwner> {
+        self.live.taken_over.as_ref()
+    }
+
+    /// The live version, which is the same object as long as nothing of it changes.
+    pub fn live(&self) -> &Arc<Live> {
+        &self.live
+    }
+}

@@ -1,0 +1,75 @@
+//! Whether the server is alive, and whether it can serve: for load balancers.
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use super::Shared;
+use super::error::WebError;
+use super::pages::NOT_STORED;
+use crate::access::Health;
+
+/// The answer of `/readyz`.
+#[derive(Serialize)]
+#[serde(tag = "status", rename_all = "lowercase")]
+enum Readiness {
+    Ready(Parts),
+    Failing(Parts),
+    /// It was asked to stop, and waits for calls under way.
+    Stopping,
+}
+
+/// What serves users, each `ok` or `failing`; the log says why.
+#[derive(Serialize)]
+struct Parts {
+    database: &'static str,
+    vault: &'static str,
+    registry: &'static str,
+}
+
+/// `GET /healthz`: the process answers.
+pub(super) async fn live() -> &'static str {
+    "ok\n"
+}
+
+/// `GET /readyz`: 503 while a part of the server fails, or the server stops.
+pub(super) async fn ready(State(shared): State<Shared>) -> Response {
+    let readiness = if shared.stopping.is_cancelled() {
+        Readiness::Stopping
+    } else {
+        let health = shared.access.health().await;
+        if health.is_good() { Readiness::Ready(health.into()) } else { Readiness::Failing(health.into()) }
+    };
+    let status = match readiness {
+        Readiness::Ready(_) => StatusCode::OK,
+        Readiness::Failing(_) | Readiness::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    (status, NOT_STORED, Json(readiness)).into_response()
+}
+
+/// Refuses requests that come while the server stops; those under way are answered.
+pub(super) async fn refuse_while_stopping(
+    State(stopping): State<CancellationToken>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if !stopping.is_cancelled() {
+        return next.run(request).await;
+    }
+    let refusal = WebError::new(StatusCode::SERVICE_UNAVAILABLE, "The server is stopping. Try again soon.");
+    let mut response = refusal.into_response();
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+impl From<Health> for Parts {
+    fn from(Health { database, vault, registry }: Health) -> Self {
+        let [database, vault, registry] =
+            [database, vault, registry].map(|answers| if answers { "ok" } else { "failing" });
+        Self { database, vault, registry }
+    }
+}

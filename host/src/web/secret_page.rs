@@ -1,0 +1,227 @@
+//! The page on which a person sets a secret that a call went without: `GET` shows it, `POST` sets it.
+//!
+//! A client gets the link and no more (`mcp/elicitation`): the value goes from the person's browser to the
+//! vault, and neither client nor model sees it.
+//!
+//! Invariants:
+//! - without a link that is good ([`links`]) there is nothing here, whoever asks, and the link decides
+//!   whose secret is set, and for the toolkit of which owner: nothing in the request does;
+//! - where an external provider signs people in, the browser must be signed in as the link's user, or a
+//!   person could be sent a link that hands their credential to whoever sent it. In local mode, which
+//!   knows no passwords and is for one machine, the link alone must do;
+//! - only a form of the page itself sets anything;
+//! - neither a link's id nor a value gets into the log, and no value into an answer.
+
+mod links;
+mod view;
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::{HeaderMap, Method};
+use axum::middleware::Next;
+use axum::response::Response;
+use percent_encoding::percent_decode_str;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use tracing::error;
+use url::Url;
+
+use super::body::read_small;
+use super::pages::origin::{self, OwnOrigin, Sender};
+use super::{Shared, below};
+use crate::access::{Access, AccessError, OwnSecret, StoredSecret};
+use crate::identity::{AuthError, Caller, Identity};
+use crate::toolkits::Live;
+use crate::vault::{LONGEST, SecretSlot, VaultError};
+pub(super) use links::Links;
+use view::PageError;
+
+/// Largest form, in bytes: every byte of the longest value may take three.
+const MAX_FORM_BYTES: usize = 3 * LONGEST + 1024;
+
+/// What the handlers share.
+#[derive(Clone)]
+pub(super) struct SecretPage {
+    access: Access,
+    identity: Arc<Identity>,
+    links: Arc<Links>,
+    /// Whether an external provider signs people in.
+    has_provider: bool,
+    /// Origins of the pages that do so.
+    applications: Arc<[String]>,
+}
+
+/// The page that a link leads to.
+#[derive(Deserialize)]
+pub(super) struct PagePath {
+    id: String,
+    name: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Parameters {
+    link: String,
+}
+
+/// The query of a page's URL, if it is one.
+type LinkQuery = Result<Query<Parameters>, QueryRejection>;
+
+/// A good link, and the toolkit that gets the secret.
+struct Question {
+    secret: OwnSecret,
+    toolkit: Arc<Live>,
+}
+
+/// Where the person behind a client sets a secret. It names no user, and an id that says nothing.
+pub(super) fn url(base_url: &Url, secret: &OwnSecret, link: &SecretString) -> String {
+    let SecretSlot { toolkit, name, .. } = secret.slot();
+    let path = format!("/toolkits/{toolkit}/secrets/{name}/page?link={}", link.expose_secret());
+    below(base_url, &path)
+}
+
+/// `GET /toolkits/{id}/secrets/{name}/page?link=…`
+pub(super) async fn show(
+    State(page): State<SecretPage>,
+    Path(path): Path<PagePath>,
+    query: LinkQuery,
+    headers: HeaderMap,
+) -> Result<Response, PageError> {
+    let link = link_of(query);
+    let Question { secret, toolkit } = page.question(&path, &link)?;
+    if page.has_provider {
+        page.require_user(&secret, page.identity.recognise_visitor(&headers).await)?;
+    }
+    Ok(view::form(&secret, &toolkit, &link, None))
+}
+
+/// `POST /toolkits/{id}/secrets/{name}/page?link=…`
+pub(super) async fn set(
+    State(page): State<SecretPage>,
+    Path(path): Path<PagePath>,
+    query: LinkQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, PageError> {
+    let link = link_of(query);
+    let Question { secret, toolkit } = page.question(&path, &link)?;
+    if page.has_provider {
+        page.require_user(&secret, page.identity.authenticate(&headers).await)?;
+    }
+    let again = |why: &str| Ok(view::form(&secret, &toolkit, &link, Some(why)));
+    // Nobody's form is waited for but that of the link's user.
+    let value = match read_small(body, MAX_FORM_BYTES).await.map(|body| value(&body)) {
+        Ok(Ok(value)) => value,
+        Ok(Err(why)) => return again(why),
+        Err(_too_large) => return again("The value is too long."),
+    };
+    // Of two forms with the same link, one sets the secret.
+    let claim = page.links.claim(&link).ok_or(PageError::NoLink)?;
+    match page.access.set_secret(&secret, &value).await {
+        Ok(StoredSecret { redacted, .. }) => {
+            claim.use_up();
+            Ok(view::done(&secret, redacted))
+        }
+        Err(AccessError::Secrets(VaultError::Refused(why))) => {
+            again(&format!("The value was refused: {why}."))
+        }
+        Err(AccessError::Secrets(VaultError::ToolkitChanged)) => Err(PageError::NoLink),
+        Err(AccessError::DiskFull(full)) => again(&format!("The value was not stored: {full}.")),
+        Err(cause) => {
+            error!(%cause, "the vault failed");
+            Err(PageError::Storage)
+        }
+    }
+}
+
+impl SecretPage {
+    pub(super) fn new(shared: &Shared, links: Arc<Links>) -> Self {
+        Self {
+            access: shared.access.clone(),
+            identity: shared.identity.clone(),
+            links,
+            has_provider: shared.authorization_server.is_none(),
+            applications: shared.allowed_origins.clone(),
+        }
+    }
+
+    /// Finds what a link is for, if it leads to this page and the toolkit is as it was.
+    fn question(&self, path: &PagePath, link: &str) -> Result<Question, PageError> {
+        let secret = self.links.look_up(link).ok_or(PageError::NoLink)?;
+        let SecretSlot { toolkit, name, .. } = secret.slot();
+        if (toolkit, name) != (&path.id, &path.name) {
+            return Err(PageError::NoLink);
+        }
+        let toolkit = self.access.toolkit_of(&secret).ok_or(PageError::NoLink)?;
+        Ok(Question { secret, toolkit })
+    }
+
+    /// Refuses everybody but the user whose call it was.
+    fn require_user(&self, secret: &OwnSecret, caller: Result<Caller, AuthError>) -> Result<(), PageError> {
+        match caller {
+            Ok(caller) if secret.is_of(&caller) => Ok(()),
+            Ok(_other) => Err(PageError::OtherUser),
+            Err(AuthError::Unavailable) => Err(PageError::Unavailable),
+            Err(_unknown) => {
+                let (applications, command) = (self.applications.clone(), view::command(secret));
+                Err(PageError::NotSignedIn { applications, command })
+            }
+        }
+    }
+}
+
+/// Keeps other pages from fetching or framing the page, and from sending its form.
+///
+/// `Origin: null` does not pass: the `Referrer-Policy` of this page has its browser name it.
+pub(super) async fn refuse_other_pages(
+    State(own): State<OwnOrigin>,
+    request: Request,
+    next: Next,
+) -> Result<Response, PageError> {
+    let is_own_form = *request.method() == Method::POST && own.sender(request.headers()) == Sender::Own;
+    if is_own_form || origin::opens_window(&request) {
+        Ok(next.run(request).await)
+    } else {
+        Err(PageError::OtherPage)
+    }
+}
+
+/// The link's id; a query without one, or with two, has one that leads nowhere.
+fn link_of(query: LinkQuery) -> String {
+    query.map(|Query(Parameters { link })| link).unwrap_or_default()
+}
+
+/// The field `value` of a form, as it was typed.
+fn value(form: &[u8]) -> Result<SecretString, &'static str> {
+    const NO_TEXT: &str = "The value must be text in UTF-8.";
+
+    let form = std::str::from_utf8(form).map_err(|_| NO_TEXT)?;
+    let mut values = form.split('&').filter_map(|field| field.strip_prefix("value="));
+    let (Some(encoded), None) = (values.next(), values.next()) else { return Err("The form has no value.") };
+    let encoded = encoded.replace('+', " ");
+    let value = percent_decode_str(&encoded).decode_utf8().map_err(|_| NO_TEXT)?;
+    Ok(value.into_owned().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_has_one_value_and_it_is_text() {
+        let read = |form: &[u8]| value(form).map(|value| value.expose_secret().to_owned());
+
+        for (form, expected) in [
+            (&b"value=a+b%2Bc%3D%26%C3%A9"[..], "a b+c=&é"),
+            (b"value=", ""),
+            (b"other=1&value=x%0Ay", "x\ny"),
+        ] {
+            assert_eq!(read(form).as_deref(), Ok(expected));
+        }
+        for form in [&b""[..], b"values=x", b"value=a&value=b", b"value=%FF", b"value=\xff"] {
+            assert!(read(form).is_err(), "{form:?}");
+        }
+    }
+}

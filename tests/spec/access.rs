@@ -1,0 +1,164 @@
+//! Who may do what, from outside: the same over REST, GraphQL and MCP.
+
+use http::{HeaderMap, Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Kitbag, User, Wat, wat::Visibility};
+
+/// Each request, and what becomes of it: `yes`; `no`; `hidden`, like something that does not exist; `401`.
+///
+/// `ana` owns the toolkit, and she and `ben` are operators; `una` is a user; `-` has not signed in. What operators may
+/// do is in `ownership.rs`.
+const TABLE: &str = "
+                         private                      | shared
+                         ana     ben     una     -    | ana     ben     una     -
+rest list                yes     yes     hidden  401  | yes     yes     yes     401
+rest show                yes     yes     hidden  401  | yes     yes     yes     401
+rest secrets             yes     hidden  hidden  401  | yes     yes     yes     401
+rest set-secret          yes     hidden  hidden  401  | yes     yes     yes     401
+rest unset-secret        yes     hidden  hidden  401  | yes     yes     yes     401
+rest settings            yes     hidden  hidden  401  | yes     yes     yes     401
+rest change-settings     yes     hidden  hidden  401  | yes     yes     yes     401
+rest logs                yes     yes     hidden  401  | yes     yes     yes     401
+rest roll-back           yes     no      no      401  | yes     yes     no      401
+rest rotate              yes     yes     no      401  | yes     yes     no      401
+graphql list             yes     hidden  hidden  401  | yes     yes     yes     401
+graphql show             yes     hidden  hidden  401  | yes     yes     yes     401
+graphql set-secret       yes     hidden  hidden  401  | yes     yes     yes     401
+graphql unset-secret     yes     hidden  hidden  401  | yes     yes     yes     401
+graphql change-settings  yes     hidden  hidden  401  | yes     yes     yes     401
+mcp list                 yes     hidden  hidden  401  | yes     yes     yes     401
+mcp call                 yes     hidden  hidden  401  | yes     yes     yes     401
+";
+
+/// One who asks, with a token or without.
+enum Asker<'a> {
+    User(User),
+    Nobody(&'a Kitbag),
+}
+
+impl Asker<'_> {
+    async fn send(&self, method: Method, path: &str, body: impl Into<bytes::Bytes>) -> Answer {
+        match self {
+            Self::User(user) => user.send(method, path, "application/json", body).await,
+            Self::Nobody(kitbag) => {
+                let mut headers = HeaderMap::new();
+                headers.insert(http::header::CONTENT_TYPE, "application/json".parse().expect("a type"));
+                kitbag.anonymous().send(method, path, headers, body).await
+            }
+        }
+    }
+
+    async fn rest(&self, operation: &str) -> &'static str {
+        let (get, no_body) = (Method::GET, String::new());
+        let (method, path, body) = match operation {
+            "list" => (get, "/toolkits", no_body),
+            "show" => (get, "/toolkits/wat", no_body),
+            "secrets" => (get, "/toolkits/wat/secrets", no_body),
+            "set-secret" => (Method::PUT, "/toolkits/wat/secrets/KEY", "a-secret-value".to_owned()),
+            "unset-secret" => (Method::DELETE, "/toolkits/wat/secrets/KEY", no_body),
+            "settings" => (get, "/toolkits/wat/config", no_body),
+            "change-settings" => (Method::PATCH, "/toolkits/wat/config", "{}".to_owned()),
+            "logs" => (get, "/toolkits/wat/logs", no_body),
+            "roll-back" => (Method::POST, "/toolkits/wat/rollback", no_body),
+            "rotate" => (Method::POST, "/vault/rotate", no_body),
+            other => panic!("no operation {other}"),
+        };
+        let answer = self.send(method, path, body).await;
+        match answer.status {
+            StatusCode::OK if operation == "list" && answer.json() == json!([]) => "hidden",
+            StatusCode::OK | StatusCode::NO_CONTENT => "yes",
+            StatusCode::UNAUTHORIZED => "401",
+            StatusCode::FORBIDDEN => "no",
+            StatusCode::NOT_FOUND => "hidden",
+            other => panic!("{other} for {operation}"),
+        }
+    }
+
+    async fn graphql(&self, operation: &str) -> &'static str {
+        let query = match operation {
+            "list" => "{ toolkits { id secrets { name } config { key } } }",
+            "show" => "{ toolkit(id: \"wat\") { id } }",
+            "set-secret" => {
+                "mutation { setSecret(toolkit: \"wat\", name: \"KEY\", value: \"a-secret\") { name } }"
+            }
+            "unset-secret" => "mutation { unsetSecret(toolkit: \"wat\", name: \"KEY\") }",
+            "change-settings" => "mutation { setConfig(toolkit: \"wat\", values: {}) { key } }",
+            other => panic!("no operation {other}"),
+        };
+        let answer = self.send(Method::POST, "/graphql", json!({ "query": query }).to_string()).await;
+        if answer.status == StatusCode::UNAUTHORIZED {
+            return "401";
+        }
+        let answer = answer.assert_status(200).json();
+        match &answer["errors"][0]["extensions"]["code"] {
+            Value::Null => {}
+            code if code == "NOT_FOUND" => return "hidden",
+            other => panic!("{other} for {operation}"),
+        }
+        let is_hidden =
+            answer["data"]["toolkits"] == json!([]) || answer["data"].get("toolkit") == Some(&Value::Null);
+        if is_hidden { "hidden" } else { "yes" }
+    }
+
+    async fn mcp(&self, operation: &str) -> &'static str {
+        let user = match self {
+            Self::User(user) => user,
+            Self::Nobody(_) => {
+                self.send(Method::POST, "/mcp", "{}").await.assert_status(401);
+                return "401";
+            }
+        };
+        let is_there = match operation {
+            "list" => user.tool_names().await.contains(&"wat__run".to_owned()),
+            "call" => {
+                let outcome = user.call("wat__run", json!({})).await;
+                !outcome.raw().contains("unknown tool")
+            }
+            other => panic!("no operation {other}"),
+        };
+        if is_there { "yes" } else { "hidden" }
+    }
+}
+
+#[tokio::test]
+async fn who_may_do_what_is_the_same_over_every_interface() {
+    let kitbag = Kitbag::start_with(|settings| settings.operators = "ana,ben".parse().expect("a list")).await;
+    let ana = kitbag.as_user("ana");
+    let mut lines = TABLE.trim_matches('\n').lines().skip(1);
+    let header: Vec<_> =
+        lines.next().expect("a line").split_whitespace().filter(|word| *word != "|").collect();
+    let rows: Vec<Vec<_>> =
+        lines.map(|line| line.split_whitespace().filter(|word| *word != "|").collect()).collect();
+
+    let mut wrong = Vec::new();
+    for (half, visibility) in [Visibility::Private, Visibility::Shared].into_iter().enumerate() {
+        ana.delete("/toolkits/wat").await;
+        for version in ["1.0.0", "2.0.0"] {
+            let component = Wat { version, visibility, secrets: &["KEY"], ..Wat::default() }.component();
+            ana.deploy(component).await.assert_status(201);
+        }
+        for row in &rows {
+            for (column, name) in header.iter().enumerate().skip(4 * half).take(4) {
+                let asker = match *name {
+                    "-" => Asker::Nobody(&kitbag),
+                    name => Asker::User(kitbag.as_user(name)),
+                };
+                let found = match row[0] {
+                    "rest" => asker.rest(row[1]).await,
+                    "graphql" => asker.graphql(row[1]).await,
+                    _ => asker.mcp(row[1]).await,
+                };
+                let expected = row[2 + column];
+                if found != expected {
+                    wrong.push(format!(
+                        "{visibility:?}: {name} {} {}: {found}, not {expected}",
+                        row[0], row[1]
+                    ));
+                }
+            }
+        }
+    }
+
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

@@ -1,0 +1,85 @@
+//! `/readyz` says whether the server can serve, and which part of it fails.
+
+use serde_json::{Value, json};
+use sqlx::{Connection, Executor, SqliteConnection};
+
+use crate::harness::{Http, Kitbag, eventually, guests};
+
+/// Another program's connection to the server's database.
+async fn intruder(kitbag: &Kitbag) -> SqliteConnection {
+    let file = kitbag.data().join("kitbag.sqlite");
+    SqliteConnection::connect(&format!("sqlite:{}", file.display())).await.expect("there is a database")
+}
+
+async fn ready(http: &Http) -> (u16, Value) {
+    let answer = http.get("/readyz").await;
+    (answer.status.as_u16(), answer.json())
+}
+
+/// An answer may be a second old.
+async fn assert_becomes(http: &Http, status: u16, expected: Value) {
+    eventually(&format!("{status} {expected}"), async || ready(http).await == (status, expected.clone()))
+        .await;
+}
+
+fn parts(status: &str, database: &str, vault: &str, registry: &str) -> Value {
+    json!({ "status": status, "database": database, "vault": vault, "registry": registry })
+}
+
+#[tokio::test]
+async fn a_server_is_ready_when_every_part_of_it_answers() {
+    let kitbag = Kitbag::start().await;
+
+    assert_eq!(ready(&kitbag.anonymous()).await, (200, parts("ready", "ok", "ok", "ok")));
+}
+
+#[tokio::test]
+async fn it_says_which_part_fails_and_is_ready_again_when_none_does() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::PROBE).await;
+    kitbag.as_user("ana").set_secret("probe", "API_KEY", "a-secret-value").await;
+    let (http, mut other) = (kitbag.anonymous(), intruder(&kitbag).await);
+
+    for (damage, repair, expected) in [
+        ("BEGIN EXCLUSIVE", "ROLLBACK", parts("failing", "failing", "ok", "ok")),
+        (
+            "UPDATE secrets SET master_key = master_key || 'x'",
+            "UPDATE secrets SET master_key = rtrim(master_key, 'x')",
+            parts("failing", "ok", "failing", "ok"),
+        ),
+        (
+            "ALTER TABLE toolkits RENAME TO elsewhere",
+            "ALTER TABLE elsewhere RENAME TO toolkits",
+            parts("failing", "ok", "ok", "failing"),
+        ),
+    ] {
+        other.execute(damage).await.expect("it can be damaged");
+        assert_becomes(&http, 503, expected).await;
+        // The process lives: nobody needs to restart it.
+        http.get("/healthz").await.assert_status(200);
+
+        other.execute(repair).await.expect("it can be repaired");
+        assert_becomes(&http, 200, parts("ready", "ok", "ok", "ok")).await;
+    }
+}
+
+#[tokio::test]
+async fn while_it_waits_for_calls_under_way_it_is_not_ready_and_serves_nobody_else() {
+    let kitbag = Kitbag::start_with(|settings| {
+        settings.call_time = "5s".parse().expect("a duration");
+        settings.concurrent_calls_per_user = 1;
+    })
+    .await;
+    kitbag.deploy(guests::HOSTILE).await;
+    kitbag.deploy(guests::HINTS).await;
+    let (http, ana) = (kitbag.anonymous(), kitbag.as_user("ana"));
+    let under_way = ana.occupy("hostile__half_a_line", json!({}), "hints__plain").await;
+
+    let stopped = tokio::spawn(kitbag.stop());
+
+    assert_becomes(&http, 503, json!({ "status": "stopping" })).await;
+    http.get("/healthz").await.assert_status(200);
+    ana.get("/toolkits").await.assert_problem(503, "stopping");
+    assert!(!under_way.is_finished(), "the call goes on");
+    stopped.await.expect("it stops");
+}
