@@ -118,7 +118,7 @@ function ask<T>(request: object): T {
 }
 
 /** Leaves a check; see `unwind.rs` of kitbag-manifest. */
-const END = Symbol("end of a check");
+const END_OF_CHECK = Symbol("end of a check");
 
 function readRules(): Uint8Array<ArrayBuffer> {
   const file = new URL("../rules.wasm", import.meta.url);
@@ -145,12 +145,12 @@ function start(): Running {
       try {
         current.exports.run_check(check);
       } catch (thrown) {
-        if (thrown !== END) throw thrown;
+        if (thrown !== END_OF_CHECK) throw thrown;
         current.isSpent = true;
       }
     },
     end_check: () => {
-      throw END;
+      throw END_OF_CHECK;
     },
   };
   const exports = new Instance(module, imports).exports as unknown as Exports;

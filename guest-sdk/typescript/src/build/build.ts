@@ -16,7 +16,7 @@ import { entryCode, readContract } from "./world.js";
 const COMPONENT_MAKER = "@bytecodealliance/componentize-js";
 const MAP_PLACEHOLDER = '"kitbag:source-map"';
 /** Beside the results: what they were made of. */
-const RECORD = ".kitbag-build.json";
+const BUILD_RECORD_FILE = ".kitbag-build.json";
 
 /** How a build may differ from the default. */
 export interface BuildOptions {
@@ -57,7 +57,7 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
   await mkdir(out, { recursive: true });
   if (before === undefined) await replace(results.component, component);
   await replace(results.manifest, text);
-  await replace(join(out, RECORD), `${JSON.stringify({ source, component: digest(component) })}\n`);
+  await replace(join(out, BUILD_RECORD_FILE), `${JSON.stringify({ source, component: digest(component) })}\n`);
   return {
     ...results,
     id: manifest.id,
@@ -89,7 +89,7 @@ export async function findEntry(path: string): Promise<string> {
  */
 async function lastBuild(out: string, component: string, source: string): Promise<Uint8Array | undefined> {
   try {
-    const record = JSON.parse(await readFile(join(out, RECORD), "utf8")) as { source: string; component: string };
+    const record = JSON.parse(await readFile(join(out, BUILD_RECORD_FILE), "utf8")) as { source: string; component: string };
     const bytes = await readFile(component);
     return record.source === source && record.component === digest(bytes) ? bytes : undefined;
   } catch {

@@ -17,9 +17,9 @@ import { locate } from "./package.js";
 import type { Reporter } from "./reporter.js";
 
 /** A module that has not ended by then never will. */
-const PATIENCE = 10_000;
+const READ_TIMEOUT_MS = 10_000;
 /** How Node.js ends where nothing is left that could go on. */
-const NOTHING_TO_WAIT_FOR = 13;
+const EXIT_UNSETTLED_AWAIT = 13;
 
 /** What a thread finds in the module. */
 export type Answer =
@@ -84,7 +84,7 @@ export function judge(answer: Answer, name: string): { manifest: Manifest; text:
 }
 
 function ended(status: number): string {
-  if (status === NOTHING_TO_WAIT_FOR) return "its top level awaits what never comes";
+  if (status === EXIT_UNSETTLED_AWAIT) return "its top level awaits what never comes";
   return `it ended the process with status ${status}`;
 }
 
@@ -100,13 +100,13 @@ function ask(file: string, report: Reporter): Promise<Answer> {
     stream.setEncoding("utf8").on("data", (text: string) => text.trimEnd().split("\n").forEach((line) => report.printed(line)));
   }
   return new Promise<Answer>((resolve, reject) => {
-    const patience = setTimeout(() => {
-      const limit = `${PATIENCE / 1000} s`;
+    const timer = setTimeout(() => {
+      const limit = `${READ_TIMEOUT_MS / 1000} s`;
       reject(new BuildFailure("source", `the module did not finish within ${limit}; what takes time belongs into a handler`));
-    }, PATIENCE);
+    }, READ_TIMEOUT_MS);
     worker.once("message", (answer: Answer) => resolve(answer));
     worker.once("error", (error) => resolve({ kind: "thrown", message: error instanceof Error ? (error.stack ?? error.message) : String(error) }));
     worker.once("exit", (status) => resolve({ kind: "thrown", message: ended(status) }));
-    worker.once("exit", () => clearTimeout(patience));
+    worker.once("exit", () => clearTimeout(timer));
   }).finally(() => worker.terminate());
 }

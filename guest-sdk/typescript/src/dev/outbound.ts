@@ -8,7 +8,7 @@ import { notListed } from "../request-url.js";
 import { allows, limitsOfCalls } from "../rules.js";
 import { AddressGuard } from "./addresses.js";
 
-const RESPONSE_TIMEOUT = 60_000;
+const RESPONSE_TIMEOUT_MS = 60_000;
 
 /** A request as a thread asks for it. */
 export interface OutboundRequest {
@@ -28,7 +28,7 @@ export class Outbound {
     this.#guard = new AddressGuard(allowedRanges);
     this.#agent = new Agent({
       connect: { lookup: guarded(this.#guard), timeout: limitsOfCalls().connectTimeout },
-      headersTimeout: RESPONSE_TIMEOUT,
+      headersTimeout: RESPONSE_TIMEOUT_MS,
       keepAliveTimeout: 1_000,
     });
   }

@@ -11,7 +11,7 @@ import type { SvcIngestDoc } from "../types.js";
 import { confine } from "./confine.js";
 import { document } from "./documents.js";
 import type { CallData, FromThread, ThreadData, ToThread } from "./protocol.js";
-import { story } from "./story.js";
+import { failureText } from "./failure-text.js";
 
 type Answered = Extract<ToThread, { kind: "response" }>;
 
@@ -58,7 +58,7 @@ async function run(call: CallData): Promise<void> {
   };
   const world = { secrets: call.secrets, documents, svc: { ingest }, fetchImpl: throughServer };
   const ending = await runHandler(toolkit!, tool, call, world, trace);
-  const failure = "failure" in trace ? story(trace.failure) : undefined;
+  const failure = "failure" in trace ? failureText(trace.failure) : undefined;
   say({ kind: "ended", ending, ingested: trace.ingested, failure });
 }
 

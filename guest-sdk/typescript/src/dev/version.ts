@@ -20,12 +20,12 @@ import { keep } from "./documents.js";
 import type { Outbound } from "./outbound.js";
 import type { Console } from "./console.js";
 import type { CallData, ThreadData } from "./protocol.js";
-import { inAuthorsLines } from "./story.js";
+import { inAuthorsLines } from "./failure-text.js";
 
 /** Calls that run at once; each has a thread of its own. */
-const MAX_RUNNING = 8;
+const MAX_RUNNING_CALLS = 8;
 /** Calls that wait for their turn. */
-const MAX_WAITING = 64;
+const MAX_WAITING_CALLS = 64;
 
 /** What calls find around them; it outlives a version. */
 export interface DevWorld {
@@ -35,7 +35,7 @@ export interface DevWorld {
 }
 
 /** Where a version runs. */
-export interface Place {
+export interface VersionOptions {
   outbound: Outbound;
   console: Console;
   /** How long a call may take, in milliseconds. */
@@ -57,25 +57,25 @@ export class ToolkitVersion {
     readonly warnings: string[],
     readonly data: ThreadData,
     readonly frames: FrameMap,
-    readonly place: Place,
+    readonly options: VersionOptions,
     first: CallThread,
   ) {
     this.#spare = first;
   }
 
   /** Bundles the toolkit and reads its declaration by the rules of a build; a fault is a `BuildFailure`. */
-  static async make(entry: string, place: Place): Promise<ToolkitVersion> {
+  static async make(entry: string, options: VersionOptions): Promise<ToolkitVersion> {
     const root = dirname(entry);
     checkSchemaLibrary(root);
     const made = await bundle(entry, readingCode(entry), "reading", [withoutBuffer()]);
     const data = { code: made.code, file: BUNDLE };
     const frames = new FrameMap(embeddedMap(made.map, BUNDLE, root));
-    const first = new CallThread(data, quietBut(place.console));
+    const first = new CallThread(data, quietBut(options.console));
     try {
       const answer = await first.answer;
       const { manifest } = judge(answer.kind === "thrown" ? { ...answer, message: inAuthorsLines(answer.message, frames) } : answer, basename(entry));
       const warnings = await missingParts(root, made.sources);
-      return new ToolkitVersion(manifest, made.sources, warnings, data, frames, place, first);
+      return new ToolkitVersion(manifest, made.sources, warnings, data, frames, options, first);
     } catch (error) {
       first.end();
       throw error;
@@ -103,11 +103,11 @@ export class ToolkitVersion {
   }
 
   #turn(): Promise<void> | undefined {
-    if (this.#running < MAX_RUNNING) {
+    if (this.#running < MAX_RUNNING_CALLS) {
       this.#running += 1;
       return Promise.resolve();
     }
-    if (this.#waiting.length >= MAX_WAITING) return undefined;
+    if (this.#waiting.length >= MAX_WAITING_CALLS) return undefined;
     return new Promise((resolve) => {
       this.#waiting.push(() => {
         this.#running += 1;
@@ -121,7 +121,7 @@ export class ToolkitVersion {
     const name = tool.slice(id.length + 2);
     const secrets = Object.fromEntries(Object.entries(world.secrets).filter(([secret]) => declared.includes(secret)));
     const redact = redactor(Object.values(secrets));
-    const { console } = this.place;
+    const { console } = this.options;
     const say = (text: string) => console.line(redact(text));
     const heard: Listener = {
       printed: (text) => say(`  ${name} | ${text}`),
@@ -140,7 +140,7 @@ export class ToolkitVersion {
         if (end.failure !== undefined) say(`  ${inAuthorsLines(end.failure, this.frames).replaceAll("\n", "\n  ")}`);
         return end.ending;
       }
-      const { callTime } = this.place;
+      const { callTime } = this.options;
       say(`✗ ${name} ${end.kind === "late" ? `did not end within ${callTime / 1000} s, and was ended` : `ended its thread: ${end.message}`}`);
       return { kind: "failed", cause: end.kind === "late" ? { cause: "deadline", milliseconds: callTime } : { cause: "handler" } };
     });
@@ -154,7 +154,7 @@ export class ToolkitVersion {
     const thread = this.#take();
     const answer = await thread.answer.catch((error: unknown) => ({ kind: "thrown" as const, message: String(error) }));
     if (answer.kind !== "declaration") return { kind: "died", message: "message" in answer ? answer.message : answer.kind };
-    const { outbound, callTime } = this.place;
+    const { outbound, callTime } = this.options;
     return thread.run(call, { outbound, egress: this.manifest.egress }, heard, callTime);
   }
 
