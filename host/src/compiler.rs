@@ -58,20 +58,20 @@ pub struct CompileLimits {
 }
 
 impl CompileLimits {
-    /// Bounds with as much wall time as goes with some processor time: the process gives way to others.
+    /// Bounds with a wall time derived from the CPU time: the process runs at a low priority.
     pub fn new(time: Duration, memory: usize) -> Self {
-        const FACTOR: u32 = 5;
-        const LEAST: Duration = Duration::from_mins(1);
+        const WALL_TIME_FACTOR: u32 = 5;
+        const MIN_WALL_TIME: Duration = Duration::from_mins(1);
 
-        Self { time, wall: time.saturating_mul(FACTOR).saturating_add(LEAST), memory }
+        Self { time, wall: time.saturating_mul(WALL_TIME_FACTOR).saturating_add(MIN_WALL_TIME), memory }
     }
 }
 
-/// The `kitbag` program, as it is started again.
+/// The executable that is started as a compiler process.
 #[derive(Clone, Debug)]
 pub struct Program(PathBuf);
 
-/// Compiles for one server or command; a clone shares the turn.
+/// Compiles components, one at a time; a clone shares the queue.
 #[derive(Clone)]
 pub struct Compiler(Arc<Shared>);
 
@@ -109,7 +109,7 @@ pub struct Job<'a> {
 #[derive(Debug, Error)]
 pub enum CompileError {
     /// The component breaks these rules.
-    #[error("it is refused")]
+    #[error("the component is refused")]
     Refused(Vec<Problem>),
     /// It needs more than a component may.
     #[error(transparent)]
@@ -120,15 +120,15 @@ pub enum CompileError {
     /// Its machine code would use up the disk's reserve.
     #[error(transparent)]
     DiskFull(#[from] DiskFull),
-    /// The server is on its way out.
+    /// The server is shutting down.
     #[error("the server is stopping")]
     Stopping,
-    /// Our fault, or the machine's; for the log.
+    /// A fault of the server or the machine; the text is for the log.
     #[error("the compiler failed: {0}")]
     Failed(String),
 }
 
-/// What a compilation was ended for. Shown to whoever uploaded the component.
+/// The limit that a compilation reached. Shown to whoever uploaded the component.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum LimitReached {
     /// Processor time.
@@ -158,7 +158,7 @@ pub enum LimitReached {
         .0 >> 20
     )]
     Response(usize),
-    /// The compiler gave up on it in a way that it should not.
+    /// The compiler process died.
     #[error("the compiler gave up on it ({0}); please report it, with the component")]
     Crash(String),
 }
@@ -264,7 +264,7 @@ impl Compiler {
                 if let Some(kept) = kept.filter(|_| outcome.has_new_functions)
                     && let Err(error) = kept.replace(disk).await
                 {
-                    warn!(%error, "the next large component is compiled from its beginning");
+                    warn!(%error, "compiled functions were not cached for the next large component");
                 }
                 Ok(outcome)
             }

@@ -13,10 +13,7 @@ pub use extraction::Extracted;
 pub use result::{
     CallError, Content, EmbeddedResource, Media, ResourceBody, ResourceLink, ToolError, ToolResult,
 };
-pub(crate) use v0_1::{
-    LinkedExtractor, LinkedToolkit, NAME, WASI_HTTP_TYPES, ingest, is_toolkit, knowledge, log, progress,
-    search, secrets,
-};
+pub(crate) use v0_1::{LinkedExtractor, LinkedToolkit, NAME, WASI_HTTP_TYPES, interfaces, is_toolkit};
 
 /// The interface that makes a component a toolkit.
 pub(crate) const TOOLS: &str = "kitbag:toolkit/tools";

@@ -1,7 +1,7 @@
 //! (caller, tool, arguments) → reply: validation in, redaction and validation out.
 //!
-//! Invariant: nothing about the inside of a failure reaches the reply. The whole story goes to the
-//! record of the call, once, here; a call that is cancelled leaves a record too.
+//! Invariant: internal details of a failure never reach the reply. They go to the record of the call, which is
+//! written once, here, also for a call that is cancelled.
 
 mod admission;
 mod checks;
@@ -105,7 +105,7 @@ impl Dispatch {
             return Ok((Reply::Failure(Failure::not_ready()), Outcome::Busy.into()));
         };
         let ready = ready.map_err(|cause| unavailable(tool, &cause))?;
-        // What cannot be read cannot be redacted: without the caller's secrets there is no call.
+        // Secrets that cannot be read cannot be redacted either, so there is no call without them.
         let secrets = self.vault.of_user(&caller.user_id).await.map_err(|cause| unavailable(tool, &cause))?;
 
         let arguments = Value::Object(arguments);
@@ -132,9 +132,9 @@ impl Dispatch {
         recording.watch(&observations, &secrets);
         let report = match listener {
             None => ready.code.call(invocation, &observations).await,
-            Some(listener) => call_and_tell(&ready.code, invocation, &observations, listener).await,
+            Some(listener) => call_with_progress(&ready.code, invocation, &observations, listener).await,
         };
-        // As the guest made it: after cleaning, the size would tell whether a secret was in it.
+        // Before redaction: afterwards the size would tell whether a secret was in it.
         let result_size = result_size(&report.ended);
         let missing = reply::missing_secrets(&report.ended, &observations.missing);
         let report = redact::report(report, &secrets, &observations.tokens).await;
@@ -159,8 +159,8 @@ impl Dispatch {
     }
 }
 
-/// Runs a call whose client wants to know how far it has come.
-async fn call_and_tell(
+/// Runs a call, and passes its progress on.
+async fn call_with_progress(
     code: &Loaded,
     mut invocation: Invocation,
     observations: &Observations,
@@ -169,7 +169,7 @@ async fn call_and_tell(
     let (sender, mut reports) = mpsc::channel(listener.max_capacity());
     let secrets = invocation.secrets.clone();
     invocation.progress = Some(sender);
-    // A client that reads slowly misses some; neither it nor the guest is waited for.
+    // Reports for a slow client are dropped; neither it nor the guest is waited for.
     let tell = |report| drop(listener.try_send(redact::progress(report, &secrets, &observations.tokens)));
     let mut call = pin!(code.call(invocation, observations));
     loop {

@@ -22,11 +22,11 @@ use crate::sandbox::{ExtractionError, Extractor, ExtractorSandbox};
 use crate::tasks::off_thread;
 
 /// The folder for their machine code in the data directory.
-const CODE: &str = "extractor-code";
-/// Files that are read at the same time: each may take as much memory as the limits allow.
-const AT_ONCE: usize = 2;
-/// What a person wants to read of a parser's complaint, in characters.
-const COMPLAINT: usize = 200;
+const CODE_FOLDER: &str = "extractor-code";
+/// Files that are read at the same time; each may use `extraction-memory`.
+const MAX_CONCURRENT: usize = 2;
+/// Characters shown of a parser's error message.
+const MAX_COMPLAINT_CHARS: usize = 200;
 
 /// The installed extractors; a clone shares everything.
 #[derive(Clone)]
@@ -51,9 +51,9 @@ impl Extractors {
         compiler: Compiler,
     ) -> io::Result<Self> {
         let (data, version) = (data.to_owned(), sandbox.code_version());
-        let code = off_thread(move || MachineCode::open(&data, CODE, &version)).await?;
+        let code = off_thread(move || MachineCode::open(&data, CODE_FOLDER, &version)).await?;
         let (pdf, html) = (OnceCell::new(), OnceCell::new());
-        let slots = Semaphore::new(AT_ONCE);
+        let slots = Semaphore::new(MAX_CONCURRENT);
         Ok(Self(Arc::new(Parts { folder, sandbox, compiler, code, pdf, html, slots })))
     }
 
@@ -206,5 +206,5 @@ fn explain(kind: FileKind, error: &ExtractionError) -> ExtractError {
 /// The first line, without what cannot be shown.
 fn complaint(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
-    line.chars().filter(|it| !it.is_control()).take(COMPLAINT).collect()
+    line.chars().filter(|it| !it.is_control()).take(MAX_COMPLAINT_CHARS).collect()
 }

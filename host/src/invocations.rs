@@ -1,5 +1,4 @@
-//! What became of each call: records that are written behind the call's back, kept for a while,
-//! read and followed.
+//! The log of calls: records that are written in the background, kept for a while, read and followed.
 //!
 //! Invariants:
 //! - a call never waits for its record: what cannot be queued is dropped, and the log says how much;
@@ -39,15 +38,15 @@ use store::Store;
 use writer::{Message, Writer};
 
 /// Bytes of records that may wait to be written, in all.
-const QUEUED: usize = 64 << 20;
+const MAX_QUEUED_BYTES: usize = 64 << 20;
 /// Of one toolkit.
-const QUEUED_PER_TOOLKIT: usize = 16 << 20;
+const MAX_QUEUED_BYTES_PER_TOOLKIT: usize = 16 << 20;
 /// Of one user of one toolkit.
-const QUEUED_PER_USER: usize = 4 << 20;
+const MAX_QUEUED_BYTES_PER_USER: usize = 4 << 20;
 /// Answers that are read at the same time, in all; as many again may follow a log.
-const READERS: usize = 256;
+const MAX_READERS: usize = 256;
 /// Of one user.
-const READERS_PER_USER: usize = 16;
+const MAX_READERS_PER_USER: usize = 16;
 
 /// The records of all calls.
 pub struct Invocations {
@@ -74,12 +73,12 @@ impl Invocations {
         Ok(Self {
             store,
             queue,
-            room: Shares::new(QUEUED, QUEUED_PER_TOOLKIT),
-            room_of_users: Shares::new(QUEUED, QUEUED_PER_USER),
+            room: Shares::new(MAX_QUEUED_BYTES, MAX_QUEUED_BYTES_PER_TOOLKIT),
+            room_of_users: Shares::new(MAX_QUEUED_BYTES, MAX_QUEUED_BYTES_PER_USER),
             lost,
             committed: known,
-            readers: Shares::new(READERS, READERS_PER_USER),
-            followers: Shares::new(READERS, READERS_PER_USER),
+            readers: Shares::new(MAX_READERS, MAX_READERS_PER_USER),
+            followers: Shares::new(MAX_READERS, MAX_READERS_PER_USER),
             writer: Mutex::new(Some(tokio::spawn(writer.run()))),
         })
     }
@@ -128,7 +127,7 @@ impl Invocations {
 
     /// Writes what is queued, and stops writing.
     pub async fn close(&self) {
-        // A writer that has ended already needs no word.
+        // Fails when the writer has ended already.
         let _ = self.queue.send(Message::Stop);
         let writer = self.writer.lock().await.take();
         if let Some(Err(error)) = OptionFuture::from(writer).await {

@@ -37,10 +37,10 @@ struct Folder {
 
 /// The name of a component: the SHA-256 of all of `file`, in hexadecimal. Blocks.
 pub(crate) fn digest(file: &mut File) -> io::Result<String> {
-    const CHUNK: usize = 256 << 10;
+    const CHUNK_BYTES: usize = 256 << 10;
 
     file.rewind()?;
-    let (mut hasher, mut chunk) = (Context::new(&SHA256), vec![0; CHUNK]);
+    let (mut hasher, mut chunk) = (Context::new(&SHA256), vec![0; CHUNK_BYTES]);
     loop {
         match file.read(&mut chunk)? {
             0 => return Ok(hex::encode(hasher.finish())),
@@ -62,7 +62,7 @@ impl SealedCode {
 
     /// Bytes of the code, without the seal behind it.
     pub(crate) fn size(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len().saturating_sub(seal::BYTES as u64))
+        Ok(self.0.metadata()?.len().saturating_sub(seal::SEAL_BYTES as u64))
     }
 }
 

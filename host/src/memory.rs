@@ -29,7 +29,7 @@ struct Shared {
     /// Bytes of one user.
     per_user: usize,
     held: Mutex<Held>,
-    /// Signals that some came free.
+    /// Signals that memory was given back.
     freed: Notify,
 }
 
@@ -66,7 +66,7 @@ pub struct Lease {
     budget: MemoryBudget,
     user: Arc<str>,
     bytes: Mutex<usize>,
-    /// What it was refused first.
+    /// The first refusal.
     shortage: OnceLock<Shortage>,
 }
 
@@ -85,24 +85,24 @@ impl MemoryBudget {
         Self(Arc::new(Shared { total, per_user, held, freed }))
     }
 
-    /// Refuses nothing: for a sandbox that serves nobody.
+    /// Refuses nothing: for commands that run without a server.
     pub fn unlimited() -> Self {
         Self::new(usize::MAX, usize::MAX)
     }
 
     /// Begins a call of `user` with the `bytes` that it needs to start. Where they are not free, it waits
-    /// for them, for `patience` at most.
-    pub async fn admit(&self, user: &str, bytes: usize, patience: Duration) -> Result<Lease, Shortage> {
+    /// for them, for `timeout` at most.
+    pub async fn admit(&self, user: &str, bytes: usize, timeout: Duration) -> Result<Lease, Shortage> {
         let user: Arc<str> = user.into();
-        self.take_within(&user, bytes, patience).await?;
+        self.wait_for(&user, bytes, timeout).await?;
         Ok(Lease { budget: self.clone(), user, bytes: Mutex::new(bytes), shortage: OnceLock::new() })
     }
 
-    async fn take_within(&self, user: &Arc<str>, bytes: usize, patience: Duration) -> Result<(), Shortage> {
-        let deadline = Instant::now() + patience;
+    async fn wait_for(&self, user: &Arc<str>, bytes: usize, timeout: Duration) -> Result<(), Shortage> {
+        let deadline = Instant::now() + timeout;
         loop {
             let mut freed = pin!(self.0.freed.notified());
-            // It hears of whatever comes free from here on.
+            // Registered before the attempt: what comes free in between is not missed.
             freed.as_mut().enable();
             let Err(shortage) = self.take(user, bytes) else { return Ok(()) };
             self.could_ever_hold(bytes)?;
@@ -176,9 +176,9 @@ impl Lease {
         Ok(())
     }
 
-    /// Takes more until the claim is dropped; waits for it, for `patience` at most.
-    pub async fn claim(&self, bytes: usize, patience: Duration) -> Result<Claim, Shortage> {
-        let taken = self.budget.take_within(&self.user, bytes, patience).await;
+    /// Takes more until the claim is dropped; waits for it, for `timeout` at most.
+    pub async fn claim(&self, bytes: usize, timeout: Duration) -> Result<Claim, Shortage> {
+        let taken = self.budget.wait_for(&self.user, bytes, timeout).await;
         taken.inspect_err(|shortage| self.note(*shortage))?;
         Ok(Claim { budget: self.budget.clone(), user: self.user.clone(), bytes })
     }
@@ -197,7 +197,7 @@ impl Lease {
     }
 
     fn note(&self, shortage: Shortage) {
-        // The first one says why.
+        // The first one is the cause.
         let _ = self.shortage.set(shortage);
     }
 }
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     const AT_ONCE: Duration = Duration::ZERO;
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const TIMEOUT: Duration = Duration::from_secs(20);
 
     impl MemoryBudget {
         fn held(&self) -> (usize, usize) {
@@ -258,7 +258,7 @@ mod tests {
         let late = budget.admit("ben", 1, Duration::from_millis(20)).await;
         let waiting = tokio::spawn({
             let budget = budget.clone();
-            async move { budget.admit("ben", 60, PATIENCE).await.map(drop) }
+            async move { budget.admit("ben", 60, TIMEOUT).await.map(drop) }
         });
         tokio::task::yield_now().await;
         drop(first);
@@ -273,14 +273,14 @@ mod tests {
         let budget = MemoryBudget::new(100, 60);
         let too_large = |needed, setting| Some(Shortage::TooLarge { needed, setting });
 
-        let admitted = budget.admit("ana", 61, PATIENCE);
-        let admitted = tokio::time::timeout(PATIENCE / 4, admitted).await.expect("at once");
+        let admitted = budget.admit("ana", 61, TIMEOUT);
+        let admitted = tokio::time::timeout(TIMEOUT / 4, admitted).await.expect("at once");
         let grows = budget.admit("ana", 50, AT_ONCE).await.expect("there is room");
 
         assert_eq!(admitted.err(), too_large(61, "memory-for-calls-per-user"));
         assert_eq!(grows.grow(11).err(), too_large(61, "memory-for-calls-per-user"));
         let whole = MemoryBudget::new(60, 100);
-        assert_eq!(whole.admit("ana", 61, PATIENCE).await.err(), too_large(61, "memory-for-calls"));
+        assert_eq!(whole.admit("ana", 61, TIMEOUT).await.err(), too_large(61, "memory-for-calls"));
     }
 
     #[tokio::test]
@@ -293,7 +293,7 @@ mod tests {
             panic!("on purpose");
         }));
         let full = budget.admit("ana", 100, AT_ONCE).await.expect("all is free again");
-        let abandoned = tokio::time::timeout(Duration::from_millis(5), full.claim(1, PATIENCE)).await;
+        let abandoned = tokio::time::timeout(Duration::from_millis(5), full.claim(1, TIMEOUT)).await;
 
         assert!(panicked.is_err() && abandoned.is_err());
         drop(full);

@@ -59,7 +59,7 @@ pub struct Loaded {
     runner: Arc<Runner>,
 }
 
-/// The engine did not start, or it cannot use a component; says why, cause by cause.
+/// The engine did not start, or it cannot use a component. Displayed with all causes.
 #[derive(Debug, Error)]
 #[error("{0:#}")]
 pub struct EngineError(#[from] wasmtime::Error);
@@ -95,14 +95,13 @@ impl Sandbox {
         Ok(Self { engine, background, limits, services, memory })
     }
 
-    /// Bounds the memory of all calls together; without that, each is bounded alone.
+    /// Bounds the memory of all calls together. By default each call is bounded alone.
     #[must_use]
     pub fn with_memory(self, memory: MemoryBudget) -> Self {
         Self { memory, ..self }
     }
 
-    /// Names the machine code that this engine produces: another engine version or other settings
-    /// give another name.
+    /// Identifies the engine version and settings that machine code depends on.
     pub fn code_version(&self) -> String {
         engine::code_version(&self.engine)
     }
@@ -123,7 +122,7 @@ impl Sandbox {
 }
 
 impl Loaded {
-    /// Begins what is observed of one call. Whoever keeps it can read what a call did that never finished.
+    /// Makes the observations of a call. The caller keeps them, so that they outlive a call that is cancelled.
     pub fn new_observations(&self) -> Observations {
         self.runner.new_observations()
     }

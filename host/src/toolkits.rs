@@ -30,7 +30,7 @@ use crate::disk::{Disk, DiskFull};
 use crate::sandbox::Sandbox;
 use crate::tasks::{Interrupted, to_its_end};
 use artifacts::Artifacts;
-pub use inspect::{Inspected, Workplace, inspect};
+pub use inspect::{Inspected, InspectionContext, inspect};
 pub use live::{FormerOwner, Live, NotReady, Ready};
 pub use registry::{Registry, Tool, listed_name, toolkit_of};
 pub use store::{Changes, Claim, OwnershipRecord, TakenOver, ToolkitRecord, VersionRecord, capabilities};
@@ -48,8 +48,7 @@ pub struct Toolkits {
     published: watch::Sender<()>,
     /// Held while the database and the registry change together.
     changing: Mutex<()>,
-    /// Told whenever secrets that were set for a toolkit are gone from the database: with the toolkit, or
-    /// because it has got another owner.
+    /// Called whenever secrets of a toolkit were deleted: with the toolkit, or because its owner changed.
     removed: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -181,13 +180,13 @@ impl From<std::io::Error> for ToolkitError {
 }
 
 impl From<Vec<Problem>> for ToolkitError {
-    /// Nobody reads hundreds of problems: those of a component that was made to have them are cut off.
+    /// Truncates the list: a hostile component could have any number of problems.
     fn from(mut problems: Vec<Problem>) -> Self {
-        const MOST: usize = 200;
+        const MAX_PROBLEMS: usize = 200;
 
-        let more = problems.len().saturating_sub(MOST);
+        let more = problems.len().saturating_sub(MAX_PROBLEMS);
         if more > 0 {
-            problems.truncate(MOST);
+            problems.truncate(MAX_PROBLEMS);
             problems.push(Problem { path: "…".to_owned(), message: format!("and {more} more") });
         }
         Self::Refused(Problems(problems))
@@ -258,9 +257,12 @@ impl Toolkits {
         let upload = self.disk.while_there_is_room(self.artifacts.receive(upload, limit)).await??;
         drop(room);
         let functions = self.artifacts.functions();
-        let workplace =
-            Workplace { sandbox: &self.sandbox, compiler: &self.compiler, functions: Some(&functions) };
-        let inspected = inspect(workplace, upload.open()?, self.artifacts.uploads(), by).await?;
+        let context = InspectionContext {
+            sandbox: &self.sandbox,
+            compiler: &self.compiler,
+            functions: Some(&functions),
+        };
+        let inspected = inspect(context, upload.open()?, self.artifacts.uploads(), by).await?;
 
         let _changing = self.changing.lock().await;
         let digest = upload.digest().to_owned();

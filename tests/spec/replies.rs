@@ -1,5 +1,6 @@
 //! The table of replies that the server and both SDKs give byte for byte: here the server. The Rust SDK is held
-//! to it in `tests/guests/replies`, the TypeScript SDK in `guest-sdk/typescript/test`.
+//! to it in `tests/guests/replies`, the TypeScript SDK in `guest-sdk/typescript/test`. What depends on how busy a server
+//! is (checks that take long) is not in it.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -83,6 +83,11 @@ export function limitsOfCalls(): Limits {
   return (limits ??= ask<Limits>({ ask: "limits" }));
 }
 
+/** Takes limits over from a thread that has asked: the module takes a while to load. */
+export function knowLimits(known: Limits): void {
+  limits = known;
+}
+
 interface Exports {
   memory: WebAssembly.Memory;
   allocate(length: number): number;

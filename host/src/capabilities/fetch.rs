@@ -1,7 +1,7 @@
 //! `wasi:http/outgoing-handler`: outbound HTTP, to the hosts that the declaration lists.
 //! Granted by `egress`.
 //!
-//! Every byte that leaves goes through `Gate::send_request`; the allowlist and the address guard
+//! Every byte that leaves goes through `Hooks::send_request`; the allowlist and the address guard
 //! are those of [`Egress`]. Redirects are followed, and a declared `auth` signs in, where the guest
 //! does not see it: each request on the way passes the same policy and counts as one of the call's.
 //! A refused request is a network error for the guest, and a line in the toolkit's log that names
@@ -38,18 +38,18 @@ use crate::memory::{Claim, Lease};
 use crate::observations::Observations;
 use crate::outbound_auth::{Account, Credentials, SignIn};
 
-/// Headers that a guest makes for one request, as they lie in memory. With [`BODY_CHUNK`], the bounds in
+/// Size in memory of the headers of one request. With [`BODY_CHUNK_BYTES`], the bounds in
 /// [`head`] and the limit on handles it bounds what a guest can make the host keep without ever sending it.
-const HEADERS: usize = 16 << 10;
-/// What the host takes from a guest at once of a request's body.
-const BODY_CHUNK: usize = 16 << 10;
-/// How long a request waits for its place before its author is told.
-const LONG_WAIT: Duration = Duration::from_secs(10);
-/// What the host keeps of each answer until its guest is done with it, about: what is read ahead, its head,
-/// and buffers of the connection.
-const ANSWER_MEMORY: usize = 128 << 10;
+const MAX_HEADER_BYTES: usize = 16 << 10;
+/// Bytes of a request's body that the host takes from a guest at once.
+const BODY_CHUNK_BYTES: usize = 16 << 10;
+/// How long a request waits for its turn before the log says so.
+const LONG_WAIT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Host memory of each response until the guest is done with it: what is read ahead, its head, and buffers of the
+/// connection. An estimate.
+const RESPONSE_MEMORY_BYTES: usize = 128 << 10;
 /// How long a request waits for that memory.
-const MEMORY_WAIT: Duration = Duration::from_secs(5);
+const MEMORY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Bounds of one invocation's requests. Sizes are in bytes.
 #[derive(Clone, Debug, Default)]
@@ -67,14 +67,14 @@ pub struct FetchLimits {
 /// One invocation's access to the network. By default it reaches nothing.
 pub struct Fetch {
     context: WasiHttpCtx,
-    gate: Gate,
+    hooks: Hooks,
 }
 
 /// The state for one host call.
 pub type View<'a> = WasiHttpCtxView<'a>;
 
 #[derive(Default)]
-struct Gate {
+struct Hooks {
     /// Nothing, when the declaration grants no egress at all.
     exchange: Option<Arc<Exchange>>,
     /// What the call holds of the memory for all calls. `None` outside a call.
@@ -83,7 +83,7 @@ struct Gate {
 
 impl Default for Fetch {
     fn default() -> Self {
-        Self::through(Gate::default())
+        Self::through(Hooks::default())
     }
 }
 
@@ -91,18 +91,18 @@ impl Fetch {
     /// Grants what the call's declaration lists, and notes what comes of it.
     pub(super) fn of(call: &CallContext<'_>) -> Self {
         let exchange = call.grants.allowlist().map(|allowlist| Arc::new(exchange(call, allowlist.clone())));
-        Self::through(Gate { exchange, lease: Some(call.lease.clone()) })
+        Self::through(Hooks { exchange, lease: Some(call.lease.clone()) })
     }
 
-    fn through(gate: Gate) -> Self {
+    fn through(hooks: Hooks) -> Self {
         let mut context = WasiHttpCtx::new();
-        context.set_field_size_limit(HEADERS);
-        Self { context, gate }
+        context.set_field_size_limit(MAX_HEADER_BYTES);
+        Self { context, hooks }
     }
 
     /// Borrows the state for one host call.
     pub(super) fn view<'a>(&'a mut self, table: &'a mut ResourceTable) -> View<'a> {
-        WasiHttpCtxView { hooks: &mut self.gate, table, ctx: &mut self.context }
+        WasiHttpCtxView { hooks: &mut self.hooks, table, ctx: &mut self.context }
     }
 }
 
@@ -148,7 +148,7 @@ pub fn add_types_to_linker<T: Send + 'static>(
     head::bound(linker, view)
 }
 
-impl Gate {
+impl Hooks {
     /// Counts a request against the invocation's budget.
     fn admit(&mut self) -> Result<Arc<Exchange>, Error> {
         let exchange = self.exchange.clone().ok_or(Error::HttpRequestDenied)?;
@@ -164,11 +164,11 @@ impl Gate {
 /// answers unread waits for itself.
 async fn wait_for_place(exchange: &Exchange) -> OwnedSemaphorePermit {
     let mut place = pin!(exchange.in_flight.clone().acquire_owned());
-    let place = match timeout(LONG_WAIT, &mut place).await {
+    let place = match timeout(LONG_WAIT_TIMEOUT, &mut place).await {
         Ok(place) => place,
         Err(_elapsed) => {
             let most = exchange.limits.in_flight;
-            let waited = LONG_WAIT.as_secs();
+            let waited = LONG_WAIT_TIMEOUT.as_secs();
             exchange.log.note(format!(
                 "fetch: a request has waited for {waited} s, for {most} are in flight; \
                  a long answer is in flight until it is read or cancelled"
@@ -176,7 +176,7 @@ async fn wait_for_place(exchange: &Exchange) -> OwnedSemaphorePermit {
             place.await
         }
     };
-    place.expect("nobody closes the gate")
+    place.expect("the semaphore is never closed")
 }
 
 /// Claims the memory that the host needs for one request.
@@ -186,7 +186,7 @@ async fn claim(
     bytes: usize,
 ) -> Result<Option<Claim>, Error> {
     let Some(lease) = lease else { return Ok(None) };
-    let claimed = lease.claim(bytes, MEMORY_WAIT).await;
+    let claimed = lease.claim(bytes, MEMORY_TIMEOUT).await;
     claimed.map(Some).map_err(|_shortage| {
         exchange.log.note("fetch: there is no memory left for calls".to_owned());
         Error::ConnectionLimitReached
@@ -205,9 +205,9 @@ fn remembered(request: &Request<WasiBody>) -> usize {
 /// connections belong to the pool, so the second part has nothing to do.
 type Sent = Result<(Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>), Error>;
 
-impl WasiHttpHooks for Gate {
+impl WasiHttpHooks for Hooks {
     fn p2_outgoing_body_chunk_size(&mut self) -> usize {
-        BODY_CHUNK
+        BODY_CHUNK_BYTES
     }
 
     fn send_request(
@@ -223,7 +223,7 @@ impl WasiHttpHooks for Gate {
             let exchange = admitted?;
             let place = wait_for_place(&exchange).await;
             let of_body = claim(&exchange, lease.as_ref(), remembered(&request)).await?;
-            let of_answer = claim(&exchange, lease.as_ref(), ANSWER_MEMORY).await?;
+            let of_answer = claim(&exchange, lease.as_ref(), RESPONSE_MEMORY_BYTES).await?;
             let (limits, usage, log) =
                 (exchange.limits.clone(), exchange.usage.clone(), exchange.log.clone());
             let request = request.map(|body| body::outgoing(body, limits.request_body));

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use wasmtime::component::{HasData, Linker};
 
 use super::{CallContext, Grants, in_call};
-use crate::contract::ingest::{self, Document};
-use crate::contract::knowledge::{self, KnowledgeError};
+use crate::contract::interfaces::ingest::{self, Document};
+use crate::contract::interfaces::knowledge::{self, KnowledgeError};
 use crate::knowledge::{Knowledge, Origin};
 use crate::outbound_auth::AttachedTokens;
 use crate::vault::UserSecrets;

@@ -4,7 +4,7 @@ mod output;
 
 use wasmtime::component::{HasData, Linker};
 
-use crate::contract::log;
+use crate::contract::interfaces::log;
 use crate::observations::Log;
 pub(crate) use output::Output;
 

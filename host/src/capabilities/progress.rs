@@ -1,8 +1,7 @@
 //! `kitbag:toolkit/progress`: how far a long call has come. Always granted.
 //!
-//! Where nobody asked, a report costs the guest one call and nobody anything else. Where somebody
-//! did, reports are dropped when they come too fast, when they do not grow, and when the client is
-//! slow to read: the guest never waits.
+//! Reports are dropped when the client did not ask for them, when they come too fast, when they do not grow, and
+//! when the client is slow to read. The guest never waits.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,7 @@ use tokio::sync::mpsc;
 use wasmtime::component::{HasData, Linker};
 
 use super::CallContext;
-use crate::contract::progress;
+use crate::contract::interfaces::progress;
 
 /// How far a call has come, in the guest's own unit and words.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +18,7 @@ pub struct ProgressReport {
     pub progress: f64,
     /// What it grows to.
     pub total: Option<f64>,
-    /// What is being done; at most [`LONGEST_MESSAGE`] bytes.
+    /// What is being done; at most [`MAX_MESSAGE_BYTES`] bytes.
     pub message: Option<String>,
 }
 
@@ -27,10 +26,10 @@ pub struct ProgressReport {
 pub type ProgressListener = mpsc::Sender<ProgressReport>;
 
 /// A longer message is cut.
-pub const LONGEST_MESSAGE: usize = 1024;
+pub const MAX_MESSAGE_BYTES: usize = 1024;
 
 /// Reports that come sooner after another are dropped.
-const SHORTEST_INTERVAL: Duration = Duration::from_millis(25);
+const MIN_INTERVAL: Duration = Duration::from_millis(25);
 
 /// What one invocation reports, and to whom.
 #[derive(Debug, Default)]
@@ -45,7 +44,7 @@ impl Progress {
     }
 
     fn accepts(&self, now: Instant, progress: f64) -> bool {
-        let grows = |(at, before)| now.duration_since(at) >= SHORTEST_INTERVAL && progress > before;
+        let grows = |(at, before)| now.duration_since(at) >= MIN_INTERVAL && progress > before;
         progress.is_finite() && self.last.is_none_or(grows)
     }
 }
@@ -67,7 +66,7 @@ impl progress::Host for Progress {
 }
 
 fn cut(mut message: String) -> String {
-    message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
+    message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
     message
 }
 
@@ -88,7 +87,7 @@ mod tests {
     use std::thread::sleep;
 
     use super::*;
-    use crate::contract::progress::Host as _;
+    use crate::contract::interfaces::progress::Host as _;
 
     fn report(progress: &mut Progress, value: f64, message: Option<&str>) {
         progress.report(value, Some(f64::NAN), message.map(str::to_owned)).expect("reporting never traps");
@@ -106,7 +105,7 @@ mod tests {
         (0..1000).for_each(|value| report(&mut progress, f64::from(value), None));
         assert_eq!(received(&mut reports), [0.0]);
 
-        sleep(SHORTEST_INTERVAL);
+        sleep(MIN_INTERVAL);
         report(&mut progress, 1000.0, None);
         assert_eq!(received(&mut reports), [1000.0]);
     }
@@ -118,7 +117,7 @@ mod tests {
 
         for value in [f64::NAN, f64::INFINITY, 2.0, 2.0, 1.0, 3.0] {
             report(&mut progress, value, None);
-            sleep(SHORTEST_INTERVAL);
+            sleep(MIN_INTERVAL);
         }
 
         assert_eq!(received(&mut reports), [2.0, 3.0]);
@@ -129,10 +128,10 @@ mod tests {
         let (listener, mut reports) = mpsc::channel(1);
         let mut progress = Progress { listener: Some(listener), last: None };
 
-        report(&mut progress, 1.0, Some(&format!("a{}", "é".repeat(LONGEST_MESSAGE))));
+        report(&mut progress, 1.0, Some(&format!("a{}", "é".repeat(MAX_MESSAGE_BYTES))));
 
         let report = reports.try_recv().expect("a report");
-        assert_eq!(report.message.map(|message| message.len()), Some(LONGEST_MESSAGE - 1));
+        assert_eq!(report.message.map(|message| message.len()), Some(MAX_MESSAGE_BYTES - 1));
         assert_eq!(report.total, None);
     }
 
@@ -143,7 +142,7 @@ mod tests {
 
         for value in 0..3 {
             report(&mut progress, f64::from(value), None);
-            sleep(SHORTEST_INTERVAL);
+            sleep(MIN_INTERVAL);
         }
 
         assert_eq!(received(&mut reports), [0.0]);

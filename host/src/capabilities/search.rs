@@ -5,8 +5,8 @@ use std::sync::Arc;
 use wasmtime::component::{HasData, Linker};
 
 use super::{CallContext, in_call};
-use crate::contract::knowledge::{self, KnowledgeError};
-use crate::contract::search::{self, Document, SearchOptions, SearchResult};
+use crate::contract::interfaces::knowledge::{self, KnowledgeError};
+use crate::contract::interfaces::search::{self, Document, SearchOptions, SearchResult};
 use crate::knowledge::{DEFAULT_RESULTS, Knowledge, Query};
 
 /// Read access to one user's knowledge base: to all of the user's documents, whatever their source.

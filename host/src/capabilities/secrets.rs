@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 use wasmtime::component::{HasData, Linker};
 
 use super::{CallContext, Grants};
-use crate::contract::secrets::{self, SecretError};
+use crate::contract::interfaces::secrets::{self, SecretError};
 use crate::observations::MissingSecrets;
 use crate::vault::UserSecrets;
 

@@ -26,7 +26,7 @@ use crate::egress::{Egress, EgressSettings};
 use crate::machine_code::MachineCode;
 use crate::sandbox::{Background, Sandbox};
 use crate::settings::{Settings, Sources};
-use crate::toolkits::{Inspected, ToolkitError, Workplace, inspect};
+use crate::toolkits::{Inspected, InspectionContext, ToolkitError, inspect};
 
 pub(super) use deploy::{print as print_deployed, upload};
 
@@ -95,8 +95,8 @@ async fn inspect_locally(component: Vec<u8>) -> Result<Inspected, CliError> {
     let limits = app::compile_limits(&settings);
     let compiler = Compiler::new(Program::this(), limits, Disk::unwatched(), CancellationToken::new());
     let functions = kept_functions(&sandbox);
-    let workplace = Workplace { sandbox: &sandbox, compiler: &compiler, functions: functions.as_ref() };
-    inspect(workplace, component, folder.path(), "author").await.map_err(|error| match error {
+    let context = InspectionContext { sandbox: &sandbox, compiler: &compiler, functions: functions.as_ref() };
+    inspect(context, component, folder.path(), "author").await.map_err(|error| match error {
         ToolkitError::Refused(problems) => {
             CliError::listing("a deploy would refuse this toolkit:", &problems.0)
         }

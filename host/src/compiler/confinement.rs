@@ -6,13 +6,13 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, getppid, getrlimit, nice, s
 
 use super::protocol::Request;
 
-/// What is added to the nice value: a quarter of a core where somebody else wants all of it. At the lowest
-/// priority, that of calls that compute for long, a busy machine would starve each deploy to its wall time.
+/// Added to the nice value: about a quarter of a busy core. At the lowest priority, that of long calls, deploys on a
+/// busy machine would starve until their wall time is over.
 const NICENESS: i32 = 5;
-/// Descriptors: those it was given, and what an engine and a runtime need.
+/// File descriptors: those that were passed, and what an engine and a runtime need.
 const MAX_OPEN_FILES: u64 = 64;
-/// Between the signal that says that the processor time is over, and the one that nobody survives.
-const SECONDS_TO_DIE: u64 = 5;
+/// Seconds between `SIGXCPU` and `SIGKILL`.
+const KILL_DELAY_SECONDS: u64 = 5;
 
 /// Has the kernel end this process when the thread ends that started it.
 pub(super) fn die_with_parent() -> io::Result<()> {
@@ -21,9 +21,9 @@ pub(super) fn die_with_parent() -> io::Result<()> {
     Ok(())
 }
 
-/// Gives up all that compiling does not need, for good. To be called while there is one thread.
+/// Drops all privileges that compiling does not need. Must be called while there is one thread.
 pub(super) fn confine(request: &Request) -> io::Result<()> {
-    // It may have gone before the kernel was asked.
+    // The parent may have died before `die_with_parent`.
     if getppid().map(Pid::as_raw_pid) != Some(request.parent) {
         return Err(io::Error::other("nobody waits for the result"));
     }
@@ -31,13 +31,13 @@ pub(super) fn confine(request: &Request) -> io::Result<()> {
     bound(Resource::Core, 0, 0)?;
     // Not the address space: an engine reserves gigabytes of it that it never touches.
     bound(Resource::Data, request.memory, request.memory)?;
-    bound(Resource::Cpu, request.seconds, request.seconds.saturating_add(SECONDS_TO_DIE))?;
+    bound(Resource::Cpu, request.seconds, request.seconds.saturating_add(KILL_DELAY_SECONDS))?;
     bound(Resource::Fsize, request.max_file, request.max_file)?;
     bound(Resource::Nofile, MAX_OPEN_FILES, MAX_OPEN_FILES)?;
     open_nothing().map(drop)
 }
 
-/// Lowers a limit, for good; one that is lower already stays.
+/// Lowers soft and hard limit; one that is lower already stays.
 fn bound(resource: Resource, current: u64, maximum: u64) -> io::Result<()> {
     let allowed = getrlimit(resource).maximum.unwrap_or(u64::MAX);
     let limit = Rlimit { current: Some(current.min(allowed)), maximum: Some(maximum.min(allowed)) };
@@ -50,12 +50,12 @@ fn bound(resource: Resource, current: u64, maximum: u64) -> io::Result<()> {
 fn open_nothing() -> io::Result<bool> {
     use landlock::{ABI, Access as _, AccessFs, AccessNet, Ruleset, RulesetAttr as _, RulesetStatus, Scope};
 
-    const NEWEST: ABI = ABI::V6;
+    const NEWEST_ABI: ABI = ABI::V6;
 
     let ruleset = Ruleset::default()
-        .handle_access(AccessFs::from_all(NEWEST))
-        .and_then(|ruleset| ruleset.handle_access(AccessNet::from_all(NEWEST)))
-        .and_then(|ruleset| ruleset.scope(Scope::from_all(NEWEST)))
+        .handle_access(AccessFs::from_all(NEWEST_ABI))
+        .and_then(|ruleset| ruleset.handle_access(AccessNet::from_all(NEWEST_ABI)))
+        .and_then(|ruleset| ruleset.scope(Scope::from_all(NEWEST_ABI)))
         .and_then(Ruleset::create)
         .and_then(landlock::RulesetCreated::restrict_self);
     Ok(ruleset.map_err(io::Error::other)?.ruleset != RulesetStatus::NotEnforced)

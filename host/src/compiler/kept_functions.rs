@@ -13,11 +13,10 @@ use crate::disk::Disk;
 use crate::machine_code::MachineCode;
 use crate::tasks::off_thread;
 
-/// From this size on functions are kept and looked for, in bytes. A smaller component is compiled in
-/// less time than it takes to read what is kept.
-const LARGE: u64 = 4 << 20;
-/// What the kept functions take at most, in bytes.
-const MAX_KEPT: usize = 256 << 20;
+/// Smallest component whose functions are cached, in bytes. A smaller one compiles faster than the cache loads.
+const MIN_COMPONENT_BYTES: u64 = 4 << 20;
+/// Size of the cache, in bytes.
+const MAX_KEPT_BYTES: usize = 256 << 20;
 /// Their name among the files of machine code.
 const NAME: &str = "functions";
 
@@ -40,12 +39,12 @@ pub(super) struct Kept {
 impl KeptFunctions {
     /// Keeps functions among these files.
     pub(crate) fn among(files: MachineCode) -> Self {
-        Self { files, limit: MAX_KEPT }
+        Self { files, limit: MAX_KEPT_BYTES }
     }
 
     /// Whether a component of so many bytes is worth the reading of what is kept.
     pub(super) fn are_of_use_for(component: u64) -> bool {
-        component >= LARGE
+        component >= MIN_COMPONENT_BYTES
     }
 
     /// Opens what is kept; where there is nothing, or nothing that can be trusted, begins anew. Blocks.

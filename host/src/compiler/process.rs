@@ -23,10 +23,10 @@ use super::child::ARGUMENT;
 use super::protocol::{MAX_FILE_BYTES, Request, Response, send};
 use super::{CompileLimits, LimitReached};
 
-/// What is read of the process's last words.
-const MAX_WORDS: usize = 4 << 10;
-/// How the standard library begins to say that there is no memory.
-const NO_MEMORY: &str = "memory allocation of ";
+/// Bytes of standard error that are kept.
+const MAX_STDERR_BYTES: usize = 4 << 10;
+/// How the message of the standard library's allocation failure begins.
+const OUT_OF_MEMORY: &str = "memory allocation of ";
 
 /// What a process is started with.
 pub(super) struct Start {
@@ -41,17 +41,17 @@ pub(super) struct Start {
 /// How a process ended.
 pub(super) enum Ended {
     Answered(Response),
-    /// Whoever wanted it does not any more.
+    /// Its caller stopped waiting.
     Stopped,
-    /// Without an answer.
+    /// Without a response.
     Early(Reason),
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 pub(super) enum Reason {
     WallTime,
     TooLongAResponse,
-    Died { status: ExitStatus, words: String },
+    Died { status: ExitStatus, stderr_text: String },
 }
 
 /// Runs a process to its end. Dropping the future, or cancelling `stop`, ends it at once.
@@ -89,36 +89,36 @@ async fn run_here(start: Start, stop: CancellationToken) -> io::Result<Ended> {
     let ended = tokio::select! {
         biased;
         () = stop.cancelled() => Ok(Ended::Stopped),
-        ended = timeout(wall, answer(&mut child, max_response)) => {
+        ended = timeout(wall, response(&mut child, max_response)) => {
             ended.unwrap_or(Ok(Ended::Early(Reason::WallTime)))
         }
     };
-    // Unless somebody has waited for it already: nothing of it is to be left.
+    // Unless it was waited for already: no zombie is left.
     if child.id().is_some() {
         child.kill().await?;
     }
     ended
 }
 
-/// Reads what the process has to say, and waits for its end.
-async fn answer(child: &mut Child, max_response: usize) -> io::Result<Ended> {
+/// Reads the response, and waits for the end of the process.
+async fn response(child: &mut Child, max_response: usize) -> io::Result<Ended> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let response = async {
         let response = read(stdout, max_response + 1).await?;
         if response.len() > max_response { Err(ErrorKind::FileTooLarge.into()) } else { Ok(response) }
     };
-    // Until it has closed both, or has said too much.
-    let (response, words) = match tokio::try_join!(response, read_and_drain(stderr, MAX_WORDS)) {
+    // Until both pipes are closed, or the response is too long.
+    let (response, stderr_text) = match tokio::try_join!(response, read_and_drain(stderr, MAX_STDERR_BYTES)) {
         Err(error) if error.kind() == ErrorKind::FileTooLarge => {
             return Ok(Ended::Early(Reason::TooLongAResponse));
         }
         said => said?,
     };
     let status = child.wait().await?;
-    let words = String::from_utf8_lossy(&words).into_owned();
+    let stderr_text = String::from_utf8_lossy(&stderr_text).into_owned();
     match serde_json::from_slice(&response) {
         Ok(response) if status.success() => Ok(Ended::Answered(response)),
-        _ => Ok(Ended::Early(Reason::Died { status, words })),
+        _ => Ok(Ended::Early(Reason::Died { status, stderr_text })),
     }
 }
 
@@ -130,7 +130,7 @@ async fn read(from: Option<impl AsyncRead + Unpin>, limit: usize) -> io::Result<
     Ok(bytes)
 }
 
-/// Keeps the beginning. Whoever writes more does not wait for it to be read.
+/// Keeps the first `limit` bytes, and discards the rest so that the writer never blocks.
 async fn read_and_drain(from: Option<impl AsyncRead + Unpin>, limit: usize) -> io::Result<Vec<u8>> {
     let Some(mut from) = from else { return Ok(Vec::new()) };
     let bytes = read(Some(&mut from), limit).await?;
@@ -139,13 +139,13 @@ async fn read_and_drain(from: Option<impl AsyncRead + Unpin>, limit: usize) -> i
 }
 
 impl Reason {
-    /// Says what the process died of. What it had to say itself stays in the log: a stranger's component may
-    /// have had a part in it.
+    /// Translates the end of the process. Its standard error goes to the log only: an untrusted component may have
+    /// influenced it.
     pub(super) fn explain(&self, limits: CompileLimits, max_response: usize) -> LimitReached {
-        let (status, words) = match self {
+        let (status, stderr_text) = match self {
             Self::WallTime => return LimitReached::WallTime(limits.wall),
             Self::TooLongAResponse => return LimitReached::Response(max_response),
-            Self::Died { status, words } => (status, words),
+            Self::Died { status, stderr_text } => (status, stderr_text),
         };
         let is = |signal: Signal| status.signal() == Some(signal.as_raw());
         if is(Signal::XCPU) {
@@ -154,10 +154,10 @@ impl Reason {
         if is(Signal::XFSZ) {
             return LimitReached::MachineCode(MAX_FILE_BYTES);
         }
-        if words.contains(NO_MEMORY) {
+        if stderr_text.contains(OUT_OF_MEMORY) {
             return LimitReached::Memory(limits.memory);
         }
-        warn!(%status, ?words, "the compiler process died");
+        warn!(%status, ?stderr_text, "the compiler process died");
         let how = if is(Signal::KILL) {
             "it was killed, perhaps because the machine has no memory left".to_owned()
         } else {

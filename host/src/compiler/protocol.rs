@@ -21,12 +21,12 @@ use crate::sandbox::{DescribeLimits, Imports};
 
 /// The component, the machine code, and kept functions: those to read and those to write.
 const MAX_FILES: usize = 4;
-/// No request is as long.
-const MAX_REQUEST: usize = 16 << 10;
-/// What a response has beside the declaration: imports, or what is wrong.
-const RESPONSE_SLACK: usize = 4 << 20;
-/// Bytes of JSON for one byte of a declaration, which is JSON within JSON: `\\u0000` for a zero.
-const ESCAPED: usize = 8;
+/// Bytes of a request.
+const MAX_REQUEST_BYTES: usize = 16 << 10;
+/// Bytes of a response beside the declaration: imports, or problems.
+const RESPONSE_OVERHEAD_BYTES: usize = 4 << 20;
+/// Bytes that one byte of a declaration may become, as JSON within JSON: `\\u0000` for a zero.
+const MAX_ESCAPE_FACTOR: usize = 8;
 /// The largest file that the process may write, where the disk has room for it.
 pub(super) const MAX_FILE_BYTES: u64 = 1 << 30;
 
@@ -36,7 +36,7 @@ pub(super) struct Request {
     pub(super) task: Task,
     /// The engine that the machine code is for.
     pub(super) code_version: String,
-    /// Who asks.
+    /// Process id of the server.
     pub(super) parent: i32,
     /// Bytes of memory.
     pub(super) memory: u64,
@@ -120,7 +120,7 @@ fn whole_seconds(time: Duration) -> u64 {
 
 /// Bytes of a response whose declaration has `result` at most.
 pub(super) fn max_response(result: usize) -> usize {
-    result.saturating_mul(ESCAPED).saturating_add(RESPONSE_SLACK)
+    result.saturating_mul(MAX_ESCAPE_FACTOR).saturating_add(RESPONSE_OVERHEAD_BYTES)
 }
 
 /// Puts a request with its files into a socket, which holds it until it is read.
@@ -129,7 +129,8 @@ pub(super) fn send(socket: &UnixStream, request: &Request, files: &[File]) -> io
     let descriptors: Vec<_> = files.iter().map(|file| file.as_fd()).collect();
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MAX_FILES))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    let fits = request.len() <= MAX_REQUEST && control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    let fits =
+        request.len() <= MAX_REQUEST_BYTES && control.push(SendAncillaryMessage::ScmRights(&descriptors));
     let sent = sendmsg(socket, &[IoSlice::new(&request)], &mut control, SendFlags::empty())?;
     if fits && sent == request.len() {
         Ok(())
@@ -140,7 +141,7 @@ pub(super) fn send(socket: &UnixStream, request: &Request, files: &[File]) -> io
 
 /// Reads a request and its files to the end of the socket.
 pub(super) fn receive(socket: &UnixStream) -> io::Result<(Request, Vec<File>)> {
-    let mut request = vec![0; MAX_REQUEST];
+    let mut request = vec![0; MAX_REQUEST_BYTES];
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MAX_FILES))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC;
@@ -151,6 +152,6 @@ pub(super) fn receive(socket: &UnixStream) -> io::Result<(Request, Vec<File>)> {
         _ => None,
     });
     let files = files.flatten().collect();
-    socket.take(MAX_REQUEST as u64).read_to_end(&mut request)?;
+    socket.take(MAX_REQUEST_BYTES as u64).read_to_end(&mut request)?;
     Ok((serde_json::from_slice(&request)?, files))
 }

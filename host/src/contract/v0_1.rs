@@ -10,11 +10,11 @@ use wasmtime::component::InstancePre;
 use wasmtime::{Engine, Store};
 
 use super::{CallError, ExtractError, Extracted, TOOLS, ToolCall, ToolResult};
-pub(crate) use toolkit::kitbag::toolkit::{ingest, knowledge, log, progress, search, secrets};
+/// What capabilities implement.
+pub(crate) use toolkit::kitbag::toolkit as interfaces;
 
 use extractor::exports::kitbag::extractor::extraction as wit_extraction;
 use toolkit::exports::kitbag::toolkit::tools;
-use toolkit::kitbag::toolkit::definition;
 
 mod toolkit {
     wasmtime::component::bindgen!({

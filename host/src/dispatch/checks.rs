@@ -1,10 +1,10 @@
 //! Checks of arguments and results against the schemas of a tool.
 //!
-//! Most take microseconds and are made where they are wanted. What takes longer goes on, from the
-//! beginning, on threads of the lowest priority: a few of them, one for each user at a time.
+//! Most take microseconds and run inline. A longer one is restarted on a pool of threads of the lowest priority,
+//! one for each user at a time.
 //!
 //! Invariant: no check holds a thread that serves requests for longer than some milliseconds, and none
-//! goes on for long once nobody waits for it.
+//! continues for long after its caller stopped waiting.
 
 use std::collections::HashMap;
 use std::io;
@@ -26,7 +26,7 @@ use crate::tasks::{give_way, processor_time};
 
 /// Steps that a check may take on a thread that serves requests: some milliseconds.
 const PROMPT_STEPS: u64 = 100_000;
-/// Processor time that it may take there, for the matches of patterns that no step tells.
+/// CPU time that it may take there, for pattern matches that steps do not count.
 const PROMPT_TIME: Duration = Duration::from_millis(5);
 /// Processor time that a check may take at all.
 const MAX_PROCESSOR_TIME: Duration = Duration::from_secs(2);
@@ -97,7 +97,7 @@ impl Checks {
     async fn at_length(&self, user: &str, schema: &Arc<Schema>, value: Value) -> Checked {
         let turn = self.turn(user);
         let schema = schema.clone();
-        let wanted = Wanted(Arc::new(AtomicBool::new(true)));
+        let wanted = StopOnDrop(Arc::new(AtomicBool::new(true)));
         let is_wanted = wanted.0.clone();
         let check = async {
             let turn = turn.acquire_owned().await.expect("the semaphore is never closed");
@@ -152,10 +152,10 @@ impl Checked {
     }
 }
 
-/// Dropped with the future of a check: then nobody wants to know any more.
-struct Wanted(Arc<AtomicBool>);
+/// Stops a check when its future is dropped.
+struct StopOnDrop(Arc<AtomicBool>);
 
-impl Drop for Wanted {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Relaxed);
     }

@@ -21,9 +21,9 @@ use crate::vault::UserSecrets;
 /// The target of the line about a call.
 const TARGET: &str = "kitbag::toolkit";
 /// Bytes of text that a record keeps of a failure.
-const DETAIL: usize = 16 << 10;
+const MAX_DETAIL_BYTES: usize = 16 << 10;
 /// Bytes of data that a record keeps of a `ToolError`.
-const DATA: usize = 64 << 10;
+const MAX_DATA_BYTES: usize = 64 << 10;
 
 /// A call under way. Dropped before its end is known, it was cancelled: that is recorded as well.
 pub(super) struct Recording<'a> {
@@ -42,7 +42,7 @@ impl<'a> Recording<'a> {
         Self { invocations, tool, caller, started, started_at, watched: None, is_recorded: false }
     }
 
-    /// Takes note of what the call leaves behind, and of what must not be in it.
+    /// Keeps what is observed of the call, and the secrets that must not be recorded.
     pub(super) fn watch(&mut self, observations: &Observations, secrets: &Arc<UserSecrets>) {
         self.watched = Some((observations.clone(), secrets.clone()));
     }
@@ -110,7 +110,7 @@ pub(super) fn result_size(ended: &Ended) -> usize {
 pub(super) fn conclude(report: Report, result_size: usize, structured: Structured) -> (Reply, Conclusion) {
     let reply = reply::from(&report.ended, structured);
     let (outcome, limit) = outcome(&report.ended, &reply);
-    let (detail, data) = untold(&report.ended, &reply);
+    let (detail, data) = log_detail(&report.ended, &reply);
     let Report { log: transcript, usage, .. } = report;
     (reply, Conclusion { outcome, limit, detail, data, transcript, usage, result_size })
 }
@@ -135,31 +135,37 @@ fn outcome(ended: &Ended, reply: &Reply) -> (Outcome, Option<String>) {
     (outcome, limit)
 }
 
-/// Text and data for the author, most of which the caller is not told.
-fn untold(ended: &Ended, reply: &Reply) -> (Option<String>, Option<Box<serde_json::value::RawValue>>) {
+/// Text and data for the author; the caller is not told most of it.
+fn log_detail(ended: &Ended, reply: &Reply) -> (Option<String>, Option<Box<serde_json::value::RawValue>>) {
     match (ended, reply) {
         (Ended::Refused(CallError::Tool(ToolError { message, data, .. })), _) => (
-            Some(shortened(message, DETAIL)),
+            Some(shortened(message, MAX_DETAIL_BYTES)),
             data.as_deref().map(|data| {
-                if data.len() <= DATA { json_or_string(data) } else { json_string(&shortened(data, DATA)) }
+                if data.len() <= MAX_DATA_BYTES {
+                    json_or_string(data)
+                } else {
+                    json_string(&shortened(data, MAX_DATA_BYTES))
+                }
             }),
         ),
         (
             Ended::Refused(CallError::InvalidParams(text) | CallError::Failure(text))
             | Ended::Faulted(Fault::Trap(text)),
             _,
-        ) => (Some(shortened(text, DETAIL)), None),
-        (Ended::Returned(_), Reply::Failure(failure)) => (Some(shortened(&failure.error, DETAIL)), None),
+        ) => (Some(shortened(text, MAX_DETAIL_BYTES)), None),
+        (Ended::Returned(_), Reply::Failure(failure)) => {
+            (Some(shortened(&failure.error, MAX_DETAIL_BYTES)), None)
+        }
         (Ended::Returned(_), Reply::Success(_)) | (Ended::Faulted(_), _) => (None, None),
     }
 }
 
-/// The beginning of `text`, at most `most` bytes of it, and a sign where something is missing.
-fn shortened(text: &str, most: usize) -> String {
-    if text.len() <= most {
+/// Truncates `text` to `max_bytes`, and adds an ellipsis where something is missing.
+fn shortened(text: &str, max_bytes: usize) -> String {
+    if text.len() <= max_bytes {
         text.to_owned()
     } else {
-        format!("{}…", &text[..text.floor_char_boundary(most)])
+        format!("{}…", &text[..text.floor_char_boundary(max_bytes)])
     }
 }
 

@@ -17,13 +17,13 @@ use crate::sandbox::{Ended, Fault, Report};
 use crate::tasks::off_thread;
 use crate::vault::UserSecrets;
 
-/// More than this, in bytes, is cleaned off the threads that serve requests.
-const LARGE: usize = 64 << 10;
+/// Bytes up to which redaction runs on a thread that serves requests.
+const MAX_INLINE_BYTES: usize = 64 << 10;
 
 /// Cleans a report of the caller's secrets, and of the tokens that the host has signed in with.
 pub(super) async fn report(report: Report, secrets: &Arc<UserSecrets>, tokens: &AttachedTokens) -> Report {
     let is_nothing_to_find = secrets.redactor().is_empty() && tokens.values().is_empty();
-    if is_nothing_to_find || size_of_end(&report.ended) + size(&report.log) <= LARGE {
+    if is_nothing_to_find || size_of_end(&report.ended) + size(&report.log) <= MAX_INLINE_BYTES {
         return clean(report, secrets, tokens);
     }
     let (secrets, tokens) = (secrets.clone(), tokens.clone());
@@ -40,21 +40,21 @@ fn clean(mut report: Report, secrets: &UserSecrets, tokens: &AttachedTokens) -> 
     report
 }
 
-/// Cleans what a call wrote that was broken off.
+/// Redacts the log of a cancelled call.
 pub(super) fn abandoned(written: &mut Transcript, secrets: &UserSecrets, tokens: &AttachedTokens) {
     transcript(secrets.redactor(), written);
     transcript(&of_tokens(tokens), written);
 }
 
-/// Whether cleaning this is no work for a thread that serves requests.
+/// Whether redaction takes too long for a thread that serves requests.
 pub(super) fn is_large(written: &Transcript) -> bool {
-    size(written) > LARGE
+    size(written) > MAX_INLINE_BYTES
 }
 
-/// Cleans what the caller is told although nothing has run.
+/// Redacts a reply to a call that did not run.
 pub(super) async fn answer(mut text: String, secrets: &Arc<UserSecrets>) -> String {
     let secrets = secrets.clone();
-    let is_large = text.len() > LARGE;
+    let is_large = text.len() > MAX_INLINE_BYTES;
     let clean = move || {
         secrets.redactor().redact_string(&mut text);
         text
@@ -238,7 +238,8 @@ mod tests {
 
     #[tokio::test]
     async fn no_part_of_a_result_keeps_a_secret_however_large_it_is() {
-        for (padding, (secrets, tokens)) in [0, LARGE].into_iter().flat_map(|it| sources().map(|of| (it, of)))
+        for (padding, (secrets, tokens)) in
+            [0, MAX_INLINE_BYTES].into_iter().flat_map(|it| sources().map(|of| (it, of)))
         {
             let text = format!("{}{SECRET}", "-".repeat(padding));
             let structured = Some(format!(r#"{{"a":"{SECRET}"}}"#));

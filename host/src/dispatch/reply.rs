@@ -37,7 +37,7 @@ pub struct Success {
 #[serde(transparent)]
 pub struct Failure {
     envelope: reply::Failure,
-    /// Declared secrets for want of which it failed. Not part of the envelope.
+    /// Missing secrets that caused the failure. Not part of the envelope.
     #[serde(skip)]
     pub missing_secrets: Vec<String>,
 }
@@ -98,7 +98,7 @@ impl Failure {
 /// A result's structured value, checked against `output`.
 #[derive(Debug, PartialEq)]
 pub(super) enum Structured {
-    /// There is none, or no `output`: without, it is the handler's own affair and goes no further.
+    /// There is none, or the tool declares no `output`; then it is dropped.
     Absent,
     /// It keeps `output`.
     Fits(Value),
@@ -121,7 +121,7 @@ pub(super) fn from(ended: &Ended, structured: Structured) -> Reply {
     }
 }
 
-/// The secrets for want of which a call failed; none where it was stopped, or its arguments were wrong.
+/// Missing secrets that caused a failure; none where the call was stopped, or its arguments were invalid.
 pub(super) fn missing_secrets(ended: &Ended, missing: &MissingSecrets) -> Vec<String> {
     match ended {
         Ended::Refused(CallError::Tool(ToolError { message: said, .. }) | CallError::Failure(said)) => {

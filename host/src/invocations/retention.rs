@@ -22,13 +22,13 @@ pub struct RetentionLimits {
     pub bytes: usize,
 }
 
-/// Calls that were refused before they ran, of each user of a toolkit: they say little, and come
-/// by the thousand from a client that is out of order.
-const REFUSED: u32 = 100;
-/// Records after which it is time to look for those that are too many.
-const OFTEN: usize = 1000;
-/// Bytes of records after which it is time.
-const MUCH: usize = 16 << 20;
+/// Records kept of calls that were refused before they ran, of each user of a toolkit: a faulty client makes
+/// thousands of them.
+const MAX_REFUSED_RECORDS: u32 = 100;
+/// Records written until the next sweep is due.
+const SWEEP_AFTER_RECORDS: usize = 1000;
+/// Bytes written until the next sweep is due.
+const SWEEP_AFTER_BYTES: usize = 16 << 20;
 
 /// Which toolkits have new records, and how much of them there is.
 pub(super) struct Retention {
@@ -59,7 +59,7 @@ impl Retention {
 
     /// Whether enough was written to look before the next regular time.
     pub(super) fn is_due(&self) -> bool {
-        self.records >= OFTEN || self.bytes >= MUCH
+        self.records >= SWEEP_AFTER_RECORDS || self.bytes >= SWEEP_AFTER_BYTES
     }
 
     /// Removes what is too old or too much.
@@ -72,7 +72,7 @@ impl Retention {
         let age = i64::try_from(self.limits.age.as_millis()).unwrap_or(i64::MAX);
         store.remove_before(Timestamp::now().as_millisecond().saturating_sub(age)).await?;
         for toolkit in toolkits {
-            store.remove_refused_beyond(&toolkit, REFUSED).await?;
+            store.remove_refused_beyond(&toolkit, MAX_REFUSED_RECORDS).await?;
             store.remove_beyond(&toolkit, self.limits.records, self.limits.bytes).await?;
         }
         Ok(())

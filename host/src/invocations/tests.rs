@@ -286,7 +286,7 @@ async fn without_room_the_content_goes_first_and_one_toolkit_cannot_take_the_roo
     let (database, _data) = database().await;
     let invocations = open(&database, KEEP_ALL).await;
     let busy = database.writer.begin().await.expect("nobody else writes yet");
-    let large = "x".repeat(QUEUED_PER_USER / 4);
+    let large = "x".repeat(MAX_QUEUED_BYTES_PER_USER / 4);
 
     for _ in 0..10 {
         invocations.record(record("a", "ana", &large));
@@ -315,7 +315,7 @@ async fn what_cannot_be_kept_is_counted() {
     let invocations = open(&database, KEEP_ALL).await;
     let busy = database.writer.begin().await.expect("nobody else writes yet");
 
-    let most = QUEUED_PER_USER / record("a", "ana", "").without_content().size();
+    let most = MAX_QUEUED_BYTES_PER_USER / record("a", "ana", "").without_content().size();
     for _ in 0..most + 10 {
         invocations.record(record("a", "ana", ""));
     }

@@ -14,17 +14,17 @@ use super::retention::Retention;
 use super::store::Store;
 use crate::shares::Share;
 
-/// How old a record may get before it is committed.
-const AGE: Duration = Duration::from_millis(100);
+/// How long a record waits until it is committed.
+const MAX_DELAY: Duration = Duration::from_millis(100);
 /// Records that are committed together.
-const BATCH: usize = 1000;
-/// How often old records are looked for when nothing is written.
-const SWEEP: Duration = Duration::from_mins(1);
+const MAX_BATCH_RECORDS: usize = 1000;
+/// How often old records are removed when nothing is written.
+const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 
 /// How long it waits after a failure.
-const PAUSE: Duration = Duration::from_secs(1);
-/// Failures in a row after which the oldest batch is given up.
-const ATTEMPTS: u32 = 120;
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// Consecutive failures after which the oldest batch is dropped.
+const MAX_ATTEMPTS: u32 = 120;
 
 /// What a record takes of its user's share, and of its toolkit's.
 pub(super) type Room = (Share, Share);
@@ -69,7 +69,7 @@ impl Writer {
 
     /// Runs until it is told to stop, or nobody is left who could tell it anything.
     pub(super) async fn run(mut self) {
-        let mut sweep = interval(SWEEP);
+        let mut sweep = interval(SWEEP_INTERVAL);
         sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
@@ -96,9 +96,9 @@ impl Writer {
 
     /// Takes over what is queued, and returns whoever waits for its commit.
     async fn gather(&mut self, first: Message) -> Option<oneshot::Sender<()>> {
-        let mut too_old = std::pin::pin!(sleep(AGE));
+        let mut too_old = std::pin::pin!(sleep(MAX_DELAY));
         let mut next = Some(first);
-        let enough = self.records.len() + BATCH;
+        let enough = self.records.len() + MAX_BATCH_RECORDS;
         while let Some(message) = next {
             match message {
                 Message::Record(record, room) => {
@@ -128,7 +128,7 @@ impl Writer {
             warn!(lost, "records of calls were dropped: more came than could be written");
         }
         while !self.records.is_empty() && self.next_attempt <= Instant::now() {
-            let batch = self.records.len().min(BATCH);
+            let batch = self.records.len().min(MAX_BATCH_RECORDS);
             match self.store.insert(&self.records[..batch]).await {
                 Ok(newest) => {
                     self.failures = 0;
@@ -142,10 +142,10 @@ impl Writer {
                 }
                 Err(cause) => {
                     self.failures += 1;
-                    self.next_attempt = Instant::now() + PAUSE;
+                    self.next_attempt = Instant::now() + RETRY_DELAY;
                     error!(%cause, waiting = self.records.len(), "records of calls were not stored yet");
                     // A record that can never be stored must not keep all others from it.
-                    if self.failures >= ATTEMPTS {
+                    if self.failures >= MAX_ATTEMPTS {
                         self.failures = 0;
                         self.give_up(batch);
                     }

@@ -1,13 +1,12 @@
-//! The seal on machine code: it says that this server has compiled exactly these bytes from exactly
+//! The seal on machine code: an HMAC that proves that this server compiled exactly these bytes from exactly
 //! this component.
 //!
-//! Machine code is run as it lies on the disk; nothing in it can be checked once it is mapped. A
-//! file with a flipped bit, another toolkit's code under this name, or a file that somebody put
-//! there who can write to the folder but has not the key: each is found out before it is mapped.
+//! Machine code is executed as it is on the disk, and cannot be verified once it is mapped. The seal detects
+//! a flipped bit, another toolkit's code under this name, and a file of somebody who can write to the folder
+//! and does not have the key.
 //!
-//! The file that was checked is the one that is mapped, and it belongs to the server's own user and
-//! can be written to by nobody else: whoever could change it afterwards, that user and the
-//! machine's administrators, can read the key too.
+//! The open file whose seal was checked is the one that is mapped. Only the server's own user, who can read the key
+//! as well, can write to it.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -27,11 +26,11 @@ const KEY_FILE: &str = "code.key";
 const KEY_BYTES: usize = 32;
 /// An HMAC-SHA-256 (RFC 2104) over the component's digest and the code. It stands behind the code,
 /// in the same file: the two appear under their name in one step.
-pub(super) const BYTES: usize = 32;
+pub(super) const SEAL_BYTES: usize = 32;
 /// Write permission of the group and of everybody.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// How much is read at once.
-const CHUNK: usize = 256 << 10;
+const CHUNK_BYTES: usize = 256 << 10;
 
 #[derive(Debug)]
 pub(super) struct Seal(Key);
@@ -65,10 +64,10 @@ impl Seal {
             let detail = "others than the user of this server can write to it";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, detail));
         }
-        let size = metadata.len().checked_sub(BYTES as u64).ok_or_else(broken)?;
+        let size = metadata.len().checked_sub(SEAL_BYTES as u64).ok_or_else(broken)?;
         file.rewind()?;
         let expected = self.over(digest, file, size)?;
-        let mut found = [0; BYTES];
+        let mut found = [0; SEAL_BYTES];
         file.read_exact(&mut found)?;
         verify_slices_are_equal(expected.as_ref(), &found).map_err(|_| broken())
     }
@@ -78,7 +77,7 @@ impl Seal {
         let mut context = Context::with_key(&self.0);
         context.update(digest.as_bytes());
         let mut code = file.take(size);
-        let mut chunk = vec![0; CHUNK];
+        let mut chunk = vec![0; CHUNK_BYTES];
         loop {
             match code.read(&mut chunk)? {
                 0 => break,
@@ -134,18 +133,24 @@ mod tests {
     #[test]
     fn every_byte_is_under_the_seal_and_the_component_too() {
         let seal = seal();
-        let code = vec![7; CHUNK + 3];
+        let code = vec![7; CHUNK_BYTES + 3];
         let mut file = sealed(&seal, &code);
         seal.check(DIGEST, &mut file).expect("nothing was changed");
 
         assert!(seal.check("another component", &mut file).is_err());
-        let end = code.len() as u64 + BYTES as u64;
-        for place in [0, CHUNK as u64 - 1, CHUNK as u64, end - BYTES as u64 - 1, end - BYTES as u64] {
+        let end = code.len() as u64 + SEAL_BYTES as u64;
+        for place in [
+            0,
+            CHUNK_BYTES as u64 - 1,
+            CHUNK_BYTES as u64,
+            end - SEAL_BYTES as u64 - 1,
+            end - SEAL_BYTES as u64,
+        ] {
             let mut file = sealed(&seal, &code);
             overwrite(&mut file, place, 8);
             assert!(seal.check(DIGEST, &mut file).is_err(), "byte {place} of {end}");
         }
-        for size in [0, 1, BYTES as u64, end - 1, end + 1] {
+        for size in [0, 1, SEAL_BYTES as u64, end - 1, end + 1] {
             file.set_len(size).expect("a scratch file has any size");
             assert!(seal.check(DIGEST, &mut file).is_err(), "{size} bytes of {end}");
         }

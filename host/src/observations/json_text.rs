@@ -5,14 +5,14 @@ use serde_json::value::{RawValue, to_raw_value};
 
 /// Deeper JSON is kept as a string: common parsers give up at 128 levels, and entries stand some
 /// levels deep in the document that holds them.
-const DEEPEST: usize = 64;
+const MAX_LEVELS: usize = 64;
 
 /// Returns `text` as JSON on one line, or as a JSON string where it is no JSON: nothing that was
 /// written is lost to its form.
 pub fn json_or_string(text: &str) -> Box<RawValue> {
     // Parsed and written again: a parser that only skips would let pass what no reader can read.
     match serde_json::from_str::<Value>(text) {
-        Ok(value) if nests_at_most(DEEPEST, &value) => {
+        Ok(value) if nests_at_most(MAX_LEVELS, &value) => {
             to_raw_value(&value).unwrap_or_else(|_| json_string(text))
         }
         _ => json_string(text),
@@ -57,8 +57,8 @@ mod tests {
     fn what_nests_too_deep_for_other_parsers_is_a_string() {
         let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
 
-        assert_eq!(json_or_string(&nested(DEEPEST)).get(), nested(DEEPEST));
-        for levels in [DEEPEST + 1, 100_000] {
+        assert_eq!(json_or_string(&nested(MAX_LEVELS)).get(), nested(MAX_LEVELS));
+        for levels in [MAX_LEVELS + 1, 100_000] {
             assert!(json_or_string(&nested(levels)).get().starts_with('"'), "{levels} levels");
         }
     }

@@ -1,10 +1,10 @@
-//! Threads for guests that compute for long: they get the processor when nobody else wants it.
+//! The background runtime: threads of the lowest priority for guests that compute for long.
 //!
-//! A call starts on the server's own threads, where a short one ends without a detour. One that has
-//! computed for longer than its share goes on here, at the lowest priority that the system has, and
-//! so takes nothing from the requests of others, whoever started it and however many there are.
+//! A call starts on the server's own threads, where a short one also ends. One that has used more CPU
+//! time than [`FOREGROUND_CPU_TIME`] moves to these threads, which run only when no other thread wants the
+//! processor: however many such calls there are, they slow down no other request.
 //!
-//! Invariant: no call computes for longer than its share on the server's own threads.
+//! Invariant: no call uses more CPU time than that on the server's own threads.
 
 use std::future::{Future, pending, poll_fn};
 use std::io;
@@ -24,13 +24,12 @@ use tracing::instrument::WithSubscriber;
 
 use crate::tasks::{give_way, processor_time};
 
-/// How much of a processor's time work may have on the thread of whoever wants it. Neither waiting
-/// counts nor a thread that had to wait for its processor: a busy machine demotes nobody.
-const SHARE: Duration = Duration::from_millis(10);
+/// CPU time a call may use before it moves to the background runtime. Waiting does not count.
+const FOREGROUND_CPU_TIME: Duration = Duration::from_millis(10);
 
-/// How long work that has to end may hold up whoever ends it. A guest is interrupted within
-/// milliseconds; it takes longer only where the whole machine leaves its thread no processor.
-const LINGER: Duration = Duration::from_millis(500);
+/// How long a caller waits until work that it stopped is dropped. A guest is interrupted within milliseconds, unless
+/// its thread gets no processor.
+const STOP_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The threads; a clone shares them. With the last one they end, and with them whatever they still run.
 #[derive(Clone)]
@@ -55,36 +54,41 @@ impl Background {
     /// Drives `work` to its end, or drops it when that takes longer than `limit`. Dropping the
     /// future drops the work.
     ///
-    /// The clock of `limit` is the caller's: it strikes in time however busy the background is.
+    /// The timer of `limit` runs on the caller's runtime, so it fires in time however busy the background is.
     pub(super) async fn run<W>(&self, limit: Duration, work: W) -> Result<W::Output, Elapsed>
     where
         W: Future<Output: Send> + Send + 'static,
     {
         let deadline = Instant::now() + limit;
-        match timeout_at(deadline, Share::of(work)).await? {
-            Used::InPart(output) => Ok(output),
-            Used::Up(work) => {
-                let mut demoted = self.take_over(work);
-                let output = timeout_at(deadline, demoted.output()).await;
+        match timeout_at(deadline, Foreground::new(work)).await? {
+            ForegroundEnd::Finished(output) => Ok(output),
+            ForegroundEnd::OutOfTime(work) => {
+                let mut task = self.move_to_background(work);
+                let output = timeout_at(deadline, task.output()).await;
                 if output.is_err() {
-                    demoted.stop().await;
+                    task.stop().await;
                 }
                 output
             }
         }
     }
 
-    fn take_over<W>(&self, work: Pin<Box<W>>) -> Demoted<W>
+    fn move_to_background<W>(&self, work: Pin<Box<W>>) -> BackgroundTask<W>
     where
         W: Future<Output: Send> + Send + 'static,
     {
-        let turn = Arc::new(Turn { work: Mutex::new(Some(work)), is_unwanted: AtomicBool::new(false) });
+        let work =
+            Arc::new(SharedWork { work: Mutex::new(Some(work)), is_cancelled: AtomicBool::new(false) });
         let drive = poll_fn({
-            let turn = turn.clone();
-            move |context| turn.take(context)
+            let work = work.clone();
+            move |context| work.poll(context)
         });
         let runtime = self.0.0.as_ref().expect("only `drop` takes the runtime");
-        Demoted { turn, task: Some(runtime.spawn(drive.with_current_subscriber())), home: Handle::current() }
+        BackgroundTask {
+            work,
+            task: Some(runtime.spawn(drive.with_current_subscriber())),
+            server: Handle::current(),
+        }
     }
 }
 
@@ -96,69 +100,68 @@ impl Drop for Threads {
     }
 }
 
-/// How many threads there are; so many guests may live on for a moment after their calls have ended.
+/// The number of threads; as many guests may be alive for a moment after their calls have ended.
 ///
-/// One core stays free of them: a server's thread that wakes finds it idle, and need not wait for the
-/// kernel's next tick to take a core away from a guest.
+/// One core is left out, so that a server thread that wakes finds an idle core and does not wait for the kernel's
+/// next scheduler tick.
 pub(super) fn threads() -> usize {
     available_parallelism().map_or(1, |cores| cores.get().saturating_sub(1).max(1))
 }
 
-/// Drives work until it ends, or until it has computed for [`SHARE`].
-struct Share<W> {
+/// Polls work until it ends, or until it has used [`FOREGROUND_CPU_TIME`].
+struct Foreground<W> {
     /// There until the future has resolved.
     work: Option<Pin<Box<W>>>,
     left: Duration,
 }
 
-enum Used<W: Future> {
-    InPart(W::Output),
-    Up(Pin<Box<W>>),
+enum ForegroundEnd<W: Future> {
+    Finished(W::Output),
+    OutOfTime(Pin<Box<W>>),
 }
 
-impl<W: Future> Share<W> {
-    fn of(work: W) -> Self {
-        Self { work: Some(Box::pin(work)), left: SHARE }
+impl<W: Future> Foreground<W> {
+    fn new(work: W) -> Self {
+        Self { work: Some(Box::pin(work)), left: FOREGROUND_CPU_TIME }
     }
 }
 
-impl<W: Future> Future for Share<W> {
-    type Output = Used<W>;
+impl<W: Future> Future for Foreground<W> {
+    type Output = ForegroundEnd<W>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Used<W>> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ForegroundEnd<W>> {
         let Some(mut work) = self.work.take() else { return Poll::Pending };
         let started = processor_time();
         if let Poll::Ready(output) = work.as_mut().poll(context) {
-            return Poll::Ready(Used::InPart(output));
+            return Poll::Ready(ForegroundEnd::Finished(output));
         }
         self.left = self.left.saturating_sub(processor_time().saturating_sub(started));
         if self.left.is_zero() {
-            return Poll::Ready(Used::Up(work));
+            return Poll::Ready(ForegroundEnd::OutOfTime(work));
         }
         self.work = Some(work);
         Poll::Pending
     }
 }
 
-/// Work in the background: what its owner and the thread that drives it share.
+/// Work in the background, shared by its owner and the thread that polls it.
 ///
-/// Whoever ends the work takes it out here while it only waits for its turn, and drops it. Work that
-/// is having its turn is handed back after it. So an instance's memory is always given back by the
-/// server's threads: that takes locks that all calls share, and a thread of the background that
-/// holds one may have to wait for the processor as long as anything else wants it.
-struct Turn<W> {
+/// The owner cancels the work by taking it out, unless it is being polled; then the polling thread hands it
+/// back. So the work is always dropped on the server's threads. Freeing an instance's memory takes locks
+/// that all calls share, and a background thread that holds one could be descheduled for long.
+struct SharedWork<W> {
     work: Mutex<Option<Pin<Box<W>>>>,
-    is_unwanted: AtomicBool,
+    is_cancelled: AtomicBool,
 }
 
-impl<W: Future> Turn<W> {
-    /// Resolves to the output, or to the work itself once nobody wants it any more.
-    fn take(&self, context: &mut Context<'_>) -> Poll<Driven<W>> {
+impl<W: Future> SharedWork<W> {
+    /// Resolves to the output, or to the work itself once it is cancelled.
+    fn poll(&self, context: &mut Context<'_>) -> Poll<Driven<W>> {
         let polled = self.lock().as_mut().map_or(Poll::Pending, |work| work.as_mut().poll(context));
         match polled {
             Poll::Ready(output) => Poll::Ready(Ok(output)),
-            // Only now, with the lock free again: whoever finds it taken has said so before.
-            Poll::Pending if self.is_unwanted.load(Ordering::SeqCst) => {
+            // Checked after the lock is released: an owner that found it taken has set the flag before.
+            Poll::Pending if self.is_cancelled.load(Ordering::SeqCst) => {
                 self.lock().take().map_or(Poll::Pending, |work| Poll::Ready(Err(work)))
             }
             Poll::Pending => Poll::Pending,
@@ -170,21 +173,22 @@ impl<W: Future> Turn<W> {
     }
 }
 
-/// The output, or the work itself where nobody wants it any more.
+/// The output, or the work itself when it was cancelled.
 type Driven<W> = Result<<W as Future>::Output, Pin<Box<W>>>;
 
-/// The owner's side of work in the background.
-struct Demoted<W>
+/// The owner's handle to work in the background.
+struct BackgroundTask<W>
 where
     W: Future<Output: Send> + Send + 'static,
 {
-    turn: Arc<Turn<W>>,
+    work: Arc<SharedWork<W>>,
     /// There until `drop`.
     task: Option<JoinHandle<Driven<W>>>,
-    home: Handle,
+    /// The runtime on which cancelled work is dropped.
+    server: Handle,
 }
 
-impl<W> Demoted<W>
+impl<W> BackgroundTask<W>
 where
     W: Future<Output: Send> + Send + 'static,
 {
@@ -193,7 +197,7 @@ where
         let Some(task) = &mut self.task else { return pending().await };
         match task.await {
             Ok(Ok(output)) => output,
-            Ok(Err(_unwanted)) => pending().await,
+            Ok(Err(_cancelled)) => pending().await,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),
                 Err(_cancelled) => pending().await,
@@ -201,18 +205,18 @@ where
         }
     }
 
-    /// Ends the work, and waits until it is gone unless that takes too long.
+    /// Cancels the work, and waits for [`STOP_TIMEOUT`] at most until it is dropped.
     async fn stop(mut self) {
-        self.withdraw();
+        self.cancel();
         if let Some(task) = &mut self.task {
-            let _gone = timeout(LINGER, task).await;
+            let _gone = timeout(STOP_TIMEOUT, task).await;
         }
     }
 
-    /// Ends work that waits for its turn at once, and work that is having its turn after it.
-    fn withdraw(&self) {
-        self.turn.is_unwanted.store(true, Ordering::SeqCst);
-        if let Ok(mut waiting) = self.turn.work.try_lock() {
+    /// Drops the work now, or after the poll that is under way.
+    fn cancel(&self) {
+        self.work.is_cancelled.store(true, Ordering::SeqCst);
+        if let Ok(mut waiting) = self.work.work.try_lock() {
             let waiting = waiting.take();
             if let Some(task) = &self.task {
                 task.abort();
@@ -222,14 +226,14 @@ where
     }
 }
 
-impl<W> Drop for Demoted<W>
+impl<W> Drop for BackgroundTask<W>
 where
     W: Future<Output: Send> + Send + 'static,
 {
     fn drop(&mut self) {
-        self.withdraw();
+        self.cancel();
         if let Some(task) = self.task.take_if(|task| !task.is_finished()) {
-            self.home.spawn(async move { drop(task.await) });
+            self.server.spawn(async move { drop(task.await) });
         }
     }
 }
@@ -245,7 +249,7 @@ mod tests {
 
     const AN_HOUR: Duration = Duration::from_hours(1);
     const A_TURN: Duration = Duration::from_millis(2);
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const TIMEOUT: Duration = Duration::from_secs(20);
 
     fn background() -> Background {
         Background::start().expect("threads can be started")
@@ -265,7 +269,7 @@ mod tests {
     }
 
     async fn is_gone(gone: &AtomicBool) -> bool {
-        let noticed = timeout(PATIENCE, async {
+        let noticed = timeout(TIMEOUT, async {
             while !gone.load(Ordering::SeqCst) {
                 sleep(Duration::from_millis(5)).await;
             }
@@ -286,7 +290,7 @@ mod tests {
     async fn short_work_and_work_that_waits_stay_on_the_thread_of_whoever_wants_it() {
         let work = async {
             compute(2).await;
-            sleep(5 * SHARE).await;
+            sleep(5 * FOREGROUND_CPU_TIME).await;
             thread_name()
         };
 
@@ -335,7 +339,7 @@ mod tests {
 
             assert!(outcome.is_err());
             // The others would go on for ever; a busy machine takes its time.
-            assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
+            assert!(started.elapsed() < TIMEOUT, "{:?}", started.elapsed());
             assert!(is_gone(&gone).await, "work that waits: {work_waits}");
         }
         others.iter().for_each(tokio::task::JoinHandle::abort);

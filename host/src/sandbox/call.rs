@@ -47,11 +47,11 @@ pub struct Report {
     pub duration: Duration,
     /// How much of it each part took, where the guest came to an end by itself.
     pub stages: Option<Stages>,
-    /// Counts the result as memory of its user's calls for as long as it is here.
+    /// Counts the result as memory of the user's calls until it is dropped.
     pub held: Option<Claim>,
 }
 
-/// The parts of a call that ended; the rest of its duration went into its beginning and its end.
+/// How long the parts of a call took; the rest of its duration is set-up and tear-down.
 #[derive(Clone, Copy, Debug)]
 pub struct Stages {
     /// Making the instance.
@@ -74,13 +74,13 @@ pub enum Ended {
 /// Why a guest was stopped. Every text is for the log alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It ran longer than it may.
+    /// It exceeded its deadline.
     Deadline(Duration),
-    /// It ran into the named limit and gave up.
+    /// It reached the named limit and stopped.
     Limit(&'static str),
-    /// It needed more memory than there was left for calls.
+    /// It needed more memory than the budget for calls had left.
     OutOfMemory(Shortage),
-    /// There was no memory for it to begin with, nor did any come free in time.
+    /// The budget for calls had no memory for it to start, nor did any come free in time.
     NoRoom(Shortage),
     /// Its result, or what it passed in one host call, is larger than it may be.
     ResultTooLarge,
@@ -88,8 +88,8 @@ pub enum Fault {
     Trap(String),
 }
 
-/// How long a call waits for memory to begin with.
-const MEMORY_WAIT: Duration = Duration::from_secs(5);
+/// How long a call waits for the memory that it needs to start.
+const MEMORY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A component that is linked and can be instantiated again and again.
 pub(super) struct Runner {
@@ -99,7 +99,7 @@ pub(super) struct Runner {
     services: Services,
     grants: Grants,
     memory: MemoryBudget,
-    /// Bytes of the memories and tables that an instance begins with, at most.
+    /// Upper bound of the initial size of an instance's memories and tables, in bytes.
     initial_memory: usize,
 }
 
@@ -112,7 +112,7 @@ impl Runner {
     ) -> wasmtime::Result<Self> {
         let toolkit = LinkedToolkit::new(linker.instantiate_pre(component)?)?;
         let Sandbox { background, limits, services, memory, .. } = sandbox.clone();
-        // One that begins with more than a call may have is refused by the store's limiter.
+        // The store's limiter refuses an instance that starts with more than a call may have.
         let initial_memory = initial_memory(component).min(limits.memory);
         Ok(Self { toolkit, background, limits, services, grants, memory, initial_memory })
     }
@@ -125,8 +125,8 @@ impl Runner {
         let started = Instant::now();
         let arguments = invocation.arguments.len();
         let room = self.initial_memory.saturating_add(self.limits.host_memory()).saturating_add(arguments);
-        let patience = MEMORY_WAIT.min(self.limits.call_time);
-        let lease = match self.memory.admit(&invocation.user_id, room, patience).await {
+        let timeout = MEMORY_TIMEOUT.min(self.limits.call_time);
+        let lease = match self.memory.admit(&invocation.user_id, room, timeout).await {
             Ok(lease) => Arc::new(lease),
             Err(shortage) => {
                 let Observations { log, usage, .. } = observations;
@@ -141,13 +141,13 @@ impl Runner {
         let runner = self.clone();
         let guest = async move {
             let outcome = runner.drive(&mut store, invocation).await;
-            // The store goes back with the outcome: giving its memory back takes locks that calls
-            // share, and is not left to a thread that may have to wait for the processor.
+            // The store is returned with the outcome, so that it is dropped on a server thread: freeing its
+            // memory takes locks that calls share, and a background thread may be descheduled while it holds one.
             (outcome, store)
         };
         let (ended, stages, held) = match self.background.run(deadline, guest).await {
             Ok((Ok((ended, stages)), _store)) => {
-                // Before the guest's memory is given back, of which this is a copy.
+                // Taken before the guest's memory, of which this is a copy, is given back.
                 let held = lease.hold(2 * size(&ended));
                 (ended, Some(stages), Some(held))
             }
@@ -155,7 +155,7 @@ impl Runner {
             Err(_elapsed) => (Ended::Faulted(Fault::Deadline(deadline)), None, None),
         };
         let ended = match (ended, lease.shortage()) {
-            // It says what it makes of a request that found no memory; this is what happened.
+            // The handler reports a failed request; the cause is that there was no memory for it.
             (Ended::Refused(_), Some(shortage)) => Ended::Faulted(Fault::OutOfMemory(shortage)),
             (ended, _) => ended,
         };
@@ -233,11 +233,11 @@ fn size(ended: &Ended) -> usize {
 /// more than a result may hold.
 pub(super) fn new_store(engine: &Engine, limits: &Limits, state: State) -> Store<State> {
     /// Room for what surrounds a result of the largest size: the record, a short error.
-    const SLACK: usize = 64 * 1024;
+    const RESULT_OVERHEAD_BYTES: usize = 64 * 1024;
 
     let mut store = Store::new(engine, state);
     store.limiter(|state| &mut state.meter);
-    store.set_hostcall_fuel(limits.result.saturating_add(SLACK));
+    store.set_hostcall_fuel(limits.result.saturating_add(RESULT_OVERHEAD_BYTES));
     // Yielding at every tick is what lets `timeout` end a guest that never waits, and keeps one
     // busy guest from holding a thread that others need.
     store.epoch_deadline_async_yield_and_update(1);
@@ -245,7 +245,7 @@ pub(super) fn new_store(engine: &Engine, limits: &Limits, state: State) -> Store
     store
 }
 
-/// Explains why the guest stopped, for the log.
+/// Determines why a guest stopped.
 pub(super) fn fault(error: &wasmtime::Error, state: &State) -> Fault {
     if let Some(shortage) = state.meter.shortage() {
         return Fault::OutOfMemory(shortage);
@@ -259,13 +259,13 @@ pub(super) fn fault(error: &wasmtime::Error, state: &State) -> Fault {
             Fault::Limit("limit of streams, requests and timers")
         }
         _ if is_too_much_at_once(error) => Fault::ResultTooLarge,
-        _ => Fault::Trap(story(error)),
+        _ => Fault::Trap(error_chain(error)),
     }
 }
 
-/// Tells the error and its causes, the guest's own frames among them. Not as `Debug` does: with
-/// `RUST_BACKTRACE` that adds the host's frames and the paths of its sources, and the caller reads it.
-fn story(error: &wasmtime::Error) -> String {
+/// The error and its causes, with the guest's stack frames. `Debug` would add the host's frames and source paths
+/// when `RUST_BACKTRACE` is set.
+fn error_chain(error: &wasmtime::Error) -> String {
     error.chain().map(ToString::to_string).collect::<Vec<_>>().join("\n\nCaused by: ")
 }
 

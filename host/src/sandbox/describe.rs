@@ -10,7 +10,7 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use super::call::{Fault, fault, new_store};
-use super::limits::{DESCRIBE_TIME, Limits};
+use super::limits::{DESCRIBE_CPU_TIME, Limits};
 use super::linker;
 use super::state::State;
 use crate::capabilities::Capabilities;
@@ -28,7 +28,7 @@ pub enum DescribeError {
     #[error("the component does not fit the contract {name}: {0:#}", name = contract::NAME)]
     Contract(wasmtime::Error),
     /// `describe` took too long.
-    #[error("describe() did not answer within {} s", DESCRIBE_TIME.as_secs())]
+    #[error("describe() did not answer within {} s", DESCRIBE_CPU_TIME.as_secs())]
     Deadline,
     /// `describe` stopped; it may not use any capability.
     #[error("describe() failed; it must not use a capability ({0})")]
@@ -43,7 +43,7 @@ pub enum DescribeError {
     Invalid(Problems),
 }
 
-/// What a component may use while it describes itself. Sizes are in bytes.
+/// Bounds of `describe`. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct DescribeLimits {
     memory: usize,
@@ -68,7 +68,7 @@ impl DescribeLimits {
         let Self { memory, table_elements, resources, result, log } = self;
         let fetch = FetchLimits::default();
         Limits {
-            call_time: DESCRIBE_TIME,
+            call_time: DESCRIBE_CPU_TIME,
             memory,
             table_elements,
             resources,
@@ -107,14 +107,14 @@ pub(super) async fn describe(
     }
 }
 
-/// Resolves when this thread has computed for as long as `describe` may. Others may be more urgent than it, so
-/// wall time is longer.
+/// Resolves when this thread has used the CPU time of `describe`, or its wall time: at a low priority the second is
+/// much longer.
 async fn out_of_time() {
-    const WALL_TIME: Duration = Duration::from_secs(30);
+    const DESCRIBE_WALL_TIME: Duration = Duration::from_secs(30);
 
-    let (started, deadline) = (processor_time(), Instant::now() + WALL_TIME);
+    let (started, deadline) = (processor_time(), Instant::now() + DESCRIBE_WALL_TIME);
     loop {
-        let left = DESCRIBE_TIME.saturating_sub(processor_time().saturating_sub(started));
+        let left = DESCRIBE_CPU_TIME.saturating_sub(processor_time().saturating_sub(started));
         if left.is_zero() || Instant::now() >= deadline {
             return;
         }
@@ -122,7 +122,7 @@ async fn out_of_time() {
     }
 }
 
-/// The first cause says it to a person; the backtrace around it is for nobody here.
+/// Shows the root cause, without the backtrace.
 fn explain(error: &wasmtime::Error, state: &State) -> DescribeError {
     match fault(error, state) {
         Fault::Limit(limit) => DescribeError::Failed(format!("it ran into the {limit}")),

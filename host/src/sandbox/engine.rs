@@ -11,27 +11,26 @@ use super::background;
 use super::functions::FunctionCache;
 use super::limits::Limits;
 
-/// How often running guests are interrupted to let others run, and to look at their deadline.
-const TICK: Duration = Duration::from_millis(5);
+/// How often the epoch advances: at each tick running guests yield, and their deadline is checked.
+const EPOCH_INTERVAL: Duration = Duration::from_millis(5);
 
-/// A memory up to this size is mapped as it was when the component was made, however little of it is
-/// filled. One that is larger, and half empty, would be copied together anew for each call.
-const MAPPED_AS_IT_WAS: u64 = 64 << 20;
+/// Up to this size a memory's initial image is one dense copy-on-write mapping, even where it is sparse. A larger
+/// sparse memory is initialised segment by segment for each call.
+const MAX_IMAGE_BYTES: u64 = 64 << 20;
 
-/// What of a table stays with its place from call to call, to be cleared without a system call: all of it, for
-/// the tables of most toolkits. An entry has 8 bytes.
-const KEPT_RESIDENT_OF_TABLE: usize = 64 << 10;
+/// Bytes of a pooled table that stay resident and are cleared with `memset` instead of `madvise`: all of it, for most
+/// toolkits. An element has 8 bytes.
+const TABLE_RESIDENT_BYTES: usize = 64 << 10;
 
-/// Core instances, memories and tables of one component. A toolkit has one memory; adapters and
-/// shims add instances and tables.
-pub(super) const CORE_INSTANCES: u32 = 24;
-pub(super) const MEMORIES: u32 = 2;
-pub(super) const TABLES: u32 = 12;
+/// Bounds of one component. A toolkit has one memory; adapters and shims add instances and tables.
+pub(super) const MAX_CORE_INSTANCES: u32 = 24;
+pub(super) const MAX_MEMORIES: u32 = 2;
+pub(super) const MAX_TABLES: u32 = 12;
 
-/// What an extractor's functions may take of the stack: parsers of nested things nest.
-const EXTRACTOR_STACK: usize = 4 << 20;
-/// What the host's own functions may take of the same stack.
-const HOST_STACK: usize = 2 << 20;
+/// WebAssembly stack of an extractor: parsers of nested formats recurse.
+const EXTRACTOR_STACK_BYTES: usize = 4 << 20;
+/// What is left of the same stack for host functions.
+const HOST_STACK_BYTES: usize = 2 << 20;
 
 /// Makes the engine for toolkits and starts its clock.
 pub(super) fn start(limits: &Limits) -> wasmtime::Result<Engine> {
@@ -40,8 +39,8 @@ pub(super) fn start(limits: &Limits) -> wasmtime::Result<Engine> {
     start_clocked(&config)
 }
 
-/// Makes the engine for extractors and starts its clock. Instances are few and large: each gets its
-/// memory when it begins, where a pool would hold the largest that there may be for each.
+/// Makes the engine for extractors and starts its clock. Instances are few and large, so each allocates its memory
+/// on demand; a pool would reserve the maximum for each.
 pub(super) fn start_for_extractors() -> wasmtime::Result<Engine> {
     start_clocked(&for_extractors())
 }
@@ -64,8 +63,8 @@ fn for_extractors() -> Config {
     let mut config = common();
     config
         .allocation_strategy(InstanceAllocationStrategy::OnDemand)
-        .max_wasm_stack(EXTRACTOR_STACK)
-        .async_stack_size(EXTRACTOR_STACK + HOST_STACK);
+        .max_wasm_stack(EXTRACTOR_STACK_BYTES)
+        .async_stack_size(EXTRACTOR_STACK_BYTES + HOST_STACK_BYTES);
     config
 }
 
@@ -76,7 +75,7 @@ fn start_clocked(config: &Config) -> wasmtime::Result<Engine> {
         while let Some(engine) = weak.upgrade() {
             engine.increment_epoch();
             drop(engine);
-            thread::sleep(TICK);
+            thread::sleep(EPOCH_INTERVAL);
         }
     })?;
     Ok(engine)
@@ -95,29 +94,29 @@ fn common() -> Config {
         .wasm_component_model(true)
         .epoch_interruption(true)
         .memory_init_cow(true)
-        .memory_guaranteed_dense_image_size(MAPPED_AS_IT_WAS)
+        .memory_guaranteed_dense_image_size(MAX_IMAGE_BYTES)
         .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(32));
     config
 }
 
 fn pool(limits: &Limits) -> PoolingAllocationConfig {
-    // A guest that is having its turn in the background outlives its call by that turn.
+    // A guest that is being polled in the background outlives its call until that poll ends.
     let lingering = u32::try_from(background::threads()).unwrap_or(u32::MAX);
     let calls = limits.instances.saturating_add(lingering);
     let mut pool = PoolingAllocationConfig::new();
-    // A finished call's memory goes back to the kernel whole, without asking what was written: the answer
-    // may leave pages out (docs/decisions/0009).
+    // A finished call's memory is given back whole. `PAGEMAP_SCAN` would give back only the pages that it reports
+    // as written, and it may miss some (docs/decisions/0009).
     pool.total_component_instances(calls)
-        .total_core_instances(calls.saturating_mul(CORE_INSTANCES))
-        .total_memories(calls.saturating_mul(MEMORIES))
-        .total_tables(calls.saturating_mul(TABLES))
+        .total_core_instances(calls.saturating_mul(MAX_CORE_INSTANCES))
+        .total_memories(calls.saturating_mul(MAX_MEMORIES))
+        .total_tables(calls.saturating_mul(MAX_TABLES))
         .total_stacks(calls)
-        .max_core_instances_per_component(CORE_INSTANCES)
-        .max_memories_per_component(MEMORIES)
-        .max_tables_per_component(TABLES)
+        .max_core_instances_per_component(MAX_CORE_INSTANCES)
+        .max_memories_per_component(MAX_MEMORIES)
+        .max_tables_per_component(MAX_TABLES)
         .max_memory_size(limits.memory)
         .table_elements(limits.table_elements)
-        .table_keep_resident(KEPT_RESIDENT_OF_TABLE)
+        .table_keep_resident(TABLE_RESIDENT_BYTES)
         .pagemap_scan(Enabled::No);
     pool
 }

@@ -18,14 +18,14 @@ use super::limits::Meter;
 use super::{EngineError, LoadError, engine, linker, map};
 use crate::contract::{ExtractError, Extracted, LinkedExtractor};
 
-/// Elements of each table of an extractor: large parsers have thousands of functions.
-const TABLE_ELEMENTS: usize = 100_000;
+/// Elements of each table: large parsers have thousands of functions.
+const MAX_TABLE_ELEMENTS: usize = 100_000;
 /// Handles to host resources that an extractor may hold; it needs none.
-const RESOURCES: usize = 16;
-/// Random bytes that an extractor may ask for at once.
-const RANDOM_BYTES: u64 = 64 << 10;
-/// Room for what surrounds the largest text on its way out of the sandbox: a title, a reason.
-const SLACK: usize = 64 << 10;
+const MAX_RESOURCES: usize = 16;
+/// Random bytes that may be requested at once.
+const MAX_RANDOM_BYTES: u64 = 64 << 10;
+/// What is returned beside the text: a title, a reason.
+const TEXT_OVERHEAD_BYTES: usize = 64 << 10;
 
 /// Bounds of the reading of one file. Sizes are in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -137,13 +137,13 @@ impl WasiView for State {
 
 fn new_store(engine: &Engine, limits: ExtractionLimits) -> Store<State> {
     let mut table = ResourceTable::new();
-    table.set_max_capacity(RESOURCES);
+    table.set_max_capacity(MAX_RESOURCES);
     // No directory, no environment, no argument, no standard input, no network; output goes nowhere.
-    let wasi = WasiCtx::builder().allow_tcp(false).allow_udp(false).max_random_size(RANDOM_BYTES).build();
-    let meter = Meter::of(limits.memory, TABLE_ELEMENTS);
+    let wasi = WasiCtx::builder().allow_tcp(false).allow_udp(false).max_random_size(MAX_RANDOM_BYTES).build();
+    let meter = Meter::of(limits.memory, MAX_TABLE_ELEMENTS);
     let mut store = Store::new(engine, State { meter, table, wasi });
     store.limiter(|state| &mut state.meter);
-    store.set_hostcall_fuel(limits.text.saturating_add(SLACK));
+    store.set_hostcall_fuel(limits.text.saturating_add(TEXT_OVERHEAD_BYTES));
     store.epoch_deadline_async_yield_and_update(1);
     store.set_epoch_deadline(1);
     store

@@ -1,10 +1,9 @@
-//! Machine code of single functions, kept from one compilation for the next.
+//! A cache of machine code by function, for wasmtime's incremental compilation.
 //!
-//! Toolkits in TypeScript each carry the same JavaScript engine. wasmtime's incremental compilation
-//! asks for each function by a hash of all that its code depends on, so the engine is compiled once.
+//! Toolkits in TypeScript each contain the same JavaScript engine. wasmtime looks functions up by a hash of all
+//! that their code depends on, so the engine is compiled once.
 //!
-//! Invariant: what comes back here is run. Whoever keeps [`Functions`] on a disk seals them like all
-//! other machine code.
+//! Invariant: what is read here is executed. [`Functions`] on a disk are sealed like all other machine code.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,22 +12,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use wasmtime::CacheStore;
 
-/// Bytes before each function in the kept form: the lengths of key and code, and its age.
-const HEADER: usize = 12;
-/// What no hash and no function reaches; a longer one is damage.
-const LONGEST: usize = 64 << 20;
+/// Size of the header of each stored function: the lengths of key and code, and its age.
+const HEADER_BYTES: usize = 12;
+/// Maximum length of a key or a function; a longer one means that the file is damaged.
+const MAX_PART_BYTES: usize = 64 << 20;
 
 /// Machine code by function.
 #[derive(Default)]
 pub struct Functions {
     by_hash: HashMap<Vec<u8>, Function>,
-    /// How many were not there when they were asked for.
+    /// Cache misses.
     added: usize,
 }
 
 struct Function {
     code: Vec<u8>,
-    /// How many compilations ago it was last of use.
+    /// Compilations since it was last used.
     age: u32,
 }
 
@@ -44,13 +43,13 @@ impl Functions {
         Ok(Self { by_hash, added: 0 })
     }
 
-    /// Writes at most `limit` bytes: what was of use last comes first.
+    /// Writes at most `limit` bytes, most recently used functions first.
     pub fn write(&self, to: &mut impl Write, limit: usize) -> io::Result<()> {
         let mut functions: Vec<_> = self.by_hash.iter().collect();
         functions.sort_unstable_by_key(|(_, function)| function.age);
         let mut written = 0;
         for (key, Function { code, age }) in functions {
-            written += HEADER + key.len() + code.len();
+            written += HEADER_BYTES + key.len() + code.len();
             if written > limit {
                 break;
             }
@@ -63,20 +62,20 @@ impl Functions {
         Ok(())
     }
 
-    /// Whether there is something in it that was not there when it was read.
+    /// Whether functions were added since it was read.
     pub fn has_grown(&self) -> bool {
         self.added > 0
     }
 }
 
-/// The functions that the engine finds and leaves while it compiles; empty at all other times.
+/// The cache as the engine sees it; empty unless a compilation is under way.
 #[derive(Default)]
 pub(super) struct FunctionCache {
     functions: Mutex<Functions>,
 }
 
 impl FunctionCache {
-    /// Compiles with `functions` at hand, and adds what was compiled to them.
+    /// Compiles with `functions` as the cache, and adds to them.
     pub(super) fn with<R>(&self, functions: &mut Functions, compile: impl FnOnce() -> R) -> R {
         std::mem::swap(&mut *self.lock(), functions);
         let compiled = compile();
@@ -113,10 +112,10 @@ impl std::fmt::Debug for FunctionCache {
 
 /// Nothing at the end of the input.
 fn read_header(from: &mut impl Read) -> io::Result<Option<[u32; 3]>> {
-    let mut header = Vec::with_capacity(HEADER);
-    match from.take(HEADER as u64).read_to_end(&mut header)? {
+    let mut header = Vec::with_capacity(HEADER_BYTES);
+    match from.take(HEADER_BYTES as u64).read_to_end(&mut header)? {
         0 => Ok(None),
-        HEADER => {
+        HEADER_BYTES => {
             let number = |place: usize| {
                 u32::from_le_bytes(header[place..place + 4].try_into().expect("four bytes were taken"))
             };
@@ -128,7 +127,7 @@ fn read_header(from: &mut impl Read) -> io::Result<Option<[u32; 3]>> {
 
 fn read_exactly(from: &mut impl Read, length: u32) -> io::Result<Vec<u8>> {
     let length = length as usize;
-    if length > LONGEST {
+    if length > MAX_PART_BYTES {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "no function is that long"));
     }
     let mut bytes = vec![0; length];
@@ -195,6 +194,6 @@ mod tests {
         for end in 1..whole.len() {
             assert!(read(&whole[..end]).is_err(), "{end} bytes of {}", whole.len());
         }
-        assert!(read(&[255; HEADER]).is_err());
+        assert!(read(&[255; HEADER_BYTES]).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! What a component asks for, read from its bytes before anything is compiled or run.
+//! The imports of a component, read from its bytes before anything is compiled or run.
 
 use std::collections::BTreeSet;
 
@@ -34,17 +34,17 @@ pub enum ImportError {
         "this is a core WebAssembly module, not a component; `kitbag toolkit build` makes a component from a crate"
     )]
     CoreModule,
-    /// More than is compiled, with whatever it instantiates counted as often as it does.
+    /// A bound is exceeded; what is instantiated counts once per instance.
     #[error("this component has {found} {what}, and one may have at most {most}")]
     TooMany {
-        /// Of what, in the plural.
+        /// What is counted, in the plural.
         what: &'static str,
-        /// As many as were counted before the rest was left unread.
+        /// The count when reading stopped.
         found: u64,
         /// How many are accepted.
         most: u64,
     },
-    /// How often it would be instantiated, and what that comes to, cannot be counted.
+    /// It instantiates an imported component, whose size is unknown.
     #[error("this component instantiates a component that it does not define itself, which none may")]
     ForeignComponent,
     /// A component, but of another world.
@@ -77,13 +77,12 @@ impl Imports {
         self.0.iter().filter(|name| is_declared(name)).cloned().collect()
     }
 
-    /// What the host never links, whatever is declared.
+    /// Imports that the host never links.
     pub fn unknown(&self) -> Vec<&str> {
         self.0.iter().map(String::as_str).filter(|name| find(name).is_none() && !is_harmless(name)).collect()
     }
 
-    /// What the component imports although `grants` does not have it, each with what it would
-    /// have to declare.
+    /// Imports that `grants` lacks, each with what to declare for it.
     pub fn ungranted(&self, grants: &Grants) -> Vec<(&str, &'static str)> {
         self.0
             .iter()

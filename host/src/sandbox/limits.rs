@@ -30,20 +30,19 @@ pub struct Limits {
     pub fetch: FetchLimits,
 }
 
-/// How long `describe` may take: it only builds a value.
-pub(super) const DESCRIBE_TIME: Duration = Duration::from_secs(3);
+/// CPU time of `describe`, which only builds a value.
+pub(super) const DESCRIBE_CPU_TIME: Duration = Duration::from_secs(3);
 
-/// What an element of a table takes.
+/// Size of a table element.
 pub(super) const TABLE_ELEMENT_BYTES: usize = size_of::<usize>();
 
 impl Limits {
-    /// What the host keeps for each call beside the guest's memory: its log, as it is written and as it is
-    /// recorded. Requests claim what they take by themselves.
+    /// Host memory of each call: the log as it is written, and its copy in the record. Requests take their own.
     pub(super) fn host_memory(&self) -> usize {
         self.log.saturating_mul(2)
     }
 
-    /// What one call may take in all without a request.
+    /// Memory of one call that sends no request.
     pub fn memory_of_one_call(&self) -> usize {
         self.memory.saturating_add(self.host_memory())
     }
@@ -62,7 +61,7 @@ pub(super) struct Meter {
     prepaid: usize,
 }
 
-/// Ends a guest that the memory for all calls has no room for: it could not tell that from its own limit.
+/// Traps a guest for which the budget for calls has no memory: a failed `memory.grow` would look like its own limit.
 #[derive(Debug, Error)]
 #[error("there is no memory left for calls")]
 struct OutOfMemory;

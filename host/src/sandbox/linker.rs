@@ -62,8 +62,7 @@ fn for_every_toolkit(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     Ok(linker)
 }
 
-/// Links what plain language runtimes need. How little that reaches is up to the WASI context, which
-/// is empty.
+/// Links what language runtimes import. The WASI context is empty, so it reaches nothing.
 ///
 /// Invariant: `wasi:sockets` is never linked.
 pub(super) fn language_runtime<T: WasiView>(l: &mut Linker<T>) -> wasmtime::Result<()> {

@@ -1,8 +1,8 @@
-//! What a component is made of, counted from its bytes before anything is compiled.
+//! The size of a component, counted from its bytes before anything is compiled.
 //!
-//! Few bytes can stand for much: a component that instantiates another one twice, which instantiates a third
-//! one twice, or a type of two parts of which each has two. The compiler unfolds both. So parts are counted as
-//! often as they are unfolded, and each definition is looked at once.
+//! A few bytes can expand exponentially: a component that instantiates another one twice, which instantiates a
+//! third one twice, or a tuple of two tuples. The compiler expands both. So parts are counted as often as they are
+//! expanded, while each definition is visited once.
 
 mod types;
 
@@ -11,7 +11,7 @@ use wasmparser::{
     Encoding, FuncValidatorAllocations, Instance, Parser, Payload, ValidPayload, Validator, WasmFeatures,
 };
 
-use super::engine::{CORE_INSTANCES, MEMORIES, TABLES};
+use super::engine::{MAX_CORE_INSTANCES, MAX_MEMORIES, MAX_TABLES};
 use super::imports::ImportError;
 
 /// Components that are instantiated, nested ones as often as they are.
@@ -19,7 +19,7 @@ const MAX_COMPONENT_INSTANCES: u64 = 200;
 /// Imports, exports, aliases, instances and functions of components, those of nested ones as often as they
 /// are instantiated. Toolkits in TypeScript have some hundreds.
 const MAX_ITEMS: u64 = 100_000;
-/// Values that the types of all functions and definitions have, written out.
+/// Values in the expanded types of all functions and definitions.
 const MAX_TYPE_SIZE: u64 = 1_000_000;
 /// Core modules, instantiated or not.
 const MAX_MODULES: u64 = 100;
@@ -78,7 +78,7 @@ fn at_most(what: &'static str, found: u64, most: u64) -> Result<(), ImportError>
     if found > most { Err(ImportError::TooMany { what, found, most }) } else { Ok(()) }
 }
 
-/// What one instance of a component comes to, with everything that it instantiates.
+/// The expanded size of one instance of a component, with everything that it instantiates.
 #[derive(Clone, Copy, Debug, Default)]
 struct Total {
     components: u64,
@@ -101,7 +101,7 @@ impl Total {
 
     fn check(&self) -> Result<(), ImportError> {
         at_most("instances of components in all", self.components, MAX_COMPONENT_INSTANCES)?;
-        at_most("instances of core modules in all", self.core_instances, CORE_INSTANCES.into())?;
+        at_most("instances of core modules in all", self.core_instances, MAX_CORE_INSTANCES.into())?;
         at_most("imports, exports, aliases and functions in all", self.items, MAX_ITEMS)?;
         at_most("values in all of its types", self.type_size, MAX_TYPE_SIZE)
     }
@@ -111,7 +111,7 @@ impl Total {
 #[derive(Debug, Default)]
 struct Frame {
     total: Total,
-    /// The components that it can instantiate, by index: what each comes to, where that can be known.
+    /// The components that it can instantiate, by index, each with its expanded size where that is known.
     components: Vec<Option<Total>>,
     is_module: bool,
 }
@@ -119,7 +119,7 @@ struct Frame {
 #[derive(Debug, Default)]
 struct Walk {
     here: Frame,
-    /// What `here` is in, from the outside to the inside.
+    /// The ancestors of `here`, outermost first.
     outer: Vec<Frame>,
     names: Names,
     has_ended: bool,
@@ -137,9 +137,11 @@ impl Walk {
         let (what, counter, count, most) = match payload {
             Payload::ModuleSection { .. } => ("core modules", &mut self.modules, 1, MAX_MODULES),
             Payload::MemorySection(section) => {
-                ("memories", &mut self.memories, section.count(), MEMORIES.into())
+                ("memories", &mut self.memories, section.count(), MAX_MEMORIES.into())
             }
-            Payload::TableSection(section) => ("tables", &mut self.tables, section.count(), TABLES.into()),
+            Payload::TableSection(section) => {
+                ("tables", &mut self.tables, section.count(), MAX_TABLES.into())
+            }
             Payload::FunctionSection(section) => {
                 ("functions", &mut self.functions, section.count(), MAX_FUNCTIONS)
             }

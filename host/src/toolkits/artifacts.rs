@@ -28,8 +28,8 @@ use super::ToolkitError;
 use crate::compiler::KeptFunctions;
 use crate::machine_code::{self, MachineCode, SealedCode, remove_all_but};
 
-/// How long an upload may stand still.
-const STALLED: Duration = Duration::from_secs(30);
+/// How long an upload may pause.
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The folders of a data directory that hold toolkits.
 #[derive(Clone, Debug)]
@@ -110,8 +110,12 @@ impl Artifacts {
         let mut upload = std::pin::pin!(upload);
         loop {
             let interrupted = |cause: String| ToolkitError::Interrupted { received, cause };
-            let next = timeout(STALLED, upload.next()).await;
-            let Some(chunk) = next.map_err(|_| interrupted("nothing more came".to_owned()))? else { break };
+            let next = timeout(STALL_TIMEOUT, upload.next()).await;
+            let Some(chunk) =
+                next.map_err(|_| interrupted(format!("no data for {} s", STALL_TIMEOUT.as_secs())))?
+            else {
+                break;
+            };
             let chunk = chunk.map_err(|error| interrupted(error.to_string()))?;
             received += chunk.len() as u64;
             if received > limit {

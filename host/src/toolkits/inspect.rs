@@ -25,7 +25,7 @@ pub struct Inspected {
 
 /// What an inspection is done with.
 #[derive(Clone, Copy)]
-pub struct Workplace<'a> {
+pub struct InspectionContext<'a> {
     /// The sandbox that the machine code is for.
     pub sandbox: &'a Sandbox,
     /// Reads, compiles and describes.
@@ -36,12 +36,12 @@ pub struct Workplace<'a> {
 
 /// Inspects a component of `operator`, which is open for reading. Machine code is written to `folder`.
 pub async fn inspect(
-    workplace: Workplace<'_>,
+    context: InspectionContext<'_>,
     component: File,
     folder: &Path,
     operator: &str,
 ) -> Result<Inspected, ToolkitError> {
-    let Workplace { sandbox, compiler, functions } = workplace;
+    let InspectionContext { sandbox, compiler, functions } = context;
     let code = NamedTempFile::new_in(folder)?;
     let job = Job { component, code_version: sandbox.code_version(), code: code.as_file(), functions };
     let Described { imports, definition } =

@@ -1,5 +1,6 @@
 // What the server and a call's thread say to each other.
 import type { Answer } from "../build/read.js";
+import type { Limits } from "../rules.js";
 import type { Ending } from "../local/call.js";
 import type { Json } from "../manifest.js";
 import type { SvcDocument, SvcIngestDoc } from "../types.js";
@@ -10,6 +11,7 @@ export interface ThreadData {
   code: string;
   /** Its name in stack traces. */
   file: string;
+  limits: Limits;
 }
 
 /** One call whose arguments fit, and what it finds around it. */

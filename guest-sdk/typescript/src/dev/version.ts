@@ -12,7 +12,7 @@ import { callTool } from "../local/call.js";
 import type { DispatchResult } from "../local/dispatch.js";
 import { redactor } from "../local/redaction.js";
 import type { Manifest } from "../manifest.js";
-import { failureOf } from "../rules.js";
+import { failureOf, limitsOfCalls } from "../rules.js";
 import { FrameMap } from "../sandbox/stack.js";
 import type { SvcDocument } from "../types.js";
 import { CallThread, type Listener, type ThreadEnd } from "./call-thread.js";
@@ -68,7 +68,7 @@ export class ToolkitVersion {
     const root = dirname(entry);
     checkSchemaLibrary(root);
     const made = await bundle(entry, readingCode(entry), "reading", [withoutBuffer()]);
-    const data = { code: made.code, file: BUNDLE };
+    const data = { code: made.code, file: BUNDLE, limits: limitsOfCalls() };
     const frames = new FrameMap(embeddedMap(made.map, BUNDLE, root));
     const first = new CallThread(data, quietBut(options.console));
     try {

@@ -1,10 +1,10 @@
 //! Reads a response's body before its guest asks for it, as far as it is short.
 //!
-//! A guest may ask for many things at once and read the answers when all are there. Those that are short
-//! are then read already, and in nobody's way: their requests are not in flight any more.
+//! A guest may send many requests and read the responses once all have arrived. Short responses are buffered by
+//! then, so that their requests no longer count as in flight.
 //!
-//! Invariant: at most 64 KiB of a response are held, and only as many requests of a call are in flight as the settings
-//! say; another one waits.
+//! Invariant: at most 64 KiB of a response are buffered, and no more requests of a call are in flight than the settings
+//! allow; another one waits.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::egress::{BoxBody, BoxError};
 
-/// What is kept of one body for its guest, in bytes.
-const ROOM: usize = 64 << 10;
-/// What is kept in one piece, at most.
-const PIECE: usize = 16 << 10;
-/// What a piece takes beside its bytes.
-const OVERHEAD: usize = 256;
+/// Bytes of one body that are buffered.
+const MAX_BUFFERED_BYTES: usize = 64 << 10;
+/// Bytes of one buffered piece.
+const MAX_PIECE_BYTES: usize = 16 << 10;
+/// Memory of a piece beside its bytes.
+const PIECE_OVERHEAD_BYTES: usize = 256;
 
-/// What was read, and the room it takes until the guest has it.
+/// A piece, and the buffer space that it holds until the guest has read it.
 type Piece = Result<(Frame<Bytes>, OwnedSemaphorePermit), BoxError>;
 
 /// A body that is read by somebody else.
@@ -52,7 +52,7 @@ pub(super) fn reading_ahead(
 
 /// Reads to the end, or to the first error: what comes after one is not to be trusted.
 async fn read(mut body: BoxBody, pieces: &UnboundedSender<Piece>) {
-    let room = Arc::new(Semaphore::new(ROOM));
+    let room = Arc::new(Semaphore::new(MAX_BUFFERED_BYTES));
     while let Some(frame) = body.frame().await {
         let frame = match frame {
             Ok(frame) => frame,
@@ -63,7 +63,7 @@ async fn read(mut body: BoxBody, pieces: &UnboundedSender<Piece>) {
             }
         };
         for piece in in_pieces(frame) {
-            let size = OVERHEAD + piece.data_ref().map_or(0, Bytes::len);
+            let size = PIECE_OVERHEAD_BYTES + piece.data_ref().map_or(0, Bytes::len);
             let size = u32::try_from(size).expect("a piece is small");
             let taken = room.clone().acquire_many_owned(size).await.expect("nobody closes the room");
             if pieces.send(Ok((piece, taken))).is_err() {
@@ -76,7 +76,9 @@ async fn read(mut body: BoxBody, pieces: &UnboundedSender<Piece>) {
 /// Copies what came: a frame of one byte may hold a whole buffer of its connection.
 fn in_pieces(frame: Frame<Bytes>) -> Vec<Frame<Bytes>> {
     match frame.into_data() {
-        Ok(data) => data.chunks(PIECE).map(|piece| Frame::data(Bytes::copy_from_slice(piece))).collect(),
+        Ok(data) => {
+            data.chunks(MAX_PIECE_BYTES).map(|piece| Frame::data(Bytes::copy_from_slice(piece))).collect()
+        }
         Err(trailers) => vec![trailers],
     }
 }
@@ -115,7 +117,11 @@ mod tests {
         let reading = tokio::spawn(reading);
 
         let unread = settled(&came).await;
-        assert_eq!(unread, ROOM / (OVERHEAD + 1) + 1, "the last one waits for room");
+        assert_eq!(
+            unread,
+            MAX_BUFFERED_BYTES / (PIECE_OVERHEAD_BYTES + 1) + 1,
+            "the last one waits for room"
+        );
 
         assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "x");
         assert_eq!(settled(&came).await, unread + 1);

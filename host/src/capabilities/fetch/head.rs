@@ -1,5 +1,5 @@
-//! Bounds what a guest writes into the head of a request that it never sends: wasmtime looks at the letters of
-//! such texts and not at their length, and keeps them for as long as the guest likes.
+//! Bounds the head of a request before it is sent: wasmtime validates the characters of method, scheme, authority
+//! and path, but not their length, and keeps them for as long as the guest holds the request.
 
 use wasmtime::component::{Linker, Resource};
 use wasmtime_wasi_http::WasiHttpCtxView;
@@ -9,13 +9,13 @@ use wasmtime_wasi_http::p2::types::HostOutgoingRequest;
 use crate::contract::WASI_HTTP_TYPES;
 
 /// A method or a scheme, in bytes.
-const WORD: usize = 64;
+const MAX_TOKEN_BYTES: usize = 64;
 /// A host and its port, in bytes: names have at most 253 (RFC 1035, section 2.3.4).
-const AUTHORITY: usize = 300;
+const MAX_AUTHORITY_BYTES: usize = 300;
 /// A path and its query, in bytes.
-const PATH: usize = 16 << 10;
+const MAX_PATH_BYTES: usize = 16 << 10;
 
-/// Puts the bounds before the functions that are linked already. What is too long is refused as wrong letters are.
+/// Wraps the setters that are linked already. A value that is too long is refused like one with invalid characters.
 pub(super) fn bound<T: Send + 'static>(
     linker: &mut Linker<T>,
     view: fn(&mut T) -> WasiHttpCtxView<'_>,
@@ -25,28 +25,28 @@ pub(super) fn bound<T: Send + 'static>(
     types.func_wrap(
         "[method]outgoing-request.set-method",
         move |mut store, (request, method): (Resource<HostOutgoingRequest>, Method)| {
-            let is_long = matches!(&method, Method::Other(name) if name.len() > WORD);
+            let is_long = matches!(&method, Method::Other(name) if name.len() > MAX_TOKEN_BYTES);
             unless(is_long, || view(store.data_mut()).set_method(request, method))
         },
     )?;
     types.func_wrap(
         "[method]outgoing-request.set-scheme",
         move |mut store, (request, scheme): (Resource<HostOutgoingRequest>, Option<Scheme>)| {
-            let is_long = matches!(&scheme, Some(Scheme::Other(name)) if name.len() > WORD);
+            let is_long = matches!(&scheme, Some(Scheme::Other(name)) if name.len() > MAX_TOKEN_BYTES);
             unless(is_long, || view(store.data_mut()).set_scheme(request, scheme))
         },
     )?;
     types.func_wrap(
         "[method]outgoing-request.set-authority",
         move |mut store, (request, authority): (Resource<HostOutgoingRequest>, Option<String>)| {
-            let is_long = authority.as_ref().is_some_and(|it| it.len() > AUTHORITY);
+            let is_long = authority.as_ref().is_some_and(|it| it.len() > MAX_AUTHORITY_BYTES);
             unless(is_long, || view(store.data_mut()).set_authority(request, authority))
         },
     )?;
     types.func_wrap(
         "[method]outgoing-request.set-path-with-query",
         move |mut store, (request, path): (Resource<HostOutgoingRequest>, Option<String>)| {
-            let is_long = path.as_ref().is_some_and(|it| it.len() > PATH);
+            let is_long = path.as_ref().is_some_and(|it| it.len() > MAX_PATH_BYTES);
             unless(is_long, || view(store.data_mut()).set_path_with_query(request, path))
         },
     )?;

@@ -103,7 +103,7 @@ impl Guest {
         options: RequestOptions,
     ) -> impl Future<Output = Result<Response<WasiBody>, Error>> + use<> {
         let processed = Box::new(std::future::ready(Ok(())));
-        let sent = Pin::from(self.fetch.gate.send_request(request, Some(options), processed));
+        let sent = Pin::from(self.fetch.hooks.send_request(request, Some(options), processed));
         async { Ok(sent.await?.0) }
     }
 

@@ -11,8 +11,8 @@ use crate::redaction::Redactor;
 use crate::tasks::off_thread;
 use crate::vault::UserSecrets;
 
-/// More than this, in bytes, is cleaned off the threads that serve requests.
-const LARGE: usize = 64 << 10;
+/// Bytes up to which redaction runs on a thread that serves requests.
+const MAX_INLINE_BYTES: usize = 64 << 10;
 
 /// Cleans texts. An address that holds a secret is refused instead: another address would be another
 /// document, or lead elsewhere.
@@ -28,7 +28,7 @@ pub(super) async fn documents(
     let size: usize = documents.iter().map(size).sum();
     let secrets = secrets.clone();
     let clean = move || all(documents, [secrets.redactor(), &tokens]);
-    if size > LARGE { off_thread(clean).await } else { clean() }
+    if size > MAX_INLINE_BYTES { off_thread(clean).await } else { clean() }
 }
 
 fn all(mut documents: Vec<NewDocument>, redactors: [&Redactor; 2]) -> Result<Vec<NewDocument>, Problems> {
@@ -99,7 +99,8 @@ mod tests {
 
     #[tokio::test]
     async fn no_text_keeps_a_secret_however_large_it_is() {
-        for (padding, (secrets, tokens)) in [0, LARGE].into_iter().flat_map(|it| sources().map(|of| (it, of)))
+        for (padding, (secrets, tokens)) in
+            [0, MAX_INLINE_BYTES].into_iter().flat_map(|it| sources().map(|of| (it, of)))
         {
             let text = || format!("a {SECRET}");
             let document = NewDocument {

@@ -54,7 +54,7 @@ struct Lines {
 impl Lines {
     /// A longer line is left out, and the log says so. It is not cut: a secret that stood across the
     /// cut would not be found.
-    const LONGEST: usize = 64 << 10;
+    const MAX_LINE_BYTES: usize = 64 << 10;
 
     fn new(log: Log, source: Source) -> Self {
         Self { log, source, unfinished: Vec::new(), is_too_long: false }
@@ -71,7 +71,7 @@ impl Lines {
     }
 
     fn extend(&mut self, piece: &[u8]) {
-        self.is_too_long |= self.unfinished.len() + piece.len() > Self::LONGEST;
+        self.is_too_long |= self.unfinished.len() + piece.len() > Self::MAX_LINE_BYTES;
         if self.is_too_long {
             self.unfinished.clear();
         } else {
@@ -161,16 +161,16 @@ mod tests {
         let log = Log::new(1_000_000);
         let mut lines = Lines::new(log.clone(), Source::Stdout);
 
-        for size in [Lines::LONGEST, Lines::LONGEST + 1] {
+        for size in [Lines::MAX_LINE_BYTES, Lines::MAX_LINE_BYTES + 1] {
             lines.accept(&vec![b'x'; size - 10]);
             lines.accept(b"0123456789\n");
         }
-        lines.accept(&vec![b'y'; Lines::LONGEST]);
+        lines.accept(&vec![b'y'; Lines::MAX_LINE_BYTES]);
         lines.accept(b"y");
         drop(lines);
 
         let lengths: Vec<_> = log.take().entries.iter().map(|entry| texts(entry)[0].len()).collect();
         let left_out = "\"(a line longer than 64 KiB was left out)\"".len();
-        assert_eq!(lengths, [Lines::LONGEST + 2, left_out, left_out]);
+        assert_eq!(lengths, [Lines::MAX_LINE_BYTES + 2, left_out, left_out]);
     }
 }

@@ -7,7 +7,7 @@ use kitbag_manifest::schema::MAX_LEVELS;
 use kitbag_manifest::{self as manifest, Problems};
 use serde_json::Value;
 
-use super::definition as wit;
+use super::interfaces::definition as wit;
 
 /// Converts a declaration; fails where it breaks a rule that the types of the contract do not show.
 pub(super) fn convert(it: wit::ToolkitDefinition) -> Result<manifest::ToolkitDefinition, Problems> {

@@ -2,7 +2,7 @@
 
 use tracing::error;
 
-use super::{ingest, knowledge, search};
+use super::interfaces::{ingest, knowledge, search};
 use crate::knowledge as base;
 
 impl From<base::KnowledgeError> for knowledge::KnowledgeError {
