@@ -195,8 +195,8 @@ fn explain(kind: FileKind, error: &ExtractionError) -> ExtractError {
             format!("the {file} needs more memory than a file may use ({} MiB)", limit >> 20)
         }
         ExtractionError::Stack => format!("the {file} nests its parts too deeply to be read"),
-        ExtractionError::Trap(story) => {
-            warn!(extractor = file_name(kind), story, "an extractor gave up on a file");
+        ExtractionError::Trap(detail) => {
+            warn!(extractor = file_name(kind), detail, "an extractor gave up on a file");
             format!("the {file} is built in a way that its reader gave up on")
         }
     };

@@ -221,7 +221,7 @@ mod tests {
 
     use super::*;
 
-    const AT_ONCE: Duration = Duration::ZERO;
+    const NO_WAIT: Duration = Duration::ZERO;
     const TIMEOUT: Duration = Duration::from_secs(20);
 
     impl MemoryBudget {
@@ -235,13 +235,13 @@ mod tests {
     async fn one_user_holds_a_share_and_all_together_the_budget() {
         let budget = MemoryBudget::new(100, 60);
 
-        let ana = budget.admit("ana", 50, AT_ONCE).await.expect("there is room");
-        let also_ana = budget.admit("ana", 5, AT_ONCE).await.expect("there is room");
+        let ana = budget.admit("ana", 50, NO_WAIT).await.expect("there is room");
+        let also_ana = budget.admit("ana", 5, NO_WAIT).await.expect("there is room");
         assert_eq!(also_ana.grow(6), Err(Shortage::User));
         drop(also_ana);
         assert_eq!(ana.grow(10), Ok(()));
-        assert_eq!(budget.admit("ana", 1, AT_ONCE).await.err(), Some(Shortage::User));
-        let ben = budget.admit("ben", 30, AT_ONCE).await.expect("ana leaves some");
+        assert_eq!(budget.admit("ana", 1, NO_WAIT).await.err(), Some(Shortage::User));
+        let ben = budget.admit("ben", 30, NO_WAIT).await.expect("ana leaves some");
         assert_eq!(ben.grow(11), Err(Shortage::Server));
 
         assert_eq!((ana.shortage(), ben.shortage()), (None, Some(Shortage::Server)));
@@ -253,7 +253,7 @@ mod tests {
     #[tokio::test]
     async fn whoever_waits_gets_what_comes_free_and_gives_up_in_time() {
         let budget = MemoryBudget::new(100, 100);
-        let first = budget.admit("ana", 100, AT_ONCE).await.expect("there is room");
+        let first = budget.admit("ana", 100, NO_WAIT).await.expect("there is room");
 
         let late = budget.admit("ben", 1, Duration::from_millis(20)).await;
         let waiting = tokio::spawn({
@@ -275,7 +275,7 @@ mod tests {
 
         let admitted = budget.admit("ana", 61, TIMEOUT);
         let admitted = tokio::time::timeout(TIMEOUT / 4, admitted).await.expect("at once");
-        let grows = budget.admit("ana", 50, AT_ONCE).await.expect("there is room");
+        let grows = budget.admit("ana", 50, NO_WAIT).await.expect("there is room");
 
         assert_eq!(admitted.err(), too_large(61, "memory-for-calls-per-user"));
         assert_eq!(grows.grow(11).err(), too_large(61, "memory-for-calls-per-user"));
@@ -286,13 +286,13 @@ mod tests {
     #[tokio::test]
     async fn nothing_leaks_by_a_panic_or_a_call_that_is_dropped() {
         let budget = MemoryBudget::new(100, 100);
-        let lease = budget.admit("ana", 10, AT_ONCE).await.expect("there is room");
+        let lease = budget.admit("ana", 10, NO_WAIT).await.expect("there is room");
 
         let panicked = catch_unwind(AssertUnwindSafe(move || {
             lease.grow(20).expect("there is room");
             panic!("on purpose");
         }));
-        let full = budget.admit("ana", 100, AT_ONCE).await.expect("all is free again");
+        let full = budget.admit("ana", 100, NO_WAIT).await.expect("all is free again");
         let abandoned = tokio::time::timeout(Duration::from_millis(5), full.claim(1, TIMEOUT)).await;
 
         assert!(panicked.is_err() && abandoned.is_err());
@@ -303,9 +303,9 @@ mod tests {
     #[tokio::test]
     async fn a_claim_ends_before_its_call_and_what_exists_is_counted_in_any_case() {
         let budget = MemoryBudget::new(100, 100);
-        let lease = budget.admit("ana", 90, AT_ONCE).await.expect("there is room");
+        let lease = budget.admit("ana", 90, NO_WAIT).await.expect("there is room");
 
-        let claim = lease.claim(10, AT_ONCE).await.expect("there is room");
+        let claim = lease.claim(10, NO_WAIT).await.expect("there is room");
         let result = lease.hold(50);
         assert_eq!(budget.held().0, 150);
         drop(claim);

@@ -1,5 +1,5 @@
-//! Reads the text of Web pages: the article where there is one, and otherwise all that a reader sees.
-//! Does something in the sandbox alone.
+//! Extracts the text of Web pages: the article where there is one, and otherwise all visible text.
+//! Compiled for WebAssembly only.
 #![cfg(target_family = "wasm")]
 
 mod outline;
@@ -8,12 +8,12 @@ use bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted, 
 use dom_smoothie::{Config, Readability, TextMode};
 use outline::Outline;
 
-/// As deep as browsers nest elements. A page that nests deeper is read without its tree.
-const DEEPEST: usize = 512;
-/// Elements of a page that is read with its tree: judging each takes memory and time.
-const ELEMENTS: usize = 200_000;
+/// Depth up to which the element tree is built, as in browsers. Deeper pages are read without a tree.
+const MAX_DEPTH: usize = 512;
+/// Elements of a page whose article is looked for.
+const MAX_ELEMENTS: usize = 200_000;
 /// The longest text that the host takes, in bytes.
-const LONGEST: usize = 4 << 20;
+const MAX_TEXT_BYTES: usize = 4 << 20;
 
 /// Reads Web pages.
 pub struct HtmlExtractor;
@@ -28,11 +28,11 @@ impl Guest for HtmlExtractor {
 
 /// Finds the article of a page, if it has one.
 fn article(page: &str, outline: &Outline) -> Option<Extracted> {
-    if outline.depth > DEEPEST {
+    if outline.depth > MAX_DEPTH {
         return None;
     }
     let config =
-        Config { max_elements_to_parse: ELEMENTS, text_mode: TextMode::Formatted, ..Config::default() };
+        Config { max_elements_to_parse: MAX_ELEMENTS, text_mode: TextMode::Formatted, ..Config::default() };
     let article = Readability::new(page, None, Some(config)).ok()?.parse().ok()?;
     let text = article.text_content.trim();
     (!text.is_empty()).then(|| extracted(&article.title, text))
@@ -45,7 +45,7 @@ fn all(outline: &Outline) -> Extracted {
 
 fn extracted(title: &str, text: &str) -> Extracted {
     let title = title.trim();
-    let end = text.floor_char_boundary(LONGEST);
+    let end = text.floor_char_boundary(MAX_TEXT_BYTES);
     Extracted {
         title: (!title.is_empty()).then(|| title.to_owned()),
         text: text[..end].to_owned(),

@@ -1,5 +1,4 @@
-//! Reads the text of PDF files. Does something in the sandbox alone: the parser is compiled for nothing
-//! else.
+//! Extracts the text of PDF files. Compiled for WebAssembly only.
 #![cfg(target_family = "wasm")]
 
 mod page_tree;
@@ -10,10 +9,10 @@ use pdf_oxide::document::PdfDocument;
 use pdf_oxide::error::Error;
 
 /// The longest text that the host takes, in bytes.
-const LONGEST: usize = 4 << 20;
+const MAX_TEXT_BYTES: usize = 4 << 20;
 
-/// Pages in a row that may turn out not to be readable before the rest is given up.
-const FRUITLESS: usize = 32;
+/// Consecutive unreadable pages after which the rest is skipped.
+const MAX_UNREADABLE_PAGES: usize = 32;
 
 /// Reads PDF files.
 pub struct PdfExtractor;
@@ -26,13 +25,13 @@ impl Guest for PdfExtractor {
             return Err(ExtractError::Encrypted);
         }
         let mut text = text(&document)?;
-        let truncated = text.len() > LONGEST;
-        text.truncate(text.floor_char_boundary(LONGEST));
+        let truncated = text.len() > MAX_TEXT_BYTES;
+        text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
         Ok(Extracted { title: title(&document), text, truncated })
     }
 }
 
-/// Reads page after page until that is enough. A page that cannot be read is left out, unless none can be read.
+/// Extracts pages until the text is long enough. Unreadable pages are skipped, unless all are.
 fn text(document: &PdfDocument) -> Result<String, ExtractError> {
     if page_tree::is_tangled(document) {
         return Err(ExtractError::Damaged("its page tree contains itself".to_owned()));
@@ -43,19 +42,19 @@ fn text(document: &PdfDocument) -> Result<String, ExtractError> {
     }
     // Each page is an object of its own, whatever number is claimed.
     let pages = claimed.min(document.all_object_ids().len().max(1));
-    let (mut text, mut read, mut fruitless, mut failure) = (String::new(), 0_usize, 0_usize, None);
+    let (mut text, mut read, mut unreadable, mut failure) = (String::new(), 0_usize, 0_usize, None);
     for page in 0..pages {
         match document.extract_text(page) {
             Ok(page) => {
-                (read, fruitless) = (read + 1, 0);
+                (read, unreadable) = (read + 1, 0);
                 append(&mut text, page.trim());
             }
             Err(error) => {
-                fruitless += 1;
+                unreadable += 1;
                 failure = failure.or(Some(error));
             }
         }
-        if text.len() > LONGEST || fruitless == FRUITLESS {
+        if text.len() > MAX_TEXT_BYTES || unreadable == MAX_UNREADABLE_PAGES {
             break;
         }
     }
