@@ -7,7 +7,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 /// IANA's special-purpose registry (RFC 6890) without the anycast services that are public, and
 /// what else leads into a cloud's own machinery.
 const PRIVATE_V4: [Ipv4Net; 17] = [
-    v4([0, 0, 0, 0], 8),        // "this network", unspecified
+    THIS_NETWORK,               // unspecified
     v4([10, 0, 0, 0], 8),       // private
     v4([100, 64, 0, 0], 10),    // carrier-grade NAT; metadata of Alibaba Cloud
     v4([127, 0, 0, 0], 8),      // loopback
@@ -25,6 +25,10 @@ const PRIVATE_V4: [Ipv4Net; 17] = [
     v4([224, 0, 0, 0], 4),      // multicast
     v4([240, 0, 0, 0], 4),      // reserved, broadcast
 ];
+
+/// "This network": no router forwards it (RFC 6890), so no gateway leads there. The zeros of ordinary IPv6
+/// addresses look like it.
+pub const THIS_NETWORK: Ipv4Net = v4([0, 0, 0, 0], 8);
 
 /// Everything that IANA has given out for ordinary use. All else is private: loopback, unspecified,
 /// IPv4-compatible (`::/96`), NAT64 of a network's own (`64:ff9b:1::/48`), discard-only, segment routing,

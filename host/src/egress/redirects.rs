@@ -22,7 +22,7 @@ use super::target::Target;
 use crate::redaction::Redactor;
 
 /// How many lead to a file: an address that needs more is a loop, or a game.
-const MOST_TO_A_FILE: usize = 10;
+const MAX_REDIRECTS_TO_FILE: usize = 10;
 
 /// The redirects of one request.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub enum Step {
 impl Redirects {
     /// Begins to follow the redirects to a file.
     pub(super) fn to_a_file() -> Self {
-        Self { left: MOST_TO_A_FILE, too_many: "there were ten before it" }
+        Self { left: MAX_REDIRECTS_TO_FILE, too_many: "there were ten before it" }
     }
 
     /// Turns `request` into the one that `response` redirects it to, if it does. Where that is another

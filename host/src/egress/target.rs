@@ -5,6 +5,7 @@ use http::{Uri, uri};
 use url::{Host, Url};
 
 use super::EgressError;
+use crate::loopback::is_loopback_host;
 
 /// Scheme, host and port of an outbound request, normalised.
 ///
@@ -43,11 +44,7 @@ impl Target {
 
     /// Whether what is sent stays on this machine: a loopback address, or `localhost`.
     pub(super) fn is_loopback(&self) -> bool {
-        match &self.host {
-            Host::Domain(name) => name == "localhost",
-            Host::Ipv4(address) => address.is_loopback(),
-            Host::Ipv6(address) => address.is_loopback(),
-        }
+        is_loopback_host(&self.host)
     }
 
     pub(super) fn host(&self) -> &Host {

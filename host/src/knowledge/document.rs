@@ -65,18 +65,18 @@ pub enum Change {
     Created,
     /// It was there with other content, or other metadata.
     Updated,
-    /// It was there just so.
+    /// It was there with the same content and metadata.
     Unchanged,
 }
 
-/// How far a document is.
+/// Processing state of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// It is stored; search finds it soon.
     Pending,
     /// Search finds it.
     Ready,
-    /// Something went wrong for good; says what, to a person.
+    /// It failed permanently; says why, for a person.
     Failed(String),
 }
 
