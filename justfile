@@ -9,7 +9,7 @@ default:
     @{{ just_executable() }} --list --unsorted
 
 # Build the example toolkits, serve them, call one, and keep serving.
-demo: install build build-extractors
+demo: install build build-rules build-extractors
     {{ output }}/kitbag demo
 
 # Run every test; those of the TypeScript SDK first.
@@ -17,7 +17,7 @@ test: install build-guests build-extractors test-typescript
     cargo test --workspace
 
 # Run the tests of the TypeScript SDK and of the toolkits written with it; the replies of the sandbox too.
-test-typescript: install build
+test-typescript: install build build-rules
     cd guest-sdk/typescript && TEST_KITBAG={{ absolute_path(output / "kitbag") }} npm test
 
 # Check format, lints, documentation.
@@ -61,12 +61,12 @@ soak minutes="10" *arguments: install
         cargo bench --workspace --profile dev --bench soak -- --minutes {{ minutes }} {{ arguments }}
 
 # Build the toolkits under toolkits/ and their manifests, as a deploy would accept them.
-build-toolkits: install build
+build-toolkits: install build build-rules
     for crate in toolkits/*/Cargo.toml; do {{ output }}/kitbag toolkit build "$(dirname "$crate")"; done
     for extension in toolkits/*/extension.ts; do node guest-sdk/typescript/bin/kitbag.js build "$extension"; done
 
 # Build what the tests deploy into target-guests/components: the toolkits and the guests, good or hostile.
-build-guests: install
+build-guests: install build-rules
     cargo build --workspace --example build-components
     {{ output }}/examples/build-components . \
         $(grep -l cdylib toolkits/*/Cargo.toml tests/guests/*/Cargo.toml | xargs sed -n 's/^name = "\(.*\)"$/\1/p')
@@ -74,6 +74,11 @@ build-guests: install
         node guest-sdk/typescript/bin/kitbag.js build "toolkits/$toolkit/extension.ts" --out "target-guests/typescript/toolkits/$toolkit"; \
         install -C -m 644 "target-guests/typescript/toolkits/$toolkit/$toolkit.wasm" "target-guests/components/toolkit-$toolkit.wasm"; \
     done
+
+# Build the rules of declarations and calls, in WebAssembly, for the TypeScript SDK.
+build-rules: install
+    cargo build --workspace --example build-rules
+    {{ output }}/examples/build-rules . guest-sdk/typescript/rules.wasm
 
 # Build what reads captured files in the sandbox, and put it where the server looks; the first time takes minutes.
 build-extractors: install

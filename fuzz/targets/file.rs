@@ -2,7 +2,7 @@
 
 use kitbag::fuzzing::capture::{is_text, media_type, page, text, title};
 use kitbag::fuzzing::{ingest, web};
-use kitbag::knowledge::LONGEST_TEXT;
+use kitbag::knowledge::MAX_TEXT_BYTES;
 use percent_encoding::percent_decode_str;
 
 /// Input: a line `claimed media type|file name`, and the file behind it.
@@ -42,7 +42,7 @@ fn check_text(bytes: &[u8]) {
     const MARK: &[u8] = b"\xEF\xBB\xBF";
 
     let (read, truncated) = text(bytes);
-    assert!(read.len() <= LONGEST_TEXT);
+    assert!(read.len() <= MAX_TEXT_BYTES);
     let has_other_mark = bytes.starts_with(b"\xFE\xFF") || bytes.starts_with(b"\xFF\xFE");
     if let Ok(given) = std::str::from_utf8(bytes.strip_prefix(MARK).unwrap_or(bytes))
         && !truncated

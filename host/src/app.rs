@@ -24,7 +24,7 @@ use url::Url;
 use crate::access::{Access, Stores};
 use crate::capabilities::Services;
 use crate::compiler::{Compiler, Program};
-use crate::database::Database;
+use crate::database::{Database, DatabaseError};
 use crate::disk::Disk;
 use crate::dispatch::Dispatch;
 use crate::egress::Egress;
@@ -35,8 +35,8 @@ use crate::identity::{
 };
 use crate::invocations::Invocations;
 use crate::knowledge::{
-    self, Capture, CaptureSettings, Embedder, Endpoint, Knowledge, KnowledgeError, LONGEST_TEXT, ModelError,
-    Quota, TranscriptionSettings, model,
+    self, Capture, CaptureSettings, Embedder, Endpoint, Knowledge, KnowledgeError, MAX_TEXT_BYTES,
+    ModelError, Quota, TranscriptionSettings, model,
 };
 use crate::local_mode;
 use crate::ownership::{self, DirectoryError};
@@ -101,7 +101,7 @@ pub enum StartError {
     },
     /// The database cannot be opened.
     #[error("cannot open the database: {0}")]
-    Database(#[from] sqlx::Error),
+    Database(#[from] DatabaseError),
     /// The engine did not start.
     #[error("cannot start the sandbox: {0}")]
     Sandbox(#[from] EngineError),
@@ -151,7 +151,7 @@ impl App {
         let address = listener.local_addr().map_err(listen)?;
         let base_url = settings.base_url(address);
 
-        let database = Database::open(&settings.data.join("kitbag.sqlite")).await?;
+        let database = Database::open(&settings.data).await?;
         // Before anything of a user is read.
         bind_issuer(&database, settings.issuer.name(), settings.issuer_replaces.get().map(Issuer::name))
             .await?;
@@ -307,7 +307,7 @@ async fn capture(
     let limits = ExtractionLimits {
         time: settings.extraction_time.get(),
         memory: settings.extraction_memory.bytes(),
-        text: LONGEST_TEXT,
+        text: MAX_TEXT_BYTES,
     };
     let sandbox = ExtractorSandbox::new(limits, background)?;
     let extractors = Extractors::open(&settings.data, settings.extractors.clone(), sandbox, compiler);

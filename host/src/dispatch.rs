@@ -11,6 +11,7 @@ mod reply;
 
 use std::fmt::Display;
 use std::io;
+use std::mem::take;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -112,7 +113,7 @@ impl Dispatch {
             Checked::Fits(arguments) => arguments,
             Checked::Violations(violations) => {
                 let mut failure = Failure::invalid_params(&violations);
-                failure.error = redact::answer(failure.error, &secrets).await;
+                failure.error = redact::answer(take(&mut failure.error), &secrets).await;
                 return Ok((Reply::Failure(failure), Outcome::InvalidParams.into()));
             }
             Checked::Overdue => {

@@ -1,6 +1,6 @@
 //! Turns a request's headers into a [`Caller`]; nothing below this module sees a token.
 //!
-//! A request goes `headers → one credential → memory of verified tokens, or (JWS header →
+//! A request goes `headers → one credential → cache of verified tokens, or (JWS header →
 //! key → signature → claims) → how it was presented → Caller`.
 //!
 //! Invariants:
@@ -19,11 +19,11 @@ mod issuer_record;
 mod jwks;
 mod keys;
 mod local;
-mod memory;
 mod origins;
 #[cfg(test)]
 mod tests;
 mod token;
+mod token_cache;
 mod weak_rsa;
 mod well_known;
 
@@ -34,6 +34,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 use crate::egress::Egress;
+use crate::sha256::{Digest, Sha256};
 
 pub use self::algorithms::Algorithms;
 pub use self::error::{AuthError, InvalidSettings};
@@ -50,9 +51,9 @@ use self::credential::{Credential, Source};
 use self::error::invalid;
 use self::jwks::Provider;
 use self::keys::KeySet;
-use self::memory::Memory;
 use self::origins::Origins;
 use self::token::Token;
+use self::token_cache::TokenCache;
 pub(crate) use self::well_known::metadata_urls;
 
 /// Who makes a request, and what their token allows.
@@ -109,7 +110,7 @@ pub struct Identity {
     algorithms: Algorithms,
     origins: Origins,
     rules: Rules,
-    memory: Memory,
+    tokens: TokenCache,
 }
 
 #[derive(Debug)]
@@ -144,7 +145,7 @@ impl Identity {
     fn new(settings: IdentitySettings, issuer_name: &str, issuer: Issuer) -> Result<Self, InvalidSettings> {
         let origins = Origins::new(&settings.base_url, &settings.allowed_origins)?;
         let rules = Rules::new(issuer_name, &settings.base_url, settings.session_audience);
-        Ok(Self { issuer, algorithms: settings.algorithms, origins, rules, memory: Memory::default() })
+        Ok(Self { issuer, algorithms: settings.algorithms, origins, rules, tokens: TokenCache::new() })
     }
 
     /// Establishes who makes the request with these headers.
@@ -164,8 +165,8 @@ impl Identity {
 
     async fn establish(&self, credential: Credential<'_>) -> Result<Caller, AuthError> {
         let keys = self.keys().await?;
-        let digest = memory::digest(credential.token);
-        let verified = match self.memory.recall(&digest, keys.generation(), now()) {
+        let digest = Sha256::digest(credential.token);
+        let verified = match self.tokens.get(&digest, keys.generation(), now()) {
             Some(verified) => verified,
             None => self.verify(credential.token, digest, keys).await?,
         };
@@ -196,7 +197,7 @@ impl Identity {
     async fn verify(
         &self,
         presented: &str,
-        digest: memory::Digest,
+        digest: Digest,
         mut keys: Arc<KeySet>,
     ) -> Result<Arc<Verified>, AuthError> {
         let token = Token::parse(presented, &self.algorithms)?;
@@ -207,8 +208,9 @@ impl Identity {
             keys = provider.keys_after_unknown(&keys).await;
         }
         keys.verify(&token)?;
-        let verified = Arc::new(self.rules.accept(token.profile, token.payload()?, &self.origins, now())?);
-        self.memory.remember(digest, keys.generation(), Arc::clone(&verified));
+        let now = now();
+        let verified = Arc::new(self.rules.accept(token.profile, token.payload()?, &self.origins, now)?);
+        self.tokens.insert(digest, keys.generation(), Arc::clone(&verified), now);
         Ok(verified)
     }
 

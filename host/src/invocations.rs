@@ -25,7 +25,7 @@ use tokio::sync::{Mutex, oneshot, watch};
 use tokio::task::JoinHandle;
 use tracing::error;
 
-use crate::database::Database;
+use crate::database::{self, Database};
 use crate::shares::{Share, Shares};
 use crate::tasks::Interrupted;
 pub use operator_view::{AtMost, OperatorView};
@@ -63,7 +63,7 @@ pub struct Invocations {
 
 impl Invocations {
     /// Starts to write to `database`, and to remove what is beyond `limits`.
-    pub async fn open(database: Database, limits: RetentionLimits) -> sqlx::Result<Self> {
+    pub async fn open(database: Database, limits: RetentionLimits) -> database::Result<Self> {
         let store = Store::new(database);
         let (queue, inbox) = unbounded_channel();
         let (committed, known) = watch::channel(store.newest().await?);
@@ -104,13 +104,13 @@ impl Invocations {
     }
 
     /// Starts to read. Every call that was answered before is in what is read.
-    pub async fn read(&self, query: Query, scope: Scope) -> sqlx::Result<Reading> {
+    pub async fn read(&self, query: Query, scope: Scope) -> database::Result<Reading> {
         self.flush().await;
         Reading::start(self.store.clone(), self.committed.clone(), query, scope).await
     }
 
     /// Whether `user` has called the toolkit.
-    pub async fn has_records_of(&self, toolkit: &str, user: &str) -> sqlx::Result<bool> {
+    pub async fn has_records_of(&self, toolkit: &str, user: &str) -> database::Result<bool> {
         self.flush().await;
         self.store.has_records_of(toolkit, user).await
     }

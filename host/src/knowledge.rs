@@ -34,17 +34,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use kitbag_manifest::Problems;
+use tokio::runtime::Handle;
 use tracing::error;
 
 use crate::database::Database;
 use crate::disk::{Disk, DiskFull};
-use crate::tasks::{off_thread, to_its_end};
+use crate::tasks::{off_thread, run_on, to_its_end};
 pub use artifacts::{Artifacts, Opened};
 #[doc(hidden)]
 pub use capture::fuzzing as capture_fuzzing;
 pub use capture::{
-    Capture, CaptureFailure, CaptureSettings, Extract, ExtractError, Extracted, FILES_IN_MEMORY, FailureKind,
-    FileKind, Kept, LONGEST_TEXT, TranscriptionSettings,
+    Capture, CaptureFailure, CaptureSettings, Extract, ExtractError, Extracted, FailureKind, FileKind, Kept,
+    MAX_FILES_IN_MEMORY, MAX_TEXT_BYTES, TranscriptionSettings,
 };
 pub use document::{
     Artifact, Change, Counts, DEFAULT_RESULTS, Document, Feed, Found, Hit, Ingested, Listing, MAX_RESULTS,
@@ -61,7 +62,7 @@ use search::Search;
 use store::Store;
 
 /// More text than this, in bytes, is checked off the threads that serve requests.
-const LARGE: usize = 64 << 10;
+const MIN_BYTES_OFF_THREAD: usize = 64 << 10;
 
 /// The knowledge base of all users; a clone shares everything.
 #[derive(Clone)]
@@ -74,6 +75,9 @@ struct Parts {
     jobs: Jobs,
     uploads: Uploads,
     disk: Disk,
+    /// The server's own. Guests ask from threads that may have to wait long for a processor: no connection of
+    /// the database waits with them.
+    runtime: Handle,
 }
 
 /// What a knowledge base may have, beside its database.
@@ -89,7 +93,7 @@ pub struct Options {
     pub quota: Quota,
     /// Batches and files that each user may bring in a minute.
     pub uploads_per_minute: NonZeroU32,
-    /// Where it all lies.
+    /// The disk with the data directory.
     pub disk: Disk,
 }
 
@@ -114,15 +118,16 @@ impl Knowledge {
         options: Options,
     ) -> Result<Self, KnowledgeError> {
         let Options { embedder, search_memory, jobs, quota, uploads_per_minute, disk } = options;
-        let store = Store::new(database.clone()).with_quota(quota);
-        let search = Search::new(database, store.clone(), embedder.clone(), search_memory);
+        let store = Store::new(database).with_quota(quota);
+        let search = Search::new(store.clone(), embedder.clone(), search_memory);
         // Before anything is captured: what arrives later is not among these.
         if let Some(kept) = store.artifacts().await? {
             capture.artifacts().sweep(&kept).await;
         }
         let jobs = Jobs::start(store.clone(), embedder, capture.clone(), disk.clone(), jobs).await?;
         let uploads = Uploads::new(uploads_per_minute);
-        Ok(Self(Arc::new(Parts { capture, store, search, jobs, uploads, disk })))
+        let runtime = Handle::current();
+        Ok(Self(Arc::new(Parts { capture, store, search, jobs, uploads, disk, runtime })))
     }
 
     /// Stops what follows an ingest; it goes on after the next start.
@@ -136,11 +141,21 @@ impl Knowledge {
         origin: &Origin,
         documents: Vec<NewDocument>,
     ) -> Result<Vec<Ingested>, KnowledgeError> {
+        let (knowledge, origin) = (self.clone(), origin.clone());
+        let ingest = async move { knowledge.ingest_here(&origin, documents).await };
+        run_on(&self.0.runtime, ingest).await?
+    }
+
+    async fn ingest_here(
+        &self,
+        origin: &Origin,
+        documents: Vec<NewDocument>,
+    ) -> Result<Vec<Ingested>, KnowledgeError> {
         self.0.uploads.admit(&origin.user_id)?;
         let size: usize = documents.iter().filter_map(|it| it.text.as_ref()).map(String::len).sum();
         let _room = self.0.disk.reserve(size as u64)?;
         let check = move || validate(documents).map(Batch::new);
-        let batch = if size > LARGE { off_thread(check).await } else { check() };
+        let batch = if size > MIN_BYTES_OFF_THREAD { off_thread(check).await } else { check() };
         self.store(origin, batch.map_err(KnowledgeError::Invalid)?, None).await
     }
 
@@ -203,12 +218,16 @@ impl Knowledge {
 
     /// Searches the user's documents.
     pub async fn search(&self, user_id: &str, query: &Query) -> Result<Found, KnowledgeError> {
-        self.0.search.search(user_id, query).await
+        let (parts, user_id, query) = (self.0.clone(), user_id.to_owned(), query.clone());
+        run_on(&self.0.runtime, async move { parts.search.search(&user_id, &query).await }).await?
     }
 
     /// One document of the user.
     pub async fn document(&self, user_id: &str, id: &str) -> Result<Document, KnowledgeError> {
-        self.0.store.document(user_id, id).await?.ok_or(KnowledgeError::NotFound)
+        let (parts, user_id, id) = (self.0.clone(), user_id.to_owned(), id.to_owned());
+        let document =
+            run_on(&self.0.runtime, async move { parts.store.document(&user_id, &id).await }).await?;
+        document?.ok_or(KnowledgeError::NotFound)
     }
 
     /// One document of the user without its text, which is not even read.

@@ -16,7 +16,7 @@
 //! → contract, observations
 //! → identity, knowledge, outbound_auth
 //! → egress, local_mode, machine_code, vault
-//! → database, disk, json_object, media_type, memory, private_file, redaction, shares, tasks
+//! → database, disk, json_object, media_type, memory, private_file, redaction, sha256, shares, tasks
 //! ```
 
 pub mod access;
@@ -37,6 +37,7 @@ pub mod invocations;
 mod json_object;
 pub mod knowledge;
 pub mod local_mode;
+mod loopback;
 mod machine_code;
 mod media_type;
 pub mod memory;
@@ -47,6 +48,7 @@ mod private_file;
 pub mod redaction;
 pub mod sandbox;
 pub mod settings;
+mod sha256;
 mod shares;
 mod tasks;
 pub mod telemetry;

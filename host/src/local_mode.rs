@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use url::Url;
 
+use crate::loopback::is_loopback;
 pub use crate::ownership::DEFAULT_DATA;
 use crate::ownership::{self, Distrust, Protection};
 use crate::private_file;
-use crate::settings::is_loopback;
 
 /// The user whose commands these are; an operator.
 pub const USER: &str = "local";

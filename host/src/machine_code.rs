@@ -15,10 +15,10 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use aws_lc_rs::digest::{Context, SHA256};
 use tempfile::NamedTempFile;
 
 use self::seal::Seal;
+use crate::sha256::Sha256;
 
 /// What a file of machine code ends in.
 const EXTENSION: &str = "cwasm";
@@ -40,7 +40,7 @@ pub(crate) fn digest(file: &mut File) -> io::Result<String> {
     const CHUNK_BYTES: usize = 256 << 10;
 
     file.rewind()?;
-    let (mut hasher, mut chunk) = (Context::new(&SHA256), vec![0; CHUNK_BYTES]);
+    let (mut hasher, mut chunk) = (Sha256::new(), vec![0; CHUNK_BYTES]);
     loop {
         match file.read(&mut chunk)? {
             0 => return Ok(hex::encode(hasher.finish())),

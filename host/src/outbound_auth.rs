@@ -5,8 +5,7 @@
 //! - a token leaves memory within minutes after its expiry, or after its last call;
 //! - a token is for one user, one toolkit, one declaration and one pair of credentials: a call in
 //!   which any of them differs mints its own;
-//! - only the declared `apiHost` receives it ([`SignIn::applies_to`]), over TLS unless that is this machine, and not
-//!   once another host has redirected there;
+//! - only the declared `apiHost` receives it ([`SignIn::applies_to`]);
 //! - the token request goes through the toolkit's own policy and follows no redirect;
 //! - no error names a credential's value, a token, or what the token endpoint said in its own words.
 
@@ -18,7 +17,6 @@ mod token;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aws_lc_rs::digest::{Context, SHA256};
 use http::Uri;
 use kitbag_manifest::OAuth2ClientCredentials;
 use secrecy::{ExposeSecret, SecretString};
@@ -29,6 +27,7 @@ pub use self::token::Token;
 use self::cache::{Cache, Key, Slot};
 use self::mint::Grant;
 use crate::egress::{ApiHost, Egress, Policy};
+use crate::sha256::Sha256;
 
 /// Tokens of all users and toolkits; a clone shares them.
 #[derive(Clone, Debug)]
@@ -80,7 +79,7 @@ impl OutboundAuth {
     /// Makes an empty cache whose token requests leave through `egress`.
     pub fn new(egress: Egress) -> Self {
         let cache = Arc::<Cache>::default();
-        egress.spawn_at_home(Cache::sweep_regularly(Arc::downgrade(&cache)));
+        egress.spawn_on_runtime(Cache::sweep_regularly(Arc::downgrade(&cache)));
         Self { egress, cache }
     }
 
@@ -202,12 +201,12 @@ impl SignIn {
 
 /// Tells lists of texts apart: each is preceded by its length, so that none runs into the next.
 fn fingerprint<const N: usize>(parts: [&str; N]) -> [u8; 32] {
-    let mut digest = Context::new(&SHA256);
+    let mut digest = Sha256::new();
     for part in parts {
-        digest.update(&(part.len() as u64).to_be_bytes());
-        digest.update(part.as_bytes());
+        digest.update((part.len() as u64).to_be_bytes());
+        digest.update(part);
     }
-    digest.finish().as_ref().try_into().expect("SHA-256 has 32 bytes")
+    digest.finish()
 }
 
 impl AttachedTokens {

@@ -385,7 +385,7 @@ mod tests {
         let data = tempfile::tempdir().expect("a scratch directory");
         let inside = |name: &str| data.path().join(name);
         fs::create_dir_all(inside("folder/deep")).expect("a folder");
-        for path in [&outside, &inside("kitbag.sqlite"), &inside("folder/deep/file"), &inside("master-key")] {
+        for path in [&outside, &inside("database"), &inside("folder/deep/file"), &inside("master-key")] {
             fs::write(path, "").expect("a scratch file");
             set_mode(path, 0o644);
         }
@@ -394,7 +394,7 @@ mod tests {
 
         narrow(data.path()).expect("it is ours");
 
-        assert_eq!(mode(&inside("kitbag.sqlite")), 0o600);
+        assert_eq!(mode(&inside("database")), 0o600);
         assert_eq!((mode(&inside("folder")), mode(&inside("folder/deep/file"))), (0o700, 0o600));
         assert_eq!((mode(&outside), mode(&inside("master-key"))), (0o644, 0o644));
     }

@@ -8,6 +8,7 @@
 //! gives a toolkit a secret gives it to that toolkit's author; redaction is for what leaks unmeant.
 
 mod encodings;
+mod numbers;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -18,21 +19,21 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
 
 /// Values shorter than this, in bytes, are left alone: `42` or `de` would blank out half of every text.
-pub const SHORTEST: usize = 6;
+pub const MIN_VALUE_BYTES: usize = kitbag_manifest::limits::MIN_REDACTED_BYTES;
 
 /// What stands where a value stood.
 pub const REPLACEMENT: &str = "[redacted]";
 
 /// How much of a form, in bytes, is looked for at once. Where that much stands, the rest is compared.
-const HEAD: usize = 32;
+const HEAD_BYTES: usize = 32;
 /// Steps that may be taken for each byte of a text, before it is given up and redacted whole: one for
 /// each head that stands there, and one for each byte that is compared behind it. Only a text and
 /// values that were made for each other come near it.
-const PATIENCE: usize = 16;
+const MAX_STEPS_PER_BYTE: usize = 16;
 
 /// Whether a value is found where it is used: some line of it is long enough.
 pub fn is_findable(value: &str) -> bool {
-    value.lines().any(|line| line.trim().len() >= SHORTEST)
+    value.lines().any(|line| line.trim().len() >= MIN_VALUE_BYTES)
 }
 
 /// How many texts are looked for because of a value: its lines, or itself.
@@ -67,7 +68,7 @@ impl Redactor {
             .ascii_case_insensitive(true)
             .match_kind(MatchKind::Standard)
             .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(forms.iter().map(|form| &form.as_bytes()[..form.len().min(HEAD)]))
+            .build(forms.iter().map(|form| &form.as_bytes()[..form.len().min(HEAD_BYTES)]))
             .expect("heads are short, and so many values fit into no memory");
         Self { forms, heads: Some(heads) }
     }
@@ -105,54 +106,88 @@ impl Redactor {
 
     /// Removes the values from a string that is already there.
     pub fn redact_string(&self, text: &mut String) {
-        if let Cow::Owned(clean) = self.redact(text) {
-            *text = clean;
-        }
+        self.found_in(text);
+    }
+
+    /// Removes the values from a string; returns whether there was one.
+    fn found_in(&self, text: &mut String) -> bool {
+        let Cow::Owned(clean) = self.redact(text) else { return false };
+        *text = clean;
+        true
     }
 
     /// Returns JSON text without the values; text that is no JSON is cleaned as it is.
     pub fn redact_json_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        // Without escapes the text says each string as it is, and there is nothing more to find.
-        if self.is_empty() || (!text.contains('\\') && self.find(text.as_bytes()).is_empty()) {
+        // Without escapes and exponents the text says everything as it is, and there is nothing more to find.
+        let is_plain = !text.contains('\\') && !numbers::have_exponent(text);
+        if self.is_empty() || (is_plain && self.find(text.as_bytes()).is_empty()) {
             return Cow::Borrowed(text);
         }
-        let Ok(mut value) = serde_json::from_str(text) else { return self.redact(text) };
-        self.redact_json(&mut value);
-        Cow::Owned(value.to_string())
+        let clean = self.redact_numbers(text);
+        let Ok(mut value) = serde_json::from_str(&clean) else { return self.redact(text) };
+        if self.redact_value(&mut value) { Cow::Owned(value.to_string()) } else { clean }
+    }
+
+    /// Returns JSON text without the values in its numbers, as they are spelled there: to read such a number
+    /// would round it.
+    fn redact_numbers<'t>(&self, json: &'t str) -> Cow<'t, str> {
+        let (mut clean, mut copied) = (String::new(), 0);
+        for place in numbers::places(json) {
+            if let Some(redacted) = self.redact_number(&json[place.clone()]) {
+                clean.push_str(&json[copied..place.start]);
+                clean.push_str(&Value::String(redacted).to_string());
+                copied = place.end;
+            }
+        }
+        if copied == 0 { Cow::Borrowed(json) } else { Cow::Owned(clean + &json[copied..]) }
+    }
+
+    /// A number without the values, whether or not its exponent hides them; nothing where there is none.
+    fn redact_number(&self, number: &str) -> Option<String> {
+        let redacted = |number: &str| match self.redact(number) {
+            Cow::Owned(redacted) => Some(redacted),
+            Cow::Borrowed(_) => None,
+        };
+        redacted(number).or_else(|| redacted(&numbers::without_exponent(number)))
     }
 
     /// Removes the values from every string, key and number of a JSON value. A number that holds one
     /// becomes a string.
     pub fn redact_json(&self, value: &mut Value) {
-        if self.is_empty() {
-            return;
-        }
-        match value {
-            Value::Null | Value::Bool(_) => {}
-            Value::String(text) => self.redact_string(text),
-            Value::Number(number) => {
-                if let Cow::Owned(clean) = self.redact(&number.to_string()) {
-                    *value = Value::String(clean);
-                }
-            }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_json(item)),
-            Value::Object(members) => {
-                let before = std::mem::take(members);
-                *members = before.into_iter().map(|member| self.redact_member(member)).collect::<Map<_, _>>();
-            }
+        if !self.is_empty() {
+            self.redact_value(value);
         }
     }
 
-    fn redact_member(&self, (mut key, mut value): (String, Value)) -> (String, Value) {
-        self.redact_string(&mut key);
-        self.redact_json(&mut value);
-        (key, value)
+    /// Returns whether there was a value.
+    fn redact_value(&self, value: &mut Value) -> bool {
+        match value {
+            Value::Null | Value::Bool(_) => false,
+            Value::String(text) => self.found_in(text),
+            Value::Number(number) => {
+                let Some(clean) = self.redact_number(&number.to_string()) else { return false };
+                *value = Value::String(clean);
+                true
+            }
+            Value::Array(items) => {
+                items.iter_mut().fold(false, |found, item| self.redact_value(item) | found)
+            }
+            Value::Object(members) => {
+                let mut found = false;
+                let redact = |(mut key, mut value): (String, Value)| {
+                    found |= self.found_in(&mut key) | self.redact_value(&mut value);
+                    (key, value)
+                };
+                *members = std::mem::take(members).into_iter().map(redact).collect::<Map<_, _>>();
+                found
+            }
+        }
     }
 
     /// Where values stand, in order; values that overlap or touch are one place.
     fn find(&self, text: &[u8]) -> Vec<Range<usize>> {
         let Some(heads) = &self.heads else { return Vec::new() };
-        let mut patience = text.len().saturating_mul(PATIENCE);
+        let mut steps = text.len().saturating_mul(MAX_STEPS_PER_BYTE);
         let mut found: Vec<Range<usize>> = Vec::new();
         // Overlapping, because a value may begin inside another one. Heads come by their ends, so no
         // place lies wholly before one that was found earlier.
@@ -163,10 +198,10 @@ impl Redactor {
                 found.last().is_some_and(|last| last.start <= place.start && place.end <= last.end);
             let behind = if is_known { None } else { text.get(head.end()..place.end) };
             let same = behind.map_or(0, |there| common(there, &form[head.len()..]));
-            let Some(left) = patience.checked_sub(1 + same) else {
+            let Some(left) = steps.checked_sub(1 + same) else {
                 return std::iter::once(0..text.len()).collect();
             };
-            patience = left;
+            steps = left;
             if behind.is_none_or(|there| there.len() != same) {
                 continue;
             }
@@ -309,6 +344,20 @@ mod tests {
     }
 
     #[test]
+    fn a_number_is_found_however_it_is_spelled_and_others_stay_as_they_are() {
+        let redactor = redactor(&["12345678", "12345678901234567890123"]);
+        let check = |text: &str, expected: &str| assert_eq!(redactor.redact_json_text(text), expected);
+
+        for number in ["1.2345678e7", "1234567.8E+1", "123456780e-1", "0.12345678e8", "-12345678e-3"] {
+            let clean = redactor.redact_json_text(number).into_owned();
+            assert!(clean.contains("[redacted]") && !clean.contains("5678"), "{number}: {clean}");
+        }
+        // Read as a number it would lose its last digits, and keep the others.
+        check(r#"{"n":12345678901234567890123}"#, r#"{"n":"[redacted]"}"#);
+        check(r#"[1.7976931348623157e308, "1e5"]"#, r#"[1.7976931348623157e308, "1e5"]"#);
+    }
+
+    #[test]
     fn a_long_value_is_removed_whole_and_only_where_it_stands_whole() {
         let key = format!("{}-end", "0123456789abcdef".repeat(20));
         let other = format!("{}-END of another", "0123456789abcdef".repeat(20));
@@ -361,7 +410,8 @@ mod tests {
     #[test]
     fn hostile_values_cost_the_same_for_each_byte_of_a_text() {
         // Many lines with one head, which stands everywhere in the text; none of them ever does.
-        let lines: Vec<_> = (0..400).map(|line| format!("{}{line:03}", "a".repeat(HEAD + 40))).collect();
+        let lines: Vec<_> =
+            (0..400).map(|line| format!("{}{line:03}", "a".repeat(HEAD_BYTES + 40))).collect();
         let redactor = redactor(&[&lines.join("\n")]);
         let time = |length: usize| {
             let text = "a".repeat(length);
@@ -379,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_that_share_their_beginning_do_not_use_up_the_patience_of_an_honest_text() {
+    fn secrets_that_share_their_beginning_do_not_use_up_the_steps_of_an_honest_text() {
         let header = "eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCIsImtpZCI6IjEifQ";
         let tokens: Vec<_> = (0..8).map(|n| format!("{header}.{}", hex::encode([n; 200]))).collect();
         let values: Vec<_> = tokens.iter().map(String::as_str).collect();

@@ -3,6 +3,7 @@
 //! A flag wins over its variable, the variable over the file, the file over the default. A key
 //! that does not exist is an error: a setting that is misspelled must not be a setting that is off.
 
+mod error;
 mod value;
 
 use std::net::SocketAddr;
@@ -11,13 +12,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ipnet::{IpNet, Ipv6Net};
+use kitbag_manifest::limits;
 use secrecy::SecretString;
 use serde::Deserialize;
-use thiserror::Error;
 use url::Url;
 
-use crate::ownership::{self, DEFAULT_DATA, Distrust, Protection};
+use crate::loopback::is_loopback;
+use crate::ownership::{self, DEFAULT_DATA, Protection};
 
+pub use error::SettingsError;
 pub use value::{Issuer, List, MasterKey, Maybe, Model, Secret, Size, Span};
 
 /// Every setting once: documentation, name, type and default.
@@ -111,19 +114,19 @@ settings! {
     /// Memory for inspecting and compiling one component.
     compile_memory: Size = Size::mebibytes(2048), "KITBAG_COMPILE_MEMORY";
     /// Largest request of an MCP client.
-    mcp_request_size: Size = Size::mebibytes(8), "KITBAG_MCP_REQUEST_SIZE";
+    mcp_request_size: Size = Size::mebibytes(limits::DEFAULT_MCP_REQUEST_MIB), "KITBAG_MCP_REQUEST_SIZE";
     /// MCP requests of one user a minute, on average; as many may come at once.
     mcp_requests_per_minute: NonZeroU32 = MCP_REQUESTS_PER_MINUTE, "KITBAG_MCP_REQUESTS_PER_MINUTE";
     /// Wall time of one call.
-    call_time: Span = Span::seconds(30), "KITBAG_CALL_TIME";
+    call_time: Span = Span::seconds(limits::DEFAULT_CALL_TIME.as_secs()), "KITBAG_CALL_TIME";
     /// Memory of one call.
-    call_memory: Size = Size::mebibytes(128), "KITBAG_CALL_MEMORY";
+    call_memory: Size = Size::mebibytes(limits::DEFAULT_CALL_MEMORY_MIB), "KITBAG_CALL_MEMORY";
     /// Elements of each table of one call.
     call_table_elements: usize = 100_000, "KITBAG_CALL_TABLE_ELEMENTS";
     /// Handles to host resources that one call may hold at once.
     call_resources: usize = 4096, "KITBAG_CALL_RESOURCES";
     /// Largest result of one call.
-    call_result: Size = Size::mebibytes(4), "KITBAG_CALL_RESULT";
+    call_result: Size = Size::mebibytes(limits::DEFAULT_RESULT_MIB), "KITBAG_CALL_RESULT";
     /// What one call may write to its log.
     call_log: Size = Size::kibibytes(256), "KITBAG_CALL_LOG";
     /// Outbound requests that one call may have in flight; others wait.
@@ -204,79 +207,6 @@ const OTHER_VARIABLES: [&str; 4] = ["KITBAG_CONFIG", "KITBAG_LOG", "KITBAG_SERVE
 /// The file that is read when none is named and it is there.
 const DEFAULT_FILE: &str = "kitbag.toml";
 
-/// Settings that cannot be used.
-#[derive(Debug, Error)]
-pub enum SettingsError {
-    /// The file that was named cannot be read, or everybody can write to it.
-    #[error("cannot use the settings: {0}")]
-    File(Distrust),
-    /// There is a file in the folder that the command runs in, and somebody else may have written it.
-    #[error(
-        "{DEFAULT_FILE} in this folder is not used: {0}\nif you trust it, name it: --config {DEFAULT_FILE}, or KITBAG_CONFIG={DEFAULT_FILE}"
-    )]
-    Distrusted(Distrust),
-    /// A file that came with the folder names a program to run.
-    #[error(
-        "{DEFAULT_FILE} in this folder has a command as its master-key, and whoever runs it should know: name the file with --config {DEFAULT_FILE}, or KITBAG_CONFIG={DEFAULT_FILE}"
-    )]
-    UnnamedCommand,
-    /// The file has an unknown key or a bad value.
-    #[error("{path}, line {line}: {cause}")]
-    Key {
-        /// The file.
-        path: PathBuf,
-        /// Where, from 1.
-        line: usize,
-        /// What is wrong. The line itself is not quoted: it may hold a key.
-        cause: String,
-    },
-    /// The setting does not say where the key is; what it says may be the key.
-    #[error(
-        "the setting master-key says where the key is, and is not the key: file, file:PATH, env:VARIABLE or command:LINE"
-    )]
-    MasterKey,
-    /// A variable is misspelled.
-    #[error("the environment variable {0} is no setting of Kitbag; `kitbag serve --help` lists them")]
-    Variable(String),
-    /// The service and its model go together.
-    #[error(
-        "embedding-url and embedding-model go together: the service's URL, and which of its models to use"
-    )]
-    HalfAService,
-    /// Two models.
-    #[error("model and embedding-url contradict each other: set one of them")]
-    TwoModels,
-    /// The service's URL cannot be one.
-    #[error(
-        "embedding-url is the http or https URL of a service, such as https://api.openai.com/v1/embeddings"
-    )]
-    EmbeddingUrl,
-    /// There are no such prefixes.
-    #[error("nat64-prefixes: {0} is no NAT64 prefix, which has 32, 40, 48, 56, 64 or 96 bits (RFC 6052)")]
-    Nat64Prefix(Ipv6Net),
-    /// Not one call would fit.
-    #[error(
-        "{0} is less than one call may take: {1} bytes (call-memory, and what the host keeps of its log)"
-    )]
-    MemoryForCalls(&'static str, usize),
-    /// A setting names a variable that is not there.
-    #[error("the environment variable {0}, which a setting names, is not set or no text")]
-    Absent(String),
-    /// Local sign-in would be open to others.
-    #[error(
-        "without --issuer, whoever knows this server's sign-in code can sign in as anybody: it listens on loopback only, not on {0}"
-    )]
-    LocalIssuerInPublic(SocketAddr),
-    /// Nobody can reach, and no token can name, a server at `0.0.0.0`.
-    #[error("listening on {0} needs --base-url: the URL under which people reach this server")]
-    NoBaseUrl(SocketAddr),
-    /// A tunnel or a proxy would open local sign-in to others.
-    #[error(
-        "without --issuer, whoever knows this server's sign-in code can sign in as anybody: its base URL is on loopback, not {0}"
-    )]
-    LocalBaseUrlInPublic(Url),
-}
-
 impl Settings {
     /// Combines flags and variables with the file: `file`, or the one in `KITBAG_CONFIG`, or else
     /// `kitbag.toml` where it exists and is the user's.
@@ -337,11 +267,6 @@ pub fn variable(name: &str) -> Result<SecretString, SettingsError> {
     std::env::var(name).map(SecretString::from).map_err(|_| SettingsError::Absent(name.to_owned()))
 }
 
-/// Whether the URL's host is this machine, by name or by address.
-pub(crate) fn is_loopback(url: &Url) -> bool {
-    url.host().is_some_and(|host| kitbag_manifest::egress::is_loopback(&host))
-}
-
 fn read(file: Option<&Path>) -> Result<Sources, SettingsError> {
     let path = file.unwrap_or(Path::new(DEFAULT_FILE));
     let text = match file {
@@ -363,115 +288,4 @@ fn read(file: Option<&Path>) -> Result<Sources, SettingsError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_file_takes_every_kind_of_value_and_refuses_unknown_keys() {
-        let file: Sources = toml::from_str(
-            r#"
-            listen = "127.0.0.1:1"
-            call-time = "1m 30s"
-            call-memory = "64MiB"
-            operators = ["ana", "ben"]
-            allow-private-ranges = ["10.0.0.0/8"]
-            concurrent-calls = 3
-            issuer = "https://id.example.com"
-            "#,
-        )
-        .expect("every key is known");
-
-        let settings = Settings::from_sources(Sources::default(), file);
-
-        assert_eq!(settings.call_time.get().as_secs(), 90);
-        assert_eq!(settings.call_memory.bytes(), 64 << 20);
-        assert_eq!(*settings.operators, ["ana", "ben"]);
-        assert_eq!(settings.concurrent_calls, 3);
-        assert!(toml::from_str::<Sources>("call-tiem = \"1s\"").is_err());
-        assert!(toml::from_str::<Sources>("call-time = \"soon\"").is_err());
-    }
-
-    #[test]
-    fn local_sign_in_stays_on_this_machine() {
-        let load = |listen: &str, base_url: Option<&str>, issuer: &str| {
-            let given = Sources {
-                listen: Some(listen.parse().expect("an address")),
-                base_url: base_url.map(|url| url.parse().expect("a base URL")),
-                issuer: Some(issuer.parse().expect("an issuer")),
-                ..Sources::default()
-            };
-            Settings::load(given, None)
-        };
-
-        assert!(load("127.0.0.1:1", None, "local").is_ok());
-        assert!(load("127.0.0.1:1", Some("http://localhost:1"), "local").is_ok());
-        assert!(matches!(load("0.0.0.0:1", None, "local"), Err(SettingsError::LocalIssuerInPublic(_))));
-        assert!(matches!(
-            load("127.0.0.1:1", Some("https://tunnel.example"), "local"),
-            Err(SettingsError::LocalBaseUrlInPublic(_))
-        ));
-        assert!(load("0.0.0.0:1", Some("https://kitbag.example"), "https://id.example").is_ok());
-        assert!(matches!(load("0.0.0.0:1", None, "https://id.example"), Err(SettingsError::NoBaseUrl(_))));
-    }
-
-    #[test]
-    fn a_master_key_in_the_place_of_where_it_is_is_refused_without_being_quoted() {
-        let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
-        let hexadecimal = "a00102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
-        let file = tempfile::NamedTempFile::new().expect("a scratch file");
-        let from_file = |line: &str| {
-            std::fs::write(file.path(), format!("call-time = \"1s\"\n{line}\n")).expect("it is ours");
-            Settings::load(Sources::default(), Some(file.path()))
-        };
-        let as_flag = |text: &str| {
-            let given = Sources { master_key: text.parse().ok(), ..Sources::default() };
-            Settings::load(given, None)
-        };
-
-        for refused in [
-            as_flag(key),
-            as_flag(&format!("env:{key}")),
-            as_flag(&format!("env:{hexadecimal}")),
-            from_file(&format!("master-key = \"{key}\"")),
-            from_file(&format!("master-key = [\"{key}\"]")),
-        ] {
-            assert!(matches!(&refused, Err(SettingsError::MasterKey)), "{refused:?}");
-        }
-        for line in [format!("master-key = {key}"), format!("master-key \"{key}\"")] {
-            let refused = from_file(&line).expect_err("no TOML").to_string();
-            assert!(refused.contains("line 2") && !refused.contains("AAEC"), "{refused}");
-        }
-        assert!(as_flag("env:KITBAG_KEY").is_ok() && from_file("master-key = \"file:/a\"").is_ok());
-    }
-
-    #[test]
-    fn a_model_is_here_or_a_service_and_never_half_of_it() {
-        let load = |file: &str| {
-            let path = tempfile::NamedTempFile::new().expect("a scratch file");
-            std::fs::write(path.path(), file).expect("it is ours");
-            Settings::load(Sources::default(), Some(path.path()))
-        };
-        let service = "embedding-url = \"https://a.example/v1/embeddings\"\nembedding-model = \"m\"\n";
-
-        assert_eq!(load("").expect("nothing is wrong").model, Model::Default);
-        assert_eq!(load("model = \"none\"").expect("it is right").model, Model::None);
-        assert_eq!(load("model = \"/m\"").expect("it is right").model, Model::Folder("/m".into()));
-        assert!(load("model = \"\"").is_err());
-        let with_key = load(&format!("{service}embedding-key = \"hunter2\"")).expect("it is right");
-        assert!(with_key.embedding_key.get().is_some() && !format!("{with_key:?}").contains("hunter2"));
-        assert!(matches!(load(service.lines().next().unwrap_or_default()), Err(SettingsError::HalfAService)));
-        assert!(matches!(load(&format!("{service}model = \"/m\"")), Err(SettingsError::TwoModels)));
-        let file = service.replace("https://a.example", "file://");
-        assert!(matches!(load(&file), Err(SettingsError::EmbeddingUrl)));
-    }
-
-    #[test]
-    fn a_flag_wins_over_the_file() {
-        let flags = Sources { call_requests: Some(1), ..Sources::default() };
-        let file = Sources { call_requests: Some(2), concurrent_calls: Some(9), ..Sources::default() };
-
-        let settings = Settings::from_sources(flags, file);
-
-        assert_eq!((settings.call_requests, settings.concurrent_calls), (1, 9));
-    }
-}
+mod tests;

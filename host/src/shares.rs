@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A quantity of which each holder may take some; a clone shares it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Shares(Arc<Mutex<Taken>>);
 
+#[derive(Debug)]
 struct Taken {
     in_all: usize,
     per_holder: usize,
@@ -15,6 +16,7 @@ struct Taken {
 }
 
 /// What one holder has taken; dropping it gives it back.
+#[derive(Debug)]
 pub struct Share {
     shares: Shares,
     holder: String,
@@ -25,6 +27,11 @@ impl Shares {
     /// Makes room for `in_all`, of which each holder may have `per_holder`.
     pub(crate) fn new(in_all: usize, per_holder: usize) -> Self {
         Self(Arc::new(Mutex::new(Taken { in_all, per_holder, all: 0, holders: HashMap::new() })))
+    }
+
+    /// Room without an end in all, of which each holder may have `per_holder`.
+    pub(crate) fn per_holder(per_holder: usize) -> Self {
+        Self::new(usize::MAX, per_holder)
     }
 
     /// Takes `amount` for `holder`, or nothing where that would be too much.
@@ -40,7 +47,9 @@ impl Share {
     pub(crate) fn grow(&mut self, amount: usize) -> bool {
         let mut taken = self.shares.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of_holder = taken.holders.get(&self.holder).copied().unwrap_or_default();
-        if taken.all + amount > taken.in_all || of_holder + amount > taken.per_holder {
+        if taken.all.saturating_add(amount) > taken.in_all
+            || of_holder.saturating_add(amount) > taken.per_holder
+        {
             return false;
         }
         taken.all += amount;
@@ -63,6 +72,14 @@ impl Drop for Share {
 }
 
 #[cfg(test)]
+impl Shares {
+    /// How many hold something.
+    pub(crate) fn holders(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).holders.len()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -81,6 +98,7 @@ mod tests {
         assert!(third.grow(4) && !third.grow(1));
 
         drop(third);
+        assert_eq!(shares.holders(), 1, "b alone is remembered");
         assert!(shares.take("a", 6).is_some(), "all of it was given back");
     }
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use thiserror::Error;
-use tokio::task::{JoinError, spawn_blocking};
+use tokio::runtime::Handle;
+use tokio::task::{JoinError, JoinSet, spawn_blocking};
 use tracing::warn;
 
 /// A task that did not come to its end. Tokio's own words for it quote the panic's message, which may
@@ -35,6 +36,20 @@ pub(crate) async fn to_its_end<T: Send + 'static>(
     Ok(tokio::spawn(work).await?)
 }
 
+/// Runs `work` on `runtime`, whichever this is called on; it ends when the returned future is dropped.
+///
+/// A guest that computes for long is driven by threads that may wait long for a processor. Whatever takes a
+/// place that others wait for (a connection, a lock) must not wait with it.
+pub(crate) async fn run_on<T: Send + 'static>(
+    runtime: &Handle,
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, Interrupted> {
+    // A set of one, because a set takes its tasks with it.
+    let mut task = JoinSet::new();
+    task.spawn_on(work, runtime);
+    Ok(task.join_next().await.expect("the set has one task")?)
+}
+
 /// Computes off the threads that serve requests. A panic goes on in the caller.
 pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match spawn_blocking(work).await {
@@ -52,7 +67,7 @@ pub(crate) fn processor_time() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
-/// Lowers the thread's priority for good: it gets the processor when nobody else wants it. A system
+/// Lowers the thread's priority permanently: it gets the processor when nobody else wants it. A system
 /// that refuses that serves everybody in turn.
 pub(crate) fn give_way() {
     if let Err(error) = lowest_priority() {

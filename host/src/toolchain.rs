@@ -46,6 +46,13 @@ pub struct BuildOptions {
     pub target_directory: Option<PathBuf>,
 }
 
+/// Half the size and as quick to load, for what is loaded again and again and computes little.
+const SMALL: [(&str, &str); 3] = [
+    ("CARGO_PROFILE_RELEASE_LTO", "fat"),
+    ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "s"),
+    ("CARGO_PROFILE_RELEASE_STRIP", "symbols"),
+];
+
 /// A component fresh from the compiler.
 #[derive(Clone, Debug)]
 pub struct BuiltComponent {
@@ -98,6 +105,24 @@ pub async fn build_workspace(
         packages.iter().map(|name| workspace.package_named(name)).collect::<Result<_, _>>()?;
 
     build(&workspace, &packages, &recipe, options, &progress).await
+}
+
+/// Compiles one package of the workspace in `root`, whose library is a core module, and returns the module.
+///
+/// `progress` is that of [`build_rust`].
+pub async fn build_module(
+    root: &Path,
+    package: &str,
+    options: &BuildOptions,
+    progress: impl Fn(&str),
+) -> Result<PathBuf, ToolchainError> {
+    let mut recipe = recipe::find(root).await?;
+    recipe.environment.extend(SMALL.map(|(variable, value)| (variable, value.into())));
+    let workspace = package::read(root, &recipe).await?;
+    let package = workspace.package_named(package)?;
+
+    let (mut modules, _) = compile(&workspace, &[package], &recipe, options, &progress).await?;
+    Ok(modules.pop().expect("compile returns one module for each package"))
 }
 
 /// Why there is no component.
@@ -238,6 +263,25 @@ async fn build(
     options: &BuildOptions,
     progress: &impl Fn(&str),
 ) -> Result<Vec<BuiltComponent>, ToolchainError> {
+    let (modules, target_directory) = compile(workspace, packages, recipe, options, progress).await?;
+
+    let mut built = Vec::with_capacity(packages.len());
+    for (package, module) in packages.iter().zip(modules) {
+        let component = component::make(&package.name, &module, &target_directory).await?;
+        progress(&format!("Built {} ({} KiB)", component.path.display(), component.bytes.len() / 1024));
+        built.push(component);
+    }
+    Ok(built)
+}
+
+/// Runs the compiler. Returns what it made of each package, and the target directory.
+async fn compile(
+    workspace: &Workspace,
+    packages: &[&Package],
+    recipe: &Recipe,
+    options: &BuildOptions,
+    progress: &impl Fn(&str),
+) -> Result<(Vec<PathBuf>, PathBuf), ToolchainError> {
     for package in packages {
         package.check_builds_a_component()?;
     }
@@ -246,18 +290,13 @@ async fn build(
 
     progress(&format!("Building with {}", recipe.summary));
     let names: Vec<_> = packages.iter().map(|package| package.name.as_str()).collect();
-    let modules: HashMap<PathBuf, PathBuf> =
+    let mut modules: HashMap<PathBuf, PathBuf> =
         cargo::compile(&workspace.root, &names, recipe, &target_directory, progress).await?;
-
-    let mut built = Vec::with_capacity(packages.len());
-    for package in packages {
-        let module = modules.get(&package.manifest_path).ok_or_else(|| ToolchainError::Unexpected {
+    let modules = packages.iter().map(|package| {
+        modules.remove(&package.manifest_path).ok_or_else(|| ToolchainError::Unexpected {
             step: Step::Compile,
             reason: format!("cargo named no WebAssembly file for {}", package.name),
-        })?;
-        let component = component::make(&package.name, module, &target_directory).await?;
-        progress(&format!("Built {} ({} KiB)", component.path.display(), component.bytes.len() / 1024));
-        built.push(component);
-    }
-    Ok(built)
+        })
+    });
+    Ok((modules.collect::<Result<_, _>>()?, target_directory))
 }

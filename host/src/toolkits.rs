@@ -25,7 +25,7 @@ use tokio::sync::{Mutex, watch};
 use tracing::{info, warn};
 
 use crate::compiler::{CompileError, Compiler};
-use crate::database::{Database, is_full};
+use crate::database::{Database, DatabaseError};
 use crate::disk::{Disk, DiskFull};
 use crate::sandbox::Sandbox;
 use crate::tasks::{Interrupted, to_its_end};
@@ -161,9 +161,9 @@ impl From<CompileError> for ToolkitError {
     }
 }
 
-impl From<sqlx::Error> for ToolkitError {
-    fn from(error: sqlx::Error) -> Self {
-        if is_full(&error) { Self::DiskFull(DiskFull) } else { Self::Storage(error.to_string()) }
+impl From<DatabaseError> for ToolkitError {
+    fn from(error: DatabaseError) -> Self {
+        if error.is_disk_full() { Self::DiskFull(DiskFull) } else { Self::Storage(error.to_string()) }
     }
 }
 

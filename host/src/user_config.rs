@@ -4,6 +4,7 @@
 //! again, handed to every call, and not sealed as the vault's values are.
 
 mod looks_secret;
+mod store;
 
 use std::collections::BTreeMap;
 
@@ -11,14 +12,15 @@ use kitbag_manifest::{ConfigField, Problems, config};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::database::Database;
+use crate::database::{Database, DatabaseError};
 use looks_secret::looks_secret;
+use store::Store;
 
 /// Bytes that one string may have.
-const LONGEST: usize = 8 << 10;
+const MAX_STRING_BYTES: usize = 8 << 10;
 
 /// The settings of all users.
-pub struct UserConfig(Database);
+pub struct UserConfig(Store);
 
 /// Why settings were not changed, or cannot be read.
 #[derive(Debug, Error)]
@@ -29,29 +31,24 @@ pub enum UserConfigError {
     /// The toolkit is gone, or is another owner's than the one whom the user knows.
     #[error("the toolkit was removed or taken over in the meantime; nothing is changed")]
     ToolkitChanged,
-    /// Our fault; the text is for the log.
+    /// An internal error; the text is for the log.
     #[error("storage failed: {0}")]
-    Storage(#[from] sqlx::Error),
+    Storage(#[from] DatabaseError),
 }
 
 impl UserConfig {
     /// Keeps settings in `database`.
     pub fn new(database: Database) -> Self {
-        Self(database)
+        Self(Store::new(database))
     }
 
     /// What `user` has set for a toolkit, whether or not it is still declared.
     pub async fn values(&self, user: &str, toolkit: &str) -> Result<Map<String, Value>, UserConfigError> {
-        let rows: Vec<(String, String)> =
-            sqlx::query_as("SELECT key, value FROM user_config WHERE user_id = ? AND toolkit_id = ?")
-                .bind(user)
-                .bind(toolkit)
-                .fetch_all(&self.0.readers)
-                .await?;
+        let rows = self.0.values(user, toolkit).await?;
         rows.into_iter()
             .map(|(key, json)| match serde_json::from_str(&json) {
                 Ok(value) => Ok((key, value)),
-                Err(error) => Err(sqlx::Error::Decode(error.into()).into()),
+                Err(error) => Err(DatabaseError::unreadable(error).into()),
             })
             .collect()
     }
@@ -65,43 +62,7 @@ impl UserConfig {
         fields: &BTreeMap<String, ConfigField>,
         changes: &Map<String, Value>,
     ) -> Result<(), UserConfigError> {
-        let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
-        let has: Vec<String> =
-            sqlx::query_scalar("SELECT key FROM user_config WHERE user_id = ? AND toolkit_id = ?")
-                .bind(user)
-                .bind(toolkit)
-                .fetch_all(&mut *transaction)
-                .await?;
-        check(fields, changes, &has)?;
-        let known: bool =
-            sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM toolkits WHERE id = ? AND owner = ?)")
-                .bind(toolkit)
-                .bind(owner)
-                .fetch_one(&mut *transaction)
-                .await?;
-        if !known {
-            return Err(UserConfigError::ToolkitChanged);
-        }
-        for (key, value) in changes {
-            let change = if value.is_null() {
-                sqlx::query("DELETE FROM user_config WHERE user_id = ? AND toolkit_id = ? AND key = ?")
-                    .bind(user)
-                    .bind(toolkit)
-                    .bind(key)
-            } else {
-                sqlx::query(
-                    "INSERT INTO user_config (user_id, toolkit_id, key, value) VALUES (?, ?, ?, ?)
-                     ON CONFLICT (user_id, toolkit_id, key) DO UPDATE SET value = excluded.value",
-                )
-                .bind(user)
-                .bind(toolkit)
-                .bind(key)
-                .bind(value.to_string())
-            };
-            change.execute(&mut *transaction).await?;
-        }
-        transaction.commit().await?;
-        Ok(())
+        self.0.change(user, (toolkit, owner), changes, |has| check(fields, changes, has)).await
     }
 }
 
@@ -139,10 +100,10 @@ fn refusal(field: &ConfigField, value: &Value) -> Option<String> {
     if let Some(mismatch) = config::mismatch(field, value) {
         return Some(mismatch);
     }
-    // What a select offers, its author has written.
+    // The options of a select come from the author of the toolkit.
     let text = value.as_str().filter(|_| field.options.is_empty())?;
-    if text.len() > LONGEST {
-        return Some(format!("must have at most {LONGEST} bytes"));
+    if text.len() > MAX_STRING_BYTES {
+        return Some(format!("must have at most {MAX_STRING_BYTES} bytes"));
     }
     let reason = looks_secret(text)?;
     Some(format!("looks like a secret ({reason}); settings are no place for one: use `kitbag secret set`"))
@@ -173,7 +134,7 @@ mod tests {
             "language": secret,
             "limit": "MANY",
             "order": "RANDOM",
-            "note": "x".repeat(LONGEST + 1),
+            "note": "x".repeat(MAX_STRING_BYTES + 1),
             "gone": "AWAY",
             "never": null,
             "left": null,

@@ -12,9 +12,9 @@
 //! - a change that was begun is ended, with all that follows from it, whether or not anybody waits.
 
 mod master_key;
-mod opened;
 mod rotation;
 mod seal;
+mod secret_cache;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -31,39 +31,39 @@ use thiserror::Error;
 use tokio::sync::Mutex;
 use tracing::{error, info};
 
-use crate::database::Database;
+use crate::database::{Database, DatabaseError};
 use crate::redaction;
 use crate::tasks::{Interrupted, to_its_end};
 pub use master_key::{KeySource, MasterKeyError};
-pub use opened::UserSecrets;
 pub use rotation::Rotated;
+pub use secret_cache::UserSecrets;
 
 use master_key::{Creation, MasterKeys};
-use opened::Opened;
-use seal::Place;
+use seal::SecretId;
+use secret_cache::SecretCache;
 use store::Store;
 
 /// Longest value, in bytes. A key or a certificate fits; a file does not.
-pub const LONGEST: usize = 8 << 10;
+pub const MAX_VALUE_BYTES: usize = 8 << 10;
 /// What all values of one user may take, in bytes: each of them is looked for in all that leaves the
 /// sandbox.
-pub const MOST_OF_USER: usize = 64 << 10;
+pub const MAX_BYTES_OF_USER: usize = 64 << 10;
 
 /// Lines that all values of one user may have: each is looked for by itself, in many encodings.
-pub const MOST_LINES_OF_USER: usize = 512;
+pub const MAX_LINES_OF_USER: usize = 512;
 
 /// How long the opened secrets of a user who makes no calls stay in memory.
-const IDLE: Duration = Duration::from_mins(5);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 /// How often what has stayed too long is looked for.
-const SWEEP: Duration = Duration::from_mins(1);
+const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 
-/// Sealed secrets, and whoever's secrets are open at the moment.
+/// Sealed secrets, and a cache of opened ones.
 pub struct Vault {
     store: Store,
     source: KeySource,
-    /// Grows while the process lives: a record that was read just before a rotation still opens.
+    /// Keys are only added while the process runs: a record that was read just before a rotation still opens.
     keys: ArcSwap<MasterKeys>,
-    opened: Opened,
+    cache: SecretCache,
     /// Held while a value is sealed or the keys change: none is sealed with a key on its way out.
     sealing: Mutex<()>,
 }
@@ -97,8 +97,8 @@ pub struct SecretSlot {
 }
 
 impl SecretSlot {
-    fn place(&self) -> Place<'_> {
-        Place { user: &self.user, toolkit: &self.toolkit, name: &self.name }
+    fn id(&self) -> SecretId<'_> {
+        SecretId { user: &self.user, toolkit: &self.toolkit, name: &self.name }
     }
 }
 
@@ -111,7 +111,7 @@ pub enum VaultError {
     /// The toolkit is gone, or is another owner's than the one whom the user knows.
     #[error("the toolkit was removed or taken over in the meantime; nothing was set")]
     ToolkitChanged,
-    /// Our fault; the text is for the log.
+    /// An internal error; the text is for the log.
     #[error("the vault failed: {0}")]
     Storage(String),
 }
@@ -137,8 +137,8 @@ pub enum OpenError {
     Storage(String),
 }
 
-impl From<sqlx::Error> for VaultError {
-    fn from(error: sqlx::Error) -> Self {
+impl From<DatabaseError> for VaultError {
+    fn from(error: DatabaseError) -> Self {
         Self::Storage(error.to_string())
     }
 }
@@ -155,8 +155,8 @@ impl From<VaultError> for OpenError {
     }
 }
 
-impl From<sqlx::Error> for OpenError {
-    fn from(error: sqlx::Error) -> Self {
+impl From<DatabaseError> for OpenError {
+    fn from(error: DatabaseError) -> Self {
         Self::Storage(error.to_string())
     }
 }
@@ -175,7 +175,7 @@ impl Vault {
             store,
             source,
             keys: ArcSwap::from_pointee(keys),
-            opened: Opened::new(IDLE, SWEEP),
+            cache: SecretCache::new(IDLE_TIMEOUT, SWEEP_INTERVAL),
             sealing: Mutex::default(),
         };
         vault.finish_rotation().await?;
@@ -184,7 +184,7 @@ impl Vault {
 
     /// The secrets of a user, opened at the first call and remembered for a while.
     pub async fn of_user(&self, user: &str) -> Result<Arc<UserSecrets>, VaultError> {
-        let opened = self.opened.get_or(user, || self.read(user)).await;
+        let opened = self.cache.get_or(user, || self.read(user)).await;
         opened.map_err(|error: Arc<VaultError>| VaultError::Storage(error.to_string()))
     }
 
@@ -208,30 +208,30 @@ impl Vault {
     }
 
     async fn set_now(&self, slot: &SecretSlot, value: &SecretString) -> Result<(), VaultError> {
-        let place = slot.place();
-        let Place { user, toolkit, name } = place;
+        let id = slot.id();
+        let SecretId { user, toolkit, name } = id;
         let _sealing = self.sealing.lock().await;
-        self.check_share(place, value).await?;
+        self.check_share(id, value).await?;
         let keys = self.keys.load_full();
-        let sealed = seal::seal(keys.current(), place, value);
+        let sealed = seal::seal(keys.current(), id, value);
         if !self.store.put(slot, keys.current().name(), sealed).await? {
             return Err(VaultError::ToolkitChanged);
         }
-        self.opened.forget(user).await;
+        self.cache.forget(user).await;
         info!(%user, toolkit.id = %toolkit, %name, "set a secret");
         Ok(())
     }
 
     /// Refuses a value that would give its user more than a share. A record that does not open counts
     /// by its size, so that setting it again is a way out.
-    async fn check_share(&self, place: Place<'_>, value: &SecretString) -> Result<(), VaultError> {
+    async fn check_share(&self, id: SecretId<'_>, value: &SecretString) -> Result<(), VaultError> {
         let measure = |value: &SecretString| {
             (value.expose_secret().len(), redaction::lines_to_find(value.expose_secret()))
         };
         let (mut bytes, mut lines) = measure(value);
-        let rows = self.store.of_user(place.user).await?;
+        let rows = self.store.of_user(id.user).await?;
         let keys = self.keys.load_full();
-        for row in rows.iter().filter(|row| row.place() != place) {
+        for row in rows.iter().filter(|row| row.id() != id) {
             let (more_bytes, more_lines) =
                 row.open(&keys).map_or((row.sealed.value.len(), 0), |other| measure(&other));
             bytes += more_bytes;
@@ -239,11 +239,11 @@ impl Vault {
         }
         let refused =
             |what: String| Err(VaultError::Refused(format!("all secrets of one user together may {what}")));
-        if bytes > MOST_OF_USER {
-            return refused(format!("take {MOST_OF_USER} bytes"));
+        if bytes > MAX_BYTES_OF_USER {
+            return refused(format!("take {MAX_BYTES_OF_USER} bytes"));
         }
-        if lines > MOST_LINES_OF_USER {
-            return refused(format!("have {MOST_LINES_OF_USER} lines; this would make {lines}"));
+        if lines > MAX_LINES_OF_USER {
+            return refused(format!("have {MAX_LINES_OF_USER} lines; this would make {lines}"));
         }
         Ok(())
     }
@@ -253,9 +253,9 @@ impl Vault {
         let vault = self.clone();
         let [user, toolkit, name] = [user, toolkit, name].map(str::to_owned);
         let change = async move {
-            let place = Place { user: &user, toolkit: &toolkit, name: &name };
-            let deleted = vault.store.delete(place).await?;
-            vault.opened.forget(&user).await;
+            let id = SecretId { user: &user, toolkit: &toolkit, name: &name };
+            let deleted = vault.store.delete(id).await?;
+            vault.cache.forget(&user).await;
             if deleted {
                 info!(%user, toolkit.id = %toolkit, %name, "removed a secret");
             }
@@ -299,7 +299,7 @@ impl Vault {
 
     /// Forgets what is open: the records of a toolkit have gone with it.
     pub fn forget_opened(&self) {
-        self.opened.forget_all();
+        self.cache.forget_all();
     }
 }
 
@@ -307,18 +307,20 @@ fn check(value: &SecretString) -> Result<(), VaultError> {
     let refused = |reason: String| Err(VaultError::Refused(reason));
     match value.expose_secret().len() {
         0 => refused("the value is empty; `kitbag secret unset` removes a value".to_owned()),
-        length if length > LONGEST => refused(format!("the value is longer than {LONGEST} bytes")),
+        length if length > MAX_VALUE_BYTES => {
+            refused(format!("the value is longer than {MAX_VALUE_BYTES} bytes"))
+        }
         _ => Ok(()),
     }
 }
 
 /// A record that its key does not open was changed from outside: nobody's call may go on without it,
 /// because what is not known cannot be redacted.
-fn broken_at(place: Place<'_>) -> VaultError {
-    log_broken(place);
+fn broken_at(id: SecretId<'_>) -> VaultError {
+    log_broken(id);
     VaultError::Storage("a sealed secret does not open".to_owned())
 }
 
-fn log_broken(place: Place<'_>) {
-    error!(user = %place.user, toolkit.id = %place.toolkit, name = %place.name, "a sealed secret does not open");
+fn log_broken(id: SecretId<'_>) {
+    error!(user = %id.user, toolkit.id = %id.toolkit, name = %id.name, "a sealed secret does not open");
 }

@@ -34,6 +34,11 @@ pub(crate) fn json(text: &str) -> Cow<'_, str> {
     escaped(text, |letter| letter == '\n', escape)
 }
 
+/// Whether a text has something that a terminal would obey, or that nobody would see.
+pub(crate) fn has_hidden(text: &str) -> bool {
+    line(text) != text
+}
+
 fn escaped(text: &str, stays: impl Fn(char) -> bool, escape: impl Fn(char, &mut String)) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Cow::Borrowed(text);
@@ -117,6 +122,7 @@ mod tests {
             ("a\u{200d}b\u{fe0f}c\u{fe01}", r"a\u{200d}b\u{fe0f}c\u{fe01}"),
         ] {
             assert_eq!(line(text), shown);
+            assert!(has_hidden(text), "{shown}");
         }
     }
 
@@ -129,6 +135,7 @@ mod tests {
             "می‌خواهم क्‍ष",
         ] {
             assert_eq!(line(text), text);
+            assert!(!has_hidden(text), "{text}");
         }
     }
 

@@ -4,9 +4,6 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
-use bytes::Bytes;
-use http::{Request, header};
-use http_body_util::Full;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -15,6 +12,7 @@ use crate::child::Server;
 use crate::client::{Connection, Prepared};
 use crate::components::Components;
 use crate::kitbag_server;
+use crate::tool_call::tool_call;
 
 /// What is counted: a short paragraph, as a model would send it.
 const TEXT: &str = "It was the best of times, it was the worst of times.\nIt was the age of wisdom, it was the age \
@@ -79,42 +77,6 @@ fn node() -> Outcome<Candidate> {
 /// `tools/call` of `text__count`.
 pub(crate) fn count(address: SocketAddr, token: Option<&str>) -> Outcome<Prepared> {
     tool_call(address, token, "text__count", &json!({ "text": TEXT }))
-}
-
-/// `tools/call` as a client of the newest protocol revision sends it.
-pub(crate) fn tool_call(
-    address: SocketAddr,
-    token: Option<&str>,
-    tool: &str,
-    arguments: &Value,
-) -> Outcome<Prepared> {
-    const REVISION: &str = "2026-07-28";
-
-    let body = json!({
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {
-            "name": tool,
-            "arguments": arguments,
-            "_meta": {
-                "io.modelcontextprotocol/protocolVersion": REVISION,
-                "io.modelcontextprotocol/clientInfo": { "name": "load", "version": "1" },
-                "io.modelcontextprotocol/clientCapabilities": {},
-            },
-        },
-    });
-    let mut request = Request::post("/mcp")
-        .header(header::HOST, address.to_string())
-        .header(header::CONTENT_TYPE, "application/json")
-        .header(header::ACCEPT, "application/json, text/event-stream")
-        .header("mcp-protocol-version", REVISION)
-        .header("mcp-method", "tools/call")
-        .header("mcp-name", tool);
-    if let Some(token) = token {
-        request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
-    }
-    Ok(request.body(Full::new(Bytes::from(body.to_string())))?)
 }
 
 /// The text that is counted.

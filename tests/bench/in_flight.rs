@@ -8,12 +8,12 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::Outcome;
-use crate::candidate::tool_call;
 use crate::child::Server;
 use crate::client::Connection;
 use crate::components::Components;
 use crate::kitbag_server;
 use crate::report::Effort;
+use crate::tool_call::tool_call;
 
 /// What one call holds, its connection included.
 #[derive(Debug, Serialize)]

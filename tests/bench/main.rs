@@ -22,6 +22,7 @@ mod report;
 mod sandbox_share;
 mod stats;
 mod throughput;
+mod tool_call;
 
 use std::error::Error;
 use std::path::PathBuf;

@@ -11,6 +11,7 @@
 mod child;
 mod client;
 mod kitbag_server;
+mod tool_call;
 mod soak {
     pub(crate) mod client;
     pub(crate) mod components;

@@ -30,16 +30,18 @@ const LAYERS: [&[&str]; 14] = [
         "memory",
         "private_file",
         "redaction",
+        "sha256",
         "shares",
         "tasks",
     ],
 ];
 
 /// Modules outside the order, each with those who may import it. They import no other module.
-const LEAVES: [(&str, &[&str]); 5] = [
+const LEAVES: [(&str, &[&str]); 6] = [
+    ("loopback", &["cli", "egress", "identity", "local_mode", "settings"]),
     ("settings", &["cli", "app", "local_mode"]),
     ("ownership", &["cli", "app", "settings", "knowledge", "local_mode", "vault"]),
-    ("visible", &["cli", "telemetry"]),
+    ("visible", &["cli", "identity", "telemetry"]),
     ("telemetry", &["cli"]),
     ("toolchain", &["cli"]),
 ];
@@ -52,6 +54,8 @@ const FENCES: [(&str, &[&str]); 4] = [
     ("async_graphql", &["web/graphql", "web/graphql.rs"]),
 ];
 
+/// Words for the engine of the database, which only `database` and modules named `store` know.
+const ENGINE: [&str; 2] = ["sqlx", "sqlite"];
 /// Types that a layer reaches through the one to its right alone: `web` asks `access`.
 const HIDDEN: [(&str, &[&str]); 1] =
     [("web", &["Dispatch", "Invocations", "Knowledge", "Registry", "Toolkits", "UserConfig", "Vault"])];
@@ -92,6 +96,10 @@ fn the_checker_finds_an_arrow_that_turns_back() {
         ("toolkits/live.rs", "use wasmtime_wasi::WasiCtx;"),
         ("app.rs", "use rmcp::model::Tool;"),
         ("web/mcp.rs", "use async_graphql::Schema;"),
+        ("toolkits.rs", "fn f(error: sqlx::Error) {}"),
+        ("app.rs", "let database = open(&data.join(\"kitbag.sqlite\"));"),
+        ("knowledge/index/cache.rs", "fn f(connection: &mut SqliteConnection) {}"),
+        ("toolkits/restored.rs", "use sqlx::FromRow;"),
         ("web/secrets.rs", "use crate::vault::Vault;"),
         ("web/secrets.rs", "use crate::vault::{SecretStatus, Vault as Safe};"),
         ("web.rs", "fn f(shared: &Shared) { crate::toolkits::Toolkits::registry(shared) }"),
@@ -115,6 +123,9 @@ fn the_checker_lets_arrows_to_the_right_through() {
         ("sandbox/call.rs", "wasmtime::component::bindgen!();\nuse crate::capabilities::Grants;"),
         ("telemetry.rs", "const FILTER: &str = \"warn,rmcp=error\";"),
         ("dispatch.rs", "const TARGET: &str = \"kitbag::toolkit\";"),
+        ("database/error.rs", "pub struct DatabaseError(#[from] sqlx::Error);"),
+        ("user_config/store.rs", "use sqlx::SqliteConnection;"),
+        ("knowledge/store/jobs.rs", "use sqlx::FromRow;"),
     ] {
         assert_eq!(violations(file, code), [""; 0], "{file}: {code}");
     }
@@ -157,12 +168,19 @@ fn violations(file: &str, code: &str) -> Vec<String> {
         let is_inside = inside.iter().any(|place| Path::new(file).starts_with(place) || top(file) == *place);
         !is_inside && names_crate(&code, name)
     });
+    let engine = ENGINE.iter().filter(|word| code.to_lowercase().contains(**word) && !knows_engine(file));
     let hidden = HIDDEN.iter().filter(|(layer, _)| from == *layer).flat_map(|(_, types)| *types);
     let hidden = hidden.filter(|name| names_word(&code, name));
     arrows
+        .chain(engine.map(|word| format!("names {word}, which belongs in `database` and the stores")))
         .chain(strangers.map(|(name, inside)| format!("names {name}, which belongs in {inside:?}")))
         .chain(hidden.map(|name| format!("names {name}, which is reached through another layer")))
         .collect()
+}
+
+/// Whether a file may name the engine of the database.
+fn knows_engine(file: &str) -> bool {
+    top(file) == "database" || file.split('/').any(|part| part.trim_end_matches(".rs") == "store")
 }
 
 /// Why `from` may not import `to`, if it may not.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use kitbag::compiler::{CompileLimits, Compiler};
 use kitbag::disk::Disk;
 use kitbag::extractors::Extractors;
-use kitbag::knowledge::{Extracted, FailureKind, FileKind, LONGEST_TEXT};
+use kitbag::knowledge::{Extracted, FailureKind, FileKind, MAX_TEXT_BYTES};
 use kitbag::sandbox::{Background, ExtractionLimits, ExtractorSandbox};
 use kitbag::settings::Settings;
 use tempfile::TempDir;
@@ -68,7 +68,7 @@ async fn a_long_text_is_cut_in_the_sandbox() {
 
     let read = installed().await.extract(FileKind::Html, page.into()).await.expect("a page");
 
-    assert!(read.truncated && read.text.len() <= LONGEST_TEXT && read.text.len() > LONGEST_TEXT - 4);
+    assert!(read.truncated && read.text.len() <= MAX_TEXT_BYTES && read.text.len() > MAX_TEXT_BYTES - 4);
 }
 
 #[tokio::test]
@@ -205,7 +205,7 @@ async fn compile() -> TempDir {
 
 fn sandbox(time: Duration, memory: usize) -> ExtractorSandbox {
     let background = Background::start().expect("threads can be started");
-    let limits = ExtractionLimits { time, memory, text: LONGEST_TEXT };
+    let limits = ExtractionLimits { time, memory, text: MAX_TEXT_BYTES };
     ExtractorSandbox::new(limits, background).expect("it starts")
 }
 

@@ -59,6 +59,7 @@ mod progress;
 mod quotas;
 mod readiness;
 mod redirects;
+mod replies;
 mod restart;
 mod scaffold;
 mod secrets;

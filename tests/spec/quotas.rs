@@ -14,11 +14,14 @@ const INGEST: &str = "mutation ($documents: [IngestDocumentInput!]!) {
     ingest(documents: $documents) { documents { id } }
 }";
 
-/// Each user may have four documents of 1 KiB together.
+/// What a document that is known by the SHA-256 of its text takes besides title and text: `sha256 …`.
+const SHA256_IDENTITY: usize = 7 + 64;
+
+/// Each user may have four documents of 2 KiB together.
 fn little_room(settings: &mut Settings) {
     capturing(settings);
     settings.documents_per_user = 4;
-    settings.documents_size_per_user = "1KiB".parse().expect("a size");
+    settings.documents_size_per_user = "2KiB".parse().expect("a size");
 }
 
 async fn upload(user: &User, title: &str, file: Vec<u8>) -> Answer {
@@ -44,13 +47,14 @@ async fn beyond_the_quota_every_way_in_says_so_and_a_deletion_makes_room() {
     let files = Files::start().await;
     let (kitbag, ana) = probe(little_room).await;
     let ben = kitbag.as_user("ben");
-    let first = ana.ingest(json!([note("a", 900)])).await;
+    let first = ana.ingest(json!([note("a", 1800)])).await;
+    let used = 1 + 1800 + SHA256_IDENTITY;
     let large = json!({ "documents": [note("b", 200)] });
 
-    ana.ask_in_vain(INGEST, large.clone()).await.assert("LIMIT", "901 B of the 1.0 KiB");
-    let refused = upload(&ana, "b", vec![b'b'; 200]).await.assert_problem(413, "901 B of the 1.0 KiB");
+    ana.ask_in_vain(INGEST, large.clone()).await.assert("LIMIT", "1.8 KiB of the 2.0 KiB");
+    let refused = upload(&ana, "b", vec![b'b'; 200]).await.assert_problem(413, "1.8 KiB of the 2.0 KiB");
     assert!(refused.json()["detail"].as_str().is_some_and(|detail| detail.contains("Delete some")));
-    ana.call("probe__ingest", large.clone()).await.assert_tool_error("901 B of the 1.0 KiB");
+    ana.call("probe__ingest", large.clone()).await.assert_tool_error("1.8 KiB of the 2.0 KiB");
     let url = files.put("/b", "text/plain", vec![b'b'; 200]);
     ana.ask(INGEST, json!({ "documents": [{ "title": "b", "fileUrl": url }] })).await;
     let captured = kitbag.settled(&url).await;
@@ -58,12 +62,13 @@ async fn beyond_the_quota_every_way_in_says_so_and_a_deletion_makes_room() {
     captured.assert_failed("Delete some");
     assert_eq!((captured.artifact, captured.artifact_size), (None, None));
     assert_eq!(kitbag.files("artifacts"), [""; 0], "what was refused is not kept");
+    let used = u32::try_from(used + 1 + url.len() + "file ".len() + url.len()).expect("it is small");
     assert_eq!(
         usage(&ana).await,
-        json!({ "documents": 2, "documentsQuota": 4, "bytes": 902.0, "bytesQuota": 1024.0 })
+        json!({ "documents": 2, "documentsQuota": 4, "bytes": f64::from(used), "bytesQuota": 2048.0 })
     );
     for user in [&ben, &kitbag.as_user("eve")] {
-        assert_eq!(user.ingest(json!([note("b", 900)])).await.len(), 1, "others have room of their own");
+        assert_eq!(user.ingest(json!([note("b", 1800)])).await.len(), 1, "others have room of their own");
     }
 
     delete(&ana, &first[0]).await;
@@ -101,7 +106,7 @@ async fn many_at_the_same_time_do_not_exceed_it_together() {
         .map(|number| {
             let user = kitbag.as_user("ana");
             tokio::spawn(async move {
-                let text = format!("{number:0>300}");
+                let text = format!("{number:0>500}");
                 match number % 3 {
                     0 => drop(upload(&user, "n", text.into_bytes()).await),
                     1 => {
@@ -132,7 +137,7 @@ async fn many_at_the_same_time_do_not_exceed_it_together() {
     let usage = usage(&ana).await;
     // What was read from a file counts beside the file: there may be room for two or three.
     assert!(usage["documents"].as_u64().is_some_and(|count| (1..=3).contains(&count)), "{usage}");
-    assert!(usage["bytes"].as_f64().is_some_and(|bytes| bytes <= 1024.0), "{usage}");
+    assert!(usage["bytes"].as_f64().is_some_and(|bytes| bytes <= 2048.0), "{usage}");
 }
 
 #[tokio::test]

@@ -5,7 +5,8 @@ use serde_json::json;
 
 use crate::harness::{Kitbag, Provider, ServerProcess, guests, kitbag, run};
 
-const PATHS: [(Method, &str); 7] = [
+/// Routes that need an access token.
+const PROTECTED: [(Method, &str); 20] = [
     (Method::POST, "/mcp"),
     (Method::GET, "/mcp"),
     (Method::GET, "/toolkits"),
@@ -13,6 +14,19 @@ const PATHS: [(Method, &str); 7] = [
     (Method::GET, "/toolkits/text"),
     (Method::DELETE, "/toolkits/text"),
     (Method::POST, "/toolkits/text/rollback"),
+    (Method::POST, "/toolkits/text/release"),
+    (Method::POST, "/toolkits/text/take-over"),
+    (Method::GET, "/toolkits/text/secrets"),
+    (Method::PUT, "/toolkits/text/secrets/KEY"),
+    (Method::DELETE, "/toolkits/text/secrets/KEY"),
+    (Method::POST, "/vault/rotate"),
+    (Method::GET, "/toolkits/text/logs"),
+    (Method::GET, "/toolkits/text/config"),
+    (Method::PATCH, "/toolkits/text/config"),
+    (Method::POST, "/graphql"),
+    (Method::POST, "/documents/file"),
+    (Method::GET, "/documents/x/artifact"),
+    (Method::GET, "/toolkits/text/logs?follow=true"),
 ];
 
 #[tokio::test]
@@ -25,7 +39,7 @@ async fn a_request_without_a_valid_token_learns_where_to_sign_in() {
     let challenge =
         format!(r#"Bearer resource_metadata="{}.well-known/oauth-protected-resource""#, kitbag.base_url());
 
-    for (method, path) in PATHS {
+    for (method, path) in PROTECTED {
         for headers in [HeaderMap::new(), nonsense.clone(), of_another_server.clone()] {
             let answer = kitbag.anonymous().send(method.clone(), path, headers, "").await;
 

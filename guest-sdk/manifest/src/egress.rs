@@ -1,6 +1,6 @@
 //! What a declaration's `egress` grants.
 
-use url::{Host, Url};
+use url::Url;
 
 /// Whether `egress` lists the URL's host. A bare host stands for the scheme's default port,
 /// `host:port` for that port alone.
@@ -16,15 +16,6 @@ pub fn allows(egress: &[String], url: &Url) -> bool {
 pub fn entry_for(url: &Url) -> String {
     let host = host(url);
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
-}
-
-/// Whether a host is this machine, by name or by address.
-pub fn is_loopback(host: &Host<impl AsRef<str>>) -> bool {
-    match host {
-        Host::Domain(name) => name.as_ref() == "localhost",
-        Host::Ipv4(address) => address.is_loopback(),
-        Host::Ipv6(address) => address.is_loopback(),
-    }
 }
 
 /// A name with its root's dot is the same name.

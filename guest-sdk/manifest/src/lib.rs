@@ -1,20 +1,28 @@
-//! What a Kitbag toolkit declares about itself, and the rules a declaration must keep.
+//! What a Kitbag toolkit declares about itself, and what follows from it wherever a call runs: the rules of a
+//! declaration, checks of arguments and results, the texts of replies, reachable addresses, limits.
 //!
-//! The Rust SDK and the host share this crate, so a declaration that passes on the author's
-//! machine passes at deploy. Inside the sandbox only the types are compiled.
+//! The host and both SDKs share this crate (TypeScript by way of `rules-module`), so what passes on an
+//! author's machine passes on a server, and fails in the same words. Inside the sandbox only the types are
+//! compiled: all else needs the feature `rules`.
 
 mod annotations;
 mod definition;
 
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "rules")]
+pub mod address;
+#[cfg(feature = "rules")]
 pub mod config;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "rules")]
 pub mod egress;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "rules")]
 pub mod json;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "rules")]
+pub mod limits;
+#[cfg(feature = "rules")]
+pub mod reply;
+#[cfg(feature = "rules")]
 mod rules;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "rules")]
 pub mod schema;
 
 pub use annotations::ToolAnnotations;
@@ -22,5 +30,5 @@ pub use definition::{
     ConfigField, ConfigKind, OAuth2ClientCredentials, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition,
     ToolkitDefinition, Visibility,
 };
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "rules")]
 pub use rules::{Problem, Problems, ValidDefinition, validate};

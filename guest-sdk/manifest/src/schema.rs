@@ -5,19 +5,25 @@
 
 mod budget;
 mod cost;
+mod engine;
 mod graph;
+mod look_around;
 mod meter;
 mod metered;
 mod pattern;
+mod unwind;
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jsonschema::error::ValidationErrorKind;
-use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
+use jsonschema::{Draft, ValidationError, Validator};
 use serde_json::Value;
 
 pub use budget::{Budget, Exceeded, MAX_STEPS};
 use metered::Metered;
+pub(crate) use pattern::{MAX_NAME_PATTERNS_SIZE, PatternsSize};
 
 use crate::json;
 
@@ -38,6 +44,7 @@ const LISTING_STEPS: u64 = 200_000;
 /// A schema ready to check values.
 pub struct Schema {
     validator: Validator<Metered>,
+    patterns: PatternsSize,
 }
 
 /// Why a schema cannot be used.
@@ -70,21 +77,24 @@ impl Schema {
             Value::Object(_) => return Err(invalid("the root of the schema must have \"type\": \"object\"")),
             _ => return Err(invalid("a JSON Schema object is expected")),
         }
-        cost::admit(schema).map_err(SchemaError::TooCostly)?;
+        let name_patterns = cost::admit(schema).map_err(SchemaError::TooCostly)?;
+        let names = pattern::size_of_names(&name_patterns).map_err(SchemaError::TooCostly)?;
 
-        // `pattern` is a keyword of ours; this is for the names in `patternProperties`.
-        let engine = PatternOptions::fancy_regex()
-            .backtrack_limit(pattern::BACKTRACK_LIMIT)
-            .size_limit(pattern::BACKTRACKING.0)
-            .dfa_size_limit(pattern::AUTOMATON_SIZE);
-        jsonschema::options_for::<Metered>()
+        let texts = Arc::new(AtomicUsize::new(0));
+        let validator = jsonschema::options_for::<Metered>()
             .with_draft(Draft::Draft202012)
-            .with_pattern_options(engine)
-            .with_keyword("pattern", pattern::factory())
+            .with_pattern_options(pattern::engine_of_names())
+            .with_keyword("pattern", pattern::factory(texts.clone()))
             .offline()
             .build(schema)
-            .map(|validator| Self { validator })
-            .map_err(|error| SchemaError::Invalid(format!("not a valid JSON Schema: {error}")))
+            .map_err(|error| SchemaError::Invalid(format!("not a valid JSON Schema: {error}")))?;
+        let patterns = PatternsSize { texts: texts.load(Ordering::Relaxed), names };
+        Ok(Self { validator, patterns })
+    }
+
+    /// What its patterns take.
+    pub(crate) fn patterns(&self) -> PatternsSize {
+        self.patterns
     }
 
     /// Returns every violation as `path: what is wrong`, without the offending value itself.
@@ -107,11 +117,12 @@ impl Schema {
         if cost::values(value, MAX_VALUES).is_none() {
             return Ok(vec![too_many_values()]);
         }
-        if meter::within(budget, || self.validator.is_valid(value))? {
+        let max_name = if self.patterns.names > 0 { pattern::MAX_NAME_LENGTH } else { usize::MAX };
+        if meter::within(budget, max_name, || self.validator.is_valid(value))? {
             return Ok(Vec::new());
         }
         let listing = Budget { steps: budget.steps.min(LISTING_STEPS), ..budget.clone() };
-        let listed = meter::within(&listing, || {
+        let listed = meter::within(&listing, max_name, || {
             let errors = self.validator.iter_errors(value).take(MAX_REPORTED);
             errors.map(|error| violation(&error, value)).collect()
         });
@@ -172,7 +183,7 @@ pub fn prepare() {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::{Map, Value, json};
 
     use super::{Budget, Exceeded, MAX_VALUES, Schema, parse};
 
@@ -272,6 +283,37 @@ mod tests {
             (0..100).map(|index| json!({ "pattern": format!("[a-z]{{{}}}", 2000 + index) })).collect();
         let error = compile(large).expect_err("they are too large together");
         assert!(error.to_string().contains("patterns take more than"), "{error}");
+    }
+
+    #[test]
+    fn patterns_of_names_are_bounded_and_get_short_names_only() {
+        let schema = |patterns: &[String]| {
+            let members: Map<String, Value> = patterns.iter().map(|it| (it.clone(), json!({}))).collect();
+            json!({ "type": "object", "patternProperties": members })
+        };
+        let of_length = |length: usize| (0..20).map(move |index| format!("^[a-z]{{{length}}}{index}$"));
+
+        let (small, large): (Vec<_>, Vec<_>) = (of_length(10).collect(), of_length(150).collect());
+        assert!(Schema::compile(&schema(&small)).is_ok());
+        let error = Schema::compile(&schema(&large)).expect_err("they are too large together").to_string();
+        assert!(error.contains("patternProperties take more than 65536 bytes"), "{error}");
+        assert!(Schema::compile(&schema(&["(".to_owned()])).is_err());
+
+        let named = |length: usize| json!({ "a".repeat(length): 1 });
+        assert_eq!(check(&schema(&small), &named(256)), [""; 0]);
+        assert!(check(&schema(&small), &named(257))[0].contains("a name of more than 256 bytes"));
+        assert_eq!(check(&json!({ "type": "object" }), &named(257)), [""; 0]);
+    }
+
+    #[test]
+    fn look_ahead_at_the_beginning_takes_long_texts() {
+        let schema = json!({ "type": "object", "properties": {
+            "password": { "pattern": "^(?=.*[a-z])(?=.*[0-9])(?!.*(.)\\.).{8,}$" },
+        } });
+        let fits = |text: String| check(&schema, &json!({ "password": text })).is_empty();
+
+        assert!(fits("letters1".repeat(1000)));
+        assert!(!fits("letters.1".to_owned()) && !fits("12345678".to_owned()) && !fits("short1".to_owned()));
     }
 
     #[test]

@@ -1,22 +1,24 @@
 //! A call without a sandbox, for tests: the same validation, the same grants, the same envelope.
 
 mod call;
+mod call_result;
 mod knowledge;
 mod outcome;
 mod platform;
 
 use futures_executor::block_on;
+use kitbag_manifest::reply;
 use kitbag_manifest::schema::Schema;
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
 use serde_json::Value;
 
 pub use self::call::{Answer, Call};
-pub use self::outcome::{ErrorCode, Outcome, ToolFailure};
+pub use self::outcome::Outcome;
 pub(crate) use self::platform::Platform;
+pub use kitbag_manifest::reply::{ErrorCode, Failure as ToolFailure};
 
 use self::outcome::Ending;
-use crate::error::CallError;
-use crate::{Ctx, ToolResult, Toolkit};
+use crate::{Ctx, Toolkit};
 
 /// Runs one call of one tool as the host would, in this process.
 ///
@@ -43,29 +45,15 @@ pub fn dispatch(toolkit: &Toolkit, call: Call) -> Outcome {
         });
 
     let (input, output) = schemas(declared);
-    let violations = input.violations(call.arguments());
+    let checked = reply::check_arguments(&input, call.arguments());
     let (invocation, platform) = call.prepare(definition);
-    let ending = if violations.is_empty() {
-        let ctx = Ctx::new(toolkit, invocation.user_id, invocation.config, platform.clone());
-        let result = block_on(tool.call(&invocation.arguments, ctx));
-        Ending::of(result.and_then(|result| check_output(output.as_ref(), result)))
+    let ending = if let Err(failure) = checked {
+        Ending::of_failure(failure)
     } else {
-        Ending::of(Err(CallError::InvalidParams(violations.join("\n"))))
+        let ctx = Ctx::new(toolkit, invocation.user_id, invocation.config, platform.clone());
+        Ending::of(block_on(tool.call(&invocation.arguments, ctx)), output.as_ref())
     };
     platform.into_outcome(ending)
-}
-
-fn check_output(output: Option<&Schema>, result: ToolResult) -> Result<ToolResult, CallError> {
-    let violations = match (output, &result.structured) {
-        (Some(schema), Some(value)) => schema.violations(value),
-        _ => Vec::new(),
-    };
-    if violations.is_empty() {
-        return Ok(result);
-    }
-    let message =
-        format!("The tool's structured result does not match its output schema:\n{}", violations.join("\n"));
-    Err(CallError::Tool(crate::ToolError::new(message)))
 }
 
 fn schemas(tool: &ToolDefinition) -> (Schema, Option<Schema>) {

@@ -1,5 +1,6 @@
 import type { ToolDefinition, ToolkitConfig, Schema } from "./types.js";
-import { manifestOf, type Manifest } from "./manifest.js";
+import type { Declaration } from "./declaration.js";
+import type { Manifest } from "./manifest.js";
 
 /** A `fetch` that tests put in the place of the network. */
 export type FetchImplementation = {
@@ -17,7 +18,9 @@ export interface DefineOptions {
 export interface ToolkitDefinition {
   /** What the author declared. */
   readonly config: ToolkitConfig;
-  /** The same as plain data, every default explicit: what `manifest.json` holds. */
+  /** The same as plain data. Not in the sandbox. */
+  readonly declaration: Declaration;
+  /** The same with every default explicit: what `manifest.json` holds. Only where the rules are. */
   readonly manifest: Manifest;
   /** What tests changed. */
   readonly options: DefineOptions;
@@ -25,21 +28,10 @@ export interface ToolkitDefinition {
 
 const BRAND = Symbol.for("kitbag.toolkit");
 
-/** Makes the function that makes toolkits; `check` refuses a declaration that breaks a rule. */
-export function definer(check: (config: unknown) => void) {
-  return (config: ToolkitConfig, options: DefineOptions = {}): ToolkitDefinition => {
-    check(config);
-    let manifest: Manifest | undefined;
-    const toolkit = {
-      config,
-      get manifest() {
-        return (manifest ??= manifestOf(config));
-      },
-      options,
-      [BRAND]: true,
-    };
-    return Object.freeze(toolkit);
-  };
+/** Makes the function that makes toolkits; `read` refuses a declaration that is wrong. */
+export function definer(read: (config: unknown) => { declaration?: Declaration; manifest?: Manifest }) {
+  return (config: ToolkitConfig, options: DefineOptions = {}): ToolkitDefinition =>
+    Object.freeze({ ...read(config), config, options, [BRAND]: true }) as unknown as ToolkitDefinition;
 }
 
 /** Whether a module's default export is a toolkit, whichever copy of this package made it. */

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 
-import { ASK, plain } from "./plain.js";
+import { NOT_PLAIN, plain } from "./plain.js";
 
 /** How many problems of one value are reported; the rest would only repeat them. */
 const MAX_REPORTED = 10;
@@ -11,7 +11,7 @@ type Checked<S extends z.ZodType> = z.ZodSafeParseResult<z.output<S>>;
 export function check<S extends z.ZodType>(schema: S, value: unknown): Checked<S> | Promise<Checked<S>> {
   try {
     const passed = plain(schema, value);
-    if (passed !== ASK) return { success: true, data: passed as z.output<S> };
+    if (passed !== NOT_PLAIN) return { success: true, data: passed as z.output<S> };
     return schema.safeParse(value);
   } catch (error) {
     if ((error as { constructor?: { name?: string } } | null)?.constructor?.name !== "$ZodAsyncError") throw error;

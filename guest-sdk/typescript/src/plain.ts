@@ -6,7 +6,7 @@
 import type { z } from "zod";
 
 /** Says that the schema has to be asked. */
-export const ASK: unique symbol = Symbol("ask");
+export const NOT_PLAIN: unique symbol = Symbol("ask");
 
 type Pass = (value: unknown) => unknown;
 
@@ -33,13 +33,13 @@ interface Check {
   maximum?: number;
 }
 
-const passes = new WeakMap<z.ZodType, Pass | typeof ASK>();
+const passes = new WeakMap<z.ZodType, Pass | typeof NOT_PLAIN>();
 
-/** Returns what the schema makes of a value that fits, or {@link ASK}. */
+/** Returns what the schema makes of a value that fits, or {@link NOT_PLAIN}. */
 export function plain(schema: z.ZodType, value: unknown): unknown {
   let pass = passes.get(schema);
-  if (pass === undefined) passes.set(schema, (pass = passOf(schema) ?? ASK));
-  return pass === ASK ? ASK : pass(value);
+  if (pass === undefined) passes.set(schema, (pass = passOf(schema) ?? NOT_PLAIN));
+  return pass === NOT_PLAIN ? NOT_PLAIN : pass(value);
 }
 
 function passOf(schema: z.ZodType): Pass | undefined {
@@ -74,7 +74,7 @@ function passOf(schema: z.ZodType): Pass | undefined {
 
 function bare(definition: Definition, fits: (value: unknown) => boolean): Pass | undefined {
   if ((definition.checks ?? []).length > 0 || definition.check !== undefined) return undefined;
-  return (value) => (fits(value) ? value : ASK);
+  return (value) => (fits(value) ? value : NOT_PLAIN);
 }
 
 function bareInner({ checks = [], innerType }: Definition): Pass | undefined {
@@ -105,8 +105,8 @@ function number({ checks = [], check, format }: Definition): Pass | undefined {
     else return undefined;
   }
   return (value) => {
-    if (!fits(value)) return ASK;
-    for (const within of bounds) if (!within(value as number)) return ASK;
+    if (!fits(value)) return NOT_PLAIN;
+    for (const within of bounds) if (!within(value as number)) return NOT_PLAIN;
     return value;
   };
 }
@@ -116,11 +116,11 @@ function array(definition: Definition): Pass | undefined {
   const element = definition.element && passOf(definition.element);
   if (fits === undefined || element === undefined) return undefined;
   return (value) => {
-    if (!fits(value)) return ASK;
+    if (!fits(value)) return NOT_PLAIN;
     const made: unknown[] = [];
     for (const item of value as unknown[]) {
       const passed = element(item);
-      if (passed === ASK) return ASK;
+      if (passed === NOT_PLAIN) return NOT_PLAIN;
       made.push(passed);
     }
     return made;
@@ -138,12 +138,12 @@ function object({ checks = [], catchall, shape }: Definition): Pass | undefined 
     fields.push({ key, pass, mayBeAbsent });
   }
   return (value) => {
-    if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) return ASK;
+    if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) return NOT_PLAIN;
     const made: { [key: string]: unknown } = {};
     for (const { key, pass, mayBeAbsent } of fields) {
       if (mayBeAbsent && !(key in value)) continue;
       const passed = pass((value as { [key: string]: unknown })[key]);
-      if (passed === ASK) return ASK;
+      if (passed === NOT_PLAIN) return NOT_PLAIN;
       made[key] = passed;
     }
     return made;

@@ -1,7 +1,7 @@
 // What is wrong with a request before it is sent. Engines word it differently, and some send something else.
 
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const FORBIDDEN = ["CONNECT", "TRACE", "TRACK"];
+const METHOD_TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const FORBIDDEN_METHODS = ["CONNECT", "TRACE", "TRACK"];
 
 /** Returns what to send; throws where no request can be made of it. The message names the rule, and never a value. */
 export function checkedRequest(url: URL, input: string | URL | Request, init: RequestInit = {}): RequestInit {
@@ -10,8 +10,8 @@ export function checkedRequest(url: URL, input: string | URL | Request, init: Re
   }
   const headers = checkedHeaders(init.headers);
   const { method = input instanceof Request ? input.method : "GET" } = init;
-  if (!TOKEN.test(method)) throw invalid("the method must be a word such as GET or POST");
-  if (FORBIDDEN.includes(method.toUpperCase())) throw invalid(`the method ${method.toUpperCase()} cannot be sent`);
+  if (!METHOD_TOKEN.test(method)) throw invalid("the method must be a word such as GET or POST");
+  if (FORBIDDEN_METHODS.includes(method.toUpperCase())) throw invalid(`the method ${method.toUpperCase()} cannot be sent`);
   if (init.body != null && /^(get|head)$/i.test(method)) throw invalid(`a ${method.toUpperCase()} request has no body: set method`);
   return headers === init.headers ? init : { ...init, headers };
 }

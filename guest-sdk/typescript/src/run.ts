@@ -11,8 +11,8 @@ export type Ending =
   /** For the log alone. */
   | { kind: "failure"; thrown: unknown };
 
-/** How a mismatch of `output` begins, here and on the host. */
-export const MISMATCH = "The tool's structured result does not match its output schema:";
+/** How a mismatch of `output` begins, here and on the host: what only the schema itself can see is seen here. */
+const MISMATCH = "The tool's structured result does not match its output schema:";
 
 /** Runs one tool on arguments that keep the JSON Schema of its `input`. Neither throws nor rejects. */
 export function run(tool: AnyTool, args: unknown, ctx: ToolContext): Ending | Promise<Ending> {

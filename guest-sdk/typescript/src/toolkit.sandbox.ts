@@ -2,7 +2,7 @@
 // and there is nothing to test: neither has to be in it.
 import { definer } from "./define.js";
 
-export const defineToolkit = definer(() => {});
+export const defineToolkit = definer(() => ({}));
 
 export { tool } from "./define.js";
 export { ToolError } from "./tool-error.js";

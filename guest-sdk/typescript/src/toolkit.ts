@@ -1,14 +1,18 @@
+import { declarationOf } from "./declaration.js";
 import { definer } from "./define.js";
-import { validate } from "./rules.js";
+import { manifestOf } from "./rules.js";
 
 /** Declares a toolkit. Everything that is wrong with the declaration is thrown at once, with its paths. */
-export const defineToolkit = definer(validate);
+export const defineToolkit = definer((config) => {
+  const declaration = declarationOf(config);
+  return { declaration, manifest: manifestOf(declaration).manifest };
+});
 
 export { tool, type DefineOptions, type FetchImplementation, type ToolkitDefinition } from "./define.js";
 export { dispatch, type DispatchCall, type DispatchResult, type TestWorld } from "./local/dispatch.js";
 export { toFetchHandler } from "./local/fetch-handler.js";
 export type { Manifest } from "./manifest.js";
-export { DeclarationError, type Problem } from "./rules/problems.js";
+export { DeclarationError, type Problem } from "./problems.js";
 export { ToolError, type ToolErrorOptions } from "./tool-error.js";
 export type * from "./types.js";
 export { z } from "zod";

@@ -190,7 +190,7 @@ test("settings arrive in their types; one that does not fit is named", async () 
 
   assert.deepEqual(JSON.parse(await dev.call()), { limit: 5, loud: false });
   assert.match(dev.said(), /setting loud: must be true or false/);
-  assert.match(dev.said(), /setting other: the toolkit does not declare it/);
+  assert.match(dev.said(), /setting other: not declared/);
 });
 
 test("the knowledge base needs its scope, and keeps what was ingested for the next call", async () => {
@@ -286,7 +286,7 @@ test("an endless handler is ended, what it logged is told, and others are served
 
   const endless = dev.call({ what: "loop" });
   assert.equal(await dev.call(), "ok");
-  assert.deepEqual(JSON.parse(await endless), { ok: false, code: "TOOL_ERROR", error: "The tool failed.", retryable: false });
+  assert.deepEqual(JSON.parse(await endless), { ok: false, code: "TOOL_ERROR", error: "The tool ran longer than 0.7 s and was stopped.", retryable: false });
   assert.match(dev.said(), /go logged "before"/);
   assert.match(dev.said(), /✗ go did not end within 0\.7 s, and was ended/);
   assert.equal(await dev.call(), "ok");
@@ -364,7 +364,8 @@ test("pages, other names, other addresses and whoever has no token are refused",
   }
   assert.equal(await status({}, { path: "/" }), 404);
   assert.equal(await status({}, { method: "GET", body: "" }), 405);
-  assert.equal(await status({}, { body: " ".repeat((4 << 20) + 1) }), 413);
+  assert.equal(await status({}, { body: " ".repeat((8 << 20) + 1) }), 413);
+  assert.equal(await status({}, { body: " ".repeat(8 << 20) }), 400);
   for (const address of ["0.0.0.0:8788", "192.168.1.2:8788", "[::]:8788", "example.com:1", "127.0.0.1", "127.0.0.1:99999"]) {
     assert.throws(() => listenAddress(address), { name: "BuildFailure" }, address);
   }

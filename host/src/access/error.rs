@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::database::DatabaseError;
 use crate::disk::DiskFull;
 use crate::dispatch::Unavailable;
 use crate::toolkits::ToolkitError;
@@ -41,7 +42,7 @@ pub enum AccessError {
     DiskFull(#[from] DiskFull),
     /// Records cannot be read; the text is for the log.
     #[error("storage failed: {0}")]
-    Records(#[source] sqlx::Error),
+    Records(#[source] DatabaseError),
 }
 
 /// Why a call has no reply of a tool.

@@ -1,3 +1,4 @@
+use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -57,7 +58,7 @@ impl Fixture {
     async fn with(toolkits: &[(String, &str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a scratch directory");
         let path = folder.path();
-        let database = Database::open(&path.join("kitbag.sqlite")).await.expect("a database");
+        let database = Database::open(path).await.expect("a database");
         for (id, visibility, owner) in toolkits {
             insert(&database, id, visibility, owner).await;
         }
@@ -76,13 +77,7 @@ impl Fixture {
 }
 
 async fn insert(database: &Database, id: &str, visibility: &str, owner: &str) {
-    let mut transaction = database.writer.begin().await.expect("a transaction");
-    sqlx::query("INSERT INTO toolkits VALUES (?, ?, '2.0.0')")
-        .bind(id)
-        .bind(owner)
-        .execute(&mut *transaction)
-        .await
-        .expect("a toolkit");
+    let mut sql = format!("INSERT INTO toolkits VALUES ('{id}', '{owner}', '2.0.0');");
     for version in ["1.0.0", "2.0.0"] {
         let manifest = json!({
             "id": id, "name": "Books", "description": "Finds books.", "icon": "book", "version": version,
@@ -90,28 +85,17 @@ async fn insert(database: &Database, id: &str, visibility: &str, owner: &str) {
             "config": { "unit": { "type": "string", "label": "Unit" } },
             "tools": [{ "name": "find", "description": "Finds one.", "inputSchema": { "type": "object" } }],
         });
-        sqlx::query(
-            "INSERT INTO toolkit_versions VALUES (?, ?, ?, 1, ?, '{\"added\":[],\"removed\":[]}', ?, 0)",
+        let changes = json!({ "added": [], "removed": [] });
+        write!(
+            sql,
+            "INSERT INTO toolkit_versions
+                 VALUES ('{id}', '{version}', '{version}', 1, '{manifest}', '{changes}', '{owner}', 0);
+             INSERT INTO toolkit_activations (toolkit_id, version, activated_by, activated_at)
+                 VALUES ('{id}', '{version}', '{owner}', 0);"
         )
-        .bind(id)
-        .bind(version)
-        .bind(version)
-        .bind(manifest.to_string())
-        .bind(owner)
-        .execute(&mut *transaction)
-        .await
-        .expect("a version");
-        sqlx::query(
-            "INSERT INTO toolkit_activations (toolkit_id, version, activated_by, activated_at) VALUES (?, ?, ?, 0)",
-        )
-        .bind(id)
-        .bind(version)
-        .bind(owner)
-        .execute(&mut *transaction)
-        .await
-        .expect("an activation");
+        .expect("a string takes everything");
     }
-    transaction.commit().await.expect("they refer to each other");
+    database.execute(&sql).await;
 }
 
 async fn stores(path: &Path, database: &Database) -> Stores {
@@ -271,12 +255,9 @@ async fn what_was_meant_for_one_owners_toolkit_is_not_kept_for_another_owner() {
     let changes = Map::from_iter([("unit".to_owned(), Value::from("metric"))]);
     let refused = toolkit.change_settings(&changes).await;
     assert!(matches!(refused, Err(AccessError::Settings(UserConfigError::ToolkitChanged))), "{refused:?}");
-    let kept: i64 =
-        sqlx::query_scalar("SELECT (SELECT count(*) FROM secrets) + (SELECT count(*) FROM user_config)")
-            .fetch_one(&fixture.database.readers)
-            .await
-            .expect("a number");
-    assert_eq!(kept, 0);
+    let kept = "SELECT (SELECT count(*) FROM secrets) + (SELECT count(*) FROM user_config)";
+    let kept: Vec<i64> = fixture.database.column(kept).await;
+    assert_eq!(kept, [0]);
     // Whoever looks again sees the new owner, and may trust them.
     set_secret(&una, "books").await.expect("it is ben's now");
 }
@@ -287,7 +268,7 @@ async fn own_secrets_and_calls_stay_ones_own_when_a_toolkit_hides() {
     let una = fixture.user("una");
     set_secret(&una, "books").await.expect("una sees it");
     let hide = "UPDATE toolkit_versions SET manifest = replace(manifest, 'shared', 'private')";
-    sqlx::query(hide).execute(&fixture.database.writer).await.expect("versions");
+    fixture.database.execute(hide).await;
     let ana = fixture.user("ana").operator().expect("ana is one");
     ana.roll_back("books", None).await.expect("it is hers");
 

@@ -11,7 +11,7 @@ use crate::dispatch::AdmissionLimits;
 use crate::egress::{EgressSettings, Nat64Prefix};
 use crate::identity::{Algorithms, IdentitySettings, SessionAudience};
 use crate::invocations::RetentionLimits;
-use crate::knowledge::FILES_IN_MEMORY;
+use crate::knowledge::MAX_FILES_IN_MEMORY;
 use crate::local_mode;
 use crate::memory::{MemoryBudget, machine_memory};
 use crate::sandbox::Limits;
@@ -57,7 +57,8 @@ pub(super) fn memory_for_calls(settings: &Settings) -> Result<MemoryBudget, Sett
     let calls = set("memory-for-calls", &settings.memory_for_calls, machine / 2)?;
     let of_user = set("memory-for-calls-per-user", &settings.memory_for_calls_per_user, calls / 4)?;
 
-    let extraction = FILES_IN_MEMORY * (settings.extraction_memory.bytes() + settings.capture_size.bytes());
+    let extraction =
+        MAX_FILES_IN_MEMORY * (settings.extraction_memory.bytes() + settings.capture_size.bytes());
     let (deploy, search) = (settings.compile_memory.bytes(), settings.search_memory.bytes());
     let all = calls.saturating_add(extraction).saturating_add(deploy).saturating_add(search);
     let mebibytes = |bytes: usize| bytes >> 20;

@@ -232,7 +232,7 @@ impl WasiHttpHooks for Hooks {
             // Never on the guest's own thread: that may have to wait long for the processor, and on the
             // way there are locks that calls share.
             let egress = exchange.egress.clone();
-            let answer = egress.at_home(Box::pin(exchange.answer(request, timeouts))).await;
+            let answer = egress.run_on_runtime(Box::pin(exchange.answer(request, timeouts))).await;
             let answer = answer.unwrap_or_else(|cause| Err(Failure::Broken(cause)));
             drop(of_body);
             let response = answer.map_err(|failure| {
@@ -242,7 +242,7 @@ impl WasiHttpHooks for Hooks {
             let (most, pause) = (limits.response_body, options.between_bytes_timeout);
             let response = response.map(|body| {
                 let (body, reading) = reading_ahead(body::incoming(body, most, pause, usage), place);
-                egress.spawn_at_home(reading);
+                egress.spawn_on_runtime(reading);
                 body::explained(body, most, log)
                     .map_frame(move |frame| {
                         // Counted until the guest is done with the body.

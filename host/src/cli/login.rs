@@ -4,7 +4,6 @@ mod callback;
 
 use std::path::{Path, PathBuf};
 
-use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use clap::Args;
@@ -18,6 +17,7 @@ use super::session::{Session, SessionFile};
 use super::terminal::{note, say};
 use crate::identity::{SignInCode, TicketRequest, random_text};
 use crate::local_mode;
+use crate::sha256::Sha256;
 
 /// Sign in at a server, in a browser.
 #[derive(Args, Debug)]
@@ -139,5 +139,5 @@ fn ticket(
 
 /// Of RFC 7636, with the method S256.
 fn challenge(verifier: &str) -> String {
-    URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()))
+    URL_SAFE_NO_PAD.encode(Sha256::digest(verifier))
 }

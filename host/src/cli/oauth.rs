@@ -21,7 +21,7 @@ use url::Url;
 
 use super::CliError;
 use crate::egress::{Egress, EgressSettings, Policy};
-use crate::settings::is_loopback;
+use crate::loopback::is_loopback;
 
 pub(super) use self::discovery::{AuthorizationServer, discover};
 pub(super) use self::tokens::{Code, ErrorResponse, Tokens, redeem, refresh, revoke};

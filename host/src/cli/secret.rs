@@ -12,7 +12,7 @@ use super::client::{Client, Connection};
 use super::terminal::{note, say};
 use super::{CliError, print_json};
 use crate::redaction;
-use crate::vault::{LONGEST, SecretStatus};
+use crate::vault::{MAX_VALUE_BYTES, SecretStatus};
 
 /// Set, remove and list your secrets for a toolkit.
 #[derive(Debug, Subcommand)]
@@ -142,7 +142,7 @@ fn warn_of(stored: &Stored) {
     if !stored.redacted {
         note!(
             "warning: a value of which no line has {} bytes is not removed from results and logs",
-            redaction::SHORTEST
+            redaction::MIN_VALUE_BYTES
         );
     }
 }
@@ -155,16 +155,16 @@ fn path(toolkit: &str, name: &str) -> String {
 fn read_input() -> Result<SecretString, CliError> {
     let unreadable = |error: std::io::Error| CliError::new(format!("cannot read standard input: {error}"));
     // A line end and one byte more than fit: what is too long is never cut.
-    let mut bytes = Zeroizing::new(Vec::with_capacity(LONGEST + 3));
-    std::io::stdin().take(LONGEST as u64 + 3).read_to_end(&mut bytes).map_err(unreadable)?;
+    let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_VALUE_BYTES + 3));
+    std::io::stdin().take(MAX_VALUE_BYTES as u64 + 3).read_to_end(&mut bytes).map_err(unreadable)?;
     value_of(&bytes)
 }
 
 fn value_of(input: &[u8]) -> Result<SecretString, CliError> {
     let value = input.strip_suffix(b"\n").map_or(input, |line| line.strip_suffix(b"\r").unwrap_or(line));
     // Before it is read as text: the end may lie inside a character.
-    if value.len() > LONGEST {
-        return Err(CliError::new(format!("the value is longer than {LONGEST} bytes")));
+    if value.len() > MAX_VALUE_BYTES {
+        return Err(CliError::new(format!("the value is longer than {MAX_VALUE_BYTES} bytes")));
     }
     let text = std::str::from_utf8(value).map_err(|_| CliError::new("the value is not UTF-8"))?;
     Ok(text.into())
@@ -190,9 +190,9 @@ mod tests {
 
         assert_eq!(value(b"a\n\n").ok().as_deref(), Some("a\n"));
         assert_eq!(value(b"a\r\n").ok().as_deref(), Some("a"));
-        let longest = "x".repeat(LONGEST);
+        let longest = "x".repeat(MAX_VALUE_BYTES);
         assert_eq!(value(format!("{longest}\r\n").as_bytes()).ok(), Some(longest));
-        let cut = &"é".repeat(LONGEST).into_bytes()[..LONGEST + 3];
+        let cut = &"é".repeat(MAX_VALUE_BYTES).into_bytes()[..MAX_VALUE_BYTES + 3];
         assert!(value(cut).is_err_and(|error| error.to_string().contains("longer than 8192 bytes")));
         assert!(value(b"\xff").is_err_and(|error| error.to_string().contains("not UTF-8")));
     }

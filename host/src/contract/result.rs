@@ -1,5 +1,7 @@
 //! What a call of a tool returns, whatever version of the contract the toolkit speaks.
 
+use kitbag_manifest::limits::CONTENT_OVERHEAD_BYTES;
+
 /// A handler's result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolResult {
@@ -115,9 +117,8 @@ impl Content {
     /// What it counts for in the size of a result, in bytes: its parts, and what surrounds them in
     /// a reply, so that a million empty ones are not free.
     fn size(&self) -> usize {
-        const SURROUNDINGS: usize = 128;
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        SURROUNDINGS
+        CONTENT_OVERHEAD_BYTES
             + match self {
                 Self::Image(media) | Self::Audio(media) => media.data.len() + media.media_type.len(),
                 Self::Resource(EmbeddedResource { uri, media_type, body }) => {

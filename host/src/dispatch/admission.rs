@@ -1,7 +1,6 @@
 //! How many calls run at once: for one user, for one toolkit, and in all.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::shares::{Share, Shares};
 
 /// Bounds on calls in flight. Beyond them a call gets a retryable error, never a place in a queue.
 #[derive(Clone, Copy, Debug)]
@@ -15,61 +14,28 @@ pub struct AdmissionLimits {
 }
 
 /// Counts calls in flight.
-#[derive(Clone)]
 pub(super) struct Admission {
-    limits: AdmissionLimits,
-    counts: Arc<Mutex<Counts>>,
-}
-
-#[derive(Default)]
-struct Counts {
-    all: usize,
-    users: HashMap<String, usize>,
-    toolkits: HashMap<String, usize>,
+    users: Shares,
+    toolkits: Shares,
 }
 
 /// A call that was let in; dropping it makes room for the next one.
 pub(super) struct Admitted {
-    admission: Admission,
-    user: String,
-    toolkit: String,
+    _of_user: Share,
+    _of_toolkit: Share,
 }
 
 impl Admission {
     pub(super) fn new(limits: AdmissionLimits) -> Self {
-        Self { limits, counts: Arc::default() }
+        let AdmissionLimits { per_user, per_toolkit, in_all } = limits;
+        Self { users: Shares::new(in_all, per_user), toolkits: Shares::per_holder(per_toolkit) }
     }
 
     /// Lets a call in, or returns nothing when it would be one too many.
     pub(super) fn enter(&self, user: &str, toolkit: &str) -> Option<Admitted> {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_user = counts.users.get(user).copied().unwrap_or_default();
-        let of_toolkit = counts.toolkits.get(toolkit).copied().unwrap_or_default();
-        let AdmissionLimits { per_user, per_toolkit, in_all } = self.limits;
-        if of_user >= per_user || of_toolkit >= per_toolkit || counts.all >= in_all {
-            return None;
-        }
-        counts.all += 1;
-        counts.users.insert(user.to_owned(), of_user + 1);
-        counts.toolkits.insert(toolkit.to_owned(), of_toolkit + 1);
-        Some(Admitted { admission: self.clone(), user: user.to_owned(), toolkit: toolkit.to_owned() })
-    }
-}
-
-impl Drop for Admitted {
-    fn drop(&mut self) {
-        let mut counts = self.admission.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.all -= 1;
-        release(&mut counts.users, &self.user);
-        release(&mut counts.toolkits, &self.toolkit);
-    }
-}
-
-fn release(counts: &mut HashMap<String, usize>, key: &str) {
-    match counts.get_mut(key) {
-        Some(count) if *count > 1 => *count -= 1,
-        // The last call takes the entry with it: the map holds only who is calling now.
-        _ => drop(counts.remove(key)),
+        let of_user = self.users.take(user, 1)?;
+        let of_toolkit = self.toolkits.take(toolkit, 1)?;
+        Some(Admitted { _of_user: of_user, _of_toolkit: of_toolkit })
     }
 }
 
@@ -88,6 +54,11 @@ mod tests {
         let _fourth = admission.enter("ben", "a").expect("there is room");
         assert!(admission.enter("eve", "a").is_none(), "the toolkit has its share");
         assert!(admission.enter("eve", "c").is_none(), "the server is full");
+        assert_eq!(
+            (admission.users.holders(), admission.toolkits.holders()),
+            (2, 2),
+            "refused calls hold nothing"
+        );
 
         drop(first);
         assert!(admission.enter("ana", "c").is_some(), "a finished call makes room");

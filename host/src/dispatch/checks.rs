@@ -85,11 +85,11 @@ impl Checks {
         let Some(json) = &result.structured else { return Structured::Absent };
         let value = match schema::parse(json) {
             Ok(value) => value,
-            Err(violation) => return Structured::Refused(Failure::mismatch(&violation)),
+            Err(violation) => return Structured::Refused(Failure::output_mismatch(&[violation])),
         };
         match self.check(user, schema, value).await {
             Checked::Fits(value) => Structured::Fits(value),
-            Checked::Violations(violations) => Structured::Refused(Failure::mismatch(&violations.join("; "))),
+            Checked::Violations(violations) => Structured::Refused(Failure::output_mismatch(&violations)),
             Checked::Overdue => Structured::Refused(Failure::unchecked_result()),
         }
     }

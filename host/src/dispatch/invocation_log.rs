@@ -215,10 +215,7 @@ mod tests {
         assert!(panicked.is_err());
         invocations.close().await;
 
-        let outcomes: Vec<String> = sqlx::query_scalar("SELECT outcome FROM invocations ORDER BY id")
-            .fetch_all(&database.readers)
-            .await
-            .expect("they were written");
+        let outcomes: Vec<String> = database.column("SELECT outcome FROM invocations ORDER BY id").await;
         assert_eq!(outcomes, ["cancelled", "failed"]);
     }
 

@@ -1,5 +1,9 @@
 //! What a tool call comes to: the result, or the error envelope of the specification.
 
+use std::ops::{Deref, DerefMut};
+
+use kitbag_manifest::reply;
+pub use kitbag_manifest::reply::ErrorCode;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -7,9 +11,6 @@ use crate::contract::{CallError, Content, ToolError, ToolResult};
 use crate::memory::Shortage;
 use crate::observations::MissingSecrets;
 use crate::sandbox::{Ended, Fault};
-
-/// What the model is told when a handler fails in any way but a `ToolError`.
-const GENERIC: &str = "The tool failed.";
 
 /// The answer to a tool call.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,67 +32,66 @@ pub struct Success {
     pub content: Vec<Content>,
 }
 
-/// `{ ok: false, code, error, retryable }`.
+/// The error envelope, as clients and both SDKs know it, and what the host does about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 pub struct Failure {
-    ok: bool,
-    /// What kind of failure.
-    pub code: ErrorCode,
-    /// What the model reads.
-    pub error: String,
-    /// Whether the model should consider trying again.
-    pub retryable: bool,
+    envelope: reply::Failure,
     /// Missing secrets that caused the failure. Not part of the envelope.
     #[serde(skip)]
     pub missing_secrets: Vec<String>,
 }
 
-/// The kinds of failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum ErrorCode {
-    /// The handler failed, or was stopped.
-    ToolError,
-    /// The arguments do not fit the tool's input.
-    InvalidParams,
+impl From<reply::Failure> for Failure {
+    fn from(envelope: reply::Failure) -> Self {
+        Self { envelope, missing_secrets: Vec::new() }
+    }
+}
+
+impl Deref for Failure {
+    type Target = reply::Failure;
+
+    fn deref(&self) -> &reply::Failure {
+        &self.envelope
+    }
+}
+
+impl DerefMut for Failure {
+    fn deref_mut(&mut self) -> &mut reply::Failure {
+        &mut self.envelope
+    }
 }
 
 impl Failure {
-    fn new(code: ErrorCode, error: impl Into<String>) -> Self {
-        Self { ok: false, code, error: error.into(), retryable: false, missing_secrets: Vec::new() }
-    }
-
     pub(super) fn busy() -> Self {
-        let error = "Too many calls are running at the moment. Try again in a moment.";
-        Self { retryable: true, ..Self::new(ErrorCode::ToolError, error) }
+        reply::Failure::busy().into()
     }
 
     /// The toolkit is being compiled.
     pub(super) fn not_ready() -> Self {
         let error = "The toolkit is being prepared for this version of the server. Try again in a moment.";
-        Self { retryable: true, ..Self::new(ErrorCode::ToolError, error) }
+        reply::Failure::tool_error(error).retryable(true).into()
     }
 
     /// There was no time to check the arguments.
     pub(super) fn unchecked_arguments() -> Self {
         let error = "The server had no time to check the arguments. Try again in a moment.";
-        Self { retryable: true, ..Self::new(ErrorCode::ToolError, error) }
+        reply::Failure::tool_error(error).retryable(true).into()
     }
 
     /// There was no time to check the result. The tool has run: nobody is told to call it again.
     pub(super) fn unchecked_result() -> Self {
         let error = "The tool has run, but the server had no time to check its result.";
-        Self::new(ErrorCode::ToolError, error)
+        reply::Failure::tool_error(error).into()
     }
 
     /// The structured value does not fit `output`.
-    pub(super) fn mismatch(detail: &str) -> Self {
-        let error = format!("The tool's structured result does not match its output schema: {detail}");
-        Self::new(ErrorCode::ToolError, error)
+    pub(super) fn output_mismatch(violations: &[String]) -> Self {
+        reply::Failure::output_mismatch(violations).into()
     }
 
     pub(super) fn invalid_params(violations: &[String]) -> Self {
-        Self::new(ErrorCode::InvalidParams, format!("Invalid arguments: {}", violations.join("; ")))
+        reply::Failure::invalid_params(violations).into()
     }
 }
 
@@ -110,22 +110,14 @@ pub(super) enum Structured {
 pub(super) fn from(ended: &Ended, structured: Structured) -> Reply {
     match ended {
         Ended::Returned(result) => returned(result, structured),
-        Ended::Refused(CallError::Tool(error)) => Reply::Failure(Failure {
-            retryable: error.retryable,
-            ..Failure::new(ErrorCode::ToolError, error.message.clone())
-        }),
+        Ended::Refused(CallError::Tool(error)) => Reply::Failure(
+            reply::Failure::tool_error(error.message.clone()).retryable(error.retryable).into(),
+        ),
         Ended::Refused(CallError::InvalidParams(message)) => {
             Reply::Failure(Failure::invalid_params(std::slice::from_ref(message)))
         }
-        Ended::Refused(CallError::Failure(_)) => Reply::Failure(Failure::new(ErrorCode::ToolError, GENERIC)),
-        Ended::Faulted(fault) => Reply::Failure(Failure {
-            retryable: matches!(
-                fault,
-                Fault::OutOfMemory(Shortage::User | Shortage::Server)
-                    | Fault::NoRoom(Shortage::User | Shortage::Server)
-            ),
-            ..Failure::new(ErrorCode::ToolError, stopped(fault))
-        }),
+        Ended::Refused(CallError::Failure(_)) => Reply::Failure(reply::Failure::of_handler().into()),
+        Ended::Faulted(fault) => Reply::Failure(stopped(fault).into()),
     }
 }
 
@@ -149,16 +141,16 @@ fn returned(result: &ToolResult, structured: Structured) -> Reply {
     Reply::Success(Success { text, structured, content })
 }
 
-/// Limits are no secret, and knowing them helps the model to ask for less.
-fn stopped(fault: &Fault) -> String {
+fn stopped(fault: &Fault) -> reply::Failure {
     match fault {
-        Fault::Deadline(limit) => {
-            format!("The tool ran longer than {} s and was stopped.", limit.as_secs_f64())
+        Fault::Deadline(limit) => reply::Failure::deadline(*limit),
+        Fault::Limit(limit) => reply::Failure::limit(limit),
+        Fault::OutOfMemory(shortage) | Fault::NoRoom(shortage) => {
+            let mends = !matches!(shortage, Shortage::TooLarge { .. });
+            reply::Failure::tool_error(out_of_memory(*shortage)).retryable(mends)
         }
-        Fault::Limit(limit) => format!("The tool reached its {limit} and was stopped."),
-        Fault::OutOfMemory(shortage) | Fault::NoRoom(shortage) => out_of_memory(*shortage),
-        Fault::ResultTooLarge => "The tool's result is too large.".to_owned(),
-        Fault::Trap(_) => GENERIC.to_owned(),
+        Fault::ResultTooLarge => reply::Failure::result_too_large(),
+        Fault::Trap(_) => reply::Failure::of_handler(),
     }
 }
 
@@ -204,7 +196,7 @@ mod tests {
             Ended::Refused(CallError::Failure("at /src/lib.rs".into())),
             Ended::Faulted(Fault::Trap("wasm backtrace".into())),
         ] {
-            assert_eq!(failure(&hidden).error, GENERIC);
+            assert_eq!(*failure(&hidden), reply::Failure::of_handler());
         }
     }
 }

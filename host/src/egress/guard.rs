@@ -1,11 +1,12 @@
 //! Which addresses a request may reach, whatever name led to them.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use ipnet::{IpNet, Ipv6Net};
+use kitbag_manifest::address::{THIS_NETWORK, is_global_unicast, is_public_v4};
 
-use super::nat64::Prefixes;
+use super::nat64::{Nat64Prefix, Prefixes};
 
 /// Private ranges that toolkits may reach. No way leads from here to [`CaptureRanges`].
 #[derive(Clone, Debug, Default)]
@@ -45,31 +46,53 @@ impl AddressGuard {
     /// An IPv4-mapped address is judged as the IPv4 address that the system would connect to, and a
     /// translated one as the IPv4 address that its gateway would: a range that the operator opened counts
     /// for it only where it is a part of the gateway's prefix.
+    ///
+    /// Until somebody has said which prefixes the network has, an address of an opened range is refused
+    /// where some prefix inside that range would make it a private IPv4 address.
     pub(super) fn permits(&self, address: IpAddr, nat64: &Prefixes) -> bool {
-        let opened = match self {
-            Self::Open => return true,
-            Self::Toolkits(ToolkitRanges(opened)) | Self::Captures(CaptureRanges(opened)) => opened,
-        };
+        let Some(opened) = self.opened() else { return true };
         let address = address.to_canonical();
-        let is_opened = |range: &IpNet| {
-            let IpAddr::V6(address) = address else { return true };
-            nat64.of(address).all(|(prefix, _)| prefix.contains(range))
+        let is_opened = |range: &IpNet| match (range, address) {
+            (IpNet::V6(range), IpAddr::V6(address)) => {
+                nat64.of(address).all(|(prefix, _)| prefix.contains(range))
+                    && (nat64.are_known() || !may_be_translated(address, range))
+            }
+            _ => true,
         };
         is_public(address, nat64) || opened.iter().any(|range| range.contains(&address) && is_opened(range))
     }
 
     /// Whether the answer depends on what the name servers say of the network's NAT64 prefixes.
     pub(super) fn depends_on_nat64(&self, address: IpAddr) -> bool {
-        !matches!(self, Self::Open)
-            && matches!(address.to_canonical(), IpAddr::V6(address) if is_global_unicast(address))
+        let (Some(opened), IpAddr::V6(address)) = (self.opened(), address.to_canonical()) else {
+            return false;
+        };
+        let may_be_translated = |range: &IpNet| matches!(range, IpNet::V6(range) if range.contains(&address) && may_be_translated(address, range));
+        is_global_unicast(address) || opened.iter().any(may_be_translated)
     }
+
+    /// The ranges that the operator opened; nothing where every address is.
+    fn opened(&self) -> Option<&[IpNet]> {
+        match self {
+            Self::Open => None,
+            Self::Toolkits(ToolkitRanges(opened)) | Self::Captures(CaptureRanges(opened)) => Some(opened),
+        }
+    }
+}
+
+/// Whether a gateway whose prefix lies inside the opened `range` could lead from `address` to a private IPv4
+/// address. A prefix around the whole range is no surprise: who opened the range named those very addresses.
+fn may_be_translated(address: Ipv6Addr, range: &Ipv6Net) -> bool {
+    Nat64Prefix::possible(address).any(|(prefix, embedded)| {
+        !prefix.contains(range) && !is_public_v4(embedded) && !THIS_NETWORK.contains(&embedded)
+    })
 }
 
 fn is_public(address: IpAddr, nat64: &Prefixes) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => {
-            let is_configured = nat64.configured.iter().any(|prefix| prefix.embedded(address).is_some());
+            let is_configured = nat64.trusted().any(|prefix| prefix.embedded(address).is_some());
             // Until it is known what stands for an IPv4 address, any may be one that does.
             let is_native = is_global_unicast(address) && nat64.discovered.is_some();
             (is_configured || is_native) && nat64.of(address).all(|(_, embedded)| is_public_v4(embedded))
@@ -77,74 +100,21 @@ fn is_public(address: IpAddr, nat64: &Prefixes) -> bool {
     }
 }
 
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    !REFUSED_V4.iter().any(|range| range.contains(&address))
-}
-
-fn is_global_unicast(address: Ipv6Addr) -> bool {
-    GLOBAL_UNICAST.contains(&address) && !REFUSED_V6.iter().any(|range| range.contains(&address))
-}
-
-/// IANA's special-purpose registry (RFC 6890) without the anycast services that are public, and
-/// what else leads into a cloud's own machinery.
-const REFUSED_V4: [Ipv4Net; 17] = [
-    v4([0, 0, 0, 0], 8),        // "this network", unspecified
-    v4([10, 0, 0, 0], 8),       // private
-    v4([100, 64, 0, 0], 10),    // carrier-grade NAT; metadata of Alibaba Cloud
-    v4([127, 0, 0, 0], 8),      // loopback
-    v4([168, 63, 129, 16], 32), // Azure's host agent: a public address that never leaves the host
-    v4([169, 254, 0, 0], 16),   // link-local; metadata of most clouds
-    v4([172, 16, 0, 0], 12),    // private
-    v4([192, 0, 0, 0], 24),     // protocol assignments; metadata of Oracle Cloud
-    v4([192, 0, 2, 0], 24),     // documentation
-    v4([192, 52, 193, 0], 24),  // multicast tunnels (AMT)
-    v4([192, 88, 99, 0], 24),   // 6to4 relays
-    v4([192, 168, 0, 0], 16),   // private
-    v4([198, 18, 0, 0], 15),    // benchmarking
-    v4([198, 51, 100, 0], 24),  // documentation
-    v4([203, 0, 113, 0], 24),   // documentation
-    v4([224, 0, 0, 0], 4),      // multicast
-    v4([240, 0, 0, 0], 4),      // reserved, broadcast
-];
-
-/// Everything that IANA has given out for ordinary use. All else is refused unseen: loopback,
-/// unspecified, IPv4-compatible (`::/96`), NAT64 of a network's own (`64:ff9b:1::/48`), discard-only,
-/// segment routing, unique local (metadata of AWS and Google Cloud), link-local, site-local, multicast.
-const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0], 3);
-
-/// The special ranges inside of it. Tunnels are refused whole, whatever IPv4 address they embed: nobody
-/// serves anything there any more, and the system itself would open the tunnel.
-const REFUSED_V6: [Ipv6Net; 4] = [
-    v6([0x2001, 0, 0], 23),      // protocol assignments: Teredo, benchmarking, ORCHID, AMT
-    v6([0x2001, 0x0db8, 0], 32), // documentation
-    v6([0x2002, 0, 0], 16),      // 6to4
-    v6([0x3fff, 0, 0], 20),      // documentation
-];
-
-const fn v4(octets: [u8; 4], prefix: u8) -> Ipv4Net {
-    let [a, b, c, d] = octets;
-    Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix)
-}
-
-const fn v6(first: [u16; 3], prefix: u8) -> Ipv6Net {
-    let [a, b, c] = first;
-    Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), prefix)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::nat64::Nat64Prefix;
     use super::*;
 
     fn guard(opened: &[&str]) -> AddressGuard {
         AddressGuard::Toolkits(opened.iter().map(|range| range.parse().unwrap()).collect())
     }
 
-    /// The well-known prefix and these.
+    /// These prefixes, beside the well-known one.
     fn nat64(configured: &[&str], discovered: &[&str]) -> Prefixes {
         let prefix = |range: &&str| Nat64Prefix::new(range.parse().unwrap()).unwrap();
-        let configured = configured.iter().map(prefix).chain([Nat64Prefix::well_known()]).collect();
-        Prefixes { configured, discovered: Some(discovered.iter().map(prefix).collect()) }
+        Prefixes {
+            configured: configured.iter().map(prefix).collect(),
+            discovered: Some(discovered.iter().map(prefix).collect()),
+        }
     }
 
     #[track_caller]
@@ -287,6 +257,25 @@ mod tests {
         let narrow = guard(&["fd64::a00:0/104"]);
         check(&narrow, &network, &["fd64::10.0.0.1"], true);
         check(&narrow, &network, &["fd64::127.0.0.1"], false);
+    }
+
+    #[test]
+    fn an_opened_range_leads_to_no_private_address_through_a_gateway_that_nobody_has_told_of() {
+        let (wide, unknown) = (guard(&["fd00::/8"]), Prefixes { discovered: None, ..nat64(&[], &[]) });
+        let through_a_gateway = ["fd64::10.0.0.1", "fd64::127.0.0.1", "fd64::a9fe:a9fe", "fd64:0:a00:1::"];
+        let ordinary = ["fd64::1", "fd64:1:2:3::5", "fd64::1.1.1.1"];
+
+        check(&wide, &unknown, &through_a_gateway, false);
+        check(&wide, &unknown, &ordinary, true);
+        // Who has said what the prefixes are has said that there is no other.
+        check(&wide, &nat64(&[], &[]), &through_a_gateway, true);
+        check(&wide, &Prefixes { discovered: None, ..nat64(&["fd99::/96"], &[]) }, &through_a_gateway, true);
+        check(&guard(&["fd64::a00:0/104"]), &unknown, &["fd64::10.0.0.1"], true);
+        check(&guard(&["fd64::/32"]), &unknown, &["fd64:0:a00:1::"], true);
+
+        for (address, depends) in [(through_a_gateway[0], true), (ordinary[0], false)] {
+            assert_eq!(wide.depends_on_nat64(address.parse().unwrap()), depends, "{address}");
+        }
     }
 
     #[test]

@@ -9,13 +9,12 @@ use http::header::{
     PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
 };
 use http_body::SizeHint;
+use kitbag_manifest::limits;
 
 use super::EgressError;
 
-/// The name that a request leaves under when it has none: in the form of a browser's, because some
-/// servers turn others away, and true.
-const DEFAULT_USER_AGENT: HeaderValue =
-    HeaderValue::from_static(concat!("Mozilla/5.0 (compatible; Kitbag/", env!("CARGO_PKG_VERSION"), ")"));
+/// The name that a request leaves under when it has none.
+const DEFAULT_USER_AGENT: HeaderValue = HeaderValue::from_static(limits::USER_AGENT);
 
 /// Never sent as the caller set them. `Host` could name a second site behind the checked one; the
 /// client fills in the right one.

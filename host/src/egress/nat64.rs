@@ -8,7 +8,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use ipnet::{IpNet, Ipv6Net};
+use ipnet::Ipv6Net;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -61,8 +61,17 @@ impl Nat64Prefix {
     }
 
     /// Whether the whole range has this prefix.
-    pub(super) fn contains(&self, range: &IpNet) -> bool {
-        matches!(range, IpNet::V6(range) if self.range.contains(range))
+    pub(super) fn contains(&self, range: &Ipv6Net) -> bool {
+        self.range.contains(range)
+    }
+
+    /// Every prefix under which `address` could stand for an IPv4 address, with that address.
+    pub(super) fn possible(address: Ipv6Addr) -> impl Iterator<Item = (Self, Ipv4Addr)> {
+        let bytes = address.octets();
+        LAYOUTS.into_iter().map(move |(length, octets)| {
+            let range = Ipv6Net::new(address, length).expect("no length is above 128").trunc();
+            (Self { range, octets }, Ipv4Addr::from(octets.map(|at| bytes[at])))
+        })
     }
 }
 
@@ -75,8 +84,8 @@ impl fmt::Debug for Nat64Prefix {
 /// The prefixes that are known.
 #[derive(Clone, Debug)]
 pub(super) struct Prefixes {
-    /// The well-known one, and those that the operator named. Addresses with them are as public as what
-    /// they stand for.
+    /// Those that the operator named. Addresses with them, or with the well-known prefix, are as public as
+    /// what they stand for.
     pub(super) configured: Vec<Nat64Prefix>,
     /// Those that the name servers told; nothing where they did not answer. They open nothing that would
     /// be closed without them: whoever answers for a name server must not decide what is public.
@@ -86,8 +95,18 @@ pub(super) struct Prefixes {
 impl Prefixes {
     /// Every prefix that `address` has, with the address that it stands for under it.
     pub(super) fn of(&self, address: Ipv6Addr) -> impl Iterator<Item = (Nat64Prefix, Ipv4Addr)> {
-        let all = self.configured.iter().chain(self.discovered.iter().flatten());
-        all.filter_map(move |prefix| Some((*prefix, prefix.embedded(address)?)))
+        let all = self.trusted().chain(self.discovered.iter().flatten().copied());
+        all.filter_map(move |prefix| Some((prefix, prefix.embedded(address)?)))
+    }
+
+    /// The well-known prefix, and those that the operator named.
+    pub(super) fn trusted(&self) -> impl Iterator<Item = Nat64Prefix> {
+        self.configured.iter().copied().chain([Nat64Prefix::well_known()])
+    }
+
+    /// Whether the operator or the name servers have said which prefixes the network has.
+    pub(super) fn are_known(&self) -> bool {
+        self.discovered.is_some() || !self.configured.is_empty()
     }
 }
 
@@ -105,14 +124,13 @@ struct Discovered {
 }
 
 impl Nat64 {
-    /// Begins with the well-known prefix and the operator's.
-    pub(super) fn new(of_operator: impl IntoIterator<Item = Nat64Prefix>) -> Self {
-        let configured = of_operator.into_iter().chain([Nat64Prefix::well_known()]).collect();
+    /// Begins with the prefixes that the operator named.
+    pub(super) fn new(configured: Vec<Nat64Prefix>) -> Self {
         let discovered = Mutex::new(Discovered { prefixes: None, until: Instant::now() });
         Self { configured, discovered }
     }
 
-    /// What is known without asking, for addresses whose publicness does not depend on it.
+    /// What is known without asking, for addresses about which the answer decides nothing.
     pub(super) fn unasked(&self) -> Prefixes {
         let discovered = self.discovered.try_lock().ok().and_then(|known| known.prefixes.clone());
         Prefixes { configured: self.configured.clone(), discovered }
@@ -146,14 +164,9 @@ impl Nat64 {
 /// address can be read in two ways, both count.
 fn found_in(addresses: &[Ipv6Addr]) -> Vec<Nat64Prefix> {
     let mut found = Vec::new();
-    for address in addresses {
-        for (length, _) in LAYOUTS {
-            let range = Ipv6Net::new(*address, length).expect("no length is above 128");
-            let prefix = Nat64Prefix::new(range).expect("the length is one of those that there are");
-            let is_one = prefix.embedded(*address).is_some_and(|embedded| IPV4_ONLY.contains(&embedded));
-            if is_one && !found.contains(&prefix) {
-                found.push(prefix);
-            }
+    for (prefix, embedded) in addresses.iter().copied().flat_map(Nat64Prefix::possible) {
+        if IPV4_ONLY.contains(&embedded) && !found.contains(&prefix) {
+            found.push(prefix);
         }
     }
     found

@@ -13,6 +13,7 @@ use http::header::{
     AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION, PROXY_AUTHORIZATION,
 };
 use http::{Method, Response, StatusCode, Uri};
+use kitbag_manifest::limits::MAX_REDIRECTS;
 use url::Url;
 
 use super::EgressError;
@@ -20,10 +21,8 @@ use super::repeatable::Repeatable;
 use super::target::Target;
 use crate::redaction::Redactor;
 
-/// How many redirects a toolkit's request follows: as many as `fetch` does.
-const MOST: usize = 20;
 /// How many lead to a file: an address that needs more is a loop, or a game.
-const MOST_TO_A_FILE: usize = 10;
+const MAX_REDIRECTS_TO_FILE: usize = 10;
 
 /// The redirects of one request.
 #[derive(Debug)]
@@ -34,7 +33,7 @@ pub struct Redirects {
 
 impl Default for Redirects {
     fn default() -> Self {
-        Self { left: MOST, too_many: "there were twenty before it" }
+        Self { left: MAX_REDIRECTS, too_many: "there were twenty before it" }
     }
 }
 
@@ -50,7 +49,7 @@ pub enum Step {
 impl Redirects {
     /// Begins to follow the redirects to a file.
     pub(super) fn to_a_file() -> Self {
-        Self { left: MOST_TO_A_FILE, too_many: "there were ten before it" }
+        Self { left: MAX_REDIRECTS_TO_FILE, too_many: "there were ten before it" }
     }
 
     /// Turns `request` into the one that `response` redirects it to, if it does. Where that is another
@@ -342,7 +341,7 @@ mod tests {
         let (mut redirects, mut request) = (Redirects::default(), request("GET", HERE));
         let mut step = |response| redirects.step(&mut request, &response, &Redactor::default());
 
-        for _ in 0..MOST {
+        for _ in 0..MAX_REDIRECTS {
             assert_eq!(step(redirect(302, &[b"/again"])).unwrap(), Step::Follow);
         }
 

@@ -9,9 +9,9 @@
 mod cache;
 mod config;
 mod dns;
-mod shares;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use std::fmt;
 use std::io;

@@ -2,10 +2,10 @@
 
 use http::uri::{PathAndQuery, Scheme};
 use http::{Uri, uri};
-use kitbag_manifest::egress::is_loopback;
 use url::{Host, Url};
 
 use super::EgressError;
+use crate::loopback::is_loopback_host;
 
 /// Scheme, host and port of an outbound request, normalised.
 ///
@@ -44,7 +44,7 @@ impl Target {
 
     /// Whether what is sent stays on this machine: a loopback address, or `localhost`.
     pub(super) fn is_loopback(&self) -> bool {
-        is_loopback(&self.host)
+        is_loopback_host(&self.host)
     }
 
     pub(super) fn host(&self) -> &Host {

@@ -6,12 +6,12 @@ mod resolution;
 mod runtime;
 
 use http::header::HOST;
-use http_body_util::Full;
+use http_body_util::{Empty, Full};
 
 use super::test_server::TestServer;
 use super::*;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 async fn upstream() -> TestServer {
     TestServer::start(|_| Response::new(Full::from("hello"))).await
@@ -27,8 +27,8 @@ fn settings(to_toolkits: &[&str], to_captures: &[&str]) -> EgressSettings {
     EgressSettings {
         toolkit_ranges: to_toolkits.iter().map(range).collect(),
         capture_ranges: to_captures.iter().map(range).collect(),
-        connect_timeout: PATIENCE,
-        response_timeout: PATIENCE,
+        connect_timeout: TIMEOUT,
+        response_timeout: TIMEOUT,
         ..EgressSettings::default()
     }
 }
@@ -50,7 +50,7 @@ fn get(uri: &str) -> Request<Empty<Bytes>> {
 }
 
 async fn fetch(egress: &Egress, uri: &str, policy: &Policy) -> Result<Bytes, EgressError> {
-    egress.get_bytes(&uri.parse().unwrap(), policy, 1024, PATIENCE).await
+    egress.get_bytes(&uri.parse().unwrap(), policy, 1024, TIMEOUT).await
 }
 
 #[tokio::test]

@@ -6,11 +6,13 @@
 //! Invariant: a `sub` in the database is one of the last issuer in the record; another issuer gets it only
 //! when the operator says that it names the same people.
 
-use jiff::Timestamp;
+mod store;
+
 use thiserror::Error;
 use tracing::{info, warn};
 
-use crate::database::Database;
+use crate::database::{Database, DatabaseError};
+use store::Record;
 
 /// Why a server does not start on a data directory.
 #[derive(Debug, Error)]
@@ -29,7 +31,7 @@ pub enum IssuerChange {
     },
     /// The record cannot be read or written.
     #[error("cannot read whose users there are: {0}")]
-    Storage(#[from] sqlx::Error),
+    Storage(#[from] DatabaseError),
 }
 
 /// Records `issuer` as the one whose users this database holds, or checks that it is.
@@ -41,11 +43,8 @@ pub async fn bind_issuer(
     issuer: &str,
     replaces: Option<&str>,
 ) -> Result<(), IssuerChange> {
-    let mut transaction = database.writer.begin_with("BEGIN IMMEDIATE").await?;
-    let recorded: Option<String> =
-        sqlx::query_scalar("SELECT issuer FROM issuers ORDER BY sequence DESC LIMIT 1")
-            .fetch_optional(&mut *transaction)
-            .await?;
+    let mut record = Record::open(database).await?;
+    let recorded = record.last().await?;
     match recorded {
         Some(recorded) if recorded == issuer => return Ok(()),
         Some(recorded) if replaces != Some(recorded.as_str()) => {
@@ -60,12 +59,7 @@ pub async fn bind_issuer(
         }
         None => info!(issuer, "the users in this data directory are those of this issuer"),
     }
-    sqlx::query("INSERT INTO issuers (issuer, since) VALUES (?, ?)")
-        .bind(issuer)
-        .bind(Timestamp::now().as_millisecond())
-        .execute(&mut *transaction)
-        .await?;
-    transaction.commit().await?;
+    record.append(issuer).await?;
     Ok(())
 }
 
@@ -79,7 +73,7 @@ mod tests {
     #[tokio::test]
     async fn users_stay_with_their_issuer_until_the_operator_says_otherwise() {
         let folder = tempfile::tempdir().unwrap();
-        let database = Database::open(&folder.path().join("kitbag.sqlite")).await.unwrap();
+        let database = Database::open(folder.path()).await.unwrap();
         let bind = async |issuer, replaces| bind_issuer(&database, issuer, replaces).await.is_ok();
 
         // Nobody is recorded: the first one is taken, whatever it is said to replace.

@@ -46,6 +46,7 @@ pub use self::token::Tokens;
 
 use super::keys::KeySet;
 use super::now;
+use crate::database::DatabaseError;
 
 /// Where the endpoints of the local issuer's metadata are, below the base URL.
 pub mod paths {
@@ -116,7 +117,7 @@ pub enum LocalIssuerError {
     },
     /// Grants could not be revoked.
     #[error("the database cannot be written: {0}")]
-    Storage(Arc<sqlx::Error>),
+    Storage(Arc<DatabaseError>),
 }
 
 impl LocalIssuer {

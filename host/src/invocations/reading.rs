@@ -6,6 +6,7 @@ use tokio::sync::watch;
 
 use super::operator_view::OperatorView;
 use super::store::{Row, Store};
+use crate::database;
 
 /// Which records of a toolkit to read.
 #[derive(Clone, Debug)]
@@ -69,7 +70,7 @@ impl Reading {
         committed: watch::Receiver<i64>,
         query: Query,
         scope: Scope,
-    ) -> sqlx::Result<Self> {
+    ) -> database::Result<Self> {
         let newest = *committed.borrow();
         let cursor = match query.last {
             Some(count) => store.before_last(&query, scope, count).await?.unwrap_or(newest),
@@ -84,7 +85,7 @@ impl Reading {
     }
 
     /// Returns the next records up to `until`, oldest first; none where there are no more for now.
-    pub async fn next_page(&mut self, scope: Scope, until: i64) -> sqlx::Result<Vec<Logged>> {
+    pub async fn next_page(&mut self, scope: Scope, until: i64) -> database::Result<Vec<Logged>> {
         let newest = *self.committed.borrow_and_update();
         let page = self.store.page(&self.query, scope, self.cursor, until).await?;
         self.cursor = match page.last() {

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use super::record::Record;
 use super::store::Store;
+use crate::database;
 
 /// What is kept.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +64,7 @@ impl Retention {
     }
 
     /// Removes what is too old or too much.
-    pub(super) async fn sweep(&mut self, store: &Store) -> sqlx::Result<()> {
+    pub(super) async fn sweep(&mut self, store: &Store) -> database::Result<()> {
         let toolkits = match self.touched.replace(HashSet::new()) {
             Some(touched) => touched.into_iter().collect(),
             None => store.toolkits().await?,

@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, FromRow, QueryBuilder, SqliteConnection};
 
 use super::reading::{Query, Scope};
 use super::record::{Outcome, Record};
-use crate::database::Database;
+use crate::database::{self, Database, DatabaseError};
 
 /// Records that are read at a time, at most.
 const PAGE: usize = 16;
@@ -52,14 +52,16 @@ impl Store {
     }
 
     /// The newest id, or 0 where there is no record.
-    pub(super) async fn newest(&self) -> sqlx::Result<i64> {
-        sqlx::query_scalar("SELECT COALESCE(MAX(id), 0) FROM invocations").fetch_one(&self.0.readers).await
+    pub(super) async fn newest(&self) -> database::Result<i64> {
+        Ok(sqlx::query_scalar("SELECT COALESCE(MAX(id), 0) FROM invocations")
+            .fetch_one(self.0.readers())
+            .await?)
     }
 
     /// Keeps records, in one transaction, and returns the newest id. Those of a toolkit that has been
     /// removed in the meantime are let go: nobody could read them.
-    pub(super) async fn insert(&self, records: &[Record]) -> sqlx::Result<i64> {
-        let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
+    pub(super) async fn insert(&self, records: &[Record]) -> database::Result<i64> {
+        let mut transaction = self.0.begin().await?;
         let mut newest = 0;
         for rows in records.chunks(ROWS) {
             newest = insert(&mut transaction, rows).await?.unwrap_or(newest);
@@ -69,12 +71,14 @@ impl Store {
     }
 
     /// Whether `user` has called the toolkit.
-    pub(super) async fn has_records_of(&self, toolkit: &str, user: &str) -> sqlx::Result<bool> {
-        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM invocations WHERE toolkit_id = ? AND user_id = ?)")
-            .bind(toolkit)
-            .bind(user)
-            .fetch_one(&self.0.readers)
-            .await
+    pub(super) async fn has_records_of(&self, toolkit: &str, user: &str) -> database::Result<bool> {
+        Ok(sqlx::query_scalar(
+            "SELECT EXISTS (SELECT 1 FROM invocations WHERE toolkit_id = ? AND user_id = ?)",
+        )
+        .bind(toolkit)
+        .bind(user)
+        .fetch_one(self.0.readers())
+        .await?)
     }
 
     /// The id before the first of the last `count` records, or nothing where there is none at all.
@@ -83,7 +87,7 @@ impl Store {
         query: &Query,
         scope: Scope,
         count: u32,
-    ) -> sqlx::Result<Option<i64>> {
+    ) -> database::Result<Option<i64>> {
         let sql = format!(
             "SELECT MIN(id) - 1 FROM (
                  SELECT id FROM invocations
@@ -91,14 +95,14 @@ impl Store {
                  ORDER BY id DESC LIMIT ?5)",
             whose(scope)
         );
-        sqlx::query_scalar(AssertSqlSafe(sql))
+        Ok(sqlx::query_scalar(AssertSqlSafe(sql))
             .bind(&query.toolkit)
             .bind(query.after)
             .bind(query.since.as_millisecond())
             .bind(&query.viewer)
             .bind(count)
-            .fetch_one(&self.0.readers)
-            .await
+            .fetch_one(self.0.readers())
+            .await?)
     }
 
     /// The first records after `cursor` and up to `until`, oldest first: at most [`PAGE`], of
@@ -109,7 +113,7 @@ impl Store {
         scope: Scope,
         cursor: i64,
         until: i64,
-    ) -> sqlx::Result<Vec<Row>> {
+    ) -> database::Result<Vec<Row>> {
         // The content of others stays where it is: it is not even read.
         let sql = format!(
             "WITH next AS (
@@ -127,32 +131,34 @@ impl Store {
              ORDER BY id",
             whose(scope)
         );
-        sqlx::query_as(AssertSqlSafe(sql))
+        Ok(sqlx::query_as(AssertSqlSafe(sql))
             .bind(&query.toolkit)
             .bind(cursor)
             .bind(query.since.as_millisecond())
             .bind(&query.viewer)
             .bind(until)
-            .fetch_all(&self.0.readers)
-            .await
+            .fetch_all(self.0.readers())
+            .await?)
     }
 
     /// Ids of all toolkits.
-    pub(super) async fn toolkits(&self) -> sqlx::Result<Vec<String>> {
-        sqlx::query_scalar("SELECT id FROM toolkits").fetch_all(&self.0.readers).await
+    pub(super) async fn toolkits(&self) -> database::Result<Vec<String>> {
+        Ok(sqlx::query_scalar("SELECT id FROM toolkits").fetch_all(self.0.readers()).await?)
     }
 
     /// Removes records of calls that ended before `ended_at`, in milliseconds since 1970.
-    pub(super) async fn remove_before(&self, ended_at: i64) -> sqlx::Result<()> {
+    pub(super) async fn remove_before(&self, ended_at: i64) -> database::Result<()> {
         loop {
+            let mut transaction = self.0.begin().await?;
             let removed = sqlx::query(
                 "DELETE FROM invocations WHERE id IN (
                      SELECT id FROM invocations WHERE ended_at < ? ORDER BY ended_at LIMIT ?)",
             )
             .bind(ended_at)
             .bind(as_i64(REMOVED_AT_ONCE))
-            .execute(&self.0.writer)
+            .execute(&mut *transaction)
             .await?;
+            transaction.commit().await?;
             if removed.rows_affected() == 0 {
                 return Ok(());
             }
@@ -161,7 +167,12 @@ impl Store {
 
     /// Removes a toolkit's records, so that `count` are left and they take `bytes` at most: first the
     /// oldest of whichever users have the most.
-    pub(super) async fn remove_beyond(&self, toolkit: &str, count: u32, bytes: usize) -> sqlx::Result<()> {
+    pub(super) async fn remove_beyond(
+        &self,
+        toolkit: &str,
+        count: u32,
+        bytes: usize,
+    ) -> database::Result<()> {
         // Ranked by how many, or how much, its own user has that is newer: the first of everybody come
         // first, then the second of everybody who has two, and so on.
         let too_many: Vec<i64> = sqlx::query_scalar(
@@ -178,13 +189,13 @@ impl Store {
         .bind(toolkit)
         .bind(count)
         .bind(as_i64(bytes))
-        .fetch_all(&self.0.readers)
+        .fetch_all(self.0.readers())
         .await?;
         self.remove(&too_many).await
     }
 
     /// Removes the oldest records of refused calls, so that `count` of each user are left.
-    pub(super) async fn remove_refused_beyond(&self, toolkit: &str, count: u32) -> sqlx::Result<()> {
+    pub(super) async fn remove_refused_beyond(&self, toolkit: &str, count: u32) -> database::Result<()> {
         let too_many: Vec<i64> = sqlx::query_scalar(
             "SELECT id FROM (
                  SELECT id, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY id DESC) AS nth
@@ -195,18 +206,20 @@ impl Store {
         .bind(Outcome::Busy.as_str())
         .bind(Outcome::InvalidParams.as_str())
         .bind(count)
-        .fetch_all(&self.0.readers)
+        .fetch_all(self.0.readers())
         .await?;
         self.remove(&too_many).await
     }
 
-    async fn remove(&self, ids: &[i64]) -> sqlx::Result<()> {
+    async fn remove(&self, ids: &[i64]) -> database::Result<()> {
         for some in ids.chunks(REMOVED_AT_ONCE) {
-            let some = serde_json::to_string(some).map_err(|error| sqlx::Error::Encode(error.into()))?;
+            let some = serde_json::to_string(some).map_err(DatabaseError::unwritable)?;
+            let mut transaction = self.0.begin().await?;
             sqlx::query("DELETE FROM invocations WHERE id IN (SELECT value FROM json_each(?))")
                 .bind(some)
-                .execute(&self.0.writer)
+                .execute(&mut *transaction)
                 .await?;
+            transaction.commit().await?;
         }
         Ok(())
     }
@@ -228,10 +241,9 @@ fn whose(scope: Scope) -> &'static str {
 
 /// Inserts rows by one statement, because each statement is handed to a thread and back, and returns
 /// the id of the last.
-async fn insert(transaction: &mut SqliteConnection, records: &[Record]) -> sqlx::Result<Option<i64>> {
+async fn insert(transaction: &mut SqliteConnection, records: &[Record]) -> database::Result<Option<i64>> {
     let entries = records.iter().map(|record| serde_json::to_string(&record.conclusion.transcript.entries));
-    let entries: Vec<_> =
-        entries.collect::<Result<_, _>>().map_err(|error| sqlx::Error::Encode(error.into()))?;
+    let entries: Vec<_> = entries.collect::<Result<_, _>>().map_err(DatabaseError::unwritable)?;
     let mut statement = QueryBuilder::new(
         "INSERT INTO invocations
              (toolkit_id, version, tool, user_id, started_at, ended_at, duration, outcome, limit_hit, requests,

@@ -30,9 +30,9 @@ use crate::tasks::to_its_end;
 /// The folder in the data directory.
 const FOLDER: &str = "artifacts";
 /// How much of a file is read and written at once.
-const PIECE: usize = 1 << 20;
+const PART_BYTES: usize = 1 << 20;
 /// Pieces on their way to the store at once.
-const IN_FLIGHT: usize = 4;
+const MAX_PARTS_IN_FLIGHT: usize = 4;
 /// A SHA-256 in hexadecimal.
 const DIGEST_DIGITS: usize = 64;
 
@@ -50,17 +50,17 @@ pub struct Hold {
     uses: Arc<Uses>,
 }
 
-/// What is going on with files right now.
+/// Files that are held or being removed.
 #[derive(Debug, Default)]
 struct Uses {
     by_digest: Mutex<HashMap<String, Use>>,
-    /// Says that a file is removed, or was not.
+    /// Signals that a removal has ended, successful or not.
     settled: Notify,
 }
 
 #[derive(Debug)]
 enum Use {
-    /// As often as that.
+    /// By so many holders.
     Held(usize),
     Removing,
 }
@@ -71,7 +71,7 @@ struct Removing {
     uses: Arc<Uses>,
 }
 
-/// A file on its way out.
+/// A file that is being read.
 pub struct Opened {
     /// Bytes.
     pub size: u64,
@@ -105,7 +105,7 @@ impl Artifacts {
             Err(error) => return Err(error.into()),
         }
         let mut upload = WriteMultipart::new(self.store.put_multipart(&place).await?);
-        let mut piece = vec![0; PIECE];
+        let mut piece = vec![0; PART_BYTES];
         loop {
             let read = match file.read(&mut piece).await {
                 Ok(0) => break,
@@ -116,7 +116,7 @@ impl Artifacts {
                     return Err(error);
                 }
             };
-            upload.wait_for_capacity(IN_FLIGHT).await?;
+            upload.wait_for_capacity(MAX_PARTS_IN_FLIGHT).await?;
             upload.write(&piece[..read]);
         }
         upload.finish().await?;

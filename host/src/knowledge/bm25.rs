@@ -1,4 +1,4 @@
-//! BM25: how well passages match the words of a query, and nothing but the user's own passages counts.
+//! BM25: how well passages match the words of a query. Only the user's own passages are counted.
 
 use std::collections::HashSet;
 

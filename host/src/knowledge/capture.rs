@@ -43,14 +43,14 @@ use transcribe::Transcriber;
 pub use transcribe::TranscriptionSettings;
 
 /// The longest text of one file, in bytes; what a file has beyond is left out.
-pub const LONGEST_TEXT: usize = 4 << 20;
+pub const MAX_TEXT_BYTES: usize = 4 << 20;
 
 /// Folder in the data directory for files that are arriving; emptied at every start.
 const ARRIVING: &str = "captures";
 /// Files whose bytes are in memory at the same time, to be decoded or extracted.
-pub const FILES_IN_MEMORY: usize = 2;
+pub const MAX_FILES_IN_MEMORY: usize = 2;
 /// Recordings that are transcribed at the same time: each takes minutes, for which no other file waits.
-const RECORDINGS: usize = 2;
+const MAX_RECORDINGS: usize = 2;
 
 /// What the operator decides about captured files.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ pub enum FileKind {
 pub struct Extracted {
     /// The title that the file gives itself.
     pub title: Option<String>,
-    /// Its text, of at most [`LONGEST_TEXT`].
+    /// Its text, of at most [`MAX_TEXT_BYTES`].
     pub text: String,
     /// Whether the file holds more text than that.
     pub truncated: bool,
@@ -177,8 +177,8 @@ impl Capture {
             settings,
             extract,
             transcriber,
-            in_memory: Semaphore::new(FILES_IN_MEMORY),
-            recordings: Semaphore::new(RECORDINGS),
+            in_memory: Semaphore::new(MAX_FILES_IN_MEMORY),
+            recordings: Semaphore::new(MAX_RECORDINGS),
         })))
     }
 
@@ -258,7 +258,7 @@ impl Capture {
             Kind::Other => return Ok(None),
             Kind::Audio if self.0.transcriber.is_none() => return Err(failure::no_transcriber()),
             // One byte more than fits, so that a longer file is seen to be longer.
-            Kind::Text => LONGEST_TEXT as u64 + 1,
+            Kind::Text => MAX_TEXT_BYTES as u64 + 1,
             Kind::Audio | Kind::Parsed(_) => u64::MAX,
         };
         let slots = if kind == Kind::Audio { &self.0.recordings } else { &self.0.in_memory };

@@ -1,5 +1,6 @@
 //! Documents: what comes in, what is kept, what is shown.
 
+use kitbag_manifest::limits;
 use serde::Serialize;
 
 /// The source of what users ingest themselves, beside the ids of toolkits.
@@ -64,18 +65,18 @@ pub enum Change {
     Created,
     /// It was there with other content, or other metadata.
     Updated,
-    /// It was there just so.
+    /// It was there with the same content and metadata.
     Unchanged,
 }
 
-/// How far a document is.
+/// Processing state of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// It is stored; search finds it soon.
     Pending,
     /// Search finds it.
     Ready,
-    /// Something went wrong for good; says what, to a person.
+    /// It failed permanently; says why, for a person.
     Failed(String),
 }
 
@@ -201,9 +202,9 @@ pub struct Query {
 }
 
 /// Results of a search that does not say how many.
-pub const DEFAULT_RESULTS: u32 = 10;
+pub const DEFAULT_RESULTS: u32 = limits::DEFAULT_SEARCH_RESULTS;
 /// Results of one search at most.
-pub const MAX_RESULTS: u32 = 50;
+pub const MAX_RESULTS: u32 = limits::MAX_SEARCH_RESULTS;
 
 /// What a search found.
 #[derive(Clone, Debug, PartialEq)]

@@ -143,7 +143,7 @@ impl Embedder {
 }
 
 /// Queries that may wait at once: half a second's work.
-const QUERIES: usize = 64;
+const MAX_QUERIES: usize = 64;
 
 /// A model in this process.
 struct Local {
@@ -168,7 +168,7 @@ impl Local {
         Ok(Self {
             bert: Arc::new(Bert::load(folder)?),
             query_threads: threads("embed-query").num_threads(cores.min(2)).build().map_err(failed)?,
-            queries: Arc::new(Semaphore::new(QUERIES)),
+            queries: Arc::new(Semaphore::new(MAX_QUERIES)),
             document_threads: threads("embed-document")
                 .num_threads(cores)
                 .start_handler(|_| give_way())

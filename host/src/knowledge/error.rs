@@ -4,7 +4,7 @@ use kitbag_manifest::Problems;
 use thiserror::Error;
 
 use super::quota::{QuotaExceeded, TooManyUploads};
-use crate::database::is_full;
+use crate::database::DatabaseError;
 use crate::disk::DiskFull;
 use crate::tasks::Interrupted;
 
@@ -31,12 +31,12 @@ pub enum KnowledgeError {
     DiskFull(#[from] DiskFull),
     /// The database failed; the cause is for the log.
     #[error("storage failed: {0}")]
-    Storage(#[source] sqlx::Error),
+    Storage(#[source] DatabaseError),
 }
 
-impl From<sqlx::Error> for KnowledgeError {
-    fn from(error: sqlx::Error) -> Self {
-        if is_full(&error) { Self::DiskFull(DiskFull) } else { Self::Storage(error) }
+impl From<DatabaseError> for KnowledgeError {
+    fn from(error: DatabaseError) -> Self {
+        if error.is_disk_full() { Self::DiskFull(DiskFull) } else { Self::Storage(error) }
     }
 }
 

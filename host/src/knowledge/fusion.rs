@@ -6,11 +6,11 @@ mod tests;
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
-use super::index::{Place, UserIndex};
+use super::index::{ChunkNumber, UserIndex};
 
 /// How many documents of each ranking count (Cormack, Clarke and Büttcher 2009). Not tuned.
 pub(super) const DEPTH: usize = 100;
-const K: f64 = 60.0;
+const RRF_K: f64 = 60.0;
 
 /// A document in one ranking.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,7 +39,7 @@ pub(super) fn fuse(words: &[Candidate], meaning: &[Candidate]) -> Vec<Fused> {
             let &Candidate { document, chunk, .. } = candidate;
             let (found, best) =
                 fused.entry(document).or_insert((Fused { document, chunk, score: 0.0 }, rank));
-            found.score += 1.0 / (K + f64::from(rank));
+            found.score += 1.0 / (RRF_K + f64::from(rank));
             if rank < *best {
                 (found.chunk, *best) = (chunk, rank);
             }
@@ -55,7 +55,7 @@ pub(super) fn fuse(words: &[Candidate], meaning: &[Candidate]) -> Vec<Fused> {
 /// The documents with the best chunks, best first: `depth` at most, of `allowed` where that is given.
 pub(super) fn best_of_each_document(
     index: &UserIndex,
-    chunks: impl Iterator<Item = (Place, f32)>,
+    chunks: impl Iterator<Item = (ChunkNumber, f32)>,
     allowed: Option<&HashSet<i64>>,
     depth: usize,
 ) -> Vec<Candidate> {

@@ -8,23 +8,23 @@
 
 pub(super) mod cache;
 mod matrix;
-mod rows;
 #[cfg(test)]
 pub(super) mod tests;
 
 use std::collections::{HashMap, HashSet};
 
 use self::matrix::Matrix;
+use super::store::ChunkRow;
 use super::words::{self, Term};
 
-/// Where a chunk is in its index; a number that means nothing outside.
-pub(super) type Place = u32;
+/// Position of a chunk in its index.
+pub(super) type ChunkNumber = u32;
 
 /// The chunks of one user.
 #[derive(Default)]
 pub(super) struct UserIndex {
     chunks: Vec<Chunk>,
-    places: HashMap<i64, Place>,
+    places: HashMap<i64, ChunkNumber>,
     /// The documents that chunks are of, as the database names them.
     documents: Vec<i64>,
     document_places: HashMap<i64, u32>,
@@ -34,17 +34,6 @@ pub(super) struct UserIndex {
     /// Chunks that are alive, and the words in them.
     alive: usize,
     words: u64,
-}
-
-/// A chunk as it comes from the database.
-#[derive(Clone, Debug)]
-pub(super) struct Row {
-    pub(super) id: i64,
-    pub(super) document: i64,
-    /// As [`words::count`] wrote them.
-    pub(super) terms: Vec<u8>,
-    /// Little-endian 32-bit floats; there once the current model has read the chunk.
-    pub(super) vector: Option<Vec<u8>>,
 }
 
 /// A chunk that is alive.
@@ -82,7 +71,7 @@ const BYTES_PER_POSTING: usize = 6;
 
 impl UserIndex {
     /// Takes up a chunk, or the vector that a known one has got.
-    pub(super) fn put(&mut self, row: &Row) -> Result<(), Full> {
+    pub(super) fn put(&mut self, row: &ChunkRow) -> Result<(), Full> {
         let place = match self.places.get(&row.id) {
             Some(place) => *place,
             None => self.add(row)?,
@@ -154,18 +143,18 @@ impl UserIndex {
     }
 
     /// The chunk at a place, if it is alive.
-    pub(super) fn chunk(&self, place: Place) -> Option<&Chunk> {
+    pub(super) fn chunk(&self, place: ChunkNumber) -> Option<&Chunk> {
         self.chunks.get(place as usize).filter(|chunk| chunk.document != DEAD)
     }
 
     /// The chunks that have a word, dead ones included, and how often.
-    pub(super) fn postings(&self, term: Term) -> impl Iterator<Item = (Place, u8)> + Clone + '_ {
+    pub(super) fn postings(&self, term: Term) -> impl Iterator<Item = (ChunkNumber, u8)> + Clone + '_ {
         let postings = self.postings.get(&term).map(Vec::as_slice).unwrap_or_default();
         postings.iter().map(|posting| posting.parts())
     }
 
     /// How near every chunk with a vector is to a vector: the cosine.
-    pub(super) fn cosines(&self, vector: &[f32]) -> Result<Vec<(Place, f32)>, candle_core::Error> {
+    pub(super) fn cosines(&self, vector: &[f32]) -> Result<Vec<(ChunkNumber, f32)>, candle_core::Error> {
         self.matrix.products(vector)
     }
 
@@ -174,11 +163,11 @@ impl UserIndex {
         self.documents[place as usize]
     }
 
-    fn add(&mut self, row: &Row) -> Result<Place, Full> {
+    fn add(&mut self, row: &ChunkRow) -> Result<ChunkNumber, Full> {
         if self.chunks.len() >= MAX_CHUNKS {
             return Err(Full);
         }
-        let place = Place::try_from(self.chunks.len()).expect("there are no more than 2^24");
+        let place = ChunkNumber::try_from(self.chunks.len()).expect("there are no more than 2^24");
         // What is no count of words can be found by meaning only.
         let (length, terms) =
             words::counted(&row.terms).map_or((0, None), |(length, terms)| (length, Some(terms)));
@@ -212,11 +201,11 @@ impl Chunk {
 }
 
 impl Posting {
-    fn new(place: Place, count: u16) -> Self {
+    fn new(place: ChunkNumber, count: u16) -> Self {
         Self(place << 8 | u32::from(count.min(0xff)))
     }
 
-    fn parts(self) -> (Place, u8) {
+    fn parts(self) -> (ChunkNumber, u8) {
         (self.0 >> 8, self.0.to_le_bytes()[0])
     }
 }

@@ -28,14 +28,15 @@ use super::capture::Capture;
 use super::embedding::Embedder;
 use super::passages::Splitter;
 use super::store::{Kind, Store, now};
+use crate::database::{self, DatabaseError};
 use crate::disk::Disk;
 use crate::tasks::Interrupted;
 pub use retry::JobLimits;
 
 /// How long jobs rest after the database failed.
-const PAUSE: Duration = Duration::from_secs(1);
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// How long at most they sleep when they know of a job that is put off: clocks may be set.
-const LONGEST_SLEEP: Duration = Duration::from_mins(1);
+const MAX_SLEEP: Duration = Duration::from_mins(1);
 
 /// The tasks that do jobs. Dropped, they stop.
 pub(super) struct Jobs {
@@ -71,7 +72,7 @@ impl Jobs {
         capture: Capture,
         disk: Disk,
         limits: JobLimits,
-    ) -> sqlx::Result<Self> {
+    ) -> database::Result<Self> {
         store.take_up().await?;
         if capture.can_transcribe() {
             store.capture_again(capturing::TRANSCRIBER).await?;
@@ -149,10 +150,10 @@ impl Context {
     /// Waits until there may be a job of this kind; whatever was due until `looked_at` is not waited for.
     async fn rest(&self, kind: Kind, looked_at: i64) {
         let rested = match self.store.next_due(kind, looked_at).await {
-            Ok(None) => LONGEST_SLEEP,
+            Ok(None) => MAX_SLEEP,
             Ok(Some(run_at)) => {
                 let left = u64::try_from(run_at.saturating_sub(now())).unwrap_or_default();
-                Duration::from_millis(left).min(LONGEST_SLEEP)
+                Duration::from_millis(left).min(MAX_SLEEP)
             }
             Err(cause) => {
                 self.failed(kind, &cause).await;
@@ -166,13 +167,13 @@ impl Context {
     /// Waits until what was accepted may be worked on: that may use half of the disk's reserve.
     async fn room(&self) {
         while self.disk.room_for_a_little().is_err() {
-            sleep(PAUSE).await;
+            sleep(RETRY_PAUSE).await;
         }
     }
 
     /// Says that the database failed, and waits.
-    async fn failed(&self, kind: Kind, cause: &sqlx::Error) {
+    async fn failed(&self, kind: Kind, cause: &DatabaseError) {
         error!(job = kind.as_str(), %cause, "jobs of the knowledge base wait: the database failed");
-        sleep(PAUSE).await;
+        sleep(RETRY_PAUSE).await;
     }
 }

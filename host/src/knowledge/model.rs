@@ -8,11 +8,10 @@ mod download;
 mod tests;
 
 use std::fs::{self, DirBuilder, File, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use aws_lc_rs::digest::{Context, SHA256};
 use thiserror::Error;
 use url::Url;
 use zip::ZipArchive;
@@ -20,6 +19,7 @@ use zip::ZipArchive;
 use self::download::download;
 use crate::egress::{Egress, EgressError};
 use crate::ownership::{self, DirectoryError};
+use crate::sha256::Sha256;
 use crate::tasks::off_thread;
 
 /// Where the model comes from.
@@ -262,27 +262,13 @@ fn unpack(archive: &Path, part: &Path, files: &[Pinned]) -> Result<(), FetchErro
 fn check(path: &Path, file: &Pinned) -> Result<(), FetchError> {
     let failed = |cause| FetchError::File { path: path.to_owned(), cause };
     let mut opened = File::open(path).map_err(failed)?.take(file.size + 1);
-    let mut hash = Hash(Context::new(&SHA256));
+    let mut hash = Sha256::new();
     io::copy(&mut opened, &mut hash).map_err(failed)?;
-    let found = hex::encode(hash.0.finish());
+    let found = hex::encode(hash.finish());
     if found == file.sha256 {
         return Ok(());
     }
     Err(FetchError::Hash { what: path.display().to_string(), found, expected: file.sha256 })
-}
-
-/// A hash of what is written.
-struct Hash(Context);
-
-impl Write for Hash {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// Puts the folder into its place, durably.

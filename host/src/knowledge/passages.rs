@@ -58,7 +58,7 @@ impl Splitter {
     pub(super) fn split(&self, title: &str, text: &str) -> Vec<Passage> {
         let beginning = beginning(title);
         let taken = FRAME + self.measure(beginning).size(beginning);
-        let capacity = self.window.saturating_sub(taken).max(SMALLEST);
+        let capacity = self.window.saturating_sub(taken).max(MIN_TOKENS);
         let mut passages = Vec::new();
         let passage =
             |title: &str, text: &str| Passage { text: text.to_owned(), terms: words::count(title, text) };
@@ -95,7 +95,7 @@ pub(super) const WINDOW: usize = 256;
 const OVERLAP: usize = 24;
 
 /// Tokens that are left for a passage, however long its title is.
-const SMALLEST: usize = 64;
+const MIN_TOKENS: usize = 64;
 
 /// Tokens that models put around a text, and one between title and passage.
 const FRAME: usize = 3;

@@ -1,14 +1,14 @@
 //! What one user may store: documents, bytes, and uploads a minute.
 
-use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use bytesize::ByteSize;
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota as Rate};
 use thiserror::Error;
+
+use crate::shares::{Share, Shares};
 
 /// Files of one user that may be on their way in at the same time.
 const MAX_UPLOADS_AT_ONCE: usize = 4;
@@ -20,7 +20,7 @@ const FORGET_EVERY: u32 = 1024;
 pub struct Quota {
     /// How many.
     pub documents: u64,
-    /// What they take: titles, texts, what was read from their files, and the files.
+    /// What they take: what is kept of them as it was given, what was read from their files, and the files.
     pub bytes: u64,
 }
 
@@ -108,13 +108,7 @@ pub(super) struct Uploads {
     buckets: DefaultKeyedRateLimiter<String>,
     clock: DefaultClock,
     asked: AtomicU32,
-    on_their_way: Arc<Mutex<HashMap<String, usize>>>,
-}
-
-/// A file on its way; dropped, it makes room for the next one.
-pub(super) struct OnItsWay {
-    all: Arc<Mutex<HashMap<String, usize>>>,
-    user: String,
+    on_their_way: Shares,
 }
 
 impl Uploads {
@@ -123,7 +117,7 @@ impl Uploads {
             buckets: DefaultKeyedRateLimiter::keyed(Rate::per_minute(per_minute)),
             clock: DefaultClock::default(),
             asked: AtomicU32::new(0),
-            on_their_way: Arc::default(),
+            on_their_way: Shares::per_holder(MAX_UPLOADS_AT_ONCE),
         }
     }
 
@@ -137,26 +131,9 @@ impl Uploads {
         })
     }
 
-    /// Begins an upload of a file, or refuses it.
-    pub(super) fn begin(&self, user: &str) -> Result<OnItsWay, TooManyUploads> {
-        let mut all = self.on_their_way.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_user = all.get(user).copied().unwrap_or_default();
-        if of_user >= MAX_UPLOADS_AT_ONCE {
-            return Err(TooManyUploads::AtOnce);
-        }
-        all.insert(user.to_owned(), of_user + 1);
-        Ok(OnItsWay { all: self.on_their_way.clone(), user: user.to_owned() })
-    }
-}
-
-impl Drop for OnItsWay {
-    fn drop(&mut self) {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        match all.get_mut(&self.user) {
-            Some(count) if *count > 1 => *count -= 1,
-            // The map holds only those whose files are on their way.
-            _ => drop(all.remove(&self.user)),
-        }
+    /// Begins an upload of a file, or refuses it; what is returned is held until the file has arrived.
+    pub(super) fn begin(&self, user: &str) -> Result<Share, TooManyUploads> {
+        self.on_their_way.take(user, 1).ok_or(TooManyUploads::AtOnce)
     }
 }
 
@@ -211,6 +188,6 @@ mod tests {
         on_their_way.pop();
         assert!(uploads.begin("ana").is_ok());
         on_their_way.clear();
-        assert!(uploads.on_their_way.lock().expect("nobody panicked").is_empty());
+        assert_eq!(uploads.on_their_way.holders(), 0);
     }
 }

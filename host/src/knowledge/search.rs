@@ -1,6 +1,5 @@
 //! Search: by words and by meaning, both over the user's own chunks in memory, fused.
 
-mod rows;
 #[cfg(test)]
 mod tests;
 
@@ -23,12 +22,11 @@ use super::index::cache::{Entry, Indexes};
 use super::snippet::snippet;
 use super::store::Store;
 use super::words::{self, Term};
-use crate::database::Database;
+use crate::database;
 use crate::tasks::off_thread;
 
 /// Searches the documents of all users, each their own.
 pub(super) struct Search {
-    database: Database,
     store: Store,
     embedder: Option<Embedder>,
     indexes: Indexes,
@@ -39,18 +37,17 @@ pub(super) struct Search {
 }
 
 /// Longest query, in characters: a few sentences.
-const QUERY: usize = 2_000;
+const MAX_QUERY_CHARACTERS: usize = 2_000;
 
 /// A model that does not work says so in the log this often.
-const COMPLAIN_EVERY: Duration = Duration::from_mins(1);
+const WARNING_INTERVAL: Duration = Duration::from_mins(1);
 
 impl Search {
     /// Searches by words alone where there is no model; keeps at most `memory` bytes of indexes.
-    pub(super) fn new(database: Database, store: Store, embedder: Option<Embedder>, memory: usize) -> Self {
+    pub(super) fn new(store: Store, embedder: Option<Embedder>, memory: usize) -> Self {
         let model = embedder.as_ref().map(|embedder| embedder.model().to_owned());
         Self {
-            indexes: Indexes::new(database.clone(), model, memory),
-            database,
+            indexes: Indexes::new(store.clone(), model, memory),
             store,
             embedder,
             computing: Semaphore::new(available_parallelism().map_or(1, NonZero::get)),
@@ -102,7 +99,7 @@ impl Search {
 
     fn complain(&self, error: &EmbedError) {
         let mut complained = self.complained.lock().unwrap_or_else(PoisonError::into_inner);
-        if complained.is_none_or(|last| last.elapsed() >= COMPLAIN_EVERY) {
+        if complained.is_none_or(|last| last.elapsed() >= WARNING_INTERVAL) {
             *complained = Some(Instant::now());
             warn!(%error, "searching by words alone: the query could not be embedded");
         }
@@ -126,11 +123,11 @@ impl Search {
     }
 
     /// The documents that the query allows; nothing where it allows all.
-    async fn allowed(&self, user_id: &str, query: &Query) -> sqlx::Result<Option<Arc<HashSet<i64>>>> {
+    async fn allowed(&self, user_id: &str, query: &Query) -> database::Result<Option<Arc<HashSet<i64>>>> {
         if query.source.is_none() && query.author.is_none() {
             return Ok(None);
         }
-        rows::allowed(&self.database.readers, user_id, query).await.map(|allowed| Some(Arc::new(allowed)))
+        Ok(Some(Arc::new(self.store.matching(user_id, query).await?)))
     }
 
     async fn compute<T: Send + 'static>(
@@ -157,10 +154,9 @@ impl Search {
         let shown: Vec<_> = ranking.into_iter().skip(offset).take(limit).collect();
         let documents: Vec<_> = shown.iter().map(|found| found.document).collect();
         let chunks: Vec<_> = shown.iter().map(|found| found.chunk).collect();
-        let readers = &self.database.readers;
         let (mut documents, texts): (HashMap<_, _>, HashMap<_, _>) = tokio::try_join!(
             self.store.summaries(user_id, &documents),
-            rows::texts(readers, user_id, &chunks)
+            self.store.chunk_texts(user_id, &chunks)
         )?;
         // What has gone since the ranking is left out.
         let hits = shown.into_iter().filter_map(|found| {
@@ -178,8 +174,8 @@ fn check(query: &Query) -> Result<(), KnowledgeError> {
     if query.text.trim().is_empty() {
         problems.add("query", "is empty: say what to search for");
     }
-    if query.text.chars().nth(QUERY).is_some() {
-        problems.add("query", format!("is longer than {QUERY} characters"));
+    if query.text.chars().nth(MAX_QUERY_CHARACTERS).is_some() {
+        problems.add("query", format!("is longer than {MAX_QUERY_CHARACTERS} characters"));
     }
     if !(1..=MAX_RESULTS).contains(&query.limit) {
         problems.add("limit", format!("is {}, and may be 1 to {MAX_RESULTS}", query.limit));

@@ -1,26 +1,32 @@
-//! The tables of the knowledge base: all SQL about them but what search reads.
+//! The tables of the knowledge base: all SQL about them.
 //!
 //! Invariant: every statement names the user. Only what finds out whose jobs are next looks at all.
 
 mod artifacts;
+mod captures;
 mod chunks;
 mod documents;
 mod feeds;
+mod index;
 mod ingest;
 mod jobs;
 mod rows;
+mod search;
+mod subjects;
 #[cfg(test)]
 pub(super) mod tests;
 mod usage;
 
 use jiff::Timestamp;
-use sqlx::{Sqlite, Transaction};
 
+use super::KnowledgeError;
 use super::document::StateName;
 use super::quota::Quota;
-use crate::database::Database;
+use crate::database::{self, Database, DatabaseError};
 pub(super) use chunks::{NewChunk, Unembedded};
-pub(super) use jobs::{Failed, Job, Kind, Subject};
+pub(super) use index::{BEGINNING, ChunkRow, End, Revision};
+pub(super) use jobs::{Failed, Job, Kind};
+pub(super) use subjects::Subject;
 
 /// All documents, feeds, chunks and jobs.
 #[derive(Clone)]
@@ -30,10 +36,11 @@ impl Store {
     pub(super) fn new(database: Database) -> Self {
         Self(database, Quota::default())
     }
+}
 
-    /// Begins to write: nobody else does until the end.
-    async fn begin(&self) -> sqlx::Result<Transaction<'static, Sqlite>> {
-        self.0.writer.begin_with("BEGIN IMMEDIATE").await
+impl From<sqlx::Error> for KnowledgeError {
+    fn from(error: sqlx::Error) -> Self {
+        DatabaseError::from(error).into()
     }
 }
 
@@ -59,6 +66,6 @@ fn as_i64(count: impl TryInto<i64>) -> i64 {
 }
 
 /// A list as a statement takes it, for `json_each`.
-fn json(list: &impl serde::Serialize) -> sqlx::Result<String> {
-    serde_json::to_string(list).map_err(|error| sqlx::Error::Encode(error.into()))
+fn json(list: &impl serde::Serialize) -> database::Result<String> {
+    serde_json::to_string(list).map_err(DatabaseError::unwritable)
 }

@@ -23,7 +23,7 @@ pub(super) type Term = u32;
 const TITLE_WEIGHT: u16 = 2;
 
 /// Longer words, in bytes, are numbers, keys and the like: no English word, so none to stem.
-const LONGEST_STEMMED: usize = 40;
+const MAX_STEMMED_LENGTH: usize = 40;
 
 /// Counts the words of a passage: what a chunk's column `terms` holds.
 ///
@@ -127,7 +127,7 @@ fn straight(letter: char) -> char {
 }
 
 fn number(folded: &str) -> Term {
-    if folded.len() <= LONGEST_STEMMED
+    if folded.len() <= MAX_STEMMED_LENGTH
         && folded.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'\'')
     {
         xxh32(STEMMER.stem(folded).as_bytes(), 0)

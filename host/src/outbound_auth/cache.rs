@@ -11,12 +11,12 @@ use super::mint::SignInError;
 use super::token::Token;
 
 /// How many tokens are kept; beyond, the one whose last use is longest ago goes.
-const MOST: usize = 10_000;
+const MAX_TOKENS: usize = 10_000;
 
 /// How long the token of a user and toolkit without calls is kept.
-const IDLE: Duration = Duration::from_mins(10);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(10);
 /// How often tokens are looked for that are no longer of use.
-const SWEEP: Duration = Duration::from_mins(1);
+const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 
 /// One user's sign-in for one toolkit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -41,19 +41,19 @@ impl Cache {
     /// Drops what is no longer of use once a minute, for as long as there is a cache.
     pub(super) async fn sweep_regularly(cache: Weak<Self>) {
         loop {
-            sleep(SWEEP).await;
+            sleep(SWEEP_INTERVAL).await;
             let Some(cache) = cache.upgrade() else { return };
             cache.sweep(Instant::now());
         }
     }
 
-    /// Drops slots that no call has taken for [`IDLE`], and of the others the tokens that have expired.
+    /// Drops slots that no call has taken for [`IDLE_TIMEOUT`], and of the others the tokens that have expired.
     fn sweep(&self, now: Instant) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.retain(|_, Entry { used, slot, .. }| {
             slot.drop_expired(now);
             // A long call may still be under way, and a second one must not mint another token.
-            Arc::strong_count(slot) > 1 || now.saturating_duration_since(*used) < IDLE
+            Arc::strong_count(slot) > 1 || now.saturating_duration_since(*used) < IDLE_TIMEOUT
         });
     }
 
@@ -66,7 +66,7 @@ impl Cache {
             entry.used = now;
             return entry.slot.clone();
         }
-        if entries.len() >= MOST {
+        if entries.len() >= MAX_TOKENS {
             let oldest = entries.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
             oldest.and_then(|key| entries.remove(&key));
         }
@@ -162,17 +162,17 @@ mod tests {
         let cache = Cache::default();
         let first = cache.slot(key(0), [0; 32]);
         let second = cache.slot(key(1), [0; 32]);
-        for user in 2..MOST {
+        for user in 2..MAX_TOKENS {
             cache.slot(key(user), [0; 32]);
         }
 
         let still_first = cache.slot(key(0), [0; 32]);
-        cache.slot(key(MOST), [0; 32]);
+        cache.slot(key(MAX_TOKENS), [0; 32]);
 
         assert!(Arc::ptr_eq(&first, &still_first));
         assert!(Arc::ptr_eq(&first, &cache.slot(key(0), [0; 32])));
         assert!(!Arc::ptr_eq(&second, &cache.slot(key(1), [0; 32])));
-        assert_eq!(cache.0.lock().unwrap().len(), MOST);
+        assert_eq!(cache.0.lock().unwrap().len(), MAX_TOKENS);
     }
 
     #[test]

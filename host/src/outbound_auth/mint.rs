@@ -17,9 +17,9 @@ use super::token::Token;
 use crate::egress::{Egress, EgressError, Policy};
 
 /// How long a token request may take in all.
-const TIME: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest answer that is read, in bytes.
-const ANSWER: usize = 32 << 10;
+const MAX_ANSWER_BYTES: usize = 32 << 10;
 
 /// The error codes that may be repeated (RFC 6749, section 5.2, and what servers add): an endpoint
 /// that put a credential there instead would otherwise write it into a log.
@@ -99,7 +99,7 @@ enum Seconds {
 
 /// An error (section 5.2).
 #[derive(Deserialize)]
-struct Refusal {
+struct ErrorResponse {
     error: String,
 }
 
@@ -107,7 +107,7 @@ impl Grant<'_> {
     /// Asks for a token, once.
     pub(super) async fn mint(&self, egress: &Egress, policy: &Policy) -> Result<Token, SignInError> {
         let asked = Instant::now();
-        let response = egress.exchange(self.request()?, policy, ANSWER, TIME).await?;
+        let response = egress.exchange(self.request()?, policy, MAX_ANSWER_BYTES, REQUEST_TIMEOUT).await?;
         self.read(&response, asked)
     }
 
@@ -149,8 +149,8 @@ impl Grant<'_> {
         let unusable = |reason| SignInError::Unusable { host: self.host(), reason };
         let status = response.status();
         if status != StatusCode::OK {
-            let refusal: Option<Refusal> = serde_json::from_slice(response.body()).ok();
-            let code = refusal.and_then(|it| CODES.into_iter().find(|code| *code == it.error));
+            let error: Option<ErrorResponse> = serde_json::from_slice(response.body()).ok();
+            let code = error.and_then(|it| CODES.into_iter().find(|code| *code == it.error));
             return Err(SignInError::Refused { host: self.host(), status, code });
         }
         let answer: Answer = serde_json::from_slice(response.body())

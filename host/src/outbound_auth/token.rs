@@ -7,14 +7,14 @@ use http::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
 
 /// How long before its expiry a token is replaced.
-const EARLY: Duration = Duration::from_mins(1);
+const RENEWAL_MARGIN: Duration = Duration::from_mins(1);
 /// How long a token is used whose lifetime nobody told.
-const UNKNOWN: Duration = Duration::from_hours(1);
+const DEFAULT_LIFETIME: Duration = Duration::from_hours(1);
 /// The longest lifetime that is believed.
-const LONGEST: Duration = Duration::from_hours(24 * 365);
+const MAX_LIFETIME: Duration = Duration::from_hours(24 * 365);
 
 /// The longest token, in bytes; servers refuse longer headers.
-const LARGEST: usize = 16 << 10;
+const MAX_TOKEN_BYTES: usize = 16 << 10;
 
 /// A bearer token (RFC 6750); a clone is the same token.
 #[derive(Clone, Debug)]
@@ -31,7 +31,10 @@ impl Token {
     /// when it cannot stand in a header.
     pub(super) fn new(value: SecretString, asked: Instant, lifetime: Option<Duration>) -> Option<Self> {
         let text = value.expose_secret();
-        if text.is_empty() || text.len() > LARGEST || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        if text.is_empty()
+            || text.len() > MAX_TOKEN_BYTES
+            || !text.bytes().all(|byte| byte.is_ascii_graphic())
+        {
             return None;
         }
         let mut header = HeaderValue::try_from(format!("Bearer {text}")).ok()?;
@@ -71,10 +74,10 @@ impl Token {
 fn time_of_use(lifetime: Option<Duration>) -> Duration {
     match lifetime {
         Some(lifetime) => {
-            let lifetime = lifetime.min(LONGEST);
-            lifetime.saturating_sub(EARLY).max(lifetime / 2)
+            let lifetime = lifetime.min(MAX_LIFETIME);
+            lifetime.saturating_sub(RENEWAL_MARGIN).max(lifetime / 2)
         }
-        None => UNKNOWN,
+        None => DEFAULT_LIFETIME,
     }
 }
 
@@ -90,12 +93,12 @@ mod tests {
             assert_eq!(used_for.as_secs(), used, "{lifetime}");
         }
         assert_eq!(time_of_use(None), Duration::from_hours(1));
-        assert_eq!(time_of_use(Some(Duration::MAX)) + EARLY, LONGEST);
+        assert_eq!(time_of_use(Some(Duration::MAX)) + RENEWAL_MARGIN, MAX_LIFETIME);
     }
 
     #[test]
     fn a_token_that_cannot_stand_in_a_header_is_none() {
-        for text in ["", "a b", "a\r\nX-Evil: 1", "a\0", "ü", &"a".repeat(LARGEST + 1)] {
+        for text in ["", "a b", "a\r\nX-Evil: 1", "a\0", "ü", &"a".repeat(MAX_TOKEN_BYTES + 1)] {
             assert!(Token::new(text.into(), Instant::now(), None).is_none(), "{text:?}");
         }
     }

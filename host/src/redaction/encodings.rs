@@ -7,7 +7,7 @@ use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::zeroize::Zeroizing;
 
-use super::SHORTEST;
+use super::MIN_VALUE_BYTES;
 
 /// What `encodeURIComponent` leaves as it is (RFC 3986, section 2.3, and what browsers add).
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
@@ -39,7 +39,7 @@ const URL: &AsciiSet = &COMPONENT
 pub(super) fn texts(value: &str) -> impl Iterator<Item = &str> {
     // Output is logged line by line, and a value that ends with a line end is often used without it.
     let lines = value.lines().map(str::trim).filter(|line| line.len() < value.len());
-    std::iter::once(value).chain(lines).filter(|text| text.len() >= SHORTEST)
+    std::iter::once(value).chain(lines).filter(|text| text.len() >= MIN_VALUE_BYTES)
 }
 
 /// Adds every form of `value`, and of each of its lines, in lower case.
@@ -71,7 +71,7 @@ fn add(text: &str, forms: &mut Vec<Zeroizing<String>>) {
     // Most are alike.
     found.sort_unstable();
     found.dedup();
-    forms.extend(found.into_iter().map(Zeroizing::new).filter(|form| form.len() >= SHORTEST));
+    forms.extend(found.into_iter().map(Zeroizing::new).filter(|form| form.len() >= MIN_VALUE_BYTES));
 }
 
 /// JSON that can stand in HTML, as Go's `encoding/json` makes it.

@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_lc_rs::digest::{Context, SHA256};
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use tempfile::{NamedTempFile, TempPath};
@@ -27,6 +26,7 @@ use tracing::warn;
 use super::ToolkitError;
 use crate::compiler::KeptFunctions;
 use crate::machine_code::{self, MachineCode, SealedCode, remove_all_but};
+use crate::sha256::Sha256;
 
 /// How long an upload may pause.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -104,7 +104,7 @@ impl Artifacts {
     ) -> Result<Upload, ToolkitError> {
         let (file, path) = NamedTempFile::new_in(self.uploads())?.into_parts();
         let mut file = tokio::fs::File::from_std(file);
-        let mut hasher = Context::new(&SHA256);
+        let mut hasher = Sha256::new();
         let mut received = 0_u64;
 
         let mut upload = std::pin::pin!(upload);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, SqliteConnection};
 
 use super::ToolkitError;
-use crate::database::Database;
+use crate::database::{self, Database, DatabaseError};
 use ownership::Standing;
 pub use ownership::{Claim, OwnershipRecord, TakenOver};
 
@@ -90,8 +90,8 @@ impl Store {
     }
 
     /// The live version of every toolkit.
-    pub(super) async fn live(&self) -> sqlx::Result<Vec<LiveRow>> {
-        sqlx::query_as(
+    pub(super) async fn live(&self) -> database::Result<Vec<LiveRow>> {
+        Ok(sqlx::query_as(
             "SELECT t.id, t.owner, v.digest, v.manifest, o.owner_before AS taken_from, o.at AS taken_at
              FROM toolkits t
              JOIN toolkit_versions v ON v.toolkit_id = t.id AND v.version = t.live_version
@@ -100,21 +100,22 @@ impl Store {
                  WHERE toolkit_id = t.id AND event IN ('taken-over', 'removed')
              ) AND o.event = 'taken-over' AND o.by_user = t.owner",
         )
-        .fetch_all(&self.0.readers)
-        .await
+        .fetch_all(self.0.readers())
+        .await?)
     }
 
     /// Whether the tables can be read.
-    pub(super) async fn check(&self) -> sqlx::Result<()> {
+    pub(super) async fn check(&self) -> database::Result<()> {
         let any =
             sqlx::query("SELECT 1 FROM toolkits t JOIN toolkit_versions v ON v.toolkit_id = t.id LIMIT 1");
-        any.execute(&self.0.readers).await.map(drop)
+        any.execute(self.0.readers()).await?;
+        Ok(())
     }
 
     /// The components that any version refers to.
-    pub(super) async fn digests(&self) -> sqlx::Result<HashSet<String>> {
+    pub(super) async fn digests(&self) -> database::Result<HashSet<String>> {
         let digests = sqlx::query_scalar("SELECT DISTINCT digest FROM toolkit_versions");
-        Ok(digests.fetch_all(&self.0.readers).await?.into_iter().collect())
+        Ok(digests.fetch_all(self.0.readers()).await?.into_iter().collect())
     }
 
     /// Records a version and makes it live, in one transaction; the toolkit may get another owner by it.
@@ -125,7 +126,7 @@ impl Store {
         let NewVersion { definition, digest, size, by, claim } = new;
         let (id, version) = (&definition.id, &definition.version);
         let manifest = to_json(&**definition)?;
-        let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
+        let mut transaction = self.0.begin().await?;
 
         let standing = match Standing::of(&mut transaction, id).await? {
             Some(standing) => Some(standing),
@@ -188,7 +189,7 @@ impl Store {
         version: Option<&str>,
         by: &str,
     ) -> Result<(String, Option<TakenOver>), ToolkitError> {
-        let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
+        let mut transaction = self.0.begin().await?;
         let live: Option<String> = sqlx::query_scalar("SELECT live_version FROM toolkits WHERE id = ?")
             .bind(id)
             .fetch_optional(&mut *transaction)
@@ -243,7 +244,7 @@ impl Store {
 
     /// Removes a toolkit and all that belongs to it, but for the history of its ownership.
     pub(super) async fn remove(&self, id: &str, by: &str) -> Result<(), ToolkitError> {
-        let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
+        let mut transaction = self.0.begin().await?;
         let standing = Standing::of(&mut transaction, id).await?;
         let standing = standing.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
         standing.admit_removal(&mut transaction, by).await?;
@@ -273,7 +274,7 @@ impl Store {
              WHERE t.id = ? ORDER BY v.deployed_at DESC, v.rowid DESC",
         )
         .bind(id)
-        .fetch_all(&self.0.readers)
+        .fetch_all(self.0.readers())
         .await?;
 
         let live = rows.iter().find(|row| row.version == row.live_version);
@@ -296,6 +297,12 @@ impl Store {
         let ownership = self.ownership(id).await?;
         let released = ownership.first().is_some_and(OwnershipRecord::is_release);
         Ok(ToolkitRecord { id: id.to_owned(), owner, released, ownership, live_version, manifest, versions })
+    }
+}
+
+impl From<sqlx::Error> for ToolkitError {
+    fn from(error: sqlx::Error) -> Self {
+        DatabaseError::from(error).into()
     }
 }
 

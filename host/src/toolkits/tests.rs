@@ -15,7 +15,7 @@ use crate::tasks::tests::abandon_after;
 /// Opens toolkits of which `books` is live in version 2.0.0, and was in 1.0.0; their components are
 /// nowhere. Counts removals.
 pub(crate) async fn books(folder: &Path) -> (Database, Arc<Toolkits>, Arc<AtomicUsize>) {
-    let database = Database::open(&folder.join("kitbag.sqlite")).await.expect("a database");
+    let database = Database::open(folder).await.expect("a database");
     insert_books(&database).await;
     let removals = Arc::new(AtomicUsize::new(0));
     let counter = removals.clone();
@@ -37,25 +37,18 @@ async fn insert_books(database: &Database) {
         })
         .to_string()
     };
-    let mut transaction = database.writer.begin().await.expect("a transaction");
-    for version in ["1.0.0", "2.0.0"] {
-        sqlx::query("INSERT INTO toolkit_versions VALUES ('books', ?, ?, 1, ?, '{}', 'ana', 0)")
-            .bind(version)
-            .bind(version)
-            .bind(manifest(version))
-            .execute(&mut *transaction)
-            .await
-            .expect("a version");
-    }
-    sqlx::raw_sql(
-        "INSERT INTO toolkits VALUES ('books', 'ana', '2.0.0');
-         INSERT INTO toolkit_activations (toolkit_id, version, activated_by, activated_at)
-             VALUES ('books', '1.0.0', 'ana', 0), ('books', '2.0.0', 'ana', 1)",
-    )
-    .execute(&mut *transaction)
-    .await
-    .expect("rows");
-    transaction.commit().await.expect("they refer to each other");
+    let version = |version: &str| {
+        format!("('books', '{version}', '{version}', 1, '{}', '{{}}', 'ana', 0)", manifest(version))
+    };
+    let (one, two) = (version("1.0.0"), version("2.0.0"));
+    database
+        .execute(&format!(
+            "INSERT INTO toolkit_versions VALUES {one}, {two};
+             INSERT INTO toolkits VALUES ('books', 'ana', '2.0.0');
+             INSERT INTO toolkit_activations (toolkit_id, version, activated_by, activated_at)
+                 VALUES ('books', '1.0.0', 'ana', 0), ('books', '2.0.0', 'ana', 1)"
+        ))
+        .await;
 }
 
 /// A compiler without a program: nothing is compiled here.
@@ -84,11 +77,7 @@ pub(crate) fn sandbox() -> Sandbox {
 async fn settles_at(expected: Option<&str>, database: &Database, toolkits: &Toolkits, when: &str) {
     let mut seen = (None, None);
     for _ in 0..1_000 {
-        let stored: Option<String> =
-            sqlx::query_scalar("SELECT live_version FROM toolkits WHERE id = 'books'")
-                .fetch_optional(&database.readers)
-                .await
-                .expect("the database answers");
+        let stored = database.column("SELECT live_version FROM toolkits WHERE id = 'books'").await.pop();
         seen = (stored, toolkits.registry().get("books").map(|live| live.definition.version.clone()));
         if [&seen.0, &seen.1].iter().all(|it| it.as_deref() == expected) {
             return;

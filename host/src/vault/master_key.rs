@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use secrecy::{ExposeSecret, SecretString};
@@ -18,9 +17,10 @@ use tokio::time::timeout;
 use super::seal::{Key, random_key};
 use crate::ownership::shell_quoted;
 use crate::private_file;
+use crate::sha256::Sha256;
 
 /// How long the command that prints the keys may take.
-const COMMAND_TIME: Duration = Duration::from_secs(30);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Where the master keys are. Everywhere they are spelled alike: 32 bytes each, in base64 or
 /// hexadecimal, separated by white space or commas. The first one seals; every one opens.
@@ -72,8 +72,8 @@ pub(super) struct MasterKey {
 impl MasterKey {
     pub(super) fn new(bytes: Key) -> Self {
         // The name says nothing about the key, and differs between keys.
-        let digest = digest(&SHA256, &[b"kitbag master key".as_slice(), bytes.as_slice()].concat());
-        Self { bytes, name: hex::encode(&digest.as_ref()[..8]) }
+        let digest = Sha256::digest([b"kitbag master key".as_slice(), bytes.as_slice()].concat());
+        Self { bytes, name: hex::encode(&digest[..8]) }
     }
 
     pub(super) fn bytes(&self) -> &Key {
@@ -181,9 +181,9 @@ async fn output_of(line: &str) -> Result<SecretString, MasterKeyError> {
     let mut command = Command::new("sh");
     command.args(["-c", line]).stdin(Stdio::null()).kill_on_drop(true);
     let failed = |cause: String| MasterKeyError::Command(cause);
-    let output = timeout(COMMAND_TIME, command.output())
+    let output = timeout(COMMAND_TIMEOUT, command.output())
         .await
-        .map_err(|_| failed(format!("it did not end within {} s", COMMAND_TIME.as_secs())))?
+        .map_err(|_| failed(format!("it did not end within {} s", COMMAND_TIMEOUT.as_secs())))?
         .map_err(|error| failed(error.to_string()))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);

@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
 use super::master_key::{KeySource, MasterKeyError};
-use super::seal::Place;
+use super::seal::SecretId;
 use super::store::Row;
 use super::{OpenError, Vault, VaultError, log_broken, seal};
 use crate::tasks::to_its_end;
 
 /// Records that are rewrapped in one transaction.
-const BATCH: u32 = 500;
+const BATCH_ROWS: u32 = 500;
 
 /// What a rotation did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,17 +101,17 @@ impl Vault {
         let mut done = Rewrapped::default();
         let mut last: Option<Row> = None;
         loop {
-            let after = last.as_ref().map_or(Place { user: "", toolkit: "", name: "" }, Row::place);
-            let mut rows = self.store.not_under(current.name(), after, BATCH).await?;
+            let after = last.as_ref().map_or(SecretId { user: "", toolkit: "", name: "" }, Row::id);
+            let mut rows = self.store.not_under(current.name(), after, BATCH_ROWS).await?;
             let mut wrapped = Vec::with_capacity(rows.len());
             for row in &rows {
                 let old = keys.named(&row.master_key).ok_or(seal::Broken);
                 let wrapped_key =
-                    old.and_then(|old| seal::rewrap(old, current, row.place(), &row.sealed.wrapped_key));
+                    old.and_then(|old| seal::rewrap(old, current, row.id(), &row.sealed.wrapped_key));
                 if let Ok(wrapped_key) = wrapped_key {
                     wrapped.push((row, wrapped_key));
                 } else {
-                    log_broken(row.place());
+                    log_broken(row.id());
                     done.broken += 1;
                 }
             }

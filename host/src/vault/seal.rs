@@ -7,7 +7,6 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::rand;
 use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret, SecretString};
-use sqlx::FromRow;
 
 use super::master_key::MasterKey;
 
@@ -19,39 +18,37 @@ pub(super) type Key = Zeroizing<[u8; KEY_LENGTH]>;
 
 /// Whose record it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place<'a> {
+pub(super) struct SecretId<'a> {
     pub(super) user: &'a str,
     pub(super) toolkit: &'a str,
     pub(super) name: &'a str,
 }
 
 /// A sealed value, as it lies in the database.
-#[derive(FromRow)]
 pub(super) struct Sealed {
     /// Nonce, the record's key, tag.
     pub(super) wrapped_key: Vec<u8>,
     /// Nonce, value, tag.
-    #[sqlx(rename = "sealed")]
     pub(super) value: Vec<u8>,
 }
 
-/// The bytes are not what was sealed at this place with this key.
+/// The bytes are not what was sealed as this secret with this key.
 #[derive(Debug)]
 pub(super) struct Broken;
 
-/// Seals `value` at `place`.
-pub(super) fn seal(master: &MasterKey, place: Place<'_>, value: &SecretString) -> Sealed {
+/// Seals `value` as the secret `id`.
+pub(super) fn seal(master: &MasterKey, id: SecretId<'_>, value: &SecretString) -> Sealed {
     let key = random_key();
     Sealed {
-        wrapped_key: wrap(master, place, &key),
-        value: encrypt(&key, place.associated("value"), value.expose_secret().as_bytes()),
+        wrapped_key: wrap(master, id, &key),
+        value: encrypt(&key, id.associated("value"), value.expose_secret().as_bytes()),
     }
 }
 
-/// Opens what was sealed at `place`.
-pub(super) fn open(master: &MasterKey, place: Place<'_>, sealed: &Sealed) -> Result<SecretString, Broken> {
-    let key = unwrap(master, place, &sealed.wrapped_key)?;
-    let value = decrypt(&key, place.associated("value"), &sealed.value)?;
+/// Opens what was sealed as the secret `id`.
+pub(super) fn open(master: &MasterKey, id: SecretId<'_>, sealed: &Sealed) -> Result<SecretString, Broken> {
+    let key = unwrap(master, id, &sealed.wrapped_key)?;
+    let value = decrypt(&key, id.associated("value"), &sealed.value)?;
     std::str::from_utf8(&value).map(SecretString::from).map_err(|_| Broken)
 }
 
@@ -59,10 +56,10 @@ pub(super) fn open(master: &MasterKey, place: Place<'_>, sealed: &Sealed) -> Res
 pub(super) fn rewrap(
     old: &MasterKey,
     new: &MasterKey,
-    place: Place<'_>,
+    id: SecretId<'_>,
     wrapped_key: &[u8],
 ) -> Result<Vec<u8>, Broken> {
-    Ok(wrap(new, place, &unwrap(old, place, wrapped_key)?))
+    Ok(wrap(new, id, &unwrap(old, id, wrapped_key)?))
 }
 
 /// Makes a key.
@@ -72,12 +69,12 @@ pub(super) fn random_key() -> Key {
     key
 }
 
-fn wrap(master: &MasterKey, place: Place<'_>, key: &Key) -> Vec<u8> {
-    encrypt(master.bytes(), place.associated("key"), key.as_slice())
+fn wrap(master: &MasterKey, id: SecretId<'_>, key: &Key) -> Vec<u8> {
+    encrypt(master.bytes(), id.associated("key"), key.as_slice())
 }
 
-fn unwrap(master: &MasterKey, place: Place<'_>, wrapped: &[u8]) -> Result<Key, Broken> {
-    let bytes = decrypt(master.bytes(), place.associated("key"), wrapped)?;
+fn unwrap(master: &MasterKey, id: SecretId<'_>, wrapped: &[u8]) -> Result<Key, Broken> {
+    let bytes = decrypt(master.bytes(), id.associated("key"), wrapped)?;
     let mut key = Key::default();
     if bytes.len() != KEY_LENGTH {
         return Err(Broken);
@@ -114,8 +111,8 @@ fn cipher(key: &Key) -> RandomizedNonceKey {
     RandomizedNonceKey::new(&AES_256_GCM, key.as_slice()).expect("the key has the cipher's length")
 }
 
-impl Place<'_> {
-    /// What both layers vouch for. Each part has its length in front, so that no two places read alike.
+impl SecretId<'_> {
+    /// What both layers vouch for. Each part has its length in front, so that no two secrets read alike.
     fn associated(self, layer: &str) -> Vec<u8> {
         let mut bytes = Vec::new();
         for part in ["kitbag vault 1", layer, self.user, self.toolkit, self.name] {
@@ -130,32 +127,32 @@ impl Place<'_> {
 mod tests {
     use super::*;
 
-    const PLACE: Place<'_> = Place { user: "ana", toolkit: "books", name: "API_KEY" };
+    const ID: SecretId<'_> = SecretId { user: "ana", toolkit: "books", name: "API_KEY" };
 
     fn master() -> MasterKey {
         MasterKey::new(random_key())
     }
 
     #[test]
-    fn what_was_sealed_opens_at_its_place() {
+    fn what_was_sealed_opens_as_the_same_secret() {
         let master = master();
 
-        let sealed = seal(&master, PLACE, &"s3cr3t".into());
+        let sealed = seal(&master, ID, &"s3cr3t".into());
 
-        assert_eq!(open(&master, PLACE, &sealed).expect("it opens").expose_secret(), "s3cr3t");
+        assert_eq!(open(&master, ID, &sealed).expect("it opens").expose_secret(), "s3cr3t");
     }
 
     #[test]
     fn a_row_that_is_copied_elsewhere_does_not_open() {
         let master = master();
-        let sealed = seal(&master, PLACE, &"s3cr3t".into());
+        let sealed = seal(&master, ID, &"s3cr3t".into());
 
         for elsewhere in [
-            Place { user: "eve", ..PLACE },
-            Place { toolkit: "films", ..PLACE },
-            Place { name: "OTHER", ..PLACE },
+            SecretId { user: "eve", ..ID },
+            SecretId { toolkit: "films", ..ID },
+            SecretId { name: "OTHER", ..ID },
             // The same letters, parted elsewhere.
-            Place { user: "anab", toolkit: "ooks", ..PLACE },
+            SecretId { user: "anab", toolkit: "ooks", ..ID },
         ] {
             assert!(open(&master, elsewhere, &sealed).is_err(), "{elsewhere:?}");
         }
@@ -164,40 +161,39 @@ mod tests {
     #[test]
     fn another_key_and_changed_bytes_do_not_open() {
         let right = master();
-        let sealed = seal(&right, PLACE, &"s3cr3t".into());
+        let sealed = seal(&right, ID, &"s3cr3t".into());
 
-        assert!(open(&master(), PLACE, &sealed).is_err());
+        assert!(open(&master(), ID, &sealed).is_err());
         for index in 0..sealed.value.len() {
             let mut value = sealed.value.clone();
             value[index] ^= 1;
             let changed = Sealed { wrapped_key: sealed.wrapped_key.clone(), value };
-            assert!(open(&right, PLACE, &changed).is_err(), "byte {index}");
+            assert!(open(&right, ID, &changed).is_err(), "byte {index}");
         }
         for length in 0..=NONCE_LEN {
             let cut =
                 Sealed { wrapped_key: sealed.wrapped_key[..length].to_vec(), value: sealed.value.clone() };
-            assert!(open(&right, PLACE, &cut).is_err(), "{length} bytes");
+            assert!(open(&right, ID, &cut).is_err(), "{length} bytes");
         }
     }
 
     #[test]
     fn a_rewrapped_record_opens_with_the_new_key_alone() {
         let (old, new) = (master(), master());
-        let sealed = seal(&old, PLACE, &"s3cr3t".into());
+        let sealed = seal(&old, ID, &"s3cr3t".into());
 
-        let wrapped_key = rewrap(&old, &new, PLACE, &sealed.wrapped_key).expect("it is whole");
+        let wrapped_key = rewrap(&old, &new, ID, &sealed.wrapped_key).expect("it is whole");
         let rewrapped = Sealed { wrapped_key, ..sealed };
 
-        assert_eq!(open(&new, PLACE, &rewrapped).expect("it opens").expose_secret(), "s3cr3t");
-        assert!(open(&old, PLACE, &rewrapped).is_err());
+        assert_eq!(open(&new, ID, &rewrapped).expect("it opens").expose_secret(), "s3cr3t");
+        assert!(open(&old, ID, &rewrapped).is_err());
     }
 
     #[test]
     fn the_same_value_never_looks_the_same() {
         let master = master();
 
-        let (first, second) =
-            (seal(&master, PLACE, &"s3cr3t".into()), seal(&master, PLACE, &"s3cr3t".into()));
+        let (first, second) = (seal(&master, ID, &"s3cr3t".into()), seal(&master, ID, &"s3cr3t".into()));
 
         assert_ne!(first.value, second.value);
         assert_ne!(first.wrapped_key, second.wrapped_key);

@@ -6,31 +6,53 @@ use sqlx::FromRow;
 
 use super::SecretSlot;
 use super::master_key::MasterKeys;
-use super::seal::{self, Broken, Place, Sealed};
-use crate::database::Database;
+use super::seal::{self, Broken, Sealed, SecretId};
+use crate::database::{self, Database};
 
 /// The table of sealed values.
 #[derive(Clone, Debug)]
 pub(super) struct Store(Database);
 
 /// One sealed value of a user.
-#[derive(FromRow)]
 pub(super) struct Row {
     pub(super) user_id: String,
     pub(super) toolkit_id: String,
     pub(super) name: String,
     pub(super) master_key: String,
-    #[sqlx(flatten)]
     pub(super) sealed: Sealed,
 }
 
+/// As the table has it.
+#[derive(FromRow)]
+struct Columns {
+    user_id: String,
+    toolkit_id: String,
+    name: String,
+    master_key: String,
+    wrapped_key: Vec<u8>,
+    sealed: Vec<u8>,
+}
+
+impl From<Columns> for Row {
+    fn from(it: Columns) -> Self {
+        let sealed = Sealed { wrapped_key: it.wrapped_key, value: it.sealed };
+        Self {
+            user_id: it.user_id,
+            toolkit_id: it.toolkit_id,
+            name: it.name,
+            master_key: it.master_key,
+            sealed,
+        }
+    }
+}
+
 impl Row {
-    pub(super) fn place(&self) -> Place<'_> {
-        Place { user: &self.user_id, toolkit: &self.toolkit_id, name: &self.name }
+    pub(super) fn id(&self) -> SecretId<'_> {
+        SecretId { user: &self.user_id, toolkit: &self.toolkit_id, name: &self.name }
     }
 
     pub(super) fn open(&self, keys: &MasterKeys) -> Result<SecretString, Broken> {
-        seal::open(keys.named(&self.master_key).ok_or(Broken)?, self.place(), &self.sealed)
+        seal::open(keys.named(&self.master_key).ok_or(Broken)?, self.id(), &self.sealed)
     }
 }
 
@@ -45,28 +67,33 @@ impl Store {
     }
 
     /// Everything that a user has set.
-    pub(super) async fn of_user(&self, user: &str) -> sqlx::Result<Vec<Row>> {
-        sqlx::query_as("SELECT * FROM secrets WHERE user_id = ?").bind(user).fetch_all(&self.0.readers).await
+    pub(super) async fn of_user(&self, user: &str) -> database::Result<Vec<Row>> {
+        let rows: Vec<Columns> = sqlx::query_as("SELECT * FROM secrets WHERE user_id = ?")
+            .bind(user)
+            .fetch_all(self.0.readers())
+            .await?;
+        Ok(rows.into_iter().map(Row::from).collect())
     }
 
     /// Names that a user has set for a toolkit, with when, in milliseconds since 1970.
-    pub(super) async fn names(&self, user: &str, toolkit: &str) -> sqlx::Result<Vec<(String, i64)>> {
-        sqlx::query_as("SELECT name, updated_at FROM secrets WHERE user_id = ? AND toolkit_id = ?")
+    pub(super) async fn names(&self, user: &str, toolkit: &str) -> database::Result<Vec<(String, i64)>> {
+        Ok(sqlx::query_as("SELECT name, updated_at FROM secrets WHERE user_id = ? AND toolkit_id = ?")
             .bind(user)
             .bind(toolkit)
-            .fetch_all(&self.0.readers)
-            .await
+            .fetch_all(self.0.readers())
+            .await?)
     }
 
-    /// Writes a sealed value over whatever stood at its place, if the toolkit is still its owner's; says whether
-    /// it is. Between the check of whoever calls and this statement another may have taken it over.
+    /// Writes a sealed value over whatever was there, if the toolkit is still its owner's; says whether it is.
+    /// Between the check of whoever calls and this statement another may have taken it over.
     pub(super) async fn put(
         &self,
         slot: &SecretSlot,
         master_key: &str,
         sealed: Sealed,
-    ) -> sqlx::Result<bool> {
-        sqlx::query(
+    ) -> database::Result<bool> {
+        let mut transaction = self.0.begin().await?;
+        let written = sqlx::query(
             "INSERT INTO secrets (user_id, toolkit_id, name, master_key, wrapped_key, sealed, updated_at)
              SELECT ?, id, ?, ?, ?, ?, ? FROM toolkits WHERE id = ? AND owner = ?
              ON CONFLICT DO UPDATE SET master_key = excluded.master_key, wrapped_key = excluded.wrapped_key,
@@ -80,42 +107,46 @@ impl Store {
         .bind(Timestamp::now().as_millisecond())
         .bind(&slot.toolkit)
         .bind(&slot.owner)
-        .execute(&self.0.writer)
-        .await
-        .map(|written| written.rows_affected() > 0)
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(written.rows_affected() > 0)
     }
 
     /// Removes a value; says whether there was one.
-    pub(super) async fn delete(&self, place: Place<'_>) -> sqlx::Result<bool> {
+    pub(super) async fn delete(&self, id: SecretId<'_>) -> database::Result<bool> {
+        let mut transaction = self.0.begin().await?;
         let deleted = sqlx::query("DELETE FROM secrets WHERE user_id = ? AND toolkit_id = ? AND name = ?")
-            .bind(place.user)
-            .bind(place.toolkit)
-            .bind(place.name)
-            .execute(&self.0.writer)
+            .bind(id.user)
+            .bind(id.toolkit)
+            .bind(id.name)
+            .execute(&mut *transaction)
             .await?;
+        transaction.commit().await?;
         Ok(deleted.rows_affected() > 0)
     }
 
     /// Names of the master keys that records refer to, each with how many.
-    pub(super) async fn master_keys(&self) -> sqlx::Result<Vec<(String, i64)>> {
-        sqlx::query_as("SELECT master_key, count(*) FROM secrets GROUP BY master_key")
-            .fetch_all(&self.0.readers)
-            .await
+    pub(super) async fn master_keys(&self) -> database::Result<Vec<(String, i64)>> {
+        Ok(sqlx::query_as("SELECT master_key, count(*) FROM secrets GROUP BY master_key")
+            .fetch_all(self.0.readers())
+            .await?)
     }
 
     /// The name of a master key that a record refers to, if there is a record.
-    pub(super) async fn any_master_key(&self) -> sqlx::Result<Option<String>> {
-        sqlx::query_scalar("SELECT master_key FROM secrets LIMIT 1").fetch_optional(&self.0.readers).await
+    pub(super) async fn any_master_key(&self) -> database::Result<Option<String>> {
+        let name = sqlx::query_scalar("SELECT master_key FROM secrets LIMIT 1");
+        Ok(name.fetch_optional(self.0.readers()).await?)
     }
 
-    /// Up to `most` records behind `after` that another key than `current` wraps, by place.
+    /// Up to `most` records behind `after` that another key than `current` wraps, in the order of their ids.
     pub(super) async fn not_under(
         &self,
         current: &str,
-        after: Place<'_>,
+        after: SecretId<'_>,
         most: u32,
-    ) -> sqlx::Result<Vec<Row>> {
-        sqlx::query_as(
+    ) -> database::Result<Vec<Row>> {
+        let rows: Vec<Columns> = sqlx::query_as(
             "SELECT * FROM secrets
              WHERE master_key <> ? AND (user_id, toolkit_id, name) > (?, ?, ?)
              ORDER BY user_id, toolkit_id, name LIMIT ?",
@@ -125,13 +156,14 @@ impl Store {
         .bind(after.toolkit)
         .bind(after.name)
         .bind(most)
-        .fetch_all(&self.0.readers)
-        .await
+        .fetch_all(self.0.readers())
+        .await?;
+        Ok(rows.into_iter().map(Row::from).collect())
     }
 
     /// Replaces the wrapping of records, all or none. A value that was written meanwhile stays.
-    pub(super) async fn rewrap(&self, rewrapped: &[(&Row, Vec<u8>)], current: &str) -> sqlx::Result<()> {
-        let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
+    pub(super) async fn rewrap(&self, rewrapped: &[(&Row, Vec<u8>)], current: &str) -> database::Result<()> {
+        let mut transaction = self.0.begin().await?;
         for (row, wrapped_key) in rewrapped {
             sqlx::query(
                 "UPDATE secrets SET master_key = ?, wrapped_key = ?

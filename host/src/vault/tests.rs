@@ -7,17 +7,13 @@ use super::*;
 use crate::tasks::tests::abandon_after;
 
 async fn database(folder: &Path) -> Database {
-    let database = Database::open(&folder.join("kitbag.sqlite")).await.expect("a database");
-    let mut transaction = database.writer.begin().await.expect("a transaction");
-    sqlx::raw_sql(
+    let database = Database::open(folder).await.expect("a database");
+    database.execute(
         "INSERT OR IGNORE INTO toolkits VALUES ('books', 'ana', '1.0.0'), ('films', 'ana', '1.0.0');
          INSERT OR IGNORE INTO toolkit_versions VALUES
              ('books', '1.0.0', 'a', 1, '{}', '{}', 'ana', 0), ('films', '1.0.0', 'b', 1, '{}', '{}', 'ana', 0);",
     )
-    .execute(&mut *transaction)
-    .await
-    .expect("rows");
-    transaction.commit().await.expect("they refer to each other");
+    .await;
     database
 }
 
@@ -71,7 +67,7 @@ async fn a_value_for_one_owners_toolkit_is_not_stored_for_another_owner() {
     let vault = vault(folder.path()).await;
     vault.set(slot("una", "books", "KEY"), &"before-the-change".into()).await.unwrap();
     let take_over = "UPDATE toolkits SET owner = 'ben' WHERE id = 'books'";
-    sqlx::query(take_over).execute(&vault.store.database().writer).await.unwrap();
+    vault.store.database().execute(take_over).await;
 
     for name in ["KEY", "OTHER"] {
         let refused = vault.set(slot("una", "books", name), &"s3cr3t-value".into()).await;
@@ -156,13 +152,13 @@ async fn a_list_says_what_is_set_and_no_value() {
 async fn a_value_that_is_no_secret_is_refused_without_being_quoted() {
     let folder = tempfile::tempdir().unwrap();
     let vault = vault(folder.path()).await;
-    let half = "x".repeat(LONGEST);
+    let half = "x".repeat(MAX_VALUE_BYTES);
 
-    for value in ["", &"hunter2".repeat(LONGEST)] {
+    for value in ["", &"hunter2".repeat(MAX_VALUE_BYTES)] {
         let refused = vault.set(slot("ana", "books", "API_KEY"), &value.into()).await.unwrap_err();
         assert!(matches!(&refused, VaultError::Refused(why) if !why.contains("hunter2")), "{refused}");
     }
-    for name in 0..MOST_OF_USER / LONGEST {
+    for name in 0..MAX_BYTES_OF_USER / MAX_VALUE_BYTES {
         vault.set(slot("ana", "books", &format!("KEY_{name}")), &half.as_str().into()).await.unwrap();
     }
     let one_more = vault.set(slot("ana", "films", "KEY"), &"one too many".into()).await;
@@ -178,7 +174,7 @@ async fn the_lines_of_all_values_of_a_user_are_bounded() {
     let lines = |count: usize| "longer than six\n".repeat(count);
 
     // The value itself is looked for as well.
-    vault.set(slot("ana", "books", "KEY"), &lines(MOST_LINES_OF_USER - 1).into()).await.unwrap();
+    vault.set(slot("ana", "books", "KEY"), &lines(MAX_LINES_OF_USER - 1).into()).await.unwrap();
     let refused = vault.set(slot("ana", "films", "KEY"), &"one too many".into()).await.unwrap_err();
 
     assert!(matches!(&refused, VaultError::Refused(why) if why.contains("512 lines")), "{refused}");
@@ -221,10 +217,7 @@ async fn a_toolkit_takes_its_secrets_with_it() {
     vault.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
     vault.value("ana", "books", "API_KEY").await.unwrap();
 
-    sqlx::query("DELETE FROM toolkits WHERE id = 'books'")
-        .execute(&vault.store.database().writer)
-        .await
-        .unwrap();
+    vault.store.database().execute("DELETE FROM toolkits WHERE id = 'books'").await;
     vault.forget_opened();
 
     assert_eq!(vault.value("ana", "books", "API_KEY").await, None);
@@ -239,7 +232,7 @@ async fn a_record_that_was_moved_or_changed_stops_its_users_calls() {
     vault.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
 
     let steal = "INSERT INTO secrets SELECT 'eve', toolkit_id, name, master_key, wrapped_key, sealed, updated_at FROM secrets";
-    sqlx::query(steal).execute(&vault.store.database().writer).await.unwrap();
+    vault.store.database().execute(steal).await;
 
     assert!(vault.of_user("eve").await.is_err());
     vault.set(slot("eve", "books", "API_KEY"), &"a value of eve's own".into()).await.unwrap();
@@ -279,7 +272,7 @@ async fn a_broken_record_keeps_its_key_and_stops_neither_a_rotation_nor_a_start(
         before.set(slot("ana", toolkit, "KEY"), &"s3cr3t-value".into()).await.unwrap();
     }
     let break_one = "UPDATE secrets SET wrapped_key = x'00' WHERE toolkit_id = 'books'";
-    sqlx::query(break_one).execute(&before.store.database().writer).await.unwrap();
+    before.store.database().execute(break_one).await;
     let keys = || fs::read_to_string(folder.path().join("master-key")).unwrap().lines().count();
 
     let first = before.rotate().await.unwrap();

@@ -15,7 +15,6 @@ use tracing::{debug, error};
 use super::body::Unread;
 use super::media_type;
 use crate::access::AccessError;
-use crate::database::is_full;
 use crate::disk::DiskFull;
 use crate::identity::AuthError;
 use crate::knowledge::{KnowledgeError, TooManyUploads};
@@ -223,7 +222,7 @@ impl From<UserConfigError> for WebError {
                 )
             },
             UserConfigError::ToolkitChanged => Self::new(StatusCode::CONFLICT, error.to_string()),
-            UserConfigError::Storage(cause) if is_full(&cause) => DiskFull.into(),
+            UserConfigError::Storage(cause) if cause.is_disk_full() => DiskFull.into(),
             UserConfigError::Storage(cause) => Self::storage(&cause),
         }
     }

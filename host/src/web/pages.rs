@@ -5,11 +5,12 @@ pub(super) mod origin;
 use std::sync::LazyLock;
 
 use askama::Template;
-use aws_lc_rs::digest::{SHA256, digest};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+
+use crate::sha256::Sha256;
 
 pub(super) const STYLE: &str = include_str!("pages/page.css");
 
@@ -20,7 +21,7 @@ pub(super) const STYLE: &str = include_str!("pages/page.css");
 /// may be of a scheme or form that it cannot express, and then wherever the client goes on to. It guards
 /// against forms that somebody else brought into the page, and nobody can: everything in it is escaped.
 static CONTENT_SECURITY_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
-    let style = STANDARD.encode(digest(&SHA256, STYLE.as_bytes()));
+    let style = STANDARD.encode(Sha256::digest(STYLE));
     let policy =
         format!("default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; frame-ancestors 'none'");
     HeaderValue::from_str(&policy).expect("base64 is ASCII")

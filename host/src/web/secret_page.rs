@@ -35,12 +35,12 @@ use super::{Shared, below};
 use crate::access::{Access, AccessError, OwnSecret, StoredSecret};
 use crate::identity::{AuthError, Caller, Identity};
 use crate::toolkits::Live;
-use crate::vault::{LONGEST, SecretSlot, VaultError};
+use crate::vault::{MAX_VALUE_BYTES, SecretSlot, VaultError};
 pub(super) use links::Links;
 use view::PageError;
 
 /// Largest form, in bytes: every byte of the longest value may take three.
-const MAX_FORM_BYTES: usize = 3 * LONGEST + 1024;
+const MAX_FORM_BYTES: usize = 3 * MAX_VALUE_BYTES + 1024;
 
 /// What the handlers share.
 #[derive(Clone)]

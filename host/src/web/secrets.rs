@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::body::{Unread, read_small};
 use super::error::WebError;
 use crate::access::{Operator, StoredSecret, User};
-use crate::vault::{LONGEST, Rotated, SecretStatus};
+use crate::vault::{MAX_VALUE_BYTES, Rotated, SecretStatus};
 
 /// What became of a value.
 #[derive(Serialize)]
@@ -32,12 +32,12 @@ pub(super) async fn set(
     body: Body,
 ) -> Result<Json<Stored>, WebError> {
     let secret = user.secret(&id, &name)?;
-    let body = read_small(body, LONGEST).await.map_err(|why| match why {
+    let body = read_small(body, MAX_VALUE_BYTES).await.map_err(|why| match why {
         Unread::TooLarge => {
-            let detail = format!("The value is longer than {LONGEST} bytes.");
+            let detail = format!("The value is longer than {MAX_VALUE_BYTES} bytes.");
             WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
         }
-        other => WebError::unread(other, LONGEST),
+        other => WebError::unread(other, MAX_VALUE_BYTES),
     })?;
     let text = std::str::from_utf8(&body)
         .map_err(|_| WebError::new(StatusCode::UNPROCESSABLE_ENTITY, "The value must be UTF-8."))?;

@@ -13,7 +13,8 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::Outcome;
-use crate::client::Connection;
+use crate::client::{Connection, Prepared};
+use crate::tool_call::tool_call;
 
 /// Longer than any answer takes.
 const TIMEOUT: Duration = Duration::from_mins(2);
@@ -42,30 +43,7 @@ impl Client {
 
     /// Calls a tool; a tool that fails has answered.
     pub(crate) async fn call(&mut self, tool: &str, arguments: &Value) -> Outcome<Answer> {
-        const REVISION: &str = "2026-07-28";
-
-        let body = json!({
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "tools/call",
-            "params": {
-                "name": tool,
-                "arguments": arguments,
-                "_meta": {
-                    "io.modelcontextprotocol/protocolVersion": REVISION,
-                    "io.modelcontextprotocol/clientInfo": { "name": "soak", "version": "1" },
-                    "io.modelcontextprotocol/clientCapabilities": {},
-                },
-            },
-        });
-        let headers = [
-            (header::CONTENT_TYPE.as_str(), "application/json"),
-            (header::ACCEPT.as_str(), "application/json, text/event-stream"),
-            ("mcp-protocol-version", REVISION),
-            ("mcp-method", "tools/call"),
-            ("mcp-name", tool),
-        ];
-        self.send(Method::POST, "/mcp", &headers, body.to_string().into()).await
+        self.exchange(&tool_call(self.address, Some(&self.token), tool, arguments)?).await
     }
 
     /// Asks in GraphQL and returns the data, or the answer that has none.
@@ -100,12 +78,15 @@ impl Client {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let request = request.body(Full::new(body))?;
+        self.exchange(&request.body(Full::new(body))?).await
+    }
+
+    async fn exchange(&mut self, request: &Prepared) -> Outcome<Answer> {
         let mut connection = match self.connection.take().filter(Connection::is_open) {
             Some(connection) => connection,
             None => Connection::open(self.address).await?,
         };
-        let (head, body) = timeout(TIMEOUT, connection.ask(&request)).await??;
+        let (head, body) = timeout(TIMEOUT, connection.ask(request)).await??;
         self.connection = Some(connection);
         Ok(Answer { status: head.status, headers: head.headers, body })
     }

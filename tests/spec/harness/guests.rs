@@ -18,6 +18,8 @@ pub(crate) const CURRENCY: Guest = Guest("toolkit-currency");
 pub(crate) const TRANSLATE: Guest = Guest("toolkit-translate");
 /// Behavioural hints in every way there is.
 pub(crate) const HINTS: Guest = Guest("guest-hints");
+/// One tool for each kind of reply.
+pub(crate) const REPLIES: Guest = Guest("guest-replies");
 /// Misbehaves in every way a call can, one tool for each.
 pub(crate) const HOSTILE: Guest = Guest("guest-hostile");
 /// Uses each capability raw, and is declared everything there is to declare.

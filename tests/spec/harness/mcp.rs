@@ -107,7 +107,7 @@ impl User {
     /// `other`, a tool that ends at once, is then turned away.
     #[expect(clippy::async_yields_async, reason = "the call goes on; its handle is what the test wants")]
     pub(crate) async fn occupy(&self, tool: &str, arguments: Value, other: &str) -> JoinHandle<Outcome> {
-        within("the call's start", async {
+        let started = Box::pin(async {
             let mut running = self.start_call(tool, arguments.clone());
             while !self.call(other, json!({})).await.is_busy() {
                 if running.is_finished() {
@@ -116,8 +116,8 @@ impl User {
                 }
             }
             running
-        })
-        .await
+        });
+        within("the call's start", started).await
     }
 
     /// Sends a JSON-RPC request and returns the whole reply.

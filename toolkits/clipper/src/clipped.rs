@@ -7,7 +7,7 @@ use kitbag_toolkit::prelude::*;
 use crate::site;
 
 /// Results of one search at most: those of other sites are left out of them.
-const MOST: u32 = 50;
+const MAX_SEARCH_RESULTS: u32 = 50;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ClippedArgs {
@@ -32,7 +32,7 @@ pub(crate) struct Pages {
 pub(crate) async fn clipped(args: ClippedArgs, ctx: Ctx) -> Result<Structured<Pages>> {
     let site = args.site.as_deref().map(site::named);
     let options = SearchOptions {
-        limit: Some(if site.is_some() { MOST } else { args.limit }),
+        limit: Some(if site.is_some() { MAX_SEARCH_RESULTS } else { args.limit }),
         source: Some("clipper".into()),
         author: None,
     };

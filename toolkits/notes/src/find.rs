@@ -7,7 +7,7 @@ use kitbag_toolkit::prelude::*;
 use crate::note::{self, MARK};
 
 /// Results of one search at most: those of other notebooks are left out of them.
-const MOST: u32 = 50;
+const MAX_SEARCH_RESULTS: u32 = 50;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct FindArgs {
@@ -68,7 +68,8 @@ pub(crate) async fn list(args: ListArgs, ctx: Ctx) -> Result<Structured<Notes>> 
 
 async fn search(ctx: &Ctx, query: &str, notebook: Option<&str>) -> Result<Vec<Found>> {
     let svc = ctx.svc().context("the toolkit declares its scopes")?;
-    let options = SearchOptions { limit: Some(MOST), source: Some("notes".into()), author: None };
+    let options =
+        SearchOptions { limit: Some(MAX_SEARCH_RESULTS), source: Some("notes".into()), author: None };
     let found = svc.search(query, options).await?;
     let wanted = found
         .into_iter()

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use url::{Host, Url};
 
-use crate::egress::{allows, entry_for, is_loopback};
+use crate::egress::{allows, entry_for};
 use crate::{OAuth2ClientCredentials, Problems, ToolkitDefinition};
 
 pub(super) fn hosts(entries: &[String], problems: &mut Problems) {
@@ -90,5 +90,11 @@ fn split_port(entry: &str) -> Option<(&str, Option<u16>)> {
 
 /// Whether a token may travel to this URL: encrypted, or without leaving the machine.
 fn is_protected(url: &Url) -> bool {
-    url.scheme() == "https" || (url.scheme() == "http" && url.host().is_some_and(|host| is_loopback(&host)))
+    let loopback = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    url.scheme() == "https" || (url.scheme() == "http" && loopback)
 }

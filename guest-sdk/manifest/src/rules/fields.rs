@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::schema::{Schema, SchemaError};
+use crate::schema::{MAX_NAME_PATTERNS_SIZE, PatternsSize, Schema, SchemaError};
 use crate::{
     ConfigField, ConfigKind, Problems, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition, ToolkitDefinition,
 };
@@ -12,6 +12,9 @@ const USERS_OWN_SOURCE: &str = "user";
 
 /// MCP's bound on a tool's listed name, `{id}__{tool}`.
 const MAX_LISTED_NAME: usize = 128;
+
+/// Bytes that the compiled patterns of all tools may take.
+const MAX_TOOLKIT_TEXT_PATTERNS_SIZE: usize = 16 << 20;
 
 pub(super) fn identity(definition: &ToolkitDefinition, problems: &mut Problems) {
     if definition.id.is_empty() || !definition.id.bytes().all(is_id_byte) {
@@ -40,17 +43,30 @@ pub(super) fn tools(definition: &ToolkitDefinition, problems: &mut Problems) {
         problems.add("tools", "must have at least one tool");
     }
     let mut seen = HashSet::new();
+    let mut patterns = PatternsSize::default();
     for (index, declared) in definition.tools.iter().enumerate() {
         let path = format!("tools[{index}]");
-        tool(&path, &definition.id, declared, problems);
+        patterns += tool(&path, &definition.id, declared, problems);
         if !seen.insert(&declared.name) {
             problems
                 .add(format!("{path}.name"), format!("{:?} is the name of another tool too", declared.name));
         }
     }
+    for (what, taken, limit) in [
+        ("patterns", patterns.texts, MAX_TOOLKIT_TEXT_PATTERNS_SIZE),
+        ("patternProperties", patterns.names, MAX_NAME_PATTERNS_SIZE),
+    ] {
+        if taken > limit {
+            problems.add(
+                "tools",
+                format!("their {what} take {taken} bytes when they are compiled, and {limit} are allowed"),
+            );
+        }
+    }
 }
 
-fn tool(path: &str, toolkit_id: &str, tool: &ToolDefinition, problems: &mut Problems) {
+/// Checks one tool; returns what the patterns of its schemas take.
+fn tool(path: &str, toolkit_id: &str, tool: &ToolDefinition, problems: &mut Problems) -> PatternsSize {
     let name_path = format!("{path}.name");
     if tool.name.is_empty() || !tool.name.bytes().all(is_tool_name_byte) {
         problems.add(name_path, "must match [a-zA-Z0-9_-]+");
@@ -65,6 +81,7 @@ fn tool(path: &str, toolkit_id: &str, tool: &ToolDefinition, problems: &mut Prob
     }
     not_blank(&format!("{path}.description"), &tool.description, problems);
     let schemas = [("input", Some(&tool.input_schema)), ("output", tool.output_schema.as_ref())];
+    let mut patterns = PatternsSize::default();
     for (field, schema) in schemas {
         match schema.map(Schema::compile) {
             Some(Err(SchemaError::Invalid(message))) => problems.add(format!("{path}.{field}"), message),
@@ -72,9 +89,11 @@ fn tool(path: &str, toolkit_id: &str, tool: &ToolDefinition, problems: &mut Prob
                 let message = format!("the {field} schema of {:?} is too costly: {message}", tool.name);
                 problems.add(format!("{path}.{field}"), message);
             }
-            Some(Ok(_)) | None => {}
+            Some(Ok(schema)) => patterns += schema.patterns(),
+            None => {}
         }
     }
+    patterns
 }
 
 pub(super) fn secrets(names: &[String], problems: &mut Problems) {

@@ -178,3 +178,24 @@ fn outbound_sign_in_names_only_what_is_listed() {
         ["auth.tokenUrl"]
     );
 }
+
+#[test]
+fn patterns_are_bounded_for_all_tools_together() {
+    let tool = |pattern: String, index: usize, keyword: &str| ToolDefinition {
+        name: format!("find{index}"),
+        input_schema: match keyword {
+            "pattern" => json!({ "type": "object", "properties": { "a": { "pattern": pattern } } }),
+            keyword => json!({ "type": "object", keyword: { pattern: {} } }),
+        },
+        ..good().tools[0].clone()
+    };
+    let tools = |count: usize, length: usize, keyword: &str| {
+        let tools = (0..count).map(|index| tool(format!("^[a-z]{{{length}}}$"), index, keyword)).collect();
+        paths(|it| it.tools = tools)
+    };
+
+    assert_eq!(tools(16, 8000, "pattern"), [""; 0]);
+    assert_eq!(tools(17, 8000, "pattern"), ["tools"]);
+    assert_eq!(tools(4, 200, "patternProperties"), [""; 0]);
+    assert_eq!(tools(24, 200, "patternProperties"), ["tools"]);
+}

@@ -59,6 +59,8 @@ pub enum Exceeded {
     Text(usize),
     /// A pattern gave up on its text: it tries too many ways to match.
     Pattern,
+    /// A pattern of names would have to be matched against a longer name than is safe, in bytes.
+    Name(usize),
     /// Whoever wanted the check has stopped it.
     Stopped,
 }
@@ -70,6 +72,10 @@ impl fmt::Display for Exceeded {
             Self::Text(longest) => {
                 write!(out, "has a text of more than {longest} bytes, too long for a pattern of its schema")
             }
+            Self::Name(longest) => write!(
+                out,
+                "has a name of more than {longest} bytes, too long for the patternProperties of its schema"
+            ),
             Self::Pattern => out.write_str("has a text on which a pattern of its schema gives up"),
             Self::Stopped => out.write_str("takes too long to check against its schema"),
         }

@@ -47,14 +47,14 @@ pub(super) fn values(value: &Value, limit: usize) -> Option<usize> {
 }
 
 /// Refuses a schema that is too costly to compile, or to check values against; the text says how costly it
-/// is, what is allowed, and what to change.
-pub(super) fn admit(schema: &Value) -> Result<(), String> {
+/// is, what is allowed, and what to change. Returns the patterns of names, whose cost is another matter.
+pub(super) fn admit(schema: &Value) -> Result<Vec<&str>, String> {
     if values(schema, MAX_SCHEMA_VALUES).is_none() {
         return Err(format!(
             "has more than {MAX_SCHEMA_VALUES} values in it: describe less, or split the tool"
         ));
     }
-    let nodes = graph::read(schema)?;
+    let graph::Parts { nodes, name_patterns } = graph::read(schema)?;
     let depth = depth(&nodes);
     over(&nodes, &depth, u64::MAX - 1).map_or(Ok(()), |(path, _)| {
         Err(format!(
@@ -87,7 +87,8 @@ pub(super) fn admit(schema: &Value) -> Result<(), String> {
             "would be compiled to {} validators, and {MAX_VALIDATORS} are allowed: unevaluatedProperties, unevaluatedItems and $id multiply, so use additionalProperties, items and $defs",
             shown(count)
         ))
-    })
+    })?;
+    Ok(name_patterns)
 }
 
 /// The first node whose count is too high.

@@ -49,16 +49,23 @@ impl Node {
     }
 }
 
-/// Reads every subschema that the root reaches; the root is the first. The text says which
-/// reference or keyword makes that impossible.
-pub(super) fn read(schema: &Value) -> Result<Vec<Node>, String> {
+/// What a schema consists of.
+pub(super) struct Parts<'a> {
+    /// Every subschema that the root reaches; the root is the first.
+    pub(super) nodes: Vec<Node>,
+    /// Patterns of names, in `patternProperties`.
+    pub(super) name_patterns: Vec<&'a str>,
+}
+
+/// Reads a schema. The text says which reference or keyword makes that impossible.
+pub(super) fn read(schema: &Value) -> Result<Parts<'_>, String> {
     let mut graph = Graph {
         root: schema,
         names: Names::of(schema),
         known: HashMap::new(),
         open: Vec::new(),
         nodes: Vec::new(),
-        name_patterns: 0,
+        name_patterns: Vec::new(),
         refers_to_meta_schema: false,
     };
     graph.node(schema, String::new());
@@ -67,8 +74,8 @@ pub(super) fn read(schema: &Value) -> Result<Vec<Node>, String> {
             graph.expand(index, value, keywords)?;
         }
     }
-    if graph.name_patterns > MAX_NAME_PATTERNS {
-        let found = graph.name_patterns;
+    let found = graph.name_patterns.len();
+    if found > MAX_NAME_PATTERNS {
         return Err(format!(
             "it has {found} patterns in patternProperties, and may have {MAX_NAME_PATTERNS}"
         ));
@@ -80,7 +87,7 @@ pub(super) fn read(schema: &Value) -> Result<Vec<Node>, String> {
             META_SCHEMAS[0]
         ));
     }
-    Ok(graph.nodes)
+    Ok(Parts { nodes: graph.nodes, name_patterns: graph.name_patterns })
 }
 
 /// What references call parts of the document.
@@ -137,8 +144,7 @@ struct Graph<'a> {
     /// Nodes whose keywords are still to be read.
     open: Vec<(usize, &'a Value)>,
     nodes: Vec<Node>,
-    /// Names in `patternProperties`.
-    name_patterns: usize,
+    name_patterns: Vec<&'a str>,
     refers_to_meta_schema: bool,
 }
 
@@ -186,7 +192,8 @@ impl<'a> Graph<'a> {
                 }
                 "properties" => node.properties.extend(self.each(value, &path)),
                 "patternProperties" => {
-                    self.name_patterns += value.as_object().map_or(0, Map::len);
+                    let patterns = value.as_object().into_iter().flat_map(Map::keys);
+                    self.name_patterns.extend(patterns.map(String::as_str));
                     node.members.extend(self.each(value, &path));
                 }
                 "additionalProperties" | "propertyNames" => node.members.push(self.node(value, path)),

@@ -1,13 +1,14 @@
 //! Counts the steps of a check, and ends it when there are too many.
 //!
 //! The validator has no budget of its own and cannot be told to stop. It reads the value through
-//! [`metered`](super::metered), which counts here; a check that is to end is unwound from within such a
-//! read, and the unwinding is caught where the check began.
+//! [`metered`](super::metered), which counts here and ends the check from within such a read.
 
 use std::cell::{Cell, RefCell};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::budget::{Budget, Exceeded, Matching};
+use super::{engine, unwind};
+
+pub(super) use super::unwind::end;
 
 /// After how many steps whoever wants the check is asked whether it is to go on.
 const STEPS_BETWEEN_LOOKS: u64 = 2048;
@@ -20,6 +21,8 @@ const STEPS_PER_MATCH: u64 = 10;
 
 thread_local! {
     static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
+    /// Bytes that a member's name may have.
+    static MAX_NAME: Cell<usize> = const { Cell::new(usize::MAX) };
     /// At how many steps left to look up again.
     static NEXT_LOOK: Cell<u64> = const { Cell::new(0) };
     static BUDGET: RefCell<Option<Budget>> = const { RefCell::new(None) };
@@ -34,26 +37,26 @@ pub(super) struct TextLimits {
     pub(super) thorough: usize,
 }
 
-/// Runs a check within a budget. It must not begin another one.
-pub(super) fn within<T>(budget: &Budget, check: impl FnOnce() -> T) -> Result<T, Exceeded> {
+/// Runs a check within a budget, of a value whose names have at most `max_name` bytes. It must not begin
+/// another one.
+pub(super) fn within<T>(budget: &Budget, max_name: usize, check: impl FnOnce() -> T) -> Result<T, Exceeded> {
     struct Reset;
     impl Drop for Reset {
         fn drop(&mut self) {
             LEFT.set(u64::MAX);
             NEXT_LOOK.set(0);
+            MAX_NAME.set(usize::MAX);
             BUDGET.take();
+            engine::end_of_check();
         }
     }
 
     let _reset = Reset;
     LEFT.set(budget.steps);
     NEXT_LOOK.set(budget.steps.saturating_sub(STEPS_BETWEEN_LOOKS));
+    MAX_NAME.set(max_name);
     BUDGET.set(Some(budget.clone()));
-    // Neither the value nor the compiled schema is changed by a check: nothing half-done is seen after it.
-    catch_unwind(AssertUnwindSafe(check)).map_err(|panic| match panic.downcast::<Exceeded>() {
-        Ok(exceeded) => *exceeded,
-        Err(panic) => resume_unwind(panic),
-    })
+    unwind::catch(check)
 }
 
 /// Counts steps; does not return when there are too many.
@@ -75,6 +78,17 @@ pub(super) fn charge_text(bytes: usize) {
     charge(1 + (bytes / TEXT_PER_STEP) as u64);
 }
 
+/// Counts a name that is read.
+pub(super) fn charge_name(bytes: usize) {
+    if bytes > MAX_NAME.get() {
+        end(Exceeded::Name(MAX_NAME.get()));
+    }
+    charge_text(bytes);
+    // The patterns of `patternProperties` may take the square of a name's length.
+    let length = bytes as u64;
+    charge(length * length / 64);
+}
+
 /// Counts a match of a pattern against a text, before it is made.
 pub(super) fn charge_match(bytes: usize, limits: TextLimits) {
     if bytes > limits.thorough {
@@ -91,12 +105,6 @@ pub(super) fn charge_match(bytes: usize, limits: TextLimits) {
     if bytes > limits.prompt / 16 {
         look();
     }
-}
-
-/// Ends the check.
-pub(super) fn end(why: Exceeded) -> ! {
-    // Not a panic: no message is written, and nobody else's hook is called.
-    resume_unwind(Box::new(why))
 }
 
 /// Steps that are left of the check under way.
@@ -124,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_check_ends_when_its_steps_are_used_up_and_the_next_one_has_its_own() {
-        let run = |steps| within(&budget(steps), || (0..10).for_each(|_| charge(1)));
+        let run = |steps| within(&budget(steps), usize::MAX, || (0..10).for_each(|_| charge(1)));
 
         assert_eq!(run(9), Err(Exceeded::Steps));
         assert_eq!(run(10), Ok(()));
@@ -136,13 +144,13 @@ mod tests {
     fn a_check_ends_when_it_is_told_to() {
         let run = || (0..1_000_000).for_each(|_| charge(1));
 
-        assert_eq!(within(&budget(u64::MAX).until(|| true), run), Err(Exceeded::Stopped));
-        assert_eq!(within(&budget(u64::MAX).until(|| false), run), Ok(()));
+        assert_eq!(within(&budget(u64::MAX).until(|| true), usize::MAX, run), Err(Exceeded::Stopped));
+        assert_eq!(within(&budget(u64::MAX).until(|| false), usize::MAX, run), Ok(()));
     }
 
     #[test]
     fn a_panic_is_a_panic() {
-        let panicked = catch_unwind(|| within(&budget(1), || panic!("on purpose")));
+        let panicked = std::panic::catch_unwind(|| within(&budget(1), usize::MAX, || panic!("on purpose")));
 
         assert!(panicked.is_err());
     }

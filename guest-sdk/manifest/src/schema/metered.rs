@@ -7,7 +7,7 @@ use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, Node, NodeIdentity, Object, SerdeJson, cmp, unique};
 use serde_json::{Map, Number, Value};
 
-use super::meter::{charge, charge_text};
+use super::meter::{charge, charge_name, charge_text};
 
 /// `serde_json`'s values, as the validator reads them.
 pub(super) struct Metered;
@@ -120,10 +120,7 @@ impl<'a> Iterator for Members<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let (name, value) = self.0.next()?;
-        charge_text(name.len());
-        // The patterns of `patternProperties` may take the square of a name's length.
-        let length = name.len() as u64;
-        charge(length * length / 64);
+        charge_name(name.len());
         Some((name, value))
     }
 }

@@ -4,25 +4,31 @@
 //! whose time is linear in the text is preferred; look-around and backreferences need one that
 //! backtracks, which gets short texts only.
 
+use std::ops::AddAssign;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use jsonschema::error::ValidationErrorKind;
 use jsonschema::paths::Location;
-use jsonschema::{Draft, Keyword, PatternOptions, ValidationError, Validator};
-use serde_json::{Map, Value, json};
+use jsonschema::{Keyword, PatternOptions, Regex, ValidationError};
+use jsonschema_regex::to_rust_regex;
+use serde_json::{Map, Value};
 
-use super::budget::Exceeded;
-use super::meter::{TextLimits, charge_match, end};
+use super::engine::{Backtracking, Linear, measure};
+use super::meter::{TextLimits, charge_match};
 use super::metered::Metered;
 
-/// How often a pattern may backtrack.
-pub(super) const BACKTRACK_LIMIT: usize = 4_000;
+/// Bytes that all compiled patterns of texts of one schema may take.
+const MAX_TEXT_PATTERNS_SIZE: usize = 4 << 20;
 
-/// Bytes of a lazily built automaton, of which each thread that matches has one.
-pub(super) const AUTOMATON_SIZE: usize = 256 << 10;
+/// Bytes that all compiled patterns of names (`patternProperties`) of one schema may take. The validator
+/// matches these itself, and each keeps what it needed for its longest name, once a thread.
+pub(crate) const MAX_NAME_PATTERNS_SIZE: usize = 64 << 10;
 
-/// Bytes that all compiled patterns of one schema may take.
-const MAX_PATTERNS_SIZE: usize = 4 << 20;
+/// Bytes that one of them may take.
+const MAX_NAME_PATTERN_SIZE: usize = 16 << 10;
+
+/// Bytes of a name that patterns are matched against.
+pub(super) const MAX_NAME_LENGTH: usize = 256;
 
 /// Bytes that a compiled pattern may take, and how long texts may then be. The engine's time for a byte of
 /// text is at the worst proportional to the size: a few nanoseconds for each of its states.
@@ -34,18 +40,62 @@ const LINEAR: [(usize, TextLimits); 4] = [
 ];
 
 /// The same for a pattern that backtracks: its time grows with the square of the text, or more.
-pub(super) const BACKTRACKING: (usize, TextLimits) = (16 << 10, TextLimits { prompt: 64, thorough: 2 << 10 });
+const BACKTRACKING: (usize, TextLimits) = (16 << 10, TextLimits { prompt: 64, thorough: 2 << 10 });
+
+/// What the patterns of schemas take when they are compiled, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PatternsSize {
+    pub(crate) texts: usize,
+    pub(crate) names: usize,
+}
+
+impl AddAssign for PatternsSize {
+    fn add_assign(&mut self, other: Self) {
+        self.texts += other.texts;
+        self.names += other.names;
+    }
+}
+
+/// The engine of patterns of names, which knows no look-around. Those of texts are matched by a keyword of ours.
+pub(super) fn engine_of_names() -> PatternOptions<Regex> {
+    // Without automata that are built while they match: each would keep its states, once a thread.
+    PatternOptions::regex().size_limit(MAX_NAME_PATTERN_SIZE).dfa_size_limit(0)
+}
+
+/// Returns what patterns of names take together when they are compiled, or why they cannot be.
+pub(super) fn size_of_names(patterns: &[&str]) -> Result<usize, String> {
+    let mut sum = 0;
+    for pattern in patterns {
+        let measured =
+            to_rust_regex(pattern).ok().and_then(|pattern| measure(&pattern, MAX_NAME_PATTERN_SIZE));
+        sum += measured.ok_or_else(|| not_a_pattern(pattern))?;
+        if sum > MAX_NAME_PATTERNS_SIZE {
+            return Err(format!(
+                "its patterns in patternProperties take more than {MAX_NAME_PATTERNS_SIZE} bytes when they are compiled"
+            ));
+        }
+    }
+    Ok(sum)
+}
 
 /// The keyword `pattern`.
 struct Pattern {
-    /// Checks nothing but the pattern.
-    validator: Validator<Metered>,
+    engine: Engine,
     limits: TextLimits,
+    /// As the author wrote it.
+    source: String,
 }
 
-/// Makes the keyword for one schema.
+enum Engine {
+    Linear(Linear),
+    Backtracking(Backtracking),
+}
+
+/// Makes the keyword for one schema, and counts in `taken` what its patterns take.
 #[expect(clippy::type_complexity, reason = "the type is the library's")]
-pub(super) fn factory() -> impl for<'a> Fn(
+pub(super) fn factory(
+    taken: Arc<AtomicUsize>,
+) -> impl for<'a> Fn(
     &'a Map<String, Value>,
     &'a Value,
     Location,
@@ -53,52 +103,52 @@ pub(super) fn factory() -> impl for<'a> Fn(
 + Send
 + Sync
 + 'static {
-    let left = AtomicUsize::new(MAX_PATTERNS_SIZE);
     move |_, pattern, _| {
-        let (compiled, size) = compile(pattern)?;
-        let is_room = left.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(size));
-        if is_room.is_err() {
+        let Value::String(source) = pattern else {
+            return Err(ValidationError::custom("a pattern must be a string"));
+        };
+        let (compiled, size) = compile(source)?;
+        if taken.fetch_add(size, Ordering::Relaxed) + size > MAX_TEXT_PATTERNS_SIZE {
             return Err(ValidationError::custom(format!(
-                "its patterns take more than {MAX_PATTERNS_SIZE} bytes when they are compiled"
+                "its patterns take more than {MAX_TEXT_PATTERNS_SIZE} bytes when they are compiled"
             )));
         }
         Ok(Box::new(compiled))
     }
 }
 
-fn compile(pattern: &Value) -> Result<(Pattern, usize), ValidationError<'static>> {
-    let schema = json!({ "pattern": pattern });
-    let options = || jsonschema::options_for::<Metered>().with_draft(Draft::Draft202012).offline();
+fn compile(source: &str) -> Result<(Pattern, usize), ValidationError<'static>> {
+    let invalid = || ValidationError::custom(not_a_pattern(source));
+    let translated = to_rust_regex(source).map_err(|()| invalid())?;
+    let compiled = |engine, limits| Pattern { engine, limits, source: source.to_owned() };
     for (size, limits) in LINEAR {
-        let engine = PatternOptions::regex().size_limit(size).dfa_size_limit(AUTOMATON_SIZE);
-        if let Ok(validator) = options().with_pattern_options(engine).build(&schema) {
-            return Ok((Pattern { validator, limits }, size));
+        if let Some(linear) = Linear::compile(&translated, size) {
+            return Ok((compiled(Engine::Linear(linear), limits), size));
         }
     }
     let (size, limits) = BACKTRACKING;
-    let engine = PatternOptions::fancy_regex()
-        .backtrack_limit(BACKTRACK_LIMIT)
-        .size_limit(size)
-        .dfa_size_limit(AUTOMATON_SIZE);
-    let validator = options().with_pattern_options(engine).build(&schema)?;
-    Ok((Pattern { validator, limits }, size))
+    let backtracking = Backtracking::admit(&translated, size).ok_or_else(invalid)?;
+    Ok((compiled(Engine::Backtracking(backtracking), limits), size))
+}
+
+fn not_a_pattern(source: &str) -> String {
+    format!("\"{source}\" is not a regular expression, or too large a one")
 }
 
 impl<'i> Keyword<'i, Metered> for Pattern {
     fn validate(&self, instance: &'i Value) -> Result<(), ValidationError<'i>> {
-        let Value::String(text) = instance else { return Ok(()) };
-        charge_match(text.len(), self.limits);
-        self.validator.validate(instance).inspect_err(|error| {
-            // Neither a match nor none: whatever else the schema says must not be decided by it.
-            if matches!(error.kind(), ValidationErrorKind::BacktrackLimitExceeded { .. }) {
-                end(Exceeded::Pattern);
-            }
-        })
+        if self.is_valid(instance) {
+            return Ok(());
+        }
+        Err(ValidationError::custom(format!("value does not match \"{}\"", self.source)))
     }
 
     fn is_valid(&self, instance: &'i Value) -> bool {
         let Value::String(text) = instance else { return true };
         charge_match(text.len(), self.limits);
-        self.validator.is_valid(instance) || self.validate(instance).is_ok()
+        match &self.engine {
+            Engine::Linear(linear) => linear.is_match(text),
+            Engine::Backtracking(backtracking) => backtracking.is_match(text),
+        }
     }
 }

@@ -1,12 +1,10 @@
 //! A knowledge base in memory, behind the same scopes and rules.
 
+use kitbag_manifest::limits::{DEFAULT_SEARCH_RESULTS, MAX_SEARCH_RESULTS};
 use kitbag_manifest::{SCOPE_INGEST, SCOPE_SEARCH};
 
 use super::Platform;
 use crate::{Document, IngestDocument, SearchOptions, SearchResult, SvcError};
-
-const DEFAULT_LIMIT: u32 = 10;
-const MAX_LIMIT: u32 = 50;
 
 /// How much of a document's text a match shows.
 const SNIPPET_CHARS: usize = 200;
@@ -15,9 +13,11 @@ impl Platform {
     pub(crate) fn search(&self, query: &str, options: SearchOptions) -> Result<Vec<SearchResult>, SvcError> {
         self.needs_scope(SCOPE_SEARCH)?;
         let SearchOptions { limit, source, author } = options;
-        let limit = limit.unwrap_or(DEFAULT_LIMIT);
-        if !(1..=MAX_LIMIT).contains(&limit) {
-            return Err(SvcError::Invalid(format!("limit: must be between 1 and {MAX_LIMIT}")));
+        let limit = limit.unwrap_or(DEFAULT_SEARCH_RESULTS);
+        if !(1..=MAX_SEARCH_RESULTS).contains(&limit) {
+            return Err(SvcError::Invalid(format!(
+                "limit: is {limit}, and may be 1 to {MAX_SEARCH_RESULTS}"
+            )));
         }
 
         let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();

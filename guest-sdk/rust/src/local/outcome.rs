@@ -1,14 +1,13 @@
 //! What came of a call.
 
-use std::fmt;
-
+use kitbag_manifest::limits::DEFAULT_RESULT_MIB;
+use kitbag_manifest::reply::{Failure, check_structured};
+use kitbag_manifest::schema::Schema;
 use serde_json::{Value, json};
 
+use super::call_result;
 use crate::error::CallError;
 use crate::{Content, IngestDocument, Progress, Request, ToolResult};
-
-/// What a model reads of a failure that is not meant for it.
-const GENERIC_FAILURE: &str = "The tool failed.";
 
 /// What came of a call: the envelope that a client receives, and what a test may see besides.
 #[derive(Debug)]
@@ -19,26 +18,6 @@ pub struct Outcome {
     pub(super) requests: Vec<Request>,
     pub(super) most_in_flight: usize,
     pub(super) ingested: Vec<IngestDocument>,
-}
-
-/// A failed call, as a client receives it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolFailure {
-    /// What kind of failure.
-    pub code: ErrorCode,
-    /// What the model reads.
-    pub error: String,
-    /// Whether trying again may help.
-    pub retryable: bool,
-}
-
-/// The kinds of failure that a client tells apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorCode {
-    /// `TOOL_ERROR`: the tool ran and failed.
-    ToolError,
-    /// `INVALID_PARAMS`: the arguments do not fit; the handler never ran.
-    InvalidParams,
 }
 
 impl Outcome {
@@ -79,7 +58,7 @@ impl Outcome {
     /// # Panics
     /// When the call succeeded.
     #[track_caller]
-    pub fn failure(&self) -> &ToolFailure {
+    pub fn failure(&self) -> &Failure {
         match &self.ending.result {
             Ok(result) => panic!("the call succeeded with {:?}", result.text),
             Err(failure) => failure,
@@ -118,17 +97,21 @@ impl Outcome {
         &self.ingested
     }
 
-    /// Returns the envelope as JSON.
+    /// Returns the envelope as JSON. A structured value is in it even where the tool declares no `output`; see
+    /// [`to_call_result`](Self::to_call_result) for what reaches clients.
     pub fn to_json(&self) -> Value {
         match &self.ending.result {
             Ok(ToolResult { text, structured: None, .. }) => json!({ "ok": true, "text": text }),
             Ok(ToolResult { text, structured: Some(value), .. }) => {
                 json!({ "ok": true, "text": text, "structured": value })
             }
-            Err(ToolFailure { code, error, retryable }) => {
-                json!({ "ok": false, "code": code.to_string(), "error": error, "retryable": retryable })
-            }
+            Err(failure) => serde_json::to_value(failure).expect("strings and booleans always serialise"),
         }
+    }
+
+    /// Returns the result of MCP's `tools/call` as a client receives it, as JSON.
+    pub fn to_call_result(&self) -> String {
+        call_result::of(&self.ending.result, self.ending.declared.as_ref())
     }
 
     #[track_caller]
@@ -143,37 +126,46 @@ impl Outcome {
     }
 }
 
-impl fmt::Display for ErrorCode {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::ToolError => "TOOL_ERROR",
-            Self::InvalidParams => "INVALID_PARAMS",
-        })
-    }
-}
-
 /// How a call ended, and what only the log learns of it.
 #[derive(Debug)]
 pub(super) struct Ending {
-    result: Result<ToolResult, ToolFailure>,
+    result: Result<ToolResult, Failure>,
+    /// The structured value, where the tool declares `output`.
+    declared: Option<Value>,
     detail: Option<String>,
 }
 
 impl Ending {
-    pub(super) fn of(result: Result<ToolResult, CallError>) -> Self {
-        let (code, error, retryable, detail) = match result {
-            Ok(result) => return Self { result: Ok(result), detail: None },
-            Err(CallError::Tool(error)) => (
-                ErrorCode::ToolError,
-                error.message().to_owned(),
-                error.is_retryable(),
-                error.log_data().map(Value::to_string),
-            ),
-            Err(CallError::InvalidParams(why)) => (ErrorCode::InvalidParams, why, false, None),
+    /// The call was refused before the handler ran.
+    pub(super) fn of_failure(failure: Failure) -> Self {
+        Self { result: Err(failure), declared: None, detail: None }
+    }
+
+    pub(super) fn of(result: Result<ToolResult, CallError>, output: Option<&Schema>) -> Self {
+        match result {
+            Ok(result) => Self::of_result(result, output),
+            Err(CallError::Tool(error)) => Self {
+                detail: error.log_data().map(Value::to_string),
+                ..Self::of_failure(Failure::tool_error(error.message()).retryable(error.is_retryable()))
+            },
+            Err(CallError::InvalidParams(why)) => Self::of_failure(Failure::invalid_params(&[why])),
             Err(CallError::Failure(detail)) => {
-                (ErrorCode::ToolError, GENERIC_FAILURE.to_owned(), false, Some(detail))
+                Self { detail: Some(detail), ..Self::of_failure(Failure::of_handler()) }
             }
-        };
-        Self { result: Err(ToolFailure { code, error, retryable }), detail }
+        }
+    }
+
+    fn of_result(result: ToolResult, output: Option<&Schema>) -> Self {
+        let structured = result.structured.as_ref().map(Value::to_string);
+        let size = result.text.len()
+            + structured.as_ref().map_or(0, String::len)
+            + result.content.iter().map(call_result::size).sum::<usize>();
+        if size > DEFAULT_RESULT_MIB << 20 {
+            return Self::of_failure(Failure::result_too_large());
+        }
+        match check_structured(output, structured.as_deref()) {
+            Ok(declared) => Self { result: Ok(result), declared, detail: None },
+            Err(failure) => Self::of_failure(failure),
+        }
     }
 }

@@ -8,12 +8,12 @@ export async function answerOf(start: () => Promise<{ default?: unknown }>): Pro
     made = (await start()).default;
   } catch (error) {
     const { name, message, problems, stack } = error as Error & { problems?: { path: string; message: string }[] };
-    if (name === "DeclarationError") return { answer: { kind: "declaration", message, problems: problems ?? [] } };
+    if (name === "DeclarationError") return { answer: { kind: "problems", message, problems: problems ?? [] } };
     return { answer: { kind: "thrown", message: error instanceof Error ? clean(stack ?? message) : String(error) } };
   }
   if (made === undefined) return { answer: { kind: "no-default-export" } };
   if (!isToolkit(made)) return { answer: { kind: "no-toolkit" } };
-  return { answer: { kind: "manifest", manifest: made.manifest }, toolkit: made };
+  return { answer: { kind: "declaration", declaration: made.declaration }, toolkit: made };
 }
 
 /** Without the lines of Node.js itself. */

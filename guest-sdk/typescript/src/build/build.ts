@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
-import { spellManifest } from "../manifest.js";
 import { bundle, withoutLocales } from "./bundle.js";
 import { BUNDLE, makeComponent } from "./component.js";
 import { BuildFailure } from "./failure.js";
@@ -17,7 +16,7 @@ import { entryCode, readContract } from "./world.js";
 const COMPONENT_MAKER = "@bytecodealliance/componentize-js";
 const MAP_PLACEHOLDER = '"kitbag:source-map"';
 /** Beside the results: what they were made of. */
-const RECORD = ".kitbag-build.json";
+const BUILD_RECORD_FILE = ".kitbag-build.json";
 
 /** How a build may differ from the default. */
 export interface BuildOptions {
@@ -37,7 +36,7 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
   // What keeps a module from being read is behind many a type error, and says more: a Node-only import, say.
   if (reading.status === "rejected") throw reading.reason;
   if (types.status === "rejected") throw types.reason;
-  const { manifest, bundle: read } = reading.value;
+  const { manifest, text, bundle: read } = reading.value;
   for (const line of await missingParts(root, read.sources)) report.warning(line);
 
   report.step(`bundling ${manifest.id} ${manifest.version}`);
@@ -57,8 +56,8 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
   const component = before ?? (await makeComponent(code, contract, manifest, map, report));
   await mkdir(out, { recursive: true });
   if (before === undefined) await replace(results.component, component);
-  await replace(results.manifest, spellManifest(manifest));
-  await replace(join(out, RECORD), `${JSON.stringify({ source, component: digest(component) })}\n`);
+  await replace(results.manifest, text);
+  await replace(join(out, BUILD_RECORD_FILE), `${JSON.stringify({ source, component: digest(component) })}\n`);
   return {
     ...results,
     id: manifest.id,
@@ -90,7 +89,7 @@ export async function findEntry(path: string): Promise<string> {
  */
 async function lastBuild(out: string, component: string, source: string): Promise<Uint8Array | undefined> {
   try {
-    const record = JSON.parse(await readFile(join(out, RECORD), "utf8")) as { source: string; component: string };
+    const record = JSON.parse(await readFile(join(out, BUILD_RECORD_FILE), "utf8")) as { source: string; component: string };
     const bytes = await readFile(component);
     return record.source === source && record.component === digest(bytes) ? bytes : undefined;
   } catch {

@@ -8,7 +8,7 @@ import { BuildFailure } from "./failure.js";
 import { PACKAGE } from "./package.js";
 import { unicodeProperties } from "./unicode-properties.js";
 
-/** What a bundle is for: `reading` keeps the rules of a declaration, `sandbox` is what travels. */
+/** What a bundle is for: `reading` says what is declared, `sandbox` is what travels. */
 export type Purpose = "reading" | "sandbox";
 
 export interface Bundle {
@@ -19,7 +19,7 @@ export interface Bundle {
   sources: string[];
 }
 
-const ENTRY = { reading: "dist/toolkit.js", sandbox: "dist/toolkit.sandbox.js" };
+const ENTRY = { reading: "dist/toolkit.reading.js", sandbox: "dist/toolkit.sandbox.js" };
 
 /** Bundles `code`, which imports the author's entry, with everything that it needs. */
 export async function bundle(entry: string, code: string, purpose: Purpose, extra: Plugin[] = []): Promise<Bundle> {

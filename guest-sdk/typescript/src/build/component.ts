@@ -46,16 +46,16 @@ function componentize(directory: string, http: boolean, map: EmbeddedMap, report
     child.once("error", (error) => reject(new BuildFailure("toolchain", `cannot start the component maker: ${error.message}`)));
     child.once("close", (status) => {
       if (status === 0 && failure === undefined) return resolve();
-      const story = failure ?? (said.trim() || `it ended with status ${status}`);
-      reject(new BuildFailure("source", `the toolkit cannot start in the sandbox:\n${readable(story, map)}`));
+      const output = failure ?? (said.trim() || `it ended with status ${status}`);
+      reject(new BuildFailure("source", `the toolkit cannot start in the sandbox:\n${readable(output, map)}`));
     });
   });
 }
 
 /** Brings places in the bundle back to the author's files, and leaves out what is about the maker. */
-function readable(story: string, map: EmbeddedMap): string {
+function readable(output: string, map: EmbeddedMap): string {
   const frames = new FrameMap(map);
-  const lines = story.split("\n").flatMap((line) => {
+  const lines = output.split("\n").flatMap((line) => {
     const place = /([^\s@]*toolkit\.js):(\d+):(\d+)/.exec(line);
     if (place === null) return /wizer|wasm backtrace|<unknown>|wasm function|^\s*\d+:\s+0x/i.test(line) ? [] : [line];
     const own = frames.find(Number(place[2]), Number(place[3]));

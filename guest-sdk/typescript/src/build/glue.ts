@@ -28,9 +28,9 @@ const QUICK_ENCODER = `function _utf8AllocateAndEncode(s, realloc, memory) {
 const CALL = /^async function (export_tools_(\w+)\$call)\((.*)\) \{/m;
 
 /** Strings of an invocation, each a place and a length; then the place of the result. */
-const PARAMETERS = 9;
+const PARAMETER_COUNT = 9;
 /** Bytes of a result, at least. */
-const RESULT = 64;
+const RESULT_BYTES = 64;
 
 /** Returns the script with both changes. */
 export function quickGlue(script: string): string {
@@ -39,11 +39,11 @@ export function quickGlue(script: string): string {
   const call = CALL.exec(quick);
   const [, name, version = "", parameters = ""] = call ?? [];
   const callee = `tools${version.replaceAll("_", "")}Call`;
-  if (parameters.split(",").length !== PARAMETERS || !quick.includes(`let ${callee}`)) return quick;
+  if (parameters.split(",").length !== PARAMETER_COUNT || !quick.includes(`let ${callee}`)) return quick;
   return `${quick}
 contentGlobal[${JSON.stringify(REHEARSAL)}] = async (callee, invocation) => {
   const { tool, arguments: args, userId, config } = invocation;
-  const result = $realloc(0, 0, 8, ${RESULT});
+  const result = $realloc(0, 0, 8, ${RESULT_BYTES});
   const parameters = [tool, args, userId, config].flatMap((text) => {
     const { ptr, len } = _utf8AllocateAndEncode(text, $realloc, $memory);
     return [ptr, len];
@@ -52,7 +52,7 @@ contentGlobal[${JSON.stringify(REHEARSAL)}] = async (callee, invocation) => {
   try {
     await ${name}(...parameters, result);
   } finally {
-    $dealloc(result, ${RESULT}, 8);
+    $dealloc(result, ${RESULT_BYTES}, 8);
   }
 };
 `;

@@ -7,27 +7,30 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 
+import type { Declaration } from "../declaration.js";
 import type { Manifest } from "../manifest.js";
+import { DeclarationError, type Problem } from "../problems.js";
+import { manifestOf } from "../rules.js";
 import { bundle, noDefaultExport, type Bundle } from "./bundle.js";
 import { BuildFailure } from "./failure.js";
 import { locate } from "./package.js";
 import type { Reporter } from "./reporter.js";
 
 /** A module that has not ended by then never will. */
-const PATIENCE = 10_000;
+const READ_TIMEOUT_MS = 10_000;
 /** How Node.js ends where nothing is left that could go on. */
-const NOTHING_TO_WAIT_FOR = 13;
+const EXIT_UNSETTLED_AWAIT = 13;
 
 /** What a thread finds in the module. */
 export type Answer =
-  | { kind: "manifest"; manifest: Manifest }
+  | { kind: "declaration"; declaration: Declaration }
   | { kind: "no-default-export" }
   | { kind: "no-toolkit" }
-  | { kind: "declaration"; message: string; problems: { path: string; message: string }[] }
+  | { kind: "problems"; message: string; problems: readonly Problem[] }
   | { kind: "thrown"; message: string };
 
-/** Returns the manifest of the toolkit in `entry`, and the author's files that it is made of. */
-export async function readDeclaration(entry: string, report: Reporter): Promise<{ manifest: Manifest; bundle: Bundle }> {
+/** Returns the manifest of the toolkit in `entry`, its text, and the author's files that it is made of. */
+export async function readDeclaration(entry: string, report: Reporter): Promise<{ manifest: Manifest; text: string; bundle: Bundle }> {
   checkSchemaLibrary(dirname(entry));
   const made = await bundle(entry, readingCode(entry), "reading");
   const directory = await mkdtemp(join(tmpdir(), "kitbag-read-"));
@@ -40,8 +43,7 @@ export async function readDeclaration(entry: string, report: Reporter): Promise<
     const answer = await ask(file, report);
     // Places are told from the author's folder on, as everywhere else.
     if (answer.kind === "thrown") answer.message = answer.message.replaceAll(root.href, "").replaceAll(fileURLToPath(root), "");
-    const manifest = judge(answer, basename(entry));
-    return { manifest, bundle: made };
+    return { ...judge(answer, basename(entry)), bundle: made };
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
@@ -60,16 +62,21 @@ export function checkSchemaLibrary(root: string): void {
   throw new BuildFailure("source", `zod ${version} is installed, and toolkits are written with zod 4: npm install zod@4`);
 }
 
-/** Returns the manifest; every other answer is a reason to make no component. */
-export function judge(answer: Answer, name: string): Manifest {
+/** Returns the manifest and its text; every other answer is a reason to make no component. */
+export function judge(answer: Answer, name: string): { manifest: Manifest; text: string } {
   switch (answer.kind) {
-    case "manifest":
-      return answer.manifest;
+    case "declaration":
+      try {
+        return manifestOf(answer.declaration);
+      } catch (error) {
+        if (!(error instanceof DeclarationError)) throw error;
+        throw new BuildFailure("declaration", error.message, error.problems);
+      }
     case "no-default-export":
       throw new BuildFailure("source", noDefaultExport(name));
     case "no-toolkit":
       throw new BuildFailure("source", `the default export of ${name} is no toolkit: it must be the result of defineToolkit({ … })`);
-    case "declaration":
+    case "problems":
       throw new BuildFailure("declaration", answer.message, answer.problems);
     case "thrown":
       throw new BuildFailure("source", `${name} failed while it was read:\n${answer.message}`);
@@ -77,7 +84,7 @@ export function judge(answer: Answer, name: string): Manifest {
 }
 
 function ended(status: number): string {
-  if (status === NOTHING_TO_WAIT_FOR) return "its top level awaits what never comes";
+  if (status === EXIT_UNSETTLED_AWAIT) return "its top level awaits what never comes";
   return `it ended the process with status ${status}`;
 }
 
@@ -93,13 +100,13 @@ function ask(file: string, report: Reporter): Promise<Answer> {
     stream.setEncoding("utf8").on("data", (text: string) => text.trimEnd().split("\n").forEach((line) => report.printed(line)));
   }
   return new Promise<Answer>((resolve, reject) => {
-    const patience = setTimeout(() => {
-      const limit = `${PATIENCE / 1000} s`;
+    const timer = setTimeout(() => {
+      const limit = `${READ_TIMEOUT_MS / 1000} s`;
       reject(new BuildFailure("source", `the module did not finish within ${limit}; what takes time belongs into a handler`));
-    }, PATIENCE);
+    }, READ_TIMEOUT_MS);
     worker.once("message", (answer: Answer) => resolve(answer));
     worker.once("error", (error) => resolve({ kind: "thrown", message: error instanceof Error ? (error.stack ?? error.message) : String(error) }));
     worker.once("exit", (status) => resolve({ kind: "thrown", message: ended(status) }));
-    worker.once("exit", () => clearTimeout(patience));
+    worker.once("exit", () => clearTimeout(timer));
   }).finally(() => worker.terminate());
 }

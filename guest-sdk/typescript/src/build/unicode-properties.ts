@@ -4,9 +4,9 @@
 /** As it stands in a bundle: in the text of a regular expression, or in a string that becomes one. */
 const ESCAPE = /\\{1,2}([pP])\{([\w=]+)\}/g;
 /** Surrogates: the halves of letters beyond the first 65,536. */
-const HALVES = [0xd800, 0xdfff] as const;
+const SURROGATES = [0xd800, 0xdfff] as const;
 /** All other letters. */
-const WHOLE = [[0, 0xd7ff], [0xe000, 0x10ffff]] as const;
+const SCALAR_VALUES = [[0, 0xd7ff], [0xe000, 0x10ffff]] as const;
 
 /** Returns what a bundle must begin with so that its \p{…} are understood; nothing where it has none. */
 export function unicodeProperties(code: string): string | undefined {
@@ -30,14 +30,14 @@ function ranges(escape: string): string | undefined {
   const all = expression(`${escape}+`);
   if (all === undefined) return undefined;
   const parts: string[] = [];
-  for (const [first, last] of WHOLE) {
+  for (const [first, last] of SCALAR_VALUES) {
     for (const [text] of letters(first, last).matchAll(all)) {
       const from = text.codePointAt(0)!;
       parts.push(span(from, from + [...text].length - 1));
     }
   }
   // Side by side, halves would make whole letters; all of them have the same properties.
-  if (expression(`^${escape}$`)!.test("\ud800")) parts.push(span(...HALVES));
+  if (expression(`^${escape}$`)!.test("\ud800")) parts.push(span(...SURROGATES));
   return parts.join("");
 }
 

@@ -7,9 +7,9 @@ import type { Outbound, OutboundRequest } from "./outbound.js";
 import type { CallData, FromThread, ThreadData, ToThread } from "./protocol.js";
 
 /** A module that has not ended by then never will. */
-const START = 10_000;
+const START_TIMEOUT_MS = 10_000;
 /** As much as a call has on a server, and what Node.js itself needs. */
-const HEAP_MIB = 256;
+const MAX_HEAP_MIB = 256;
 
 /** How a call's thread came to its end. */
 export type ThreadEnd =
@@ -50,7 +50,7 @@ export class CallThread {
       workerData: data,
       env: {},
       execArgv: ["--experimental-vm-modules", "--no-warnings"],
-      resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },
+      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MIB },
       stdout: true,
       stderr: true,
     });
@@ -64,15 +64,15 @@ export class CallThread {
     if (this.#death !== undefined) return this.#death;
     this.#listener = listener;
     this.#network = network;
-    let patience: NodeJS.Timeout | undefined;
+    let timer: NodeJS.Timeout | undefined;
     try {
       return await new Promise<ThreadEnd>((resolve) => {
         this.#ended = resolve;
-        patience = setTimeout(() => resolve({ kind: "late" }), milliseconds);
+        timer = setTimeout(() => resolve({ kind: "late" }), milliseconds);
         this.#tell({ kind: "call", call });
       });
     } finally {
-      clearTimeout(patience);
+      clearTimeout(timer);
       this.end();
     }
   }
@@ -85,19 +85,19 @@ export class CallThread {
 
   #start(): Promise<Answer> {
     return new Promise<Answer>((resolve, reject) => {
-      const patience = setTimeout(() => {
+      const timer = setTimeout(() => {
         this.end();
-        reject(new BuildFailure("source", `the module did not finish within ${START / 1000} s; what takes time belongs into a handler`));
-      }, START);
+        reject(new BuildFailure("source", `the module did not finish within ${START_TIMEOUT_MS / 1000} s; what takes time belongs into a handler`));
+      }, START_TIMEOUT_MS);
       this.#worker.on("message", (message: FromThread) => {
         if (message.kind === "answer") {
-          clearTimeout(patience);
+          clearTimeout(timer);
           resolve(message.answer);
         } else this.#hear(message);
       });
       this.#worker.once("error", (error) => resolve({ kind: "thrown", message: String((error as Error)?.stack ?? error) }));
       this.#worker.once("exit", () => {
-        clearTimeout(patience);
+        clearTimeout(timer);
         resolve({ kind: "thrown", message: "its thread ended" });
       });
     });

@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 
 import { BuildFailure } from "../build/failure.js";
+import { limitsOfCalls } from "../rules.js";
 import { terminal } from "./console.js";
 import { develop } from "./develop.js";
 import { listenAddress } from "./server.js";
@@ -19,7 +20,7 @@ Options:
       --env-file <FILE>               Lines NAME=value: the credentials that the toolkit declares
       --config <KEY=VALUE>            A setting, as a user would set it; may be given several times
       --allow-private-ranges <RANGE>  Addresses that requests may reach although they are not public, such as 127.0.0.0/8
-      --call-time <SECONDS>           How long a call may take [default: 30]
+      --call-time <SECONDS>           How long a call may take [default: as long as on a server, 30]
       --until-eof                     End when standard input does
   -h, --help                          Print help
 `;
@@ -35,7 +36,7 @@ export async function main(args: string[]): Promise<number> {
         "env-file": { type: "string" },
         config: { type: "string", multiple: true, default: [] },
         "allow-private-ranges": { type: "string", multiple: true, default: [] },
-        "call-time": { type: "string", default: "30" },
+        "call-time": { type: "string" },
         "until-eof": { type: "boolean" },
         help: { type: "boolean", short: "h" },
       },
@@ -45,7 +46,7 @@ export async function main(args: string[]): Promise<number> {
       return 0;
     }
     if (positionals.length > 1) throw new BuildFailure("usage", "one path at a time");
-    const callTime = Number(values["call-time"]) * 1000;
+    const callTime = values["call-time"] === undefined ? limitsOfCalls().callTime : Number(values["call-time"]) * 1000;
     if (!(callTime >= 1 && callTime <= 3_600_000)) throw new BuildFailure("usage", "--call-time takes seconds, at most an hour of them");
     const options = {
       listen: listenAddress(values.listen),

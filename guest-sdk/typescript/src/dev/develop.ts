@@ -10,7 +10,7 @@ import type { SvcDocument } from "../types.js";
 import type { Console } from "./console.js";
 import { Outbound } from "./outbound.js";
 import { serve, type Listen } from "./server.js";
-import { ToolkitVersion, type DevWorld, type Place } from "./version.js";
+import { ToolkitVersion, type DevWorld, type VersionOptions } from "./version.js";
 import { watch } from "./watch.js";
 import { readSecrets, secretNotes, typedSettings } from "./world.js";
 
@@ -64,7 +64,7 @@ class Live {
   #types = 0;
   /** What was last said of the types, if they were wrong. */
   #typeFault: string | undefined;
-  readonly #place: Place;
+  readonly #versionOptions: VersionOptions;
   /** The knowledge base; it is there until the server ends. */
   readonly #documents: SvcDocument[] = [];
 
@@ -73,7 +73,7 @@ class Live {
     readonly options: DevOptions,
     readonly console: Console,
   ) {
-    this.#place = { outbound: new Outbound(options.allowedRanges), console, callTime: options.callTime };
+    this.#versionOptions = { outbound: new Outbound(options.allowedRanges), console, callTime: options.callTime };
   }
 
   /** The author's files outside and inside of the entry's folder. */
@@ -86,7 +86,7 @@ class Live {
     const began = performance.now();
     try {
       this.#secrets = await readSecrets(this.options.envFile);
-      const version = await ToolkitVersion.make(this.entry, this.#place);
+      const version = await ToolkitVersion.make(this.entry, this.#versionOptions);
       const isNew = version.data.code !== this.#version?.data.code;
       const wasBroken = this.#fault !== undefined;
       if (isNew) {
@@ -117,7 +117,7 @@ class Live {
 
   close(): void {
     this.#version?.close();
-    void this.#place.outbound.close();
+    void this.#versionOptions.outbound.close();
   }
 
   #world({ manifest }: ToolkitVersion): DevWorld {

@@ -4,13 +4,11 @@ import { isIP, type LookupFunction } from "node:net";
 
 import { Agent, fetch } from "undici";
 
-import { allows } from "../egress.js";
 import { notListed } from "../request-url.js";
+import { allows, limitsOfCalls } from "../rules.js";
 import { AddressGuard } from "./addresses.js";
 
-/** As the server's. */
-const CONNECT_TIMEOUT = 10_000;
-const RESPONSE_TIMEOUT = 60_000;
+const RESPONSE_TIMEOUT_MS = 60_000;
 
 /** A request as a thread asks for it. */
 export interface OutboundRequest {
@@ -29,8 +27,8 @@ export class Outbound {
   constructor(allowedRanges: readonly string[]) {
     this.#guard = new AddressGuard(allowedRanges);
     this.#agent = new Agent({
-      connect: { lookup: guarded(this.#guard), timeout: CONNECT_TIMEOUT },
-      headersTimeout: RESPONSE_TIMEOUT,
+      connect: { lookup: guarded(this.#guard), timeout: limitsOfCalls().connectTimeout },
+      headersTimeout: RESPONSE_TIMEOUT_MS,
       keepAliveTimeout: 1_000,
     });
   }

@@ -1,6 +1,8 @@
 // What the server and a call's thread say to each other.
 import type { Answer } from "../build/read.js";
-import type { DispatchFailure, DispatchSuccess } from "../local/dispatch.js";
+import type { Limits } from "../rules.js";
+import type { Ending } from "../local/call.js";
+import type { Json } from "../manifest.js";
 import type { SvcDocument, SvcIngestDoc } from "../types.js";
 
 /** What a thread starts with. */
@@ -9,14 +11,15 @@ export interface ThreadData {
   code: string;
   /** Its name in stack traces. */
   file: string;
+  limits: Limits;
 }
 
-/** One call, and what it finds around it. */
+/** One call whose arguments fit, and what it finds around it. */
 export interface CallData {
   tool: string;
-  arguments: Record<string, unknown>;
+  args: Json;
   secrets: Record<string, string>;
-  config: Record<string, unknown>;
+  config: Record<string, Json>;
   documents: SvcDocument[];
 }
 
@@ -33,4 +36,4 @@ export type FromThread =
   | { kind: "logged"; entry: unknown[] }
   | { kind: "request"; id: number; url: string; method: string; headers: [string, string][]; body: Uint8Array | null }
   | { kind: "abort"; id: number }
-  | { kind: "ended"; result: DispatchSuccess | DispatchFailure; ingested: SvcIngestDoc[]; failure: string | undefined };
+  | { kind: "ended"; ending: Ending; ingested: SvcIngestDoc[]; failure: string | undefined };

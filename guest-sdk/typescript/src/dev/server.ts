@@ -4,9 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { isIP, type AddressInfo } from "node:net";
 
 import { BuildFailure } from "../build/failure.js";
-
-/** As the server's. */
-const MAX_BODY = 4 << 20;
+import { limitsOfCalls } from "../rules.js";
 
 /** Where to listen. */
 export interface Listen {
@@ -45,7 +43,7 @@ async function respond(request: IncomingMessage, response: ServerResponse, token
   const refusal = refused(request, token);
   if (refusal !== undefined) return refuse(response, ...refusal);
   const body = await bodyOf(request);
-  if (body === undefined) return refuse(response, 413, `a request has at most ${MAX_BODY >> 20} MiB`);
+  if (body === undefined) return refuse(response, 413, `a request has at most ${limitsOfCalls().mcpRequest >> 20} MiB`);
 
   const headers = Object.entries(request.headers).filter((it): it is [string, string] => typeof it[1] === "string");
   const { method = "GET" } = request;
@@ -81,7 +79,7 @@ async function bodyOf(request: IncomingMessage): Promise<Uint8Array<ArrayBuffer>
   let size = 0;
   for await (const part of request as AsyncIterable<Buffer>) {
     size += part.length;
-    if (size > MAX_BODY) return undefined;
+    if (size > limitsOfCalls().mcpRequest) return undefined;
     parts.push(part);
   }
   return new Uint8Array(Buffer.concat(parts));

@@ -6,12 +6,13 @@ import { parentPort, workerData } from "node:worker_threads";
 
 import { answerOf } from "../build/answer.js";
 import type { ToolkitDefinition } from "../define.js";
-import { dispatchInto, type Trace } from "../local/dispatch.js";
+import { runHandler, type Trace } from "../local/dispatch.js";
+import { knowLimits } from "../rules.js";
 import type { SvcIngestDoc } from "../types.js";
 import { confine } from "./confine.js";
 import { document } from "./documents.js";
 import type { CallData, FromThread, ThreadData, ToThread } from "./protocol.js";
-import { story } from "./story.js";
+import { failureText } from "./failure-text.js";
 
 type Answered = Extract<ToThread, { kind: "response" }>;
 
@@ -32,6 +33,7 @@ port.on("message", (message: ToThread) => {
 const print = (...args: unknown[]) => say({ kind: "printed", text: formatWithOptions({ depth: 4 }, ...args) });
 // In the sandbox nobody waits for such a promise either.
 process.on("unhandledRejection", (reason) => print("unhandled rejection:", reason));
+knowLimits((workerData as ThreadData).limits);
 await confine(consoleOf(print));
 
 const found = await answerOf(() => start(workerData as ThreadData));
@@ -51,14 +53,15 @@ async function start({ code, file }: ThreadData): Promise<{ default?: unknown }>
 
 async function run(call: CallData): Promise<void> {
   const trace: Trace = { log: live((entry) => say({ kind: "logged", entry })), progress: [], requests: [], ingested: [] };
-  const { documents } = call;
+  const { tool, documents } = call;
   const ingest = async (docs: SvcIngestDoc[]) => {
-    for (const doc of docs) documents.push(document(doc, toolkit!.manifest.id, documents.length));
+    for (const doc of docs) documents.push(document(doc, toolkit!.config.id, documents.length));
     return { ingested: docs.length };
   };
-  const result = await dispatchInto(trace, toolkit!, { ...call, svc: { ingest }, fetchImpl: throughServer });
-  const failure = "failure" in trace ? story(trace.failure) : undefined;
-  say({ kind: "ended", result: { ...result }, ingested: trace.ingested, failure });
+  const world = { secrets: call.secrets, documents, svc: { ingest }, fetchImpl: throughServer };
+  const ending = await runHandler(toolkit!, tool, call, world, trace);
+  const failure = "failure" in trace ? failureText(trace.failure) : undefined;
+  say({ kind: "ended", ending, ingested: trace.ingested, failure });
 }
 
 async function throughServer(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {

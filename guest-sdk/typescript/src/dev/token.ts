@@ -5,8 +5,8 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 
 /** 128 bits, as 32 hexadecimal digits. */
-const TOKEN = /^[0-9a-f]{32}$/;
-const OTHER_USERS = 0o077;
+const TOKEN_FORMAT = /^[0-9a-f]{32}$/;
+const OTHER_USERS_MODE = 0o077;
 
 /** Returns the user's token, which is kept so that a client is connected once; where it cannot be kept, one for this run. */
 export async function devToken(state = process.env["XDG_STATE_HOME"] || join(homedir(), ".local/state")): Promise<string> {
@@ -22,8 +22,8 @@ export async function devToken(state = process.env["XDG_STATE_HOME"] || join(hom
     });
     await unlink(whole);
     const kept = (await readFile(file, "utf8")).trim();
-    const exposed = ((await stat(file)).mode & OTHER_USERS) !== 0;
-    return TOKEN.test(kept) && !exposed ? kept : made;
+    const exposed = ((await stat(file)).mode & OTHER_USERS_MODE) !== 0;
+    return TOKEN_FORMAT.test(kept) && !exposed ? kept : made;
   } catch {
     return made;
   }

@@ -8,22 +8,24 @@ import { BUNDLE } from "../build/component.js";
 import { missingParts } from "../build/missing.js";
 import { checkSchemaLibrary, judge, readingCode } from "../build/read.js";
 import { embeddedMap } from "../build/source-map.js";
-import { GENERIC, type DispatchFailure, type DispatchResult } from "../local/dispatch.js";
+import { callTool } from "../local/call.js";
+import type { DispatchResult } from "../local/dispatch.js";
 import { redactor } from "../local/redaction.js";
 import type { Manifest } from "../manifest.js";
+import { failureOf, limitsOfCalls } from "../rules.js";
 import { FrameMap } from "../sandbox/stack.js";
 import type { SvcDocument } from "../types.js";
 import { CallThread, type Listener, type ThreadEnd } from "./call-thread.js";
 import { keep } from "./documents.js";
 import type { Outbound } from "./outbound.js";
 import type { Console } from "./console.js";
-import type { ThreadData } from "./protocol.js";
-import { inAuthorsLines } from "./story.js";
+import type { CallData, ThreadData } from "./protocol.js";
+import { inAuthorsLines } from "./failure-text.js";
 
 /** Calls that run at once; each has a thread of its own. */
-const MAX_RUNNING = 8;
+const MAX_RUNNING_CALLS = 8;
 /** Calls that wait for their turn. */
-const MAX_WAITING = 64;
+const MAX_WAITING_CALLS = 64;
 
 /** What calls find around them; it outlives a version. */
 export interface DevWorld {
@@ -33,7 +35,7 @@ export interface DevWorld {
 }
 
 /** Where a version runs. */
-export interface Place {
+export interface VersionOptions {
   outbound: Outbound;
   console: Console;
   /** How long a call may take, in milliseconds. */
@@ -55,25 +57,25 @@ export class ToolkitVersion {
     readonly warnings: string[],
     readonly data: ThreadData,
     readonly frames: FrameMap,
-    readonly place: Place,
+    readonly options: VersionOptions,
     first: CallThread,
   ) {
     this.#spare = first;
   }
 
   /** Bundles the toolkit and reads its declaration by the rules of a build; a fault is a `BuildFailure`. */
-  static async make(entry: string, place: Place): Promise<ToolkitVersion> {
+  static async make(entry: string, options: VersionOptions): Promise<ToolkitVersion> {
     const root = dirname(entry);
     checkSchemaLibrary(root);
     const made = await bundle(entry, readingCode(entry), "reading", [withoutBuffer()]);
-    const data = { code: made.code, file: BUNDLE };
+    const data = { code: made.code, file: BUNDLE, limits: limitsOfCalls() };
     const frames = new FrameMap(embeddedMap(made.map, BUNDLE, root));
-    const first = new CallThread(data, quietBut(place.console));
+    const first = new CallThread(data, quietBut(options.console));
     try {
       const answer = await first.answer;
-      const manifest = judge(answer.kind === "thrown" ? { ...answer, message: inAuthorsLines(answer.message, frames) } : answer, basename(entry));
+      const { manifest } = judge(answer.kind === "thrown" ? { ...answer, message: inAuthorsLines(answer.message, frames) } : answer, basename(entry));
       const warnings = await missingParts(root, made.sources);
-      return new ToolkitVersion(manifest, made.sources, warnings, data, frames, place, first);
+      return new ToolkitVersion(manifest, made.sources, warnings, data, frames, options, first);
     } catch (error) {
       first.end();
       throw error;
@@ -83,7 +85,7 @@ export class ToolkitVersion {
   /** Runs a call in a thread of its own, and gives back what a client would receive. */
   async call(tool: string, args: Record<string, unknown>, world: DevWorld): Promise<DispatchResult> {
     const turn = this.#turn();
-    if (turn === undefined) return failed("The server is busy: too many calls at once.", true);
+    if (turn === undefined) return failureOf({ cause: "busy" }) as DispatchResult;
     await turn;
     try {
       return await this.#run(tool, args, world);
@@ -101,11 +103,11 @@ export class ToolkitVersion {
   }
 
   #turn(): Promise<void> | undefined {
-    if (this.#running < MAX_RUNNING) {
+    if (this.#running < MAX_RUNNING_CALLS) {
       this.#running += 1;
       return Promise.resolve();
     }
-    if (this.#waiting.length >= MAX_WAITING) return undefined;
+    if (this.#waiting.length >= MAX_WAITING_CALLS) return undefined;
     return new Promise((resolve) => {
       this.#waiting.push(() => {
         this.#running += 1;
@@ -115,11 +117,11 @@ export class ToolkitVersion {
   }
 
   async #run(tool: string, args: Record<string, unknown>, world: DevWorld): Promise<DispatchResult> {
-    const { id, egress, secrets: declared } = this.manifest;
+    const { id, secrets: declared } = this.manifest;
     const name = tool.slice(id.length + 2);
     const secrets = Object.fromEntries(Object.entries(world.secrets).filter(([secret]) => declared.includes(secret)));
     const redact = redactor(Object.values(secrets));
-    const { console } = this.place;
+    const { console } = this.options;
     const say = (text: string) => console.line(redact(text));
     const heard: Listener = {
       printed: (text) => say(`  ${name} | ${text}`),
@@ -129,26 +131,31 @@ export class ToolkitVersion {
 
     say(`← ${name} ${JSON.stringify(args)}`);
     const began = performance.now();
-    const thread = this.#take();
-    const { config, documents } = world;
-    const answer = await thread.answer.catch((error: unknown) => ({ kind: "thrown" as const, message: String(error) }));
-    const call = { tool, arguments: args, secrets, config, documents };
-    const end: ThreadEnd =
-      answer.kind === "manifest"
-        ? await thread.run(call, { outbound: this.place.outbound, egress }, heard, this.place.callTime)
-        : { kind: "died", message: "message" in answer ? answer.message : answer.kind };
+    const described = this.manifest.tools.find((it) => it.name === name)!;
+    const asked = { args, secrets, config: world.config };
+    const result = await callTool(this.manifest, described, asked, async ({ args, config }) => {
+      const end = await this.#handle({ tool: name, args, secrets, config, documents: world.documents }, heard);
+      if (end.kind === "ended") {
+        keep(world.documents, end.ingested, id);
+        if (end.failure !== undefined) say(`  ${inAuthorsLines(end.failure, this.frames).replaceAll("\n", "\n  ")}`);
+        return end.ending;
+      }
+      const { callTime } = this.options;
+      say(`✗ ${name} ${end.kind === "late" ? `did not end within ${callTime / 1000} s, and was ended` : `ended its thread: ${end.message}`}`);
+      return { kind: "failed", cause: end.kind === "late" ? { cause: "deadline", milliseconds: callTime } : { cause: "handler" } };
+    });
     const took = `${Math.round(performance.now() - began)} ms`;
-
-    if (end.kind !== "ended") {
-      const why = end.kind === "late" ? `did not end within ${this.place.callTime / 1000} s, and was ended` : `ended its thread: ${end.message}`;
-      say(`✗ ${name} ${why}`);
-      return failed(GENERIC);
-    }
-    keep(documents, end.ingested, id);
-    if (end.failure !== undefined) say(`  ${inAuthorsLines(end.failure, this.frames).replaceAll("\n", "\n  ")}`);
-    const { result } = end;
     say(result.ok ? `→ ${name} in ${took}: ${result.text}` : `✗ ${name} in ${took}: ${result.code} ${result.error}`);
     return result as DispatchResult;
+  }
+
+  /** Runs a handler in a thread. */
+  async #handle(call: CallData, heard: Listener): Promise<ThreadEnd> {
+    const thread = this.#take();
+    const answer = await thread.answer.catch((error: unknown) => ({ kind: "thrown" as const, message: String(error) }));
+    if (answer.kind !== "declaration") return { kind: "died", message: "message" in answer ? answer.message : answer.kind };
+    const { outbound, callTime } = this.options;
+    return thread.run(call, { outbound, egress: this.manifest.egress }, heard, callTime);
   }
 
   /** The thread that is ready; the next call finds another one. */
@@ -182,9 +189,4 @@ function withoutBuffer(): Plugin {
 /** While a module starts, its first thread alone is heard: the others would only repeat it. */
 function quietBut(console?: Console): Listener {
   return { printed: (text) => console?.line(`  | ${text}`), logged: () => {}, requested: () => {} };
-}
-
-function failed(error: string, retryable = false): DispatchResult {
-  const failure: DispatchFailure = { ok: false, code: "TOOL_ERROR", error, retryable };
-  return failure as DispatchResult;
 }

@@ -2,9 +2,9 @@
 import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
-const INTERVAL = 250;
-const SOURCE = /\.(?:[mc]?[jt]sx?|json)$/;
-const NOT_SOURCES = new Set(["node_modules", "dist"]);
+const POLL_INTERVAL_MS = 250;
+const SOURCE_FILE = /\.(?:[mc]?[jt]sx?|json)$/;
+const IGNORED_FOLDERS = new Set(["node_modules", "dist"]);
 const MAX_FILES = 2_000;
 
 /** What to look at: known files, and all sources under folders. */
@@ -24,9 +24,9 @@ export async function watch(what: () => Watched, changed: () => Promise<void>): 
       before = now;
       await changed();
     }
-    if (!stopped) timer = setTimeout(() => void look(), INTERVAL);
+    if (!stopped) timer = setTimeout(() => void look(), POLL_INTERVAL_MS);
   };
-  timer = setTimeout(() => void look(), INTERVAL);
+  timer = setTimeout(() => void look(), POLL_INTERVAL_MS);
   return () => {
     stopped = true;
     clearTimeout(timer);
@@ -47,8 +47,8 @@ async function signature({ files, folders }: Watched): Promise<string> {
 async function collect(folder: string, found: Set<string>): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
     if (found.size >= MAX_FILES) return;
-    if (entry.name.startsWith(".") || NOT_SOURCES.has(entry.name)) continue;
+    if (entry.name.startsWith(".") || IGNORED_FOLDERS.has(entry.name)) continue;
     if (entry.isDirectory()) await collect(join(folder, entry.name), found);
-    else if (SOURCE.test(entry.name)) found.add(resolve(folder, entry.name));
+    else if (SOURCE_FILE.test(entry.name)) found.add(resolve(folder, entry.name));
   }
 }

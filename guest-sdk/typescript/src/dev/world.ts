@@ -4,7 +4,7 @@ import { parseEnv } from "node:util";
 
 import { BuildFailure } from "../build/failure.js";
 import type { Manifest } from "../manifest.js";
-import { mismatch } from "../settings.js";
+import { settingsOf } from "../rules.js";
 
 /** Reads lines of NAME=value. */
 export async function readSecrets(file: string | undefined): Promise<Record<string, string>> {
@@ -26,16 +26,12 @@ export function readSettings(pairs: readonly string[]): Record<string, string> {
 
 /** Gives settings the types that the manifest declares; `problems` says which ones calls do not get. */
 export function typedSettings({ config: fields }: Manifest, texts: Record<string, string>): { config: Record<string, unknown>; problems: string[] } {
-  const config: Record<string, unknown> = {};
-  const problems: string[] = [];
-  for (const [key, text] of Object.entries(texts)) {
-    const field = Object.hasOwn(fields, key) ? fields[key] : undefined;
-    const value = field === undefined ? undefined : typed(field.type, text);
-    const why = field === undefined ? "the toolkit does not declare it" : mismatch(field, value);
-    if (why === undefined) config[key] = value;
-    else problems.push(`setting ${key}: ${why}`);
-  }
-  return { config, problems };
+  const given = Object.entries(texts).map(([key, text]) => [key, Object.hasOwn(fields, key) ? typed(fields[key]!.type, text) : text] as const);
+  const { problems } = settingsOf(fields, Object.fromEntries(given));
+  return {
+    config: Object.fromEntries(given.filter(([key]) => !Object.hasOwn(problems, key))),
+    problems: Object.entries(problems).map(([key, why]) => `setting ${key}: ${why}`),
+  };
 }
 
 /** Names in the file that the toolkit does not get, and names that it would like to. */
@@ -46,8 +42,9 @@ export function secretNotes({ secrets }: Manifest, values: Record<string, string
   ];
 }
 
+/** What is no number and no truth value stays a text, which does not fit. */
 function typed(type: string, text: string): unknown {
-  if (type === "number") return text.trim() === "" ? undefined : Number(text);
-  if (type === "boolean") return { true: true, false: false }[text];
+  if (type === "number") return text.trim() === "" || !Number.isFinite(Number(text)) ? text : Number(text);
+  if (type === "boolean") return { true: true, false: false }[text] ?? text;
   return text;
 }

@@ -1,11 +1,9 @@
 import type { ToolkitDefinition } from "../define.js";
 import { makeContext } from "../context.js";
-import type { Json } from "../manifest.js";
-import { MISMATCH, run, type Ending } from "../run.js";
-import { effective } from "../settings.js";
+import { run } from "../run.js";
 import type { ToolContent } from "../types.js";
+import { callTool, plainEnding, type CheckedCall, type Ending } from "./call.js";
 import { redactor } from "./redaction.js";
-import { violations } from "./violations.js";
 import { checkWorld, testPlatform, type TestWorld, type Trace } from "./world.js";
 
 export type { TestWorld, Trace };
@@ -46,9 +44,6 @@ export interface DispatchFailure {
   retryable: boolean;
 }
 
-/** What the model is told when a handler fails in any way but a `ToolError`. */
-export const GENERIC = "The tool failed.";
-
 /**
  * Runs one call as the host would, in this process: arguments are checked first, what the declaration
  * does not grant is refused, and what comes back is what a client would receive.
@@ -60,59 +55,29 @@ export function dispatch(server: ToolkitDefinition, call: DispatchCall): Promise
 }
 
 /** The same; what the call leaves behind is in `trace` while it runs. */
-export async function dispatchInto(trace: Trace, server: ToolkitDefinition, call: DispatchCall): Promise<DispatchResult> {
+async function dispatchInto(trace: Trace, server: ToolkitDefinition, call: DispatchCall): Promise<DispatchResult> {
   const { manifest } = server;
   checkWorld(manifest, call);
   const asked = call.tool ?? call.name ?? "";
   const name = asked.startsWith(`${manifest.id}__`) ? asked.slice(manifest.id.length + 2) : asked;
-  const index = manifest.tools.findIndex((it) => it.name === name);
-  const [tool, described] = [server.config.tools[index], manifest.tools[index]];
-  if (tool === undefined || described === undefined) {
+  const described = manifest.tools.find((it) => it.name === name);
+  if (described === undefined) {
     const names = manifest.tools.map((it) => it.name).join(", ");
     throw new Error(`${JSON.stringify(manifest.id)} has no tool ${JSON.stringify(asked)}; it has ${names}`);
   }
-
-  const redact = redactor(Object.values(call.secrets ?? {}));
-  const args = asJson(call.arguments ?? call.args ?? {});
-  const wrong = violations(described.inputSchema, args);
-  let ending: Ending = { kind: "invalid-params", message: wrong.join("; ") };
-  if (wrong.length === 0) {
-    const config = effective(manifest.config, call.config ?? {});
-    const invocation = { userId: call.userId ?? "test-user", config };
-    ending = await run(tool, args, makeContext(server.config, invocation, testPlatform(server, call, trace)));
-  }
-  if (ending.kind === "failure") trace.failure = ending.thrown;
-  trace.log = redact(trace.log);
-  const reply = redact(replyTo(ending, described.outputSchema));
+  const { secrets = {}, config = {} } = call;
+  const reply = await callTool(manifest, described, { args: call.arguments ?? call.args ?? {}, secrets, config }, (checked) =>
+    runHandler(server, name, checked, call, trace),
+  );
+  trace.log = redactor(Object.values(secrets))(trace.log);
   return Object.defineProperty(reply, "trace", { value: trace }) as DispatchResult;
 }
 
-function replyTo(ending: Ending, output: Json | undefined): DispatchSuccess | DispatchFailure {
-  switch (ending.kind) {
-    case "tool-error":
-      return failure("TOOL_ERROR", String(ending.error.message), ending.error.retryable === true);
-    case "invalid-params":
-      return failure("INVALID_PARAMS", `Invalid arguments: ${ending.message}`);
-    case "failure":
-      return failure("TOOL_ERROR", GENERIC);
-    case "result": {
-      const { text, structured, content } = ending;
-      const reply: DispatchSuccess = { ok: true, text };
-      if (content.length > 0) reply.content = content;
-      if (structured === undefined) return reply;
-      const value = JSON.parse(structured) as Json;
-      const wrong = output === undefined ? [] : violations(output, value);
-      if (wrong.length > 0) return failure("TOOL_ERROR", `${MISMATCH} ${wrong.join("; ")}`);
-      return { ...reply, structured: value, ...(output !== undefined && { structuredContent: value }) };
-    }
-  }
-}
-
-function failure(code: DispatchFailure["code"], error: string, retryable = false): DispatchFailure {
-  return { ok: false, code, error, retryable };
-}
-
-/** Arguments travel as JSON: what a client cannot send, a test does not either. */
-function asJson(value: unknown): Json {
-  return JSON.parse(JSON.stringify(value)) as Json;
+/** Runs a handler on arguments that fit. */
+export async function runHandler(server: ToolkitDefinition, name: string, { args, config }: CheckedCall, world: TestWorld, trace: Trace): Promise<Ending> {
+  const tool = server.config.tools.find((it) => it.name === name)!;
+  const invocation = { userId: world.userId ?? "test-user", config };
+  const ending = await run(tool, args, makeContext(server.config, invocation, testPlatform(server, world, trace)));
+  if (ending.kind === "failure") trace.failure = ending.thrown;
+  return plainEnding(ending);
 }

@@ -1,14 +1,14 @@
 // A knowledge base in memory, behind the same rules.
 import { knowledgeError } from "../knowledge.js";
+import { limitsOfCalls } from "../rules.js";
 import type { SvcDocument, SvcIngestDoc, SvcSearchOptions, SvcSearchResult } from "../types.js";
 
-const DEFAULT_LIMIT = 10;
 /** How much of a document's text a match shows. */
-const SNIPPET = 200;
+const SNIPPET_LENGTH = 200;
 
 /** Finds the documents that hold any word of the query; the score is the part of the words they hold. */
 export function searchDocuments(documents: SvcDocument[], query: string, options: SvcSearchOptions): SvcSearchResult[] {
-  const { limit = DEFAULT_LIMIT, source, author } = options;
+  const { limit = limitsOfCalls().searchResults, source, author } = options;
   if (blank(query)) throw knowledgeError({ tag: "invalid", val: "query: is empty: say what to search for" });
   const words = query.toLowerCase().split(/\s+/).filter((word) => word !== "");
   return documents
@@ -17,14 +17,14 @@ export function searchDocuments(documents: SvcDocument[], query: string, options
     .map(({ text, ...document }) => {
       const held = `${document.title} ${text}`.toLowerCase();
       const score = words.filter((word) => held.includes(word)).length / words.length;
-      return { document, snippet: text.slice(0, SNIPPET), score };
+      return { document, snippet: text.slice(0, SNIPPET_LENGTH), score };
     })
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score)
     .slice(0, limit);
 }
 
-const EMPTY = "must not be empty";
+const MUST_NOT_BE_EMPTY = "must not be empty";
 const MEDIA_TYPE = /^[!#$&^_.+\w-]+\/[!#$&^_.+\w-]+\s*(;.*)?$/;
 
 /** Says which rules a document breaks, and where; of the server's, those that do not count letters. */
@@ -33,15 +33,15 @@ export function documentProblems(path: string, doc: SvcIngestDoc): string[] {
   const hasFile = fileUrl != null || audioUrl != null;
   const hasTwo = fileUrl != null && audioUrl != null;
   const rules: [field: string, broken: string | false | undefined][] = [
-    ["title", blank(doc.title) && EMPTY],
+    ["title", blank(doc.title) && MUST_NOT_BE_EMPTY],
     ["url", urlProblem(doc.url)],
     ["mimeType", typeProblem(doc, hasFile)],
     ["fileUrl", !hasTwo && urlProblem(fileUrl)],
     ["audioUrl", hasTwo ? "must not stand beside fileUrl: a document has one file" : urlProblem(audioUrl)],
     ["captureOnly", doc.captureOnly === true && !hasFile && "needs fileUrl or audioUrl: there is nothing to capture"],
     ["text", !hasFile && blank(doc.text) && "is required where there is neither fileUrl nor audioUrl"],
-    ["feed.key", feed != null && blank(feed.key) && EMPTY],
-    ["feed.name", feed != null && blank(feed.name) && EMPTY],
+    ["feed.key", feed != null && blank(feed.key) && MUST_NOT_BE_EMPTY],
+    ["feed.name", feed != null && blank(feed.name) && MUST_NOT_BE_EMPTY],
   ];
   return rules.flatMap(([field, broken]) => (broken ? [`${path}.${field}: ${broken}`] : []));
 }

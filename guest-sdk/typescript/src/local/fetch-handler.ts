@@ -1,6 +1,7 @@
 // The toolkit as an MCP server, for tests: the protocol as docs/mcp.md has it, without sign-in.
 import type { ToolkitDefinition } from "../define.js";
-import { sorted, type Json, type Manifest } from "../manifest.js";
+import type { Manifest } from "../manifest.js";
+import { limitsOfCalls } from "../rules.js";
 import type { ToolContent } from "../types.js";
 import { dispatch, type DispatchResult, type TestWorld } from "./dispatch.js";
 
@@ -10,7 +11,6 @@ export type Caller = (tool: string, args: Record<string, unknown>) => Promise<Di
 const STATELESS = "2026-07-28";
 const VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", STATELESS];
 const LATEST_WITH_INITIALIZE = "2025-11-25";
-const SERVER = { name: "kitbag", title: "Kitbag", version: "0.1.0" };
 const CAPABILITIES = { prompts: {}, resources: {}, tools: {} };
 
 type Params = { [key: string]: unknown };
@@ -69,7 +69,7 @@ async function answer(
     case "initialize": {
       const asked = String(params.protocolVersion);
       const protocolVersion = asked !== STATELESS && VERSIONS.includes(asked) ? asked : LATEST_WITH_INITIALIZE;
-      return { protocolVersion, capabilities: CAPABILITIES, serverInfo: SERVER };
+      return { protocolVersion, capabilities: CAPABILITIES, serverInfo: serverInfo() };
     }
     case "server/discover":
       return {
@@ -78,7 +78,7 @@ async function answer(
         capabilities: CAPABILITIES,
         ttlMs: 0,
         cacheScope: "private",
-        _meta: { "io.modelcontextprotocol/serverInfo": SERVER },
+        _meta: { "io.modelcontextprotocol/serverInfo": serverInfo() },
       };
     case "ping":
       return { ...complete };
@@ -97,6 +97,10 @@ async function answer(
   }
 }
 
+function serverInfo(): object {
+  return { name: "kitbag", title: "Kitbag", version: limitsOfCalls().version };
+}
+
 /** `alwaysOn` tools first, then the others as declared. */
 function list(manifest: Manifest): unknown[] {
   const ordered = [...manifest.tools].sort((a, b) => Number(b.alwaysOn) - Number(a.alwaysOn));
@@ -104,8 +108,8 @@ function list(manifest: Manifest): unknown[] {
     name: `${manifest.id}__${tool.name}`,
     ...(tool.title !== undefined && { title: tool.title }),
     description: tool.description,
-    inputSchema: sorted(tool.inputSchema),
-    ...(tool.outputSchema !== undefined && { outputSchema: sorted(tool.outputSchema) }),
+    inputSchema: tool.inputSchema,
+    ...(tool.outputSchema !== undefined && { outputSchema: tool.outputSchema }),
     annotations: tool.annotations,
   }));
 }
@@ -127,7 +131,7 @@ function toolResult(result: DispatchResult): object {
   const { text, content = [], structuredContent } = result;
   return {
     content: [{ type: "text", text }, ...content.map(encoded)],
-    ...(structuredContent !== undefined && { structuredContent: sorted(structuredContent as Json) }),
+    ...(structuredContent !== undefined && { structuredContent }),
     isError: false,
   };
 }

@@ -2,13 +2,10 @@
 import { allows } from "../egress.js";
 import type { FetchImplementation } from "../define.js";
 import { notListed } from "../request-url.js";
+import { limitsOfCalls } from "../rules.js";
 import type { OAuth2ClientCredentials, ToolkitConfig } from "../types.js";
 import type { Trace } from "./world.js";
 
-/** As the host's. */
-const USER_AGENT = "Mozilla/5.0 (compatible; Kitbag/0.1.0)";
-/** As the host's. */
-const MAX_REDIRECTS = 20;
 const REDIRECTS = [301, 302, 303, 307, 308];
 /** What stays behind where a redirect leads to another origin. */
 const CREDENTIALS = ["authorization", "cookie", "proxy-authorization"];
@@ -32,7 +29,7 @@ export class Network {
     const first = new URL(typeof input === "string" ? input : input.url);
     let [target, request] = [input, await this.#signIn(first, headed(input, init), input)];
     let url = first;
-    for (let followed = 0; followed <= MAX_REDIRECTS; followed += 1) {
+    for (let followed = 0; followed <= limitsOfCalls().redirects; followed += 1) {
       const response = await this.#sendAgainSignedIn(url, target, request, await this.#send(url, target, request));
       const location = REDIRECTS.includes(response.status) ? response.headers.get("location") : null;
       if (location === null) return response;
@@ -99,7 +96,7 @@ export class Network {
 
 /** Adds the default `User-Agent`; an own one wins. */
 function headed(input: string | Request, init: RequestInit = {}): RequestInit {
-  return headersOf(input, init).has("user-agent") ? init : withHeader(init, "user-agent", USER_AGENT, input);
+  return headersOf(input, init).has("user-agent") ? init : withHeader(init, "user-agent", limitsOfCalls().userAgent, input);
 }
 
 function headersOf(input: string | Request, init: RequestInit): Headers {

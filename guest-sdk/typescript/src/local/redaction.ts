@@ -1,5 +1,5 @@
-/** Values shorter than this, in bytes, are left alone, as the host leaves them. */
-const SHORTEST = 6;
+import { limitsOfCalls } from "../rules.js";
+
 const REPLACEMENT = "[redacted]";
 
 /**
@@ -8,7 +8,9 @@ const REPLACEMENT = "[redacted]";
  */
 export function redactor(values: string[]): <T>(value: T) => T {
   const lines = values.flatMap((value) => value.split(/\r?\n/)).map((line) => line.trim());
-  const found = lines.filter((line) => new TextEncoder().encode(line).length >= SHORTEST);
+  const { redactedBytes } = limitsOfCalls();
+  // Shorter ones are left alone, as the host leaves them.
+  const found = lines.filter((line) => new TextEncoder().encode(line).length >= redactedBytes);
   const clean = (text: string) => found.reduce((cleaned, line) => cleaned.replaceAll(line, REPLACEMENT), text);
   const walk = (value: unknown): unknown => {
     if (typeof value === "string") return clean(value);

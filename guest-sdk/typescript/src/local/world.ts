@@ -3,7 +3,7 @@ import { knowledgeError } from "../knowledge.js";
 import type { FetchImplementation, ToolkitDefinition } from "../define.js";
 import type { Manifest } from "../manifest.js";
 import type { Platform } from "../platform.js";
-import { mismatch } from "../settings.js";
+import { settingsOf } from "../rules.js";
 import type { Progress, SvcClient, SvcDocument, SvcIngestDoc } from "../types.js";
 import { Network } from "./network.js";
 import { documentProblems, searchDocuments } from "./documents.js";
@@ -42,11 +42,7 @@ export function checkWorld({ id, secrets, config }: Manifest, world: TestWorld):
     ...Object.keys(world.secrets ?? {})
       .filter((name) => !secrets.includes(name))
       .map((name) => `secret ${name}: not declared`),
-    ...Object.entries(world.config ?? {}).flatMap(([key, value]) => {
-      const field = Object.hasOwn(config, key) ? config[key] : undefined;
-      const why = field === undefined ? "not declared" : mismatch(field, value);
-      return why === undefined ? [] : [`config ${key}: ${why}`];
-    }),
+    ...Object.entries(settingsOf(config, world.config ?? {}).problems).map(([key, why]) => `config ${key}: ${why}`),
   ];
   if (problems.length > 0) throw new Error(`the call does not fit ${JSON.stringify(id)}:\n${problems.join("\n")}`);
 }

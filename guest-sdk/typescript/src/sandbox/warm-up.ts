@@ -17,11 +17,11 @@ import type { WitInvocation } from "./component.js";
 type Call = (toolkit: ToolkitDefinition, invocation: WitInvocation, platform: Platform) => unknown;
 
 /** How often: code that ran once is compiled, code that ran a few times has its caches filled. */
-const ROUNDS = 3;
+const WARM_UP_ROUNDS = 3;
 
 /** Goes through everything that calls of these tools have in common. */
 export async function warmUp(manifest: Manifest, toolkit: ToolkitDefinition, call: Call): Promise<void> {
-  for (let round = 0; round < ROUNDS; round += 1) {
+  for (let round = 0; round < WARM_UP_ROUNDS; round += 1) {
     for (const [index, tool] of toolkit.config.tools.entries()) {
       const described = manifest.tools[index]!;
       const good = sample(described.inputSchema);

@@ -35,7 +35,7 @@ export async function startServer() {
     fetch: (body, headers = {}) =>
       fetch(`${url}/mcp`, {
         method: "POST",
-        headers: { authorization: `Bearer ${token}`, ...headers },
+        headers: { ...headers, authorization: `Bearer ${token}` },
         body,
       }),
     stop: async () => {

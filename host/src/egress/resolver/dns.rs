@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::LookupError;
 use super::cache::Outcome;
 use super::config::{Config, Source};
-use super::shares::Shares;
+use super::turns::Turns;
 
 /// Names that are asked for at the same time, of one user and in all. Each takes up to eight sockets
 /// while nobody answers: two types, asked four times.
@@ -36,12 +36,12 @@ const FAILURE_LIFETIME: Duration = MIN_LIFETIME;
 #[derive(Debug)]
 pub(in crate::egress) struct Dns {
     config: Config,
-    shares: Arc<Shares>,
+    turns: Arc<Turns>,
 }
 
 impl Dns {
     pub(super) fn new(source: Source) -> Self {
-        Self { config: Config::new(source), shares: Shares::new(MAX_LOOKUPS_OF_USER, MAX_LOOKUPS) }
+        Self { config: Config::new(source), turns: Turns::new(MAX_LOOKUPS_OF_USER, MAX_LOOKUPS) }
     }
 
     /// Returns the addresses of a name: from the file of hosts, from what was answered of late, or else
@@ -62,7 +62,7 @@ impl Dns {
         if let Some(known) = current.answers.get(name).await {
             return known.map(|addresses| addresses.to_vec());
         }
-        let _turn = self.shares.turn(user).await;
+        let _turn = self.turns.turn(user).await;
         // Somebody may have asked meanwhile.
         if let Some(known) = current.answers.get(name).await {
             return known.map(|addresses| addresses.to_vec());

@@ -73,6 +73,25 @@ async fn an_ipv6_address_waits_for_what_the_name_server_says_of_translation() {
 }
 
 #[tokio::test]
+async fn an_opened_range_waits_for_it_too_where_a_gateway_might_lead_out_of_it() {
+    let server = TestNameServer::start(|_| Reply::Silence).await;
+    let egress = Egress::new(EgressSettings {
+        name_servers: vec![server.address()],
+        lookup_timeout: Duration::from_millis(300),
+        ..settings(&["fd00::/8"], &["::1/128"])
+    });
+    let entries = ["[fd64::a9fe:a9fe]:80".to_owned()];
+
+    let metadata = fetch(&egress, "http://[fd64::a9fe:a9fe]/", &listing(&entries)).await.unwrap_err();
+    assert!(metadata.to_string().contains("NAT64"), "{metadata}");
+    let asked = server.asked().len();
+    let own = fetch(&egress, "http://[::1]/", &capture()).await.unwrap_err();
+
+    assert!(matches!(own, EgressError::Connect { .. }), "{own}");
+    assert_eq!(server.asked().len(), asked, "for its own address nothing depends on it");
+}
+
+#[tokio::test]
 async fn the_prefix_of_a_network_is_asked_for_once() {
     let server = TestNameServer::start(|question| match question.name.as_str() {
         "ipv4only.arpa" => addresses(&["2a00:64::192.0.0.170"]),
@@ -112,7 +131,7 @@ async fn a_user_whose_names_nobody_answers_for_holds_up_nobody_else() {
     }
 
     // In less than the time that each of her names takes.
-    let of_ben = timeout(PATIENCE, fetch(&egress, &uri, &listing_for("ben", &good))).await;
+    let of_ben = timeout(TIMEOUT, fetch(&egress, &uri, &listing_for("ben", &good))).await;
     assert_eq!(of_ben.expect("ben waits for ana").unwrap(), "hello");
     let mut silent = server.asked();
     silent.retain(|name| name.starts_with("silent"));

@@ -88,7 +88,7 @@ async fn a_caller_waits_for_a_connection_as_long_as_it_says() {
 async fn a_caller_waits_for_the_answer_as_long_as_it_says() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let uri = format!("http://{}/", listener.local_addr().unwrap());
-    let timeouts = Timeouts { connect: Some(PATIENCE), first_byte: Some(Duration::from_millis(50)) };
+    let timeouts = Timeouts { connect: Some(TIMEOUT), first_byte: Some(Duration::from_millis(50)) };
 
     let error = egress(&[]).send_within(get(&uri), &Policy::Operator, timeouts).await.unwrap_err();
 

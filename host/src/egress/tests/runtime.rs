@@ -36,5 +36,5 @@ async fn a_request_ends_when_nobody_waits_for_it() {
     waiting.abort();
 
     let mut rest = Vec::new();
-    timeout(PATIENCE, stream.read_to_end(&mut rest)).await.expect("the connection is closed").unwrap();
+    timeout(TIMEOUT, stream.read_to_end(&mut rest)).await.expect("the connection is closed").unwrap();
 }

@@ -17,7 +17,7 @@ use super::sign_in_code::SignInCode;
 use super::store::Store;
 use super::token::Code;
 use super::{ErrorCode, LocalIssuer, LocalIssuerError, OAuthError};
-use crate::database::Database;
+use crate::database::{self, Database};
 
 /// Registers clients, asks people, and issues tokens.
 pub struct AuthorizationServer {
@@ -99,7 +99,7 @@ impl AuthorizationServer {
         &self.issuer
     }
 
-    pub(super) async fn client(&self, id: &str) -> sqlx::Result<Option<Client>> {
+    pub(super) async fn client(&self, id: &str) -> database::Result<Option<Client>> {
         Ok(self.store.client(id).await?.map(|row| Client {
             redirect_uris: serde_json::from_str(&row.redirect_uris).unwrap_or_default(),
             id: row.id,

@@ -15,12 +15,13 @@ use super::code_check::CodePrompt;
 use super::parameters::Parameters;
 use super::pkce::Challenge;
 use super::redirect_uri::RedirectUri;
-use super::register::misleads;
 use super::scopes::Scopes;
-use super::secret::Digest;
 use super::sign_in_code::TicketRequest;
 use super::token::Code;
 use super::{AuthorizationServer, ErrorCode, OAuthError};
+use crate::database::DatabaseError;
+use crate::sha256::Digest;
+use crate::visible::has_hidden;
 
 /// What happens to a browser that came with an authorization request, or with a person's answer.
 #[derive(Debug)]
@@ -64,11 +65,13 @@ pub enum AuthorizeError {
     #[error("This sign-in has ended or was answered before. Start again in the application.")]
     NoSuchRequest,
     /// A name that cannot be shown, or too long a one.
-    #[error("A user name has 1 to 64 characters, and no control characters. Go back and choose another.")]
+    #[error(
+        "A user name has 1 to 64 characters, and no control or invisible characters. Go back and choose another."
+    )]
     UserName,
     /// For a reason of ours.
     #[error("The server could not read who asks.")]
-    Storage(#[from] sqlx::Error),
+    Storage(#[from] DatabaseError),
 }
 
 /// What a client asked for, checked.
@@ -91,7 +94,7 @@ pub(super) struct Pending {
 }
 
 /// In characters.
-const LONGEST_USER_NAME: usize = 64;
+const MAX_USER_NAME_CHARACTERS: usize = 64;
 
 impl AuthorizationServer {
     /// Checks an authorization request, the query of its URL.
@@ -123,7 +126,8 @@ impl AuthorizationServer {
         let allowed = field("decision")? == Some("allow");
         let user = field("user")?.unwrap_or_default().trim();
         // Before the request is taken: after a slip of the keyboard the page can be sent again.
-        if allowed && (user.is_empty() || user.chars().count() > LONGEST_USER_NAME || misleads(user)) {
+        if allowed && (user.is_empty() || user.chars().count() > MAX_USER_NAME_CHARACTERS || has_hidden(user))
+        {
             return Err(AuthorizeError::UserName);
         }
         let typed = field("code")?.unwrap_or_default();

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::secret::{Digest, digest};
 use super::sign_in_code::{SignInCode, TICKET_LIFETIME, TicketRequest};
+use crate::sha256::{Digest, Sha256};
 
 /// Wrong codes of all browsers together that are looked at in one [`WINDOW`].
 const MAX_WRONG_CODES: usize = 20;
@@ -42,7 +42,7 @@ impl CodeCheck {
 
     /// A ticket that is good for this sign-in, to be kept with it.
     pub(super) fn recognise(&self, ticket: Option<&str>, request: &TicketRequest<'_>) -> Option<Digest> {
-        ticket.filter(|ticket| self.code.admits(ticket, request)).map(digest)
+        ticket.filter(|ticket| self.code.admits(ticket, request)).map(Sha256::digest)
     }
 
     /// Whether the ticket was not used before. It is used now.

@@ -1,5 +1,7 @@
 //! Errors in the words that OAuth has for them.
 
+use crate::database::DatabaseError;
+
 /// Why a client's request is refused. Texts are fixed: nothing that a client sent is sent back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {description}", .code.as_str())]
@@ -45,7 +47,7 @@ pub enum EndpointError {
     Refused(#[from] OAuthError),
     /// For a reason of ours.
     #[error("storage failed: {0}")]
-    Storage(#[from] sqlx::Error),
+    Storage(#[from] DatabaseError),
 }
 
 impl ErrorCode {

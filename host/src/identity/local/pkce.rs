@@ -4,7 +4,7 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::secret::{Digest, digest};
+use crate::sha256::{Digest, Sha256};
 
 /// SHA-256 of the verifier that the client keeps for the token request.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ impl Challenge {
         let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
         (43..=128).contains(&verifier.len())
             && verifier.bytes().all(unreserved)
-            && verify_slices_are_equal(&digest(verifier), &self.0).is_ok()
+            && verify_slices_are_equal(&Sha256::digest(verifier), &self.0).is_ok()
     }
 }
 
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn a_verifier_that_is_too_short_is_not_one_although_its_hash_is_right() {
-        let challenge = Challenge(digest("short"));
+        let challenge = Challenge(Sha256::digest("short"));
 
         assert!(!challenge.is_met_by("short"));
     }

@@ -8,6 +8,7 @@ use url::Url;
 use url::form_urlencoded::Serializer;
 
 use super::{ErrorCode, OAuthError};
+use crate::loopback::is_loopback;
 
 /// An address that answers to authorization requests may be sent to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +30,7 @@ pub enum Destination {
 }
 
 /// In bytes.
-const LONGEST: usize = 2048;
+const MAX_URI_BYTES: usize = 2048;
 
 /// Schemes that browsers act on themselves, so no application's own.
 const NOT_AN_APPLICATION: [&str; 13] = [
@@ -52,7 +53,7 @@ impl RedirectUri {
     /// Accepts https, http on a loopback host, and schemes of applications (RFC 8252, section 7).
     pub(super) fn parse(text: &str) -> Result<Self, OAuthError> {
         let refused = |description| Err(ErrorCode::InvalidRedirectUri.because(description));
-        if text.len() > LONGEST {
+        if text.len() > MAX_URI_BYTES {
             return refused("a redirect URI has at most 2048 bytes");
         }
         let Ok(url) = Url::parse(text) else { return refused("a redirect URI must be an absolute URL") };
@@ -67,8 +68,8 @@ impl RedirectUri {
         }
         match url.scheme() {
             "https" => {}
-            "http" if is_loopback(&url) => {}
-            "http" => return refused("http is for localhost, 127.0.0.1 and [::1] only; use https"),
+            "http" if is_native_client(&url) => {}
+            "http" => return refused("http is for localhost and loopback addresses only; use https"),
             scheme if NOT_AN_APPLICATION.contains(&scheme) => {
                 return refused("this scheme does not belong to an application");
             }
@@ -82,7 +83,7 @@ impl RedirectUri {
     /// (RFC 8252, section 7.3).
     pub(super) fn admits(&self, requested: &Self) -> bool {
         self.text == requested.text
-            || (is_loopback(&self.url) && without_port(&self.url) == without_port(&requested.url))
+            || (is_native_client(&self.url) && without_port(&self.url) == without_port(&requested.url))
     }
 
     /// The address as the client wrote it.
@@ -108,8 +109,9 @@ impl RedirectUri {
     }
 }
 
-fn is_loopback(url: &Url) -> bool {
-    url.scheme() == "http" && url.host().is_some_and(|host| kitbag_manifest::egress::is_loopback(&host))
+/// Whether a native client listens there (RFC 8252, section 7.3).
+fn is_native_client(url: &Url) -> bool {
+    url.scheme() == "http" && is_loopback(url)
 }
 
 fn without_port(url: &Url) -> Url {
@@ -144,7 +146,7 @@ mod tests {
 
     #[test]
     fn addresses_that_an_attacker_would_register_are_refused() {
-        let too_long = format!("https://app.example/{}", "a".repeat(LONGEST));
+        let too_long = format!("https://app.example/{}", "a".repeat(MAX_URI_BYTES));
         for text in [
             // Scripts and local content.
             "javascript:alert(1)",

@@ -8,6 +8,7 @@ use super::secret::random_text;
 use super::store::ClientRow;
 use super::{AuthorizationServer, EndpointError, ErrorCode, OAuthError};
 use crate::json_object::JsonObject;
+use crate::visible::has_hidden;
 
 /// A registered client, as it is told (section 3.2.1).
 ///
@@ -45,10 +46,10 @@ struct Metadata {
 }
 
 /// Of one client.
-const REDIRECT_URIS: usize = 20;
+const MAX_REDIRECT_URIS: usize = 20;
 
 /// In characters.
-const LONGEST_NAME: usize = 100;
+const MAX_NAME_CHARACTERS: usize = 100;
 
 impl AuthorizationServer {
     /// Registers the client that `body`, a JSON object, describes.
@@ -91,11 +92,11 @@ impl Metadata {
             return refused("response_types must include code");
         }
         let name = self.client_name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
-        if name.as_ref().is_some_and(|name| name.chars().count() > LONGEST_NAME || misleads(name)) {
-            return refused("client_name has at most 100 characters, and no control characters");
+        if name.as_ref().is_some_and(|name| name.chars().count() > MAX_NAME_CHARACTERS || has_hidden(name)) {
+            return refused("client_name has at most 100 characters, and no control or invisible characters");
         }
         let redirect_uris = self.redirect_uris.unwrap_or_default();
-        if !(1..=REDIRECT_URIS).contains(&redirect_uris.len()) {
+        if !(1..=MAX_REDIRECT_URIS).contains(&redirect_uris.len()) {
             return Err(ErrorCode::InvalidRedirectUri.because("redirect_uris must hold 1 to 20 URIs"));
         }
         for uri in &redirect_uris {
@@ -103,15 +104,4 @@ impl Metadata {
         }
         Ok((name, redirect_uris))
     }
-}
-
-/// Whether a text has characters that are not seen but change how the text around them is.
-pub(super) fn misleads(text: &str) -> bool {
-    let invisible = |character: char| {
-        matches!(character, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}')
-            || ('\u{200b}'..='\u{200f}').contains(&character)
-            || ('\u{2028}'..='\u{202e}').contains(&character)
-            || ('\u{2060}'..='\u{206f}').contains(&character)
-    };
-    text.chars().any(|character| character.is_control() || invisible(character))
 }

@@ -3,8 +3,6 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-pub(super) use crate::identity::memory::{Digest, digest};
-
 /// Random bytes as base64url without padding: four characters for three bytes.
 pub(crate) fn random_text<const BYTES: usize>() -> String {
     let mut bytes = [0; BYTES];

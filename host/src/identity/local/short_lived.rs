@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::secret::{Digest, digest, random_text};
+use super::secret::random_text;
+use crate::sha256::{Digest, Sha256};
 
 /// Values that can be found only with the secret that was given out for each.
 ///
@@ -23,7 +24,7 @@ struct Entry<T> {
 }
 
 /// Beyond as many, the oldest is forgotten.
-const CAPACITY: usize = 256;
+const MAX_ENTRIES: usize = 256;
 
 impl<T> ShortLived<T> {
     pub(super) fn new(lifetime: Duration) -> Self {
@@ -33,12 +34,12 @@ impl<T> ShortLived<T> {
     /// Keeps the value, and returns its secret: 256 random bits.
     pub(super) fn keep(&mut self, value: T) -> String {
         self.forget_expired();
-        if self.entries.len() >= CAPACITY {
+        if self.entries.len() >= MAX_ENTRIES {
             self.entries.pop_front();
         }
         let secret = random_text::<32>();
         let expires = Instant::now() + self.lifetime;
-        self.entries.push_back(Entry { digest: digest(&secret), expires, value });
+        self.entries.push_back(Entry { digest: Sha256::digest(&secret), expires, value });
         secret
     }
 
@@ -56,7 +57,7 @@ impl<T> ShortLived<T> {
 
     fn position(&mut self, secret: &str) -> Option<usize> {
         self.forget_expired();
-        let digest = digest(secret);
+        let digest = Sha256::digest(secret);
         self.entries.iter().position(|entry| entry.digest == digest)
     }
 
@@ -97,12 +98,12 @@ mod tests {
         let mut memory = ShortLived::new(Duration::from_mins(1));
         let oldest = memory.keep(0);
         let second = memory.keep(1);
-        for value in 2..=CAPACITY {
+        for value in 2..=MAX_ENTRIES {
             memory.keep(value);
         }
 
         assert_eq!(memory.take(&oldest), None);
         assert_eq!(memory.take(&second), Some(1));
-        assert!(memory.entries.len() <= CAPACITY);
+        assert!(memory.entries.len() <= MAX_ENTRIES);
     }
 }

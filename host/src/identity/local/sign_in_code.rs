@@ -17,9 +17,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::LocalIssuerError;
-use super::secret::digest;
 use crate::identity::now;
 use crate::private_file;
+use crate::sha256::Sha256;
 
 /// The code's file in the data directory.
 const FILE: &str = "sign-in-code";
@@ -108,7 +108,7 @@ impl SignInCode {
 
     /// Whether this is the code; takes as long for every text of a length.
     pub(super) fn is(&self, typed: &str) -> bool {
-        verify_slices_are_equal(&digest(typed), &digest(self.0.expose_secret())).is_ok()
+        verify_slices_are_equal(&Sha256::digest(typed), &Sha256::digest(self.0.expose_secret())).is_ok()
     }
 
     fn key(&self) -> hmac::Key {

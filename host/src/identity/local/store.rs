@@ -5,8 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sqlx::{FromRow, SqliteConnection};
 
-use super::secret::Digest;
-use crate::database::Database;
+use crate::database::{self, Database};
+use crate::sha256::Digest;
 
 /// The tables of the local issuer.
 #[derive(Clone, Debug)]
@@ -31,20 +31,20 @@ pub(super) struct GrantRow {
 }
 
 /// Registrations that are kept.
-pub(super) const CLIENTS: u32 = 500;
+pub(super) const MAX_CLIENTS: u32 = 500;
 
 /// Grants of one client that are kept.
-const GRANTS_OF_A_CLIENT: u32 = 50;
+const MAX_GRANTS_OF_CLIENT: u32 = 50;
 
 impl Store {
     pub(super) fn new(database: Database) -> Self {
         Self(database)
     }
 
-    /// Keeps a registration. Beyond [`CLIENTS`] the one that was not used for longest goes, clients
+    /// Keeps a registration. Beyond [`MAX_CLIENTS`] the one that was not used for longest goes, clients
     /// that hold a grant last: registering is open to anybody and must not sign anybody out.
-    pub(super) async fn insert_client(&self, client: &ClientRow) -> sqlx::Result<()> {
-        let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
+    pub(super) async fn insert_client(&self, client: &ClientRow) -> database::Result<()> {
+        let mut transaction = self.0.begin().await?;
         delete_expired(&mut transaction).await?;
         sqlx::query(
             "DELETE FROM oauth_clients WHERE id IN (
@@ -53,7 +53,7 @@ impl Store {
                           c.used_at DESC, c.rowid DESC
                  LIMIT -1 OFFSET ?)",
         )
-        .bind(CLIENTS - 1)
+        .bind(MAX_CLIENTS - 1)
         .execute(&mut *transaction)
         .await?;
         sqlx::query("INSERT INTO oauth_clients (id, name, redirect_uris, used_at) VALUES (?, ?, ?, ?)")
@@ -66,16 +66,16 @@ impl Store {
         transaction.commit().await
     }
 
-    pub(super) async fn client(&self, id: &str) -> sqlx::Result<Option<ClientRow>> {
-        sqlx::query_as("SELECT id, name, redirect_uris FROM oauth_clients WHERE id = ?")
+    pub(super) async fn client(&self, id: &str) -> database::Result<Option<ClientRow>> {
+        Ok(sqlx::query_as("SELECT id, name, redirect_uris FROM oauth_clients WHERE id = ?")
             .bind(id)
-            .fetch_optional(&self.0.readers)
-            .await
+            .fetch_optional(self.0.readers())
+            .await?)
     }
 
     /// Keeps a grant for `lifetime`. Beyond the limit, the client's oldest goes.
-    pub(super) async fn insert_grant(&self, grant: &GrantRow, lifetime: Duration) -> sqlx::Result<()> {
-        let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
+    pub(super) async fn insert_grant(&self, grant: &GrantRow, lifetime: Duration) -> database::Result<()> {
+        let mut transaction = self.0.begin().await?;
         delete_expired(&mut transaction).await?;
         sqlx::query(
             "DELETE FROM oauth_grants WHERE id IN (
@@ -83,7 +83,7 @@ impl Store {
                  ORDER BY expires_at DESC, rowid DESC LIMIT -1 OFFSET ?)",
         )
         .bind(&grant.client_id)
-        .bind(GRANTS_OF_A_CLIENT - 1)
+        .bind(MAX_GRANTS_OF_CLIENT - 1)
         .execute(&mut *transaction)
         .await?;
         sqlx::query(
@@ -103,15 +103,15 @@ impl Store {
     }
 
     /// The grant, unless it has expired.
-    pub(super) async fn grant(&self, id: &str) -> sqlx::Result<Option<GrantRow>> {
-        sqlx::query_as(
+    pub(super) async fn grant(&self, id: &str) -> database::Result<Option<GrantRow>> {
+        Ok(sqlx::query_as(
             "SELECT id, client_id, user_id, scopes, refresh_digest FROM oauth_grants
              WHERE id = ? AND expires_at > ?",
         )
         .bind(id)
         .bind(now())
-        .fetch_optional(&self.0.readers)
-        .await
+        .fetch_optional(self.0.readers())
+        .await?)
     }
 
     /// Puts the digest of a new refresh token in the place of `grant`'s, which then lasts for another
@@ -121,8 +121,8 @@ impl Store {
         grant: &GrantRow,
         new: &Digest,
         lifetime: Duration,
-    ) -> sqlx::Result<bool> {
-        let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
+    ) -> database::Result<bool> {
+        let mut transaction = self.0.begin().await?;
         let rotated = sqlx::query(
             "UPDATE oauth_grants SET refresh_digest = ?, expires_at = ? WHERE id = ? AND refresh_digest = ?",
         )
@@ -139,24 +139,29 @@ impl Store {
     }
 
     /// Ends a grant: none of its refresh tokens is good any more.
-    pub(super) async fn revoke(&self, grant_id: &str) -> sqlx::Result<()> {
-        sqlx::query("DELETE FROM oauth_grants WHERE id = ?").bind(grant_id).execute(&self.0.writer).await?;
-        Ok(())
+    pub(super) async fn revoke(&self, grant_id: &str) -> database::Result<()> {
+        let mut transaction = self.0.begin().await?;
+        sqlx::query("DELETE FROM oauth_grants WHERE id = ?")
+            .bind(grant_id)
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await
     }
 
     /// Ends every grant.
-    pub(super) async fn revoke_all(&self) -> sqlx::Result<()> {
-        sqlx::query("DELETE FROM oauth_grants").execute(&self.0.writer).await?;
-        Ok(())
+    pub(super) async fn revoke_all(&self) -> database::Result<()> {
+        let mut transaction = self.0.begin().await?;
+        sqlx::query("DELETE FROM oauth_grants").execute(&mut *transaction).await?;
+        transaction.commit().await
     }
 }
 
-async fn delete_expired(connection: &mut SqliteConnection) -> sqlx::Result<()> {
+async fn delete_expired(connection: &mut SqliteConnection) -> database::Result<()> {
     sqlx::query("DELETE FROM oauth_grants WHERE expires_at <= ?").bind(now()).execute(connection).await?;
     Ok(())
 }
 
-async fn mark_used(connection: &mut SqliteConnection, client_id: &str) -> sqlx::Result<()> {
+async fn mark_used(connection: &mut SqliteConnection, client_id: &str) -> database::Result<()> {
     sqlx::query("UPDATE oauth_clients SET used_at = ? WHERE id = ?")
         .bind(now())
         .bind(client_id)

@@ -5,7 +5,6 @@ mod code;
 mod registration;
 mod tokens;
 
-use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::ExposeSecret;
@@ -16,6 +15,7 @@ use url::form_urlencoded::Serializer;
 
 use super::*;
 use crate::database::Database;
+use crate::sha256::Sha256;
 
 const BASE_URL: &str = "http://127.0.0.1:8787";
 const RESOURCE: &str = "http://127.0.0.1:8787/mcp";
@@ -130,13 +130,13 @@ impl Fixture {
 
 async fn open(data: &TempDir, lifetimes: Lifetimes) -> AuthorizationServer {
     let issuer = LocalIssuer::open(data.path(), BASE_URL).unwrap();
-    let database = Database::open(&data.path().join("kitbag.sqlite")).await.unwrap();
+    let database = Database::open(data.path()).await.unwrap();
     AuthorizationServer::open(Arc::new(issuer), data.path(), database, lifetimes).await.unwrap()
 }
 
 /// The query of a good authorization request with some parameters changed.
 fn request(client_id: &str, changes: &[(&str, &str)]) -> String {
-    let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, VERIFIER.as_bytes()));
+    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
     let good = [
         ("response_type", "code"),
         ("client_id", client_id),

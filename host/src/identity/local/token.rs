@@ -9,9 +9,11 @@ use tracing::warn;
 use super::authorize::Authorization;
 use super::parameters::Parameters;
 use super::scopes::Scopes;
-use super::secret::{digest, random_text};
+use super::secret::random_text;
 use super::store::GrantRow;
 use super::{AccessGrant, AuthorizationServer, EndpointError, ErrorCode, OAuthError};
+use crate::database;
+use crate::sha256::Sha256;
 
 /// What a client gets.
 #[derive(Debug)]
@@ -97,7 +99,7 @@ impl AuthorizationServer {
                 client_id: authorization.client_id,
                 user_id: user.clone(),
                 scopes: authorization.scopes.to_string(),
-                refresh_digest: digest(refresh_token.expose_secret()).to_vec(),
+                refresh_digest: Sha256::digest(refresh_token.expose_secret()).to_vec(),
             };
             self.store.insert_grant(&grant, self.lifetimes.refresh_token).await?;
             Some(refresh_token)
@@ -115,7 +117,7 @@ impl AuthorizationServer {
         };
         let grant =
             grant.ok_or(ErrorCode::InvalidGrant.because("the refresh token is unknown or has expired"))?;
-        if grant.refresh_digest != digest(presented) {
+        if grant.refresh_digest != Sha256::digest(presented) {
             return Err(self.reused(&grant).await?.into());
         }
         if grant.client_id != client_id {
@@ -124,7 +126,7 @@ impl AuthorizationServer {
         let scopes = Scopes::parse(&grant.scopes)?.narrowed(parameters.get("scope")?)?;
 
         let next = new_refresh_token(&grant.id);
-        let new = digest(next.expose_secret());
+        let new = Sha256::digest(next.expose_secret());
         if !self.store.rotate(&grant, &new, self.lifetimes.refresh_token).await? {
             // Somebody else was quicker with the same token.
             return Err(self.reused(&grant).await?.into());
@@ -144,7 +146,7 @@ impl AuthorizationServer {
             return Err(ErrorCode::UnsupportedTokenType.because(description).into());
         }
         let Some(grant) = self.store.grant(grant_id).await? else { return Ok(()) };
-        if grant.refresh_digest == digest(token) && grant.client_id == client_id {
+        if grant.refresh_digest == Sha256::digest(token) && grant.client_id == client_id {
             self.store.revoke(&grant.id).await?;
         }
         Ok(())
@@ -152,7 +154,7 @@ impl AuthorizationServer {
 
     /// A refresh token that was replaced has two holders, and nobody knows which is the client: the
     /// grant ends (RFC 9700, section 4.14.2).
-    async fn reused(&self, grant: &GrantRow) -> sqlx::Result<OAuthError> {
+    async fn reused(&self, grant: &GrantRow) -> database::Result<OAuthError> {
         warn!(client.id = %grant.client_id, user.id = %grant.user_id, "a refresh token was used again; its grant is revoked");
         self.store.revoke(&grant.id).await?;
         Ok(ErrorCode::InvalidGrant.because("the refresh token was used before"))

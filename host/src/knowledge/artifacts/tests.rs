@@ -1,7 +1,8 @@
-use aws_lc_rs::digest::{SHA256, digest};
 use tempfile::TempDir;
 
 use super::*;
+
+use crate::sha256::Sha256;
 
 async fn store() -> (TempDir, Artifacts) {
     let data = tempfile::tempdir().expect("a scratch directory");
@@ -12,7 +13,7 @@ async fn store() -> (TempDir, Artifacts) {
 async fn put(data: &TempDir, artifacts: &Artifacts, bytes: &[u8]) -> (String, Hold) {
     let file = data.path().join("arriving");
     std::fs::write(&file, bytes).expect("the folder is ours");
-    let digest = hex::encode(digest(&SHA256, bytes));
+    let digest = hex::encode(Sha256::digest(bytes));
     let hold = artifacts.put_file(&digest, &file).await.expect("it can be kept");
     (digest, hold)
 }

@@ -19,13 +19,13 @@ pub struct CaptureFailure {
 /// Whether trying again may help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// It may, in a while.
+    /// Temporary: the same capture may succeed later.
     Transient,
-    /// It will not.
+    /// Permanent: trying again does not help.
     Permanent,
-    /// It will, once the operator has named a transcriber.
+    /// The operator has to configure a transcriber first.
     NoTranscriber,
-    /// It will, once the operator has installed an extractor.
+    /// The operator has to install an extractor first.
     NoExtractor,
 }
 

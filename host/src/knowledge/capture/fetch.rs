@@ -59,7 +59,7 @@ async fn receive(
         return Err(failure::of_status(head.status.as_u16(), reason));
     }
     let header = |name| header(&head.headers, name);
-    // It was asked not to. What would have to be undone here is what a bomb is made of.
+    // Nothing is decompressed here: that is how decompression bombs work.
     if let Some(encoding) = header(CONTENT_ENCODING).filter(|it| !it.is_empty() && it != "identity") {
         let encoding: String = encoding.chars().take(40).collect();
         let reason = format!("the server compressed the file ({encoding}) although it was asked not to");

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 
-use aws_lc_rs::digest::{Context, SHA256};
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use tempfile::{NamedTempFile, TempPath};
@@ -17,14 +16,15 @@ use tokio::time::timeout;
 use tracing::warn;
 
 use super::failure::{self, CaptureFailure};
+use crate::sha256::Sha256;
 
 /// How long a file may stand still on its way.
-const STALLED: Duration = Duration::from_secs(30);
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// How much of its beginning is kept at hand, to read its type from.
-const HEAD: usize = 64 << 10;
+const HEAD_BYTES: usize = 64 << 10;
 
 /// How much is written at once.
-const BUFFER: usize = 256 << 10;
+const BUFFER_BYTES: usize = 256 << 10;
 
 /// A file that has arrived whole, and goes away with this value.
 #[derive(Debug)]
@@ -48,13 +48,14 @@ pub(super) async fn receive<E: Display>(
     let made = spawn_blocking(move || NamedTempFile::new_in(folder)).await.map_err(io::Error::other);
     let (file, path) = made.flatten().map_err(|error| broken(&error))?.into_parts();
     // A sender may send byte by byte; the disk need not.
-    let mut file = BufWriter::with_capacity(BUFFER, File::from_std(file));
-    let (mut hasher, mut size, mut head) = (Context::new(&SHA256), 0_u64, Vec::new());
+    let mut file = BufWriter::with_capacity(BUFFER_BYTES, File::from_std(file));
+    let (mut hasher, mut size, mut head) = (Sha256::new(), 0_u64, Vec::new());
 
     let mut stream = pin!(stream);
     loop {
-        let next = timeout(STALLED, stream.next()).await;
-        let stalled = |_| failure::transient(format!("nothing of the file came for {} s", STALLED.as_secs()));
+        let next = timeout(STALL_TIMEOUT, stream.next()).await;
+        let stalled =
+            |_| failure::transient(format!("nothing of the file came for {} s", STALL_TIMEOUT.as_secs()));
         let Some(piece) = next.map_err(stalled)? else { break };
         let piece =
             piece.map_err(|error| failure::transient(format!("the file did not arrive whole: {error}")))?;
@@ -63,7 +64,7 @@ pub(super) async fn receive<E: Display>(
             return Err(failure::too_large(limit));
         }
         hasher.update(&piece);
-        head.extend_from_slice(&piece[..piece.len().min(HEAD - head.len())]);
+        head.extend_from_slice(&piece[..piece.len().min(HEAD_BYTES - head.len())]);
         file.write_all(&piece).await.map_err(|error| broken(&error))?;
     }
     file.flush().await.map_err(|error| broken(&error))?;

@@ -17,13 +17,13 @@ pub(super) struct Label<'a> {
 /// How a file becomes text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// In the sandbox.
+    /// Parsed by an extractor, in the sandbox.
     Parsed(FileKind),
-    /// As it is.
+    /// Decoded as text.
     Text,
-    /// By a transcriber.
+    /// Transcribed.
     Audio,
-    /// Not at all.
+    /// It has no text.
     Other,
 }
 

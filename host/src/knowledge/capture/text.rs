@@ -4,18 +4,18 @@ use bytes::Bytes;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{CoderResult, Encoding, UTF_8};
 
-use super::{Extracted, LONGEST_TEXT};
+use super::{Extracted, MAX_TEXT_BYTES};
 
 /// What stands at the end of a text that was cut.
 const CUT: &str = "\n\n[The file holds more text than this. The rest, beyond 4 MiB, is not indexed.]";
 /// Room that the decoder wants beyond what it writes, in bytes.
 const SLACK: usize = 1 << 10;
 /// A title's characters at most.
-const LONGEST_LINE: usize = 300;
+const MAX_LINE_LENGTH: usize = 300;
 /// Bytes of a page that are rewritten: each may become three.
-const LONGEST_REWRITTEN: usize = 16 << 20;
+const MAX_REWRITTEN_BYTES: usize = 16 << 20;
 /// Bytes from which an encoding is guessed.
-const TELLING: usize = 256 << 10;
+const MAX_SNIFFED_BYTES: usize = 256 << 10;
 /// Where HTML names its encoding (HTML Standard, section 4.2.5.4).
 const HTML_PRESCAN: usize = 1024;
 
@@ -23,12 +23,12 @@ const HTML_PRESCAN: usize = 1024;
 pub(super) fn read(bytes: &[u8]) -> Extracted {
     let encoding = encoding(bytes, None);
     let mut decoder = encoding.new_decoder_with_bom_removal();
-    let mut text = String::with_capacity(LONGEST_TEXT + SLACK);
+    let mut text = String::with_capacity(MAX_TEXT_BYTES + SLACK);
     // Not the last piece: an incomplete character at its end is where the file was cut, or nothing lost.
     let (result, _read, _had_errors) = decoder.decode_to_string(bytes, &mut text, false);
     let truncated =
-        bytes.len() > LONGEST_TEXT || text.len() > LONGEST_TEXT || result == CoderResult::OutputFull;
-    text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+        bytes.len() > MAX_TEXT_BYTES || text.len() > MAX_TEXT_BYTES || result == CoderResult::OutputFull;
+    text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
     Extracted { title: None, text, truncated }
 }
 
@@ -39,14 +39,14 @@ pub(super) fn html_as_utf8(bytes: Bytes) -> (Bytes, bool) {
     if encoding == UTF_8 && std::str::from_utf8(&bytes).is_ok() && Encoding::for_bom(&bytes).is_none() {
         return (bytes, false);
     }
-    let (text, ..) = encoding.decode(&bytes[..bytes.len().min(LONGEST_REWRITTEN)]);
-    (text.into_owned().into(), bytes.len() > LONGEST_REWRITTEN)
+    let (text, ..) = encoding.decode(&bytes[..bytes.len().min(MAX_REWRITTEN_BYTES)]);
+    (text.into_owned().into(), bytes.len() > MAX_REWRITTEN_BYTES)
 }
 
 /// Says at the end of a text that it was cut, if it was.
 pub(super) fn noting_the_cut(mut text: String, truncated: bool) -> String {
     if truncated {
-        text.truncate(text.floor_char_boundary(LONGEST_TEXT - CUT.len()));
+        text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES - CUT.len()));
         text.push_str(CUT);
     }
     text
@@ -56,7 +56,7 @@ pub(super) fn noting_the_cut(mut text: String, truncated: bool) -> String {
 pub(super) fn line(title: &str) -> String {
     let words: Vec<_> = title.split(|it: char| it.is_whitespace() || it.is_control()).collect();
     let words: Vec<_> = words.into_iter().filter(|word| !word.is_empty()).collect();
-    words.join(" ").chars().take(LONGEST_LINE).collect()
+    words.join(" ").chars().take(MAX_LINE_LENGTH).collect()
 }
 
 /// A mark at the beginning tells, then UTF-8 that is valid, then what was declared, then the bytes.
@@ -72,7 +72,7 @@ fn encoding(bytes: &[u8], declared: Option<&'static Encoding>) -> &'static Encod
         // ASCII tells nothing, but for the escapes of ISO-2022-JP.
         let from = bytes.iter().position(|byte| !byte.is_ascii() || *byte == 0x1B).unwrap_or(bytes.len());
         let telling = &bytes[from..];
-        detector.feed(&telling[..telling.len().min(TELLING)], telling.len() <= TELLING);
+        detector.feed(&telling[..telling.len().min(MAX_SNIFFED_BYTES)], telling.len() <= MAX_SNIFFED_BYTES);
         detector.guess(None, Utf8Detection::Allow)
     })
 }

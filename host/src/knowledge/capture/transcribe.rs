@@ -15,13 +15,13 @@ use tracing::warn;
 use url::Url;
 
 use super::failure::{self, CaptureFailure};
-use super::{Extracted, LONGEST_TEXT};
+use super::{Extracted, MAX_TEXT_BYTES};
 use crate::egress::{Egress, EgressError, Policy};
 
 /// How long a transcription may take: minutes where an hour of speech meets a small machine.
-const PATIENCE: Duration = Duration::from_mins(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(10);
 /// The largest answer: text that is cut afterwards, escaped as JSON.
-const LONGEST_ANSWER: usize = 4 * LONGEST_TEXT;
+const MAX_ANSWER_BYTES: usize = 4 * MAX_TEXT_BYTES;
 
 /// The service that turns speech into text.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ impl Transcriber {
         let request = self.request(media_type, &audio);
         drop(audio);
         let answer =
-            self.egress.exchange_patiently(request, &Policy::Operator, LONGEST_ANSWER, PATIENCE).await;
+            self.egress.exchange_slow(request, &Policy::Operator, MAX_ANSWER_BYTES, ANSWER_TIMEOUT).await;
         let answer = answer.map_err(|error| unreachable_service(&error))?;
         if !answer.status().is_success() {
             warn!(status = %answer.status(), "the transcriber refused a recording");
@@ -70,8 +70,8 @@ impl Transcriber {
             warn!("the transcriber's answer is not JSON with a text");
             return Err(failure::permanent("the transcriber's answer could not be understood"));
         };
-        let truncated = text.len() > LONGEST_TEXT;
-        text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+        let truncated = text.len() > MAX_TEXT_BYTES;
+        text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
         Ok(Extracted { title: None, text, truncated })
     }
 

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use aws_lc_rs::digest::{Context, SHA256};
 use candle_core::Device;
 use candle_nn::VarBuilder;
 use candle_transformers::models::bert::{BertModel, Config, DTYPE};
@@ -15,6 +14,7 @@ use tokenizers::Tokenizer;
 use super::ModelError;
 use super::bert::{Parts, Pooling};
 use crate::knowledge::passages::WINDOW;
+use crate::sha256::Sha256;
 
 /// What every model has.
 pub(super) const CONFIG: &str = "config.json";
@@ -26,9 +26,9 @@ const MODULES: &str = "modules.json";
 const SENTENCES: &str = "sentence_bert_config.json";
 
 /// The largest files that make sense, in bytes.
-const SETTINGS_SIZE: u64 = 1 << 20;
-const TOKENIZER_SIZE: u64 = 64 << 20;
-const WEIGHTS_SIZE: u64 = 4 << 30;
+const MAX_SETTINGS_BYTES: u64 = 1 << 20;
+const MAX_TOKENIZER_BYTES: u64 = 64 << 20;
+const MAX_WEIGHTS_BYTES: u64 = 4 << 30;
 
 /// Part of a model's id: another number for another way to compute the same vectors.
 const COMPUTATION: &[u8] = b"1";
@@ -54,7 +54,7 @@ struct SentenceConfig {
 
 /// Reads a folder; the error names the file that is at fault.
 pub(super) fn read(folder: &Path) -> Result<Parts, ModelError> {
-    let config_bytes = required(folder, CONFIG, SETTINGS_SIZE)?;
+    let config_bytes = required(folder, CONFIG, MAX_SETTINGS_BYTES)?;
     let config: Config = parse(folder, CONFIG, &config_bytes)?;
     if let Some(kind) = config.model_type.as_deref().filter(|kind| *kind != "bert") {
         return Err(failed(
@@ -64,12 +64,12 @@ pub(super) fn read(folder: &Path) -> Result<Parts, ModelError> {
         ));
     }
     let pooling = pooling(folder)?;
-    let window = match optional(folder, SENTENCES, SETTINGS_SIZE)? {
+    let window = match optional(folder, SENTENCES, MAX_SETTINGS_BYTES)? {
         Some(bytes) => parse::<SentenceConfig>(folder, SENTENCES, &bytes)?.max_seq_length.unwrap_or(WINDOW),
         None => WINDOW,
     };
     let window = window.min(WINDOW).min(config.max_position_embeddings);
-    if window < SHORTEST_WINDOW {
+    if window < MIN_WINDOW {
         return Err(failed(
             folder,
             CONFIG,
@@ -77,22 +77,22 @@ pub(super) fn read(folder: &Path) -> Result<Parts, ModelError> {
         ));
     }
 
-    let tokenizer_bytes = required(folder, TOKENIZER, TOKENIZER_SIZE)?;
+    let tokenizer_bytes = required(folder, TOKENIZER, MAX_TOKENIZER_BYTES)?;
     let mut tokenizer = Tokenizer::from_bytes(&tokenizer_bytes)
         .map_err(|cause| failed(folder, TOKENIZER, cause.to_string()))?;
     // Files pad and cut as their training did. Here the batch decides on padding, and `Bert` cuts.
     tokenizer.with_padding(None);
     tokenizer.with_truncation(None).map_err(|cause| failed(folder, TOKENIZER, cause.to_string()))?;
 
-    let weights = required(folder, WEIGHTS, WEIGHTS_SIZE)?;
-    let mut hash = Context::new(&SHA256);
+    let weights = required(folder, WEIGHTS, MAX_WEIGHTS_BYTES)?;
+    let mut hash = Sha256::new();
     for part in
         [COMPUTATION, format!("{pooling:?} {window}").as_bytes(), &config_bytes, &tokenizer_bytes, &weights]
     {
-        hash.update(&(part.len() as u64).to_le_bytes());
+        hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    let id = format!("local:{}", hex::encode(&hash.finish().as_ref()[..ID_BYTES]));
+    let id = format!("local:{}", hex::encode(&hash.finish()[..ID_BYTES]));
     let model = VarBuilder::from_buffered_safetensors(weights, DTYPE, &Device::Cpu)
         .and_then(|variables| BertModel::load(variables, &config))
         .map_err(|cause| failed(folder, WEIGHTS, cause.to_string()))?;
@@ -105,13 +105,13 @@ pub(super) fn failed(folder: &Path, file: &str, cause: impl Into<String>) -> Mod
 }
 
 /// Shorter ones leave no room for title and passage.
-const SHORTEST_WINDOW: usize = 64;
+const MIN_WINDOW: usize = 64;
 
 const ID_BYTES: usize = 8;
 
 /// What follows the BERT; the mean, where nothing is said.
 fn pooling(folder: &Path) -> Result<Pooling, ModelError> {
-    let Some(bytes) = optional(folder, MODULES, SETTINGS_SIZE)? else {
+    let Some(bytes) = optional(folder, MODULES, MAX_SETTINGS_BYTES)? else {
         return Ok(Pooling::Mean);
     };
     let mut pooling = Pooling::Mean;
@@ -121,7 +121,7 @@ fn pooling(folder: &Path) -> Result<Pooling, ModelError> {
             "Pooling" => {
                 let file = format!("{}/{CONFIG}", module.path);
                 // The folder may be a copy of the main files alone.
-                let Some(bytes) = optional(folder, &file, SETTINGS_SIZE)? else { continue };
+                let Some(bytes) = optional(folder, &file, MAX_SETTINGS_BYTES)? else { continue };
                 let config: PoolingConfig = parse(folder, &file, &bytes)?;
                 pooling = match (config.pooling_mode_mean_tokens, config.pooling_mode_cls_token) {
                     (true, false) => Pooling::Mean,

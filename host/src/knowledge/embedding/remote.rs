@@ -38,17 +38,17 @@ pub(super) struct Remote {
 }
 
 /// Texts of one request.
-const BATCH: usize = 32;
+const MAX_BATCH_TEXTS: usize = 32;
 /// Requests at once.
-const QUERIES: usize = 16;
-const DOCUMENTS: usize = 2;
+const MAX_QUERY_REQUESTS: usize = 16;
+const MAX_DOCUMENT_REQUESTS: usize = 2;
 /// How long a search waits before it goes by words alone.
-const QUERY_TIME: Duration = Duration::from_secs(5);
-const DOCUMENTS_TIME: Duration = Duration::from_mins(1);
-/// Bytes of an answer: [`BATCH`] vectors of 8,192 numbers, each spelled with 20 digits, and more.
-const ANSWER: usize = 16 << 20;
+const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
+const DOCUMENTS_TIMEOUT: Duration = Duration::from_mins(1);
+/// Bytes of an answer: [`MAX_BATCH_TEXTS`] vectors of 8,192 numbers, each spelled with 20 digits, and more.
+const MAX_ANSWER_BYTES: usize = 16 << 20;
 /// Numbers of a vector.
-const DIMENSIONS: usize = 8192;
+const MAX_DIMENSIONS: usize = 8192;
 
 #[derive(Serialize)]
 struct Question<'a> {
@@ -75,8 +75,8 @@ impl Remote {
             id: format!("remote:{}", endpoint.model),
             endpoint,
             dimensions: OnceLock::new(),
-            queries: Semaphore::new(QUERIES),
-            documents: Semaphore::new(DOCUMENTS),
+            queries: Semaphore::new(MAX_QUERY_REQUESTS),
+            documents: Semaphore::new(MAX_DOCUMENT_REQUESTS),
         }
     }
 
@@ -86,22 +86,23 @@ impl Remote {
 
     pub(super) async fn query(&self, text: String) -> Result<Vec<f32>, EmbedError> {
         let _turn = self.queries.try_acquire().map_err(|_| EmbedError::Busy)?;
-        let mut vectors = self.ask(&[text], QUERY_TIME).await?;
+        let mut vectors = self.ask(&[text], QUERY_TIMEOUT).await?;
         vectors.pop().ok_or_else(|| EmbedError::Answer("no vector".to_owned()))
     }
 
     pub(super) async fn documents(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let _turn = self.documents.acquire().await.expect("the semaphore is never closed");
         let mut vectors = Vec::with_capacity(texts.len());
-        for batch in texts.chunks(BATCH) {
-            vectors.append(&mut self.ask(batch, DOCUMENTS_TIME).await?);
+        for batch in texts.chunks(MAX_BATCH_TEXTS) {
+            vectors.append(&mut self.ask(batch, DOCUMENTS_TIMEOUT).await?);
         }
         Ok(vectors)
     }
 
     async fn ask(&self, texts: &[String], within: Duration) -> Result<Vec<Vec<f32>>, EmbedError> {
         // The operator configured the URL.
-        let answer = self.egress.exchange(self.request(texts)?, &Policy::Operator, ANSWER, within).await;
+        let answer =
+            self.egress.exchange(self.request(texts)?, &Policy::Operator, MAX_ANSWER_BYTES, within).await;
         let answer = answer.map_err(|error| match error {
             EgressError::TooLarge { .. } => EmbedError::Answer(error.to_string()),
             _ => EmbedError::Unreachable(error.to_string()),
@@ -143,7 +144,7 @@ impl Remote {
         }
         let vectors = answer.data.into_iter().map(|Item { embedding, .. }| {
             let length = embedding.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
-            if embedding.len() > DIMENSIONS || !length.is_finite() || length == 0.0 {
+            if embedding.len() > MAX_DIMENSIONS || !length.is_finite() || length == 0.0 {
                 return Err(wrong(format!(
                     "a vector of {} numbers and the length {length}",
                     embedding.len()

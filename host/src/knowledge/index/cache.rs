@@ -9,10 +9,10 @@ use moka::policy::EvictionPolicy;
 use tokio::sync::{Mutex, Semaphore};
 use tracing::warn;
 
-use super::rows::{self, BEGINNING, End, Revision};
-use super::{Row, UserIndex};
-use crate::database::Database;
+use super::UserIndex;
+use crate::database;
 use crate::knowledge::KnowledgeError;
+use crate::knowledge::store::{BEGINNING, ChunkRow, End, Revision, Store};
 use crate::tasks::{off_thread, to_its_end};
 
 /// The indexes; a clone shares them.
@@ -20,7 +20,7 @@ use crate::tasks::{off_thread, to_its_end};
 pub(in crate::knowledge) struct Indexes(Arc<Shared>);
 
 struct Shared {
-    database: Database,
+    store: Store,
     /// Vectors of another model cannot be compared with this one's.
     model: Option<String>,
     /// Bytes that all indexes may take, and so each of them.
@@ -50,23 +50,23 @@ struct Seen {
 }
 
 /// Indexes that nobody searches for so long are let go.
-const IDLE: Duration = Duration::from_mins(30);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(30);
 const WEIGHT_UNIT: usize = 1024;
 /// Of the database's readers, some are left for everybody else.
-const READERS: usize = 2;
-const FIRST_LOADS: usize = 2;
+const MAX_READERS: usize = 2;
+const MAX_FIRST_LOADS: usize = 2;
 
 impl Indexes {
     /// Keeps no more than `memory` bytes of indexes. Only vectors of `model` are taken up.
-    pub(in crate::knowledge) fn new(database: Database, model: Option<String>, memory: usize) -> Self {
+    pub(in crate::knowledge) fn new(store: Store, model: Option<String>, memory: usize) -> Self {
         let entries = Cache::builder()
             .max_capacity(u64::try_from(memory / WEIGHT_UNIT).unwrap_or(u64::MAX))
             .weigher(|user_id: &String, entry: &Arc<Entry>| entry.weight(user_id))
             .eviction_policy(EvictionPolicy::lru())
-            .time_to_idle(IDLE)
+            .time_to_idle(IDLE_TIMEOUT)
             .build();
-        let (readers, first_loads) = (Semaphore::new(READERS), Semaphore::new(FIRST_LOADS));
-        Self(Arc::new(Shared { database, model, memory, entries, readers, first_loads }))
+        let (readers, first_loads) = (Semaphore::new(MAX_READERS), Semaphore::new(MAX_FIRST_LOADS));
+        Self(Arc::new(Shared { store, model, memory, entries, readers, first_loads }))
     }
 
     /// The user's index with everything that was durable before this was called.
@@ -88,7 +88,7 @@ impl Indexes {
 
     async fn refresh(&self, user_id: &str, entry: &Arc<Entry>) -> Result<(), KnowledgeError> {
         let mut seen = entry.seen.lock().await;
-        let now = self.read(rows::revision(&self.0.database.readers, user_id)).await?;
+        let now = self.read(self.0.store.revision(user_id)).await?;
         if seen.revision == Some(now) {
             return Ok(());
         }
@@ -110,7 +110,7 @@ impl Indexes {
             after = end;
         }
         if has_lost_some {
-            let live = self.read(rows::live(&self.0.database.readers, user_id)).await?;
+            let live = self.read(self.0.store.chunk_ids(user_id)).await?;
             entry.change(move |index| index.retain(&live)).await;
         }
         seen.revision = Some(now);
@@ -130,7 +130,7 @@ impl Indexes {
         after: End,
     ) -> Result<Option<End>, KnowledgeError> {
         let model = self.0.model.as_deref().filter(|_| !seen.without_vectors);
-        let (page, end) = self.read(rows::page(&self.0.database.readers, user_id, model, after)).await?;
+        let (page, end) = self.read(self.0.store.chunks_after(user_id, model, after)).await?;
         if !entry.take_up(page).await {
             return Err(TOO_MUCH);
         }
@@ -148,7 +148,7 @@ impl Indexes {
         Ok(end)
     }
 
-    async fn read<T>(&self, statement: impl Future<Output = sqlx::Result<T>>) -> sqlx::Result<T> {
+    async fn read<T>(&self, statement: impl Future<Output = database::Result<T>>) -> database::Result<T> {
         let _turn = self.0.readers.acquire().await.expect("the semaphore is never closed");
         statement.await
     }
@@ -164,7 +164,7 @@ impl Default for Entry {
 }
 
 impl Entry {
-    /// The index, to go through; not across an `await`.
+    /// Locks the index for reading; not across an `await`.
     pub(in crate::knowledge) fn read(&self) -> RwLockReadGuard<'_, UserIndex> {
         self.index.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -174,7 +174,7 @@ impl Entry {
     }
 
     /// Takes up rows; says whether there was room for all.
-    async fn take_up(self: &Arc<Self>, rows: Vec<Row>) -> bool {
+    async fn take_up(self: &Arc<Self>, rows: Vec<ChunkRow>) -> bool {
         self.change(move |index| rows.iter().all(|row| index.put(row).is_ok())).await
     }
 

@@ -3,7 +3,7 @@
 
 use candle_core::{Device, Error, Tensor};
 
-use super::{NO_ROW, Place};
+use super::{ChunkNumber, NO_ROW};
 
 /// Vectors of one size.
 #[derive(Default)]
@@ -15,17 +15,17 @@ pub(super) struct Matrix {
     /// The rows after those.
     tail: Vec<f32>,
     /// Whose each row is, or [`NOBODY`].
-    owners: Vec<Place>,
+    owners: Vec<ChunkNumber>,
     dead: usize,
 }
 
 const BLOCK: usize = 1024;
-const NOBODY: Place = Place::MAX;
+const NOBODY: ChunkNumber = ChunkNumber::MAX;
 
 impl Matrix {
     /// Adds a vector in the place of the one at the row `before`. Returns the row; nothing where the
     /// vector is of another size than the others.
-    pub(super) fn put(&mut self, owner: Place, vector: &[u8], before: u32) -> Option<u32> {
+    pub(super) fn put(&mut self, owner: ChunkNumber, vector: &[u8], before: u32) -> Option<u32> {
         let (numbers, rest) = vector.as_chunks::<{ size_of::<f32>() }>();
         if self.owners.is_empty() {
             self.dimensions = numbers.len();
@@ -59,11 +59,11 @@ impl Matrix {
 
     pub(super) fn bytes(&self) -> usize {
         let numbers = self.blocks.len() * BLOCK * self.dimensions + self.tail.capacity();
-        numbers * size_of::<f32>() + self.owners.capacity() * size_of::<Place>()
+        numbers * size_of::<f32>() + self.owners.capacity() * size_of::<ChunkNumber>()
     }
 
     /// The product of every row with a vector; none where the vector is of another size.
-    pub(super) fn products(&self, vector: &[f32]) -> Result<Vec<(Place, f32)>, Error> {
+    pub(super) fn products(&self, vector: &[f32]) -> Result<Vec<(ChunkNumber, f32)>, Error> {
         if self.owners.is_empty() || vector.len() != self.dimensions {
             return Ok(Vec::new());
         }

@@ -1,9 +1,9 @@
 use super::*;
 use crate::knowledge::words::of_query;
 
-fn row(id: i64, document: i64, text: &str, vector: Option<[f32; 2]>) -> Row {
+fn row(id: i64, document: i64, text: &str, vector: Option<[f32; 2]>) -> ChunkRow {
     let bytes = |vector: [f32; 2]| vector.into_iter().flat_map(f32::to_le_bytes).collect();
-    Row { id, document, terms: words::count("", text), vector: vector.map(bytes) }
+    ChunkRow { id, document, terms: words::count("", text), vector: vector.map(bytes) }
 }
 
 fn having(index: &UserIndex, word: &str) -> Vec<(i64, u8)> {
@@ -65,7 +65,7 @@ fn more_vectors_than_a_block_has_keep_their_owners() {
 fn vectors_of_another_size_are_left_out() {
     let mut index = UserIndex::default();
     index.put(&row(1, 1, "wing", Some([1.0, 0.0]))).expect("there is room");
-    index.put(&Row { vector: Some(vec![0; 12]), ..row(2, 2, "wing", None) }).expect("there is room");
+    index.put(&ChunkRow { vector: Some(vec![0; 12]), ..row(2, 2, "wing", None) }).expect("there is room");
 
     assert_eq!(nearest(&index), [(1, 1.0)]);
     assert_eq!(index.cosines(&[1.0]).expect("it is possible"), []);

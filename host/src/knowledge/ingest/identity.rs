@@ -1,25 +1,26 @@
 //! What makes a document the same one when it comes again, and what makes its content another.
 
-use aws_lc_rs::digest::{Context, SHA256, digest};
 use url::Url;
+
+use crate::sha256::Sha256;
 
 /// Within a feed: the canonical URL, else the file's URL, else the text itself.
 pub(super) fn identity(url: Option<&str>, file_url: Option<&str>, text: &str) -> String {
     match (url, file_url) {
         (Some(url), _) => format!("url {url}"),
         (None, Some(file_url)) => format!("file {file_url}"),
-        (None, None) => format!("sha256 {}", hex::encode(digest(&SHA256, text.as_bytes()))),
+        (None, None) => format!("sha256 {}", hex::encode(Sha256::digest(text))),
     }
 }
 
 /// SHA-256 of what is indexed of a document as it was given.
 pub(super) fn content_digest(title: &str, text: &str) -> [u8; 32] {
-    let mut context = Context::new(&SHA256);
-    context.update(title.as_bytes());
+    let mut hasher = Sha256::new();
+    hasher.update(title);
     // No title has this byte: where it ends is part of what is hashed.
-    context.update(&[0]);
-    context.update(text.as_bytes());
-    context.finish().as_ref().try_into().expect("SHA-256 has 32 bytes")
+    hasher.update([0]);
+    hasher.update(text);
+    hasher.finish()
 }
 
 /// Reads the URL of a page or a file, as browsers do, without the part that never reaches a server; or

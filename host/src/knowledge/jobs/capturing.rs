@@ -9,7 +9,8 @@ use tokio::time::{sleep, timeout};
 use tracing::{error, info, warn};
 
 use super::retry::{Failure, Remedy, Verdict};
-use super::{Context, PAUSE};
+use super::{Context, RETRY_PAUSE};
+use crate::database;
 use crate::disk::DiskFull;
 use crate::knowledge::capture::{CaptureFailure, CaptureJob, Captured, FailureKind, Kept};
 use crate::knowledge::quota::{QuotaExceeded, Usage};
@@ -17,37 +18,37 @@ use crate::knowledge::store::{Failed, Job, Kind, Subject, now};
 use crate::tasks::Interrupted;
 
 /// Files that are captured at the same time.
-const AT_ONCE: usize = 8;
+const MAX_CONCURRENT: usize = 8;
 /// Of one user.
-const AT_ONCE_OF_USER: usize = 2;
+const MAX_CONCURRENT_OF_USER: usize = 2;
 /// How long one may take: an hour of speech has to be transcribed in it.
-const LONGEST: Duration = Duration::from_mins(30);
+const CAPTURE_TIMEOUT: Duration = Duration::from_mins(30);
 /// What a server may lack, as documents name it that failed for want of it.
 pub(super) const TRANSCRIBER: &str = "transcriber";
 pub(super) const EXTRACTOR: &str = "extractor";
 
-/// How long others keep from a job that was begun: longer than it may take.
+/// How long a job that was begun is not taken again: longer than it may take.
 const LEASE: Duration = Duration::from_mins(31);
 
-/// For whom something can be begun.
+/// Whose captures can be begun now.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Room {
     ForAll,
-    /// But not for the users of what is due.
+    /// There is room, but the users whose captures are due have their share.
     ForOthers,
     None,
 }
 
-/// What is under way.
+/// Captures in progress.
 struct Running<C> {
     context: Context,
     capture: C,
-    tasks: JoinSet<sqlx::Result<()>>,
+    tasks: JoinSet<database::Result<()>>,
     users: HashMap<Id, String>,
     last_user: String,
 }
 
-/// Captures whatever is due, for ever.
+/// Captures what is due, until it is cancelled.
 pub(super) async fn run<C, F>(context: Context, capture: C)
 where
     C: Fn(CaptureJob) -> F + Clone + Send + 'static,
@@ -65,7 +66,7 @@ where
         let filled = if context.disk.has_reserve().is_ok() {
             running.fill().await
         } else {
-            sleep(PAUSE).await;
+            sleep(RETRY_PAUSE).await;
             Ok(Room::None)
         };
         let room = match filled {
@@ -91,14 +92,14 @@ where
     F: Future<Output = Result<Captured, CaptureFailure>> + Send + 'static,
 {
     /// Begins what is due, as far as there is room; says for whom there still is.
-    async fn fill(&mut self) -> sqlx::Result<Room> {
+    async fn fill(&mut self) -> database::Result<Room> {
         let mut room = Room::ForAll;
-        for job in self.context.store.due(Kind::Capture, &self.last_user, 4 * AT_ONCE).await? {
-            if self.tasks.len() >= AT_ONCE {
+        for job in self.context.store.due(Kind::Capture, &self.last_user, 4 * MAX_CONCURRENT).await? {
+            if self.tasks.len() >= MAX_CONCURRENT {
                 return Ok(Room::None);
             }
             let of_user = self.users.values().filter(|user| **user == job.user_id).count();
-            if of_user >= AT_ONCE_OF_USER {
+            if of_user >= MAX_CONCURRENT_OF_USER {
                 room = Room::ForOthers;
                 continue;
             }
@@ -110,11 +111,11 @@ where
                 self.users.insert(self.tasks.spawn(task).id(), user);
             }
         }
-        Ok(if self.tasks.len() < AT_ONCE { room } else { Room::None })
+        Ok(if self.tasks.len() < MAX_CONCURRENT { room } else { Room::None })
     }
 
     /// Takes note of one that has ended.
-    fn note(&mut self, ended: Result<(Id, sqlx::Result<()>), JoinError>) {
+    fn note(&mut self, ended: Result<(Id, database::Result<()>), JoinError>) {
         let (id, outcome) = match ended {
             Ok((id, outcome)) => (id, outcome.map_err(|cause| cause.to_string())),
             Err(error) => (error.id(), Err(Interrupted::from(error).to_string())),
@@ -128,7 +129,7 @@ where
 }
 
 /// Captures one file, and stores what became of it.
-async fn one<C, F>(context: Context, capture: C, mut job: Job) -> sqlx::Result<()>
+async fn one<C, F>(context: Context, capture: C, mut job: Job) -> database::Result<()>
 where
     C: Fn(CaptureJob) -> F + Clone + Send + 'static,
     F: Future<Output = Result<Captured, CaptureFailure>> + Send + 'static,
@@ -156,7 +157,7 @@ where
         kept: subject.artifact.clone(),
     };
     // In a task of its own: a fault in what reads files fails one document and no more.
-    let captured = match timeout(LONGEST, OwnTask(tokio::spawn(capture(wanted))).ended()).await {
+    let captured = match timeout(CAPTURE_TIMEOUT, OwnTask(tokio::spawn(capture(wanted))).ended()).await {
         Ok(Ok(captured)) => captured,
         Ok(Err(cause)) => {
             error!(document = job.document, %cause, "a capture did not come to its end");
@@ -171,7 +172,7 @@ where
     }
 }
 
-async fn keep(context: &Context, job: &Job, subject: &Subject, captured: Captured) -> sqlx::Result<()> {
+async fn keep(context: &Context, job: &Job, subject: &Subject, captured: Captured) -> database::Result<()> {
     // Holds the file until the document refers to it.
     let Captured { file, title, text } = captured;
     let artifact = file.artifact();
@@ -205,7 +206,7 @@ async fn keep(context: &Context, job: &Job, subject: &Subject, captured: Capture
 }
 
 /// Whether the user may have a byte more: otherwise nothing is fetched.
-async fn has_room(context: &Context, user_id: &str) -> sqlx::Result<Result<(), QuotaExceeded>> {
+async fn has_room(context: &Context, user_id: &str) -> database::Result<Result<(), QuotaExceeded>> {
     let used = context.store.usage(user_id).await?;
     Ok(context.store.quota().check(used, Usage { bytes: used.bytes.saturating_add(1), ..used }))
 }
@@ -226,12 +227,12 @@ async fn let_go(context: &Context, file: Kept) {
     context.store.remove_files(&context.artifacts, &[digest]).await;
 }
 
-async fn settle(context: &Context, job: &Job, failure: CaptureFailure) -> sqlx::Result<()> {
+async fn settle(context: &Context, job: &Job, failure: CaptureFailure) -> database::Result<()> {
     let CaptureFailure { reason, kind, file } = failure;
     let remedy = if kind == FailureKind::Transient { Remedy::Time } else { Remedy::Nothing };
     let verdict = context.limits.judge(job.tries, &Failure { reason: reason.clone(), remedy });
     warn!(document = job.document, tries = job.tries, reason, ?verdict, "a file was not captured");
-    let lacking = match kind {
+    let missing_dependency = match kind {
         FailureKind::Transient | FailureKind::Permanent => None,
         FailureKind::NoTranscriber => Some(TRANSCRIBER),
         FailureKind::NoExtractor => Some(EXTRACTOR),
@@ -242,7 +243,9 @@ async fn settle(context: &Context, job: &Job, failure: CaptureFailure) -> sqlx::
             let run_at = now().saturating_add(millis(pause));
             context.store.put_off_capture(job, artifact, run_at).await?
         }
-        Verdict::GiveUp => give_up(context, job, Failed { reason: &reason, lacking, artifact }).await?,
+        Verdict::GiveUp => {
+            give_up(context, job, Failed { reason: &reason, missing_dependency, artifact }).await?
+        }
     };
     if let (false, Some(file)) = (was_wanted, file) {
         let_go(context, file).await;
@@ -250,7 +253,7 @@ async fn settle(context: &Context, job: &Job, failure: CaptureFailure) -> sqlx::
     Ok(())
 }
 
-async fn give_up(context: &Context, job: &Job, failed: Failed<'_>) -> sqlx::Result<bool> {
+async fn give_up(context: &Context, job: &Job, failed: Failed<'_>) -> database::Result<bool> {
     let was_wanted = context.store.give_up(Kind::Capture, job, failed).await?;
     context.wakes.index.notify_one();
     Ok(was_wanted)

@@ -9,16 +9,17 @@ use tracing::{info, warn};
 
 use super::Context;
 use super::retry::{Failure, Remedy, Verdict};
+use crate::database;
 use crate::knowledge::embedding::{EmbedError, Embedder};
 use crate::knowledge::passages::embedded;
 use crate::knowledge::store::{Failed, Job, Kind, Unembedded, now};
 
 /// Texts that are embedded together.
-const BATCH: usize = 64;
+const MAX_BATCH_CHUNKS: usize = 64;
 /// Documents of another model that are queued in one transaction.
-const QUEUED_AT_ONCE: usize = 10_000;
+const MAX_QUEUED_AT_ONCE: usize = 10_000;
 
-/// Embeds whatever is due, for ever; first queues what another model has embedded.
+/// Embeds what is due, until it is cancelled; first queues what another model has embedded.
 pub(super) async fn run(context: Context, embedder: Embedder) {
     let model = embedder.model().to_owned();
     let embed = |texts| {
@@ -53,7 +54,7 @@ fn remedy(error: &EmbedError) -> Remedy {
 async fn queue_old(context: &Context, model: &str) {
     let mut queued = 0;
     loop {
-        match context.store.embed_again(model, QUEUED_AT_ONCE).await {
+        match context.store.embed_again(model, MAX_QUEUED_AT_ONCE).await {
             Ok(0) => break,
             Ok(some) => queued += some,
             Err(cause) => context.failed(Kind::Embed, &cause).await,
@@ -70,7 +71,7 @@ pub(super) async fn round<F>(
     model: &str,
     embed: &impl Fn(Vec<String>) -> F,
     last_user: &mut String,
-) -> sqlx::Result<usize>
+) -> database::Result<usize>
 where
     F: Future<Output = Result<Vec<Vec<f32>>, Failure>>,
 {
@@ -96,7 +97,7 @@ async fn one_by_one<F>(
     model: &str,
     documents: Documents,
     embed: &impl Fn(Vec<String>) -> F,
-) -> sqlx::Result<()>
+) -> database::Result<()>
 where
     F: Future<Output = Result<Vec<Vec<f32>>, Failure>>,
 {
@@ -119,12 +120,12 @@ where
 type Documents = Vec<(Job, Vec<Unembedded>)>;
 
 /// The documents of the next batch.
-async fn gather(context: &Context, model: &str, last_user: &mut String) -> sqlx::Result<Documents> {
-    let due = context.store.due(Kind::Embed, last_user, BATCH).await?;
+async fn gather(context: &Context, model: &str, last_user: &mut String) -> database::Result<Documents> {
+    let due = context.store.due(Kind::Embed, last_user, MAX_BATCH_CHUNKS).await?;
     // A long document leaves room for those of other users.
     let users: HashSet<_> = due.iter().map(|job| job.user_id.clone()).collect();
-    let share = BATCH.checked_div(users.len()).unwrap_or(BATCH).max(1);
-    let (mut documents, mut left) = (Vec::new(), BATCH);
+    let share = MAX_BATCH_CHUNKS.checked_div(users.len()).unwrap_or(MAX_BATCH_CHUNKS).max(1);
+    let (mut documents, mut left) = (Vec::new(), MAX_BATCH_CHUNKS);
     for job in due {
         if left == 0 {
             break;
@@ -164,7 +165,7 @@ async fn put(
     model: &str,
     documents: Documents,
     vectors: Vec<Vec<f32>>,
-) -> sqlx::Result<()> {
+) -> database::Result<()> {
     let mut vectors = vectors.into_iter();
     let done: Vec<_> = documents
         .into_iter()
@@ -174,7 +175,7 @@ async fn put(
 }
 
 /// Puts off what may go well later, and gives up the rest.
-async fn settle(context: &Context, documents: Documents, failure: &Failure) -> sqlx::Result<()> {
+async fn settle(context: &Context, documents: Documents, failure: &Failure) -> database::Result<()> {
     warn!(documents = documents.len(), reason = failure.reason, "chunks were not embedded");
     let (mut again, mut longest) = (Vec::new(), Duration::ZERO);
     for (job, _) in documents {

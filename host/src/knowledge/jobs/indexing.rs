@@ -5,17 +5,18 @@ use tokio::task::spawn_blocking;
 use tracing::error;
 
 use super::Context;
+use crate::database;
 use crate::knowledge::passages::Splitter;
 use crate::knowledge::store::{Failed, Kind, NewChunk, Subject};
 use crate::tasks::Interrupted;
 
 /// Documents whose chunks are written together.
-const ROUND: usize = 64;
+const MAX_ROUND_DOCUMENTS: usize = 64;
 /// Bytes of text that are split before they are written, about: one document at least. What one
 /// transaction writes keeps others from writing.
-const ROUND_BYTES: usize = 2 << 20;
+const MAX_ROUND_BYTES: usize = 2 << 20;
 /// Documents that are split at the same time.
-const AT_ONCE: usize = 2;
+const MAX_CONCURRENT: usize = 2;
 
 /// Indexes whatever is due, for ever; `next` is done for each document after it.
 pub(super) async fn run(context: Context, splitter: Splitter, next: Option<Kind>) {
@@ -36,9 +37,9 @@ pub(super) async fn round(
     splitter: &Splitter,
     next: Option<Kind>,
     last_user: &mut String,
-) -> sqlx::Result<usize> {
+) -> database::Result<usize> {
     let (mut taken, mut bytes, mut bodies) = (0, 0, Vec::new());
-    for mut job in context.store.due(Kind::Index, last_user, ROUND).await? {
+    for mut job in context.store.due(Kind::Index, last_user, MAX_ROUND_DOCUMENTS).await? {
         last_user.clone_from(&job.user_id);
         taken += 1;
         // A document that has gone has taken its job with it.
@@ -47,7 +48,7 @@ pub(super) async fn round(
         let (title, text) = indexed(subject);
         bytes += title.len() + text.len();
         bodies.push((job, title, text));
-        if bytes >= ROUND_BYTES {
+        if bytes >= MAX_ROUND_BYTES {
             break;
         }
     }
@@ -58,7 +59,7 @@ pub(super) async fn round(
             (job, chunks.map_err(Interrupted::from))
         }
     }))
-    .buffered(AT_ONCE);
+    .buffered(MAX_CONCURRENT);
     let mut done = Vec::new();
     while let Some((job, chunks)) = split.next().await {
         match chunks {

@@ -17,7 +17,7 @@ use crate::egress::{Egress, EgressError, Policy, Redirects, Repeatable, Step};
 use crate::redaction::Redactor;
 
 /// How long a connection may stand still.
-const STANDSTILL: Duration = Duration::from_secs(30);
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Downloads a file of `size` bytes; `progress` is told how many are there.
 pub(super) async fn download(
@@ -43,7 +43,7 @@ async fn receive(
     let mut received = 0;
     progress(received);
     loop {
-        let frame = match timeout(STANDSTILL, body.frame()).await {
+        let frame = match timeout(STALL_TIMEOUT, body.frame()).await {
             Ok(None) => break,
             Ok(Some(Ok(frame))) => frame,
             Ok(Some(Err(_))) | Err(_) => return Err(DownloadError::BrokeOff(received)),

@@ -9,6 +9,7 @@ use tracing::warn;
 
 use super::Store;
 use super::rows::artifact;
+use crate::database;
 use crate::knowledge::artifacts::Artifacts;
 use crate::knowledge::document::Artifact;
 
@@ -18,30 +19,30 @@ impl Store {
         &self,
         user_id: &str,
         id: &str,
-    ) -> sqlx::Result<Option<Artifact>> {
+    ) -> database::Result<Option<Artifact>> {
         let row: Option<(Option<String>, Option<i64>, Option<String>)> = sqlx::query_as(
             "SELECT artifact, artifact_size, artifact_type FROM documents WHERE user_id = ? AND id = ?",
         )
         .bind(user_id)
         .bind(id)
-        .fetch_optional(&self.0.readers)
+        .fetch_optional(self.0.readers())
         .await?;
         Ok(row.and_then(|(digest, size, media_type)| artifact(digest, size, media_type)))
     }
 
     /// The digests of all captured files; nothing where there never was a document: a database that
     /// knows nothing may be one that got lost.
-    pub(in crate::knowledge) async fn artifacts(&self) -> sqlx::Result<Option<HashSet<String>>> {
+    pub(in crate::knowledge) async fn artifacts(&self) -> database::Result<Option<HashSet<String>>> {
         let had_documents: bool =
             sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'documents')")
-                .fetch_one(&self.0.readers)
+                .fetch_one(self.0.readers())
                 .await?;
         if !had_documents {
             return Ok(None);
         }
         let digests: Vec<String> =
             sqlx::query_scalar("SELECT DISTINCT artifact FROM documents WHERE artifact IS NOT NULL")
-                .fetch_all(&self.0.readers)
+                .fetch_all(self.0.readers())
                 .await?;
         Ok(Some(digests.into_iter().collect()))
     }
@@ -63,20 +64,23 @@ impl Store {
         &self,
         digest: &str,
         act: impl Future<Output = T>,
-    ) -> sqlx::Result<Option<T>> {
-        let mut transaction = self.begin().await?;
+    ) -> database::Result<Option<T>> {
+        let mut transaction = self.0.begin().await?;
         if Self::is_referenced(&mut transaction, digest).await? {
             return Ok(None);
         }
         let done = act.await;
-        transaction.rollback().await?;
+        transaction.roll_back().await?;
         Ok(Some(done))
     }
 
-    pub(super) async fn is_referenced(connection: &mut SqliteConnection, digest: &str) -> sqlx::Result<bool> {
-        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM documents WHERE artifact = ?)")
+    pub(super) async fn is_referenced(
+        connection: &mut SqliteConnection,
+        digest: &str,
+    ) -> database::Result<bool> {
+        Ok(sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM documents WHERE artifact = ?)")
             .bind(digest)
             .fetch_one(connection)
-            .await
+            .await?)
     }
 }

@@ -6,6 +6,7 @@ use sqlx::{FromRow, QueryBuilder, SqliteConnection};
 
 use super::Store;
 use super::jobs::{Job, Kind};
+use crate::database;
 
 /// Rows that one statement inserts.
 const ROWS: usize = 128;
@@ -37,12 +38,12 @@ impl Store {
         &self,
         documents: &[(Job, Vec<NewChunk>)],
         next: Option<Kind>,
-    ) -> sqlx::Result<()> {
+    ) -> database::Result<()> {
         let mut by_user: BTreeMap<&str, Vec<_>> = BTreeMap::new();
         for document in documents {
             by_user.entry(&document.0.user_id).or_default().push(document);
         }
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.0.begin().await?;
         for (user_id, documents) in by_user {
             let (mut revision, mut removed) = (None, false);
             for (job, chunks) in documents {
@@ -74,8 +75,8 @@ impl Store {
         job: &Job,
         model: &str,
         limit: usize,
-    ) -> sqlx::Result<Vec<Unembedded>> {
-        sqlx::query_as(
+    ) -> database::Result<Vec<Unembedded>> {
+        Ok(sqlx::query_as(
             "SELECT c.id, d.title, t.text FROM chunks c JOIN chunk_texts t ON t.chunk = c.id
              JOIN documents d ON d.sequence = c.document AND d.user_id = c.user_id
              WHERE c.document = ? AND c.user_id = ? AND c.model IS NOT ? ORDER BY c.position LIMIT ?",
@@ -84,8 +85,8 @@ impl Store {
         .bind(&job.user_id)
         .bind(model)
         .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-        .fetch_all(&self.0.readers)
-        .await
+        .fetch_all(self.0.readers())
+        .await?)
     }
 
     /// Keeps vectors of chunks that are still there. The documents that have all of them are ready.
@@ -93,8 +94,8 @@ impl Store {
         &self,
         model: &str,
         documents: &[(Job, Vec<Vector>)],
-    ) -> sqlx::Result<()> {
-        let mut transaction = self.begin().await?;
+    ) -> database::Result<()> {
+        let mut transaction = self.0.begin().await?;
         let mut revisions = HashMap::new();
         for (job, vectors) in documents {
             let user_id = job.user_id.as_str();
@@ -144,8 +145,8 @@ impl Store {
         transaction: &mut SqliteConnection,
         user_id: &str,
         removals: i64,
-    ) -> sqlx::Result<i64> {
-        sqlx::query_scalar(
+    ) -> database::Result<i64> {
+        Ok(sqlx::query_scalar(
             "INSERT INTO knowledge_revisions (user_id, revision, removals) VALUES (?1, 1, ?2)
              ON CONFLICT (user_id) DO UPDATE SET revision = revision + 1, removals = removals + ?2
              RETURNING revision",
@@ -153,32 +154,32 @@ impl Store {
         .bind(user_id)
         .bind(removals)
         .fetch_one(transaction)
-        .await
+        .await?)
     }
 }
 
-async fn count_removal(transaction: &mut SqliteConnection, user_id: &str) -> sqlx::Result<()> {
+async fn count_removal(transaction: &mut SqliteConnection, user_id: &str) -> database::Result<()> {
     sqlx::query("UPDATE knowledge_revisions SET removals = removals + 1 WHERE user_id = ?")
         .bind(user_id)
         .execute(transaction)
-        .await
-        .map(drop)
+        .await?;
+    Ok(())
 }
 
 /// Whether the document is still there as the job found it.
-pub(super) async fn is_current(transaction: &mut SqliteConnection, job: &Job) -> sqlx::Result<bool> {
-    sqlx::query_scalar(
+pub(super) async fn is_current(transaction: &mut SqliteConnection, job: &Job) -> database::Result<bool> {
+    Ok(sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM documents WHERE sequence = ? AND user_id = ? AND revision = ?)",
     )
     .bind(job.document)
     .bind(&job.user_id)
     .bind(job.revision)
     .fetch_one(transaction)
-    .await
+    .await?)
 }
 
 /// Removes a document's chunks; says whether there were any.
-async fn remove_chunks(transaction: &mut SqliteConnection, job: &Job) -> sqlx::Result<bool> {
+async fn remove_chunks(transaction: &mut SqliteConnection, job: &Job) -> database::Result<bool> {
     let removed = sqlx::query("DELETE FROM chunks WHERE document = ? AND user_id = ?")
         .bind(job.document)
         .bind(&job.user_id)
@@ -192,7 +193,7 @@ async fn insert_chunks(
     job: &Job,
     chunks: &[NewChunk],
     revision: i64,
-) -> sqlx::Result<()> {
+) -> database::Result<()> {
     for (rows, first) in chunks.chunks(ROWS).zip((0_usize..).step_by(ROWS)) {
         let mut statement =
             QueryBuilder::new("INSERT INTO chunks (user_id, document, position, revision, terms) ");
@@ -218,7 +219,7 @@ async fn insert_chunks(
 }
 
 /// The document is done, unless its file could not be captured: that stays to be seen.
-async fn make_ready(transaction: &mut SqliteConnection, job: &Job) -> sqlx::Result<()> {
+async fn make_ready(transaction: &mut SqliteConnection, job: &Job) -> database::Result<()> {
     sqlx::query(
         "UPDATE documents SET state = 'ready', failed_job = NULL, reason = NULL
          WHERE sequence = ? AND user_id = ? AND failed_job IS NOT 'capture' AND state <> 'ready'",
@@ -226,6 +227,6 @@ async fn make_ready(transaction: &mut SqliteConnection, job: &Job) -> sqlx::Resu
     .bind(job.document)
     .bind(&job.user_id)
     .execute(transaction)
-    .await
-    .map(drop)
+    .await?;
+    Ok(())
 }

@@ -6,6 +6,7 @@ use sqlx::{AssertSqlSafe, FromRow, QueryBuilder, Sqlite};
 
 use super::rows::{FROM, SUMMARY, SummaryRow};
 use super::{Store, json};
+use crate::database;
 use crate::knowledge::document::{Counts, Document, Listing, Page, StateName, Summary};
 
 /// Documents of one page at most, whatever is asked for.
@@ -39,11 +40,14 @@ impl Store {
         &self,
         user_id: &str,
         id: &str,
-    ) -> sqlx::Result<Option<Document>> {
+    ) -> database::Result<Option<Document>> {
         let sql =
             format!("SELECT {SUMMARY}, d.text, d.captured FROM {FROM} WHERE d.user_id = ? AND d.id = ?");
-        let row: Option<DocumentRow> =
-            sqlx::query_as(AssertSqlSafe(sql)).bind(user_id).bind(id).fetch_optional(&self.0.readers).await?;
+        let row: Option<DocumentRow> = sqlx::query_as(AssertSqlSafe(sql))
+            .bind(user_id)
+            .bind(id)
+            .fetch_optional(self.0.readers())
+            .await?;
         Ok(row.map(|row| Document { summary: row.summary.into(), text: body(row.text, row.captured) }))
     }
 
@@ -52,19 +56,22 @@ impl Store {
         &self,
         user_id: &str,
         id: &str,
-    ) -> sqlx::Result<Option<Summary>> {
+    ) -> database::Result<Option<Summary>> {
         let sql = format!("SELECT {SUMMARY} FROM {FROM} WHERE d.user_id = ? AND d.id = ?");
-        let row: Option<SummaryRow> =
-            sqlx::query_as(AssertSqlSafe(sql)).bind(user_id).bind(id).fetch_optional(&self.0.readers).await?;
+        let row: Option<SummaryRow> = sqlx::query_as(AssertSqlSafe(sql))
+            .bind(user_id)
+            .bind(id)
+            .fetch_optional(self.0.readers())
+            .await?;
         Ok(row.map(Into::into))
     }
 
     /// How many documents the user has in each state.
-    pub(in crate::knowledge) async fn counts(&self, user_id: &str) -> sqlx::Result<Counts> {
+    pub(in crate::knowledge) async fn counts(&self, user_id: &str) -> database::Result<Counts> {
         let rows: Vec<(String, i64)> =
             sqlx::query_as("SELECT state, COUNT(*) FROM documents WHERE user_id = ? GROUP BY state")
                 .bind(user_id)
-                .fetch_all(&self.0.readers)
+                .fetch_all(self.0.readers())
                 .await?;
         let of = |state: StateName| {
             let count = rows.iter().find(|(name, _)| name == state.as_str()).map(|(_, count)| *count);
@@ -83,7 +90,7 @@ impl Store {
         &self,
         user_id: &str,
         sequences: &[i64],
-    ) -> sqlx::Result<HashMap<i64, Summary>> {
+    ) -> database::Result<HashMap<i64, Summary>> {
         let sql = format!(
             "SELECT d.sequence, {SUMMARY} FROM {FROM}
              WHERE d.user_id = ? AND d.sequence IN (SELECT value FROM json_each(?))"
@@ -91,7 +98,7 @@ impl Store {
         let rows: Vec<SequenceRow> = sqlx::query_as(AssertSqlSafe(sql))
             .bind(user_id)
             .bind(json(&sequences)?)
-            .fetch_all(&self.0.readers)
+            .fetch_all(self.0.readers())
             .await?;
         Ok(rows.into_iter().map(|row| (row.sequence, row.summary.into())).collect())
     }
@@ -101,9 +108,9 @@ impl Store {
         &self,
         user_id: &str,
         listing: &Listing,
-    ) -> sqlx::Result<Page> {
+    ) -> database::Result<Page> {
         // One snapshot for both statements.
-        let mut transaction = self.0.readers.begin().await?;
+        let mut transaction = self.0.snapshot().await?;
         let mut count = QueryBuilder::new("SELECT COUNT(*) FROM documents d");
         push_conditions(&mut count, user_id, listing);
         let total: i64 = count.build_query_scalar().fetch_one(&mut *transaction).await?;
@@ -134,8 +141,8 @@ impl Store {
         &self,
         user_id: &str,
         id: &str,
-    ) -> sqlx::Result<Option<Deleted>> {
-        let mut transaction = self.begin().await?;
+    ) -> database::Result<Option<Deleted>> {
+        let mut transaction = self.0.begin().await?;
         let found: Option<(i64, Option<i64>, Option<String>, bool)> = sqlx::query_as(
             "SELECT d.sequence, d.feed_id, d.artifact,
                     EXISTS (SELECT 1 FROM chunks c WHERE c.document = d.sequence AND c.user_id = d.user_id)

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use sqlx::{FromRow, QueryBuilder, SqliteConnection};
 
 use super::{Store, json};
+use crate::database;
 use crate::knowledge::document::{Feed, NewFeed, Origin};
 
 /// Feeds that are listed at most, whatever is asked for.
@@ -27,7 +28,7 @@ impl Store {
         user_id: &str,
         offset: u32,
         limit: u32,
-    ) -> sqlx::Result<Vec<Feed>> {
+    ) -> database::Result<Vec<Feed>> {
         let rows: Vec<FeedRow> = sqlx::query_as(
             "SELECT key, name, label, source FROM feeds
              WHERE user_id = ? ORDER BY source, name, key LIMIT ? OFFSET ?",
@@ -35,7 +36,7 @@ impl Store {
         .bind(user_id)
         .bind(limit.min(MAX_LISTED))
         .bind(offset)
-        .fetch_all(&self.0.readers)
+        .fetch_all(self.0.readers())
         .await?;
         let feed = |FeedRow { key, name, label, source }: FeedRow| Feed { key, name, label, source };
         Ok(rows.into_iter().map(feed).collect())
@@ -47,7 +48,7 @@ impl Store {
         user_id: &str,
         source: &str,
         key: &str,
-    ) -> sqlx::Result<u64> {
+    ) -> database::Result<u64> {
         let size: i64 = sqlx::query_scalar(
             "SELECT COUNT(*) FROM documents
              WHERE feed_id = (SELECT id FROM feeds WHERE user_id = ? AND source = ? AND key = ?)",
@@ -55,7 +56,7 @@ impl Store {
         .bind(user_id)
         .bind(source)
         .bind(key)
-        .fetch_one(&self.0.readers)
+        .fetch_one(self.0.readers())
         .await?;
         Ok(size.try_into().unwrap_or_default())
     }
@@ -66,7 +67,7 @@ impl Store {
         transaction: &mut SqliteConnection,
         origin: &Origin,
         feeds: impl Iterator<Item = &'f NewFeed>,
-    ) -> sqlx::Result<HashMap<String, i64>> {
+    ) -> database::Result<HashMap<String, i64>> {
         let mut by_key: HashMap<&str, NewFeed> = HashMap::new();
         for feed in feeds {
             let label = by_key.remove(feed.key.as_str()).and_then(|before| before.label);
@@ -110,7 +111,7 @@ impl Store {
         transaction: &mut SqliteConnection,
         user_id: &str,
         feed: i64,
-    ) -> sqlx::Result<()> {
+    ) -> database::Result<()> {
         sqlx::query(
             "DELETE FROM feeds WHERE id = ?1 AND user_id = ?2
              AND NOT EXISTS (SELECT 1 FROM documents WHERE feed_id = ?1)",
@@ -118,7 +119,7 @@ impl Store {
         .bind(feed)
         .bind(user_id)
         .execute(transaction)
-        .await
-        .map(drop)
+        .await?;
+        Ok(())
     }
 }

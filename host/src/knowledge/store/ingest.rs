@@ -7,6 +7,7 @@ use sqlx::{FromRow, QueryBuilder, SqliteConnection};
 use super::jobs::Kind;
 use super::usage::usage;
 use super::{Store, as_i64, json, now};
+use crate::database;
 use crate::knowledge::KnowledgeError;
 use crate::knowledge::document::{Change, Ingested, Origin};
 use crate::knowledge::ingest::{Batch, ValidDocument};
@@ -39,7 +40,8 @@ struct Existing {
     claimed_type: Option<String>,
     capture_only: bool,
     failed_job: Option<String>,
-    lacking: Option<String>,
+    #[sqlx(rename = "lacking")]
+    missing_dependency: Option<String>,
     artifact: Option<String>,
     has_captured: bool,
 }
@@ -62,7 +64,7 @@ impl Store {
         batch: &Batch,
     ) -> Result<Stored, KnowledgeError> {
         let now = now();
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.0.begin().await?;
         let before = usage(&mut transaction, &origin.user_id).await?;
         let feeds = batch.documents.iter().filter_map(|document| document.feed.as_ref());
         let feeds = Self::put_feeds(&mut transaction, origin, feeds).await?;
@@ -129,7 +131,7 @@ async fn find<'d>(
     transaction: &mut SqliteConnection,
     origin: &Origin,
     documents: impl Iterator<Item = (Option<i64>, &'d ValidDocument)>,
-) -> sqlx::Result<HashMap<i64, HashMap<String, Existing>>> {
+) -> database::Result<HashMap<i64, HashMap<String, Existing>>> {
     let wanted: Vec<_> =
         documents.map(|(feed, document)| (feed.unwrap_or_default(), &document.identity)).collect();
     // The wanted ones on the left: each is looked up in the index, and no other document is touched.
@@ -158,7 +160,7 @@ async fn insert(
     origin: &Origin,
     new: &[(String, Option<i64>, &ValidDocument)],
     now: i64,
-) -> sqlx::Result<()> {
+) -> database::Result<()> {
     if new.is_empty() {
         return Ok(());
     }
@@ -208,8 +210,8 @@ async fn insert(
     .bind(json(&ids)?)
     .bind(now)
     .execute(transaction)
-    .await
-    .map(drop)
+    .await?;
+    Ok(())
 }
 
 /// As filters compare it.
@@ -233,7 +235,7 @@ impl<'d> Update<'d> {
             || existing.claimed_type != document.claimed_type;
         // What has no other text is found by what is known of it.
         let is_record = document.text.is_empty() && !existing.has_captured;
-        let waits = existing.lacking.is_some();
+        let waits = existing.missing_dependency.is_some();
         let job = match failed {
             _ if document.has_file() && file => Some(Kind::Capture),
             // Another try would lack the same.
@@ -258,7 +260,12 @@ impl<'d> Update<'d> {
         self.existing.artifact.as_deref().filter(|digest| self.forgets_file && upload != Some(digest))
     }
 
-    async fn write(&self, transaction: &mut SqliteConnection, origin: &Origin, now: i64) -> sqlx::Result<()> {
+    async fn write(
+        &self,
+        transaction: &mut SqliteConnection,
+        origin: &Origin,
+        now: i64,
+    ) -> database::Result<()> {
         let Self { existing, document, job, .. } = self;
         let mut statement = QueryBuilder::new("UPDATE documents SET url = ");
         statement.push_bind(&document.url);

@@ -1,5 +1,8 @@
 //! Batches as they are stored, read and removed, against a database of their own.
 
+mod files;
+mod reading;
+
 use std::time::Instant;
 
 use tempfile::TempDir;
@@ -12,7 +15,7 @@ use crate::knowledge::ingest::{Batch, validate, validate_upload};
 
 pub(in crate::knowledge) async fn store() -> (Store, TempDir) {
     let data = tempfile::tempdir().expect("a scratch directory");
-    let database = Database::open(&data.path().join("kitbag.sqlite")).await.expect("a database");
+    let database = Database::open(data.path()).await.expect("a database");
     (Store::new(database), data)
 }
 
@@ -72,7 +75,7 @@ impl Store {
              WHERE document = (SELECT sequence FROM documents WHERE id = ?)",
         )
         .bind(id)
-        .fetch_optional(&self.0.readers)
+        .fetch_optional(self.0.readers())
         .await
         .expect("it can be read")
     }
@@ -80,13 +83,12 @@ impl Store {
     /// Does away with all jobs, as if they were done.
     async fn finish(&self) {
         for sql in ["DELETE FROM knowledge_jobs", "UPDATE documents SET state = 'ready'"] {
-            sqlx::query(sql).execute(&self.0.writer).await.expect("it can be written");
+            self.0.execute(sql).await;
         }
     }
 
-    pub(in crate::knowledge) async fn count(&self, table: &'static str) -> i64 {
-        let sql = sqlx::AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
-        sqlx::query_scalar(sql).fetch_one(&self.0.readers).await.expect("it can be counted")
+    pub(in crate::knowledge) async fn count(&self, table: &str) -> i64 {
+        self.0.column(&format!("SELECT COUNT(*) FROM {table}")).await.remove(0)
     }
 }
 
@@ -210,234 +212,6 @@ async fn only_new_text_is_indexed_again_and_only_a_new_file_is_captured_again() 
         let expected = if job.is_some() { State::Pending } else { State::Ready };
         assert_eq!(store.state("ana", id).await, expected, "{document:?}");
     }
-}
-
-#[tokio::test]
-async fn an_update_does_not_take_a_capture_away_that_is_still_to_come() {
-    let (store, _data) = store().await;
-    let ana = origin("ana", "user");
-    let pdf =
-        |text: &str| NewDocument { text: Some(text.to_owned()), ..file("A", "https://a.example/a.pdf") };
-
-    let id = store.put_one(&ana, pdf("one")).await.id;
-    store.put_one(&ana, pdf("two")).await;
-
-    assert_eq!(store.job(&id).await, Some(("capture".to_owned(), 0)));
-}
-
-#[tokio::test]
-async fn a_file_that_a_document_has_no_more_is_not_captured() {
-    let (store, _data) = store().await;
-    let ana = origin("ana", "user");
-    let with = |file_url: Option<&str>| NewDocument {
-        file_url: file_url.map(str::to_owned),
-        ..page("A", "https://a.example/", "text")
-    };
-    let id = store.put_one(&ana, with(Some("https://a.example/a.pdf"))).await.id;
-    assert_eq!(store.job(&id).await, Some(("capture".to_owned(), 0)));
-
-    store.put_one(&ana, with(None)).await;
-
-    assert_eq!(store.job(&id).await, Some(("index".to_owned(), 0)));
-}
-
-#[tokio::test]
-async fn a_file_that_comes_with_its_document_is_read_and_goes_with_the_last_document_that_has_it() {
-    let (store, _data) = store().await;
-    let upload = |title: &str, digest: &str| {
-        let document = NewDocument { title: title.to_owned(), ..NewDocument::default() };
-        let file = Artifact { digest: digest.to_owned(), size: 1, media_type: "text/plain".to_owned() };
-        Batch::new(vec![validate_upload(document).expect("it keeps the rules").with_upload(file)])
-    };
-    let put = async |user: &str, batch: Batch| {
-        store.ingest(&origin(user, "user"), &batch).await.expect("it is stored").ingested.remove(0)
-    };
-
-    let of_ana = put("ana", upload("A", "one")).await;
-    let again = put("ana", upload("A", "one")).await;
-    let of_ben = put("ben", upload("B", "one")).await;
-
-    assert_eq!((&again.id, again.change), (&of_ana.id, Change::Unchanged));
-    assert_eq!(store.job(&of_ana.id).await, Some(("capture".to_owned(), 0)));
-    let artifact = store.artifact("ana", &of_ana.id).await.expect("it can be read");
-    assert_eq!(artifact.map(|it| it.digest).as_deref(), Some("one"));
-    let gone =
-        async |user, id| store.delete(user, id).await.expect("it can be removed").expect("it was there");
-    assert_eq!(gone("ana", &of_ana.id).await.artifact, None, "Ben has it as well");
-    assert_eq!(gone("ben", &of_ben.id).await.artifact.as_deref(), Some("one"));
-}
-
-#[tokio::test]
-async fn a_file_that_waits_for_what_the_server_lacks_stays_when_its_document_comes_again() {
-    let (store, _data) = store().await;
-    let ana = origin("ana", "user");
-    let talk = |text: &str| NewDocument {
-        text: Some(text.to_owned()),
-        ..file("Talk", "https://a.example/talk.mp3")
-    };
-    let artifact = Artifact { digest: "d".repeat(64), size: 5, media_type: "audio/mpeg".to_owned() };
-    let fail = async |lacking: Option<&'static str>| {
-        let job = store.due(Kind::Capture, "", 1).await.expect("the database works").remove(0);
-        let failed = Failed { reason: "no transcriber", lacking, artifact: Some(&artifact) };
-        assert!(store.give_up(Kind::Capture, &job, failed).await.expect("the database works"));
-    };
-    let kept = async |id: &str| store.artifact("ana", id).await.expect("it can be read").is_some();
-    let id = store.put_one(&ana, talk("one")).await.id;
-    fail(Some("transcriber")).await;
-
-    let same = store.put_one(&ana, talk("one")).await;
-    assert_eq!((same.change, kept(&id).await), (Change::Unchanged, true));
-    assert_eq!(store.state("ana", &id).await, State::Failed("no transcriber".to_owned()));
-
-    let batch = Batch::new(validate(vec![talk("two")]).expect("it keeps the rules"));
-    let changed = store.ingest(&ana, &batch).await.expect("it is stored");
-    assert_eq!((changed.ingested[0].change, kept(&id).await), (Change::Updated, true));
-    assert_eq!((changed.unreferenced, store.job(&id).await), (vec![], Some(("capture".to_owned(), 0))));
-
-    // What is wrong with the file itself may be mended where it comes from.
-    fail(None).await;
-    let again = store.put_one(&ana, talk("two")).await;
-    assert_eq!((again.change, kept(&id).await), (Change::Updated, false));
-}
-
-#[tokio::test]
-async fn a_database_that_never_had_a_document_does_not_say_which_files_are_kept() {
-    let (store, _data) = store().await;
-    assert_eq!(store.artifacts().await.expect("it can be read"), None);
-
-    let id = store.put_one(&origin("ana", "user"), note("A", "a")).await.id;
-    store.delete("ana", &id).await.expect("it can be removed").expect("it was there");
-
-    assert_eq!(store.artifacts().await.expect("it can be read").map(|files| files.len()), Some(0));
-}
-
-#[tokio::test]
-async fn a_feed_is_renamed_everywhere_and_goes_with_its_last_document() {
-    let (store, _data) = store().await;
-    let ana = origin("ana", "clipper");
-    let named = async || {
-        let mut named = Vec::new();
-        for feed in store.feeds("ana", 0, 100).await.expect("they can be read") {
-            let size = store.feed_size("ana", &feed.source, &feed.key).await.expect("it can be counted");
-            named.push((feed.name, feed.label, size));
-        }
-        named
-    };
-
-    let first = store.put_one(&ana, in_feed("k", "Old", Some("site"), note("A", "a"))).await;
-    let second = store.put_one(&ana, in_feed("k", "New", None, note("B", "b"))).await;
-    assert_eq!(named().await, [("New".to_owned(), Some("site".to_owned()), 2)]);
-    let again = store.put_one(&ana, in_feed("k", "New", Some("blog"), note("B", "b"))).await;
-    assert_eq!(named().await, [("New".to_owned(), Some("blog".to_owned()), 2)]);
-
-    let document = store.document("ana", &first.id).await.expect("it can be read").expect("it is there");
-    assert_eq!(document.summary.feed.map(|feed| feed.name).as_deref(), Some("New"));
-    assert_eq!((again.id.as_str(), again.change), (second.id.as_str(), Change::Unchanged));
-    store.delete("ana", &first.id).await.expect("it can be removed").expect("it was there");
-    assert_eq!(named().await, [("New".to_owned(), Some("blog".to_owned()), 1)]);
-    store.delete("ana", &second.id).await.expect("it can be removed").expect("it was there");
-    assert_eq!(named().await, []);
-}
-
-#[tokio::test]
-async fn documents_are_listed_newest_first_page_by_page_under_all_conditions() {
-    let (store, _data) = store().await;
-    let ana = origin("ana", "user");
-    // Others come in between: neither a cursor nor a number tells of them.
-    for number in 0..5 {
-        store.put_one(&ana, note(&format!("N{number}"), &format!("n{number}"))).await;
-        store.put_one(&origin("ben", "user"), note(&format!("B{number}"), &format!("b{number}"))).await;
-    }
-    store.put_one(&origin("ana", "clipper"), in_feed("k", "K", None, note("F", "f"))).await;
-    let of = |change: fn(&mut Listing)| {
-        let mut listing = Listing { limit: 100, ..Listing::default() };
-        change(&mut listing);
-        listing
-    };
-
-    let first = store.documents("ana", &of(|it| it.limit = 4)).await.expect("it can be read");
-    let cursors: Vec<_> = first.documents.iter().map(|(cursor, _)| *cursor).collect();
-    let rest = store.titles("ana", Listing { after: cursors.last().copied(), ..of(|_| {}) }).await;
-
-    assert_eq!((first.has_more, first.total, cursors), (true, 6, vec![6, 5, 4, 3]));
-    assert_eq!(rest, ["N1", "N0"]);
-    assert_eq!(store.titles("ana", of(|it| it.source = Some("clipper".into()))).await, ["F"]);
-    assert_eq!(store.titles("ana", of(|it| it.feed = Some("k".into()))).await, ["F"]);
-    assert_eq!(store.titles("ben", of(|it| it.feed = Some("k".into()))).await, [""; 0]);
-    assert_eq!(store.titles("ana", of(|it| it.state = Some(StateName::Ready))).await, [""; 0]);
-    assert_eq!(store.titles("ana", of(|it| it.state = Some(StateName::Pending))).await.len(), 6);
-    assert_eq!(store.titles("ana", of(|it| it.limit = 0)).await, [""; 0]);
-}
-
-#[tokio::test]
-async fn a_summary_is_read_without_the_text_and_documents_are_counted_by_state() {
-    let (store, _data) = store().await;
-    let ana = origin("ana", "user");
-    let id = store.put_one(&ana, note("A", "a")).await.id;
-    store.put_one(&ana, note("B", "b")).await;
-    // Whoever reads the text fails at it.
-    sqlx::query("UPDATE documents SET text = CAST(x'ff' AS TEXT), state = 'ready' WHERE id = ?")
-        .bind(&id)
-        .execute(&store.0.writer)
-        .await
-        .expect("it can be changed");
-
-    store.document("ana", &id).await.expect_err("the text is none");
-    let summary = store.summary("ana", &id).await.expect("it can be read").expect("it is there");
-    let counts = store.counts("ana").await.expect("they can be counted");
-
-    assert_eq!((summary.title.as_str(), summary.state), ("A", State::Ready));
-    assert_eq!(counts, Counts { pending: 1, ready: 1, failed: 0 });
-}
-
-#[tokio::test]
-async fn feeds_come_in_pages_by_source_and_name() {
-    let (store, _data) = store().await;
-    for name in ["C", "A", "B"] {
-        let document = in_feed(&name.to_lowercase(), name, None, note(name, name));
-        store.put_one(&origin("ana", "user"), document).await;
-    }
-    let page = async |offset, limit| {
-        let feeds = store.feeds("ana", offset, limit).await.expect("they can be read");
-        feeds.into_iter().map(|feed| feed.name).collect::<Vec<_>>()
-    };
-
-    assert_eq!(page(0, 2).await, ["A", "B"]);
-    assert_eq!(page(2, 2).await, ["C"]);
-    assert_eq!(page(u32::MAX, u32::MAX).await, [""; 0]);
-}
-
-#[tokio::test]
-async fn nothing_of_another_user_can_be_read_or_removed() {
-    let (store, _data) = store().await;
-    let id = store.put_one(&origin("ana", "user"), in_feed("k", "K", None, note("A", "a"))).await.id;
-    let sequence: i64 =
-        sqlx::query_scalar("SELECT sequence FROM documents").fetch_one(&store.0.readers).await.expect("one");
-
-    assert_eq!(store.document("ben", &id).await.expect("it can be asked"), None);
-    assert_eq!(store.artifact("ben", &id).await.expect("it can be asked"), None);
-    assert_eq!(store.delete("ben", &id).await.expect("it can be asked"), None);
-    assert_eq!(store.summary("ben", &id).await.expect("it can be asked"), None);
-    assert_eq!(store.counts("ben").await.expect("it can be asked"), Counts::default());
-    assert_eq!(store.feeds("ben", 0, 100).await.expect("it can be asked"), []);
-    assert_eq!(store.feed_size("ben", "user", "k").await.expect("it can be asked"), 0);
-    assert_eq!(store.all("ben").await, Page::default());
-    assert!(store.summaries("ben", &[sequence]).await.expect("it can be asked").is_empty());
-
-    assert_eq!(store.all("ana").await.total, 1);
-    assert_eq!(store.summaries("ana", &[sequence]).await.expect("it can be asked").len(), 1);
-}
-
-#[tokio::test]
-async fn an_id_of_another_user_is_not_even_found_in_the_index() {
-    let (store, _data) = store().await;
-    let plan: Vec<(i64, i64, i64, String)> =
-        sqlx::query_as("EXPLAIN QUERY PLAN SELECT * FROM documents d WHERE d.user_id = 'ana' AND d.id = 'x'")
-            .fetch_all(&store.0.readers)
-            .await
-            .expect("it can be planned");
-
-    assert_eq!(plan[0].3, "SEARCH d USING INDEX documents_by_id (user_id=? AND id=?)");
 }
 
 #[tokio::test]

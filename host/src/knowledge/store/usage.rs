@@ -7,6 +7,7 @@
 use sqlx::SqliteConnection;
 
 use super::Store;
+use crate::database;
 use crate::knowledge::quota::{Quota, QuotaExceeded, Usage};
 
 impl Store {
@@ -21,8 +22,8 @@ impl Store {
     }
 
     /// What one user has.
-    pub(in crate::knowledge) async fn usage(&self, user_id: &str) -> sqlx::Result<Usage> {
-        let mut connection = self.0.readers.acquire().await?;
+    pub(in crate::knowledge) async fn usage(&self, user_id: &str) -> database::Result<Usage> {
+        let mut connection = self.0.readers().acquire().await?;
         usage(&mut connection, user_id).await
     }
 
@@ -33,14 +34,14 @@ impl Store {
         transaction: &mut SqliteConnection,
         user_id: &str,
         before: Usage,
-    ) -> sqlx::Result<Result<(), QuotaExceeded>> {
+    ) -> database::Result<Result<(), QuotaExceeded>> {
         let after = usage(transaction, user_id).await?;
         Ok(self.1.check(before, after))
     }
 }
 
 /// What one user has, also in the middle of a transaction.
-pub(super) async fn usage(connection: &mut SqliteConnection, user_id: &str) -> sqlx::Result<Usage> {
+pub(super) async fn usage(connection: &mut SqliteConnection, user_id: &str) -> database::Result<Usage> {
     let row: Option<(i64, i64)> =
         sqlx::query_as("SELECT documents, bytes FROM knowledge_usage WHERE user_id = ?")
             .bind(user_id)

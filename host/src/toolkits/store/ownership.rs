@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, SqliteConnection};
 
 use super::Store;
+use crate::database;
 use crate::toolkits::ToolkitError;
 
 /// Whether an operator means to have a toolkit that is another's.
@@ -241,7 +242,7 @@ impl Standing {
 impl Store {
     /// Lets any operator have a toolkit of `by`.
     pub(in crate::toolkits) async fn release(&self, id: &str, by: &str) -> Result<(), ToolkitError> {
-        let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
+        let mut transaction = self.0.begin().await?;
         let standing = Standing::of(&mut transaction, id).await?;
         let standing = standing.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
         if standing.owner != by {
@@ -256,7 +257,7 @@ impl Store {
 
     /// Makes a toolkit of somebody else belong to `by`.
     pub(in crate::toolkits) async fn take_over(&self, id: &str, by: &str) -> Result<TakenOver, ToolkitError> {
-        let mut transaction = self.0.writer.begin_with("BEGIN IMMEDIATE").await?;
+        let mut transaction = self.0.begin().await?;
         let standing = Standing::of(&mut transaction, id).await?;
         let standing = standing.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
         if standing.owner == by {
@@ -268,15 +269,15 @@ impl Store {
     }
 
     /// What became of a toolkit's ownership, newest first.
-    pub(super) async fn ownership(&self, id: &str) -> sqlx::Result<Vec<OwnershipRecord>> {
-        sqlx::query_as(
+    pub(super) async fn ownership(&self, id: &str) -> database::Result<Vec<OwnershipRecord>> {
+        Ok(sqlx::query_as(
             "SELECT event, owner_before, by_user AS \"by\", at FROM toolkit_ownership
              WHERE toolkit_id = ? ORDER BY sequence DESC LIMIT ?",
         )
         .bind(id)
         .bind(SHOWN_EVENTS)
-        .fetch_all(&self.0.readers)
-        .await
+        .fetch_all(self.0.readers())
+        .await?)
     }
 }
 

@@ -184,7 +184,8 @@ pub(super) struct Usage {
     documents: u64,
     /// How many there may be.
     documents_quota: u64,
-    /// Bytes of their titles and texts, of what was read from their files, and of the files; a whole number.
+    /// Bytes of what is kept of them as it was given (titles, texts, URLs, authors, feeds), of what was read
+    /// from their files, and of the files; a whole number.
     bytes: f64,
     /// How many bytes there may be; a whole number.
     bytes_quota: f64,

@@ -5,11 +5,12 @@
 
 use std::sync::LazyLock;
 
-use aws_lc_rs::digest::{SHA256, digest};
 use axum::http::{HeaderValue, header};
 use axum::response::{Html, IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+
+use crate::sha256::Sha256;
 
 const PAGE: &str = include_str!("graphiql.html");
 const START: &str = include_str!("graphiql.js");
@@ -18,7 +19,7 @@ static HTML: LazyLock<String> = LazyLock::new(|| PAGE.replace("{{ start }}", STA
 
 /// Styles are set by scripts as well; nothing else is taken from anywhere but the mirror.
 static CONTENT_SECURITY_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
-    let start = STANDARD.encode(digest(&SHA256, START.as_bytes()));
+    let start = STANDARD.encode(Sha256::digest(START));
     let policy = format!(
         "default-src 'none'; script-src https://unpkg.com 'sha256-{start}'; \
          style-src https://unpkg.com 'unsafe-inline'; img-src data:; font-src data:; connect-src 'self'; \

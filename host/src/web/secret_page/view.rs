@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::access::OwnSecret;
 use crate::toolkits::Live;
-use crate::vault::{LONGEST, SecretSlot};
+use crate::vault::{MAX_VALUE_BYTES, SecretSlot};
 use crate::web::pages::{self, Notice};
 
 const TITLE: &str = "Set a credential in Kitbag";
@@ -97,7 +97,7 @@ pub(super) fn form(secret: &OwnSecret, toolkit: &Live, link: &str, problem: Opti
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     of_our_own(pages::page(
         status,
-        &Form { title: TITLE, slot, toolkit, link, longest: LONGEST, command, problem },
+        &Form { title: TITLE, slot, toolkit, link, longest: MAX_VALUE_BYTES, command, problem },
     ))
 }
 

@@ -124,7 +124,7 @@ fn definitions_that_are_resources_of_their_own_are_few() {
         json!({ "$ref": "n0", "$defs": definitions, "properties": ends })
     };
 
-    assert_eq!(admit(&schema(0)), Ok(()));
+    assert_eq!(admit(&schema(0)), Ok(Vec::new()));
     assert!(refusal(&schema(20)).contains("validators"));
 }
 
@@ -172,18 +172,18 @@ fn no_name_of_a_schema_passes_for_a_published_one() {
 }
 
 #[test]
-fn patterns_of_names_are_few_and_names_that_are_matched_are_short() {
+fn patterns_of_names_are_few() {
     let patterns = |count: usize| {
-        let names: Map<_, _> = (0..count).map(|name| (format!("^{name}(?=.*x)"), json!({}))).collect();
+        let names: Map<_, _> = (0..count).map(|name| (format!("^{name}.*x"), json!({}))).collect();
         json!({ "type": "object", "patternProperties": names })
     };
 
     assert!(refusal(&patterns(33)).contains("33 patterns in patternProperties"));
     let schema = Schema::compile(&patterns(2)).expect("two are allowed");
     assert_eq!(schema.violations(&json!({ "name": 1 })), Vec::<String>::new());
-    let endless = json!({ "a".repeat(700_000): 1 });
-    assert!(schema.violations(&endless)[0].contains("steps to check"));
-    assert!(schema.violations_within(&json!({ "a".repeat(4000): 1 }), &Budget::prompt(100_000)).is_err());
+    assert!(
+        schema.violations(&json!({ "a".repeat(700_000): 1 }))[0].contains("a name of more than 256 bytes")
+    );
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn schemas_that_contain_themselves_are_admitted() {
         json!({ "properties": { "tree": { "$id": "T0", "properties": { "nodes": { "items": { "$ref": "T0" } } } } } }),
         json!({ "properties": { "schema": { "$ref": "https://json-schema.org/draft/2020-12/schema" } } }),
     ] {
-        assert_eq!(admit(&schema), Ok(()), "{schema}");
+        assert_eq!(admit(&schema), Ok(Vec::new()), "{schema}");
     }
 }
 
@@ -225,7 +225,7 @@ fn names_that_look_like_keywords_are_names() {
     let schema = json!({ "properties": { "$id": { "type": "string" }, "$ref": { "type": "string" }, "not": {} },
         "required": ["$ref"], "enum": [{ "$ref": "#/nowhere" }], "default": { "$id": "x" } });
 
-    assert_eq!(admit(&schema), Ok(()));
+    assert_eq!(admit(&schema), Ok(Vec::new()));
 }
 
 /// Reads of one value that one evaluation makes at most, for the small schemas and values of these tests.
@@ -233,7 +233,7 @@ const READS_PER_EVALUATION: u64 = 60;
 
 /// How many evaluations may meet at one value, by the estimate.
 fn estimate(schema: &Value) -> u64 {
-    let nodes = graph::read(schema).expect("it can be followed");
+    let nodes = graph::read(schema).expect("it can be followed").nodes;
     let evaluations = evaluations(&nodes);
     evaluations[0].max(visits(&nodes, &evaluations)[0])
 }
@@ -246,7 +246,7 @@ fn steps(schema: &Value, value: &Value) -> u64 {
         let _ = schema.validator.is_valid(value);
         budget.steps - meter::left()
     };
-    meter::within(&budget, check).expect("it has steps enough")
+    meter::within(&budget, usize::MAX, check).expect("it has steps enough")
 }
 
 #[track_caller]

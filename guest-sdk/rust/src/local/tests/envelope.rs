@@ -90,7 +90,7 @@ fn arguments_that_break_the_schema_never_reach_the_handler() {
     let outcome = run(tool, json!({ "page": 10 }));
 
     assert_eq!(outcome.failure().code, ErrorCode::InvalidParams);
-    assert!(outcome.failure().error.starts_with("/page: "), "{}", outcome.failure().error);
+    assert!(outcome.failure().error.starts_with("Invalid arguments: /page: "), "{}", outcome.failure().error);
 }
 
 #[test]
@@ -106,7 +106,11 @@ fn arguments_that_fit_the_schema_but_not_the_type_are_named_too() {
     let outcome = run(tool, json!({ "pages": [1, 0] }));
 
     assert_eq!(outcome.failure().code, ErrorCode::InvalidParams);
-    assert!(outcome.failure().error.starts_with("/pages/1: "), "{}", outcome.failure().error);
+    assert!(
+        outcome.failure().error.starts_with("Invalid arguments: /pages/1: "),
+        "{}",
+        outcome.failure().error
+    );
 }
 
 #[test]

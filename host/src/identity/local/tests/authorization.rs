@@ -140,7 +140,7 @@ async fn an_answer_counts_once_in_time_and_for_a_user_that_can_be_shown() {
     let client_id = fixture.client().await;
     let consent = fixture.ask(&client_id, &[]).await;
 
-    for user in ["", "   ", "two\nlines", "an\u{202e}a", &"a".repeat(65)] {
+    for user in ["", "   ", "two\nlines", "an\u{202e}a", "an\u{fe00}a", "an\u{115f}a", &"a".repeat(65)] {
         let outcome = fixture.decide(&fixture.allow(&consent, user)).await;
         assert!(matches!(outcome, Err(AuthorizeError::UserName)), "{user:?}: {outcome:?}");
     }

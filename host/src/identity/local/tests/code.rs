@@ -87,7 +87,7 @@ async fn a_ticket_is_of_no_use_to_another_client_or_another_challenge() {
     let fixture = Fixture::new().await;
     let (own, other) = (fixture.client().await, fixture.client().await);
     let ticket = ticket(&fixture, &own);
-    let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, b"of another verifier"));
+    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest("of another verifier"));
 
     for (client_id, changes) in [
         (&other, vec![("ticket", ticket.as_str())]),
@@ -127,6 +127,6 @@ async fn a_code_lasts_and_one_that_is_deleted_takes_all_grants_with_it() {
 
 /// For the challenge that requests of these tests bear.
 fn ticket(fixture: &Fixture, client_id: &str) -> String {
-    let code_challenge = &URL_SAFE_NO_PAD.encode(digest(&SHA256, VERIFIER.as_bytes()));
+    let code_challenge = &URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
     fixture.sign_in_code().ticket(&TicketRequest { issuer: BASE_URL, client_id, code_challenge })
 }

@@ -1,7 +1,7 @@
 //! Who may register, and what is remembered.
 
 use super::*;
-use crate::identity::local::store::CLIENTS;
+use crate::identity::local::store::MAX_CLIENTS;
 
 #[tokio::test]
 async fn a_client_is_told_what_it_was_registered_as() {
@@ -53,6 +53,7 @@ async fn metadata_that_cannot_be_served_is_refused() {
         (with("client_name", &json!("a".repeat(101))), ErrorCode::InvalidClientMetadata),
         (with("client_name", &json!("two\nlines")), ErrorCode::InvalidClientMetadata),
         (with("client_name", &json!("elp\u{202e}maxe")), ErrorCode::InvalidClientMetadata),
+        (with("client_name", &json!("Cla\u{3164}ude\u{e0041}")), ErrorCode::InvalidClientMetadata),
         (with("client_name", &json!(7)), ErrorCode::InvalidClientMetadata),
     ] {
         assert_refused(fixture.register(&metadata).await, code, &metadata.to_string());
@@ -69,7 +70,7 @@ async fn a_flood_of_registrations_signs_nobody_out() {
     let (in_use, refresh_token) = fixture.signed_in().await;
     let unused = fixture.client().await;
 
-    for _ in 0..CLIENTS {
+    for _ in 0..MAX_CLIENTS {
         fixture.client().await;
     }
 

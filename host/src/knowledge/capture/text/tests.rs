@@ -24,16 +24,16 @@ fn invalid_bytes_are_no_reason_to_fail() {
 #[test]
 fn a_text_is_cut_between_two_characters_and_says_so() {
     for long in
-        ["é".repeat(LONGEST_TEXT), "x".repeat(LONGEST_TEXT + 1), "ab\u{1F600}".repeat(LONGEST_TEXT / 4)]
+        ["é".repeat(MAX_TEXT_BYTES), "x".repeat(MAX_TEXT_BYTES + 1), "ab\u{1F600}".repeat(MAX_TEXT_BYTES / 4)]
     {
-        let read = read(&long.as_bytes()[..=LONGEST_TEXT]);
+        let read = read(&long.as_bytes()[..=MAX_TEXT_BYTES]);
 
-        assert!(read.truncated && read.text.len() <= LONGEST_TEXT, "{}", read.text.len());
-        assert!(read.text.len() > LONGEST_TEXT - 4 && long.starts_with(&read.text));
+        assert!(read.truncated && read.text.len() <= MAX_TEXT_BYTES, "{}", read.text.len());
+        assert!(read.text.len() > MAX_TEXT_BYTES - 4 && long.starts_with(&read.text));
         assert!(noting_the_cut(read.text, read.truncated).ends_with(CUT));
     }
-    let exactly = read("x".repeat(LONGEST_TEXT).as_bytes());
-    assert!(!exactly.truncated && exactly.text.len() == LONGEST_TEXT);
+    let exactly = read("x".repeat(MAX_TEXT_BYTES).as_bytes());
+    assert!(!exactly.truncated && exactly.text.len() == MAX_TEXT_BYTES);
     assert_eq!(noting_the_cut("whole".to_owned(), false), "whole");
 }
 
@@ -53,10 +53,10 @@ fn a_page_is_rewritten_in_utf_8() {
 
 #[test]
 fn a_long_page_is_rewritten_up_to_a_bound_and_one_in_utf_8_stays_as_it_is() {
-    let (old, was_cut) = html_as_utf8(vec![0xE9; LONGEST_REWRITTEN + 1].into());
-    assert!(was_cut && old.len() <= 3 * LONGEST_REWRITTEN, "{}", old.len());
+    let (old, was_cut) = html_as_utf8(vec![0xE9; MAX_REWRITTEN_BYTES + 1].into());
+    assert!(was_cut && old.len() <= 3 * MAX_REWRITTEN_BYTES, "{}", old.len());
 
-    let long = Bytes::from("ü".repeat(LONGEST_REWRITTEN));
+    let long = Bytes::from("ü".repeat(MAX_REWRITTEN_BYTES));
     assert!(html_as_utf8(long.clone()) == (long, false));
 }
 
@@ -64,14 +64,16 @@ fn a_long_page_is_rewritten_up_to_a_bound_and_one_in_utf_8_stays_as_it_is() {
 fn an_encoding_is_guessed_from_the_first_words_that_tell() {
     let (words, ..) = encoding_rs::WINDOWS_1251.encode("Съешь же ещё этих мягких французских булок. ");
 
-    let read = read(&[&vec![b'x'; TELLING][..], &words.repeat(2 * TELLING / words.len())].concat());
+    let read = read(
+        &[&vec![b'x'; MAX_SNIFFED_BYTES][..], &words.repeat(2 * MAX_SNIFFED_BYTES / words.len())].concat(),
+    );
 
-    assert!(read.text[TELLING..].starts_with("Съешь же ещё"));
+    assert!(read.text[MAX_SNIFFED_BYTES..].starts_with("Съешь же ещё"));
 }
 
 #[test]
 fn a_title_is_one_short_line() {
     assert_eq!(line("  On\n\u{0}Tides\t\r\nand  more \u{7}"), "On Tides and more");
-    assert_eq!(line(&"ü".repeat(1000)).chars().count(), LONGEST_LINE);
+    assert_eq!(line(&"ü".repeat(1000)).chars().count(), MAX_LINE_LENGTH);
     assert_eq!(line("\u{0}\n"), "");
 }

@@ -4,6 +4,7 @@ use tempfile::TempDir;
 use tokio::time::sleep;
 
 use super::super::*;
+use crate::database::Database;
 use crate::egress::{Egress, EgressSettings};
 use crate::knowledge::embedding::tiny_model;
 use crate::knowledge::{
@@ -35,7 +36,7 @@ impl Library {
     }
 
     async fn open(folder: TempDir, embedder: Option<Embedder>, memory: usize) -> Self {
-        let database = Database::open(&folder.path().join("kitbag.sqlite")).await.expect("a database");
+        let database = Database::open(folder.path()).await.expect("a database");
         let options = Options { embedder: embedder.clone(), search_memory: memory, ..Options::default() };
         let egress = Egress::new(EgressSettings::default());
         let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
@@ -96,7 +97,7 @@ impl Library {
 
     /// Runs a statement that no part of the program runs.
     pub(super) async fn execute(&self, sql: &'static str) {
-        sqlx::query(sql).execute(&self.database.writer).await.expect("a valid statement");
+        self.database.execute(sql).await;
     }
 }
 

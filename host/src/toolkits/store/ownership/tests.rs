@@ -8,16 +8,12 @@ use crate::toolkits::store::NewVersion;
 /// `books` of `ana`, private in 1.0.0, and for `una` a secret and a setting.
 async fn books() -> (TempDir, Database, Store) {
     let folder = tempfile::tempdir().unwrap();
-    let database = Database::open(&folder.path().join("kitbag.sqlite")).await.unwrap();
+    let database = Database::open(folder.path()).await.unwrap();
     let store = Store::new(database.clone());
     deploy(&store, "ana", "1.0.0", "private", Claim::OwnOnly).await.unwrap();
-    sqlx::raw_sql(
-        "INSERT INTO secrets VALUES ('una', 'books', 'KEY', 'k', x'00', x'00', 0);
-         INSERT INTO user_config VALUES ('una', 'books', 'unit', '1')",
-    )
-    .execute(&database.writer)
-    .await
-    .unwrap();
+    let settings = "INSERT INTO secrets VALUES ('una', 'books', 'KEY', 'k', x'00', x'00', 0);
+                    INSERT INTO user_config VALUES ('una', 'books', 'unit', '1')";
+    database.execute(settings).await;
     (folder, database, store)
 }
 
@@ -40,12 +36,9 @@ async fn deploy(
 
 /// Owner, and what is left of what was set.
 async fn state(database: &Database) -> (String, i64) {
-    sqlx::query_as(
-        "SELECT owner, (SELECT count(*) FROM secrets) + (SELECT count(*) FROM user_config) FROM toolkits",
-    )
-    .fetch_one(&database.readers)
-    .await
-    .unwrap()
+    let sql =
+        "SELECT owner, (SELECT count(*) FROM secrets) + (SELECT count(*) FROM user_config) FROM toolkits";
+    database.rows(sql).await.remove(0)
 }
 
 #[track_caller]

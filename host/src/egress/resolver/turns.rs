@@ -7,7 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Who may ask now, and who waits.
 #[derive(Debug)]
-pub(super) struct Shares {
+pub(super) struct Turns {
     of_user: usize,
     /// Of users who ask or wait.
     users: Mutex<HashMap<Arc<str>, Arc<Semaphore>>>,
@@ -23,12 +23,12 @@ pub(super) struct Turn {
 
 /// A user's semaphore, which leaves the map with the last one who needs it.
 struct Share {
-    shares: Arc<Shares>,
+    turns: Arc<Turns>,
     user: Arc<str>,
     semaphore: Option<Arc<Semaphore>>,
 }
 
-impl Shares {
+impl Turns {
     pub(super) fn new(of_user: usize, in_all: usize) -> Arc<Self> {
         Arc::new(Self { of_user, users: Mutex::default(), all: Arc::new(Semaphore::new(in_all)) })
     }
@@ -48,14 +48,14 @@ impl Shares {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
         let semaphore =
             users.entry(user.clone()).or_insert_with(|| Arc::new(Semaphore::new(self.of_user))).clone();
-        let share = Share { shares: self.clone(), user: user.clone(), semaphore: Some(semaphore.clone()) };
+        let share = Share { turns: self.clone(), user: user.clone(), semaphore: Some(semaphore.clone()) };
         (share, semaphore)
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let mut users = self.shares.users.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut users = self.turns.users.lock().unwrap_or_else(PoisonError::into_inner);
         self.semaphore = None;
         // New ones are made under the lock alone: the map's own is the last.
         if users.get(&self.user).is_some_and(|semaphore| Arc::strong_count(semaphore) == 1) {
@@ -73,46 +73,46 @@ mod tests {
 
     #[tokio::test]
     async fn one_user_takes_a_share_and_no_more_and_what_is_left_is_for_others() {
-        let shares = Shares::new(2, 3);
+        let turns = Turns::new(2, 3);
         let (ana, ben, eve): (Arc<str>, Arc<str>, Arc<str>) = ("ana".into(), "ben".into(), "eve".into());
 
-        let first = shares.turn(&ana).await;
-        let _second = shares.turn(&ana).await;
-        assert!(shares.turn(&ana).now_or_never().is_none(), "ana has her share");
-        let of_ben = shares.turn(&ben).now_or_never().expect("there is room");
-        assert!(shares.turn(&eve).now_or_never().is_none(), "there is no room");
+        let first = turns.turn(&ana).await;
+        let _second = turns.turn(&ana).await;
+        assert!(turns.turn(&ana).now_or_never().is_none(), "ana has her share");
+        let of_ben = turns.turn(&ben).now_or_never().expect("there is room");
+        assert!(turns.turn(&eve).now_or_never().is_none(), "there is no room");
 
         drop(of_ben);
-        assert!(shares.turn(&eve).now_or_never().is_some(), "who is done makes room");
+        assert!(turns.turn(&eve).now_or_never().is_some(), "who is done makes room");
         drop(first);
-        assert!(shares.turn(&ana).now_or_never().is_some());
+        assert!(turns.turn(&ana).now_or_never().is_some());
     }
 
     #[tokio::test]
     async fn those_who_wait_for_their_own_share_hold_no_place_of_others() {
-        let shares = Shares::new(1, 2);
+        let turns = Turns::new(1, 2);
         let (ana, ben): (Arc<str>, Arc<str>) = ("ana".into(), "ben".into());
-        let _first = shares.turn(&ana).await;
+        let _first = turns.turn(&ana).await;
 
-        let waiting = join_all((0..50).map(|_| shares.turn(&ana)));
+        let waiting = join_all((0..50).map(|_| turns.turn(&ana)));
         let mut waiting = Box::pin(waiting);
         assert!(futures::poll!(&mut waiting).is_pending());
 
-        assert!(shares.turn(&ben).now_or_never().is_some());
+        assert!(turns.turn(&ben).now_or_never().is_some());
     }
 
     #[tokio::test]
     async fn nobody_is_remembered() {
-        let shares = Shares::new(1, 2);
+        let turns = Turns::new(1, 2);
         let ana: Arc<str> = "ana".into();
 
-        let turn = shares.turn(&ana).await;
-        let mut waiting = Box::pin(shares.turn(&ana));
+        let turn = turns.turn(&ana).await;
+        let mut waiting = Box::pin(turns.turn(&ana));
         assert!(futures::poll!(&mut waiting).is_pending());
         drop(waiting);
-        assert_eq!(shares.users.lock().unwrap().len(), 1);
+        assert_eq!(turns.users.lock().unwrap().len(), 1);
         drop(turn);
 
-        assert!(shares.users.lock().unwrap().is_empty());
+        assert!(turns.users.lock().unwrap().is_empty());
     }
 }

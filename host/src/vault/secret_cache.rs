@@ -20,7 +20,7 @@ use super::{VaultError, broken_at, seal};
 use crate::redaction::Redactor;
 
 /// What the opened secrets of all users may take in memory, in bytes.
-const MEMORY: u64 = 256 << 20;
+const MAX_BYTES: u64 = 256 << 20;
 /// Users share generations: where two meet, a change of one has the other's secrets opened again.
 const GENERATIONS: usize = 1024;
 
@@ -31,13 +31,13 @@ pub struct UserSecrets {
     redactor: Redactor,
 }
 
-/// Whoever's secrets are open.
-pub(super) struct Opened {
+/// Opened secrets, by user.
+pub(super) struct SecretCache {
     /// By user. Of calls that begin at once, one opens and the others wait for it.
     cache: Cache<String, Known>,
     generations: Box<[AtomicU64]>,
     hasher: RandomState,
-    /// Ends the sweeping.
+    /// Ends the sweeping when it is dropped.
     _sweeping: DropGuard,
 }
 
@@ -47,11 +47,11 @@ struct Known {
     secrets: Arc<UserSecrets>,
 }
 
-impl Opened {
+impl SecretCache {
     /// Remembers what nobody uses for `idle`, and up to `sweep` longer.
     pub(super) fn new(idle: Duration, sweep: Duration) -> Self {
         let cache: Cache<String, Known> = Cache::builder()
-            .max_capacity(MEMORY)
+            .max_capacity(MAX_BYTES)
             .weigher(|_, known: &Known| known.secrets.memory())
             .time_to_idle(idle)
             .build();
@@ -113,8 +113,8 @@ impl Opened {
     }
 
     fn generation(&self, user: &str) -> &AtomicU64 {
-        let place = self.hasher.hash_one(user) % GENERATIONS as u64;
-        &self.generations[usize::try_from(place).expect("it is below their number")]
+        let index = self.hasher.hash_one(user) % GENERATIONS as u64;
+        &self.generations[usize::try_from(index).expect("it is below their number")]
     }
 }
 
@@ -122,7 +122,7 @@ impl UserSecrets {
     pub(super) fn open(rows: Vec<Row>, keys: &MasterKeys) -> Result<Self, VaultError> {
         let mut values = HashMap::with_capacity(rows.len());
         for row in rows {
-            let value = row.open(keys).map_err(|seal::Broken| broken_at(row.place()))?;
+            let value = row.open(keys).map_err(|seal::Broken| broken_at(row.id()))?;
             values.insert((row.toolkit_id, row.name), value);
         }
         Ok(Self::of(values))
@@ -164,8 +164,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_nobody_uses_leaves_the_memory_of_a_server_without_calls() {
-        let opened = Opened::new(Duration::from_millis(20), Duration::from_millis(20));
-        let opening = opened.get_or("ana", || async { Ok(secrets("s3cr3t-value")) }).await;
+        let cache = SecretCache::new(Duration::from_millis(20), Duration::from_millis(20));
+        let opening = cache.get_or("ana", || async { Ok(secrets("s3cr3t-value")) }).await;
         let known = opening.map(|known| Arc::downgrade(&known)).expect("it opens");
 
         for _ in 0..500 {
@@ -180,23 +180,23 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_read_before_a_change_is_not_handed_out_after_it() {
-        let opened = Arc::new(Opened::new(Duration::from_mins(5), Duration::from_mins(1)));
+        let cache = Arc::new(SecretCache::new(Duration::from_mins(5), Duration::from_mins(1)));
         let (reached, go_on) = (Arc::new(tokio::sync::Notify::new()), Arc::new(tokio::sync::Notify::new()));
         let slow = {
-            let (opened, reached, go_on) = (opened.clone(), reached.clone(), go_on.clone());
+            let (cache, reached, go_on) = (cache.clone(), reached.clone(), go_on.clone());
             tokio::spawn(async move {
                 let open = || async {
                     reached.notify_one();
                     go_on.notified().await;
                     Ok(secrets("before-the-change"))
                 };
-                opened.get_or("ana", open).await.map(drop)
+                cache.get_or("ana", open).await.map(drop)
             })
         };
         reached.notified().await;
 
         // It has read and has not ended yet.
-        opened.forget("ana").await;
+        cache.forget("ana").await;
         go_on.notify_one();
         slow.await.expect("no panic").expect("it opens");
         let times = AtomicUsize::new(0);
@@ -204,10 +204,10 @@ mod tests {
             times.fetch_add(1, Ordering::SeqCst);
             Ok(secrets("after-the-change"))
         };
-        let found = opened.get_or("ana", open).await.expect("it opens");
+        let found = cache.get_or("ana", open).await.expect("it opens");
 
         assert_eq!(found.get("books", "KEY").map(ExposeSecret::expose_secret), Some("after-the-change"));
-        opened.get_or("ana", open).await.expect("it opens");
+        cache.get_or("ana", open).await.expect("it opens");
         assert_eq!(times.load(Ordering::SeqCst), 1);
     }
 }

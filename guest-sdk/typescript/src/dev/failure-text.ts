@@ -1,13 +1,13 @@
 import { FrameMap } from "../sandbox/stack.js";
 
 /** How many causes of a failure are told. */
-const DEPTH = 5;
+const MAX_CAUSES = 5;
 
 /** Tells a failure and its causes, in the lines of the bundle. */
-export function story(thrown: unknown): string {
+export function failureText(thrown: unknown): string {
   const told: string[] = [];
   let error = thrown;
-  for (let depth = 0; depth < DEPTH && error !== undefined; depth += 1) {
+  for (let depth = 0; depth < MAX_CAUSES && error !== undefined; depth += 1) {
     const text = error instanceof Error ? (error.stack ?? `${error.name}: ${error.message}`) : `the handler threw ${String(error)}`;
     told.push((depth === 0 ? "" : "Caused by: ") + text);
     error = error instanceof Error ? error.cause : undefined;

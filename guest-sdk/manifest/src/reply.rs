@@ -1,0 +1,147 @@
+//! What a client receives of a call that failed: the error envelope, and every text in it that no author
+//! wrote.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::schema::{self, Schema};
+
+/// `{ ok: false, code, error, retryable }`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    ok: bool,
+    /// What kind of failure.
+    pub code: ErrorCode,
+    /// What the model reads.
+    pub error: String,
+    /// Whether the model should consider trying again.
+    pub retryable: bool,
+}
+
+/// The kinds of failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ErrorCode {
+    /// The handler failed, or was stopped.
+    ToolError,
+    /// The arguments do not fit the tool's input; the handler never ran.
+    InvalidParams,
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::ToolError => "TOOL_ERROR",
+            Self::InvalidParams => "INVALID_PARAMS",
+        })
+    }
+}
+
+impl Failure {
+    /// What the author says to the model.
+    pub fn tool_error(message: impl Into<String>) -> Self {
+        Self { ok: false, code: ErrorCode::ToolError, error: message.into(), retryable: false }
+    }
+
+    /// Tells the model whether trying again may help.
+    #[must_use]
+    pub fn retryable(self, retryable: bool) -> Self {
+        Self { retryable, ..self }
+    }
+
+    /// The handler failed in any way but with an error for the model, which learns nothing more.
+    pub fn of_handler() -> Self {
+        Self::tool_error("The tool failed.")
+    }
+
+    /// The arguments do not fit.
+    pub fn invalid_params(violations: &[String]) -> Self {
+        let error = format!("Invalid arguments: {}", violations.join("; "));
+        Self { code: ErrorCode::InvalidParams, ..Self::tool_error(error) }
+    }
+
+    /// The structured value does not fit `output`.
+    pub fn output_mismatch(violations: &[String]) -> Self {
+        let violations = violations.join("; ");
+        Self::tool_error(format!(
+            "The tool's structured result does not match its output schema: {violations}"
+        ))
+    }
+
+    /// The result has more bytes than one may have.
+    pub fn result_too_large() -> Self {
+        Self::tool_error("The tool's result is too large.")
+    }
+
+    /// The call was stopped at its deadline. Limits are no secret, and knowing them helps the model to ask
+    /// for less.
+    pub fn deadline(limit: Duration) -> Self {
+        Self::tool_error(format!("The tool ran longer than {} s and was stopped.", limit.as_secs_f64()))
+    }
+
+    /// The call was stopped at another limit, which is named.
+    pub fn limit(limit: &str) -> Self {
+        Self::tool_error(format!("The tool reached its {limit} and was stopped."))
+    }
+
+    /// The call was not begun.
+    pub fn busy() -> Self {
+        Self::tool_error("Too many calls are running at the moment. Try again in a moment.").retryable(true)
+    }
+}
+
+/// Checks the arguments of a call.
+pub fn check_arguments(input: &Schema, arguments: &Value) -> Result<(), Failure> {
+    let violations = input.violations(arguments);
+    if violations.is_empty() { Ok(()) } else { Err(Failure::invalid_params(&violations)) }
+}
+
+/// Checks the structured value of a result, as JSON, where `output` is declared. Returns what reaches the
+/// client.
+pub fn check_structured(output: Option<&Schema>, structured: Option<&str>) -> Result<Option<Value>, Failure> {
+    let (Some(schema), Some(json)) = (output, structured) else { return Ok(None) };
+    let violations = match schema::parse(json) {
+        Err(violation) => vec![violation],
+        Ok(value) => match schema.violations(&value) {
+            violations if violations.is_empty() => return Ok(Some(value)),
+            violations => violations,
+        },
+    };
+    Err(Failure::output_mismatch(&violations))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_envelope_has_its_members_in_order() {
+        let failure = Failure::tool_error("Closed.").retryable(true);
+
+        let envelope = serde_json::to_string(&failure).expect("it serialises");
+
+        assert_eq!(envelope, r#"{"ok":false,"code":"TOOL_ERROR","error":"Closed.","retryable":true}"#);
+    }
+
+    #[test]
+    fn arguments_and_structured_values_that_do_not_fit_are_failures() {
+        let schema = Schema::compile(&json!({ "type": "object", "required": ["a"] })).expect("it is valid");
+        let error = |result: Result<Option<Value>, Failure>| result.expect_err("it does not fit").error;
+
+        let failure = check_arguments(&schema, &json!({})).expect_err("a is missing");
+        assert_eq!(failure.code, ErrorCode::InvalidParams);
+        assert_eq!(failure.error, "Invalid arguments: /: \"a\" is a required property");
+        assert_eq!(
+            error(check_structured(Some(&schema), Some("{}"))),
+            "The tool's structured result does not match its output schema: /: \"a\" is a required property"
+        );
+        assert!(error(check_structured(Some(&schema), Some("{"))).ends_with("/: not valid JSON"));
+        assert_eq!(check_structured(None, Some("{}")), Ok(None));
+        assert_eq!(check_structured(Some(&schema), Some(r#"{"a":1}"#)), Ok(Some(json!({ "a": 1 }))));
+    }
+}

@@ -1,0 +1,158 @@
+//! Look-around in the text of a pattern: what can be matched without it, and what it consists of.
+
+/// Takes look-ahead at the beginning of the text out of a pattern: it matches where all the parts do that are
+/// marked with `true`, and none of the others. `^(?!a)(?=.*b)c` is `^c` and `^(?:.*b)` without `^(?:a)`.
+pub(super) fn split(pattern: &str) -> Vec<(String, bool)> {
+    let whole = || vec![(pattern.to_owned(), true)];
+    let Some(mut rest) = pattern.strip_prefix('^') else { return whole() };
+    let mut parts = Vec::new();
+    while let Some((matches, inner)) = look_ahead(rest) {
+        let Some(end) = group_end(inner) else { return whole() };
+        parts.push((format!("^(?:{})", &inner[..end]), matches));
+        rest = &inner[end + 1..];
+    }
+    // A quantifier would be of the look-ahead, and an alternative need not look ahead.
+    if rest.starts_with(['*', '+', '?', '{']) || has_alternatives(rest) {
+        return whole();
+    }
+    parts.push((format!("^{rest}"), true));
+    parts
+}
+
+/// What a text that begins with look-ahead has after its opening, and whether it is to match.
+fn look_ahead(text: &str) -> Option<(bool, &str)> {
+    let positive = text.strip_prefix("(?=").map(|inner| (true, inner));
+    positive.or_else(|| text.strip_prefix("(?!").map(|inner| (false, inner)))
+}
+
+/// The place of the parenthesis that closes a group, from the group's inside on.
+fn group_end(inside: &str) -> Option<usize> {
+    outermost(inside).find(|(_, letter)| *letter == ')').map(|(at, _)| at)
+}
+
+fn has_alternatives(pattern: &str) -> bool {
+    outermost(pattern).any(|(_, letter)| letter == '|')
+}
+
+/// The letters of a pattern that are in no group of it, are not escaped and in no class; those that close
+/// groups of it are not among them.
+fn outermost(pattern: &str) -> impl Iterator<Item = (usize, char)> {
+    let (mut depth, mut is_in_class, mut is_escaped) = (0_usize, false, false);
+    pattern.char_indices().filter(move |(_, letter)| {
+        if is_escaped {
+            is_escaped = false;
+            return false;
+        }
+        match letter {
+            '\\' => is_escaped = true,
+            '[' => is_in_class = true,
+            ']' => is_in_class = false,
+            '(' if !is_in_class => depth += 1,
+            ')' if !is_in_class && depth > 0 => depth -= 1,
+            _ => return depth == 0 && !is_in_class,
+        }
+        false
+    })
+}
+
+/// Leaves of a pattern the parts that an engine without look-around and backreferences compiles. The engine
+/// that backtracks has each of them compiled once, so repetitions around look-around go as well.
+pub(super) fn without(pattern: &str) -> String {
+    let mut kept = String::with_capacity(pattern.len());
+    // Whether each group that is open has one of the two in it.
+    let mut groups = vec![false];
+    let mut is_in_class = false;
+    let mut rest = pattern;
+    while let Some(first) = rest.chars().next() {
+        let mut length = first.len_utf8();
+        match first {
+            '\\' if !is_in_class && backreference(rest) > 0 => {
+                length = backreference(rest);
+                mark(&mut groups);
+            }
+            '\\' => {
+                length += rest[1..].chars().next().map_or(0, char::len_utf8);
+                kept.push_str(&rest[..length]);
+            }
+            '[' => {
+                is_in_class = true;
+                kept.push(first);
+            }
+            ']' => {
+                is_in_class = false;
+                kept.push(first);
+            }
+            '(' if !is_in_class => {
+                groups.push(false);
+                let looks = ["(?=", "(?!", "(?<=", "(?<!"].into_iter().find(|look| rest.starts_with(look));
+                if let Some(look) = looks {
+                    length = look.len();
+                    mark(&mut groups);
+                    kept.push_str("(?:");
+                } else {
+                    kept.push(first);
+                }
+            }
+            ')' if !is_in_class => {
+                kept.push(first);
+                if groups.pop() == Some(true) {
+                    mark(&mut groups);
+                    length += repetition(&rest[1..]);
+                }
+            }
+            _ => kept.push(first),
+        }
+        rest = &rest[length..];
+    }
+    kept
+}
+
+fn mark(groups: &mut [bool]) {
+    if let Some(innermost) = groups.last_mut() {
+        *innermost = true;
+    }
+}
+
+/// Bytes of the backreference that a text begins with: `\1`, `\k<name>`.
+fn backreference(text: &str) -> usize {
+    let named = text.strip_prefix("\\k<").and_then(|name| name.find('>')).map(|end| "\\k<".len() + end + 1);
+    let digits = text.bytes().skip(1).take_while(u8::is_ascii_digit).count();
+    named.unwrap_or(if digits > 0 { 1 + digits } else { 0 })
+}
+
+/// Bytes of the counted repetition that a text begins with: `{3}`, `{1,5}`.
+fn repetition(text: &str) -> usize {
+    let Some(counts) = text.strip_prefix('{') else { return 0 };
+    let digits = counts.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b',').count();
+    if digits > 0 && counts[digits..].starts_with('}') { digits + 2 } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn look_ahead_at_the_beginning_is_a_part_of_its_own() {
+        let split =
+            |pattern| split(pattern).into_iter().map(|(part, is)| format!("{is} {part}")).collect::<Vec<_>>();
+
+        assert_eq!(split(r"^(?!\.)(?=.*(a|[)]))b+$"), [r"false ^(?:\.)", "true ^(?:.*(a|[)]))", "true ^b+$"]);
+        assert_eq!(split("^(a|b)$"), ["true ^(a|b)$"]);
+        for whole in ["(?!a)b", "^(?!a)b|c", "^(?!a)*b", "^(?!a", "^a|b"] {
+            assert_eq!(split(whole), [format!("true {whole}")]);
+        }
+    }
+
+    #[test]
+    fn parts_are_measured_without_what_looks_around_them() {
+        for (pattern, parts) in [
+            (r"^(?!\.)(?!.*\.\.)[a-z]+$", r"^(?:\.)(?:.*\.\.)[a-z]+$"),
+            (r"(?<=a)b(?<!c)(?<name>d)\k<name>", "(?:a)b(?:c)(?<name>d)"),
+            (r"(a)\1\12\\1", r"(a)\\1"),
+            (r"((?!a)b){1,500}c{3}", r"((?:a)b)c{3}"),
+            (r"[(?=]\(?=", r"[(?=]\(?="),
+        ] {
+            assert_eq!(without(pattern), parts, "{pattern}");
+        }
+    }
+}

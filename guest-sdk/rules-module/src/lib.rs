@@ -1,0 +1,256 @@
+//! What `kitbag-manifest` knows, for programs that are not written in Rust: a request in JSON, an answer in
+//! JSON.
+//!
+//! Compiled to WebAssembly it travels in the npm package of the TypeScript SDK. Its exports are `allocate`
+//! and `answer`, beside the one of `kitbag_manifest::schema`'s checks.
+
+#[cfg(target_family = "wasm")]
+mod exports;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use kitbag_manifest::reply::{self, Failure};
+use kitbag_manifest::schema::Schema;
+use kitbag_manifest::{ConfigField, Problems, ToolkitDefinition, address, config, egress, limits, validate};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// Compiled schemas that are kept for the next call.
+const MAX_SCHEMAS: usize = 64;
+
+/// What may be asked.
+#[derive(Deserialize)]
+#[serde(tag = "ask", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+enum Request {
+    /// Is a declaration valid? Answers the manifest and its text, or the problems.
+    Declaration { declaration: Box<ToolkitDefinition> },
+    /// Do arguments fit? Answers the failure, if they do not.
+    Arguments { schema: Value, arguments: Value },
+    /// What becomes of a handler's result? Answers the structured value that reaches the client, where there
+    /// is one, or the failure.
+    Result { size: usize, structured: Option<String>, output: Option<Value> },
+    /// Which failure does a client receive?
+    Failure(Cause),
+    /// What does a handler see of a user's settings? Answers that, and what is wrong with which of them.
+    Settings { fields: BTreeMap<String, ConfigField>, values: Map<String, Value> },
+    /// Does `egress` list a URL's host?
+    Allows { egress: Vec<String>, url: String },
+    /// Are these ranges of addresses? Answers the first that is none.
+    Ranges { ranges: Vec<String> },
+    /// May a handler reach an address?
+    Permits { opened: Vec<IpNet>, address: IpAddr },
+    /// What are the limits?
+    Limits,
+}
+
+/// Why a call failed.
+#[derive(Deserialize)]
+#[serde(tag = "cause", rename_all = "kebab-case")]
+enum Cause {
+    ToolError { message: String, retryable: bool },
+    InvalidParams { message: String },
+    Handler,
+    Deadline { milliseconds: u64 },
+    Limit { name: String },
+    Busy,
+}
+
+/// What is answered. Not as a [`Value`], whose members have another order.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answer {
+    Manifest {
+        manifest: String,
+    },
+    Problems {
+        problems: Problems,
+    },
+    Failure {
+        failure: Failure,
+    },
+    Structured {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        structured: Option<Value>,
+    },
+    Settings {
+        config: Map<String, Value>,
+        problems: BTreeMap<String, String>,
+    },
+    Plain(Value),
+    /// The request was none.
+    Error {
+        error: String,
+    },
+}
+
+/// Answers a request, both as JSON.
+pub fn answer(request: &str) -> String {
+    let answer = match serde_json::from_str(request) {
+        Ok(request) => answer_to(request),
+        Err(error) => Answer::Error { error: error.to_string() },
+    };
+    serde_json::to_string(&answer).expect("plain data always serialises")
+}
+
+fn answer_to(request: Request) -> Answer {
+    match request {
+        Request::Declaration { declaration } => match validate(*declaration) {
+            Ok(valid) => Answer::Manifest { manifest: manifest_text(&valid.into_inner()) },
+            Err(problems) => Answer::Problems { problems },
+        },
+        Request::Arguments { schema, arguments } => {
+            checked(with_schema(&schema, |schema| reply::check_arguments(schema, &arguments).map(|()| None)))
+        }
+        Request::Result { size, .. } if size > limits::DEFAULT_RESULT_MIB << 20 => {
+            Answer::Failure { failure: Failure::result_too_large() }
+        }
+        Request::Result { output: None, .. } => Answer::Structured { structured: None },
+        Request::Result { structured, output: Some(output), .. } => checked(with_schema(&output, |schema| {
+            reply::check_structured(Some(schema), structured.as_deref())
+        })),
+        Request::Failure(cause) => Answer::Failure { failure: failure(cause) },
+        Request::Settings { fields, values } => Answer::Settings {
+            config: config::effective(&fields, &values),
+            problems: wrong_settings(&fields, &values),
+        },
+        Request::Allows { egress, url } => {
+            Answer::Plain(url.parse().is_ok_and(|url| egress::allows(&egress, &url)).into())
+        }
+        Request::Ranges { ranges } => {
+            Answer::Plain(json!(ranges.iter().find(|range| range.parse::<IpNet>().is_err())))
+        }
+        Request::Permits { opened, address } => Answer::Plain(address::permits(&opened, address).into()),
+        Request::Limits => Answer::Plain(json!({
+            "callTime": milliseconds(limits::DEFAULT_CALL_TIME),
+            "mcpRequest": limits::DEFAULT_MCP_REQUEST_MIB << 20,
+            "contentOverhead": limits::CONTENT_OVERHEAD_BYTES,
+            "redirects": limits::MAX_REDIRECTS,
+            "connectTimeout": milliseconds(limits::CONNECT_TIMEOUT),
+            "userAgent": limits::USER_AGENT,
+            "redactedBytes": limits::MIN_REDACTED_BYTES,
+            "searchResults": limits::DEFAULT_SEARCH_RESULTS,
+            "maxSearchResults": limits::MAX_SEARCH_RESULTS,
+            "version": env!("CARGO_PKG_VERSION"),
+        })),
+    }
+}
+
+fn checked(outcome: Result<Result<Option<Value>, Failure>, String>) -> Answer {
+    match outcome {
+        Ok(Ok(structured)) => Answer::Structured { structured },
+        Ok(Err(failure)) => Answer::Failure { failure },
+        Err(error) => Answer::Error { error },
+    }
+}
+
+/// Says of each value that does not fit why.
+fn wrong_settings(
+    fields: &BTreeMap<String, ConfigField>,
+    values: &Map<String, Value>,
+) -> BTreeMap<String, String> {
+    let wrong = values.iter().filter_map(|(key, value)| {
+        let why = match fields.get(key) {
+            None => Some("not declared".to_owned()),
+            Some(field) => config::mismatch(field, value),
+        };
+        why.map(|why| (key.clone(), why))
+    });
+    wrong.collect()
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The text of `manifest.json`.
+fn manifest_text(manifest: &ToolkitDefinition) -> String {
+    let text = serde_json::to_string_pretty(manifest).expect("plain data always serialises");
+    format!("{text}\n")
+}
+
+fn failure(cause: Cause) -> Failure {
+    match cause {
+        Cause::ToolError { message, retryable } => Failure::tool_error(message).retryable(retryable),
+        Cause::InvalidParams { message } => Failure::invalid_params(&[message]),
+        Cause::Handler => Failure::of_handler(),
+        Cause::Deadline { milliseconds } => Failure::deadline(Duration::from_millis(milliseconds)),
+        Cause::Limit { name } => Failure::limit(&name),
+        Cause::Busy => Failure::busy(),
+    }
+}
+
+/// Lends a compiled schema; tests call the same tools again and again.
+fn with_schema<T>(schema: &Value, lend: impl FnOnce(&Schema) -> T) -> Result<T, String> {
+    thread_local! {
+        static SCHEMAS: RefCell<Vec<(Value, Rc<Schema>)>> = const { RefCell::new(Vec::new()) };
+    }
+
+    let known = SCHEMAS.with_borrow(|known| {
+        known.iter().find(|(source, _)| source == schema).map(|(_, compiled)| compiled.clone())
+    });
+    let compiled = if let Some(compiled) = known {
+        compiled
+    } else {
+        let compiled = Rc::new(Schema::compile(schema).map_err(|error| error.to_string())?);
+        SCHEMAS.with_borrow_mut(|known| {
+            known.insert(0, (schema.clone(), compiled.clone()));
+            known.truncate(MAX_SCHEMAS);
+        });
+        compiled
+    };
+    Ok(lend(&compiled))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(request: &Value) -> Value {
+        serde_json::from_str(&answer(&request.to_string())).expect("answers are JSON")
+    }
+
+    #[test]
+    fn a_declaration_is_answered_with_its_manifest_or_its_problems() {
+        let declaration = json!({
+            "id": "books", "name": "Books", "description": "Finds books.", "icon": "📚", "version": "1.0.0",
+            "tools": [{ "name": "find", "description": "Finds.", "inputSchema": { "type": "object" } }],
+        });
+        let wrong = json!({ "id": "Books!", "name": "", "description": "d", "icon": "📚", "version": "1.0.0", "tools": [] });
+
+        let valid = ask(&json!({ "ask": "declaration", "declaration": declaration }));
+        let text = valid["manifest"].as_str().expect("a text");
+        assert!(text.starts_with("{\n  \"id\": \"books\"") && text.ends_with("}\n"), "{text}");
+        let problems = &ask(&json!({ "ask": "declaration", "declaration": wrong }))["problems"];
+        assert_eq!(problems[0], json!({ "path": "id", "message": "must match ^[a-z0-9-]+$" }));
+        assert_eq!(problems.as_array().map(Vec::len), Some(3));
+    }
+
+    #[test]
+    fn results_that_are_too_large_or_do_not_fit_are_failures() {
+        let output = json!({ "type": "object", "required": ["a"] });
+        let asked = |size: usize, structured: &str| {
+            ask(&json!({ "ask": "result", "size": size, "structured": structured, "output": output }))
+        };
+
+        assert_eq!(asked(10, r#"{"a":1}"#), json!({ "structured": { "a": 1 } }));
+        assert_eq!(asked((4 << 20) + 1, "{}")["failure"]["error"], "The tool's result is too large.");
+        let mismatch = asked(10, "{}")["failure"]["error"].clone();
+        assert!(
+            mismatch.as_str().is_some_and(|text| text.ends_with("\"a\" is a required property")),
+            "{mismatch}"
+        );
+    }
+
+    #[test]
+    fn what_is_no_request_is_said() {
+        assert!(ask(&json!({ "ask": "nothing" }))["error"].is_string());
+        assert_eq!(ask(&json!({ "ask": "ranges", "ranges": ["10.0.0.0/8", "nowhere"] })), json!("nowhere"));
+        let permitted = ask(&json!({ "ask": "permits", "opened": ["10.0.0.0/8"], "address": "10.1.2.3" }));
+        assert_eq!(permitted, json!(true));
+    }
+}

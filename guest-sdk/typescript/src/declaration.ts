@@ -1,0 +1,150 @@
+// From what an author wrote to plain data. Only what TypeScript would have said is checked here, for those who
+// write JavaScript; whether the declaration keeps the rules is not.
+import { inputSchema, isSchema, outputSchema } from "./json-schema.js";
+import type { Json } from "./manifest.js";
+import { DeclarationError, type Problem } from "./problems.js";
+import type { OAuth2ClientCredentials, ToolAnnotations } from "./types.js";
+
+/** A declaration as plain data; what the author left out is not there. */
+export interface Declaration {
+  id: string;
+  tools: { name: string; inputSchema: Json; outputSchema?: Json; annotations?: ToolAnnotations }[];
+  auth?: OAuth2ClientCredentials;
+  [field: string]: unknown;
+}
+
+/** Reads a value that stands at `path`, and returns it as plain data; adds what is wrong with it. */
+type Reader = (value: unknown, path: string, problems: Problem[]) => unknown;
+
+/** Reads a declaration; all values of a wrong type are thrown at once. */
+export function declarationOf(config: unknown): Declaration {
+  const problems: Problem[] = [];
+  const declaration = TOOLKIT(config, "", problems) as Declaration;
+  if (problems.length > 0) throw new DeclarationError((config as { id?: unknown } | null)?.id, problems);
+  return declaration;
+}
+
+const text = typed("string", "must be a string");
+const flag = optional(typed("boolean", "must be true or false"));
+const texts = optional(list(text, "strings"));
+
+const HINTS = object({ readOnlyHint: flag, destructiveHint: flag, idempotentHint: flag, openWorldHint: flag });
+
+const TOOL = object({
+  name: text,
+  title: optional(text),
+  description: text,
+  input: schema(inputSchema),
+  output: optional(schema(outputSchema)),
+  annotations: optional(HINTS),
+  mutating: flag,
+  alwaysOn: flag,
+  handler: (value, path, problems) => {
+    if (typeof value !== "function") problems.push({ path, message: "must be a function (args, ctx)" });
+  },
+});
+
+const FIELD = object({
+  type: choice("must be one of: string, number, boolean, select", "string", "number", "boolean", "select"),
+  label: text,
+  description: optional(text),
+  default: optional((value, path, problems) => {
+    if (["string", "number", "boolean"].includes(typeof value)) return value;
+    problems.push({ path, message: "must be a string, a number or a boolean" });
+    return undefined;
+  }),
+  required: flag,
+  options: texts,
+});
+
+const AUTH = object({
+  type: choice('must be "oauth2_client_credentials"', "oauth2_client_credentials"),
+  tokenUrl: text,
+  clientIdSecret: text,
+  clientSecretSecret: text,
+  scope: optional(text),
+  apiHost: text,
+});
+
+const TOOLKIT = object({
+  id: text,
+  name: text,
+  description: text,
+  icon: text,
+  version: text,
+  author: optional(text),
+  tools: list((value, path, problems) => {
+    const { input, output, ...tool } = (TOOL(value, path, problems) ?? {}) as { [field: string]: unknown };
+    return { ...tool, inputSchema: input, ...(output !== undefined && { outputSchema: output }) };
+  }, "tools"),
+  secrets: texts,
+  egress: texts,
+  scopes: texts,
+  config: optional((value, path, problems) => {
+    if (!isRecord(value)) return void problems.push({ path, message: "must be an object" });
+    const keys = Object.keys(value).sort();
+    return Object.fromEntries(keys.map((key) => [key, FIELD(value[key], `${path}.${key}`, problems)]));
+  }),
+  visibility: optional(choice('must be "shared" or "private"', "shared", "private")),
+  auth: optional(AUTH),
+});
+
+function typed(type: "string" | "boolean", expected: string): Reader {
+  return (value, path, problems) => {
+    if (typeof value === type) return value;
+    problems.push({ path, message: value === undefined ? "is required" : expected });
+    return undefined;
+  };
+}
+
+function choice(expected: string, ...choices: string[]): Reader {
+  return (value, path, problems) => {
+    if (choices.includes(value as string)) return value;
+    problems.push({ path, message: expected });
+    return undefined;
+  };
+}
+
+function optional(read: Reader): Reader {
+  return (value, path, problems) => (value === undefined ? undefined : read(value, path, problems));
+}
+
+function list(read: Reader, what: string): Reader {
+  return (value, path, problems) => {
+    if (Array.isArray(value)) return value.map((entry: unknown, index) => read(entry, `${path}[${index}]`, problems));
+    problems.push({ path, message: value === undefined ? "is required" : `must be a list of ${what}` });
+    return undefined;
+  };
+}
+
+/** Names the members that nobody would read as well: most are misspelt. */
+function object(members: { [name: string]: Reader }): Reader {
+  return (value, path, problems) => {
+    if (!isRecord(value)) return void problems.push({ path: path || "(root)", message: "must be an object" });
+    const at = (name: string) => [path, name].filter((part) => part !== "").join(".");
+    const made = Object.entries(members).map(([name, read]) => [name, read(value[name], at(name), problems)]);
+    for (const [name, given] of Object.entries(value)) {
+      if (Object.hasOwn(members, name) || given === undefined) continue;
+      problems.push({ path: at(name), message: `there is no such field; there are ${Object.keys(members).join(", ")}` });
+    }
+    return Object.fromEntries(made.filter(([, read]) => read !== undefined));
+  };
+}
+
+function schema(convert: (schema: never) => Json): Reader {
+  return (value, path, problems) => {
+    if (!isSchema(value)) {
+      const message = value === undefined ? "is required" : "must be a schema made with z, such as z.object({})";
+      return void problems.push({ path, message });
+    }
+    try {
+      return convert(value as never);
+    } catch (error) {
+      return void problems.push({ path, message: `has no JSON Schema: ${error instanceof Error ? error.message : String(error)}` });
+    }
+  };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,44 @@
+//! What a search reads besides the user's index.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Store, json};
+use crate::database;
+use crate::knowledge::document::Query;
+
+impl Store {
+    /// The user's documents of a source, or with a byline, or both.
+    pub(in crate::knowledge) async fn matching(
+        &self,
+        user_id: &str,
+        query: &Query,
+    ) -> database::Result<HashSet<i64>> {
+        let documents: Vec<i64> = sqlx::query_scalar(
+            "SELECT sequence FROM documents
+             WHERE user_id = ?1 AND (?2 IS NULL OR source = ?2) AND (?3 IS NULL OR author_folded = ?3)",
+        )
+        .bind(user_id)
+        .bind(&query.source)
+        .bind(query.author.as_ref().map(|author| author.to_lowercase()))
+        .fetch_all(self.0.readers())
+        .await?;
+        Ok(documents.into_iter().collect())
+    }
+
+    /// The texts of some of the user's chunks.
+    pub(in crate::knowledge) async fn chunk_texts(
+        &self,
+        user_id: &str,
+        chunks: &[i64],
+    ) -> database::Result<HashMap<i64, String>> {
+        let texts: Vec<(i64, String)> = sqlx::query_as(
+            "SELECT t.chunk, t.text FROM chunk_texts t JOIN chunks c ON c.id = t.chunk
+             WHERE c.user_id = ? AND t.chunk IN (SELECT value FROM json_each(?))",
+        )
+        .bind(user_id)
+        .bind(json(&chunks)?)
+        .fetch_all(self.0.readers())
+        .await?;
+        Ok(texts.into_iter().collect())
+    }
+}

@@ -1,0 +1,68 @@
+//! Documents as jobs read them.
+
+use sqlx::FromRow;
+
+use super::Store;
+use super::documents::body;
+use super::jobs::Job;
+use super::rows::artifact;
+use crate::database;
+use crate::knowledge::document::Artifact;
+
+/// A document as jobs see it.
+#[derive(Clone, Debug)]
+pub(in crate::knowledge) struct Subject {
+    pub(in crate::knowledge) revision: i64,
+    pub(in crate::knowledge) title: String,
+    pub(in crate::knowledge) url: Option<String>,
+    pub(in crate::knowledge) author: Option<String>,
+    pub(in crate::knowledge) file_url: Option<String>,
+    pub(in crate::knowledge) claimed_type: Option<String>,
+    pub(in crate::knowledge) capture_only: bool,
+    /// The file, where it is here already.
+    pub(in crate::knowledge) artifact: Option<Artifact>,
+    /// What was given, and then what was read from the file.
+    pub(in crate::knowledge) body: String,
+}
+
+#[derive(FromRow)]
+struct SubjectRow {
+    revision: i64,
+    title: String,
+    url: Option<String>,
+    author: Option<String>,
+    file_url: Option<String>,
+    claimed_type: Option<String>,
+    capture_only: bool,
+    artifact: Option<String>,
+    artifact_size: Option<i64>,
+    artifact_type: Option<String>,
+    text: String,
+    captured: Option<String>,
+}
+
+impl Store {
+    /// The document of a job, unless it is gone.
+    pub(in crate::knowledge) async fn subject(&self, job: &Job) -> database::Result<Option<Subject>> {
+        let row: Option<SubjectRow> = sqlx::query_as(
+            "SELECT revision, title, url, author, file_url, claimed_type, capture_only, artifact,
+                    artifact_size, artifact_type, text, captured
+             FROM documents WHERE sequence = ? AND user_id = ?",
+        )
+        .bind(job.document)
+        .bind(&job.user_id)
+        .fetch_optional(self.0.readers())
+        .await?;
+        Ok(row.map(|row| Subject {
+            revision: row.revision,
+            title: row.title,
+            url: row.url,
+            author: row.author,
+            file_url: row.file_url,
+            claimed_type: row.claimed_type,
+            capture_only: row.capture_only,
+            artifact: artifact(row.artifact, row.artifact_size, row.artifact_type),
+            body: body(row.text, row.captured),
+        }))
+    }
+}

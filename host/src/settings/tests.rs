@@ -1,0 +1,112 @@
+//! Sources of settings, and what they must not say.
+
+use super::*;
+
+#[test]
+fn the_file_takes_every_kind_of_value_and_refuses_unknown_keys() {
+    let file: Sources = toml::from_str(
+        r#"
+        listen = "127.0.0.1:1"
+        call-time = "1m 30s"
+        call-memory = "64MiB"
+        operators = ["ana", "ben"]
+        allow-private-ranges = ["10.0.0.0/8"]
+        concurrent-calls = 3
+        issuer = "https://id.example.com"
+        "#,
+    )
+    .expect("every key is known");
+
+    let settings = Settings::from_sources(Sources::default(), file);
+
+    assert_eq!(settings.call_time.get().as_secs(), 90);
+    assert_eq!(settings.call_memory.bytes(), 64 << 20);
+    assert_eq!(*settings.operators, ["ana", "ben"]);
+    assert_eq!(settings.concurrent_calls, 3);
+    assert!(toml::from_str::<Sources>("call-tiem = \"1s\"").is_err());
+    assert!(toml::from_str::<Sources>("call-time = \"soon\"").is_err());
+}
+
+#[test]
+fn local_sign_in_stays_on_this_machine() {
+    let load = |listen: &str, base_url: Option<&str>, issuer: &str| {
+        let given = Sources {
+            listen: Some(listen.parse().expect("an address")),
+            base_url: base_url.map(|url| url.parse().expect("a base URL")),
+            issuer: Some(issuer.parse().expect("an issuer")),
+            ..Sources::default()
+        };
+        Settings::load(given, None)
+    };
+
+    assert!(load("127.0.0.1:1", None, "local").is_ok());
+    assert!(load("127.0.0.1:1", Some("http://localhost:1"), "local").is_ok());
+    assert!(matches!(load("0.0.0.0:1", None, "local"), Err(SettingsError::LocalIssuerInPublic(_))));
+    assert!(matches!(
+        load("127.0.0.1:1", Some("https://tunnel.example"), "local"),
+        Err(SettingsError::LocalBaseUrlInPublic(_))
+    ));
+    assert!(load("0.0.0.0:1", Some("https://kitbag.example"), "https://id.example").is_ok());
+    assert!(matches!(load("0.0.0.0:1", None, "https://id.example"), Err(SettingsError::NoBaseUrl(_))));
+}
+
+#[test]
+fn a_master_key_in_the_place_of_where_it_is_is_refused_without_being_quoted() {
+    let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    let hexadecimal = "a00102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+    let file = tempfile::NamedTempFile::new().expect("a scratch file");
+    let from_file = |line: &str| {
+        std::fs::write(file.path(), format!("call-time = \"1s\"\n{line}\n")).expect("it is ours");
+        Settings::load(Sources::default(), Some(file.path()))
+    };
+    let as_flag = |text: &str| {
+        let given = Sources { master_key: text.parse().ok(), ..Sources::default() };
+        Settings::load(given, None)
+    };
+
+    for refused in [
+        as_flag(key),
+        as_flag(&format!("env:{key}")),
+        as_flag(&format!("env:{hexadecimal}")),
+        from_file(&format!("master-key = \"{key}\"")),
+        from_file(&format!("master-key = [\"{key}\"]")),
+    ] {
+        assert!(matches!(&refused, Err(SettingsError::MasterKey)), "{refused:?}");
+    }
+    for line in [format!("master-key = {key}"), format!("master-key \"{key}\"")] {
+        let refused = from_file(&line).expect_err("no TOML").to_string();
+        assert!(refused.contains("line 2") && !refused.contains("AAEC"), "{refused}");
+    }
+    assert!(as_flag("env:KITBAG_KEY").is_ok() && from_file("master-key = \"file:/a\"").is_ok());
+}
+
+#[test]
+fn a_model_is_here_or_a_service_and_never_half_of_it() {
+    let load = |file: &str| {
+        let path = tempfile::NamedTempFile::new().expect("a scratch file");
+        std::fs::write(path.path(), file).expect("it is ours");
+        Settings::load(Sources::default(), Some(path.path()))
+    };
+    let service = "embedding-url = \"https://a.example/v1/embeddings\"\nembedding-model = \"m\"\n";
+
+    assert_eq!(load("").expect("nothing is wrong").model, Model::Default);
+    assert_eq!(load("model = \"none\"").expect("it is right").model, Model::None);
+    assert_eq!(load("model = \"/m\"").expect("it is right").model, Model::Folder("/m".into()));
+    assert!(load("model = \"\"").is_err());
+    let with_key = load(&format!("{service}embedding-key = \"hunter2\"")).expect("it is right");
+    assert!(with_key.embedding_key.get().is_some() && !format!("{with_key:?}").contains("hunter2"));
+    assert!(matches!(load(service.lines().next().unwrap_or_default()), Err(SettingsError::HalfAService)));
+    assert!(matches!(load(&format!("{service}model = \"/m\"")), Err(SettingsError::TwoModels)));
+    let file = service.replace("https://a.example", "file://");
+    assert!(matches!(load(&file), Err(SettingsError::EmbeddingUrl)));
+}
+
+#[test]
+fn a_flag_wins_over_the_file() {
+    let flags = Sources { call_requests: Some(1), ..Sources::default() };
+    let file = Sources { call_requests: Some(2), concurrent_calls: Some(9), ..Sources::default() };
+
+    let settings = Settings::from_sources(flags, file);
+
+    assert_eq!((settings.call_requests, settings.concurrent_calls), (1, 9));
+}
