@@ -31,13 +31,13 @@ mcp list                 yes     hidden  hidden  401  | yes     yes     yes     
 mcp call                 yes     hidden  hidden  401  | yes     yes     yes     401
 ";
 
-/// One who asks, with a token or without.
-enum Asker<'a> {
+/// Who sends a request, with a token or without.
+enum Requester<'a> {
     User(Box<User>),
     Nobody(&'a Kitbag),
 }
 
-impl Asker<'_> {
+impl Requester<'_> {
     async fn send(&self, method: Method, path: &str, body: impl Into<bytes::Bytes>) -> Answer {
         match self {
             Self::User(user) => user.send(method, path, "application/json", body).await,
@@ -141,8 +141,8 @@ async fn who_may_do_what_is_the_same_over_every_interface() {
         for row in &rows {
             for (column, name) in header.iter().enumerate().skip(4 * half).take(4) {
                 let asker = match *name {
-                    "-" => Asker::Nobody(&kitbag),
-                    name => Asker::User(Box::new(kitbag.as_user(name))),
+                    "-" => Requester::Nobody(&kitbag),
+                    name => Requester::User(Box::new(kitbag.as_user(name))),
                 };
                 let found = match row[0] {
                     "rest" => asker.rest(row[1]).await,

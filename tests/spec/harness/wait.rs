@@ -18,6 +18,8 @@ pub(crate) async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> b
 }
 
 /// Waits for `future`, and fails when it hangs.
-pub(crate) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
-    timeout(WAIT_TIMEOUT, future).await.unwrap_or_else(|_| panic!("{what} hangs"))
+pub(crate) fn within<T>(what: &str, future: impl Future<Output = T>) -> impl Future<Output = T> {
+    // Boxed: the future of a request takes some 20 KiB, and each test that waits would hold it again.
+    let future = Box::pin(timeout(WAIT_TIMEOUT, future));
+    async move { future.await.unwrap_or_else(|_| panic!("{what} hangs")) }
 }
