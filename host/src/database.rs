@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! - this module and the `store` modules alone name the engine; everybody else sees [`Database`],
-//!   [`Transaction`] and [`DatabaseError`];
-//! - every write begins with [`Database::begin`]: what a statement has read is still so when the next one
+//!   `Transaction` and [`DatabaseError`];
+//! - every write begins with `Database::begin`: what a statement has read is still so when the next one
 //!   writes.
 
 mod error;

@@ -2,7 +2,7 @@
 //!
 //! What a handler takes says who may call it: a [`User`](crate::access::User) has signed in, an
 //! [`Operator`](crate::access::Operator) is one. How long a body may be stands where it is read; how slowly it may
-//! come is a layer around all routes ([`arrival`]).
+//! come is a layer around all routes (`arrival`).
 
 mod arrival;
 mod authenticate;

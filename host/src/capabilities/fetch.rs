@@ -2,7 +2,7 @@
 //! Granted by `egress`.
 //!
 //! Every byte that leaves goes through `Hooks::send_request`; the allowlist and the address guard
-//! are those of [`Egress`]. Redirects are followed, and a declared `auth` signs in, where the guest
+//! are those of `egress`. Redirects are followed, and a declared `auth` signs in, where the guest
 //! does not see it: each request on the way passes the same policy and counts as one of the call's.
 //! A refused request is a network error for the guest, and a line in the toolkit's log that names
 //! the host and the line to add.

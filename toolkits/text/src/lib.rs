@@ -78,6 +78,7 @@ mod tests {
         let outcome = dispatch(&toolkit(), Call::new("count").args(json!({ "text": 7 })));
 
         assert_eq!(outcome.failure().code, ErrorCode::InvalidParams);
-        assert!(outcome.failure().error.starts_with("/text: "), "{}", outcome.failure().error);
+        let error = &outcome.failure().error;
+        assert!(error.starts_with("Invalid arguments: /text: "), "{error}");
     }
 }
