@@ -1,0 +1,14 @@
+//! The JavaScript engine of toolkits that are written in TypeScript: QuickJS, and those parts of the web
+//! platform that are better native than in JavaScript.
+//!
+//! A native part is a module that JavaScript imports by its name, such as `kitbag:url`. The classes that
+//! authors see are TypeScript in `guest-sdk/typescript/src/sandbox/web`, over these modules.
+
+mod compression;
+mod crypto;
+mod encoding;
+mod intl;
+mod runtime;
+mod url;
+
+pub use runtime::{Engine, EngineError};
