@@ -10,7 +10,9 @@ use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use flate2::{Compression as Level, Decompress, FlushDecompress, Status};
 use rquickjs::function::MutFn;
 use rquickjs::module::{Declarations, Exports, ModuleDef};
-use rquickjs::{CString, Ctx, Exception, Function, Result, TypedArray};
+use rquickjs::{Ctx, Exception, Function, Result, TypedArray};
+
+use crate::values::{Text, read_bytes};
 
 const PIECE_BYTES: usize = 64 * 1024;
 
@@ -32,15 +34,14 @@ impl ModuleDef for Compression {
 }
 
 /// Makes a function that compresses one piece after the other: `(input, last) => output`.
-fn create_compressor<'js>(ctx: Ctx<'js>, format: CString<'js>) -> Result<Function<'js>> {
-    let mut compressor = match format.as_str() {
+fn create_compressor<'js>(ctx: Ctx<'js>, format: Text) -> Result<Function<'js>> {
+    let mut compressor = match format.0.as_str() {
         "gzip" => Compressor::Gzip(GzEncoder::new(Vec::new(), Level::default())),
         "deflate" => Compressor::Zlib(ZlibEncoder::new(Vec::new(), Level::default())),
         _ => Compressor::Deflate(DeflateEncoder::new(Vec::new(), Level::default())),
     };
     let step = move |ctx: Ctx<'js>, input: TypedArray<'js, u8>, last: bool| {
-        let input = contents(&ctx, &input)?;
-        let output = compressor.step(input, last);
+        let output = read_bytes(&ctx, &input, |input| compressor.step(input, last))?;
         TypedArray::new(ctx.clone(), output.map_err(|error| Exception::throw_type(&ctx, &error.to_string()))?)
     };
     Function::new(ctx.clone(), MutFn::from(step))
@@ -55,9 +56,15 @@ enum Compressor {
 impl Compressor {
     fn step(&mut self, input: &[u8], last: bool) -> std::io::Result<Vec<u8>> {
         match self {
-            Self::Gzip(it) => it.write_all(input).and_then(|()| if last { it.try_finish() } else { Ok(()) })?,
-            Self::Zlib(it) => it.write_all(input).and_then(|()| if last { it.try_finish() } else { Ok(()) })?,
-            Self::Deflate(it) => it.write_all(input).and_then(|()| if last { it.try_finish() } else { Ok(()) })?,
+            Self::Gzip(it) => {
+                it.write_all(input).and_then(|()| if last { it.try_finish() } else { Ok(()) })?
+            }
+            Self::Zlib(it) => {
+                it.write_all(input).and_then(|()| if last { it.try_finish() } else { Ok(()) })?
+            }
+            Self::Deflate(it) => {
+                it.write_all(input).and_then(|()| if last { it.try_finish() } else { Ok(()) })?
+            }
         }
         Ok(std::mem::take(match self {
             Self::Gzip(it) => it.get_mut(),
@@ -69,8 +76,8 @@ impl Compressor {
 
 /// Makes a function that decompresses: `(input, last) => output`. `input` adds to what is left of earlier
 /// input. `undefined` means that more input is needed or, after the last input, that nothing is left.
-fn create_decompressor<'js>(ctx: Ctx<'js>, format: CString<'js>) -> Result<Function<'js>> {
-    let mut decompressor = match format.as_str() {
+fn create_decompressor<'js>(ctx: Ctx<'js>, format: Text) -> Result<Function<'js>> {
+    let mut decompressor = match format.0.as_str() {
         "gzip" => Decompressor::Gzip(Box::new(GzDecoder::new(Input::default()))),
         format => Decompressor::Deflate {
             state: Decompress::new(format == "deflate"),
@@ -81,7 +88,8 @@ fn create_decompressor<'js>(ctx: Ctx<'js>, format: CString<'js>) -> Result<Funct
     let step = move |ctx: Ctx<'js>, input: Option<TypedArray<'js, u8>>, last: bool| {
         let queue = decompressor.input();
         if let Some(input) = &input {
-            queue.add(contents(&ctx, input)?).map_err(|_| Exception::throw_range(&ctx, "the input is too large"))?;
+            let added = read_bytes(&ctx, input, |input| queue.add(input))?;
+            added.map_err(|_| Exception::throw_range(&ctx, "the input is too large"))?;
         }
         queue.last |= last;
         let piece = decompressor.step().map_err(|reason| Exception::throw_type(&ctx, reason))?;
@@ -93,7 +101,11 @@ fn create_decompressor<'js>(ctx: Ctx<'js>, format: CString<'js>) -> Result<Funct
 enum Decompressor {
     Gzip(Box<GzDecoder<Input>>),
     /// With or without the header and checksum of zlib.
-    Deflate { state: Decompress, input: Input, ended: bool },
+    Deflate {
+        state: Decompress,
+        input: Input,
+        ended: bool,
+    },
 }
 
 const CORRUPT: &str = "the compressed data is not valid";
@@ -124,9 +136,12 @@ impl Decompressor {
                 if !*ended {
                     let status = state.decompress(input.rest(), &mut piece, FlushDecompress::None);
                     *ended = status.map_err(|_| CORRUPT)? == Status::StreamEnd;
-                    input.consume(usize::try_from(state.total_in() - read).expect("read is at most the input's length"));
+                    input.consume(
+                        usize::try_from(state.total_in() - read).expect("read is at most the input's length"),
+                    );
                 }
-                let length = usize::try_from(state.total_out() - written).expect("written is at most a piece");
+                let length =
+                    usize::try_from(state.total_out() - written).expect("written is at most a piece");
                 match (length, *ended) {
                     (0, true) if !input.rest().is_empty() => return Err(TRAILING),
                     (0, false) if input.last => return Err(TRUNCATED),
@@ -181,9 +196,4 @@ impl BufRead for Input {
     fn consume(&mut self, amount: usize) {
         self.position += amount;
     }
-}
-
-/// What a view of a buffer shows, unless the buffer was transferred.
-fn contents<'a>(ctx: &Ctx<'_>, bytes: &'a TypedArray<'_, u8>) -> Result<&'a [u8]> {
-    bytes.as_bytes().ok_or_else(|| Exception::throw_type(ctx, "the buffer is detached"))
 }

@@ -23,8 +23,14 @@ impl Engine {
     pub fn new<M: ModuleDef>(host: M) -> Result<Self, EngineError> {
         let failed = |error: rquickjs::Error| EngineError(error.to_string());
         let runtime = Runtime::new().map_err(failed)?;
-        let names =
-            ["kitbag:compression", "kitbag:crypto", "kitbag:encoding", "kitbag:host", "kitbag:intl", "kitbag:url"];
+        let names = [
+            "kitbag:compression",
+            "kitbag:crypto",
+            "kitbag:encoding",
+            "kitbag:host",
+            "kitbag:intl",
+            "kitbag:url",
+        ];
         let resolver = names.into_iter().fold(BuiltinResolver::default(), BuiltinResolver::with_module);
         let loader = ModuleLoader::default()
             .with_module("kitbag:compression", Compression)
@@ -56,7 +62,10 @@ impl Engine {
                         return Ok(());
                     }
                     if !wait(&ctx)? {
-                        return Err(Exception::throw_type(&ctx, "the promise can never be settled: nothing is left to wait for"));
+                        return Err(Exception::throw_type(
+                            &ctx,
+                            "the promise can never be settled: nothing is left to wait for",
+                        ));
                     }
                 }
             };

@@ -4,8 +4,10 @@
 //! has to be kept on both sides.
 
 use rquickjs::module::{Declarations, Exports, ModuleDef};
-use rquickjs::{CString, Ctx, Exception, Function, Result, String as JsString};
+use rquickjs::{Ctx, Exception, Function, Result, String as JsString};
 use url::{Url as Parsed, form_urlencoded, quirks};
+
+use crate::values::Text;
 
 /// The module `kitbag:url`.
 pub(crate) struct Url;
@@ -29,20 +31,20 @@ impl ModuleDef for Url {
 }
 
 /// Serializes what `url` is relative to `base`; `undefined` where it is not a URL.
-fn parse<'js>(ctx: Ctx<'js>, url: CString<'js>, base: Option<CString<'js>>) -> Result<Option<JsString<'js>>> {
-    let base = match base.map(|base| Parsed::parse(base.as_str())) {
+fn parse(ctx: Ctx<'_>, url: Text, base: Option<Text>) -> Result<Option<JsString<'_>>> {
+    let base = match base.map(|base| Parsed::parse(&base.0)) {
         None => None,
         Some(Ok(base)) => Some(base),
         Some(Err(_)) => return Ok(None),
     };
-    match Parsed::options().base_url(base.as_ref()).parse(url.as_str()) {
+    match Parsed::options().base_url(base.as_ref()).parse(&url.0) {
         Ok(url) => JsString::from_str(ctx, url.as_str()).map(Some),
         Err(_) => Ok(None),
     }
 }
 
 /// The components by the numbers that `url.ts` knows them by.
-fn get<'js>(ctx: Ctx<'js>, href: CString<'js>, component: u8) -> Result<JsString<'js>> {
+fn get(ctx: Ctx<'_>, href: Text, component: u8) -> Result<JsString<'_>> {
     let url = parsed(&ctx, &href)?;
     let text = match component {
         0 => return JsString::from_str(ctx, &quirks::origin(&url)),
@@ -60,9 +62,9 @@ fn get<'js>(ctx: Ctx<'js>, href: CString<'js>, component: u8) -> Result<JsString
 }
 
 /// Serializes the URL with one component changed; a value that does not fit changes nothing, as in browsers.
-fn set<'js>(ctx: Ctx<'js>, href: CString<'js>, component: u8, value: CString<'js>) -> Result<JsString<'js>> {
+fn set(ctx: Ctx<'_>, href: Text, component: u8, value: Text) -> Result<JsString<'_>> {
     let mut url = parsed(&ctx, &href)?;
-    let value = value.as_str();
+    let value = value.0.as_str();
     let _ignored = match component {
         1 => quirks::set_protocol(&mut url, value),
         2 => quirks::set_username(&mut url, value),
@@ -87,9 +89,9 @@ fn set<'js>(ctx: Ctx<'js>, href: CString<'js>, component: u8, value: CString<'js
 }
 
 /// Splits `application/x-www-form-urlencoded` text into names and values, one after the other.
-fn parse_query(query: CString<'_>) -> Vec<String> {
+fn parse_query(query: Text) -> Vec<String> {
     let mut pairs = Vec::new();
-    for (name, value) in form_urlencoded::parse(query.as_str().as_bytes()) {
+    for (name, value) in form_urlencoded::parse(query.0.as_bytes()) {
         pairs.push(name.into_owned());
         pairs.push(value.into_owned());
     }
@@ -97,14 +99,14 @@ fn parse_query(query: CString<'_>) -> Vec<String> {
 }
 
 /// The reverse of [`parse_query`].
-fn serialize_query(pairs: Vec<String>) -> String {
+fn serialize_query(pairs: Vec<Text>) -> String {
     let mut text = form_urlencoded::Serializer::new(String::new());
     for pair in pairs.chunks_exact(2) {
-        text.append_pair(&pair[0], &pair[1]);
+        text.append_pair(&pair[0].0, &pair[1].0);
     }
     text.finish()
 }
 
-fn parsed(ctx: &Ctx<'_>, href: &CString<'_>) -> Result<Parsed> {
-    Parsed::parse(href.as_str()).map_err(|_| Exception::throw_type(ctx, "Invalid URL"))
+fn parsed(ctx: &Ctx<'_>, href: &Text) -> Result<Parsed> {
+    Parsed::parse(&href.0).map_err(|_| Exception::throw_type(ctx, "Invalid URL"))
 }

@@ -1,5 +1,7 @@
 //! The module `kitbag:host` of this machine.
 
+#![allow(clippy::needless_pass_by_value, reason = "functions that JavaScript calls own their arguments")]
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
