@@ -56,16 +56,10 @@ enum Compressor {
 impl Compressor {
     fn step(&mut self, input: &[u8], last: bool) -> std::io::Result<Vec<u8>> {
         match self {
-            Self::Gzip(it) => {
-                it.write_all(input).and_then(|()| if last { it.try_finish() } else { Ok(()) })?
-            }
-            Self::Zlib(it) => {
-                it.write_all(input).and_then(|()| if last { it.try_finish() } else { Ok(()) })?
-            }
-            Self::Deflate(it) => {
-                it.write_all(input).and_then(|()| if last { it.try_finish() } else { Ok(()) })?
-            }
-        }
+            Self::Gzip(it) => it.write_all(input).and_then(|()| if last { it.try_finish() } else { Ok(()) }),
+            Self::Zlib(it) => it.write_all(input).and_then(|()| if last { it.try_finish() } else { Ok(()) }),
+            Self::Deflate(it) => it.write_all(input).and_then(|()| if last { it.try_finish() } else { Ok(()) }),
+        }?;
         Ok(std::mem::take(match self {
             Self::Gzip(it) => it.get_mut(),
             Self::Zlib(it) => it.get_mut(),
@@ -108,6 +102,7 @@ enum Decompressor {
     },
 }
 
+const NO_MEMORY: &str = "there is not enough memory for the decompressed data";
 const CORRUPT: &str = "the compressed data is not valid";
 const TRUNCATED: &str = "the compressed data ends too early";
 const TRAILING: &str = "there is data after the end of the compressed data";
@@ -121,7 +116,9 @@ impl Decompressor {
     }
 
     fn step(&mut self) -> std::result::Result<Option<Vec<u8>>, &'static str> {
-        let mut piece = vec![0; PIECE_BYTES];
+        let mut piece = Vec::new();
+        piece.try_reserve_exact(PIECE_BYTES).map_err(|_| NO_MEMORY)?;
+        piece.resize(PIECE_BYTES, 0);
         let length = match self {
             Self::Gzip(decoder) => match decoder.read(&mut piece) {
                 Ok(0) if decoder.get_ref().rest().is_empty() => 0,

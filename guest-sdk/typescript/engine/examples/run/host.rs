@@ -12,7 +12,7 @@ use rquickjs::module::{Declarations, Exports, ModuleDef};
 use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Persistent, Result, Value};
 
 /// The module `kitbag:host`, with one set of timers a thread.
-pub struct Host;
+pub(crate) struct Host;
 
 impl ModuleDef for Host {
     fn declare(declarations: &Declarations<'_>) -> Result<()> {
@@ -45,7 +45,7 @@ impl ModuleDef for Host {
 }
 
 /// Waits for the next timer and calls back; false where there is none.
-pub fn wait(ctx: &Ctx<'_>) -> Result<bool> {
+pub(crate) fn wait(ctx: &Ctx<'_>) -> Result<bool> {
     let next = TIMERS.with_borrow_mut(|timers| timers.queue.pop_first());
     let Some(((due, _), callback)) = next else {
         return Ok(false);
@@ -56,11 +56,11 @@ pub fn wait(ctx: &Ctx<'_>) -> Result<bool> {
 }
 
 /// Drops what belongs to an engine, before the engine is dropped.
-pub fn forget_timers() {
+pub(crate) fn forget_timers() {
     TIMERS.take();
 }
 
-pub fn print(text: String) {
+pub(crate) fn print(text: String) {
     eprintln!("{text}");
 }
 

@@ -11,6 +11,8 @@ type Bytes = Uint8Array<ArrayBuffer>;
 /** Bytes of a body that is read as a whole. Beyond that, memory may run out before anyone can say so. */
 const MAX_WHOLE_BYTES = 256 * 1024 * 1024;
 
+const NOTHING = new Uint8Array(0);
+
 const FORMATS: Record<string, string> = { gzip: "gzip", "x-gzip": "gzip", deflate: "deflate" };
 
 export class Incoming {
@@ -19,6 +21,8 @@ export class Incoming {
   /** The name of the compression; undefined for none. */
   readonly #format: string | undefined;
   #decompress: ((input: Uint8Array | undefined, last: boolean) => Bytes | undefined) | undefined;
+  /** Whether the last input may have more output. */
+  #hasOutput = false;
   #ended = false;
   #failed: ((error: unknown) => void) | undefined;
   #forget: (() => void) | undefined;
@@ -34,21 +38,16 @@ export class Incoming {
   readAll(done: (bytes: Bytes) => void, failed: (error: unknown) => void): void {
     const pieces: Bytes[] = [];
     let length = 0;
-    const next = (piece: Bytes | undefined): void => {
-      try {
-        for (let more = piece; more !== undefined; more = this.#waiting()) {
-          length += more.length;
-          if (length > MAX_WHOLE_BYTES) throw new RangeError(`the body is larger than ${MAX_WHOLE_BYTES} bytes: read it as a stream`);
-          pieces.push(more);
-        }
-        if (piece === undefined) done(joined(pieces));
-        else this.#read(next, failed);
-      } catch (error) {
-        this.cancel();
-        failed(error);
+    this.#read((piece) => {
+      if (piece === undefined) {
+        done(joined(pieces));
+        return false;
       }
-    };
-    this.#read(next, failed);
+      length += piece.length;
+      if (length > MAX_WHOLE_BYTES) throw new RangeError(`the body is larger than ${MAX_WHOLE_BYTES} bytes: read it as a stream`);
+      pieces.push(piece);
+      return true;
+    }, failed);
   }
 
   /** Reads as fast as the stream is read. */
@@ -58,13 +57,16 @@ export class Incoming {
       pull: (controller) =>
         new Promise<void>((resolve, reject) => {
           this.#read((piece) => {
-            if (piece !== undefined) {
-              controller.enqueue(piece);
-            } else {
+            if (piece === undefined) {
               controller.close();
               controller.byobRequest?.respond(0);
+            } else {
+              // A byte stream takes no empty piece.
+              if (piece.length === 0) return true;
+              controller.enqueue(piece);
             }
             resolve();
+            return false;
           }, reject);
         }),
       cancel: () => this.cancel(),
@@ -80,32 +82,44 @@ export class Incoming {
     abortRequest(this.#id);
   }
 
-  /** Gives the next piece, which is not empty, or undefined at the end. */
-  #read(done: (piece: Bytes | undefined) => void, failed: (error: unknown) => void): void {
-    if (this.#signal?.aborted === true) return failed(this.#signal.reason);
-    let piece: Bytes | undefined;
-    try {
-      piece = this.#waiting();
-    } catch (error) {
-      this.cancel();
-      return failed(error);
+  /**
+   * Gives one piece after the other to `take`, until that returns false; undefined at the end. A piece may be empty.
+   * The host may call back at once: this is a loop, so that a long body needs no deep stack.
+   */
+  #read(take: (piece: Bytes | undefined) => boolean, failed: (error: unknown) => void): void {
+    let wantsMore = true;
+    while (wantsMore) {
+      wantsMore = false;
+      let isWaiting = false;
+      this.#next(
+        (piece) => {
+          if (!take(piece)) return;
+          if (isWaiting) this.#read(take, failed);
+          else wantsMore = true;
+        },
+        failed,
+      );
+      isWaiting = true;
     }
-    if (piece !== undefined || this.#ended) return done(piece);
+  }
+
+  #next(done: (piece: Bytes | undefined) => void, failed: (error: unknown) => void): void {
+    if (this.#signal?.aborted === true) return failed(this.#signal.reason);
+    const guarded = (piece: () => Bytes | undefined): void => {
+      try {
+        done(piece());
+      } catch (error) {
+        this.cancel();
+        failed(error);
+      }
+    };
+    if (this.#hasOutput || this.#ended) return guarded(() => this.#step(undefined, this.#ended));
     this.#failed = failed;
     readBody(this.#id, (error, raw) => {
       this.#failed = undefined;
-      if (error !== undefined) {
-        this.#end();
-        return failed(new TypeError(error));
-      }
-      try {
-        piece = raw === undefined ? this.#last() : this.#decoded(new Uint8Array(raw));
-      } catch (error) {
-        this.cancel();
-        return failed(error);
-      }
-      if (piece === undefined && raw !== undefined) this.#read(done, failed);
-      else done(piece);
+      if (error === undefined) return guarded(() => (raw === undefined ? this.#last() : this.#decoded(new Uint8Array(raw))));
+      this.#end();
+      failed(new TypeError(error));
     });
   }
 
@@ -120,28 +134,26 @@ export class Incoming {
     this.#forget?.();
   }
 
-  /** What is decompressed of input that was given before. */
-  #waiting(): Bytes | undefined {
-    return this.#decompress === undefined ? undefined : this.#step(undefined, false);
-  }
-
   #last(): Bytes | undefined {
     this.#end();
-    return this.#decompress === undefined ? undefined : this.#step(undefined, true);
+    return this.#step(undefined, true);
   }
 
   #decoded(raw: Bytes): Bytes | undefined {
-    if (raw.length === 0) return undefined;
-    if (this.#format === undefined) return raw;
+    if (this.#format === undefined || raw.length === 0) return raw;
     // Some servers send DEFLATE without the header of zlib, whose first half byte is 8.
     const format = this.#format === "deflate" && (raw[0]! & 0x0f) !== 8 ? "deflate-raw" : this.#format;
     this.#decompress ??= createDecompressor(format);
     return this.#step(raw, false);
   }
 
+  /** Decompresses the next piece; an empty one where more input is needed, undefined at the end. */
   #step(input: Bytes | undefined, last: boolean): Bytes | undefined {
+    if (this.#decompress === undefined) return undefined;
     try {
-      return this.#decompress!(input, last);
+      const piece = this.#decompress(input, last);
+      this.#hasOutput = piece !== undefined;
+      return piece ?? (last ? undefined : NOTHING);
     } catch (cause) {
       throw new TypeError(`network error: the answer's ${this.#format} is malformed`, { cause });
     }
