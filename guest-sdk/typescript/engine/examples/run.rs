@@ -23,11 +23,12 @@ fn main() -> ExitCode {
     };
     let run = || {
         let engine = Engine::new()?;
-        engine.with(|ctx| {
-            let print = Function::new(ctx.clone(), |text: String| eprintln!("{text}"));
-            print.and_then(|print| ctx.globals().set("print", print))
-        })
-        .map_err(|error| kitbag_engine::EngineError(error.to_string()))?;
+        engine
+            .with(|ctx| {
+                let print = Function::new(ctx.clone(), |text: String| eprintln!("{text}"));
+                print.and_then(|print| ctx.globals().set("print", print))
+            })
+            .map_err(|error| kitbag_engine::EngineError(error.to_string()))?;
         engine.evaluate(&file, &source)
     };
     match run() {

@@ -10,5 +10,7 @@ mod encoding;
 mod intl;
 mod runtime;
 mod url;
+#[allow(dead_code, reason = "the modules that are still empty will use it")]
+mod values;
 
 pub use runtime::{Engine, EngineError};
