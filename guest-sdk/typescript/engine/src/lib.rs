@@ -9,6 +9,8 @@ mod crypto;
 mod encoding;
 mod intl;
 mod runtime;
+#[cfg(target_family = "wasm")]
+mod sandbox;
 mod url;
 #[allow(dead_code, reason = "the modules that are still empty will use it")]
 mod values;

@@ -29,6 +29,13 @@ impl Engine {
             .with_module("kitbag:encoding", Encoding)
             .with_module("kitbag:intl", Intl)
             .with_module("kitbag:url", Url);
+        #[cfg(target_family = "wasm")]
+        let (resolver, loader) = (
+            resolver.with_module("kitbag:host").with_module("kitbag:toolkit"),
+            loader
+                .with_module("kitbag:host", crate::sandbox::Host)
+                .with_module("kitbag:toolkit", crate::sandbox::Capabilities),
+        );
         runtime.set_loader(resolver, loader);
         let context = Context::full(&runtime).map_err(failed)?;
         Ok(Self { context, runtime })
