@@ -1,6 +1,8 @@
 //! Text and bytes that come from JavaScript.
 
-use rquickjs::{ArrayBuffer, Ctx, Error, FromJs, Object, Result, Value};
+use std::borrow::Cow;
+
+use rquickjs::{ArrayBuffer, Ctx, Error, Exception, FromJs, Object, Result, TypedArray, Value};
 
 /// The encoding of a lone surrogate as three bytes begins with this one, and no other letter's does with a second
 /// byte of `0xA0` or more.
@@ -15,11 +17,15 @@ impl<'js> FromJs<'js> for Text {
             return Err(Error::new_from_js("value", "string"));
         };
         let bytes = string.to_cstring()?;
-        let bytes: &[u8] = bytes.as_ref();
-        Ok(Self(match str::from_utf8(bytes) {
-            Ok(text) => text.to_owned(),
-            Err(_) => without_surrogates(bytes),
-        }))
+        Ok(Self(well_formed(bytes.as_ref()).into_owned()))
+    }
+}
+
+/// The engine's encoding of a string as UTF-8: without a copy where nothing has to be replaced.
+pub(crate) fn well_formed(bytes: &[u8]) -> Cow<'_, str> {
+    match str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(without_surrogates(bytes)),
     }
 }
 
@@ -64,4 +70,16 @@ fn copy(buffer: &ArrayBuffer<'_>, offset: usize, length: usize) -> Vec<u8> {
     let bytes = unsafe { buffer.as_bytes() };
     let piece = bytes.and_then(|bytes| bytes.get(offset..offset.checked_add(length)?));
     piece.map(<[u8]>::to_vec).unwrap_or_default()
+}
+
+/// Reads what an `Uint8Array` shows, without a copy. `read` gets no context, so it cannot run JavaScript.
+#[expect(unsafe_code, reason = "the engine hands out its memory as it is")]
+pub(crate) fn read_bytes<R>(
+    ctx: &Ctx<'_>,
+    bytes: &TypedArray<'_, u8>,
+    read: impl FnOnce(&[u8]) -> R,
+) -> Result<R> {
+    // SAFETY: the slice is gone before JavaScript runs again, and nothing else writes to the buffer.
+    let contents = unsafe { bytes.as_bytes() };
+    contents.map(read).ok_or_else(|| Exception::throw_type(ctx, "the buffer is detached"))
 }

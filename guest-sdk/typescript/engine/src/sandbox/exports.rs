@@ -81,7 +81,7 @@ unsafe fn taken(pointer: *mut u8, length: usize) -> String {
 }
 
 fn started(bundle: &str, manifest: String) -> Result<Toolkit, EngineError> {
-    let engine = Engine::new()?;
+    let engine = Engine::new(super::Host)?;
     let call = engine.with(|ctx| {
         let _making = moment::making(&ctx);
         let run = || -> rquickjs::Result<_> {

@@ -3,10 +3,14 @@
 //! ```sh
 //! cargo run -p kitbag-engine --example run -- FILE.js
 //! ```
+//!
+//! There is a clock, timers, random bytes and a log (standard error), and no network.
+
+mod host;
 
 use std::process::ExitCode;
 
-use kitbag_engine::Engine;
+use kitbag_engine::{Engine, EngineError};
 use rquickjs::Function;
 
 fn main() -> ExitCode {
@@ -22,14 +26,16 @@ fn main() -> ExitCode {
         }
     };
     let run = || {
-        let engine = Engine::new()?;
+        let engine = Engine::new(host::Host)?;
         engine
             .with(|ctx| {
-                let print = Function::new(ctx.clone(), |text: String| eprintln!("{text}"));
+                let print = Function::new(ctx.clone(), host::print);
                 print.and_then(|print| ctx.globals().set("print", print))
             })
-            .map_err(|error| kitbag_engine::EngineError(error.to_string()))?;
-        engine.evaluate(&file, &source)
+            .map_err(|error| EngineError(error.to_string()))?;
+        let result = engine.evaluate(&file, &source, host::wait);
+        host::forget_timers();
+        result
     };
     match run() {
         Ok(json) => {
