@@ -20,10 +20,6 @@ export class Crypto {
     return this.#subtle;
   }
 
-  get [Symbol.toStringTag](): string {
-    return "Crypto";
-  }
-
   getRandomValues<T extends ArrayBufferView>(array: T): T {
     if (arguments.length === 0) throw new TypeError("getRandomValues: an array is missing");
     if (!ArrayBuffer.isView(array)) throw new TypeError("getRandomValues: this is not a typed array");

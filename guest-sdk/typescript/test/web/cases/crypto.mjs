@@ -760,6 +760,59 @@ const objects = {
     const key = await hmacKey("SHA-256", utf8("secret"), ["sign"]);
     return [key.usages === key.usages, key.algorithm === key.algorithm, JSON.stringify(key)];
   },
+  "a key gives no hold on what it is": {
+    run: async () => {
+      const key = await hmacKey("SHA-256", utf8("secret"), ["sign"]);
+      key.usages.push("verify");
+      key.algorithm.hash.name = "SHA-1";
+      return [(await subtle.sign("HMAC", key, utf8("data"))).byteLength, await threw(() => subtle.verify("HMAC", key, filled(32), utf8("data")))];
+    },
+    expected: [32, ["InvalidAccessError", true, false]],
+  },
+  "usages come once": {
+    run: async () => (await hmacKey("SHA-256", utf8("secret"), ["verify", "sign", "verify"])).usages,
+    expected: ["sign", "verify"],
+  },
+  "errors as in the standard, where Node.js 20 has others": {
+    run: async () => {
+      const keys = await pair(rsa, RS256);
+      const jwk = await subtle.exportKey("jwk", keys.publicKey);
+      const pbkdf2 = await subtle.importKey("raw", utf8("password"), "PBKDF2", false, ["deriveBits"]);
+      return [
+        await threw(() => subtle.importKey("spki", utf8("secret"), { name: "HMAC", hash: "SHA-256" }, true, ["sign"])),
+        await threw(() => subtle.importKey("jwk", { ...jwk, alg: "PS256" }, RS256, true, ["verify"])),
+        await threw(() => subtle.exportKey("raw", pbkdf2)),
+        await threw(() => subtle.exportKey("raw", keys.publicKey)),
+      ].map(([name]) => name);
+    },
+    expected: ["NotSupportedError", "DataError", "NotSupportedError", "NotSupportedError"],
+  },
+  "what the sandbox does not do": {
+    run: async () => {
+      const key = await aesKey("AES-GCM", 128);
+      const pbkdf2 = await subtle.importKey("raw", utf8("password"), "PBKDF2", false, ["deriveBits"]);
+      const rsaKey = { ...RS256, modulusLength: 2048, publicExponent: new Uint8Array([1, 0, 1]) };
+      const byPbkdf2 = { name: "PBKDF2", hash: "SHA-256", salt: utf8("salt"), iterations: 1 };
+      return [
+        await threw(() => subtle.generateKey(rsaKey, true, ["sign", "verify"])),
+        await threw(() => subtle.importKey("spki", fromBase64(rsa.spki), { name: "RSA-OAEP", hash: "SHA-256" }, true, ["encrypt"])),
+        await threw(() => subtle.generateKey({ name: "ECDSA", namedCurve: "P-521" }, true, ["sign"])),
+        await threw(() => subtle.generateKey({ name: "HMAC", hash: "SHA-256", length: 2 ** 32 - 8 }, true, ["sign"])),
+        await threw(() => subtle.deriveBits(byPbkdf2, pbkdf2, 2 ** 32 - 8)),
+        await threw(() => subtle.encrypt({ name: "AES-GCM", iv: filled(8) }, key, utf8("text"))),
+        await threw(() => subtle.encrypt({ name: "AES-CTR", counter: filled(16), length: 64 }, key, utf8("text"))),
+      ].map(([name]) => name);
+    },
+    expected: [
+      "NotSupportedError",
+      "NotSupportedError",
+      "NotSupportedError",
+      "OperationError",
+      "OperationError",
+      "OperationError",
+      "NotSupportedError",
+    ],
+  },
   "bytes that are imported are copied": async () => {
     const bytes = utf8("secret");
     const key = await hmacKey("SHA-256", bytes);

@@ -66,10 +66,6 @@ export class CryptoKey {
   get usages(): KeyUsage[] {
     return (this.#usages ??= [...this.#parts.usages]);
   }
-
-  get [Symbol.toStringTag](): string {
-    return "CryptoKey";
-  }
 }
 
 const NO_CONSTRUCTOR = Symbol("no constructor");

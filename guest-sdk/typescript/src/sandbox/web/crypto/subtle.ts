@@ -20,10 +20,6 @@ export class SubtleCrypto {
     if (permission !== NO_CONSTRUCTOR) throw new TypeError("Illegal constructor");
   }
 
-  get [Symbol.toStringTag](): string {
-    return "SubtleCrypto";
-  }
-
   async digest(algorithm: Identifier, data: Bytes): Promise<ArrayBuffer> {
     expectArguments(arguments.length, 2);
     const bytes = readBytes(data, "data");
