@@ -102,7 +102,7 @@ export class Headers {
   declare [Symbol.iterator]: () => IterableIterator<[string, string]>;
 
   [Symbol.for("nodejs.util.inspect.custom")](): object {
-    return Object.assign(Object.create({ constructor: Headers }), Object.fromEntries(this.#entries()));
+    return Object.assign(Object.create({ constructor: Headers }) as object, Object.fromEntries(this.#entries()));
   }
 
   #add(name: unknown, value: unknown): void {
