@@ -3,9 +3,15 @@
 use rquickjs::loader::{BuiltinResolver, ModuleLoader};
 use rquickjs::module::ModuleDef;
 use rquickjs::promise::PromiseState;
-use rquickjs::{CatchResultExt, Context, Ctx, Exception, Module, Object, Promise, Runtime};
+use rquickjs::{CatchResultExt, Context, Ctx, Exception, Module, Object, Promise, Runtime, WriteOptions};
 
 use crate::{compression::Compression, crypto::Crypto, encoding::Encoding, intl::Intl, url::Url};
+
+/// How much of the stack scripts may use: less than build.rs gives, for native functions at its end.
+#[cfg(target_family = "wasm")]
+const MAX_STACK_BYTES: usize = 192 * 1024;
+/// What a call may add to the heap before cycles in it are looked for, which touches all of it.
+const GARBAGE_BYTES: usize = 16 << 20;
 
 /// Why a module did not run: the exception's text and stack.
 #[derive(Debug)]
@@ -45,8 +51,19 @@ impl Engine {
             loader.with_module("kitbag:toolkit", crate::sandbox::Capabilities),
         );
         runtime.set_loader(resolver, loader);
+        #[cfg(target_family = "wasm")]
+        runtime.set_max_stack_size(MAX_STACK_BYTES);
         let context = Context::full(&runtime).map_err(failed)?;
         Ok(Self { context, runtime })
+    }
+
+    /// Compiles a module to bytecode of this very engine, without its source: stack traces have their lines.
+    pub fn compile(&self, name: &str, source: &str) -> Result<Vec<u8>, EngineError> {
+        self.context.with(|ctx| {
+            let options = WriteOptions { strip_source: true, ..WriteOptions::default() };
+            let bytecode = Module::declare(ctx.clone(), name, source).and_then(|module| module.write(options));
+            bytecode.catch(&ctx).map_err(|error| EngineError(error.to_string()))
+        })
     }
 
     /// Runs a module until the promise of its `default` export is settled, and returns the value as JSON.
@@ -96,8 +113,10 @@ impl Engine {
         self.context.with(setup)
     }
 
-    /// Frees what is in cycles.
-    pub fn collect_garbage(&self) {
+    /// Frees what is in cycles, and looks for more only after the heap has grown much.
+    pub fn settle(&self) {
         self.runtime.run_gc();
+        let used = usize::try_from(self.runtime.memory_usage().malloc_size).unwrap_or_default();
+        self.runtime.set_gc_threshold(used + GARBAGE_BYTES);
     }
 }
