@@ -7,6 +7,7 @@
 mod compression;
 mod crypto;
 mod encoding;
+#[cfg(feature = "intl")]
 mod intl;
 mod runtime;
 mod url;

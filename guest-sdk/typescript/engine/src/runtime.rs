@@ -3,7 +3,7 @@
 use rquickjs::loader::{BuiltinResolver, ModuleLoader};
 use rquickjs::{CatchResultExt, Context, Ctx, Module, Object, Runtime};
 
-use crate::{compression::Compression, crypto::Crypto, encoding::Encoding, intl::Intl, url::Url};
+use crate::{compression::Compression, crypto::Crypto, encoding::Encoding, url::Url};
 
 /// Why a module did not run: the exception's text and stack.
 #[derive(Debug)]
@@ -21,14 +21,16 @@ impl Engine {
     pub fn new() -> Result<Self, EngineError> {
         let failed = |error: rquickjs::Error| EngineError(error.to_string());
         let runtime = Runtime::new().map_err(failed)?;
-        let names = ["kitbag:compression", "kitbag:crypto", "kitbag:encoding", "kitbag:intl", "kitbag:url"];
+        let names = ["kitbag:compression", "kitbag:crypto", "kitbag:encoding", "kitbag:url"];
         let resolver = names.into_iter().fold(BuiltinResolver::default(), BuiltinResolver::with_module);
         let loader = ModuleLoader::default()
             .with_module("kitbag:compression", Compression)
             .with_module("kitbag:crypto", Crypto)
             .with_module("kitbag:encoding", Encoding)
-            .with_module("kitbag:intl", Intl)
             .with_module("kitbag:url", Url);
+        #[cfg(feature = "intl")]
+        let (resolver, loader) =
+            (resolver.with_module("kitbag:intl"), loader.with_module("kitbag:intl", crate::intl::Intl));
         runtime.set_loader(resolver, loader);
         let context = Context::full(&runtime).map_err(failed)?;
         Ok(Self { context, runtime })

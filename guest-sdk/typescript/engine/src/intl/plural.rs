@@ -1,0 +1,44 @@
+//! Plural rules, by ICU4X.
+
+use fixed_decimal::{CompactDecimal, Decimal};
+use icu_locale::Locale;
+use icu_plurals::{PluralCategory, PluralRuleType, PluralRules};
+
+/// Rules of a locale; where it has none, all numbers are `other`.
+pub(crate) struct Plurals(Option<PluralRules>);
+
+impl Plurals {
+    pub(crate) fn new(locale: &str, ordinal: PluralRuleType) -> Self {
+        let locale: Option<Locale> = locale.parse().ok();
+        Self(locale.and_then(|locale| PluralRules::try_new((&locale).into(), ordinal.into()).ok()))
+    }
+
+    pub(crate) fn category(&self, number: &Decimal, exponent: i16) -> &'static str {
+        let Some(rules) = &self.0 else { return "other" };
+        // With an exponent, as in "1.2M", some languages say it otherwise.
+        name(match u8::try_from(exponent) {
+            Ok(exponent @ 1..) => {
+                rules.category_for(&CompactDecimal::from_significand_and_exponent(number.clone(), exponent))
+            }
+            _ => rules.category_for(number),
+        })
+    }
+
+    /// In the order of ECMA-402.
+    pub(crate) fn categories(&self) -> Vec<&'static str> {
+        let order = ["few", "many", "one", "two", "zero", "other"];
+        let known: Vec<_> = self.0.iter().flat_map(|rules| rules.categories().map(name)).collect();
+        order.into_iter().filter(|category| *category == "other" || known.contains(category)).collect()
+    }
+}
+
+fn name(category: PluralCategory) -> &'static str {
+    match category {
+        PluralCategory::Zero => "zero",
+        PluralCategory::One => "one",
+        PluralCategory::Two => "two",
+        PluralCategory::Few => "few",
+        PluralCategory::Many => "many",
+        PluralCategory::Other => "other",
+    }
+}
