@@ -1,8 +1,10 @@
-//! The JavaScript engine of toolkits that are written in TypeScript: QuickJS, and those parts of the web
+//! The engine of toolkits that are written in TypeScript: `QuickJS`, and those parts of the web
 //! platform that are better native than in JavaScript.
 //!
 //! A native part is a module that JavaScript imports by its name, such as `kitbag:url`. The classes that
 //! authors see are TypeScript in `guest-sdk/typescript/src/sandbox/web`, over these modules.
+
+#![allow(clippy::needless_pass_by_value, reason = "functions that JavaScript calls own their arguments")]
 
 mod compression;
 mod crypto;
@@ -10,6 +12,10 @@ mod encoding;
 #[cfg(feature = "intl")]
 mod intl;
 mod runtime;
+#[cfg(target_family = "wasm")]
+mod sandbox;
 mod url;
+#[allow(dead_code, reason = "the modules that are still empty will use it")]
+mod values;
 
 pub use runtime::{Engine, EngineError};

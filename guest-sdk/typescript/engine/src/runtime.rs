@@ -1,7 +1,9 @@
 //! The engine itself: a runtime, a context, and the native modules.
 
 use rquickjs::loader::{BuiltinResolver, ModuleLoader};
-use rquickjs::{CatchResultExt, Context, Ctx, Module, Object, Runtime};
+use rquickjs::module::ModuleDef;
+use rquickjs::promise::PromiseState;
+use rquickjs::{CatchResultExt, Context, Ctx, Exception, Module, Object, Promise, Runtime};
 
 use crate::{compression::Compression, crypto::Crypto, encoding::Encoding, url::Url};
 
@@ -17,17 +19,29 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Makes an engine that has run nothing.
-    pub fn new() -> Result<Self, EngineError> {
+    /// Makes an engine that has run nothing. `host` is its module `kitbag:host`.
+    pub fn new<M: ModuleDef>(host: M) -> Result<Self, EngineError> {
         let failed = |error: rquickjs::Error| EngineError(error.to_string());
         let runtime = Runtime::new().map_err(failed)?;
-        let names = ["kitbag:compression", "kitbag:crypto", "kitbag:encoding", "kitbag:url"];
+        let names = [
+            "kitbag:compression",
+            "kitbag:crypto",
+            "kitbag:encoding",
+            "kitbag:host",
+            "kitbag:url",
+        ];
         let resolver = names.into_iter().fold(BuiltinResolver::default(), BuiltinResolver::with_module);
         let loader = ModuleLoader::default()
             .with_module("kitbag:compression", Compression)
             .with_module("kitbag:crypto", Crypto)
             .with_module("kitbag:encoding", Encoding)
+            .with_module("kitbag:host", host)
             .with_module("kitbag:url", Url);
+        #[cfg(target_family = "wasm")]
+        let (resolver, loader) = (
+            resolver.with_module("kitbag:toolkit"),
+            loader.with_module("kitbag:toolkit", crate::sandbox::Capabilities),
+        );
         #[cfg(feature = "intl")]
         let (resolver, loader) =
             (resolver.with_module("kitbag:intl"), loader.with_module("kitbag:intl", crate::intl::Intl));
@@ -36,19 +50,41 @@ impl Engine {
         Ok(Self { context, runtime })
     }
 
-    /// Runs a module to its end, with all promises that can be settled, and returns its exports' `default` as
-    /// JSON.
-    pub fn evaluate(&self, name: &str, source: &str) -> Result<String, EngineError> {
+    /// Runs a module until the promise of its `default` export is settled, and returns the value as JSON.
+    ///
+    /// `wait` is asked when nothing can be run: it waits for what comes next from outside, such as a timer,
+    /// and calls back; it returns whether there was anything to wait for.
+    pub fn evaluate(
+        &self,
+        name: &str,
+        source: &str,
+        mut wait: impl FnMut(&Ctx<'_>) -> rquickjs::Result<bool>,
+    ) -> Result<String, EngineError> {
         self.context.with(|ctx| {
-            let run = || -> rquickjs::Result<String> {
+            let mut settle = |promise: &Promise<'_>| -> rquickjs::Result<()> {
+                loop {
+                    while ctx.execute_pending_job() {}
+                    if promise.state() != PromiseState::Pending {
+                        return Ok(());
+                    }
+                    if !wait(&ctx)? {
+                        return Err(Exception::throw_type(
+                            &ctx,
+                            "the promise can never be settled: nothing is left to wait for",
+                        ));
+                    }
+                }
+            };
+            let mut run = || -> rquickjs::Result<String> {
                 let (module, done) = Module::declare(ctx.clone(), name, source)?.eval()?;
+                settle(&done)?;
                 done.finish::<()>()?;
                 let exports: Object = module.namespace()?;
-                let value: rquickjs::Value = exports.get("default")?;
-                let value = match value.as_promise() {
-                    Some(promise) => promise.finish()?,
-                    None => value,
-                };
+                let mut value: rquickjs::Value = exports.get("default")?;
+                if let Some(promise) = value.as_promise() {
+                    settle(promise)?;
+                    value = promise.finish()?;
+                }
                 let json = ctx.json_stringify(value)?;
                 json.map_or(Ok(String::from("undefined")), |json| json.to_string())
             };

@@ -6,7 +6,6 @@ import { build, type BuildFailure as EsbuildFailure, type Message, type Plugin }
 
 import { BuildFailure } from "./failure.js";
 import { PACKAGE } from "./package.js";
-import { unicodeProperties } from "./unicode-properties.js";
 
 /** What a bundle is for: `reading` says what is declared, `sandbox` is what travels. */
 export type Purpose = "reading" | "sandbox";
@@ -24,8 +23,8 @@ const ENTRY = { reading: "dist/toolkit.reading.js", sandbox: "dist/toolkit.sandb
 /** Bundles `code`, which imports the author's entry, with everything that it needs. */
 export async function bundle(entry: string, code: string, purpose: Purpose, extra: Plugin[] = []): Promise<Bundle> {
   const root = dirname(entry);
-  const bundled = (prelude: string) =>
-    build({
+  try {
+    const result = await build({
       stdin: { contents: code, resolveDir: root, sourcefile: "kitbag:entry", loader: "js" },
       absWorkingDir: root,
       outfile: join(root, "toolkit.js"),
@@ -39,10 +38,7 @@ export async function bundle(entry: string, code: string, purpose: Purpose, extr
       conditions: ["worker", "browser", "import"],
       // A bundle lies nowhere; asking the engine where ends the call.
       define: { "process.env.NODE_ENV": '"production"', "import.meta.url": "undefined" },
-      banner: { js: prelude },
-      // Where there is a prelude, an expression with the flag u is made by a call, which goes through it.
-      supported: { "regexp-sticky-and-unicode-flags": prelude === "" },
-      external: ["kitbag:toolkit/*"],
+      external: ["kitbag:*"],
       // Names and statements stay as they are: a stack trace tells them.
       minifySyntax: false,
       minifyWhitespace: purpose === "sandbox",
@@ -53,12 +49,6 @@ export async function bundle(entry: string, code: string, purpose: Purpose, extr
       logLevel: "silent",
       plugins: [...extra, ownModules(purpose), oneSchemaLibrary(), noNodeModules(root)],
     });
-  try {
-    let result = await bundled("");
-    if (purpose === "sandbox") {
-      const prelude = unicodeProperties(result.outputFiles.find(({ path }) => path.endsWith(".js"))!.text);
-      if (prelude !== undefined) result = await bundled(prelude);
-    }
     const file = (end: string) => result.outputFiles.find(({ path }) => path.endsWith(end))!.text;
     const sources = Object.keys(result.metafile.inputs).filter((path) => isAuthors(path, root));
     return { code: file("toolkit.js"), map: file("toolkit.js.map"), sources };

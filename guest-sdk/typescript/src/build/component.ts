@@ -1,63 +1,43 @@
 // From the bundle to the component.
-import { fork } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { Worker } from "node:worker_threads";
 
 import type { Manifest } from "../manifest.js";
 import { FrameMap, type EmbeddedMap } from "../sandbox/stack.js";
+import type { Answer, Order } from "./component-thread.js";
 import { BuildFailure } from "./failure.js";
+import { grantedInterfaces } from "./imports.js";
 import type { Reporter } from "./reporter.js";
-import { granted, sandboxedWorld, type Contract } from "./world.js";
 
 /** The bundle's name in stack traces. */
 export const BUNDLE = "toolkit.js";
 
-/** Makes the component of a bundle that imports what `manifest` declares. */
-export async function makeComponent(code: string, contract: Contract, manifest: Manifest, map: EmbeddedMap, report: Reporter): Promise<Uint8Array> {
-  const may = granted(manifest);
-  const directory = await mkdtemp(join(tmpdir(), "kitbag-build-"));
-  try {
-    await mkdir(join(directory, "wit"));
-    await writeFile(join(directory, "wit", "toolkit.wit"), sandboxedWorld(contract, may));
-    await writeFile(join(directory, BUNDLE), code);
-    await componentize(directory, may.http, map, report);
-    return await readFile(join(directory, "component.wasm"));
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
-}
+/** A module that has not started by then never will: in Node.js it did within the same time. */
+const START_TIMEOUT_MS = 30_000;
 
-/** Runs in a process of its own: what the author's code prints while it starts must not mix with ours. */
-function componentize(directory: string, http: boolean, map: EmbeddedMap, report: Reporter): Promise<void> {
-  const script = new URL("./componentize-process.js", import.meta.url);
-  const child = fork(script, [directory, BUNDLE, http ? "http" : "no-http"], {
-    cwd: directory,
-    env: { ...process.env, TMPDIR: directory },
-    execArgv: ["--no-warnings"],
-    stdio: ["ignore", "pipe", "pipe", "ipc"],
-  });
-  let said = "";
-  child.stdout!.setEncoding("utf8").on("data", (text: string) => text.trimEnd().split("\n").forEach((line) => report.printed(line)));
-  child.stderr!.setEncoding("utf8").on("data", (text: string) => (said += text));
-  return new Promise((resolve, reject) => {
-    let failure: string | undefined;
-    child.once("message", (message: { failure?: string }) => (failure = message.failure));
-    child.once("error", (error) => reject(new BuildFailure("toolchain", `cannot start the component maker: ${error.message}`)));
-    child.once("close", (status) => {
-      if (status === 0 && failure === undefined) return resolve();
-      const output = failure ?? (said.trim() || `it ended with status ${status}`);
-      reject(new BuildFailure("source", `the toolkit cannot start in the sandbox:\n${readable(output, map)}`));
+/** Makes the component of a bundle that imports what the manifest declares; `text` is the manifest's own. */
+export function makeComponent(bundle: string, manifest: Manifest, text: string, map: EmbeddedMap, report: Reporter): Promise<Uint8Array> {
+  const order: Order = { bundle, manifest: text, granted: grantedInterfaces(manifest) };
+  // In a thread of its own: a module that never ends can be ended.
+  const worker = new Worker(new URL("./component-thread.js", import.meta.url), { workerData: order, env: {}, execArgv: ["--no-warnings"] });
+  return new Promise<Uint8Array>((resolve, reject) => {
+    const refuse = (why: string) => reject(new BuildFailure("source", `the toolkit cannot start in the sandbox:\n${readable(why, map)}`));
+    const timer = setTimeout(() => refuse(`its top level did not finish within ${START_TIMEOUT_MS / 1000} s`), START_TIMEOUT_MS);
+    worker.on("message", (answer: Answer) => {
+      if ("printed" in answer) return answer.printed.trimEnd().split("\n").forEach((line) => report.printed(line));
+      if ("failure" in answer) return refuse(answer.failure);
+      resolve(answer.component);
     });
-  });
+    worker.once("error", (error) => reject(new BuildFailure("toolchain", `the component was not made: ${error.message}`)));
+    worker.once("exit", () => clearTimeout(timer));
+  }).finally(() => worker.terminate());
 }
 
-/** Brings places in the bundle back to the author's files, and leaves out what is about the maker. */
-function readable(output: string, map: EmbeddedMap): string {
+/** Brings places in the bundle back to the author's files. */
+function readable(why: string, map: EmbeddedMap): string {
   const frames = new FrameMap(map);
-  const lines = output.split("\n").flatMap((line) => {
-    const place = /([^\s@]*toolkit\.js):(\d+):(\d+)/.exec(line);
-    if (place === null) return /wizer|wasm backtrace|<unknown>|wasm function|^\s*\d+:\s+0x/i.test(line) ? [] : [line];
+  const lines = why.split("\n").flatMap((line) => {
+    const place = /([^\s(]*toolkit\.js):(\d+):(\d+)/.exec(line);
+    if (place === null) return [line];
     const own = frames.find(Number(place[2]), Number(place[3]));
     return own === undefined ? [] : [line.replace(place[0], own)];
   });
@@ -65,8 +45,6 @@ function readable(output: string, map: EmbeddedMap): string {
   if (/is not defined/.test(told)) {
     return `${told}\nThe sandbox is neither Node.js nor a browser page; docs/authoring.md lists what is there.`;
   }
-  if (/wasm trap|unreachable/.test(told)) {
-    return "the module's top level does what only a call may do: it asks for the time by performance.now(), sets a timer, or sends a request. Move that into a handler";
-  }
+  if (/which only a call may do|top level asks/.test(told)) return `${told}\nMove that into a handler: what the top level leaves is the same in every call.`;
   return told;
 }

@@ -1,8 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { unknownProperties } from "./unicode-properties.js";
-
 /** What authors reach for and the engine has not; the rest fails loudly enough by itself. */
 const MISSING: [pattern: RegExp, what: string][] = [
   [/\bIntl\.\w+/, "Intl is not there: format numbers and dates yourself"],
@@ -22,7 +20,6 @@ export async function missingParts(root: string, sources: string[]): Promise<str
       for (const [pattern, what] of MISSING) {
         if (pattern.test(text)) found.push(`${source}:${index + 1}: in the sandbox ${what}`);
       }
-      for (const escape of unknownProperties(text)) found.push(`${source}:${index + 1}: in the sandbox ${escape} is a syntax error`);
     });
   }
   return found;

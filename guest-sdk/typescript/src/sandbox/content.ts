@@ -19,7 +19,7 @@ export type WitContent =
         title: string | undefined;
         description: string | undefined;
         mediaType: string | undefined;
-        size: bigint | undefined;
+        size: number | undefined;
       };
     };
 
@@ -40,8 +40,7 @@ export function contents(list: ToolContent[]): WitContent[] {
       }
       case "resource_link": {
         const { uri, name, title, description, mimeType, size } = content;
-        const length = size === undefined ? undefined : BigInt(size);
-        return { tag: "resource-link", val: { uri, name, title, description, mediaType: mimeType, size: length } };
+        return { tag: "resource-link", val: { uri, name, title, description, mediaType: mimeType, size } };
       }
       default:
         throw new TypeError("content must be of the type image, audio, resource or resource_link");

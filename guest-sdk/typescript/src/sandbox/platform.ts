@@ -1,73 +1,38 @@
+// The contract's imports, as the engine offers them, behind the same interface as a test's world.
+import { getDocument, ingest, log, progress, search, secret } from "kitbag:toolkit";
+
 import { knowledgeError } from "../knowledge.js";
 import type { KnowledgeError, Platform } from "../platform.js";
 import { ToolError } from "../tool-error.js";
-import type { SvcDocument, SvcDocumentSummary, SvcIngestDoc, SvcSearchResult } from "../types.js";
-import { decoded } from "./content-encoding.js";
 
-/** The imports that the declaration grants; the entry that the builder writes passes no others. */
-export interface Imports {
-  log(args: string[]): void;
-  progress(progress: number, total: number | undefined, message: string | undefined): void;
-  secret?(name: string): string | undefined;
-  search?(query: string, options: object): WitSearchResult[];
-  getDocument?(id: string): { summary: SvcDocumentSummary; text: string };
-  ingest?(docs: object[]): number;
-  /** Present where `egress` is not empty. */
-  fetch?(input: string | Request, init?: RequestInit): Promise<Response>;
-}
-
-interface WitSearchResult {
-  document: SvcDocumentSummary;
-  snippet: string;
-  score: number;
-}
-
-/** Brings the contract's imports behind the same interface as a test's world. */
-export function sandboxPlatform(imports: Imports): Platform {
-  return {
-    log: (args) => imports.log(args),
-    progress: ({ progress, total, message }) => imports.progress(progress, total, message),
-    secret: (name) => {
-      try {
-        return imports.secret?.(name) ?? undefined;
-      } catch (error) {
-        const why = payload<{ tag: string; val?: string }>(error);
-        if (why?.tag !== "unavailable") throw error;
-        throw new ToolError(`The credential ${name} cannot be read now: ${why.val}`, { retryable: true });
-      }
-    },
-    fetch: async (input, init) => decoded(await imports.fetch!(input, init)),
-    search: (query, { limit, source, author }) => {
-      const found = asking(() => imports.search!(query, { limit, source, author }));
-      return found.map(({ document, snippet, score }): SvcSearchResult => ({ document: present(document), snippet, score }));
-    },
-    getDocument: (id) => {
-      const { summary, text } = asking(() => imports.getDocument!(id));
-      return { ...present(summary), text } as SvcDocument;
-    },
-    ingest: (docs) => asking(() => imports.ingest!(docs.map(witDocument))),
-  };
-}
-
-function witDocument(doc: SvcIngestDoc): object {
-  return { ...doc, captureOnly: doc.captureOnly === true };
-}
+export const sandboxPlatform: Platform = {
+  log,
+  progress: (report) => progress(report.progress, report.total, report.message),
+  secret: (name) => {
+    try {
+      return secret(name) ?? undefined;
+    } catch (error) {
+      const why = variant<{ tag: string; val?: string }>(error);
+      if (why?.tag !== "unavailable") throw error;
+      throw new ToolError(`The credential ${name} cannot be read now: ${why.val}`, { retryable: true });
+    }
+  },
+  fetch: (input, init) => fetch(input, init),
+  search: (query, options) => asking(() => search(query, options)),
+  getDocument: (id) => asking(() => getDocument(id)),
+  ingest: (docs) => asking(() => ingest(docs)),
+};
 
 function asking<T>(question: () => T): T {
   try {
     return question();
   } catch (error) {
-    const why = payload<KnowledgeError>(error);
+    const why = variant<KnowledgeError>(error);
     throw why === undefined ? error : knowledgeError(why);
   }
 }
 
-/** The error value of a WIT function, which arrives wrapped in an exception. */
-function payload<T>(error: unknown): T | undefined {
-  return typeof error === "object" && error !== null && "payload" in error ? (error.payload as T) : undefined;
-}
-
-/** An absent option arrives as a member that is `undefined`; a test's world has no such member. */
-function present<T extends object>(record: T): T {
-  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined && value !== null)) as T;
+/** The error value of a function of the contract; nothing for what is thrown otherwise. */
+function variant<T>(error: unknown): T | undefined {
+  return typeof error === "object" && error !== null && "tag" in error ? (error as T) : undefined;
 }

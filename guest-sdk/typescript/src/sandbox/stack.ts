@@ -15,10 +15,7 @@ const MAX_LENGTH = 16 * 1024;
 /** Numbers of one place: line and column in the bundle, source (-1 for none), line and column there. */
 const WIDTH = 5;
 
-/**
- * Finds the author's line for a place in the bundle. The map is decoded when this is made, which is
- * while the component is made: a call that fails only looks it up.
- */
+/** Finds the author's line for a place in the bundle. */
 export class FrameMap {
   /** The bundle's name in stack traces. */
   readonly file: string;
@@ -74,14 +71,14 @@ function shown(value: unknown): string {
   }
 }
 
-/** `handler@toolkit.js:10:27` → `    at handler (extension.ts:12:5)`; nothing for a frame of anybody else. */
+/** `at handler (toolkit.js:10:27)` → `at handler (extension.ts:12:5)`; nothing for a frame of anybody else. */
 function frame(line: string, frames: FrameMap): string | undefined {
-  const match = /^(?:async\*)?(.*)@(.*?):(\d+):(\d+)$/.exec(line.trim());
+  const match = /^at (?:(.*) \()?(.*?):(\d+):(\d+)\)?$/.exec(line.trim());
   if (match === null || !match[2]!.endsWith(frames.file)) return undefined;
   const place = frames.find(Number(match[3]), Number(match[4]));
   if (place === undefined) return undefined;
-  const name = match[1]!.replace(/[/<]+$/, "");
-  return name === "" ? `    at ${place}` : `    at ${name} (${place})`;
+  const name = match[1] ?? "<anonymous>";
+  return name === "<anonymous>" ? `    at ${place}` : `    at ${name} (${place})`;
 }
 
 const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

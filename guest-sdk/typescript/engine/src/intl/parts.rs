@@ -45,10 +45,6 @@ impl Parts {
         starts.zip(&self.ends).map(|(start, &(end, kind))| (kind, &self.text[start..end]))
     }
 
-    pub(crate) fn text(&self) -> &str {
-        &self.text
-    }
-
     pub(crate) fn into_text(self) -> String {
         self.text
     }

@@ -1,0 +1,114 @@
+//! The contract's export `tools`: one call, and the declaration.
+
+use rquickjs::{CatchResultExt, Ctx, Function, Object, Result, Value};
+
+use super::bindings::exports::kitbag::toolkit::tools;
+use super::bindings::kitbag::toolkit::definition::ToolkitDefinition;
+use super::definition::definition;
+use super::event_loop;
+use super::exports::with_toolkit;
+use super::record::{list, required, text};
+use crate::values::Bytes;
+
+/// The component's export.
+pub(super) struct Component;
+
+impl tools::Guest for Component {
+    fn describe() -> ToolkitDefinition {
+        with_toolkit(|ctx, _, manifest| definition(ctx, manifest))
+            .expect("the builder has checked the manifest")
+    }
+
+    fn call(invocation: tools::Invocation) -> std::result::Result<tools::ToolResult, tools::CallError> {
+        with_toolkit(|ctx, call, _| match outcome(ctx, &call, invocation).catch(ctx) {
+            Ok(outcome) => Ok(outcome),
+            // The SDK turns what handlers throw into a failure by itself: this is thrown by nobody's code.
+            Err(caught) => Ok(Err(tools::CallError::Failure(caught.to_string()))),
+        })
+        .unwrap_or_else(|error| Err(tools::CallError::Failure(error.to_string())))
+    }
+}
+
+type Outcome = std::result::Result<tools::ToolResult, tools::CallError>;
+
+/// Calls the toolkit's function, and waits for what it promises.
+fn outcome<'js>(ctx: &Ctx<'js>, call: &Function<'js>, it: tools::Invocation) -> Result<Outcome> {
+    let returned: Value = call.call((it.tool, it.arguments, it.user_id, it.config))?;
+    let Some(promise) = returned.as_promise() else {
+        return from_variant(&returned.get()?);
+    };
+    if !event_loop::run(ctx, || promise.result::<Value>().is_some()) {
+        let why =
+            "the handler waits for a promise that nothing can settle: no timer and no request is under way";
+        return Ok(Err(tools::CallError::Failure(why.to_owned())));
+    }
+    promise
+        .result::<Object>()
+        .expect("the loop ends when the promise is settled")
+        .and_then(|it| from_variant(&it))
+}
+
+/// Reads `{ tag: "ok", val: tool-result }` or `{ tag: "err", val: call-error }`.
+fn from_variant(it: &Object<'_>) -> Result<Outcome> {
+    let value: Object = it.get("val")?;
+    if required(it, "tag")? == "ok" {
+        return Ok(Ok(tools::ToolResult {
+            text: required(&value, "text")?,
+            structured: text(&value, "structured")?,
+            content: list::<Object>(&value, "content")?.iter().map(content).collect::<Result<_>>()?,
+        }));
+    }
+    Ok(Err(match required(&value, "tag")?.as_str() {
+        "tool-error" => {
+            let error: Object = value.get("val")?;
+            tools::CallError::ToolError(tools::ToolError {
+                message: required(&error, "message")?,
+                retryable: error.get("retryable")?,
+                data: text(&error, "data")?,
+            })
+        }
+        "invalid-params" => tools::CallError::InvalidParams(required(&value, "val")?),
+        _ => tools::CallError::Failure(required(&value, "val")?),
+    }))
+}
+
+fn content(it: &Object<'_>) -> Result<tools::Content> {
+    let value: Object = it.get("val")?;
+    Ok(match required(it, "tag")?.as_str() {
+        "image" => tools::Content::Image(media(&value)?),
+        "audio" => tools::Content::Audio(media(&value)?),
+        "resource" => {
+            let body: Object = value.get("body")?;
+            tools::Content::Resource(tools::EmbeddedResource {
+                uri: required(&value, "uri")?,
+                media_type: text(&value, "mediaType")?,
+                body: match required(&body, "tag")?.as_str() {
+                    "text" => tools::ResourceBody::Text(required(&body, "val")?),
+                    _ => tools::ResourceBody::Blob(body.get::<_, Bytes>("val")?.0),
+                },
+            })
+        }
+        _ => tools::Content::ResourceLink(tools::ResourceLink {
+            uri: required(&value, "uri")?,
+            name: required(&value, "name")?,
+            title: text(&value, "title")?,
+            description: text(&value, "description")?,
+            media_type: text(&value, "mediaType")?,
+            size: size(&value)?,
+        }),
+    })
+}
+
+fn media(it: &Object<'_>) -> Result<tools::Media> {
+    Ok(tools::Media { data: it.get::<_, Bytes>("data")?.0, media_type: required(it, "mediaType")? })
+}
+
+/// In bytes; nothing for what is no size.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a size is a whole number below 2^53"
+)]
+fn size(it: &Object<'_>) -> Result<Option<u64>> {
+    Ok(it.get::<_, Option<f64>>("size")?.filter(|size| *size >= 0.0).map(|size| size as u64))
+}

@@ -1,0 +1,151 @@
+//! The module `kitbag:toolkit`: the contract's capabilities, one function each.
+//!
+//! All are here, and a component imports those that its declaration grants: the builder puts a trap in the place of
+//! each other one. What the contract calls an error is thrown as `{ tag, val? }`.
+
+use rquickjs::function::Func;
+use rquickjs::module::{Declarations, Exports, ModuleDef};
+use rquickjs::{Ctx, Error, IntoJs, Object, Result};
+
+use super::bindings::kitbag::toolkit::{ingest, knowledge, log, progress, search, secrets};
+use super::moment::only_in_a_call;
+use super::record::{required, text};
+use crate::values::Text;
+
+/// The module `kitbag:toolkit`.
+pub(crate) struct Capabilities;
+
+impl ModuleDef for Capabilities {
+    fn declare(declarations: &Declarations<'_>) -> Result<()> {
+        for name in ["log", "progress", "secret", "search", "getDocument", "ingest"] {
+            declarations.declare(name)?;
+        }
+        Ok(())
+    }
+
+    fn evaluate<'js>(_ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+        exports.export("log", Func::from(write))?;
+        exports.export("progress", Func::from(report))?;
+        exports.export("secret", Func::from(secret))?;
+        exports.export("search", Func::from(find))?;
+        exports.export("getDocument", Func::from(get_document))?;
+        exports.export("ingest", Func::from(store))?;
+        Ok(())
+    }
+}
+
+/// Appends an entry of one plain string.
+pub(super) fn write_log(text: &str) {
+    log::write(&[text.to_owned()]);
+}
+
+fn write(ctx: Ctx<'_>, arguments: Vec<Text>) -> Result<()> {
+    only_in_a_call(&ctx, "writes to the log")?;
+    log::write(&arguments.into_iter().map(|Text(text)| text).collect::<Vec<_>>());
+    Ok(())
+}
+
+fn report(progress: f64, total: Option<f64>, message: Option<Text>) {
+    progress::report(progress, total, message.as_ref().map(|Text(text)| text.as_str()));
+}
+
+fn secret(ctx: Ctx<'_>, name: Text) -> Result<Option<String>> {
+    only_in_a_call(&ctx, "asks for a credential")?;
+    secrets::get(&name.0).map_err(|error| match error {
+        secrets::SecretError::Undeclared => throw(&ctx, "undeclared", None),
+        secrets::SecretError::Unavailable(why) => throw(&ctx, "unavailable", Some(why)),
+    })
+}
+
+fn find<'js>(ctx: Ctx<'js>, query: Text, options: Object<'js>) -> Result<Vec<Object<'js>>> {
+    only_in_a_call(&ctx, "searches the knowledge base")?;
+    let options = search::SearchOptions {
+        limit: options.get("limit")?,
+        source: text(&options, "source")?,
+        author: text(&options, "author")?,
+    };
+    let found = search::search(&query.0, &options).map_err(|error| refusal(&ctx, error))?;
+    let result = |it: search::SearchResult| {
+        let result = Object::new(ctx.clone())?;
+        result.set("document", summary(&ctx, it.document)?)?;
+        result.set("snippet", it.snippet)?;
+        result.set("score", it.score)?;
+        Ok(result)
+    };
+    found.into_iter().map(result).collect()
+}
+
+fn get_document<'js>(ctx: Ctx<'js>, id: Text) -> Result<Object<'js>> {
+    only_in_a_call(&ctx, "reads the knowledge base")?;
+    let document = search::get_document(&id.0).map_err(|error| refusal(&ctx, error))?;
+    let result = summary(&ctx, document.summary)?;
+    result.set("text", document.text)?;
+    Ok(result)
+}
+
+fn store<'js>(ctx: Ctx<'js>, documents: Vec<Object<'js>>) -> Result<u32> {
+    only_in_a_call(&ctx, "writes to the knowledge base")?;
+    let documents = documents.iter().map(document).collect::<Result<Vec<_>>>()?;
+    ingest::ingest(&documents).map_err(|error| refusal(&ctx, error))
+}
+
+/// An absent member stays absent.
+fn summary<'js>(ctx: &Ctx<'js>, it: search::DocumentSummary) -> Result<Object<'js>> {
+    let summary = Object::new(ctx.clone())?;
+    let members = [
+        ("id", Some(it.id)),
+        ("title", Some(it.title)),
+        ("url", it.url),
+        ("author", it.author),
+        ("source", Some(it.source)),
+        ("feed", it.feed),
+    ];
+    for (name, value) in members {
+        if let Some(value) = value {
+            summary.set(name, value)?;
+        }
+    }
+    Ok(summary)
+}
+
+fn document(it: &Object<'_>) -> Result<ingest::Document> {
+    let feed: Option<Object> = it.get("feed")?;
+    Ok(ingest::Document {
+        title: required(it, "title")?,
+        text: text(it, "text")?,
+        url: text(it, "url")?,
+        author: text(it, "author")?,
+        file_url: text(it, "fileUrl")?,
+        audio_url: text(it, "audioUrl")?,
+        mime_type: text(it, "mimeType")?,
+        capture_only: it.get::<_, Option<bool>>("captureOnly")?.unwrap_or_default(),
+        feed: feed
+            .map(|feed| -> Result<_> {
+                Ok(ingest::Feed {
+                    key: required(&feed, "key")?,
+                    name: required(&feed, "name")?,
+                    label: text(&feed, "label")?,
+                })
+            })
+            .transpose()?,
+    })
+}
+
+fn refusal(ctx: &Ctx<'_>, error: knowledge::KnowledgeError) -> Error {
+    match error {
+        knowledge::KnowledgeError::NotFound => throw(ctx, "not-found", None),
+        knowledge::KnowledgeError::Invalid(why) => throw(ctx, "invalid", Some(why)),
+        knowledge::KnowledgeError::Unavailable(why) => throw(ctx, "unavailable", Some(why)),
+    }
+}
+
+/// Throws a variant of the contract.
+fn throw(ctx: &Ctx<'_>, tag: &str, value: Option<String>) -> Error {
+    let thrown = || -> Result<_> {
+        let variant = Object::new(ctx.clone())?;
+        variant.set("tag", tag)?;
+        variant.set("val", value)?;
+        variant.into_js(ctx)
+    };
+    thrown().map_or_else(|error| error, |variant| ctx.throw(variant))
+}

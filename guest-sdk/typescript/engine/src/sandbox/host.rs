@@ -1,0 +1,110 @@
+//! The module `kitbag:host`: time, randomness, timers, requests, and the log of what is printed.
+
+use rquickjs::function::Func;
+use rquickjs::module::{Declarations, Exports, ModuleDef};
+use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Object, Persistent, Result};
+use wasip2::clocks::monotonic_clock::{self, subscribe_duration};
+use wasip2::random::random::{get_random_bytes, get_random_u64};
+
+use super::event_loop::{forget, new_id, when_ready};
+use super::moment::only_in_a_call;
+use super::{capabilities, http};
+use crate::values::Text;
+
+const NANOSECONDS_A_MILLISECOND: f64 = 1e6;
+/// Longest time of a timer: what 31 bits of milliseconds hold, as in browsers.
+const MAX_TIMER_MS: f64 = 2_147_483_647.0;
+/// Most random bytes at once.
+const MAX_RANDOM_BYTES: u32 = 1 << 20;
+
+/// The module `kitbag:host`.
+pub(crate) struct Host;
+
+impl ModuleDef for Host {
+    fn declare(declarations: &Declarations<'_>) -> Result<()> {
+        for name in [
+            "monotonicNow",
+            "setTimer",
+            "clearTimer",
+            "randomBytes",
+            "sendRequest",
+            "abortRequest",
+            "readBody",
+            "print",
+        ] {
+            declarations.declare(name)?;
+        }
+        Ok(())
+    }
+
+    fn evaluate<'js>(_ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+        exports.export("monotonicNow", Func::from(monotonic_now))?;
+        exports.export("setTimer", Func::from(set_timer))?;
+        exports.export("clearTimer", Func::from(forget))?;
+        exports.export("randomBytes", Func::from(random_bytes))?;
+        exports.export("sendRequest", Func::from(http::send_request))?;
+        exports.export("abortRequest", Func::from(http::abort_request))?;
+        exports.export("readBody", Func::from(http::read_body))?;
+        exports.export("print", Func::from(print))?;
+        Ok(())
+    }
+}
+
+/// Makes `Math.random` one whose numbers differ from call to call: the language's own is seeded once, and that
+/// seed would be in the snapshot.
+pub(super) fn define_random(ctx: &Ctx<'_>) -> Result<()> {
+    let math: Object = ctx.globals().get("Math")?;
+    math.set("random", Func::from(random))
+}
+
+/// Tells the log of what no code of the toolkit catches, and goes on.
+pub(super) fn report(ctx: &Ctx<'_>, result: Result<()>) {
+    if result.is_err() {
+        let thrown = ctx.catch();
+        let text = thrown.as_exception().map_or_else(
+            || String::from("something that is no Error"),
+            |error| format!("{}\n{}", error.message().unwrap_or_default(), error.stack().unwrap_or_default()),
+        );
+        capabilities::write_log(&format!("uncaught: {text}"));
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nanoseconds of a call are far below 2^53")]
+fn monotonic_now(ctx: Ctx<'_>) -> Result<f64> {
+    only_in_a_call(&ctx, "asks for the time")?;
+    Ok(monotonic_clock::now() as f64 / NANOSECONDS_A_MILLISECOND)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the time is clamped")]
+fn set_timer<'js>(ctx: Ctx<'js>, callback: Function<'js>, milliseconds: f64) -> Result<u32> {
+    only_in_a_call(&ctx, "sets a timer")?;
+    let milliseconds = if milliseconds > 0.0 { milliseconds.min(MAX_TIMER_MS) } else { 0.0 };
+    let callback = Persistent::save(&ctx, callback);
+    let id = new_id();
+    let pollable = subscribe_duration((milliseconds * NANOSECONDS_A_MILLISECOND) as u64);
+    when_ready(
+        id,
+        pollable,
+        Box::new(move |ctx| report(ctx, callback.restore(ctx).and_then(|it| it.call(())))),
+    );
+    Ok(id)
+}
+
+fn random_bytes<'js>(ctx: Ctx<'js>, length: u32) -> Result<ArrayBuffer<'js>> {
+    only_in_a_call(&ctx, "asks for randomness")?;
+    if length > MAX_RANDOM_BYTES {
+        return Err(Exception::throw_range(&ctx, "too many random bytes at once"));
+    }
+    ArrayBuffer::new(ctx, get_random_bytes(u64::from(length)))
+}
+
+/// A number of 53 random bits, from 0 to below 1.
+#[expect(clippy::cast_precision_loss, reason = "53 bits are what a number holds")]
+fn random(ctx: Ctx<'_>) -> Result<f64> {
+    only_in_a_call(&ctx, "asks for randomness")?;
+    Ok((get_random_u64() >> 11) as f64 / (1_u64 << 53) as f64)
+}
+
+fn print(text: Text) {
+    capabilities::write_log(&text.0);
+}

@@ -1,0 +1,239 @@
+//! Requests by `wasi:http`, in tasks of the event loop: several may be under way at once.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use rquickjs::{ArrayBuffer, Ctx, Function, Persistent, Result, Undefined};
+use wasip2::http::outgoing_handler::handle;
+use wasip2::http::types::{
+    ErrorCode, Fields, FutureIncomingResponse, IncomingBody, Method, OutgoingBody, OutgoingRequest, Scheme,
+    http_error_code,
+};
+use wasip2::io::streams::{InputStream, OutputStream, StreamError};
+
+use super::event_loop::{forget, new_id, when_ready};
+use super::host::report;
+use super::moment::only_in_a_call;
+use crate::values::{Bytes, Text};
+
+/// How much of a response's body is asked for at once.
+const READ_BYTES: u64 = 64 * 1024;
+
+/// A JavaScript function that waits for an answer.
+type Callback = Persistent<Function<'static>>;
+
+/// A response's body, as it is read.
+struct Body {
+    /// Dropped before the body, which it belongs to.
+    stream: InputStream,
+    _body: IncomingBody,
+}
+
+thread_local! {
+    static BODIES: RefCell<BTreeMap<u32, Body>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// Sends a request. `done(error, status, headers)` is called once, when the response's head is there.
+pub(super) fn send_request<'js>(
+    ctx: Ctx<'js>,
+    method: Text,
+    url: Text,
+    headers: Vec<Vec<Text>>,
+    body: Option<Bytes>,
+    done: Function<'js>,
+) -> Result<u32> {
+    only_in_a_call(&ctx, "sends a request")?;
+    let done = Persistent::save(&ctx, done);
+    let body = body.map(|Bytes(bytes)| bytes).unwrap_or_default();
+    let id = new_id();
+    match start(&method.0, &url.0, &headers, body, id) {
+        Ok(pending) => wait_for_head(id, pending, done),
+        Err(why) => answer(&ctx, done, (why, Undefined, Undefined)),
+    }
+    Ok(id)
+}
+
+/// Ends a request, or the reading of its response's body.
+pub(super) fn abort_request(id: u32) {
+    forget(id);
+    BODIES.with_borrow_mut(|bodies| bodies.remove(&id));
+}
+
+/// Reads a piece of a response's body: `done(error, piece)`, without a piece at the end.
+pub(super) fn read_body<'js>(ctx: Ctx<'js>, id: u32, done: Function<'js>) {
+    read_piece(&ctx, id, Persistent::save(&ctx, done));
+}
+
+fn start(
+    method: &str,
+    url: &str,
+    headers: &[Vec<Text>],
+    body: Vec<u8>,
+    id: u32,
+) -> std::result::Result<FutureIncomingResponse, String> {
+    let (scheme, rest) = url.split_once("://").ok_or("the URL is not absolute")?;
+    let rest = rest.split('#').next().unwrap_or_default();
+    let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+
+    let fields = Fields::new();
+    for header in headers {
+        let [name, value] = header.as_slice() else { return Err("a header is a pair".to_owned()) };
+        fields
+            .append(&name.0, &latin1(&value.0))
+            .map_err(|_| format!("the header {} may not be set", name.0))?;
+    }
+    let request = OutgoingRequest::new(fields);
+    let scheme = if scheme == "http" { Scheme::Http } else { Scheme::Https };
+    request
+        .set_method(&wasi_method(method))
+        .and_then(|()| request.set_scheme(Some(&scheme)))
+        .and_then(|()| request.set_authority(Some(authority)))
+        .and_then(|()| request.set_path_with_query(Some(path)))
+        .map_err(|()| "the host cannot send this method or URL")?;
+    let outgoing = request.body().expect("the body of a new request was not taken yet");
+    let pending = handle(request, None).map_err(|code| name_of(&code))?;
+    if body.is_empty() {
+        finish(outgoing);
+    } else {
+        let stream = outgoing.write().expect("the stream of a new body was not taken yet");
+        send_piece(id, Upload { stream, outgoing, bytes: body, sent: 0 });
+    }
+    Ok(pending)
+}
+
+/// A request's body on its way.
+struct Upload {
+    /// Dropped before the body, which it belongs to.
+    stream: OutputStream,
+    outgoing: OutgoingBody,
+    bytes: Vec<u8>,
+    sent: usize,
+}
+
+/// Sends what the host takes now, and the rest when it takes more. That a body broke off is no answer yet: the
+/// server may have answered early, and where it did not, the response says what went wrong.
+fn send_piece(id: u32, mut upload: Upload) {
+    while upload.sent < upload.bytes.len() {
+        let room = match upload.stream.check_write() {
+            Ok(room) => usize::try_from(room).unwrap_or(usize::MAX),
+            Err(_) => return,
+        };
+        if room == 0 {
+            let pollable = upload.stream.subscribe();
+            return when_ready(id, pollable, Box::new(move |_| send_piece(id, upload)));
+        }
+        let end = upload.bytes.len().min(upload.sent.saturating_add(room));
+        if upload.stream.write(&upload.bytes[upload.sent..end]).is_err() {
+            return;
+        }
+        upload.sent = end;
+    }
+    let Upload { stream, outgoing, .. } = upload;
+    // A flush is under way when the stream is dropped, and goes on.
+    if stream.flush().is_ok() {
+        drop(stream);
+        finish(outgoing);
+    }
+}
+
+/// Fails only where the length does not match, which the host then reports as the response.
+fn finish(outgoing: OutgoingBody) {
+    let _ = OutgoingBody::finish(outgoing, None);
+}
+
+fn wait_for_head(id: u32, pending: FutureIncomingResponse, done: Callback) {
+    let pollable = pending.subscribe();
+    when_ready(
+        id,
+        pollable,
+        Box::new(move |ctx| {
+            let response = pending
+                .get()
+                .expect("the pollable said that the response is there")
+                .expect("the response is taken once");
+            match response {
+                Err(code) => answer(ctx, done, (name_of(&code), Undefined, Undefined)),
+                Ok(response) => {
+                    let status = response.status();
+                    let headers: Vec<Vec<String>> = response
+                        .headers()
+                        .entries()
+                        .into_iter()
+                        .map(|(name, value)| vec![name, value.into_iter().map(char::from).collect()])
+                        .collect();
+                    let body = response.consume().expect("the body of a new response was not taken yet");
+                    let stream = body.stream().expect("the stream of a new body was not taken yet");
+                    BODIES.with_borrow_mut(|bodies| bodies.insert(id, Body { stream, _body: body }));
+                    answer(ctx, done, (Undefined, status, headers));
+                }
+            }
+        }),
+    );
+}
+
+fn read_piece(ctx: &Ctx<'_>, id: u32, done: Callback) {
+    let read = BODIES.with_borrow(|bodies| {
+        let stream = &bodies.get(&id)?.stream;
+        Some(match stream.read(READ_BYTES) {
+            Ok(piece) if piece.is_empty() => Err(stream.subscribe()),
+            Ok(piece) => Ok(Ok(Some(piece))),
+            Err(StreamError::Closed) => Ok(Ok(None)),
+            Err(StreamError::LastOperationFailed(error)) => {
+                // The error's own text is the host's business and may hold its inner story.
+                Ok(Err(http_error_code(&error)
+                    .map_or_else(|| "connection-terminated".to_owned(), |it| name_of(&it))))
+            }
+        })
+    });
+    match read {
+        Some(Err(pollable)) => when_ready(id, pollable, Box::new(move |ctx| read_piece(ctx, id, done))),
+        Some(Ok(Ok(Some(piece)))) => answer(ctx, done, (Undefined, ArrayBuffer::new(ctx.clone(), piece))),
+        Some(Ok(Err(why))) => {
+            abort_request(id);
+            answer(ctx, done, (why, Undefined));
+        }
+        Some(Ok(Ok(None))) | None => {
+            abort_request(id);
+            answer(ctx, done, (Undefined, Undefined));
+        }
+    }
+}
+
+fn answer<'js>(ctx: &Ctx<'js>, done: Callback, arguments: impl rquickjs::function::IntoArgs<'js>) {
+    report(ctx, done.restore(ctx).and_then(|done| done.call(arguments)));
+}
+
+/// A header's value as fetch has it: a byte for a letter.
+fn latin1(value: &str) -> Vec<u8> {
+    value.chars().map(|letter| u8::try_from(letter).unwrap_or(b'?')).collect()
+}
+
+/// An error's name in `wasi:http`, such as `dns-timeout`.
+fn name_of(code: &ErrorCode) -> String {
+    let debug = format!("{code:?}");
+    let variant = debug.trim_start_matches("ErrorCode::").split(['(', ' ']).next().unwrap_or_default();
+    let mut name = String::new();
+    for letter in variant.chars() {
+        if letter.is_ascii_uppercase() && !name.is_empty() {
+            name.push('-');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    match code {
+        ErrorCode::InternalError(Some(why)) => format!("{name}: {why}"),
+        _ => name,
+    }
+}
+
+fn wasi_method(method: &str) -> Method {
+    match method {
+        "GET" => Method::Get,
+        "HEAD" => Method::Head,
+        "POST" => Method::Post,
+        "PUT" => Method::Put,
+        "DELETE" => Method::Delete,
+        "OPTIONS" => Method::Options,
+        "PATCH" => Method::Patch,
+        other => Method::Other(other.to_owned()),
+    }
+}

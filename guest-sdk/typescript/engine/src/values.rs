@@ -1,0 +1,85 @@
+//! Text and bytes that come from JavaScript.
+
+use std::borrow::Cow;
+
+use rquickjs::{ArrayBuffer, Ctx, Error, Exception, FromJs, Object, Result, TypedArray, Value};
+
+/// The encoding of a lone surrogate as three bytes begins with this one, and no other letter's does with a second
+/// byte of `0xA0` or more.
+const SURROGATE_LEAD: u8 = 0xED;
+
+/// A string as UTF-8. A lone surrogate, which UTF-8 cannot hold, becomes U+FFFD, as in `USVString` (Web IDL).
+pub(crate) struct Text(pub(crate) String);
+
+impl<'js> FromJs<'js> for Text {
+    fn from_js(_ctx: &Ctx<'js>, value: Value<'js>) -> Result<Self> {
+        let Some(string) = value.into_string() else {
+            return Err(Error::new_from_js("value", "string"));
+        };
+        let bytes = string.to_cstring()?;
+        Ok(Self(well_formed(bytes.as_ref()).into_owned()))
+    }
+}
+
+/// The engine's encoding of a string as UTF-8: without a copy where nothing has to be replaced.
+pub(crate) fn well_formed(bytes: &[u8]) -> Cow<'_, str> {
+    match str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(without_surrogates(bytes)),
+    }
+}
+
+fn without_surrogates(bytes: &[u8]) -> String {
+    let mut clean = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let [first, after @ ..] = rest {
+        if *first == SURROGATE_LEAD && after.first().is_some_and(|second| *second >= 0xA0) {
+            clean.extend("\u{FFFD}".as_bytes());
+            rest = &rest[3.min(rest.len())..];
+        } else {
+            clean.push(*first);
+            rest = after;
+        }
+    }
+    String::from_utf8_lossy(&clean).into_owned()
+}
+
+/// A copy of what an `ArrayBuffer`, a typed array or a `DataView` holds.
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
+
+impl<'js> FromJs<'js> for Bytes {
+    fn from_js(_ctx: &Ctx<'js>, value: Value<'js>) -> Result<Self> {
+        let no_bytes = || Error::new_from_js("value", "buffer");
+        let object = value.into_object().ok_or_else(no_bytes)?;
+        if let Some(buffer) = ArrayBuffer::from_object(object.clone()) {
+            return Ok(Self(copy(&buffer, 0, buffer.len())));
+        }
+        let (buffer, offset, length) = view(&object).map_err(|_| no_bytes())?;
+        Ok(Self(copy(&buffer, offset, length)))
+    }
+}
+
+fn view<'js>(object: &Object<'js>) -> Result<(ArrayBuffer<'js>, usize, usize)> {
+    Ok((object.get("buffer")?, object.get("byteOffset")?, object.get("byteLength")?))
+}
+
+/// Nothing where the buffer is detached or shorter than that.
+#[expect(unsafe_code, reason = "the engine hands out its memory as it is")]
+fn copy(buffer: &ArrayBuffer<'_>, offset: usize, length: usize) -> Vec<u8> {
+    // SAFETY: the slice is gone before JavaScript runs again, and nothing else writes to the buffer.
+    let bytes = unsafe { buffer.as_bytes() };
+    let piece = bytes.and_then(|bytes| bytes.get(offset..offset.checked_add(length)?));
+    piece.map(<[u8]>::to_vec).unwrap_or_default()
+}
+
+/// Reads what an `Uint8Array` shows, without a copy. `read` gets no context, so it cannot run JavaScript.
+#[expect(unsafe_code, reason = "the engine hands out its memory as it is")]
+pub(crate) fn read_bytes<R>(
+    ctx: &Ctx<'_>,
+    bytes: &TypedArray<'_, u8>,
+    read: impl FnOnce(&[u8]) -> R,
+) -> Result<R> {
+    // SAFETY: the slice is gone before JavaScript runs again, and nothing else writes to the buffer.
+    let contents = unsafe { bytes.as_bytes() };
+    contents.map(read).ok_or_else(|| Exception::throw_type(ctx, "the buffer is detached"))
+}

@@ -1,0 +1,93 @@
+// The engine runs the bundle here, in Node.js; what its memory holds then is what every instance begins with.
+// The exports of both modules are described in engine/src/sandbox/exports.rs and componentizer/src/exports.rs.
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import { PACKAGE } from "./package.js";
+
+/** A module that is handed memory. */
+interface Exports {
+  memory: WebAssembly.Memory;
+  _initialize?(): void;
+  allocate(length: number): number;
+}
+
+interface Engine extends Exports {
+  start(...bundleAndManifest: number[]): bigint;
+}
+
+interface Componentizer extends Exports {
+  componentize(...engineAndMemoryAndGranted: number[]): bigint;
+}
+
+/** Why a bundle does not start: what was thrown, with its stack in the bundle. */
+export class StartFailure extends Error {}
+
+/** The first byte of what the componentizer answers where it made a component. */
+const MADE = 0;
+
+/** Makes the component of a bundle. `granted` are interfaces without their versions; `print` hears what the bundle prints. */
+export async function componentize(bundle: string, manifest: string, granted: readonly string[], print: (line: string) => void): Promise<Uint8Array> {
+  const engine = await readFile(join(PACKAGE, "engine.wasm"));
+  const module = await WebAssembly.compile(engine);
+  const memory = await started(module, bundle, manifest, print);
+
+  const interfaces = new Set(WebAssembly.Module.imports(module).map((it) => it.module));
+  const names = [...interfaces].filter((name) => granted.includes(name.split("@")[0]!)).join("\n");
+  const maker = await instantiate<Componentizer>(await WebAssembly.compile(await readFile(join(PACKAGE, "componentizer.wasm"))));
+  const answer = bytesAt(maker, maker.componentize(...handed(maker, engine, memory, encoded(names))));
+  if (answer[0] !== MADE) throw new Error(`no component can be made: ${decoded(answer.subarray(1))}`);
+  return answer.slice(1);
+}
+
+/** Runs the bundle, and returns what the engine's memory holds then. */
+async function started(module: WebAssembly.Module, bundle: string, manifest: string, print: (line: string) => void): Promise<Uint8Array> {
+  const engine: Engine = await instantiate<Engine>(module, (list, length) => print(printed(engine, list, length)));
+  const failure = engine.start(...handed(engine, encoded(bundle), encoded(manifest)));
+  if (failure !== 0n) throw new StartFailure(decoded(bytesAt(engine, failure)));
+  return new Uint8Array(engine.memory.buffer);
+}
+
+/** Makes an instance whose imports fail, but for the log's. */
+async function instantiate<E extends Exports>(module: WebAssembly.Module, log?: (list: number, length: number) => void): Promise<E> {
+  const imports: Record<string, Record<string, Function>> = {};
+  for (const { module: from, name } of WebAssembly.Module.imports(module)) {
+    const isLog = log !== undefined && from.startsWith("kitbag:toolkit/log@") && name === "write";
+    const refused = () => {
+      throw new StartFailure(`the module's top level asks for ${from}#${name}, which only a call may do`);
+    };
+    (imports[from] ??= {})[name] = isLog ? log : refused;
+  }
+  const exports = (await WebAssembly.instantiate(module, imports as WebAssembly.Imports)).exports as unknown as E;
+  exports._initialize?.();
+  return exports;
+}
+
+/** Copies each piece into an instance's memory; returns addresses and lengths as its functions take them. */
+function handed(instance: Exports, ...pieces: Uint8Array[]): number[] {
+  return pieces.flatMap((piece) => {
+    const address = instance.allocate(piece.length);
+    new Uint8Array(instance.memory.buffer, address, piece.length).set(piece);
+    return [address, piece.length];
+  });
+}
+
+/** What lies where a function says: the address is in the upper half, the length in the lower one. */
+function bytesAt({ memory }: Exports, place: bigint): Uint8Array {
+  const [address, length] = [Number(BigInt.asUintN(64, place) >> 32n), Number(BigInt.asUintN(32, place))];
+  return new Uint8Array(memory.buffer, address, length);
+}
+
+/** An entry of the log: a list of strings, each an address and a length. */
+function printed({ memory }: Exports, list: number, length: number): string {
+  const words = new Uint32Array(memory.buffer, list, 2 * length);
+  return Array.from({ length }, (_, index) => decoded(new Uint8Array(memory.buffer, words[2 * index]!, words[2 * index + 1]!))).join(" ");
+}
+
+function encoded(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+function decoded(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}

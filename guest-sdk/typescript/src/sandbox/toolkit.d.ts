@@ -1,0 +1,14 @@
+// The engine's native module over the contract's capabilities: engine/src/sandbox/capabilities.rs.
+declare module "kitbag:toolkit" {
+  import type { SvcDocument, SvcIngestDoc, SvcSearchOptions, SvcSearchResult } from "../types.js";
+
+  /** Each argument is JSON text. */
+  export function log(args: string[]): void;
+  export function progress(progress: number, total: number | undefined, message: string | undefined): void;
+  /** Throws `{ tag: "undeclared" }` or `{ tag: "unavailable", val }`. */
+  export function secret(name: string): string | undefined;
+  /** These three throw a `KnowledgeError`. */
+  export function search(query: string, options: SvcSearchOptions): SvcSearchResult[];
+  export function getDocument(id: string): SvcDocument;
+  export function ingest(docs: SvcIngestDoc[]): number;
+}

@@ -1,0 +1,67 @@
+// fetch (Fetch Standard, section 5.6), over the host's network.
+import { abortRequest, sendRequest } from "kitbag:host";
+
+import { onAbort } from "./abort.js";
+import { Body, exactBuffer } from "./body.js";
+import { Incoming } from "./incoming.js";
+import { outgoing, Request, type Outgoing, type RequestInit } from "./request.js";
+import { NULL_BODY_STATUSES, received, type Response } from "./response.js";
+import type { URL } from "./url.js";
+
+/** Bytes of a request's body that is a stream: it is read whole before it is sent. */
+const MAX_STREAMED_BYTES = 32 * 1024 * 1024;
+
+/** Tells the host what to do with a redirect; it is not sent. Where it is absent, the host follows. */
+const REDIRECT_HEADER = "kitbag-redirect";
+
+export function fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    // An exception here rejects.
+    const request = outgoing(new Request(input, init));
+    const { signal, body } = request;
+    if (signal === undefined) return body.consumeBytes(MAX_STREAMED_BYTES, (bytes) => send(request, bytes, resolve, reject), reject);
+    if (signal.aborted) return reject(signal.reason);
+    let stop: (() => void) | undefined;
+    const forget = onAbort(signal, () => {
+      stop?.();
+      reject(signal.reason);
+    });
+    const settled =
+      <T>(then: (value: T) => void) =>
+      (value: T): void => {
+        forget();
+        then(value);
+      };
+    const sendUnlessAborted = (bytes: Uint8Array<ArrayBuffer> | undefined): void => {
+      if (!signal.aborted) stop = send(request, bytes, settled(resolve), settled(reject));
+    };
+    body.consumeBytes(MAX_STREAMED_BYTES, sendUnlessAborted, settled(reject));
+  });
+}
+
+/** Sends a request; returns what stops it. */
+function send(
+  request: Outgoing,
+  bytes: Uint8Array<ArrayBuffer> | undefined,
+  resolve: (response: Response) => void,
+  reject: (error: unknown) => void,
+): () => void {
+  const { method, url, redirect, signal } = request;
+  const headers = request.headers.filter(([name]) => name !== REDIRECT_HEADER);
+  if (!headers.some(([name]) => name === "accept")) headers.push(["accept", "*/*"]);
+  if (redirect !== "follow") headers.push([REDIRECT_HEADER, redirect]);
+  const id = sendRequest(method, url, headers, bytes && exactBuffer(bytes), (error, status, list) => {
+    if (error !== undefined) return reject(new TypeError(error));
+    const value = (wanted: string): string | null => list.find(([name]) => name.toLowerCase() === wanted)?.[1] ?? null;
+    if (redirect === "error" && status >= 300 && status <= 399 && value("location") !== null) {
+      abortRequest(id);
+      return reject(new TypeError("network error: the answer is a redirect, and the request has redirect: \"error\""));
+    }
+    const isEmpty = method === "HEAD" || NULL_BODY_STATUSES.includes(status);
+    if (isEmpty) abortRequest(id);
+    const body = new Body(isEmpty ? null : new Incoming(id, value("content-encoding"), signal));
+    const lowerCase = list.map(([name, text]): [string, string] => [name.toLowerCase(), text]);
+    resolve(received(status, lowerCase, url, body));
+  });
+  return () => abortRequest(id);
+}

@@ -1,0 +1,336 @@
+// Values as readable text, roughly as Node.js prints them.
+//
+// Invariant: the text is bounded, whatever the value is.
+
+/** How deep objects are shown where nobody says. */
+const DEFAULT_DEPTH = 2;
+const MAX_ITEMS = 100;
+const MAX_STRING_LENGTH = 10_000;
+/** Characters of all text; beyond, objects are only named. */
+const MAX_LENGTH = 64 * 1024;
+/** An object that fits into so many characters is on one line. */
+const LINE_LENGTH = 72;
+
+const CUSTOM = Symbol.for("nodejs.util.inspect.custom");
+const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
+
+export interface InspectOptions {
+  depth?: number | null;
+}
+
+export function inspect(value: unknown, options?: InspectOptions): string {
+  const depth = options?.depth === null ? Infinity : (options?.depth ?? DEFAULT_DEPTH);
+  return new Inspector(depth).show(value, 0);
+}
+
+/** The text of the arguments of a call of `console.log`, with `%s` and the like (Console Standard, section 2.2). */
+export function format(args: readonly unknown[]): string {
+  const [first, ...rest] = args;
+  if (typeof first !== "string") return args.map(shown).join(" ");
+  let used = 0;
+  const text = first.replace(/%[sdifjoOc%]/g, (directive) => {
+    if (directive === "%%") return rest.length === 0 ? directive : "%";
+    if (used >= rest.length) return directive;
+    const value = rest[used];
+    used += 1;
+    return substituted(directive, value);
+  });
+  return [text, ...rest.slice(used).map(shown)].join(" ");
+}
+
+function shown(value: unknown): string {
+  return typeof value === "string" ? value : inspect(value);
+}
+
+function substituted(directive: string, value: unknown): string {
+  switch (directive) {
+    case "%s":
+      if (typeof value === "bigint") return `${value}n`;
+      if (typeof value === "object" && value !== null) return hasOwnText(value) ? String(value) : inspect(value, { depth: 0 });
+      return Object.is(value, -0) ? "-0" : String(value);
+    case "%d":
+      return typeof value === "bigint" ? `${value}n` : typeof value === "symbol" ? "NaN" : numberText(Number(value));
+    case "%i":
+      return typeof value === "bigint" ? `${value}n` : typeof value === "symbol" ? "NaN" : numberText(parseInt(String(value), 10));
+    case "%f":
+      return typeof value === "symbol" ? "NaN" : numberText(parseFloat(String(value)));
+    case "%j":
+      try {
+        return JSON.stringify(value) ?? "undefined";
+      } catch {
+        return "[Circular]";
+      }
+    case "%c":
+      return "";
+    default:
+      return inspect(value, directive === "%o" ? { depth: 4 } : undefined);
+  }
+}
+
+/** Whether an object says itself what its text is, such as an error or a date. */
+function hasOwnText(value: object): boolean {
+  if (value instanceof Error || value instanceof Date) return true;
+  const { toString } = value as { toString?: unknown };
+  return typeof toString === "function" && toString !== Object.prototype.toString && toString !== Array.prototype.toString;
+}
+
+class Inspector {
+  readonly #depth: number;
+  /** The objects that hold the one that is shown. */
+  readonly #path: object[] = [];
+  /** Objects that are within themselves. */
+  readonly #circular: object[] = [];
+  #length = 0;
+
+  constructor(depth: number) {
+    this.#depth = depth;
+  }
+
+  show(value: unknown, indentation: number): string {
+    const text = typeof value === "object" && value !== null ? this.#object(value, indentation) : this.#primitive(value, indentation);
+    this.#length += text.length > MAX_LENGTH ? MAX_LENGTH : 0;
+    return text;
+  }
+
+  #primitive(value: unknown, indentation: number): string {
+    let text: string;
+    if (typeof value === "string") text = quoted(value, indentation);
+    else if (typeof value === "number") text = numberText(value);
+    else if (typeof value === "bigint") text = `${value}n`;
+    else if (typeof value === "function") return this.#object(value, indentation);
+    else text = String(value);
+    this.#length += text.length;
+    return text;
+  }
+
+  #object(value: object, indentation: number): string {
+    if (this.#path.includes(value)) {
+      if (!this.#circular.includes(value)) this.#circular.push(value);
+      return `[Circular *${this.#circular.indexOf(value) + 1}]`;
+    }
+    try {
+      return this.#unguarded(value, indentation);
+    } catch (error) {
+      // A getter or a proxy may throw.
+      if (error instanceof RangeError || (error as Error | undefined)?.name === "InternalError") throw error;
+      return "[object that cannot be shown]";
+    }
+  }
+
+  #unguarded(value: object, indentation: number): string {
+    const custom = (value as Record<symbol, unknown>)[CUSTOM];
+    if (typeof custom === "function") {
+      const made: unknown = custom.call(value, this.#depth - this.#path.length, {}, inspect);
+      if (made !== value) return typeof made === "string" ? made.replaceAll("\n", `\n${" ".repeat(indentation)}`) : this.show(made, indentation);
+    }
+    const { prefix, base, items, braces, keys } = anatomy(value);
+    if (base !== undefined && items === undefined && keys.length === 0) {
+      this.#length += base.length;
+      return base.replaceAll("\n", `\n${" ".repeat(indentation)}`);
+    }
+    if (this.#path.length > this.#depth || this.#length > MAX_LENGTH) {
+      return base !== undefined && items === undefined ? base : `[${(prefix ?? "Object").replace(/\(.*\)$/, "").trim()}]`;
+    }
+    this.#path.push(value);
+    const parts = items === undefined ? [] : this.#items(items, indentation + 2);
+    for (const key of keys.slice(0, MAX_ITEMS * 2)) parts.push(this.#property(value, key, indentation + 2));
+    this.#path.pop();
+    const mark = this.#circular.includes(value) ? `<ref *${this.#circular.indexOf(value) + 1}> ` : "";
+    const head = `${mark}${[prefix, base].filter(Boolean).join(" ")}`;
+    return assembled(head, braces, parts, indentation, items !== undefined && keys.length === 0 && Array.isArray(value));
+  }
+
+  #items(items: Items, indentation: number): string[] {
+    const parts: string[] = [];
+    let count = 0;
+    for (const item of items.values) {
+      if (count === MAX_ITEMS || this.#length > MAX_LENGTH) {
+        const left = items.length - count;
+        parts.push(`... ${left} more item${left === 1 ? "" : "s"}`);
+        break;
+      }
+      count += 1;
+      if (item instanceof Hole) {
+        parts.push(`<${item.count} empty item${item.count === 1 ? "" : "s"}>`);
+        count += item.count - 1;
+      } else if (items.isMap) {
+        const [key, value] = item as [unknown, unknown];
+        parts.push(`${this.show(key, indentation)} => ${this.show(value, indentation)}`);
+      } else {
+        parts.push(this.show(item, indentation));
+      }
+    }
+    return parts;
+  }
+
+  #property(of: object, key: PropertyKey, indentation: number): string {
+    const { get, set, value, enumerable } = Object.getOwnPropertyDescriptor(of, key) ?? { value: undefined, enumerable: true };
+    const plain = typeof key === "symbol" ? `[${String(key)}]` : IDENTIFIER.test(String(key)) ? String(key) : quoted(String(key), 0);
+    const name = enumerable === false ? `[${plain}]` : plain;
+    if (get !== undefined) return `${name}: ${set === undefined ? "[Getter]" : "[Getter/Setter]"}`;
+    if (set !== undefined) return `${name}: [Setter]`;
+    return `${name}: ${this.show(value, indentation)}`;
+  }
+}
+
+/** Entries that are missing in an array. */
+class Hole {
+  constructor(readonly count: number) {}
+}
+
+interface Items {
+  values: Iterable<unknown>;
+  length: number;
+  isMap?: boolean;
+}
+
+interface Anatomy {
+  /** What stands before the braces. */
+  prefix?: string | undefined;
+  /** What the object is by itself, such as a date. */
+  base?: string | undefined;
+  items?: Items | undefined;
+  braces: readonly [string, string];
+  keys: PropertyKey[];
+}
+
+const CURLY = ["{", "}"] as const;
+const SQUARE = ["[", "]"] as const;
+
+function anatomy(value: object): Anatomy {
+  const name = className(value);
+  const tag = (value as Record<symbol, unknown>)[Symbol.toStringTag];
+  const keys = ownKeys(value);
+  const named = keys.filter((key) => typeof key === "symbol" || !/^(0|[1-9]\d*)$/.test(String(key)));
+  if (Array.isArray(value)) {
+    const prefix = name === "Array" ? undefined : `${name ?? "[Array: null prototype]"}(${value.length})`;
+    return { prefix, items: { values: withHoles(value), length: value.length }, braces: SQUARE, keys: named };
+  }
+  if (value instanceof Map) return { prefix: `${name}(${value.size})`, items: { values: value, length: value.size, isMap: true }, braces: CURLY, keys };
+  if (value instanceof Set) return { prefix: `${name}(${value.size})`, items: { values: value, length: value.size }, braces: CURLY, keys };
+  if (ArrayBuffer.isView(value) && !(value instanceof DataView)) {
+    const { length } = value as Uint8Array;
+    return { prefix: `${name}(${length})`, items: { values: value as Uint8Array, length }, braces: SQUARE, keys: named };
+  }
+  if (value instanceof ArrayBuffer) {
+    const shown = new Uint8Array(value, 0, Math.min(value.byteLength, 50));
+    const bytes = Array.from(shown, (byte) => byte.toString(16).padStart(2, "0")).join(" ");
+    const more = value.byteLength - shown.length;
+    const base = `{ [Uint8Contents]: <${bytes}${more > 0 ? ` ... ${more} more byte${more === 1 ? "" : "s"}` : ""}>, byteLength: ${value.byteLength} }`;
+    return { base: `${name} ${base}`, braces: CURLY, keys };
+  }
+  if (typeof value === "function") return { base: functionText(value as Function), braces: CURLY, keys };
+  if (value instanceof Error) return { base: errorText(value), braces: CURLY, keys: errorKeys(value, keys) };
+  if (value instanceof Date) return { base: Number.isNaN(value.getTime()) ? "Invalid Date" : value.toISOString(), braces: CURLY, keys };
+  if (value instanceof RegExp) return { base: String(value), braces: CURLY, keys };
+  if (value instanceof Promise) return { prefix: "Promise", braces: CURLY, keys };
+  if (value instanceof WeakMap || value instanceof WeakSet) return { base: `${name} { <items unknown> }`, braces: CURLY, keys };
+  for (const [Kind, kind] of [[Number, "Number"], [String, "String"], [Boolean, "Boolean"]] as const) {
+    if (!(value instanceof Kind)) continue;
+    const inner = value.valueOf();
+    const base = `[${kind}: ${typeof inner === "string" ? quoted(inner, 0) : String(inner)}]`;
+    return { base, braces: CURLY, keys: kind === "String" ? named : keys };
+  }
+  const tagged = typeof tag === "string" && tag !== "" && tag !== name ? ` [${tag}]` : "";
+  const prefix = name === "Object" && tagged === "" ? undefined : `${name ?? "[Object: null prototype]"}${tagged}`;
+  return { prefix: prefix, braces: CURLY, keys };
+}
+
+function ownKeys(value: object): PropertyKey[] {
+  const symbols = Object.getOwnPropertySymbols(value).filter((key) => Object.prototype.propertyIsEnumerable.call(value, key));
+  return ArrayBuffer.isView(value) ? symbols : [...Object.keys(value), ...symbols];
+}
+
+function* withHoles(array: unknown[]): Generator<unknown> {
+  for (let at = 0, shown = 0; at < array.length && shown <= MAX_ITEMS; shown += 1) {
+    const start = at;
+    while (at < array.length && !(at in array) && at - start < MAX_ITEMS * 100) at += 1;
+    if (at > start) {
+      yield new Hole(at - start);
+    } else {
+      yield array[at];
+      at += 1;
+    }
+  }
+}
+
+function className(value: object): string | undefined {
+  for (let it: object | null = value; it !== null; it = Object.getPrototypeOf(it) as object | null) {
+    const constructor = Object.getOwnPropertyDescriptor(it, "constructor")?.value as { name?: unknown } | undefined;
+    if (typeof constructor?.name === "string" && constructor.name !== "") return constructor.name;
+  }
+  return undefined;
+}
+
+function functionText(value: Function): string {
+  const source = Function.prototype.toString.call(value);
+  if (source.startsWith("class")) {
+    const parent = Object.getPrototypeOf(value) as { name?: string };
+    return `[class ${value.name || "(anonymous)"}${parent.name ? ` extends ${parent.name}` : ""}]`;
+  }
+  const kind = className(value) ?? "Function";
+  return value.name === "" ? `[${kind} (anonymous)]` : `[${kind}: ${value.name}]`;
+}
+
+/** The engine's `stack` has the frames alone. */
+function errorText(error: Error): string {
+  const stack = typeof error.stack === "string" ? error.stack.replace(/\n$/, "") : "";
+  const name = className(error) ?? "Error";
+  const shown = typeof error.name === "string" && error.name !== "" && error.name !== "Error" ? error.name : name;
+  const head = error.message === "" || error.message === undefined ? shown : `${shown}: ${error.message}`;
+  if (stack === "") return `[${head}]`;
+  return stack.startsWith(head) ? stack : `${head}\n${stack}`;
+}
+
+function errorKeys(error: Error, keys: PropertyKey[]): PropertyKey[] {
+  const hidden = ["stack", "message"];
+  const own = keys.filter((key) => !hidden.includes(String(key)) && !(key === "name" && error.name === className(error)));
+  for (const name of ["cause", "errors"]) if (Object.hasOwn(error, name) && !own.includes(name)) own.push(name);
+  return own;
+}
+
+function assembled(head: string, braces: readonly [string, string], parts: string[], indentation: number, isList: boolean): string {
+  const [open, close] = braces;
+  const start = head === "" ? open : `${head} ${open}`;
+  if (parts.length === 0) return `${start}${close}`;
+  const length = parts.reduce((sum, part) => sum + part.length + 2, 0);
+  const isShort = !parts.some((part) => part.includes("\n")) && !head.includes("\n");
+  if (isShort && length + start.length + indentation <= LINE_LENGTH + 4 && (!isList || parts.length <= 6 || length <= LINE_LENGTH)) {
+    return `${start} ${parts.join(", ")} ${close}`;
+  }
+  const line = `\n${" ".repeat(indentation + 2)}`;
+  const lines = isList && isShort && parts.length > 6 ? filled(parts, LINE_LENGTH - indentation) : parts;
+  return `${start}${line}${lines.join(`,${line}`)}\n${" ".repeat(indentation)}${close}`;
+}
+
+/** Several short items a line. */
+function filled(parts: string[], width: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const part of parts) {
+    const longer = line === "" ? part : `${line}, ${part}`;
+    if (line !== "" && longer.length > width) {
+      lines.push(line);
+      line = part;
+    } else {
+      line = longer;
+    }
+  }
+  return [...lines, line];
+}
+
+function numberText(value: number): string {
+  return Object.is(value, -0) ? "-0" : String(value);
+}
+
+const ESCAPES: Record<string, string> = { "\n": "\\n", "\t": "\\t", "\b": "\\b", "\f": "\\f", "\r": "\\r", "\\": "\\\\" };
+
+/** In the quotes that the text has not. */
+function quoted(text: string, _indentation: number): string {
+  const cut = text.length > MAX_STRING_LENGTH ? text.slice(0, MAX_STRING_LENGTH) : text;
+  const quote = !cut.includes("'") ? "'" : !cut.includes('"') ? '"' : !cut.includes("`") && !cut.includes("${") ? "`" : "'";
+  const escaped = cut.replace(/[\0-\x1f\x7f-\x9f\\]/g, (it) => ESCAPES[it] ?? `\\x${it.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`);
+  const more = text.length - cut.length;
+  const rest = more > 0 ? `... ${more} more character${more === 1 ? "" : "s"}` : "";
+  return `${quote}${quote === "'" ? escaped.replaceAll("'", "\\'") : escaped}${quote}${rest}`;
+}

@@ -1,0 +1,101 @@
+// MessageChannel (HTML Standard, section 9.4), within one engine.
+import { setTimer } from "kitbag:host";
+
+import { defineHandler, EventTarget, MessageEvent } from "./events.js";
+import { cloneWith } from "./structured-clone.js";
+
+let makePort: () => MessagePort;
+let entangle: (a: MessagePort, b: MessagePort) => void;
+
+const NO_CONSTRUCTOR = Symbol("no constructor");
+
+export class MessagePort extends EventTarget {
+  #other: MessagePort | undefined;
+  /** Messages that came before `start`. */
+  #waiting: MessageEvent[] = [];
+  #started = false;
+  #transferred = false;
+
+  declare onmessage: ((event: MessageEvent) => unknown) | null;
+  declare onmessageerror: ((event: MessageEvent) => unknown) | null;
+
+  static {
+    makePort = () => new MessagePort(NO_CONSTRUCTOR);
+    entangle = (a, b) => {
+      a.#other = b;
+      b.#other = a;
+    };
+  }
+
+  constructor(permission?: unknown) {
+    if (permission !== NO_CONSTRUCTOR) throw new TypeError("Illegal constructor");
+    super();
+  }
+
+  postMessage(message: unknown, options?: Iterable<object> | { transfer?: Iterable<object> }): void {
+    if (arguments.length === 0) throw new TypeError("postMessage: 1 argument required");
+    const list = options !== undefined && options !== null && Symbol.iterator in options ? options : options?.transfer;
+    const transfer = [...(list ?? [])];
+    if (transfer.includes(this)) throw new DOMException("a port cannot be sent through itself", "DataCloneError");
+    const ports: MessagePort[] = [];
+    const data = cloneWith(message, transfer, (object) => {
+      if (!(object instanceof MessagePort) || object.#transferred) return undefined;
+      const port = object.#move();
+      ports.push(port);
+      return port;
+    });
+    const target = this.#other;
+    if (target === undefined) return;
+    target.#waiting.push(new MessageEvent("message", { data, ports }));
+    if (target.#started) setTimer(() => target.#deliver(), 0);
+  }
+
+  start(): void {
+    if (this.#started) return;
+    this.#started = true;
+    for (let left = this.#waiting.length; left > 0; left -= 1) setTimer(() => this.#deliver(), 0);
+  }
+
+  close(): void {
+    const other = this.#other;
+    this.#other = undefined;
+    if (other !== undefined) other.#other = undefined;
+  }
+
+  #deliver(): void {
+    const event = this.#waiting.shift();
+    if (event !== undefined) this.dispatchEvent(event);
+  }
+
+  /** Returns the port that this one becomes where it is received. */
+  #move(): MessagePort {
+    const port = makePort();
+    const other = this.#other;
+    if (other !== undefined) entangle(port, other);
+    port.#waiting = this.#waiting;
+    this.#waiting = [];
+    this.#other = undefined;
+    this.#transferred = true;
+    return port;
+  }
+}
+
+defineHandler(MessagePort.prototype, "message", (port) => (port as MessagePort).start());
+defineHandler(MessagePort.prototype, "messageerror");
+
+export class MessageChannel {
+  readonly #port1 = makePort();
+  readonly #port2 = makePort();
+
+  constructor() {
+    entangle(this.#port1, this.#port2);
+  }
+
+  get port1(): MessagePort {
+    return this.#port1;
+  }
+
+  get port2(): MessagePort {
+    return this.#port2;
+  }
+}

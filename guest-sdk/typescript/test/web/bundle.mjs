@@ -1,0 +1,40 @@
+// Bundles the cases, the web platform, and what runs them.
+import { readdir } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+
+import { build } from "esbuild";
+
+const HERE = fileURLToPath(new URL(".", import.meta.url));
+
+/** Returns the sets of cases by name. */
+export async function caseSets() {
+  const sets = {};
+  for (const file of await caseFiles()) sets[file.replace(".mjs", "")] = (await import(`./cases/${file}`)).default;
+  return sets;
+}
+
+/** Returns a module whose default export is the promise of all outcomes. */
+export async function bundledCases() {
+  const files = await caseFiles();
+  const imports = files.map((file, at) => `import set${at} from ${JSON.stringify(`./cases/${file}`)};`);
+  const entry = [
+    'import "../../dist/sandbox/web/install.js";',
+    ...imports,
+    'import { runCases } from "./run.mjs";',
+    `export default runCases({ ${files.map((file, at) => `${JSON.stringify(file.replace(".mjs", ""))}: set${at}`).join(", ")} });`,
+  ];
+  const result = await build({
+    stdin: { contents: entry.join("\n"), resolveDir: HERE, sourcefile: "cases.js" },
+    write: false,
+    bundle: true,
+    format: "esm",
+    target: "es2022",
+    external: ["kitbag:*"],
+    logLevel: "silent",
+  });
+  return result.outputFiles[0].text;
+}
+
+async function caseFiles() {
+  return (await readdir(`${HERE}cases`)).filter((file) => file.endsWith(".mjs")).sort();
+}
