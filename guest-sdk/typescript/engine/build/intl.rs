@@ -32,7 +32,8 @@ pub(crate) fn pack() {
         .map(|entry| entry.expect("data/intl can be listed").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "json") && !named(path, "package"))
         .collect();
-    files.sort();
+    // By the names of the locales: "de" comes before "de-AT", but "de.json" after "de-AT.json".
+    files.sort_by_key(|path| path.file_stem().map(std::ffi::OsStr::to_owned));
 
     let mut pack = Pack::default();
     let mut index = String::new();

@@ -1,6 +1,6 @@
 //! `Intl.DateTimeFormat`.
 
-use super::data::{self, LocaleData};
+use super::data::{self, Calendar, LocaleData};
 use super::number;
 use super::parts::Parts;
 use super::skeleton::{Field, Generator, Item, classify, join, parse};
@@ -46,14 +46,15 @@ struct Fields {
 impl DateTimeFormat {
     pub(crate) fn new(locale: LocaleData, options: Options) -> Self {
         let dates = locale.dates();
-        let calendar = if options.buddhist { &dates.generic } else { &dates.gregorian };
+        let calendar = calendar(locale, options.buddhist);
         let numbers = locale.numbers();
         let system = numbers.systems.iter().find(|system| system.id == options.numbering).unwrap_or(&numbers.systems[0]);
         let generator = || Generator::new(dates, calendar, system.decimal);
         let items = match &options.format {
             Format::Skeleton(skeleton) => generator().best(skeleton),
             Format::Styles(date, time) => {
-                let date = date.map(|style| (style, parse(calendar.date_formats[style])));
+                let of = |style: usize| if style == 0 && options.buddhist { &dates.generic } else { calendar };
+                let date = date.map(|style| (style, parse(of(style).date_formats[style])));
                 let time = time.map(|style| parse(dates.time_formats[style]));
                 let items = match (date, time) {
                     (Some((style, date)), Some(time)) => join(dates.at_time_formats[style], &[&time, &date]),
@@ -267,7 +268,7 @@ impl DateTimeFormat {
     /// A pattern of CLDR for both times; without one the two are formatted apart.
     fn interval(&self, difference: char) -> Option<Vec<Item>> {
         let dates = self.locale.dates();
-        let calendar = if self.options.buddhist { &dates.generic } else { &dates.gregorian };
+        let calendar = calendar(self.locale, self.options.buddhist);
         let letters = |keep: &dyn Fn(Field) -> bool| -> String {
             let mut fields: Vec<(Field, String)> = self.items.iter().filter_map(|item| match item {
                 Item::Field(letter, count) => {
@@ -330,6 +331,12 @@ impl DateTimeFormat {
         });
         adjusted.collect()
     }
+}
+
+/// Where the Buddhist calendar is the usual one its years need no era.
+fn calendar(locale: LocaleData, buddhist: bool) -> &'static Calendar {
+    let dates = locale.dates();
+    if buddhist && locale.language() != "th" { &dates.generic } else { &dates.gregorian }
 }
 
 /// The letters of a pattern's fields that are kept.

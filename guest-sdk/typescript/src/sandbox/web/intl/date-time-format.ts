@@ -7,8 +7,6 @@ import { callable, choice, flag, looseOptions, type Options, type Part, parts, w
 type Native = ReturnType<typeof dateTimeFormat>;
 
 const DEFAULT_TIME_ZONE = "UTC";
-const NAMES = ["narrow", "short", "long"] as const;
-const NUMBERS = ["2-digit", "numeric"] as const;
 const HOUR_LETTERS: Record<string, string> = { h11: "K", h12: "h", h23: "H", h24: "k" };
 const CYCLES: Record<string, string> = { K: "h11", h: "h12", H: "h23", k: "h24" };
 
@@ -204,9 +202,10 @@ function rangeOf(start: unknown, end: unknown): [number, number] {
 export const DateFormatter = Formatter;
 
 // The public constructor has no way to ask for other defaults.
-const Public = class DateTimeFormat extends Formatter {
+class Public extends Formatter {
   constructor(locales?: unknown, options?: unknown) {
     super(locales, options);
   }
-};
+}
+Object.defineProperty(Public, "name", { value: "DateTimeFormat" });
 export const DateTimeFormat = callable(Public);

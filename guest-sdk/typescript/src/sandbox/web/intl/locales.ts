@@ -1,11 +1,9 @@
 // Language tags and the choice of a locale (ECMA-402, sections 6.2 and 9.2).
 import { bestLocale, canonicalize, defaultNumbering, knows } from "kitbag:intl";
 
-import { choice, type Options, strictOptions } from "./options.js";
+import { choice, type Options } from "./options.js";
 
 const DEFAULT_LOCALE = "en-US";
-
-export type Locales = string | object | readonly (string | object)[] | undefined;
 
 /** Canonical tags without duplicates. */
 export function canonicalLocales(locales: unknown): string[] {
@@ -134,5 +132,3 @@ export function supportedLocales(locales: unknown, options: unknown): string[] {
 export function readMatcher(options: Options): void {
   choice(options, "localeMatcher", ["lookup", "best fit"]);
 }
-
-export { strictOptions };
