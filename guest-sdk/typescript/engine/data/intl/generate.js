@@ -3,7 +3,7 @@
 //
 //     npm ci && node generate.js
 //
-// The version of CLDR is the one that Node.js 20 and 22 carry, so that both print the same.
+// The version of CLDR is the one that Node.js 20 and 22 carry (ICU 78), so that both print the same.
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
@@ -168,9 +168,10 @@ function dates(locale, from, main) {
     available: available(of.dateTimeFormats.availableFormats),
     intervals: intervals(of.dateTimeFormats.intervalFormats),
   });
+  const gregorian = calendar({ ...from, dateTimeFormats: { availableFormats, intervalFormats } });
   return {
-    gregorian: calendar({ ...from, dateTimeFormats: { availableFormats, intervalFormats } }),
-    generic: calendar(main("dates", "ca-generic").dates.calendars.generic),
+    gregorian,
+    generic: locale === "th" ? thai(gregorian) : calendar(main("dates", "ca-generic").dates.calendars.generic),
     months: names(from.months.format, months),
     months_alone: names(from.months["stand-alone"], months),
     days: names(from.days.format, days),
@@ -189,6 +190,15 @@ function dates(locale, from, main) {
     hour_format: zone.hourFormat,
     gmt_format: zone.gmtFormat,
     gmt_zero: zone.gmtZeroFormat,
+  };
+}
+
+/** Thailand's years are Buddhist without saying so, but for a year alone. The package of that calendar has no data. */
+function thai({ date_formats: [full, long, ...others], available, intervals }) {
+  return {
+    date_formats: [full, long.replace("G ", ""), ...others],
+    available: available.map(([skeleton, pattern]) => [skeleton, skeleton === "y" ? "G y" : pattern]),
+    intervals,
   };
 }
 

@@ -1,8 +1,10 @@
 //! `Intl.DateTimeFormat`.
 
-use super::data::{self, Calendar, LocaleData};
+use std::borrow::Cow;
+
+use super::data::{self, LocaleData};
 use super::number;
-use super::parts::Parts;
+use super::parts::{Parts, placeholders};
 use super::skeleton::{Field, Generator, Item, classify, join, parse};
 use super::zone::Zone;
 
@@ -46,15 +48,14 @@ struct Fields {
 impl DateTimeFormat {
     pub(crate) fn new(locale: LocaleData, options: Options) -> Self {
         let dates = locale.dates();
-        let calendar = calendar(locale, options.buddhist);
+        let calendar = if options.buddhist { &dates.generic } else { &dates.gregorian };
         let numbers = locale.numbers();
         let system = numbers.systems.iter().find(|system| system.id == options.numbering).unwrap_or(&numbers.systems[0]);
         let generator = || Generator::new(dates, calendar, system.decimal);
         let items = match &options.format {
             Format::Skeleton(skeleton) => generator().best(skeleton),
             Format::Styles(date, time) => {
-                let of = |style: usize| if style == 0 && options.buddhist { &dates.generic } else { calendar };
-                let date = date.map(|style| (style, parse(of(style).date_formats[style])));
+                let date = date.map(|style| (style, parse(calendar.date_formats[style])));
                 let time = time.map(|style| parse(dates.time_formats[style]));
                 let items = match (date, time) {
                     (Some((style, date)), Some(time)) => join(dates.at_time_formats[style], &[&time, &date]),
@@ -93,7 +94,8 @@ impl DateTimeFormat {
         fields.collect()
     }
 
-    /// Formats a time in milliseconds since 1970.
+    /// Formats a time in milliseconds since 1970. CLDR's narrow spaces become plain ones, as in V8: scripts that
+    /// take texts apart do not expect them.
     pub(crate) fn format(&self, time: f64) -> Parts {
         let fields = Fields::of(time, self.options.zone.offset(time).seconds);
         let mut parts = Parts::default();
@@ -104,10 +106,10 @@ impl DateTimeFormat {
     fn write(&self, items: &[Item], fields: &Fields, time: f64, parts: &mut Parts) {
         for item in items {
             match item {
-                Item::Literal(text) => parts.push("literal", text),
+                Item::Literal(text) => parts.push("literal", &plain_spaces(text)),
                 Item::Field(letter, count) => {
                     let (kind, text) = self.field(*letter, *count, fields, time);
-                    parts.push(kind, &text);
+                    parts.push(kind, &plain_spaces(&text));
                 }
             }
         }
@@ -219,7 +221,7 @@ impl DateTimeFormat {
             return (parts, sources);
         }
         let two = self.format(end);
-        for piece in super::parts::placeholders(self.locale.dates().interval_fallback) {
+        for piece in placeholders(self.locale.dates().interval_fallback) {
             let (piece, source) = match piece {
                 Ok(0) => (one.iter().collect::<Vec<_>>(), "startRange"),
                 Ok(_) => (two.iter().collect(), "endRange"),
@@ -268,7 +270,7 @@ impl DateTimeFormat {
     /// A pattern of CLDR for both times; without one the two are formatted apart.
     fn interval(&self, difference: char) -> Option<Vec<Item>> {
         let dates = self.locale.dates();
-        let calendar = calendar(self.locale, self.options.buddhist);
+        let calendar = if self.options.buddhist { &dates.generic } else { &dates.gregorian };
         let letters = |keep: &dyn Fn(Field) -> bool| -> String {
             let mut fields: Vec<(Field, String)> = self.items.iter().filter_map(|item| match item {
                 Item::Field(letter, count) => {
@@ -333,10 +335,8 @@ impl DateTimeFormat {
     }
 }
 
-/// Where the Buddhist calendar is the usual one its years need no era.
-fn calendar(locale: LocaleData, buddhist: bool) -> &'static Calendar {
-    let dates = locale.dates();
-    if buddhist && locale.language() != "th" { &dates.generic } else { &dates.gregorian }
+fn plain_spaces(text: &str) -> Cow<'_, str> {
+    if text.contains(['\u{202f}', '\u{2009}']) { text.replace(['\u{202f}', '\u{2009}'], " ").into() } else { text.into() }
 }
 
 /// The letters of a pattern's fields that are kept.

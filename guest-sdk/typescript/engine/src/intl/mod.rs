@@ -264,7 +264,7 @@ fn plural_rules<'js>(ctx: Ctx<'js>, name: String, ordinal: bool, options: Object
     let object = Object::new(ctx.clone())?;
     object.set("pluralCategories", plurals.categories())?;
     let select = move |value: f64| match Number::from_f64(value) {
-        Number::Finite(decimal) => plurals.category(&digits.round(&decimal), 0),
+        Number::Finite(decimal) => plurals.category(&digits.round(&decimal)),
         _ => "other",
     };
     object.set("select", Function::new(ctx, select)?)?;

@@ -199,6 +199,8 @@ impl NumberFormat {
         let of = |id: &str| numbers.systems.iter().find(|system| system.id == id);
         let system = of(&options.numbering).or_else(|| of("latn")).unwrap_or(&numbers.systems[0]);
         let pattern = Pattern::parse(match &options.style {
+            // The sign of a percentage stands where the script has it.
+            Style::Unit { unit, width } if unit == "percent" && *width > 0 => system.percent_pattern,
             Style::Decimal | Style::Unit { .. } => system.decimal_pattern,
             Style::Percent => system.percent_pattern,
             Style::Currency { display: CurrencyDisplay::Name, .. } => system.decimal_pattern,
@@ -246,7 +248,7 @@ impl NumberFormat {
             (None, _) => digits.push("infinity", self.system.infinity),
         }
         let category = match (&self.plurals, &rounded) {
-            (Some(plurals), Some(rounded)) => plurals.category(rounded, if self.compact.is_empty() { 0 } else { exponent }),
+            (Some(plurals), Some(rounded)) => plurals.category(rounded),
             _ => "other",
         };
         self.dress(&digits, sign, exponent, rounded.as_ref(), category)
@@ -271,6 +273,7 @@ impl NumberFormat {
             None => self.affixed(&self.pattern, digits, sign, false),
         };
         match &self.options.style {
+            Style::Unit { unit, width } if unit == "percent" && *width > 0 => inside,
             Style::Unit { unit, width } => self.with_unit(unit, *width, category, &inside),
             Style::Currency { code, display: CurrencyDisplay::Name, .. } => {
                 let names = data::find(&self.locale.currency_names().currencies, code);
@@ -395,6 +398,7 @@ impl NumberFormat {
             self.sign(sign, &mut parts);
         }
         let literal = if compact { "compact" } else { "literal" };
+        let percent = if matches!(self.options.style, Style::Percent) { "percentSign" } else { "unit" };
         let write = |affix: &[Affix], parts: &mut Parts| {
             for piece in affix {
                 match piece {
@@ -402,7 +406,7 @@ impl NumberFormat {
                     Affix::Minus if plus_for_minus => self.sign(sign, parts),
                     Affix::Minus => parts.push_trimmed("minusSign", self.system.minus),
                     Affix::Plus => parts.push_trimmed("plusSign", self.system.plus),
-                    Affix::Percent => parts.push_trimmed("percentSign", self.system.percent),
+                    Affix::Percent => parts.push_trimmed(percent, self.system.percent),
                     Affix::Currency => parts.push_trimmed("currency", self.currency_text()),
                 }
             }

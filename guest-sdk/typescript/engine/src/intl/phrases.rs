@@ -79,7 +79,7 @@ pub(crate) fn relative(
     let past = value.is_sign_negative();
     let amount = Number::from_f64(value.abs());
     let shown = numbers.rounded(&amount).unwrap_or_else(|| Decimal::from(0));
-    let category = plurals.category(&shown, 0);
+    let category = plurals.category(&shown);
     let pattern = data::plural(if past { &entry.past } else { &entry.future }, category);
     for piece in placeholders(pattern) {
         match piece {

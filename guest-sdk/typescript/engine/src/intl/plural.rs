@@ -1,6 +1,6 @@
 //! Plural rules, by ICU4X.
 
-use fixed_decimal::{CompactDecimal, Decimal};
+use fixed_decimal::Decimal;
 use icu_locale::Locale;
 use icu_plurals::{PluralCategory, PluralRuleType, PluralRules};
 
@@ -13,15 +13,9 @@ impl Plurals {
         Self(locale.and_then(|locale| PluralRules::try_new((&locale).into(), ordinal.into()).ok()))
     }
 
-    pub(crate) fn category(&self, number: &Decimal, exponent: i16) -> &'static str {
-        let Some(rules) = &self.0 else { return "other" };
-        // With an exponent, as in "1.2M", some languages say it otherwise.
-        name(match u8::try_from(exponent) {
-            Ok(exponent @ 1..) => {
-                rules.category_for(&CompactDecimal::from_significand_and_exponent(number.clone(), exponent))
-            }
-            _ => rules.category_for(number),
-        })
+    /// The category of a number with the digits that it is shown with.
+    pub(crate) fn category(&self, number: &Decimal) -> &'static str {
+        self.0.as_ref().map_or("other", |rules| name(rules.category_for(number)))
     }
 
     /// In the order of ECMA-402.

@@ -86,9 +86,6 @@ impl Zone {
 /// `GMT+1`, or `GMT+01:00` if long.
 fn gmt(seconds: i32, long: bool, locale: LocaleData, digits: &[char]) -> String {
     let dates = locale.dates();
-    if seconds == 0 {
-        return dates.gmt_zero.to_owned();
-    }
     let (positive, negative) = dates.hour_format.split_once(';').unwrap_or(("+HH:mm", "-HH:mm"));
     let pattern = if seconds < 0 { negative } else { positive };
     let (sign, rest) = pattern.split_at(pattern.find('H').unwrap_or(1));

@@ -64,7 +64,7 @@ class Formatter {
     }
 
     const usual = defaultHour(locale);
-    const hour = hourLetter(usual, hour12, values["hc"]!, locale);
+    const hour = hourLetter(usual, hour12, values["hc"]!);
     const letters = styled ? "" : withDefaults(shown, skeleton, required, defaults).replace(/j/g, hour);
     const native = dateTimeFormat(data, {
       numberingSystem: values["nu"],
@@ -76,6 +76,8 @@ class Formatter {
       ...(timeStyle !== undefined && { timeStyle }),
     });
     const fields = resolvedFields(native.fields);
+    // A pattern may have a period that nobody asked for.
+    if (shown["dayPeriod"] === undefined) delete fields["dayPeriod"];
     this.#native = native;
     this.#resolved = {
       locale,
@@ -154,9 +156,8 @@ function withDefaults(shown: Record<string, string>, skeleton: string, required:
 }
 
 /** The letter of the hour cycle (ECMA-402, section 11.1.2, steps 32 to 36). */
-function hourLetter(usual: string, hour12: boolean | undefined, cycle: string, locale: string): string {
-  const japanese = locale === "ja" || locale.startsWith("ja-") || locale.endsWith("-JP");
-  if (hour12 === true) return japanese ? "K" : "h";
+function hourLetter(usual: string, hour12: boolean | undefined, cycle: string): string {
+  if (hour12 === true) return "h";
   if (hour12 === false) return "H";
   return HOUR_LETTERS[cycle] ?? usual;
 }

@@ -4,7 +4,9 @@ import { direction, maximize, minimize } from "kitbag:intl";
 import { baseName, canonicalTag, keywords, registerLocaleClass, typeOption } from "./locales.js";
 import { choice, flag, looseOptions } from "./options.js";
 
-export class Locale {
+let isTag: (value: unknown) => value is Tag;
+
+class Tag {
   readonly #tag: string;
 
   constructor(tag: unknown, given?: unknown) {
@@ -12,7 +14,7 @@ export class Locale {
       throw new TypeError("First argument to Intl.Locale constructor can't be empty or missing");
     }
     const options = looseOptions(given);
-    const start = canonicalTag(isLocale(tag) ? tag.#tag : `${tag as string}`);
+    const start = canonicalTag(isTag(tag) ? tag.#tag : `${tag as string}`);
     const language = subtag(choice(options, "language"), /^([a-z]{2,3}|[a-z]{5,8})$/i, "language");
     const script = subtag(choice(options, "script"), /^[a-z]{4}$/i, "script");
     const region = subtag(choice(options, "region"), /^([a-z]{2}|[0-9]{3})$/i, "region");
@@ -34,11 +36,8 @@ export class Locale {
   }
 
   static {
-    registerLocaleClass((value) => (isLocale(value) ? value.#tag : undefined));
-  }
-
-  static is(value: unknown): value is Locale {
-    return typeof value === "object" && value !== null && #tag in value;
+    isTag = (value): value is Tag => typeof value === "object" && value !== null && #tag in value;
+    registerLocaleClass((value) => (isTag(value) ? value.#tag : undefined));
   }
 
   get baseName(): string {
@@ -85,12 +84,12 @@ export class Locale {
     return { direction: direction(this.#tag) };
   }
 
-  maximize(): Locale {
-    return new Locale(maximize(this.#tag) ?? this.#tag);
+  maximize(): Tag {
+    return new Tag(maximize(this.#tag) ?? this.#tag);
   }
 
-  minimize(): Locale {
-    return new Locale(minimize(this.#tag) ?? this.#tag);
+  minimize(): Tag {
+    return new Tag(minimize(this.#tag) ?? this.#tag);
   }
 
   toString(): string {
@@ -102,9 +101,8 @@ export class Locale {
   }
 }
 
-const isLocale = Locale.is;
-// The constructor has no such method in public.
-delete (Locale as { is?: unknown }).is;
+Object.defineProperty(Tag, "name", { value: "Locale" });
+export const Locale = Tag;
 
 function subtag(value: string | undefined, pattern: RegExp, name: string): string | undefined {
   if (value !== undefined && !pattern.test(value)) throw new RangeError(`Incorrect locale information provided: ${name}`);
