@@ -1,7 +1,5 @@
 //! `Intl.DateTimeFormat`.
 
-use std::borrow::Cow;
-
 use super::data::{self, LocaleData};
 use super::number;
 use super::parts::{Parts, placeholders};
@@ -94,8 +92,7 @@ impl DateTimeFormat {
         fields.collect()
     }
 
-    /// Formats a time in milliseconds since 1970. CLDR's narrow spaces become plain ones, as in V8: scripts that
-    /// take texts apart do not expect them.
+    /// Formats a time in milliseconds since 1970.
     pub(crate) fn format(&self, time: f64) -> Parts {
         let fields = Fields::of(time, self.options.zone.offset(time).seconds);
         let mut parts = Parts::default();
@@ -106,10 +103,10 @@ impl DateTimeFormat {
     fn write(&self, items: &[Item], fields: &Fields, time: f64, parts: &mut Parts) {
         for item in items {
             match item {
-                Item::Literal(text) => parts.push("literal", &plain_spaces(text)),
+                Item::Literal(text) => parts.push("literal", text),
                 Item::Field(letter, count) => {
                     let (kind, text) = self.field(*letter, *count, fields, time);
-                    parts.push(kind, &plain_spaces(&text));
+                    parts.push(kind, &text);
                 }
             }
         }
@@ -325,18 +322,13 @@ impl DateTimeFormat {
             match width(field, kind > 0) {
                 Some((own, own_count)) => {
                     let letter = if field == Field::Zone || field == Field::Hour { own } else { letter };
-                    let count = if kind > 0 && field != Field::Year { count.max(own_count) } else { own_count };
-                    Item::Field(letter, count)
+                    Item::Field(letter, if kind > 0 { count } else { own_count })
                 }
                 None => item,
             }
         });
         adjusted.collect()
     }
-}
-
-fn plain_spaces(text: &str) -> Cow<'_, str> {
-    if text.contains(['\u{202f}', '\u{2009}']) { text.replace(['\u{202f}', '\u{2009}'], " ").into() } else { text.into() }
 }
 
 /// The letters of a pattern's fields that are kept.

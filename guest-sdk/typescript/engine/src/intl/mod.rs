@@ -238,7 +238,14 @@ fn date_time_format<'js>(ctx: Ctx<'js>, name: String, options: Object<'js>) -> R
     object.set("timeZone", format.zone())?;
     object.set("fields", format.fields())?;
     let range = format.clone();
-    let one = Function::new(ctx.clone(), move |ctx: Ctx<'js>, time: f64, parts: bool| output(&ctx, format.format(time), parts))?;
+    let one = Function::new(ctx.clone(), move |ctx: Ctx<'js>, time: f64, parts: bool| {
+        let formatted = format.format(time);
+        if parts {
+            return formatted.to_array(&ctx).map(Array::into_value);
+        }
+        // As V8 does it: scripts that take times apart expect a plain space before "PM".
+        rquickjs::String::from_str(ctx, &formatted.into_text().replace('\u{202f}', " ")).map(rquickjs::String::into_value)
+    })?;
     object.set("format", one)?;
     let range = Function::new(ctx.clone(), move |ctx: Ctx<'js>, start: f64, end: f64, parts: bool| -> Result<Value<'js>> {
         let (formatted, sources) = range.format_range(start, end);

@@ -415,7 +415,10 @@ impl NumberFormat {
         if prefix.last() == Some(&Affix::Currency) && self.currency_text().chars().next_back().is_some_and(is_word) {
             parts.push("literal", "\u{a0}");
         }
-        parts.append(digits);
+        // Some compact patterns are words alone, such as "mille".
+        if !compact || pattern.zeros > 0 {
+            parts.append(digits);
+        }
         if suffix.first() == Some(&Affix::Currency) && self.currency_text().chars().next().is_some_and(is_word) {
             parts.push("literal", "\u{a0}");
         }
