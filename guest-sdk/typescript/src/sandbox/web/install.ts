@@ -4,6 +4,7 @@ import * as abort from "./abort.js";
 import * as blob from "./blob.js";
 import * as compression from "./compression-streams.js";
 import { console } from "./console.js";
+import * as webCrypto from "./crypto.js";
 import * as encoding from "./encoding.js";
 import * as events from "./events.js";
 import { fetch } from "./fetch.js";
@@ -27,6 +28,8 @@ const classes = {
   ByteLengthQueuingStrategy: streams.ByteLengthQueuingStrategy,
   CompressionStream: compression.CompressionStream,
   CountQueuingStrategy: streams.CountQueuingStrategy,
+  Crypto: webCrypto.Crypto,
+  CryptoKey: webCrypto.CryptoKey,
   CustomEvent: events.CustomEvent,
   DecompressionStream: compression.DecompressionStream,
   ErrorEvent: events.ErrorEvent,
@@ -47,6 +50,7 @@ const classes = {
   ReadableStreamDefaultReader: streams.ReadableStreamDefaultReader,
   Request,
   Response,
+  SubtleCrypto: webCrypto.SubtleCrypto,
   TextDecoder: encoding.TextDecoder,
   TextDecoderStream: textStreams.TextDecoderStream,
   TextEncoder: encoding.TextEncoder,
@@ -71,6 +75,7 @@ const values = {
   clearInterval: timers.clearInterval,
   clearTimeout: timers.clearTimeout,
   console,
+  crypto: webCrypto.crypto,
   fetch,
   navigator: new Navigator(),
   performance,

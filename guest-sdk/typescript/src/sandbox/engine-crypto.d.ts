@@ -1,0 +1,61 @@
+/**
+ * Primitives of the Web Cryptography API. A function that returns `undefined` has refused its key or its data.
+ * Private keys on curves are scalars or seeds, public ones uncompressed points; RSA keys are DER.
+ */
+declare module "kitbag:crypto" {
+  type Bytes = ArrayBuffer | Uint8Array;
+  type Hash = "SHA-1" | "SHA-256" | "SHA-384" | "SHA-512";
+  type Curve = "P-256" | "P-384" | "Ed25519" | "X25519";
+
+  export function digest(hash: Hash, data: Bytes): ArrayBuffer;
+  export function hmac(hash: Hash, key: Bytes, data: Bytes): ArrayBuffer;
+  export function hmacVerify(hash: Hash, key: Bytes, signature: Bytes, data: Bytes): boolean;
+  /** `length` in bytes. */
+  export function hkdf(hash: Hash, key: Bytes, salt: Bytes, info: Bytes, length: number): ArrayBuffer | undefined;
+  export function pbkdf2(hash: Hash, password: Bytes, salt: Bytes, iterations: number, length: number): ArrayBuffer | undefined;
+
+  /** The nonce has 12 or 16 bytes. */
+  export function aesGcmEncrypt(key: Bytes, nonce: Bytes, associated: Bytes, tagBytes: number, data: Bytes): ArrayBuffer | undefined;
+  export function aesGcmDecrypt(key: Bytes, nonce: Bytes, associated: Bytes, tagBytes: number, data: Bytes): ArrayBuffer | undefined;
+  export function aesCbcEncrypt(key: Bytes, iv: Bytes, data: Bytes): ArrayBuffer | undefined;
+  export function aesCbcDecrypt(key: Bytes, iv: Bytes, data: Bytes): ArrayBuffer | undefined;
+  export function aesWrap(key: Bytes, data: Bytes): ArrayBuffer | undefined;
+  export function aesUnwrap(key: Bytes, data: Bytes): ArrayBuffer | undefined;
+
+  export function curvePublicOf(curve: Curve, privateKey: Bytes): ArrayBuffer | undefined;
+  export function curvePublicFromPoint(curve: Curve, point: Bytes): ArrayBuffer | undefined;
+  export function curvePrivateFromPkcs8(curve: Curve, der: Bytes): ArrayBuffer | undefined;
+  export function curvePrivateToPkcs8(curve: Curve, privateKey: Bytes): ArrayBuffer | undefined;
+  export function curvePublicFromSpki(curve: Curve, der: Bytes): ArrayBuffer | undefined;
+  export function curvePublicToSpki(curve: Curve, publicKey: Bytes): ArrayBuffer | undefined;
+  export function curveSharedSecret(curve: Curve, privateKey: Bytes, publicKey: Bytes): ArrayBuffer | undefined;
+  /** ECDSA or EdDSA; the latter has no use for `hash`. */
+  export function curveSign(curve: Curve, hash: Hash, privateKey: Bytes, data: Bytes): ArrayBuffer | undefined;
+  export function curveVerify(curve: Curve, hash: Hash, publicKey: Bytes, signature: Bytes, data: Bytes): boolean;
+
+  export function rsaPrivateFromPkcs8(der: Bytes): ArrayBuffer | undefined;
+  export function rsaPublicFromSpki(der: Bytes): ArrayBuffer | undefined;
+  export function rsaPrivateFromComponents(n: Bytes, e: Bytes, d: Bytes, p: Bytes, q: Bytes): ArrayBuffer | undefined;
+  export function rsaPublicFromComponents(n: Bytes, e: Bytes): ArrayBuffer | undefined;
+  /** `n`, `e`, `d`, `p`, `q`, `dp`, `dq`, `qi`. */
+  export function rsaPrivateComponents(der: Bytes): ArrayBuffer[] | undefined;
+  /** `n`, `e`. */
+  export function rsaPublicComponents(der: Bytes): ArrayBuffer[] | undefined;
+  /** `saltLength` in bytes is of RSA-PSS, `undefined` of RSASSA-PKCS1-v1_5; `random` is 32 bytes. */
+  export function rsaSign(
+    saltLength: number | undefined,
+    hash: Hash,
+    privateKey: Bytes,
+    data: Bytes,
+    random: Bytes,
+  ): ArrayBuffer | undefined;
+  export function rsaVerify(saltLength: number | undefined, hash: Hash, publicKey: Bytes, signature: Bytes, data: Bytes): boolean;
+}
+
+interface Uint8ArrayConstructor {
+  fromBase64(text: string, options?: { alphabet?: "base64" | "base64url" }): Uint8Array<ArrayBuffer>;
+}
+
+interface Uint8Array {
+  toBase64(options?: { alphabet?: "base64" | "base64url"; omitPadding?: boolean }): string;
+}
