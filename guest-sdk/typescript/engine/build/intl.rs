@@ -6,6 +6,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use icu_collator::CollatorPreferences;
+use icu_collator::provider::{Baked, CollationTailoringV1};
+use icu_provider::prelude::{DataIdentifierBorrowed, DataMarkerAttributes, DataMarkerExt as _, DataProvider, DataRequest, DataResponse};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 #[allow(dead_code, reason = "the engine reads what is only written here")]
@@ -37,6 +40,7 @@ pub(crate) fn pack() {
 
     let mut pack = Pack::default();
     let mut index = String::new();
+    let mut collations = String::new();
     for path in files.iter().filter(|path| !named(path, "supplemental")) {
         let locale: Locale = read(path);
         let sections = [
@@ -49,6 +53,9 @@ pub(crate) fn pack() {
         ];
         let name = path.file_stem().expect("a file has a name").to_string_lossy();
         writeln!(index, "({name:?}, {sections:?}),").expect("writing to a string cannot fail");
+        for (collation, section) in tailorings(&name, &mut pack) {
+            writeln!(collations, "({name:?}, {collation:?}, {section}),").expect("writing to a string cannot fail");
+        }
     }
     let supplemental = read::<schema::Supplemental<String>>(&root.join("supplemental.json"));
     let supplemental = pack.add(&supplemental);
@@ -60,11 +67,25 @@ pub(crate) fn pack() {
     zones.sort_by_key(|(name, _)| name.to_ascii_lowercase());
     let spans = &pack.spans;
     let source = format!(
-        "static LOCALES: &[(&str, [usize; 6])] = &[{index}];\nconst SUPPLEMENTAL: usize = {supplemental};\nstatic ZONES: &[(&str, usize)] = &{zones:?};\nstatic SPANS: &[(usize, usize)] = &{spans:?};\n"
+        "static LOCALES: &[(&str, [usize; 6])] = &[{index}];\nstatic COLLATIONS: &[(&str, &str, usize)] = &[{collations}];\nconst SUPPLEMENTAL: usize = {supplemental};\nstatic ZONES: &[(&str, usize)] = &{zones:?};\nstatic SPANS: &[(usize, usize)] = &{spans:?};\n"
     );
     let out = PathBuf::from(env::var("OUT_DIR").expect("Cargo sets OUT_DIR"));
     fs::write(out.join("intl.bin"), &pack.bytes).expect("OUT_DIR can be written");
     fs::write(out.join("intl.rs"), source).expect("OUT_DIR can be written");
+}
+
+/// The tailorings of ICU4X that a locale may ask for, with the numbers of their sections: the usual one, which has
+/// no name, and those that `COLLATIONS` of collator.ts has.
+fn tailorings(locale: &str, pack: &mut Pack) -> Vec<(&'static str, usize)> {
+    let parsed: icu_locale::Locale = locale.parse().expect("files have the names of locales");
+    let data_locale = CollationTailoringV1::make_locale(CollatorPreferences::from(&parsed).locale_preferences);
+    let found = ["", "compat", "phonebk", "trad"].into_iter().filter_map(|name| {
+        let attributes = DataMarkerAttributes::from_str_or_panic(name);
+        let id = DataIdentifierBorrowed::for_marker_attributes_and_locale(attributes, &data_locale);
+        let loaded: DataResponse<CollationTailoringV1> = Baked.load(DataRequest { id, ..Default::default() }).ok()?;
+        Some((name, pack.add(loaded.payload.get())))
+    });
+    found.collect()
 }
 
 #[derive(Default)]

@@ -34,7 +34,8 @@ declare module "kitbag:intl" {
     formatRange: (start: number, end: number, parts: boolean) => string | string[];
   };
   export function pluralRules(data: string, ordinal: boolean, digits: object): { pluralCategories: string[]; select: (value: number) => string };
-  export function collator(tag: string, sensitivity: string, ignorePunctuation: boolean): (left: string, right: string) => number;
+  /** `keywords` follow the `u` of a tag, such as "-kn-true". */
+  export function collator(data: string, keywords: string, sensitivity: string, ignorePunctuation: boolean): (left: string, right: string) => number;
   /** `type`: 0 for conjunctions, 1 for disjunctions, 2 for units. */
   export function list(data: string, type: number, style: string, items: string[], parts: boolean): string | string[];
   export function relativeTimeFormat(

@@ -5,20 +5,23 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
+/** What only one variant of the engine has. */
+const VARIANTS = { intl: ["../../dist/sandbox/web/intl.js"] };
 
-/** Returns the sets of cases by name. */
-export async function caseSets() {
+/** Returns the sets of cases by name: those of all engines, or that of one variant. */
+export async function caseSets(variant) {
   const sets = {};
-  for (const file of await caseFiles()) sets[file.replace(".mjs", "")] = (await import(`./cases/${file}`)).default;
+  for (const file of await caseFiles(variant)) sets[file.replace(".mjs", "")] = (await import(`./cases/${file}`)).default;
   return sets;
 }
 
 /** Returns a module whose default export is the promise of all outcomes. */
-export async function bundledCases() {
-  const files = await caseFiles();
+export async function bundledCases(variant) {
+  const files = await caseFiles(variant);
   const imports = files.map((file, at) => `import set${at} from ${JSON.stringify(`./cases/${file}`)};`);
   const entry = [
     'import "../../dist/sandbox/web/install.js";',
+    ...(VARIANTS[variant] ?? []).map((file) => `import ${JSON.stringify(file)};`),
     ...imports,
     'import { runCases } from "./run.mjs";',
     `export default runCases({ ${files.map((file, at) => `${JSON.stringify(file.replace(".mjs", ""))}: set${at}`).join(", ")} });`,
@@ -35,6 +38,7 @@ export async function bundledCases() {
   return result.outputFiles[0].text;
 }
 
-async function caseFiles() {
-  return (await readdir(`${HERE}cases`)).filter((file) => file.endsWith(".mjs")).sort();
+async function caseFiles(variant) {
+  const files = (await readdir(`${HERE}cases`)).filter((file) => file.endsWith(".mjs")).sort();
+  return files.filter((file) => (variant === undefined ? !(file.replace(".mjs", "") in VARIANTS) : file === `${variant}.mjs`));
 }

@@ -3,7 +3,7 @@
 //
 //     npm ci && node generate.js
 //
-// The version of CLDR is the one that Node.js 20 and 22 carry (ICU 78), so that both print the same.
+// The version of CLDR is the one that Node.js 20 carries (ICU 78.2), so that both print the same.
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 

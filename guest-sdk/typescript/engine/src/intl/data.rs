@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::thread::LocalKey;
 
+use icu_collator::provider::CollationData;
 use serde::Deserialize;
 
 use super::schema;
@@ -90,6 +91,13 @@ pub(crate) fn find<'t, V>(table: &'t [(Text, V)], key: &str) -> Option<&'t V> {
 pub(crate) fn plural(counts: &[(Text, Text)], category: &str) -> Text {
     let of = |wanted: &str| counts.iter().find(|(count, _)| *count == wanted).map(|(_, text)| *text);
     of(category).or_else(|| of("other")).unwrap_or("{0}")
+}
+
+/// The tailoring of ICU4X's collation for a locale, by the collation's name.
+pub(crate) fn tailoring(locale: LocaleData, collation: &str) -> Option<&'static CollationData<'static>> {
+    thread_local!(static CACHE: Cache<CollationData<'static>> = Cache::default());
+    let of = COLLATIONS.iter().find(|(name, known, _)| *name == locale.name() && *known == collation);
+    of.map(|(_, _, number)| section(&CACHE, *number))
 }
 
 /// The canonical spelling and the TZif file of a zone of the IANA database, found in any case.

@@ -279,10 +279,17 @@ fn plural_rules<'js>(ctx: Ctx<'js>, name: String, ordinal: bool, options: Object
 }
 
 /// A function that compares two texts: negative, zero or positive.
-fn collator<'js>(ctx: Ctx<'js>, tag: String, sensitivity: String, ignore_punctuation: bool) -> Result<Function<'js>> {
-    let collator = collator::collator(&tag, &sensitivity, ignore_punctuation)
+fn collator<'js>(
+    ctx: Ctx<'js>,
+    name: String,
+    keywords: String,
+    sensitivity: String,
+    ignore_punctuation: bool,
+) -> Result<Function<'js>> {
+    let tag = format!("{name}-u{keywords}");
+    let collator = collator::collator(held(&ctx, &name)?, &tag, &sensitivity, ignore_punctuation)
         .ok_or_else(|| Exception::throw_range(&ctx, "no collation for this locale"))?;
-    Function::new(ctx, move |left: String, right: String| collator.compare(&left, &right) as i32)
+    Function::new(ctx, move |left: String, right: String| collator.as_borrowed().compare(&left, &right) as i32)
 }
 
 /// A list joined to a text, or with `parts` to its parts.

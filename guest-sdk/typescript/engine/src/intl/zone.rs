@@ -89,7 +89,7 @@ fn gmt(seconds: i32, long: bool, locale: LocaleData, digits: &[char]) -> String 
     let (positive, negative) = dates.hour_format.split_once(';').unwrap_or(("+HH:mm", "-HH:mm"));
     let pattern = if seconds < 0 { negative } else { positive };
     let (sign, rest) = pattern.split_at(pattern.find('H').unwrap_or(1));
-    let separator = rest.trim_matches(['H', 'm']);
+    let (separator, end) = rest.trim_start_matches('H').split_once("mm").unwrap_or((":", ""));
     let (hours, minutes) = (seconds.unsigned_abs() / 3600, seconds.unsigned_abs() / 60 % 60);
     let mut offset = sign.to_owned();
     let mut write = |number: u32, width: usize| {
@@ -106,6 +106,7 @@ fn gmt(seconds: i32, long: bool, locale: LocaleData, digits: &[char]) -> String 
         }
         offset.extend(tail.chars().map(|letter| letter.to_digit(10).map_or(letter, |digit| digits[digit as usize])));
     }
+    offset.push_str(end);
     dates.gmt_format.replace("{0}", &offset)
 }
 

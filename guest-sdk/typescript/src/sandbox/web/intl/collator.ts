@@ -4,20 +4,8 @@ import { collator } from "kitbag:intl";
 import { canonicalLocales, readMatcher, resolveLocale, supportedLocales, typeOption } from "./locales.js";
 import { callable, choice, flag, looseOptions } from "./options.js";
 
-/** Collations of CLDR beside each language's usual one. */
-const COLLATIONS: Record<string, readonly string[]> = {
-  ar: ["compat"],
-  de: ["phonebk"],
-  es: ["trad"],
-  fi: ["trad"],
-  hi: [],
-  ja: ["unihan"],
-  ko: ["search", "unihan"],
-  ro: [],
-  sv: ["trad"],
-  vi: ["trad"],
-  zh: ["pinyin", "stroke", "unihan", "zhuyin"],
-};
+/** Collations beside each language's usual one. */
+const COLLATIONS: Record<string, readonly string[]> = { ar: ["compat"], de: ["phonebk"], es: ["trad"], fi: ["trad"], sv: ["trad"], vi: ["trad"] };
 
 class Comparer {
   readonly #resolved: Record<string, unknown>;
@@ -31,16 +19,16 @@ class Comparer {
     readMatcher(options);
     const numeric = flag(options, "numeric");
     const caseFirst = choice(options, "caseFirst", ["upper", "lower", "false"]);
-    const { locale, values } = resolveLocale(requested, {
+    const { locale, data, values } = resolveLocale(requested, {
       co: {
         option: typeOption(options, "collation"),
         fallback: () => "default",
-        valid: (value, data) => value === "emoji" || value === "eor" || (COLLATIONS[data.split("-")[0]!] ?? []).includes(value),
+        valid: (value, of) => (COLLATIONS[of.split("-")[0]!] ?? []).includes(value),
       },
       kn: { option: numeric === undefined ? undefined : `${numeric}`, fallback: () => "false", valid: (value) => value === "true" || value === "false" },
       kf: {
         option: caseFirst,
-        fallback: (data) => (data === "da" ? "upper" : "false"),
+        fallback: (of) => (of === "da" ? "upper" : "false"),
         valid: (value) => ["upper", "lower", "false"].includes(value),
       },
     });
@@ -55,9 +43,8 @@ class Comparer {
       numeric: values["kn"] === "true",
       caseFirst: values["kf"],
     };
-    const collation = usage === "search" ? "-co-search" : values["co"] === "default" ? "" : `-co-${values["co"]}`;
-    const tag = `${locale.split("-u-")[0]}-u${collation}-kf-${values["kf"]}-kn-${values["kn"]}`;
-    this.#native = collator(tag, sensitivity, ignorePunctuation);
+    const collation = values["co"] === "default" ? "" : `-co-${values["co"]}`;
+    this.#native = collator(data, `${collation}-kf-${values["kf"]}-kn-${values["kn"]}`, sensitivity, ignorePunctuation);
   }
 
   static supportedLocalesOf(locales?: unknown, options?: unknown): string[] {

@@ -127,7 +127,7 @@ class Formatter {
 function zoneOf(value: unknown): string {
   if (value === undefined) return DEFAULT_TIME_ZONE;
   const name = `${value as string}`;
-  const zone = findTimeZone(name);
+  const zone = findTimeZone(name.toWellFormed());
   if (zone === undefined) throw new RangeError(`Invalid time zone specified: ${name}`);
   return zone;
 }

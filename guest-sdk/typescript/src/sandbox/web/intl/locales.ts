@@ -21,8 +21,8 @@ export function canonicalLocales(locales: unknown): string[] {
 
 /** The canonical form of a tag. */
 export function canonicalTag(tag: string): string {
-  const canonical = canonicalize(tag);
-  if (canonical === undefined) throw new RangeError(`Incorrect locale information provided`);
+  const canonical = canonicalize(tag.toWellFormed());
+  if (canonical === undefined) throw new RangeError("Incorrect locale information provided");
   return canonical;
 }
 

@@ -5,6 +5,8 @@ import { canonicalLocales, numberingSystem, readMatcher, resolveLocale, supporte
 import { callable, choice, looseOptions, type Options, type Part, parts, whole } from "./options.js";
 
 const INCREMENTS = [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 2500, 5000];
+/** Digits of a number beyond those that a double has. */
+const MAX_DIGITS = 2000;
 const MODES = ["ceil", "floor", "expand", "trunc", "halfCeil", "halfFloor", "halfExpand", "halfTrunc", "halfEven"] as const;
 const UNITS = new Set(
   (
@@ -96,12 +98,17 @@ export function shownDigits(digits: DigitOptions): Record<string, unknown> {
 /** A number, or the digits of one that a number cannot hold (ECMA-402, section 16.5.16). */
 function mathematicalValue(value: unknown): number | string {
   const primitive = typeof value === "object" && value !== null ? toPrimitive(value) : value;
-  if (typeof primitive === "bigint") return `${primitive}`;
+  if (typeof primitive === "bigint") return bounded(`${primitive}`);
   if (typeof primitive === "string") {
-    const text = primitive.trim();
+    const text = bounded(primitive.trim());
     return /^[+-]?\d+(\.\d+)?$/.test(text) && Number.isFinite(Number(text)) ? text : Number(text);
   }
   return Number(primitive);
+}
+
+function bounded(digits: string): string {
+  if (digits.length > MAX_DIGITS) throw new RangeError(`A number of more than ${MAX_DIGITS} digits cannot be formatted`);
+  return digits;
 }
 
 function toPrimitive(value: object): unknown {
