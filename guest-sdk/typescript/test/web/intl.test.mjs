@@ -10,7 +10,9 @@ import { expectedOutcomes } from "./run.mjs";
 const ENGINE = process.env.TEST_INTL_ENGINE;
 
 test("Intl says in the engine what it says in Node.js", { skip: ENGINE === undefined && "TEST_INTL_ENGINE is not set" }, async (t) => {
-  const [expected, actual] = [await expectedOutcomes(await caseSets("intl")), await inEngine(ENGINE, await bundledCases("intl"))];
+  const expected = await expectedOutcomes(await caseSets("intl"));
+
+  const { value: actual } = await inEngine(await bundledCases("intl"), ENGINE);
 
   assert.deepEqual(Object.keys(actual), Object.keys(expected));
   for (const [name, value] of Object.entries(expected)) {

@@ -105,8 +105,8 @@ fn gmt(seconds: i32, long: bool, locale: LocaleData, digits: &[char]) -> String 
             write!(tail, "{separator}{:02}", seconds.unsigned_abs() % 60).expect("writing to a string cannot fail");
         }
         offset.extend(tail.chars().map(|letter| letter.to_digit(10).map_or(letter, |digit| digits[digit as usize])));
+        offset.push_str(end);
     }
-    offset.push_str(end);
     dates.gmt_format.replace("{0}", &offset)
 }
 
