@@ -20,7 +20,7 @@ export function extrasOf(code: string): string[] {
 export function entryCode(extension: string, extras: readonly string[]): string {
   const sandbox = join(PACKAGE, "dist/sandbox");
   return [
-    ...["web/install.js", ...extras].map((module) => `import ${JSON.stringify(join(sandbox, module))};`),
+    ...["web/install.js", ...extras, "schemas.js"].map((module) => `import ${JSON.stringify(join(sandbox, module))};`),
     `import toolkit from ${JSON.stringify(extension)};`,
     `import { callable } from ${JSON.stringify(join(sandbox, "component.js"))};`,
     `export const call = callable(toolkit, ${MAP_PLACEHOLDER});`,

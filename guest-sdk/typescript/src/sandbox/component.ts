@@ -5,8 +5,10 @@ import type { Json } from "../manifest.js";
 import { run, type Ending } from "../run.js";
 import { step } from "../step.js";
 import type { ToolError } from "../tool-error.js";
+import type { ToolkitConfig } from "../types.js";
 import { contents, type WitContent } from "./content.js";
 import { sandboxPlatform } from "./platform.js";
+import { withCompiledSchemas } from "./schemas.js";
 import { FrameMap, failureText, type EmbeddedMap } from "./stack.js";
 
 /** The record `invocation`. */
@@ -30,20 +32,17 @@ type WitCallError =
 export type Call = (tool: string, args: string, userId: string, config: string) => WitResult | Promise<WitResult>;
 
 /** Makes the function that the engine calls. Runs while the component is made. */
-export function callable(toolkit: ToolkitDefinition, map: EmbeddedMap): Call {
+export function callable({ config: declared }: ToolkitDefinition, map: EmbeddedMap): Call {
+  const toolkit = { ...declared, tools: declared.tools.map(withCompiledSchemas) };
   return (tool, args, userId, config) => call(toolkit, map, { tool, arguments: args, userId, config });
 }
 
-function call(
-  toolkit: ToolkitDefinition,
-  map: EmbeddedMap,
-  invocation: WitInvocation,
-): WitResult | Promise<WitResult> {
-  const tool = toolkit.config.tools.find(({ name }) => name === invocation.tool);
+function call(toolkit: ToolkitConfig, map: EmbeddedMap, invocation: WitInvocation): WitResult | Promise<WitResult> {
+  const tool = toolkit.tools.find(({ name }) => name === invocation.tool);
   if (tool === undefined) return err({ tag: "failure", val: `the toolkit has no tool ${JSON.stringify(invocation.tool)}` });
 
   const config = JSON.parse(invocation.config) as Record<string, Json>;
-  const ctx = makeContext(toolkit.config, { userId: invocation.userId, config }, sandboxPlatform);
+  const ctx = makeContext(toolkit, { userId: invocation.userId, config }, sandboxPlatform);
   return step(
     () => run(tool, JSON.parse(invocation.arguments), ctx),
     (ending) => result(ending, map),
