@@ -39,6 +39,7 @@ pub(super) fn public_from_spki(der: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// `PrivateKeyInfo` of big-endian numbers: modulus, public and private exponent, and two primes.
+#[expect(clippy::many_single_char_names, reason = "RFC 8017 names them so")]
 pub(super) fn private_from_components([n, e, d, p, q]: [&[u8]; 5]) -> Option<Vec<u8>> {
     if [n, e, d, p, q].iter().any(|number| number.is_empty() || number.len() > MAX_MODULUS_BYTES) {
         return None;

@@ -472,6 +472,36 @@ const curves = {
     }
     return results;
   },
+  // RFC 6979, appendices A.2.5 and A.2.6. Node.js has nonces that are random.
+  "ECDSA signs alike each time": {
+    run: async () => {
+      const signatures = [];
+      for (const [namedCurve, hash, der] of [
+        [
+          "P-256",
+          "SHA-256",
+          "3041020100301306072a8648ce3d020106082a8648ce3d030107042730250201010420" +
+            "c9afa9d845ba75166b5c215767b1d6934e50c3db36e89b127b8a622b120f6721",
+        ],
+        [
+          "P-384",
+          "SHA-384",
+          "304e020100301006072a8648ce3d020106052b81040022043730350201010430" +
+            "6b9d3dad2e1b8c1c05b19875b6659f4de23c3b667bf297ba9aa47740787137d896d5724e4c70a825f872c9ea60d2edf5",
+        ],
+      ]) {
+        const key = await subtle.importKey("pkcs8", fromHex(der), { name: "ECDSA", namedCurve }, false, ["sign"]);
+        signatures.push(hex(await subtle.sign({ name: "ECDSA", hash }, key, utf8("sample"))));
+      }
+      return signatures;
+    },
+    expected: [
+      "efd48b2aacb6a8fd1140dd9cd45e81d69d2c877b56aaf991c34d0ea84eaf3716" +
+        "f7cb1c942d657c41d436c7a1b6e29f65f3e900dbb9aff4064dc4ab2f843acda8",
+      "94edbb92a5ecb8aad4736e56c691916b3f88140666ce9fa73d64c4ea95ad133c81a648152e44acf96e36dd1e80fabe46" +
+        "99ef4aeb15f178cea1fe40db2603138f130e740a19624526203b6351d0a3a94fa329c145786e679e7b82c71a38628ac8",
+    ],
+  },
   // RFC 7515, appendix A.3.
   "ECDSA verifies ES256 with a JSON Web Key": async () => {
     const jwk = {
