@@ -17,7 +17,7 @@ test: install build-guests build-extractors test-typescript
     cargo test --workspace
 
 # Run the tests of the TypeScript SDK and of the toolkits written with it; the replies of the sandbox too.
-test-typescript: install build build-rules
+test-typescript: install build build-rules build-engine
     cd guest-sdk/typescript && TEST_KITBAG={{ absolute_path(output / "kitbag") }} npm test
 
 # Check format, lints, documentation.
@@ -61,12 +61,12 @@ soak minutes="10" *arguments: install
         cargo bench --workspace --profile dev --bench soak -- --minutes {{ minutes }} {{ arguments }}
 
 # Build the toolkits under toolkits/ and their manifests, as a deploy would accept them.
-build-toolkits: install build build-rules
+build-toolkits: install build build-rules build-engine
     for crate in toolkits/*/Cargo.toml; do {{ output }}/kitbag toolkit build "$(dirname "$crate")"; done
     for extension in toolkits/*/extension.ts; do node guest-sdk/typescript/bin/kitbag.js build "$extension"; done
 
 # Build what the tests deploy into target-guests/components: the toolkits and the guests, good or hostile.
-build-guests: install build-rules
+build-guests: install build-rules build-engine
     cargo build --workspace --example build-components
     {{ output }}/examples/build-components . \
         $(grep -l cdylib toolkits/*/Cargo.toml tests/guests/*/Cargo.toml | xargs sed -n 's/^name = "\(.*\)"$/\1/p')
@@ -75,10 +75,16 @@ build-guests: install build-rules
         install -C -m 644 "target-guests/typescript/toolkits/$toolkit/$toolkit.wasm" "target-guests/components/toolkit-$toolkit.wasm"; \
     done
 
-# Build the rules of declarations and calls, in WebAssembly, for the TypeScript SDK.
+# Build what the TypeScript SDK carries in WebAssembly: the rules of declarations and calls.
 build-rules: install
-    cargo build --workspace --example build-rules
-    {{ output }}/examples/build-rules . guest-sdk/typescript/rules.wasm
+    cargo build --workspace --example build-modules
+    {{ output }}/examples/build-modules . kitbag-rules-module=guest-sdk/typescript/rules.wasm
+
+# Build what makes components of toolkits in TypeScript: their JavaScript engine, and the componentizer.
+build-engine: install
+    cargo build --workspace --example build-modules
+    scripts/with-c-compiler {{ output }}/examples/build-modules . \
+        kitbag-engine=guest-sdk/typescript/engine.wasm kitbag-componentizer=guest-sdk/typescript/componentizer.wasm
 
 # Build what reads captured files in the sandbox, and put it where the server looks; the first time takes minutes.
 build-extractors: install

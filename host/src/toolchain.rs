@@ -107,22 +107,24 @@ pub async fn build_workspace(
     build(&workspace, &packages, &recipe, options, &progress).await
 }
 
-/// Compiles one package of the workspace in `root`, whose library is a core module, and returns the module.
+/// Compiles packages of the workspace in `root`, whose libraries are core modules, with one run of cargo, and
+/// returns the modules in the order of `packages`.
 ///
 /// `progress` is that of [`build_rust`].
-pub async fn build_module(
+pub async fn build_modules(
     root: &Path,
-    package: &str,
+    packages: &[&str],
     options: &BuildOptions,
     progress: impl Fn(&str),
-) -> Result<PathBuf, ToolchainError> {
+) -> Result<Vec<PathBuf>, ToolchainError> {
     let mut recipe = recipe::find(root).await?;
     recipe.environment.extend(SMALL.map(|(variable, value)| (variable, value.into())));
     let workspace = package::read(root, &recipe).await?;
-    let package = workspace.package_named(package)?;
+    let packages: Vec<_> =
+        packages.iter().map(|name| workspace.package_named(name)).collect::<Result<_, _>>()?;
 
-    let (mut modules, _) = compile(&workspace, &[package], &recipe, options, &progress).await?;
-    Ok(modules.pop().expect("compile returns one module for each package"))
+    let (modules, _) = compile(&workspace, &packages, &recipe, options, &progress).await?;
+    Ok(modules)
 }
 
 /// Why there is no component.

@@ -24,10 +24,10 @@ test("only the author's files are kept, and each place ends where another's begi
 test("a failure is told with its causes, in the author's lines", () => {
   const frames = new FrameMap(embeddedMap(map(["extension.ts"], "AAAA;AACA"), "toolkit.js", "/project"));
   const error = Object.assign(new Error("outer", { cause: "a string" }), {
-    stack: "handler/<@toolkit.js:2:4\nasync*call@toolkit.js:1:1\nother@elsewhere.js:1:1\n",
+    stack: "    at handler (toolkit.js:2:4)\n    at <anonymous> (toolkit.js:2:4)\n    at call (toolkit.js:1:1)\n    at other (elsewhere.js:1:1)\n    at map (native)\n",
   });
   assert.equal(
     failureText(error, frames),
-    "Error: outer\n    at handler (extension.ts:2:1)\n    at call (extension.ts:1:1)\nCaused by: the handler threw \"a string\"",
+    "Error: outer\n    at handler (extension.ts:2:1)\n    at extension.ts:2:1\n    at call (extension.ts:1:1)\nCaused by: the handler threw \"a string\"",
   );
 });

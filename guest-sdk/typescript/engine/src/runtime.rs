@@ -3,7 +3,7 @@
 use rquickjs::loader::{BuiltinResolver, ModuleLoader};
 use rquickjs::module::ModuleDef;
 use rquickjs::promise::PromiseState;
-use rquickjs::{CatchResultExt, Context, Ctx, Exception, Module, Object, Promise, Runtime};
+use rquickjs::{CatchResultExt, Context, Ctx, Exception, Module, Object, Promise, Runtime, WriteOptions};
 
 use crate::{compression::Compression, crypto::Crypto, encoding::Encoding, intl::Intl, url::Url};
 
@@ -47,6 +47,15 @@ impl Engine {
         runtime.set_loader(resolver, loader);
         let context = Context::full(&runtime).map_err(failed)?;
         Ok(Self { context, runtime })
+    }
+
+    /// Compiles a module to bytecode of this very engine, without its source: stack traces have their lines.
+    pub fn compile(&self, name: &str, source: &str) -> Result<Vec<u8>, EngineError> {
+        self.context.with(|ctx| {
+            let options = WriteOptions { strip_source: true, ..WriteOptions::default() };
+            let bytecode = Module::declare(ctx.clone(), name, source).and_then(|module| module.write(options));
+            bytecode.catch(&ctx).map_err(|error| EngineError(error.to_string()))
+        })
     }
 
     /// Runs a module until the promise of its `default` export is settled, and returns the value as JSON.

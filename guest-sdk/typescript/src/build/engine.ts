@@ -13,7 +13,8 @@ interface Exports {
 }
 
 interface Engine extends Exports {
-  start(...bundleAndManifest: number[]): bigint;
+  compile(...bundle: number[]): bigint;
+  start(...bytecodeAndManifest: number[]): bigint;
 }
 
 interface Componentizer extends Exports {
@@ -23,7 +24,7 @@ interface Componentizer extends Exports {
 /** Why a bundle does not start: what was thrown, with its stack in the bundle. */
 export class StartFailure extends Error {}
 
-/** The first byte of what the componentizer answers where it made a component. */
+/** The first byte of an answer, unless it says why there is none. */
 const MADE = 0;
 
 /** Makes the component of a bundle. `granted` are interfaces without their versions; `print` hears what the bundle prints. */
@@ -34,9 +35,7 @@ export async function componentize(bundle: string, manifest: string, granted: re
 
   const names = imported(module, granted).join("\n");
   const maker = await instantiate<Componentizer>(await WebAssembly.compile(await readFile(join(PACKAGE, "componentizer.wasm"))));
-  const answer = bytesAt(maker, maker.componentize(...handed(maker, engine, memory, encoded(names))));
-  if (answer[0] !== MADE) throw new Error(`no component can be made: ${decoded(answer.subarray(1))}`);
-  return answer.slice(1);
+  return answerOf(maker, maker.componentize(...handed(maker, engine, memory, encoded(names))), Error).slice();
 }
 
 /**
@@ -52,9 +51,11 @@ function imported(module: WebAssembly.Module, granted: readonly string[]): strin
 
 /** Runs the bundle, and returns what the engine's memory holds then. */
 async function started(module: WebAssembly.Module, bundle: string, manifest: string, print: (line: string) => void): Promise<Uint8Array> {
+  // Compiling leaves much in memory that no call needs: another instance runs what this one compiled.
+  const compiler = await instantiate<Engine>(module);
+  const bytecode = answerOf(compiler, compiler.compile(...handed(compiler, encoded(bundle))), StartFailure);
   const engine: Engine = await instantiate<Engine>(module, (list, length) => print(printed(engine, list, length)));
-  const failure = engine.start(...handed(engine, encoded(bundle), encoded(manifest)));
-  if (failure !== 0n) throw new StartFailure(decoded(bytesAt(engine, failure)));
+  answerOf(engine, engine.start(...handed(engine, bytecode, encoded(manifest))), StartFailure);
   return new Uint8Array(engine.memory.buffer);
 }
 
@@ -84,10 +85,12 @@ function handed(instance: Exports, ...pieces: Uint8Array[]): number[] {
   });
 }
 
-/** What lies where a function says: the address is in the upper half, the length in the lower one. */
-function bytesAt({ memory }: Exports, place: bigint): Uint8Array {
+/** What a function answers, where it says: the address is in the upper half, the length in the lower one. */
+function answerOf({ memory }: Exports, place: bigint, Failure: new (why: string) => Error): Uint8Array {
   const [address, length] = [Number(BigInt.asUintN(64, place) >> 32n), Number(BigInt.asUintN(32, place))];
-  return new Uint8Array(memory.buffer, address, length);
+  const answer = new Uint8Array(memory.buffer, address, length);
+  if (answer[0] !== MADE) throw new Failure(decoded(answer.subarray(1)));
+  return answer.subarray(1);
 }
 
 /** An entry of the log: a list of strings, each an address and a length. */

@@ -5,7 +5,7 @@
 
 use rquickjs::function::Func;
 use rquickjs::module::{Declarations, Exports, ModuleDef};
-use rquickjs::{Ctx, Error, IntoJs, Object, Result};
+use rquickjs::{Ctx, Error, IntoJs, Object, Result, Value};
 
 use super::bindings::kitbag::toolkit::{ingest, knowledge, log, progress, search, secrets};
 use super::moment::only_in_a_call;
@@ -118,7 +118,7 @@ fn document(it: &Object<'_>) -> Result<ingest::Document> {
         file_url: text(it, "fileUrl")?,
         audio_url: text(it, "audioUrl")?,
         mime_type: text(it, "mimeType")?,
-        capture_only: it.get::<_, Option<bool>>("captureOnly")?.unwrap_or_default(),
+        capture_only: it.get::<_, Value>("captureOnly")?.as_bool() == Some(true),
         feed: feed
             .map(|feed| -> Result<_> {
                 Ok(ingest::Feed {

@@ -1,4 +1,4 @@
-//! What the builder calls while it makes a component: [`allocate`] and [`start`]. Neither is in the component.
+//! What the builder calls while it makes a component: [`allocate`], [`compile`], [`start`]. None is in the component.
 
 #![expect(unsafe_code, reason = "memory is handed over by its address")]
 
@@ -23,7 +23,7 @@ struct Toolkit {
 
 thread_local! {
     static TOOLKIT: RefCell<Option<Toolkit>> = const { RefCell::new(None) };
-    static FAILURE: RefCell<String> = const { RefCell::new(String::new()) };
+    static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Hands the function that makes calls, and the manifest, to `action`.
@@ -43,50 +43,75 @@ extern "C" fn allocate(length: usize) -> *mut u8 {
     Box::into_raw(vec![0_u8; length].into_boxed_slice()).cast()
 }
 
-/// Runs a bundle, which exports `call`, and keeps it with its manifest. Returns where the text of a failure is: the
-/// address in the upper half, its length in the lower one; 0 where there is none.
+/// Compiles a bundle, a module, to what [`start`] takes. Returns where the answer is: the address in the upper half, its
+/// length in the lower one. Its first byte is 0, and the bytecode follows; or 1, and the text of a failure.
+///
+/// An engine that compiles is thrown away: its memory is full of what compiling left.
 ///
 /// # Safety
-/// Both memories must come from `allocate`, and have these lengths.
+/// The memory must come from `allocate`, and have this length.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn compile(bundle: *mut u8, length: usize) -> u64 {
+    // SAFETY: the caller keeps the contract of this function.
+    let bundle = unsafe { taken(bundle, length) };
+    let bytecode = Engine::new(host::Host).and_then(|engine| engine.compile(BUNDLE, &String::from_utf8_lossy(&bundle)));
+    answered(bytecode)
+}
+
+/// Runs a compiled bundle, which exports `call`, and keeps it with its manifest. Answers as [`compile`] does, with
+/// nothing where it succeeds.
+///
+/// # Safety
+/// Both memories must come from `allocate`, and have these lengths. The bytecode must come from `compile`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn start(
-    bundle: *mut u8,
-    bundle_length: usize,
+    bytecode: *mut u8,
+    bytecode_length: usize,
     manifest: *mut u8,
     manifest_length: usize,
 ) -> u64 {
     // SAFETY: the caller keeps the contract of this function.
-    let [bundle, manifest] = unsafe { [taken(bundle, bundle_length), taken(manifest, manifest_length)] };
-    match started(&bundle, manifest) {
-        Ok(toolkit) => {
-            TOOLKIT.set(Some(toolkit));
-            moment::end_of_making();
-            0
-        }
-        Err(EngineError(why)) => FAILURE.with_borrow_mut(|kept| {
-            *kept = why;
-            ((kept.as_ptr() as usize as u64) << 32) | kept.len() as u64
-        }),
-    }
+    let [bytecode, manifest] =
+        unsafe { [taken(bytecode, bytecode_length), taken(manifest, manifest_length)] };
+    let manifest = String::from_utf8_lossy(&manifest).into_owned();
+    answered(started(bytecode, manifest).map(|toolkit| {
+        TOOLKIT.set(Some(toolkit));
+        moment::end_of_making();
+        Vec::new()
+    }))
 }
 
-/// Takes memory of [`allocate`] as a text.
+fn answered(result: Result<Vec<u8>, EngineError>) -> u64 {
+    let answer = match result {
+        Ok(bytes) => [&[0][..], &bytes].concat(),
+        Err(EngineError(why)) => [&[1][..], why.as_bytes()].concat(),
+    };
+    ANSWER.with_borrow_mut(|kept| {
+        *kept = answer;
+        ((kept.as_ptr() as usize as u64) << 32) | kept.len() as u64
+    })
+}
+
+/// Takes memory of [`allocate`].
 ///
 /// # Safety
 /// As for [`start`].
-unsafe fn taken(pointer: *mut u8, length: usize) -> String {
+unsafe fn taken(pointer: *mut u8, length: usize) -> Box<[u8]> {
     // SAFETY: the caller keeps the contract of this function.
-    let bytes = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(pointer, length)) };
-    String::from_utf8_lossy(&bytes).into_owned()
+    unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(pointer, length)) }
 }
 
-fn started(bundle: &str, manifest: String) -> Result<Toolkit, EngineError> {
+fn started(mut bytecode: Box<[u8]>, manifest: String) -> Result<Toolkit, EngineError> {
     let engine = Engine::new(super::Host)?;
     let call = engine.with(|ctx| {
         let _making = moment::making(&ctx);
-        let run = || -> rquickjs::Result<_> {
+        let mut run = || -> rquickjs::Result<_> {
             host::define_random(&ctx)?;
-            let (module, done) = Module::declare(ctx.clone(), BUNDLE, bundle)?.eval()?;
+            // SAFETY: the builder has it from `compile`.
+            let module = unsafe { Module::load(ctx.clone(), &bytecode)? };
+            // What is freed stays in the snapshot; zeros take no room there.
+            bytecode.fill(0);
+            let (module, done) = module.eval()?;
             done.finish::<()>()?;
             let exports: Object = module.namespace()?;
             let call: Function = exports.get("call")?;

@@ -1,0 +1,44 @@
+//! Compiles packages of a workspace into core modules, with one run of cargo, and puts each where it is wanted:
+//!
+//! ```sh
+//! cargo run -p kitbag --example build-modules -- DIRECTORY PACKAGE=FILE…
+//! ```
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use kitbag::toolchain::{self, BuildOptions};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let Some((root, wanted)) = wanted(&arguments) else {
+        eprintln!("usage: build-modules DIRECTORY PACKAGE=FILE…");
+        return ExitCode::from(2);
+    };
+    match build(Path::new(root), &wanted).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Returns the directory, and each package with the file that it becomes.
+fn wanted(arguments: &[String]) -> Option<(&str, Vec<(&str, &str)>)> {
+    let (root, packages) = arguments.split_first()?;
+    let packages = packages.iter().map(|it| it.split_once('=')).collect::<Option<_>>()?;
+    Some((root, packages))
+}
+
+async fn build(root: &Path, wanted: &[(&str, &str)]) -> Result<(), String> {
+    let packages: Vec<_> = wanted.iter().map(|(package, _)| *package).collect();
+    let progress = |line: &str| eprintln!("{line}");
+    let modules = toolchain::build_modules(root, &packages, &BuildOptions::default(), progress).await;
+    for (module, (_, file)) in modules.map_err(|error| error.to_string())?.iter().zip(wanted) {
+        let size = std::fs::copy(module, file).map_err(|error| format!("could not write {file}: {error}"))?;
+        eprintln!("Built {file} ({} KiB)", size / 1024);
+    }
+    Ok(())
+}
