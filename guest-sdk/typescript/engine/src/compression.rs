@@ -58,7 +58,9 @@ impl Compressor {
         match self {
             Self::Gzip(it) => it.write_all(input).and_then(|()| if last { it.try_finish() } else { Ok(()) }),
             Self::Zlib(it) => it.write_all(input).and_then(|()| if last { it.try_finish() } else { Ok(()) }),
-            Self::Deflate(it) => it.write_all(input).and_then(|()| if last { it.try_finish() } else { Ok(()) }),
+            Self::Deflate(it) => {
+                it.write_all(input).and_then(|()| if last { it.try_finish() } else { Ok(()) })
+            }
         }?;
         Ok(std::mem::take(match self {
             Self::Gzip(it) => it.get_mut(),

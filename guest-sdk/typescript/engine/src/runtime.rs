@@ -7,6 +7,12 @@ use rquickjs::{CatchResultExt, Context, Ctx, Exception, Module, Object, Promise,
 
 use crate::{compression::Compression, crypto::Crypto, encoding::Encoding, intl::Intl, url::Url};
 
+/// How much of the stack scripts may use: less than build.rs gives, for native functions at its end.
+#[cfg(target_family = "wasm")]
+const MAX_STACK_BYTES: usize = 192 * 1024;
+/// What a call may add to the heap before cycles in it are looked for, which touches all of it.
+const GARBAGE_BYTES: usize = 16 << 20;
+
 /// Why a module did not run: the exception's text and stack.
 #[derive(Debug)]
 pub struct EngineError(pub String);
@@ -22,6 +28,9 @@ impl Engine {
     /// Makes an engine that has run nothing. `host` is its module `kitbag:host`.
     pub fn new<M: ModuleDef>(host: M) -> Result<Self, EngineError> {
         let failed = |error: rquickjs::Error| EngineError(error.to_string());
+        #[cfg(target_family = "wasm")]
+        let runtime = Runtime::new_with_alloc(crate::sandbox::SnapshotAllocator).map_err(failed)?;
+        #[cfg(not(target_family = "wasm"))]
         let runtime = Runtime::new().map_err(failed)?;
         let names = [
             "kitbag:compression",
@@ -45,6 +54,8 @@ impl Engine {
             loader.with_module("kitbag:toolkit", crate::sandbox::Capabilities),
         );
         runtime.set_loader(resolver, loader);
+        #[cfg(target_family = "wasm")]
+        runtime.set_max_stack_size(MAX_STACK_BYTES);
         let context = Context::full(&runtime).map_err(failed)?;
         Ok(Self { context, runtime })
     }
@@ -105,8 +116,10 @@ impl Engine {
         self.context.with(setup)
     }
 
-    /// Frees what is in cycles.
-    pub fn collect_garbage(&self) {
+    /// Frees what is in cycles, and looks for more only after the heap has grown much.
+    pub fn settle(&self) {
         self.runtime.run_gc();
+        let used = usize::try_from(self.runtime.memory_usage().malloc_size).unwrap_or_default();
+        self.runtime.set_gc_threshold(used + GARBAGE_BYTES);
     }
 }

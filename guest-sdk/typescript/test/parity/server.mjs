@@ -14,11 +14,12 @@ const BUILT = fileURLToPath(new URL("../../../../target/debug/kitbag", import.me
 /** The program to test against: `TEST_KITBAG` (variables KITBAG_* are settings of the program), or what cargo built; nothing when there is none. */
 export const program = [process.env.TEST_KITBAG, BUILT].find((path) => path !== undefined && existsSync(path));
 
-export async function startServer() {
+/** Starts a server with these settings beside its own. */
+export async function startServer(settings = []) {
   const data = await mkdtemp(join(tmpdir(), "kitbag-parity-"));
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const flags = ["--allow-private-ranges", "127.0.0.0/8", "--mcp-requests-per-minute", "100000"];
+  const flags = [...settings, "--allow-private-ranges", "127.0.0.0/8", "--mcp-requests-per-minute", "100000"];
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("KITBAG_")));
   const child = spawn(program, ["serve", "--listen", `127.0.0.1:${port}`, "--data", data, ...flags], { stdio: ["ignore", "ignore", "inherit"], env });
   await until(async () => (await fetch(`${url}/healthz`)).ok);

@@ -16,20 +16,24 @@ export async function caseSets() {
 /** Returns a module whose default export is the promise of all outcomes. */
 export async function bundledCases() {
   const files = await caseFiles();
-  const imports = files.map((file, at) => `import set${at} from ${JSON.stringify(`./cases/${file}`)};`);
-  const entry = [
-    'import "../../dist/sandbox/web/install.js";',
-    ...imports,
+  const sets = files.map((file, at) => `${JSON.stringify(file.replace(".mjs", ""))}: set${at}`);
+  return bundled([
+    ...files.map((file, at) => `import set${at} from ${JSON.stringify(`./cases/${file}`)};`),
     'import { runCases } from "./run.mjs";',
-    `export default runCases({ ${files.map((file, at) => `${JSON.stringify(file.replace(".mjs", ""))}: set${at}`).join(", ")} });`,
-  ];
+    `export default runCases({ ${sets.join(", ")} });`,
+  ]);
+}
+
+/** Bundles lines of a module with the web platform installed before them. */
+export async function bundled(lines, plugins = []) {
   const result = await build({
-    stdin: { contents: entry.join("\n"), resolveDir: HERE, sourcefile: "cases.js" },
+    stdin: { contents: ['import "../../dist/sandbox/web/install.js";', ...lines].join("\n"), resolveDir: HERE, sourcefile: "cases.js" },
     write: false,
     bundle: true,
     format: "esm",
     target: "es2022",
     external: ["kitbag:*"],
+    plugins,
     logLevel: "silent",
   });
   return result.outputFiles[0].text;

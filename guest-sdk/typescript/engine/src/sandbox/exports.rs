@@ -6,7 +6,7 @@ use std::cell::RefCell;
 
 use rquickjs::{CatchResultExt, Ctx, Function, Module, Object, Persistent};
 
-use super::{host, moment};
+use super::{capabilities, host, moment};
 use crate::runtime::{Engine, EngineError};
 
 /// The bundle's name in stack traces.
@@ -102,6 +102,7 @@ unsafe fn taken(pointer: *mut u8, length: usize) -> Box<[u8]> {
 }
 
 fn started(mut bytecode: Box<[u8]>, manifest: String) -> Result<Toolkit, EngineError> {
+    std::panic::set_hook(Box::new(|panic| capabilities::write_log(&format!("the engine failed: {panic}"))));
     let engine = Engine::new(super::Host)?;
     let call = engine.with(|ctx| {
         let _making = moment::making(&ctx);
@@ -123,6 +124,6 @@ fn started(mut bytecode: Box<[u8]>, manifest: String) -> Result<Toolkit, EngineE
         return Err(EngineError(asked));
     }
     let call = call?;
-    engine.collect_garbage();
+    engine.settle();
     Ok(Toolkit { call, engine, manifest })
 }

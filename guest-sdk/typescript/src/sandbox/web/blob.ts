@@ -63,6 +63,11 @@ export class Blob {
   stream(): ReadableStream<Uint8Array<ArrayBuffer>> {
     return streamOf(this.#bytes);
   }
+
+  [Symbol.for("nodejs.util.inspect.custom")](): object {
+    const { size, type } = this;
+    return Object.assign(Object.create({ constructor: Blob }) as object, { size, type });
+  }
 }
 
 export class File extends Blob {
@@ -86,6 +91,11 @@ export class File extends Blob {
 
   get webkitRelativePath(): string {
     return "";
+  }
+
+  [Symbol.for("nodejs.util.inspect.custom")](): object {
+    const { name, size, type, lastModified } = this;
+    return Object.assign(Object.create({ constructor: File }) as object, { size, type, name, lastModified });
   }
 }
 

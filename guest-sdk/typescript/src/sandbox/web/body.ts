@@ -139,7 +139,7 @@ export function defineBody<T extends object>(prototype: T, bodyOf: (of: T) => Bo
     },
     blob() {
       const of = this as unknown as T;
-      return read(of, (content) => blobOf(toBytes(content), contentType(of) ?? ""));
+      return read(of, (content) => blobOf(toBytes(content), normalized(contentType(of) ?? "")));
     },
     bytes() {
       return read(this as unknown as T, toBytes);
@@ -161,6 +161,12 @@ export function defineBody<T extends object>(prototype: T, bodyOf: (of: T) => Bo
 /** A buffer with nothing but these bytes; the same one where possible. */
 export function exactBuffer(bytes: Bytes): ArrayBuffer {
   return bytes.byteLength === bytes.buffer.byteLength ? bytes.buffer : bytes.slice().buffer;
+}
+
+/** A content type as a Blob has it (MIME Sniffing Standard, section 4.5). */
+function normalized(contentType: string): string {
+  const [essence, ...parameters] = contentType.split(";").map((part) => part.trim());
+  return [essence, ...parameters.filter((it) => it.includes("="))].join(";");
 }
 
 function toBytes(content: string | Bytes): Bytes {

@@ -84,7 +84,14 @@ export class DecompressionStream {
     );
     this.#writable = new WritableStream<BufferSource>({
       start: (controller) => void (input = controller as never),
-      write: (chunk) => write(viewed(chunk)),
+      write: (chunk) => {
+        try {
+          return write(viewed(chunk));
+        } catch (error) {
+          output.error(error);
+          throw error;
+        }
+      },
       close: () => {
         last = true;
         return write();

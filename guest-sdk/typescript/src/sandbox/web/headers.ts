@@ -11,6 +11,17 @@ export let headerList: (headers: Headers) => [string, string][];
 export let freezeHeaders: (headers: Headers) => void;
 
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** Printable ASCII that has no space at its ends. */
+const USUAL_VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
+/** Names that need no check, as they are usually written. */
+const KNOWN_NAMES = new Map(
+  ["Accept", "Authorization", "Content-Type", "Content-Length", "Content-Encoding", "ETag", "If-None-Match", "Link", "Location", "Retry-After", "User-Agent", "X-API-Key"].flatMap(
+    (name): [string, string][] => [
+      [name, name.toLowerCase()],
+      [name.toLowerCase(), name.toLowerCase()],
+    ],
+  ),
+);
 const iterator = pairIterators("Headers");
 
 export class Headers {
@@ -39,7 +50,7 @@ export class Headers {
       this.#list = init.#list.map(([name, value]) => [name, value]);
       return;
     }
-    for (const [name, value] of namesAndValues(init, "Headers")) this.#add(name, value);
+    for (const [name, value] of namesAndValues(init, "Headers")) this.#list.push([checkName(name), checkValue(value)]);
   }
 
   append(name: string, value: string): void {
@@ -102,11 +113,7 @@ export class Headers {
   declare [Symbol.iterator]: () => IterableIterator<[string, string]>;
 
   [Symbol.for("nodejs.util.inspect.custom")](): object {
-    return Object.assign(Object.create({ constructor: Headers }), Object.fromEntries(this.#entries()));
-  }
-
-  #add(name: unknown, value: unknown): void {
-    this.#list.push([checkName(name), checkValue(value)]);
+    return Object.assign(Object.create({ constructor: Headers }) as object, Object.fromEntries(this.#entries()));
   }
 
   #willChange(): void {
@@ -135,13 +142,17 @@ Object.defineProperty(Headers.prototype, Symbol.iterator, {
 });
 
 function checkName(name: unknown): string {
+  const known = KNOWN_NAMES.get(name as string);
+  if (known !== undefined) return known;
   const text = `${name as string}`;
   if (!NAME.test(text)) throw new TypeError(`${JSON.stringify(text)} is not a valid header name`);
   return text.toLowerCase();
 }
 
 function checkValue(value: unknown): string {
-  const text = `${value as string}`.replace(/^[\t\n\r ]+|[\t\n\r ]+$/g, "");
-  if (/[\0\r\n]|[^\0-\xff]/.test(text)) throw new TypeError("a header's value has a character that HTTP does not allow");
-  return text;
+  const text = `${value as string}`;
+  if (USUAL_VALUE.test(text)) return text;
+  const trimmed = text.replace(/^[\t\n\r ]+|[\t\n\r ]+$/g, "");
+  if (/[\0\r\n]|[^\0-\xff]/.test(trimmed)) throw new TypeError("a header's value has a character that HTTP does not allow");
+  return trimmed;
 }

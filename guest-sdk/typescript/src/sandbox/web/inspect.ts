@@ -4,12 +4,20 @@
 
 /** How deep objects are shown where nobody says. */
 const DEFAULT_DEPTH = 2;
+/** How deep they are shown at most: the stack is small. */
+const MAX_DEPTH = 32;
 const MAX_ITEMS = 100;
 const MAX_STRING_LENGTH = 10_000;
-/** Characters of all text; beyond, objects are only named. */
+/** Characters of all text; beyond, objects are only named, and texts are cut. */
 const MAX_LENGTH = 64 * 1024;
-/** An object that fits into so many characters is on one line. */
-const LINE_LENGTH = 72;
+const SHORT_STRING_LENGTH = 16;
+/** An array that is longer is shown without what it has beside its items: to list that, all items are listed. */
+const MAX_ARRAY_WITH_KEYS = 10_000;
+/** An object is on one line where it fits, and where it holds no more than so many levels of others. */
+const LINE_LENGTH = 80;
+const LINE_LEVELS = 3;
+/** Items that are so short share a line. */
+const SHORT_ITEM_LENGTH = 16;
 
 const CUSTOM = Symbol.for("nodejs.util.inspect.custom");
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
@@ -19,7 +27,7 @@ export interface InspectOptions {
 }
 
 export function inspect(value: unknown, options?: InspectOptions): string {
-  const depth = options?.depth === null ? Infinity : (options?.depth ?? DEFAULT_DEPTH);
+  const depth = options?.depth === null ? MAX_DEPTH : Math.min(Number(options?.depth ?? DEFAULT_DEPTH), MAX_DEPTH);
   return new Inspector(depth).show(value, 0);
 }
 
@@ -80,27 +88,25 @@ class Inspector {
   readonly #path: object[] = [];
   /** Objects that are within themselves. */
   readonly #circular: object[] = [];
+  /** Characters so far, roughly. */
   #length = 0;
+  /** How deep the object was that was shown last. */
+  #lastLevel = 0;
 
   constructor(depth: number) {
     this.#depth = depth;
   }
 
   show(value: unknown, indentation: number): string {
-    const text = typeof value === "object" && value !== null ? this.#object(value, indentation) : this.#primitive(value, indentation);
-    this.#length += text.length > MAX_LENGTH ? MAX_LENGTH : 0;
+    if ((typeof value === "object" && value !== null) || typeof value === "function") return this.#object(value, indentation);
+    const text = typeof value === "string" ? quoted(value, this.#room) : primitive(value);
+    this.#length += text.length;
     return text;
   }
 
-  #primitive(value: unknown, indentation: number): string {
-    let text: string;
-    if (typeof value === "string") text = quoted(value, indentation);
-    else if (typeof value === "number") text = numberText(value);
-    else if (typeof value === "bigint") text = `${value}n`;
-    else if (typeof value === "function") return this.#object(value, indentation);
-    else text = String(value);
-    this.#length += text.length;
-    return text;
+  /** Characters of a text that is shown now. */
+  get #room(): number {
+    return Math.max(Math.min(MAX_STRING_LENGTH, MAX_LENGTH - this.#length), SHORT_STRING_LENGTH);
   }
 
   #object(value: object, indentation: number): string {
@@ -108,11 +114,12 @@ class Inspector {
       if (!this.#circular.includes(value)) this.#circular.push(value);
       return `[Circular *${this.#circular.indexOf(value) + 1}]`;
     }
+    const level = this.#path.length;
     try {
       return this.#unguarded(value, indentation);
-    } catch (error) {
-      // A getter or a proxy may throw.
-      if (error instanceof RangeError || (error as Error | undefined)?.name === "InternalError") throw error;
+    } catch {
+      // A getter or a proxy threw.
+      this.#path.length = level;
       return "[object that cannot be shown]";
     }
   }
@@ -121,23 +128,30 @@ class Inspector {
     const custom = (value as Record<symbol, unknown>)[CUSTOM];
     if (typeof custom === "function") {
       const made: unknown = custom.call(value, this.#depth - this.#path.length, {}, inspect);
-      if (made !== value) return typeof made === "string" ? made.replaceAll("\n", `\n${" ".repeat(indentation)}`) : this.show(made, indentation);
+      if (made !== value) return typeof made === "string" ? indented(made, indentation) : this.show(made, indentation);
+    }
+    const level = this.#path.length;
+    const isTooDeep = level > this.#depth || this.#length > MAX_LENGTH;
+    if (isTooDeep && isPlain(value)) {
+      if (isEmpty(value)) return Array.isArray(value) ? "[]" : "{}";
+      return Array.isArray(value) ? "[Array]" : "[Object]";
     }
     const { prefix, base, items, braces, keys } = anatomy(value);
-    if (base !== undefined && items === undefined && keys.length === 0) {
+    if (base !== undefined && keys.length === 0) {
       this.#length += base.length;
-      return base.replaceAll("\n", `\n${" ".repeat(indentation)}`);
+      return indented(base, indentation);
     }
-    if (this.#path.length > this.#depth || this.#length > MAX_LENGTH) {
-      return base !== undefined && items === undefined ? base : `[${(prefix ?? "Object").replace(/\(.*\)$/, "").trim()}]`;
-    }
+    if (isTooDeep) return base ?? `[${className(value) ?? "Object: null prototype"}]`;
+    this.#lastLevel = level;
     this.#path.push(value);
     const parts = items === undefined ? [] : this.#items(items, indentation + 2);
     for (const key of keys.slice(0, MAX_ITEMS * 2)) parts.push(this.#property(value, key, indentation + 2));
+    if (keys.length > MAX_ITEMS * 2) parts.push(`... ${keys.length - MAX_ITEMS * 2} more`);
     this.#path.pop();
-    const mark = this.#circular.includes(value) ? `<ref *${this.#circular.indexOf(value) + 1}> ` : "";
-    const head = `${mark}${[prefix, base].filter(Boolean).join(" ")}`;
-    return assembled(head, braces, parts, indentation, items !== undefined && keys.length === 0 && Array.isArray(value));
+    const mark = this.#circular.includes(value) ? `<ref *${this.#circular.indexOf(value) + 1}>` : undefined;
+    const open = [mark, prefix, base, braces[0]].filter((part) => part !== undefined).join(" ");
+    const isList = items !== undefined && keys.length === 0 && braces === SQUARE;
+    return assembled(open, braces[1], parts, indentation, this.#lastLevel - level < LINE_LEVELS, isList);
   }
 
   #items(items: Items, indentation: number): string[] {
@@ -164,8 +178,9 @@ class Inspector {
   }
 
   #property(of: object, key: PropertyKey, indentation: number): string {
+    this.#length += String(key).length + 4;
     const { get, set, value, enumerable } = Object.getOwnPropertyDescriptor(of, key) ?? { value: undefined, enumerable: true };
-    const plain = typeof key === "symbol" ? `[${String(key)}]` : IDENTIFIER.test(String(key)) ? String(key) : quoted(String(key), 0);
+    const plain = typeof key === "symbol" ? `[${String(key)}]` : IDENTIFIER.test(String(key)) ? String(key) : quoted(String(key), MAX_STRING_LENGTH);
     const name = enumerable === false ? `[${plain}]` : plain;
     if (get !== undefined) return `${name}: ${set === undefined ? "[Getter]" : "[Getter/Setter]"}`;
     if (set !== undefined) return `${name}: [Setter]`;
@@ -199,18 +214,19 @@ const SQUARE = ["[", "]"] as const;
 
 function anatomy(value: object): Anatomy {
   const name = className(value);
-  const tag = (value as Record<symbol, unknown>)[Symbol.toStringTag];
+  const tag = Object.hasOwn(value, Symbol.toStringTag) ? undefined : (value as Record<symbol, unknown>)[Symbol.toStringTag];
+  const tagged = typeof tag === "string" && tag !== "" && tag !== name ? ` [${tag}]` : "";
   const keys = ownKeys(value);
   const named = keys.filter((key) => typeof key === "symbol" || !/^(0|[1-9]\d*)$/.test(String(key)));
   if (Array.isArray(value)) {
     const prefix = name === "Array" ? undefined : `${name ?? "[Array: null prototype]"}(${value.length})`;
     return { prefix, items: { values: withHoles(value), length: value.length }, braces: SQUARE, keys: named };
   }
-  if (value instanceof Map) return { prefix: `${name}(${value.size})`, items: { values: value, length: value.size, isMap: true }, braces: CURLY, keys };
-  if (value instanceof Set) return { prefix: `${name}(${value.size})`, items: { values: value, length: value.size }, braces: CURLY, keys };
+  if (value instanceof Map) return { prefix: `${name}(${value.size})${tagged}`, items: { values: value, length: value.size, isMap: true }, braces: CURLY, keys };
+  if (value instanceof Set) return { prefix: `${name}(${value.size})${tagged}`, items: { values: value, length: value.size }, braces: CURLY, keys };
   if (ArrayBuffer.isView(value) && !(value instanceof DataView)) {
     const { length } = value as Uint8Array;
-    return { prefix: `${name}(${length})`, items: { values: value as Uint8Array, length }, braces: SQUARE, keys: named };
+    return { prefix: `${name}(${length})${tagged}`, items: { values: value as Uint8Array, length }, braces: SQUARE, keys: named };
   }
   if (value instanceof ArrayBuffer) {
     const shown = new Uint8Array(value, 0, Math.min(value.byteLength, 50));
@@ -225,20 +241,20 @@ function anatomy(value: object): Anatomy {
   if (value instanceof RegExp) return { base: String(value), braces: CURLY, keys };
   if (value instanceof Promise) return { prefix: "Promise", braces: CURLY, keys };
   if (value instanceof WeakMap || value instanceof WeakSet) return { base: `${name} { <items unknown> }`, braces: CURLY, keys };
-  for (const [Kind, kind] of [[Number, "Number"], [String, "String"], [Boolean, "Boolean"]] as const) {
+  for (const [Kind, kind] of [[Number, "Number"], [String, "String"], [Boolean, "Boolean"], [BigInt, "BigInt"], [Symbol, "Symbol"]] as const) {
     if (!(value instanceof Kind)) continue;
-    const inner = value.valueOf();
-    const base = `[${kind}: ${typeof inner === "string" ? quoted(inner, 0) : String(inner)}]`;
+    const inner: unknown = value.valueOf();
+    const base = `[${kind}: ${typeof inner === "string" ? quoted(inner, MAX_STRING_LENGTH) : primitive(inner)}]`;
     return { base, braces: CURLY, keys: kind === "String" ? named : keys };
   }
-  const tagged = typeof tag === "string" && tag !== "" && tag !== name ? ` [${tag}]` : "";
   const prefix = name === "Object" && tagged === "" ? undefined : `${name ?? "[Object: null prototype]"}${tagged}`;
-  return { prefix: prefix, braces: CURLY, keys };
+  return { prefix, braces: CURLY, keys };
 }
 
 function ownKeys(value: object): PropertyKey[] {
   const symbols = Object.getOwnPropertySymbols(value).filter((key) => Object.prototype.propertyIsEnumerable.call(value, key));
-  return ArrayBuffer.isView(value) ? symbols : [...Object.keys(value), ...symbols];
+  const hasItemsAlone = ArrayBuffer.isView(value) || (Array.isArray(value) && value.length > MAX_ARRAY_WITH_KEYS);
+  return hasItemsAlone ? symbols : [...Object.keys(value), ...symbols];
 }
 
 function* withHoles(array: unknown[]): Generator<unknown> {
@@ -289,18 +305,16 @@ function errorKeys(error: Error, keys: PropertyKey[]): PropertyKey[] {
   return own;
 }
 
-function assembled(head: string, braces: readonly [string, string], parts: string[], indentation: number, isList: boolean): string {
-  const [open, close] = braces;
-  const start = head === "" ? open : `${head} ${open}`;
-  if (parts.length === 0) return `${start}${close}`;
-  const length = parts.reduce((sum, part) => sum + part.length + 2, 0);
-  const isShort = !parts.some((part) => part.includes("\n")) && !head.includes("\n");
-  if (isShort && length + start.length + indentation <= LINE_LENGTH + 4 && (!isList || parts.length <= 6 || length <= LINE_LENGTH)) {
-    return `${start} ${parts.join(", ")} ${close}`;
-  }
+function assembled(open: string, close: string, parts: string[], indentation: number, isShallow: boolean, isList: boolean): string {
+  if (parts.length === 0) return open + close;
+  const isFlat = !parts.some((part) => part.includes("\n")) && !open.includes("\n");
+  const filledLines = isList && isFlat && parts.length > 6 && parts.every(({ length }) => length <= SHORT_ITEM_LENGTH);
+  // Room for commas, and for the name that stands before.
+  const length = parts.reduce((sum, part) => sum + part.length + 2, open.length + indentation + 10);
+  if (isFlat && isShallow && !filledLines && length <= LINE_LENGTH) return `${open} ${parts.join(", ")} ${close}`;
   const line = `\n${" ".repeat(indentation + 2)}`;
-  const lines = isList && isShort && parts.length > 6 ? filled(parts, LINE_LENGTH - indentation) : parts;
-  return `${start}${line}${lines.join(`,${line}`)}\n${" ".repeat(indentation)}${close}`;
+  const lines = filledLines ? filled(parts, LINE_LENGTH - 8 - indentation) : parts;
+  return `${open}${line}${lines.join(`,${line}`)}\n${" ".repeat(indentation)}${close}`;
 }
 
 /** Several short items a line. */
@@ -319,6 +333,26 @@ function filled(parts: string[], width: number): string[] {
   return [...lines, line];
 }
 
+function indented(text: string, indentation: number): string {
+  return text.replaceAll("\n", `\n${" ".repeat(indentation)}`);
+}
+
+function isPlain(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value) as unknown;
+  return prototype === Object.prototype || prototype === Array.prototype;
+}
+
+function isEmpty(value: object): boolean {
+  if (Array.isArray(value) && value.length > 0) return false;
+  for (const key in value) if (Object.hasOwn(value, key)) return false;
+  return Object.getOwnPropertySymbols(value).length === 0;
+}
+
+function primitive(value: unknown): string {
+  if (typeof value === "number") return numberText(value);
+  return typeof value === "bigint" ? `${value}n` : String(value);
+}
+
 function numberText(value: number): string {
   return Object.is(value, -0) ? "-0" : String(value);
 }
@@ -326,11 +360,15 @@ function numberText(value: number): string {
 const ESCAPES: Record<string, string> = { "\n": "\\n", "\t": "\\t", "\b": "\\b", "\f": "\\f", "\r": "\\r", "\\": "\\\\" };
 
 /** In the quotes that the text has not. */
-function quoted(text: string, _indentation: number): string {
-  const cut = text.length > MAX_STRING_LENGTH ? text.slice(0, MAX_STRING_LENGTH) : text;
+function quoted(text: string, maxLength: number): string {
+  const cut = text.length > maxLength ? text.slice(0, maxLength) : text;
   const quote = !cut.includes("'") ? "'" : !cut.includes('"') ? '"' : !cut.includes("`") && !cut.includes("${") ? "`" : "'";
-  const escaped = cut.replace(/[\0-\x1f\x7f-\x9f\\]/g, (it) => ESCAPES[it] ?? `\\x${it.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`);
+  const escaped = cut.replace(/[\0-\x1f\x7f-\x9f\\]/g, (it) => ESCAPES[it] ?? hexEscape(it));
   const more = text.length - cut.length;
   const rest = more > 0 ? `... ${more} more character${more === 1 ? "" : "s"}` : "";
   return `${quote}${quote === "'" ? escaped.replaceAll("'", "\\'") : escaped}${quote}${rest}`;
+}
+
+function hexEscape(character: string): string {
+  return `\\x${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
 }

@@ -42,8 +42,9 @@ export function namesAndValues(init: object, className: string): [unknown, unkno
   const iterate = (init as { [Symbol.iterator]?: unknown })[Symbol.iterator];
   if (iterate === undefined || iterate === null) {
     const record = init as Record<string, unknown>;
-    const names = Reflect.ownKeys(record).filter((name) => Object.getOwnPropertyDescriptor(record, name)?.enumerable);
-    return names.map((name) => [name, record[name as string]]);
+    const symbols = Object.getOwnPropertySymbols(record).filter((it) => Object.prototype.propertyIsEnumerable.call(record, it));
+    // A symbol cannot become text, which is the error that the caller then makes.
+    return symbols.length === 0 ? Object.entries(record) : [[symbols[0], ""]];
   }
   const pairs: [unknown, unknown][] = [];
   for (const pair of init as Iterable<unknown>) {

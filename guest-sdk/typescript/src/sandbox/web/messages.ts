@@ -2,7 +2,7 @@
 import { setTimer } from "kitbag:host";
 
 import { defineHandler, EventTarget, MessageEvent } from "./events.js";
-import { cloneWith } from "./structured-clone.js";
+import { cloneWith, makeTransferable } from "./structured-clone.js";
 
 let makePort: () => MessagePort;
 let entangle: (a: MessagePort, b: MessagePort) => void;
@@ -20,6 +20,7 @@ export class MessagePort extends EventTarget {
   declare onmessageerror: ((event: MessageEvent) => unknown) | null;
 
   static {
+    makeTransferable(MessagePort, (port) => (port as MessagePort).#move());
     makePort = () => new MessagePort(NO_CONSTRUCTOR);
     entangle = (a, b) => {
       a.#other = b;
@@ -37,13 +38,8 @@ export class MessagePort extends EventTarget {
     const list = options !== undefined && options !== null && Symbol.iterator in options ? options : options?.transfer;
     const transfer = [...(list ?? [])];
     if (transfer.includes(this)) throw new DOMException("a port cannot be sent through itself", "DataCloneError");
-    const ports: MessagePort[] = [];
-    const data = cloneWith(message, transfer, (object) => {
-      if (!(object instanceof MessagePort) || object.#transferred) return undefined;
-      const port = object.#move();
-      ports.push(port);
-      return port;
-    });
+    const { value: data, received } = cloneWith(message, transfer);
+    const ports = received.filter((object) => object instanceof MessagePort);
     const target = this.#other;
     if (target === undefined) return;
     target.#waiting.push(new MessageEvent("message", { data, ports }));
@@ -67,8 +63,9 @@ export class MessagePort extends EventTarget {
     if (event !== undefined) this.dispatchEvent(event);
   }
 
-  /** Returns the port that this one becomes where it is received. */
-  #move(): MessagePort {
+  /** Returns the port that this one becomes where it is received; undefined for one that was moved before. */
+  #move(): MessagePort | undefined {
+    if (this.#transferred) return undefined;
     const port = makePort();
     const other = this.#other;
     if (other !== undefined) entangle(port, other);

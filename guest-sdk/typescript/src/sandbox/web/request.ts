@@ -189,7 +189,7 @@ export class Request {
 
   [Symbol.for("nodejs.util.inspect.custom")](): object {
     const { method, url, headers, redirect, signal, bodyUsed } = this;
-    return Object.assign(Object.create({ constructor: Request }), { method, url, headers, redirect, signal, bodyUsed });
+    return Object.assign(Object.create({ constructor: Request }) as object, { method, url, headers, redirect, signal, bodyUsed });
   }
 
   #option(name: Option): string {

@@ -134,7 +134,7 @@ export class Response {
 
   [Symbol.for("nodejs.util.inspect.custom")](): object {
     const { status, statusText, headers, bodyUsed, ok, redirected, type, url } = this;
-    return Object.assign(Object.create({ constructor: Response }), { status, statusText, headers, bodyUsed, ok, redirected, type, url });
+    return Object.assign(Object.create({ constructor: Response }) as object, { status, statusText, headers, bodyUsed, ok, redirected, type, url });
   }
 }
 

@@ -17,47 +17,56 @@ const PLATFORM = [URL, URLSearchParams, Headers, Request, Response, FormData, Ev
 const OPAQUE: Function[] = [Promise, WeakMap, WeakSet, WeakRef, FinalizationRegistry];
 const ERROR_NAMES = ["EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"];
 
+/** How objects of a class are transferred: the old one is of no use afterwards. Undefined where it cannot be. */
+type Move = (object: object) => object | undefined;
+const movable: [Function, Move][] = [];
+
+/** Lets objects of a class be transferred. */
+export function makeTransferable(made: Function, move: Move): void {
+  movable.push([made, move]);
+}
+
 export function structuredClone(value: unknown, options?: { transfer?: Iterable<object> }): unknown {
   if (arguments.length === 0) throw new TypeError("structuredClone: 1 argument required");
-  const transfer = options?.transfer === undefined ? [] : [...options.transfer];
-  return cloneWith(value, transfer, () => undefined);
+  return cloneWith(value, options?.transfer === undefined ? [] : [...options.transfer]).value;
 }
 
-/**
- * Clones a value. `receive` gives what stands for a transferred object that is not an ArrayBuffer, and undefined
- * where it cannot be transferred.
- */
-export function cloneWith(value: unknown, transfer: object[], receive: (object: object) => object | undefined): unknown {
-  const seen = new Map<object, unknown>();
+/** Clones a value. `received` are the objects that became of those that are transferred. */
+export function cloneWith(value: unknown, transfer: object[]): { value: unknown; received: object[] } {
+  const seen: Seen = { copies: new Map(), views: new Map() };
+  if (transfer.length === 0) return { value: clone(value, seen), received: [] };
+  // Nothing is transferred before it is known that all can be.
   if (new Set(transfer).size !== transfer.length) throw notCloneable("an object is transferred twice");
   for (const object of transfer) {
-    if (object instanceof ArrayBuffer) {
-      if (object.byteLength === 0 && isDetached(object)) throw notCloneable("an ArrayBuffer that is detached");
-      continue;
-    }
-    const received = receive(object);
-    if (received === undefined) throw notCloneable(`an object of the class ${className(object)} cannot be transferred`);
-    seen.set(object, received);
+    const isMovable = object instanceof ArrayBuffer ? !isDetached(object) : movable.some(([made]) => object instanceof made);
+    if (!isMovable) throw notCloneable(`an object of the class ${className(object)} cannot be transferred`);
   }
-  // Nothing is transferred before all could be cloned.
-  const moved = transfer.filter((object) => object instanceof ArrayBuffer);
-  if (moved.length === 0) return clone(value, seen, false);
-  clone(value, new Map<object, unknown>([...seen, ...moved.map((buffer) => [buffer, buffer] as const)]), true);
-  for (const buffer of moved) seen.set(buffer, buffer.transfer());
-  return clone(value, seen, false);
+  clone(value, { copies: new Map(transfer.map((object) => [object, object])), views: seen.views });
+  const received = transfer.map((object) => {
+    const moved = object instanceof ArrayBuffer ? object.transfer() : movable.find(([made]) => object instanceof made)![1](object);
+    if (moved === undefined) throw notCloneable(`an object of the class ${className(object)} cannot be transferred`);
+    seen.copies.set(object, moved);
+    return moved;
+  });
+  return { value: clone(value, seen), received };
 }
 
-/** On a trial nothing is transferred yet: views of what will be are left as they are. */
-function clone(value: unknown, seen: Map<object, unknown>, isTrial: boolean): unknown {
+interface Seen {
+  readonly copies: Map<object, unknown>;
+  /** Offset and length of each view: they are gone once its buffer is transferred. */
+  readonly views: Map<ArrayBufferView, readonly [number, number]>;
+}
+
+function clone(value: unknown, seen: Seen): unknown {
   if (typeof value === "symbol" || typeof value === "function") throw notCloneable(`${String(value).slice(0, 60)} could not be cloned.`);
   if (typeof value !== "object" || value === null) return value;
-  if (seen.has(value)) return seen.get(value);
+  if (seen.copies.has(value)) return seen.copies.get(value);
   const keep = <T>(made: T): T => {
-    seen.set(value, made);
+    seen.copies.set(value, made);
     return made;
   };
   const into = (made: object, from: object = value): object => {
-    for (const key of Object.keys(from)) define(made, key, clone((from as Record<string, unknown>)[key], seen, isTrial));
+    for (const key of Object.keys(from)) define(made, key, clone((from as Record<string, unknown>)[key], seen));
     return made;
   };
   const prototype = Object.getPrototypeOf(value) as unknown;
@@ -65,19 +74,19 @@ function clone(value: unknown, seen: Map<object, unknown>, isTrial: boolean): un
   if (Array.isArray(value)) return into(keep(new Array(value.length)));
   if (value instanceof Map) {
     const made = keep(new Map());
-    for (const [key, item] of [...value]) made.set(clone(key, seen, isTrial), clone(item, seen, isTrial));
+    for (const [key, item] of [...value]) made.set(clone(key, seen), clone(item, seen));
     return made;
   }
   if (value instanceof Set) {
     const made = keep(new Set());
-    for (const item of [...value]) made.add(clone(item, seen, isTrial));
+    for (const item of [...value]) made.add(clone(item, seen));
     return made;
   }
   if (value instanceof Date) return keep(new Date(value.getTime()));
   if (value instanceof RegExp) return keep(new RegExp(value.source, value.flags));
   if (value instanceof ArrayBuffer) return keep(value.slice(0));
-  if (ArrayBuffer.isView(value)) return keep(cloneView(value, seen, isTrial));
-  if (value instanceof Error) return cloneError(value, seen, keep, isTrial);
+  if (ArrayBuffer.isView(value)) return keep(cloneView(value, seen));
+  if (value instanceof Error) return cloneError(value, seen, keep);
   if (value instanceof Number || value instanceof String || value instanceof Boolean) return keep(Object(value.valueOf()) as object);
   if (value instanceof BigInt) return keep(Object(BigInt.prototype.valueOf.call(value)) as object);
   // What a blob holds never changes.
@@ -88,13 +97,17 @@ function clone(value: unknown, seen: Map<object, unknown>, isTrial: boolean): un
   return into(keep({}));
 }
 
-function cloneView(view: ArrayBufferView, seen: Map<object, unknown>, isTrial: boolean): ArrayBufferView {
-  if (isTrial && seen.has(view.buffer)) return view;
-  const buffer = clone(view.buffer, seen, isTrial) as ArrayBuffer;
+function cloneView(view: ArrayBufferView, seen: Seen): ArrayBufferView {
+  const [offset, length] = seen.views.get(view) ?? [view.byteOffset, view instanceof DataView ? view.byteLength : (view as Uint8Array).length];
+  seen.views.set(view, [offset, length]);
+  const buffer = clone(view.buffer, seen) as ArrayBuffer;
   // By the tag: the constructor may be an author's subclass.
-  const Kind = (globalThis as unknown as Record<string, unknown>)[tagOf(view)] as new (buffer: ArrayBuffer, offset: number, length: number) => ArrayBufferView;
-  const length = view instanceof DataView ? view.byteLength : (view as Uint8Array).length;
-  return new Kind(buffer, view.byteOffset, length);
+  const Kind = (globalThis as unknown as Record<string, unknown>)[tagOf(view)] as new (
+    buffer: ArrayBuffer,
+    offset: number,
+    length: number,
+  ) => ArrayBufferView;
+  return new Kind(buffer, offset, length);
 }
 
 const TYPED_ARRAY = Object.getPrototypeOf(Uint8Array.prototype) as object;
@@ -104,13 +117,13 @@ function tagOf(view: ArrayBufferView): string {
   return (tag.call(view) as string | undefined) ?? "DataView";
 }
 
-function cloneError(error: Error, seen: Map<object, unknown>, keep: (made: Error) => Error, isTrial: boolean): Error {
+function cloneError(error: Error, seen: Seen, keep: (made: Error) => Error): Error {
   if (error instanceof DOMException) return keep(new DOMException(error.message, error.name));
   const name = ERROR_NAMES.includes(error.name) ? error.name : "Error";
   const Kind = (globalThis as unknown as Record<string, ErrorConstructor>)[name]!;
   const copy = keep(new Kind(error.message));
   hide(copy, "stack", error.stack);
-  if (Object.hasOwn(error, "cause")) hide(copy, "cause", clone(error.cause, seen, isTrial));
+  if (Object.hasOwn(error, "cause")) hide(copy, "cause", clone(error.cause, seen));
   return copy;
 }
 

@@ -142,6 +142,12 @@ export class URL {
     return this.#href;
   }
 
+  [Symbol.for("nodejs.util.inspect.custom")](): object {
+    const { href, origin, protocol, username, password, host, hostname, port, pathname, search, searchParams, hash } = this;
+    const shown = { href, origin, protocol, username, password, host, hostname, port, pathname, search, searchParams, hash };
+    return Object.assign(Object.create({ constructor: URL }) as object, shown);
+  }
+
   #change(href: string): void {
     this.#href = href;
     if (this.#params !== undefined) replacePairs(this.#params, get(href, SEARCH));
@@ -249,6 +255,11 @@ export class URLSearchParams {
   }
 
   declare [Symbol.iterator]: () => IterableIterator<[string, string]>;
+
+  [Symbol.for("nodejs.util.inspect.custom")](_depth: number, _options: object, inspect: (value: unknown) => string): string {
+    const pairs = [...this].map(([name, value]) => `${inspect(name)} => ${inspect(value)}`);
+    return pairs.length === 0 ? "URLSearchParams {}" : `URLSearchParams { ${pairs.join(", ")} }`;
+  }
 
   #entry(at: number): [string, string] | undefined {
     const pairs = this.#pairs;
