@@ -69,15 +69,11 @@ impl ModuleDef for Crypto {
 fn ciphers(exports: &Exports<'_>) -> Result<()> {
     exports.export(
         "aesCbcDecrypt",
-        Func::from(|key: Bytes, iv: Bytes, data: Bytes| {
-            Reply(cipher::cbc_decrypt(&key.0, &iv.0, data.0))
-        }),
+        Func::from(|key: Bytes, iv: Bytes, data: Bytes| Reply(cipher::cbc_decrypt(&key.0, &iv.0, data.0))),
     )?;
     exports.export(
         "aesCbcEncrypt",
-        Func::from(|key: Bytes, iv: Bytes, data: Bytes| {
-            Reply(cipher::cbc_encrypt(&key.0, &iv.0, data.0))
-        }),
+        Func::from(|key: Bytes, iv: Bytes, data: Bytes| Reply(cipher::cbc_encrypt(&key.0, &iv.0, data.0))),
     )?;
     exports.export(
         "aesGcmDecrypt",
@@ -93,10 +89,8 @@ fn ciphers(exports: &Exports<'_>) -> Result<()> {
             Reply(cipher::gcm_encrypt(key, nonce, associated, tag_bytes as usize, data.0))
         }),
     )?;
-    exports.export(
-        "aesUnwrap",
-        Func::from(|key: Bytes, data: Bytes| Reply(cipher::unwrap(&key.0, &data.0))),
-    )?;
+    exports
+        .export("aesUnwrap", Func::from(|key: Bytes, data: Bytes| Reply(cipher::unwrap(&key.0, &data.0))))?;
     exports.export("aesWrap", Func::from(|key: Bytes, data: Bytes| Reply(cipher::wrap(&key.0, &data.0))))?;
     Ok(())
 }
@@ -112,7 +106,8 @@ fn curves(exports: &Exports<'_>) -> Result<()> {
         ("curvePublicToSpki", curve::public_to_spki),
     ];
     for (name, convert) in conversions {
-        exports.export(name, Func::from(move |curve: Curve, bytes: Bytes| Reply(convert(curve, &bytes.0))))?;
+        exports
+            .export(name, Func::from(move |curve: Curve, bytes: Bytes| Reply(convert(curve, &bytes.0))))?;
     }
     exports.export(
         "curveSharedSecret",
@@ -136,7 +131,8 @@ fn curves(exports: &Exports<'_>) -> Result<()> {
 }
 
 fn hashes(exports: &Exports<'_>) -> Result<()> {
-    exports.export("digest", Func::from(|hash: Hash, data: Bytes| Reply(Some(hash::digest(hash, &data.0)))))?;
+    exports
+        .export("digest", Func::from(|hash: Hash, data: Bytes| Reply(Some(hash::digest(hash, &data.0)))))?;
     exports.export(
         "hkdf",
         Func::from(|hash: Hash, key: Bytes, salt: Bytes, info: Bytes, length: u32| {
@@ -173,15 +169,21 @@ fn rsa_keys(exports: &Exports<'_>) -> Result<()> {
     )?;
     exports.export(
         "rsaPublicFromComponents",
-        Func::from(|n: Bytes, e: Bytes| Reply(rsa::public_from_components([&n, &e].map(|bytes| bytes.0.as_slice())))),
+        Func::from(|n: Bytes, e: Bytes| {
+            Reply(rsa::public_from_components([&n, &e].map(|bytes| bytes.0.as_slice())))
+        }),
     )?;
     exports.export(
         "rsaPrivateComponents",
-        Func::from(|der: Bytes| rsa::private_components(&der.0).map(|numbers| Vec::from(numbers.map(|n| Reply(Some(n)))))),
+        Func::from(|der: Bytes| {
+            rsa::private_components(&der.0).map(|numbers| Vec::from(numbers.map(|n| Reply(Some(n)))))
+        }),
     )?;
     exports.export(
         "rsaPublicComponents",
-        Func::from(|der: Bytes| rsa::public_components(&der.0).map(|numbers| Vec::from(numbers.map(|n| Reply(Some(n)))))),
+        Func::from(|der: Bytes| {
+            rsa::public_components(&der.0).map(|numbers| Vec::from(numbers.map(|n| Reply(Some(n)))))
+        }),
     )?;
     Ok(())
 }

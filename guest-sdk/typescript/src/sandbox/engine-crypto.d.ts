@@ -5,7 +5,7 @@
 declare module "kitbag:crypto" {
   type Bytes = ArrayBuffer | Uint8Array;
   type Hash = "SHA-1" | "SHA-256" | "SHA-384" | "SHA-512";
-  type Curve = "P-256" | "P-384" | "Ed25519" | "X25519";
+  type Curve = "P-256" | "Ed25519" | "X25519";
 
   export function digest(hash: Hash, data: Bytes): ArrayBuffer;
   export function hmac(hash: Hash, key: Bytes, data: Bytes): ArrayBuffer;

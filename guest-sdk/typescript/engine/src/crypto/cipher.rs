@@ -1,13 +1,13 @@
 //! AES: GCM (NIST SP 800-38D), CBC with PKCS#7 padding (SP 800-38A) and key wrap (RFC 3394).
 //!
-//! Every function is `None` for a key that is not of 16, 24 or 32 bytes.
+//! Every function is `None` for a key that is not of 16 or 32 bytes.
 
 use aes::cipher::array::ArraySize;
 use aes::cipher::block_padding::Pkcs7;
 use aes::cipher::common::{InnerInit, InnerIvInit, KeyInit};
 use aes::cipher::consts::{U12, U16};
 use aes::cipher::{BlockCipherEncrypt, BlockModeDecrypt, BlockModeEncrypt, BlockSizeUser};
-use aes::{Aes128, Aes192, Aes256};
+use aes::{Aes128, Aes256};
 use aes_gcm::aead::AeadInOut;
 use aes_gcm::{AesGcm, Nonce};
 use aes_kw::AesKw;
@@ -22,10 +22,6 @@ macro_rules! with_aes {
                 let $cipher = Aes128::new_from_slice($key).ok()?;
                 $value
             }
-            24 => {
-                let $cipher = Aes192::new_from_slice($key).ok()?;
-                $value
-            }
             32 => {
                 let $cipher = Aes256::new_from_slice($key).ok()?;
                 $value
@@ -36,7 +32,13 @@ macro_rules! with_aes {
 }
 
 /// Ciphertext and tag. `None` unless the nonce has 12 or 16 bytes and the tag at most 16.
-pub(super) fn gcm_encrypt(key: &[u8], nonce: &[u8], associated: &[u8], tag_bytes: usize, data: Vec<u8>) -> Option<Vec<u8>> {
+pub(super) fn gcm_encrypt(
+    key: &[u8],
+    nonce: &[u8],
+    associated: &[u8],
+    tag_bytes: usize,
+    data: Vec<u8>,
+) -> Option<Vec<u8>> {
     with_aes!(key, cipher => match nonce.len() {
         12 => gcm_seal(&AesGcm::<_, U12>::from(cipher), nonce, associated, tag_bytes, data),
         16 => gcm_seal(&AesGcm::<_, U16>::from(cipher), nonce, associated, tag_bytes, data),
@@ -45,7 +47,13 @@ pub(super) fn gcm_encrypt(key: &[u8], nonce: &[u8], associated: &[u8], tag_bytes
 }
 
 /// The plaintext of ciphertext and tag; `None` where the tag is wrong, and as in [`gcm_encrypt`].
-pub(super) fn gcm_decrypt(key: &[u8], nonce: &[u8], associated: &[u8], tag_bytes: usize, data: Vec<u8>) -> Option<Vec<u8>> {
+pub(super) fn gcm_decrypt(
+    key: &[u8],
+    nonce: &[u8],
+    associated: &[u8],
+    tag_bytes: usize,
+    data: Vec<u8>,
+) -> Option<Vec<u8>> {
     with_aes!(key, cipher => match nonce.len() {
         12 => gcm_open(&AesGcm::<_, U12>::from(cipher), nonce, associated, tag_bytes, data),
         16 => gcm_open(&AesGcm::<_, U16>::from(cipher), nonce, associated, tag_bytes, data),
@@ -53,7 +61,13 @@ pub(super) fn gcm_decrypt(key: &[u8], nonce: &[u8], associated: &[u8], tag_bytes
     })
 }
 
-fn gcm_seal<A, N>(cipher: &AesGcm<A, N>, nonce: &[u8], associated: &[u8], tag_bytes: usize, mut data: Vec<u8>) -> Option<Vec<u8>>
+fn gcm_seal<A, N>(
+    cipher: &AesGcm<A, N>,
+    nonce: &[u8],
+    associated: &[u8],
+    tag_bytes: usize,
+    mut data: Vec<u8>,
+) -> Option<Vec<u8>>
 where
     A: BlockSizeUser<BlockSize = U16> + BlockCipherEncrypt,
     N: ArraySize,
@@ -67,7 +81,13 @@ where
 
 /// The crate checks whole tags only, so a shorter one is computed again: what encryption makes of the ciphertext is
 /// the plaintext (it is the same key stream), and encryption of that has the tag.
-fn gcm_open<A, N>(cipher: &AesGcm<A, N>, nonce: &[u8], associated: &[u8], tag_bytes: usize, mut data: Vec<u8>) -> Option<Vec<u8>>
+fn gcm_open<A, N>(
+    cipher: &AesGcm<A, N>,
+    nonce: &[u8],
+    associated: &[u8],
+    tag_bytes: usize,
+    mut data: Vec<u8>,
+) -> Option<Vec<u8>>
 where
     A: BlockSizeUser<BlockSize = U16> + BlockCipherEncrypt,
     N: ArraySize,
@@ -86,7 +106,8 @@ where
     again.try_reserve_exact(length).ok()?;
     again.extend_from_slice(&data);
     let expected = cipher.encrypt_inout_detached(nonce, associated, again.as_mut_slice().into()).ok()?;
-    let difference = expected.iter().zip(tag).take(tag_bytes).fold(0, |difference, (a, b)| difference | (a ^ b));
+    let difference =
+        expected.iter().zip(tag).take(tag_bytes).fold(0, |difference, (a, b)| difference | (a ^ b));
     (core::hint::black_box(difference) == 0).then_some(data)
 }
 

@@ -1,17 +1,19 @@
-//! Keys on curves, which are P-256 and P-384 (FIPS 186-5), Ed25519 (RFC 8032) and X25519 (RFC 7748).
+//! Keys on curves, which are P-256 (FIPS 186-5), Ed25519 (RFC 8032) and X25519 (RFC 7748).
 //!
-//! A private key is the scalar or seed, as long as the curve's field. A public key is an uncompressed point
-//! (SEC 1 §2.3.3), or 32 bytes of Ed25519 and X25519.
+//! A private key is the scalar or seed, of 32 bytes. A public key is an uncompressed point (SEC 1 §2.3.3) on
+//! P-256, and 32 bytes on the others.
 
 use ed25519_dalek::Signer as _;
+use p256::ecdsa::signature::hazmat::{PrehashSigner as _, PrehashVerifier as _};
+use p256::ecdsa::{Signature, SigningKey, VerifyingKey};
 use p256::elliptic_curve::sec1::ToSec1Point as _;
 use p256::pkcs8::der::Decode as _;
 use p256::pkcs8::der::asn1::OctetStringRef;
 use p256::pkcs8::{
-    DecodePrivateKey as _, DecodePublicKey as _, EncodePrivateKey as _, EncodePublicKey as _, ObjectIdentifier, PrivateKeyInfoRef,
-    SubjectPublicKeyInfoRef,
+    DecodePrivateKey as _, DecodePublicKey as _, EncodePrivateKey as _, EncodePublicKey as _,
+    ObjectIdentifier, PrivateKeyInfoRef, SubjectPublicKeyInfoRef,
 };
-use p256::ecdsa::signature::hazmat::{PrehashSigner as _, PrehashVerifier as _};
+use p256::{PublicKey, SecretKey};
 
 use super::hash::{Hash, digest};
 
@@ -19,7 +21,6 @@ use super::hash::{Hash, digest};
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Curve {
     P256,
-    P384,
     Ed25519,
     X25519,
 }
@@ -34,7 +35,6 @@ impl Curve {
     pub(super) fn of_name(name: &str) -> Option<Self> {
         match name {
             "P-256" => Some(Self::P256),
-            "P-384" => Some(Self::P384),
             "Ed25519" => Some(Self::Ed25519),
             "X25519" => Some(Self::X25519),
             _ => None,
@@ -55,129 +55,110 @@ impl Curve {
     }
 }
 
-/// Evaluates an expression with `$curve` as the crate of a NIST curve, another one for the curves of octets.
-macro_rules! with_curve {
-    ($name:expr, $curve:ident => $value:expr, $octets:expr) => {
-        match $name {
-            Curve::P256 => {
-                use p256 as $curve;
-                $value
-            }
-            Curve::P384 => {
-                use p384 as $curve;
-                $value
-            }
-            Curve::Ed25519 | Curve::X25519 => $octets,
-        }
-    };
-}
-
 /// The public key of a private key; `None` where that is none.
 pub(super) fn public_of(curve: Curve, private: &[u8]) -> Option<Vec<u8>> {
-    with_curve!(curve, c => {
-        let key = c::SecretKey::from_slice(private).ok()?;
-        Some(key.public_key().to_sec1_point(false).as_bytes().to_vec())
-    }, {
-        let private: [u8; 32] = private.try_into().ok()?;
-        Some(match curve {
-            Curve::X25519 => x25519_dalek::PublicKey::from(&x25519_dalek::StaticSecret::from(private)).to_bytes().to_vec(),
-            _ => ed25519_dalek::SigningKey::from_bytes(&private).verifying_key().to_bytes().to_vec(),
-        })
+    if curve == Curve::P256 {
+        return Some(point(&SecretKey::from_slice(private).ok()?.public_key()));
+    }
+    let private: [u8; 32] = private.try_into().ok()?;
+    Some(if curve == Curve::X25519 {
+        x25519_dalek::PublicKey::from(&x25519_dalek::StaticSecret::from(private)).to_bytes().to_vec()
+    } else {
+        ed25519_dalek::SigningKey::from_bytes(&private).verifying_key().to_bytes().to_vec()
     })
 }
 
 /// A public key from its point, compressed or not; `None` where that is not on the curve.
-pub(super) fn public_from_point(curve: Curve, point: &[u8]) -> Option<Vec<u8>> {
-    with_curve!(curve, c => {
-        let key = c::PublicKey::from_sec1_bytes(point).ok()?;
-        Some(key.to_sec1_point(false).as_bytes().to_vec())
-    }, (point.len() == 32).then(|| point.to_vec()))
+pub(super) fn public_from_point(curve: Curve, bytes: &[u8]) -> Option<Vec<u8>> {
+    if curve == Curve::P256 {
+        return Some(point(&PublicKey::from_sec1_bytes(bytes).ok()?));
+    }
+    octets(bytes)
 }
 
 /// A private key from `PrivateKeyInfo` (RFC 5208).
 pub(super) fn private_from_pkcs8(curve: Curve, der: &[u8]) -> Option<Vec<u8>> {
-    with_curve!(curve, c => Some(c::SecretKey::from_pkcs8_der(der).ok()?.to_bytes().to_vec()), {
-        let info = PrivateKeyInfoRef::try_from(der).ok()?;
-        if info.algorithm.oid != curve.octet_key_identifier() || info.algorithm.parameters.is_some() {
-            return None;
-        }
-        let key = <&OctetStringRef>::from_der(info.private_key.as_bytes()).ok()?.as_bytes();
-        (key.len() == 32).then(|| key.to_vec())
-    })
+    if curve == Curve::P256 {
+        return Some(SecretKey::from_pkcs8_der(der).ok()?.to_bytes().to_vec());
+    }
+    let info = PrivateKeyInfoRef::try_from(der).ok()?;
+    if info.algorithm.oid != curve.octet_key_identifier() || info.algorithm.parameters.is_some() {
+        return None;
+    }
+    octets(<&OctetStringRef>::from_der(info.private_key.as_bytes()).ok()?.as_bytes())
 }
 
 /// `PrivateKeyInfo` of a private key, with the public one where the curve's standard has it.
 pub(super) fn private_to_pkcs8(curve: Curve, private: &[u8]) -> Option<Vec<u8>> {
-    with_curve!(
-        curve,
-        c => Some(c::SecretKey::from_slice(private).ok()?.to_pkcs8_der().ok()?.as_bytes().to_vec()),
-        Some(octet_key(OCTET_KEY_PRIVATE, 11, curve, private))
-    )
+    if curve == Curve::P256 {
+        return Some(SecretKey::from_slice(private).ok()?.to_pkcs8_der().ok()?.as_bytes().to_vec());
+    }
+    Some(octet_key(OCTET_KEY_PRIVATE, 11, curve, private))
 }
 
 /// A public key from `SubjectPublicKeyInfo` (RFC 5280 §4.1).
 pub(super) fn public_from_spki(curve: Curve, der: &[u8]) -> Option<Vec<u8>> {
-    with_curve!(curve, c => {
-        let key = c::PublicKey::from_public_key_der(der).ok()?;
-        Some(key.to_sec1_point(false).as_bytes().to_vec())
-    }, {
-        let info = SubjectPublicKeyInfoRef::try_from(der).ok()?;
-        if info.algorithm.oid != curve.octet_key_identifier() || info.algorithm.parameters.is_some() {
-            return None;
-        }
-        let key = info.subject_public_key.as_bytes()?;
-        (key.len() == 32).then(|| key.to_vec())
-    })
+    if curve == Curve::P256 {
+        return Some(point(&PublicKey::from_public_key_der(der).ok()?));
+    }
+    let info = SubjectPublicKeyInfoRef::try_from(der).ok()?;
+    if info.algorithm.oid != curve.octet_key_identifier() || info.algorithm.parameters.is_some() {
+        return None;
+    }
+    octets(info.subject_public_key.as_bytes()?)
 }
 
 /// `SubjectPublicKeyInfo` of a public key.
 pub(super) fn public_to_spki(curve: Curve, public: &[u8]) -> Option<Vec<u8>> {
-    with_curve!(
-        curve,
-        c => Some(c::PublicKey::from_sec1_bytes(public).ok()?.to_public_key_der().ok()?.as_bytes().to_vec()),
-        Some(octet_key(OCTET_KEY_PUBLIC, 8, curve, public))
-    )
+    if curve == Curve::P256 {
+        return Some(PublicKey::from_sec1_bytes(public).ok()?.to_public_key_der().ok()?.as_bytes().to_vec());
+    }
+    Some(octet_key(OCTET_KEY_PUBLIC, 8, curve, public))
+}
+
+/// The secret that two keys share (SEC 1 §3.3.1, RFC 7748 §6.1); `None` for all zeros of X25519.
+pub(super) fn shared_secret(curve: Curve, private: &[u8], public: &[u8]) -> Option<Vec<u8>> {
+    if curve == Curve::P256 {
+        let key = SecretKey::from_slice(private).ok()?;
+        let public = PublicKey::from_sec1_bytes(public).ok()?;
+        return Some(key.diffie_hellman(&public).raw_secret_bytes().to_vec());
+    }
+    let private: [u8; 32] = private.try_into().ok()?;
+    let public: [u8; 32] = public.try_into().ok()?;
+    let shared = x25519_dalek::StaticSecret::from(private).diffie_hellman(&public.into());
+    shared.was_contributory().then(|| shared.as_bytes().to_vec())
+}
+
+/// A signature: ECDSA's `r` and `s` one after the other, with a nonce from key and data (RFC 6979), or EdDSA's.
+pub(super) fn sign(curve: Curve, hash: Hash, private: &[u8], data: &[u8]) -> Option<Vec<u8>> {
+    if curve == Curve::P256 {
+        let key = SigningKey::from(SecretKey::from_slice(private).ok()?);
+        let signature: Signature = key.sign_prehash(&digest(hash, data)).ok()?;
+        return Some(signature.to_bytes().to_vec());
+    }
+    let key = ed25519_dalek::SigningKey::from_bytes(private.try_into().ok()?);
+    Some(key.sign(data).to_bytes().to_vec())
+}
+
+/// Whether a signature is right.
+pub(super) fn verify(curve: Curve, hash: Hash, public: &[u8], signature: &[u8], data: &[u8]) -> Option<()> {
+    if curve == Curve::P256 {
+        let key = VerifyingKey::from_sec1_bytes(public).ok()?;
+        return key.verify_prehash(&digest(hash, data), &Signature::from_slice(signature).ok()?).ok();
+    }
+    let key = ed25519_dalek::VerifyingKey::from_bytes(public.try_into().ok()?).ok()?;
+    key.verify_strict(data, &ed25519_dalek::Signature::from_bytes(signature.try_into().ok()?)).ok()
+}
+
+fn point(key: &PublicKey) -> Vec<u8> {
+    key.to_sec1_point(false).as_bytes().to_vec()
+}
+
+fn octets(key: &[u8]) -> Option<Vec<u8>> {
+    (key.len() == 32).then(|| key.to_vec())
 }
 
 fn octet_key<const N: usize>(mut prefix: [u8; N], identifier_at: usize, curve: Curve, key: &[u8]) -> Vec<u8> {
     prefix[identifier_at] = curve.octet_key_arc();
     [&prefix, key].concat()
-}
-
-/// The secret that two keys share (SEC 1 §3.3.1, RFC 7748 §6.1); `None` for all zeros of X25519.
-pub(super) fn shared_secret(curve: Curve, private: &[u8], public: &[u8]) -> Option<Vec<u8>> {
-    with_curve!(curve, c => {
-        let key = c::SecretKey::from_slice(private).ok()?;
-        let public = c::PublicKey::from_sec1_bytes(public).ok()?;
-        Some(key.diffie_hellman(&public).raw_secret_bytes().to_vec())
-    }, {
-        let private: [u8; 32] = private.try_into().ok()?;
-        let public: [u8; 32] = public.try_into().ok()?;
-        let shared = x25519_dalek::StaticSecret::from(private).diffie_hellman(&public.into());
-        shared.was_contributory().then(|| shared.as_bytes().to_vec())
-    })
-}
-
-/// A signature: ECDSA's `r` and `s` one after the other, with a nonce from key and data (RFC 6979), or EdDSA's.
-pub(super) fn sign(curve: Curve, hash: Hash, private: &[u8], data: &[u8]) -> Option<Vec<u8>> {
-    with_curve!(curve, c => {
-        let key = c::ecdsa::SigningKey::from(c::SecretKey::from_slice(private).ok()?);
-        let signature: c::ecdsa::Signature = key.sign_prehash(&digest(hash, data)).ok()?;
-        Some(signature.to_bytes().to_vec())
-    }, {
-        let key = ed25519_dalek::SigningKey::from_bytes(private.try_into().ok()?);
-        Some(key.sign(data).to_bytes().to_vec())
-    })
-}
-
-/// Whether a signature is right.
-pub(super) fn verify(curve: Curve, hash: Hash, public: &[u8], signature: &[u8], data: &[u8]) -> Option<()> {
-    with_curve!(curve, c => {
-        let key = c::ecdsa::VerifyingKey::from_sec1_bytes(public).ok()?;
-        let signature = c::ecdsa::Signature::from_slice(signature).ok()?;
-        key.verify_prehash(&digest(hash, data), &signature).ok()
-    }, {
-        let key = ed25519_dalek::VerifyingKey::from_bytes(public.try_into().ok()?).ok()?;
-        key.verify_strict(data, &ed25519_dalek::Signature::from_bytes(signature.try_into().ok()?)).ok()
-    })
 }

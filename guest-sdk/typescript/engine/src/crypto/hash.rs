@@ -83,7 +83,13 @@ pub(super) fn hkdf(hash: Hash, key: &[u8], salt: &[u8], info: &[u8], length: usi
 }
 
 /// `length` bytes of PBKDF2 with HMAC.
-pub(super) fn pbkdf2(hash: Hash, password: &[u8], salt: &[u8], iterations: u32, length: usize) -> Option<Vec<u8>> {
+pub(super) fn pbkdf2(
+    hash: Hash,
+    password: &[u8],
+    salt: &[u8],
+    iterations: u32,
+    length: usize,
+) -> Option<Vec<u8>> {
     let mut derived = zeroed(length)?;
     with_hash!(hash, D => pbkdf2::pbkdf2_hmac::<D>(password, salt, iterations, &mut derived));
     Some(derived)

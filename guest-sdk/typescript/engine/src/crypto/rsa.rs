@@ -7,7 +7,8 @@ use chacha20::ChaCha20Rng;
 use rsa::pkcs1::{RsaPrivateKey as PrivateComponents, RsaPublicKey as PublicComponents, UintRef};
 use rsa::pkcs8::der::Decode as _;
 use rsa::pkcs8::{
-    DecodePrivateKey as _, DecodePublicKey as _, EncodePrivateKey as _, EncodePublicKey as _, PrivateKeyInfoRef, SubjectPublicKeyInfoRef,
+    DecodePrivateKey as _, DecodePublicKey as _, EncodePrivateKey as _, EncodePublicKey as _,
+    PrivateKeyInfoRef, SubjectPublicKeyInfoRef,
 };
 use rsa::rand_core::SeedableRng as _;
 use rsa::{BoxedUint, Pkcs1v15Sign, Pss, RsaPrivateKey, RsaPublicKey};
@@ -39,6 +40,7 @@ pub(super) fn public_from_spki(der: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// `PrivateKeyInfo` of big-endian numbers: modulus, public and private exponent, and two primes.
+#[expect(clippy::many_single_char_names, reason = "RFC 8017 names them so")]
 pub(super) fn private_from_components([n, e, d, p, q]: [&[u8]; 5]) -> Option<Vec<u8>> {
     if [n, e, d, p, q].iter().any(|number| number.is_empty() || number.len() > MAX_MODULUS_BYTES) {
         return None;
@@ -62,7 +64,17 @@ pub(super) fn public_from_components([n, e]: [&[u8]; 2]) -> Option<Vec<u8>> {
 pub(super) fn private_components(der: &[u8]) -> Option<[Vec<u8>; 8]> {
     let info = PrivateKeyInfoRef::try_from(der).ok()?;
     let key = PrivateComponents::<UintRef<'_>>::from_der(info.private_key.as_bytes()).ok()?;
-    let PrivateComponents { modulus, public_exponent, private_exponent, prime1, prime2, exponent1, exponent2, coefficient, .. } = key;
+    let PrivateComponents {
+        modulus,
+        public_exponent,
+        private_exponent,
+        prime1,
+        prime2,
+        exponent1,
+        exponent2,
+        coefficient,
+        ..
+    } = key;
     Some(
         [modulus, public_exponent, private_exponent, prime1, prime2, exponent1, exponent2, coefficient]
             .map(|number| number.as_bytes().to_vec()),
@@ -77,7 +89,13 @@ pub(super) fn public_components(der: &[u8]) -> Option<[Vec<u8>; 2]> {
 }
 
 /// A signature as long as the modulus. `random` is 32 bytes of the platform's randomness, for blinding and the salt.
-pub(super) fn sign(padding: Padding, hash: Hash, private: &[u8], data: &[u8], random: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn sign(
+    padding: Padding,
+    hash: Hash,
+    private: &[u8],
+    data: &[u8],
+    random: &[u8],
+) -> Option<Vec<u8>> {
     let mut random = ChaCha20Rng::from_seed(random.try_into().ok()?);
     let key = private_key(private)?;
     let digest = digest(hash, data);
@@ -90,7 +108,13 @@ pub(super) fn sign(padding: Padding, hash: Hash, private: &[u8], data: &[u8], ra
 }
 
 /// Whether a signature is right.
-pub(super) fn verify(padding: Padding, hash: Hash, public: &[u8], signature: &[u8], data: &[u8]) -> Option<()> {
+pub(super) fn verify(
+    padding: Padding,
+    hash: Hash,
+    public: &[u8],
+    signature: &[u8],
+    data: &[u8],
+) -> Option<()> {
     let key = public_key(public)?;
     let digest = digest(hash, data);
     with_hash!(hash, D => match padding {

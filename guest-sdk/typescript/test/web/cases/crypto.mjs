@@ -234,7 +234,7 @@ const aes = {
   },
   "AES-GCM of every key, nonce and tag there and back": async () => {
     const sealed = [];
-    for (const bits of [128, 192, 256]) {
+    for (const bits of [128, 256]) {
       const key = await aesKey("AES-GCM", bits);
       for (const nonce of [12, 16]) {
         for (const tagLength of [32, 64, 96, 104, 112, 120, 128, undefined]) {
@@ -297,11 +297,10 @@ const aes = {
       await threw(() => subtle.generateKey({ name: "AES-GCM", length: 256 }, true)),
     ];
   },
-  // NIST SP 800-38A, F.2.1, F.2.3 and F.2.5, with a block of padding.
+  // NIST SP 800-38A, F.2.1 and F.2.5, with a block of padding.
   "AES-CBC of SP 800-38A": async () => {
     const keys = [
       "2b7e151628aed2a6abf7158809cf4f3c",
-      "8e73b0f7da0e6452c810f32b809079e562f8ead2522c6b7b",
       "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4",
     ];
     const iv = fromHex("000102030405060708090a0b0c0d0e0f");
@@ -312,7 +311,7 @@ const aes = {
   },
   "AES-CBC there and back": async () => {
     const texts = [];
-    for (const bits of [128, 192, 256]) {
+    for (const bits of [128, 256]) {
       const key = await aesKey("AES-CBC", bits);
       const parameters = { name: "AES-CBC", iv: filled(16, 3) };
       for (const length of [0, 1, 15, 16, 17, 100]) {
@@ -336,7 +335,7 @@ const aes = {
   "AES keys in JSON": async () => {
     const keys = [];
     for (const name of ["AES-GCM", "AES-CBC", "AES-KW"]) {
-      for (const length of [128, 192, 256]) {
+      for (const length of [128, 256]) {
         const usages = name === "AES-KW" ? ["wrapKey", "unwrapKey"] : ["encrypt", "decrypt"];
         const key = await subtle.generateKey({ name, length }, true, usages);
         const jwk = await subtle.exportKey("jwk", key);
@@ -426,7 +425,7 @@ const derivation = {
       for (const [type, usages] of [
         [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
         [{ name: "AES-CBC", length: 128 }, ["encrypt"]],
-        [{ name: "AES-KW", length: 192 }, ["wrapKey"]],
+        [{ name: "AES-KW", length: 256 }, ["wrapKey"]],
         [{ name: "HMAC", hash: "SHA-256" }, ["sign"]],
         [{ name: "HMAC", hash: "SHA-512", length: 256 }, ["verify"]],
       ]) {
@@ -465,12 +464,22 @@ const derivation = {
 };
 
 const curves = {
-  "ECDSA signs and verifies with every curve and hash": async () => {
+  "ECDSA signs and verifies with every hash": async () => {
     const results = [];
-    for (const [namedCurve, key] of [["P-256", p256], ["P-384", p384]]) {
-      for (const hash of HASHES) results.push(await signedAndVerified(await pair(key, { name: "ECDSA", namedCurve }), { name: "ECDSA", hash }));
-    }
+    for (const hash of HASHES) results.push(await signedAndVerified(await pair(p256, EC), { name: "ECDSA", hash }));
     return results;
+  },
+  // RFC 6979, appendix A.2.5. Node.js has nonces that are random.
+  "ECDSA signs alike each time": {
+    run: async () => {
+      const start = "3041020100301306072a8648ce3d020106082a8648ce3d030107042730250201010420";
+      const scalar = "c9afa9d845ba75166b5c215767b1d6934e50c3db36e89b127b8a622b120f6721";
+      const key = await subtle.importKey("pkcs8", fromHex(start + scalar), EC, false, ["sign"]);
+      return hex(await subtle.sign({ name: "ECDSA", hash: "SHA-256" }, key, utf8("sample")));
+    },
+    expected:
+      "efd48b2aacb6a8fd1140dd9cd45e81d69d2c877b56aaf991c34d0ea84eaf3716" +
+      "f7cb1c942d657c41d436c7a1b6e29f65f3e900dbb9aff4064dc4ab2f843acda8",
   },
   // RFC 7515, appendix A.3.
   "ECDSA verifies ES256 with a JSON Web Key": async () => {
@@ -488,23 +497,13 @@ const curves = {
     return [shown(key), await subtle.verify({ name: "ECDSA", hash: "SHA-256" }, key, bytes, utf8(text))];
   },
   "EC keys in every format": async () => {
-    const results = [];
-    for (const [namedCurve, key] of [["P-256", p256], ["P-384", p384]]) {
-      const algorithm = { name: "ECDSA", namedCurve };
-      const keys = await pair(key, algorithm);
-      results.push(await exportedAndImported(keys, algorithm));
-      const raw = await subtle.exportKey("raw", keys.publicKey);
-      results.push(shown(await subtle.importKey("raw", raw, algorithm, true, ["verify"])));
-    }
-    return results;
+    const keys = await pair(p256, EC);
+    const raw = await subtle.exportKey("raw", keys.publicKey);
+    return [await exportedAndImported(keys, EC), shown(await subtle.importKey("raw", raw, EC, true, ["verify"]))];
   },
   "EC keys are generated": async () => {
-    const results = [];
-    for (const namedCurve of ["P-256", "P-384"]) {
-      const keys = await subtle.generateKey({ name: "ECDSA", namedCurve }, false, ["sign", "verify"]);
-      results.push(shown(keys.privateKey), shown(keys.publicKey), await signedAndVerified(keys, { name: "ECDSA", hash: "SHA-256" }));
-    }
-    return results;
+    const keys = await subtle.generateKey(EC, false, ["sign", "verify"]);
+    return [shown(keys.privateKey), shown(keys.publicKey), await signedAndVerified(keys, { name: "ECDSA", hash: "SHA-256" })];
   },
   "EC errors": async () => {
     const keys = await pair(p256, EC);
@@ -519,7 +518,6 @@ const curves = {
       await imported("raw", raw.subarray(1), ["verify"]),
       await imported("raw", new Uint8Array(), ["verify"]),
       await imported("raw", raw, ["sign"]),
-      await imported("raw", raw, ["verify"], { name: "ECDSA", namedCurve: "P-384" }),
       await imported("raw", raw, ["verify"], { name: "ECDSA", namedCurve: "P-192" }),
       await imported("raw", raw, ["verify"], { name: "ECDSA" }),
       await imported("pkcs8", fromBase64(p256.spki), ["sign"]),
@@ -556,7 +554,6 @@ const curves = {
     const usages = { ofPrivate: ["deriveBits", "deriveKey"], ofPublic: [] };
     for (const [algorithm, key] of [
       [{ name: "ECDH", namedCurve: "P-256" }, p256],
-      [{ name: "ECDH", namedCurve: "P-384" }, p384],
       [{ name: "X25519" }, x25519],
     ]) {
       const keys = await pair(key, algorithm, usages);
@@ -797,6 +794,8 @@ const objects = {
         await threw(() => subtle.generateKey(rsaKey, true, ["sign", "verify"])),
         await threw(() => subtle.importKey("spki", fromBase64(rsa.spki), { name: "RSA-OAEP", hash: "SHA-256" }, true, ["encrypt"])),
         await threw(() => subtle.generateKey({ name: "ECDSA", namedCurve: "P-521" }, true, ["sign"])),
+        await threw(() => subtle.importKey("spki", fromBase64(p384.spki), { name: "ECDSA", namedCurve: "P-384" }, true, ["verify"])),
+        await threw(() => subtle.generateKey({ name: "AES-GCM", length: 192 }, true, ["encrypt"])),
         await threw(() => subtle.generateKey({ name: "HMAC", hash: "SHA-256", length: 2 ** 32 - 8 }, true, ["sign"])),
         await threw(() => subtle.deriveBits(byPbkdf2, pbkdf2, 2 ** 32 - 8)),
         await threw(() => subtle.encrypt({ name: "AES-GCM", iv: filled(8) }, key, utf8("text"))),
@@ -807,6 +806,8 @@ const objects = {
       "NotSupportedError",
       "NotSupportedError",
       "NotSupportedError",
+      "NotSupportedError",
+      "OperationError",
       "OperationError",
       "OperationError",
       "OperationError",

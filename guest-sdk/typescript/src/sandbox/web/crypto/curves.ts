@@ -10,11 +10,10 @@ import type { Algorithm, Parameters } from "./algorithm.js";
 import { base64url, checkJwk, exported, jwkBytes } from "./jwk.js";
 import { checkUsages, keyParts, newKey, type KeyAttributes, type KeyParts } from "./key.js";
 
-type Curve = "P-256" | "P-384" | "Ed25519" | "X25519";
+type Curve = "P-256" | "Ed25519" | "X25519";
 
-/** Bytes of a private key and of a coordinate. */
-const FIELD_BYTES: Record<Curve, number> = { "P-256": 32, "P-384": 48, Ed25519: 32, X25519: 32 };
-const JOSE_NAMES: Partial<Record<Curve, string>> = { "P-256": "ES256", "P-384": "ES384" };
+/** Of a private key and of a coordinate, on any of the curves. */
+const FIELD_BYTES = 32;
 
 const CURVE = { namedCurve: required(readText) };
 const NONE = {};
@@ -75,7 +74,7 @@ function keys(
 
   const curveIn = ({ namedCurve }: Parameters): Curve => {
     if (!hasCurves) return name as Curve;
-    if (namedCurve !== "P-256" && namedCurve !== "P-384") throw unsupported(`the curve ${namedCurve}`);
+    if (namedCurve !== "P-256") throw unsupported(`the curve ${namedCurve}`);
     return namedCurve;
   };
   const attributes = (curve: Curve): KeyAttributes => (hasCurves ? { name, namedCurve: curve } : { name });
@@ -93,15 +92,15 @@ function keys(
     checkUsages(name, usages, jwk.d === undefined ? publicUsages : privateUsages);
     checkJwk(jwk, { kty, use, extractable, usages });
     if (jwk.crv !== curve) throw dataWrong(`the JSON Web Key's "crv" is not "${curve}"`);
-    if (name === "ECDSA") checkJwk(jwk, { kty, use, alg: JOSE_NAMES[curve]!, extractable, usages });
+    if (name === "ECDSA") checkJwk(jwk, { kty, use, alg: "ES256", extractable, usages });
     if (name === "Ed25519" && jwk.alg !== undefined && jwk.alg !== "EdDSA" && jwk.alg !== "Ed25519") {
       throw dataWrong('the JSON Web Key\'s "alg" is not "Ed25519"');
     }
-    const point = hasCurves ? jwkPoint(jwk, curve) : jwkBytes(jwk, "x").buffer;
+    const point = hasCurves ? jwkPoint(jwk) : jwkBytes(jwk, "x").buffer;
     const known = curvePublicFromPoint(curve, point);
     if (jwk.d === undefined) return publicKey(curve, known, extractable, usages);
     const scalar = jwkBytes(jwk, "d");
-    const computed = scalar.length === FIELD_BYTES[curve] ? curvePublicOf(curve, scalar) : undefined;
+    const computed = scalar.length === FIELD_BYTES ? curvePublicOf(curve, scalar) : undefined;
     if (known === undefined || computed === undefined || !areEqual(known, computed)) {
       throw dataWrong(`this is not a private key of ${name} on ${curve}`);
     }
@@ -118,7 +117,7 @@ function keys(
       const ofPrivate = usages.filter((usage) => privateUsages.includes(usage));
       if (ofPrivate.length === 0) throw syntaxWrong("a private key without usages is of no use");
       for (;;) {
-        const scalar = randomBytes(FIELD_BYTES[curve]);
+        const scalar = randomBytes(FIELD_BYTES);
         // A number that is not below the curve's order is no key: one in 2^32 on P-256, none elsewhere.
         const point = curvePublicOf(curve, scalar);
         if (point === undefined) continue;
@@ -148,14 +147,13 @@ function keys(
 }
 
 /** An uncompressed point of the coordinates in a JSON Web Key. */
-function jwkPoint(jwk: JsonWebKey, curve: Curve): Uint8Array {
-  const length = FIELD_BYTES[curve];
+function jwkPoint(jwk: JsonWebKey): Uint8Array {
   const [x, y] = [jwkBytes(jwk, "x"), jwkBytes(jwk, "y")];
-  if (x.length !== length || y.length !== length) throw dataWrong(`a coordinate on ${curve} has ${length} bytes`);
-  const point = new Uint8Array(1 + 2 * length);
+  if (x.length !== FIELD_BYTES || y.length !== FIELD_BYTES) throw dataWrong(`a coordinate on P-256 has ${FIELD_BYTES} bytes`);
+  const point = new Uint8Array(1 + 2 * FIELD_BYTES);
   point[0] = 4;
   point.set(x, 1);
-  point.set(y, 1 + length);
+  point.set(y, 1 + FIELD_BYTES);
   return point;
 }
 
@@ -163,8 +161,8 @@ function exportedJwk(key: KeyParts, curve: Curve, kty: "EC" | "OKP"): JsonWebKey
   const point = key.type === "private" ? new Uint8Array(signed(curvePublicOf(curve, key.bytes))) : key.bytes;
   const secret = key.type === "private" ? { d: base64url(key.bytes) } : {};
   if (kty === "OKP") return { kty, crv: curve, x: base64url(point), ...secret };
-  const length = FIELD_BYTES[curve];
-  return { kty, crv: curve, x: base64url(point.subarray(1, 1 + length)), y: base64url(point.subarray(1 + length)), ...secret };
+  const [x, y] = [point.subarray(1, 1 + FIELD_BYTES), point.subarray(1 + FIELD_BYTES)];
+  return { kty, crv: curve, x: base64url(x), y: base64url(y), ...secret };
 }
 
 function curveOf({ algorithm }: KeyParts): Curve {

@@ -50,7 +50,7 @@ function signatures(name: string, prefix: string, members: Members): Algorithm {
 
     sign({ saltLength }, { algorithm, bytes }, data) {
       const signature = rsaSign(saltLength, algorithm.hash!.name, bytes, data, randomBytes(32));
-      if (signature === undefined) throw operationFailed("the key is too short for this signature");
+      if (signature === undefined) throw operationFailed("the key cannot make this signature: it is too short, or not a sound one");
       return signature;
     },
 
