@@ -91,14 +91,11 @@ export class Incoming {
     while (wantsMore) {
       wantsMore = false;
       let isWaiting = false;
-      this.#next(
-        (piece) => {
-          if (!take(piece)) return;
-          if (isWaiting) this.#read(take, failed);
-          else wantsMore = true;
-        },
-        failed,
-      );
+      this.#next((piece) => {
+        if (!take(piece)) return;
+        if (isWaiting) this.#read(take, failed);
+        else wantsMore = true;
+      }, failed);
       isWaiting = true;
     }
   }
