@@ -28,6 +28,9 @@ impl Engine {
     /// Makes an engine that has run nothing. `host` is its module `kitbag:host`.
     pub fn new<M: ModuleDef>(host: M) -> Result<Self, EngineError> {
         let failed = |error: rquickjs::Error| EngineError(error.to_string());
+        #[cfg(target_family = "wasm")]
+        let runtime = Runtime::new_with_alloc(crate::sandbox::SnapshotAllocator).map_err(failed)?;
+        #[cfg(not(target_family = "wasm"))]
         let runtime = Runtime::new().map_err(failed)?;
         let names = [
             "kitbag:compression",

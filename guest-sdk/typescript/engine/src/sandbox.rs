@@ -5,6 +5,7 @@
 //!
 //! Invariant: nothing here is asked of the host before the snapshot is taken. Whoever tries, is told so.
 
+mod allocator;
 mod call;
 mod capabilities;
 mod definition;
@@ -15,6 +16,7 @@ mod http;
 mod moment;
 mod record;
 
+pub(crate) use self::allocator::SnapshotAllocator;
 pub(crate) use self::capabilities::Capabilities;
 pub(crate) use self::host::Host;
 

@@ -6,7 +6,7 @@ import { folder, kitbagBuild } from "../support.mjs";
 import { program, startServer } from "../parity/server.mjs";
 
 const skip = program === undefined && "no kitbag program: set TEST_KITBAG, or build it with cargo";
-const CALL_SECONDS = 2;
+const CALL_SECONDS = 5;
 let server;
 
 const HANDLERS = {
@@ -16,12 +16,12 @@ const HANDLERS = {
   loop: "() => { for (;;); }",
   recursion: "async () => { const deep = (n) => 1 + deep(n + 1); try { deep(0); } catch (error) { return error.name + ': ' + error.message; } }",
   recursionUncaught: "async () => { const deep = (n) => 1 + deep(n + 1); return String(deep(0)); }",
-  json: "async () => { let nested = []; for (let i = 0; i < 1e6; i += 1) nested = [nested]; return JSON.stringify(nested); }",
+  json: "async () => { let nested = []; for (let i = 0; i < 1e5; i += 1) nested = [nested]; return JSON.stringify(nested); }",
   parse: "async () => { JSON.parse('['.repeat(1e6)); return ''; }",
   pattern: "async () => String(/^(a+)+$/.test('a'.repeat(40) + '!'))",
   string: "async () => { let text = 'x'; for (;;) text += text; }",
-  array: "async () => { const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1)); }",
-  cycles: "async () => { for (let i = 0; i < 300_000; i += 1) { const a = {}; a.a = a; a.text = 'x'.repeat(1000) + i; } return 'collected'; }",
+  array: "async () => { const all = []; for (;;) all.push(new Uint8Array(16 << 20)); }",
+  cycles: "async () => { for (let i = 0; i < 20_000; i += 1) { const a = {}; a.a = a; a.bytes = new Uint8Array(32_768); } return 'collected'; }",
   sort: "async () => { [3, 2, 1].sort(() => { throw new Error('in a comparison'); }); return ''; }",
   prototype: "async () => { Array.prototype.map = () => { throw new Error('mine'); }; JSON.stringify = () => { throw new Error('mine'); }; return 'done'; }",
   fine: "async () => 'fine'",
@@ -55,7 +55,7 @@ const log = () => server.cli(["toolkit", "logs", "hostile", "--limit", "1"]);
 for (const name of ["never", "later"]) {
   test(`a promise that nothing can settle: ${name}`, { skip }, async () => {
     const { text, seconds } = await call(name);
-    assert.match(text, /"code":"HANDLER_ERROR"/);
+    assert.match(text, /The tool failed\./);
     assert.match(await log(), /waits for a promise that nothing can settle/);
     assert.ok(seconds < CALL_SECONDS, "not only at the deadline");
   });
@@ -64,7 +64,7 @@ for (const name of ["never", "later"]) {
 for (const name of ["microtasks", "loop", "pattern"]) {
   test(`what never ends, ends at the deadline: ${name}`, { skip }, async () => {
     const { text, seconds } = await call(name);
-    assert.match(text, /"code":"DEADLINE_EXCEEDED"/);
+    assert.match(text, new RegExp(`The tool ran longer than ${CALL_SECONDS} s and was stopped`));
     assert.ok(seconds < 3 * CALL_SECONDS, `${seconds} s`);
   });
 }
@@ -75,16 +75,15 @@ test("recursion without end is an error that a script can catch", { skip }, asyn
   assert.match(await log(), /RangeError: Maximum call stack size exceeded\n\s+at deep \(extension\.mjs:\d+:\d+\)/);
 });
 
-for (const name of ["json", "parse"]) {
-  test(`JSON that is nested too deep is an error: ${name}`, { skip }, async () => {
+for (const [name, what] of [
+  ["json", /RangeError: Maximum call stack size exceeded|limit \(stack limit\)|deadline/],
+  ["parse", /RangeError: Maximum call stack size exceeded|limit \(stack limit\)/],
+  ["string", /string too long|out of memory|limit \(memory limit\)/],
+  ["array", /out of memory|limit \(memory limit\)/],
+]) {
+  test(`what takes too much says so: ${name}`, { skip }, async () => {
     await call(name);
-    assert.match(await log(), /RangeError: Maximum call stack size exceeded|SyntaxError/);
-  });
-}
-
-for (const name of ["string", "array"]) {
-  test(`memory without end: ${name}`, { skip }, async () => {
-    assert.match((await call(name)).text, /"code":"(LIMIT_EXCEEDED|HANDLER_ERROR)"/);
+    assert.match(await log(), what);
   });
 }
 

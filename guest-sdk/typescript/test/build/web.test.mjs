@@ -19,7 +19,7 @@ const toolkit = (names) => `
 import { defineToolkit, tool, z } from "kitbag/extend/toolkit";
 import { runCases } from ${JSON.stringify(`${WEB}run.mjs`)};
 ${names.map((name, at) => `import set${at} from ${JSON.stringify(`${WEB}cases/${name}.mjs`)};`).join("\n")}
-const run = (name, set) => tool({ name, description: "Runs its cases.", input: z.object({}), handler: async () => ({ text: "", structured: await runCases({ [name]: set }) }) });
+const run = (name, set) => tool({ name, description: "Runs its cases.", input: z.object({}), handler: async () => JSON.stringify(await runCases({ [name]: set })) });
 export default defineToolkit({
   id: "web", name: "Web", description: "The web platform.", icon: "🌐", version: "1.0.0", egress: ["cases.example"],
   tools: [${names.map((name, at) => `run(${JSON.stringify(name)}, set${at})`).join(", ")}],
@@ -42,8 +42,9 @@ for (const set of Object.keys(sets)) {
     const answer = await server.fetch(JSON.stringify(call), { "content-type": "application/json", accept: "application/json" });
     const { result } = await answer.json();
     assert.equal(result?.isError, false, JSON.stringify(result));
+    const actual = JSON.parse(result.content[0].text);
     for (const name of Object.keys(expected).filter((it) => it.startsWith(`${set}: `))) {
-      await t.test(name, () => assert.deepEqual(result.structuredContent[name], expected[name]));
+      await t.test(name, () => assert.deepEqual(actual[name], expected[name]));
     }
   });
 }

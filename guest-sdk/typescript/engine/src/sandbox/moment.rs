@@ -42,6 +42,11 @@ pub(super) fn end_of_making() {
     IS_MADE.set(true);
 }
 
+/// Whether calls run.
+pub(super) fn is_made() -> bool {
+    IS_MADE.get()
+}
+
 /// What was asked too early, with the stack of the first that did.
 pub(super) fn asked_too_early() -> Option<String> {
     ASKED.take()
