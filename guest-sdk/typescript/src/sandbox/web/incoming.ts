@@ -152,6 +152,7 @@ export class Incoming {
       this.#hasOutput = piece !== undefined;
       return piece ?? (last ? undefined : NOTHING);
     } catch (cause) {
+      if (cause instanceof RangeError) throw cause;
       throw new TypeError(`network error: the answer's ${this.#format} is malformed`, { cause });
     }
   }
