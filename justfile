@@ -85,6 +85,8 @@ build-engine: install
     cargo build --workspace --example build-modules
     scripts/with-c-compiler {{ output }}/examples/build-modules . \
         kitbag-engine=guest-sdk/typescript/engine.wasm kitbag-componentizer=guest-sdk/typescript/componentizer.wasm
+    scripts/with-c-compiler {{ output }}/examples/build-modules . \
+        kitbag-engine=guest-sdk/typescript/engine-full.wasm --features crypto intl
 
 # Build what reads captured files in the sandbox, and put it where the server looks; the first time takes minutes.
 build-extractors: install

@@ -44,6 +44,8 @@ pub struct BuildOptions {
     /// Where compiler output and components go; by default [`TARGET_DIRECTORY`] at the root of the
     /// crate's workspace.
     pub target_directory: Option<PathBuf>,
+    /// Features of the packages, beside their default ones.
+    pub features: Vec<String>,
 }
 
 /// Half the size and as quick to load, for what is loaded again and again and computes little.
@@ -293,7 +295,7 @@ async fn compile(
     progress(&format!("Building with {}", recipe.summary));
     let names: Vec<_> = packages.iter().map(|package| package.name.as_str()).collect();
     let mut modules: HashMap<PathBuf, PathBuf> =
-        cargo::compile(&workspace.root, &names, recipe, &target_directory, progress).await?;
+        cargo::compile(&workspace.root, &names, recipe, options, &target_directory, progress).await?;
     let modules = packages.iter().map(|package| {
         modules.remove(&package.manifest_path).ok_or_else(|| ToolchainError::Unexpected {
             step: Step::Compile,

@@ -1,4 +1,9 @@
 //! Node.js loads core modules, and the linker of `wasm32-wasip2` makes components unless it is told not to.
+//! The locale data of `Intl` is packed.
+
+#[cfg(feature = "intl")]
+#[path = "build/intl.rs"]
+mod intl;
 
 /// Bytes of the stack of compiled code. Scripts that recurse too deep are stopped before its end.
 const STACK_BYTES: u32 = 256 * 1024;
@@ -12,4 +17,6 @@ fn main() {
     if target == "wasm32-wasip2" {
         println!("cargo::rustc-link-arg-cdylib=--skip-wit-component");
     }
+    #[cfg(feature = "intl")]
+    intl::pack();
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
 use super::recipe::Recipe;
-use super::{Step, ToolchainError};
+use super::{BuildOptions, Step, ToolchainError};
 
 /// How long cargo may be silent before a line says that it is still at work.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
@@ -21,6 +21,7 @@ pub(super) async fn compile(
     root: &Path,
     packages: &[&str],
     recipe: &Recipe,
+    options: &BuildOptions,
     target_directory: &Path,
     progress: &impl Fn(&str),
 ) -> Result<HashMap<PathBuf, PathBuf>, ToolchainError> {
@@ -35,6 +36,7 @@ pub(super) async fn compile(
         .arg("--target-dir")
         .arg(target_directory)
         .args(packages.iter().flat_map(|package| ["--package", package]))
+        .args(options.features.iter().flat_map(|feature| ["--features", feature]))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed_to_run)?;

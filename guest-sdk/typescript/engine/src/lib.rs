@@ -7,14 +7,15 @@
 #![allow(clippy::needless_pass_by_value, reason = "functions that JavaScript calls own their arguments")]
 
 mod compression;
+#[cfg(feature = "crypto")]
 mod crypto;
 mod encoding;
+#[cfg(feature = "intl")]
 mod intl;
 mod runtime;
 #[cfg(target_family = "wasm")]
 mod sandbox;
 mod url;
-#[allow(dead_code, reason = "the modules that are still empty will use it")]
 mod values;
 
 pub use runtime::{Engine, EngineError};

@@ -5,7 +5,7 @@ use rquickjs::module::ModuleDef;
 use rquickjs::promise::PromiseState;
 use rquickjs::{CatchResultExt, Context, Ctx, Exception, Module, Object, Promise, Runtime, WriteOptions};
 
-use crate::{compression::Compression, crypto::Crypto, encoding::Encoding, intl::Intl, url::Url};
+use crate::{compression::Compression, encoding::Encoding, url::Url};
 
 /// How much of the stack scripts may use: less than build.rs gives, for native functions at its end.
 #[cfg(target_family = "wasm")]
@@ -34,25 +34,27 @@ impl Engine {
         let runtime = Runtime::new().map_err(failed)?;
         let names = [
             "kitbag:compression",
-            "kitbag:crypto",
             "kitbag:encoding",
             "kitbag:host",
-            "kitbag:intl",
             "kitbag:url",
         ];
         let resolver = names.into_iter().fold(BuiltinResolver::default(), BuiltinResolver::with_module);
         let loader = ModuleLoader::default()
             .with_module("kitbag:compression", Compression)
-            .with_module("kitbag:crypto", Crypto)
             .with_module("kitbag:encoding", Encoding)
             .with_module("kitbag:host", host)
-            .with_module("kitbag:intl", Intl)
             .with_module("kitbag:url", Url);
         #[cfg(target_family = "wasm")]
         let (resolver, loader) = (
             resolver.with_module("kitbag:toolkit"),
             loader.with_module("kitbag:toolkit", crate::sandbox::Capabilities),
         );
+        #[cfg(feature = "crypto")]
+        let (resolver, loader) =
+            (resolver.with_module("kitbag:crypto"), loader.with_module("kitbag:crypto", crate::crypto::Crypto));
+        #[cfg(feature = "intl")]
+        let (resolver, loader) =
+            (resolver.with_module("kitbag:intl"), loader.with_module("kitbag:intl", crate::intl::Intl));
         runtime.set_loader(resolver, loader);
         #[cfg(target_family = "wasm")]
         runtime.set_max_stack_size(MAX_STACK_BYTES);

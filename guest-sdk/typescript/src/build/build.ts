@@ -3,7 +3,7 @@ import { dirname, join, resolve } from "node:path";
 
 import { bundle, withoutLocales } from "./bundle.js";
 import { BUNDLE, makeComponent } from "./component.js";
-import { entryCode, withMap } from "./entry.js";
+import { entryCode, extrasOf, withMap } from "./entry.js";
 import { BuildFailure } from "./failure.js";
 import { missingParts } from "./missing.js";
 import { readDeclaration } from "./read.js";
@@ -35,11 +35,12 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
 
   report.step(`bundling ${manifest.id} ${manifest.version}`);
   const plugins = (await mentions(root, read.sources, "locales")) ? [] : [withoutLocales()];
-  const made = await bundle(entry, entryCode(entry), "sandbox", plugins);
+  const extras = extrasOf(read.code);
+  const made = await bundle(entry, entryCode(entry, extras), "sandbox", plugins);
   const map = embeddedMap(made.map, BUNDLE, root);
 
   report.step("making the component");
-  const component = await makeComponent(withMap(made.code, map), manifest, text, map, report);
+  const component = await makeComponent({ bundle: withMap(made.code, map), text, engine: extras.length === 0 ? "engine.wasm" : "engine-full.wasm" }, manifest, map, report);
   const out = resolve(options.out ?? join(root, "dist"));
   const results = { component: join(out, `${manifest.id}.wasm`), manifest: join(out, "manifest.json") };
   await mkdir(out, { recursive: true });

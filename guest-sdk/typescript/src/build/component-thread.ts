@@ -1,21 +1,13 @@
 import { parentPort, workerData } from "node:worker_threads";
 
-import { componentize, StartFailure } from "./engine.js";
-
-/** What a thread makes a component of. */
-export interface Order {
-  bundle: string;
-  manifest: string;
-  granted: string[];
-}
+import { componentize, StartFailure, type Order } from "./engine.js";
 
 /** What a thread says: lines that the bundle printed, and then how it ended. */
 export type Answer = { printed: string } | { component: Uint8Array } | { failure: string };
 
-const { bundle, manifest, granted } = workerData as Order;
 const say = (answer: Answer) => parentPort!.postMessage(answer);
 try {
-  say({ component: await componentize(bundle, manifest, granted, (printed) => say({ printed })) });
+  say({ component: await componentize(workerData as Order, (printed) => say({ printed })) });
 } catch (error) {
   if (!(error instanceof StartFailure || error instanceof WebAssembly.RuntimeError || error instanceof RangeError)) throw error;
   say({ failure: error.message });

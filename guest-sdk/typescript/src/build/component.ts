@@ -3,7 +3,8 @@ import { Worker } from "node:worker_threads";
 
 import type { Manifest } from "../manifest.js";
 import { FrameMap, type EmbeddedMap } from "../sandbox/stack.js";
-import type { Answer, Order } from "./component-thread.js";
+import type { Answer } from "./component-thread.js";
+import type { Order, Parts } from "./engine.js";
 import { BuildFailure } from "./failure.js";
 import { grantedInterfaces } from "./imports.js";
 import type { Reporter } from "./reporter.js";
@@ -14,9 +15,9 @@ export const BUNDLE = "toolkit.js";
 /** A module that has not started by then never will: in Node.js it did within the same time. */
 const START_TIMEOUT_MS = 30_000;
 
-/** Makes the component of a bundle that imports what the manifest declares; `text` is the manifest's own. */
-export function makeComponent(bundle: string, manifest: Manifest, text: string, map: EmbeddedMap, report: Reporter): Promise<Uint8Array> {
-  const order: Order = { bundle, manifest: text, granted: grantedInterfaces(manifest) };
+/** Makes the component of a bundle that imports what the manifest declares. */
+export function makeComponent(parts: Parts, manifest: Manifest, map: EmbeddedMap, report: Reporter): Promise<Uint8Array> {
+  const order: Order = { ...parts, granted: grantedInterfaces(manifest) };
   // In a thread of its own: a module that never ends can be ended.
   const worker = new Worker(new URL("./component-thread.js", import.meta.url), { workerData: order, env: {}, execArgv: ["--no-warnings"] });
   return new Promise<Uint8Array>((resolve, reject) => {

@@ -27,11 +27,27 @@ export class StartFailure extends Error {}
 /** The first byte of an answer, unless it says why there is none. */
 const MADE = 0;
 
-/** Makes the component of a bundle. `granted` are interfaces without their versions; `print` hears what the bundle prints. */
-export async function componentize(bundle: string, manifest: string, granted: readonly string[], print: (line: string) => void): Promise<Uint8Array> {
-  const engine = await readFile(join(PACKAGE, "engine.wasm"));
+/** What a component is made of. */
+export interface Parts {
+  /** The variant of the engine: a file of this package. */
+  engine: string;
+  /** A module of JavaScript. */
+  bundle: string;
+  /** The manifest's text. */
+  text: string;
+}
+
+/** What to make. */
+export interface Order extends Parts {
+  /** Interfaces, without their versions. */
+  granted: readonly string[];
+}
+
+/** Makes a component; `print` hears what the bundle prints. */
+export async function componentize({ engine: variant, bundle, text, granted }: Order, print: (line: string) => void): Promise<Uint8Array> {
+  const engine = await readFile(join(PACKAGE, variant));
   const module = await WebAssembly.compile(engine);
-  const memory = await started(module, bundle, manifest, print);
+  const memory = await started(module, bundle, text, print);
 
   const names = imported(module, granted).join("\n");
   const maker = await instantiate<Componentizer>(await WebAssembly.compile(await readFile(join(PACKAGE, "componentizer.wasm"))));

@@ -8,12 +8,12 @@ import { promisify } from "node:util";
 export const ENGINE = process.env.TEST_ENGINE;
 
 /** Returns the default export, or what its promise becomes, and what was printed. */
-export async function inEngine(code) {
+export async function inEngine(code, engine = ENGINE) {
   const folder = await mkdtemp(join(tmpdir(), "kitbag-web-"));
   try {
     const file = join(folder, "cases.js");
     await writeFile(file, code);
-    const { stdout, stderr } = await promisify(execFile)(ENGINE, [file], { maxBuffer: 64 * 1024 * 1024 });
+    const { stdout, stderr } = await promisify(execFile)(engine, [file], { maxBuffer: 64 * 1024 * 1024 });
     return { value: JSON.parse(stdout), log: stderr };
   } finally {
     await rm(folder, { recursive: true });

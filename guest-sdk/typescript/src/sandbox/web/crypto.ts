@@ -1,23 +1,12 @@
-// The interface Crypto (Web Cryptography API, section 10).
+// The interface Crypto (Web Cryptography API, section 10). Its `subtle` comes with subtle.ts.
 import { randomBytes } from "kitbag:host";
-
-import { newSubtleCrypto, type SubtleCrypto } from "./crypto/subtle.js";
-
-export { CryptoKey } from "./crypto/key.js";
-export { SubtleCrypto } from "./crypto/subtle.js";
 
 const MAX_RANDOM_BYTES = 65_536;
 const NO_CONSTRUCTOR = Symbol("no constructor");
 
 export class Crypto {
-  readonly #subtle = newSubtleCrypto();
-
   constructor(permission?: unknown) {
     if (permission !== NO_CONSTRUCTOR) throw new TypeError("Illegal constructor");
-  }
-
-  get subtle(): SubtleCrypto {
-    return this.#subtle;
   }
 
   getRandomValues<T extends ArrayBufferView>(array: T): T {

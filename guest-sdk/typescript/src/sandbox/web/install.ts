@@ -9,6 +9,7 @@ import * as encoding from "./encoding.js";
 import * as events from "./events.js";
 import { fetch } from "./fetch.js";
 import { FormData } from "./form-data.js";
+import { asPlatformClass, defineClass, defineGlobal } from "./globals.js";
 import { Headers } from "./headers.js";
 import * as messages from "./messages.js";
 import { Performance, performance } from "./performance.js";
@@ -29,7 +30,6 @@ const classes = {
   CompressionStream: compression.CompressionStream,
   CountQueuingStrategy: streams.CountQueuingStrategy,
   Crypto: webCrypto.Crypto,
-  CryptoKey: webCrypto.CryptoKey,
   CustomEvent: events.CustomEvent,
   DecompressionStream: compression.DecompressionStream,
   ErrorEvent: events.ErrorEvent,
@@ -50,7 +50,6 @@ const classes = {
   ReadableStreamDefaultReader: streams.ReadableStreamDefaultReader,
   Request,
   Response,
-  SubtleCrypto: webCrypto.SubtleCrypto,
   TextDecoder: encoding.TextDecoder,
   TextDecoderStream: textStreams.TextDecoderStream,
   TextEncoder: encoding.TextEncoder,
@@ -86,27 +85,7 @@ const values = {
   structuredClone,
 };
 
-for (const [name, value] of Object.entries(classes)) {
-  asPlatformClass(name, value as unknown as Function);
-  define(name, value);
-}
+for (const [name, value] of Object.entries(classes)) defineClass(name, value as unknown as Function);
 asPlatformClass("Navigator", Navigator);
-for (const [name, value] of Object.entries(values)) define(name, value);
+for (const [name, value] of Object.entries(values)) defineGlobal(name, value);
 Object.defineProperty(console, Symbol.toStringTag, { value: "console", configurable: true });
-
-function define(name: string, value: unknown): void {
-  Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
-}
-
-/** The members of a class of the platform are enumerable, and its objects say what they are (Web IDL, section 3.7). */
-function asPlatformClass(name: string, made: Function): void {
-  // A bundler may have named it otherwise.
-  Object.defineProperty(made, "name", { value: name, configurable: true });
-  const prototype = made.prototype as object;
-  for (const member of Object.getOwnPropertyNames(prototype)) {
-    if (member !== "constructor") Object.defineProperty(prototype, member, { enumerable: true });
-  }
-  if (!Object.hasOwn(prototype, Symbol.toStringTag)) {
-    Object.defineProperty(prototype, Symbol.toStringTag, { value: name, configurable: true });
-  }
-}
