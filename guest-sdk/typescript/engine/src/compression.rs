@@ -88,7 +88,10 @@ fn create_decompressor<'js>(ctx: Ctx<'js>, format: Text) -> Result<Function<'js>
             added.map_err(|_| Exception::throw_range(&ctx, "the input is too large"))?;
         }
         queue.last |= last;
-        let piece = decompressor.step().map_err(|reason| Exception::throw_type(&ctx, reason))?;
+        let piece = decompressor.step().map_err(|reason| match reason {
+            NO_MEMORY => Exception::throw_range(&ctx, reason),
+            _ => Exception::throw_type(&ctx, reason),
+        })?;
         piece.map(|piece| TypedArray::new(ctx.clone(), piece)).transpose()
     };
     Function::new(ctx.clone(), MutFn::from(step))

@@ -30,7 +30,11 @@ export async function bundledCases(variant) {
 /** Bundles lines of a module with the web platform installed before them. */
 export async function bundled(lines, plugins = []) {
   const result = await build({
-    stdin: { contents: ['import "../../dist/sandbox/web/install.js";', ...lines].join("\n"), resolveDir: HERE, sourcefile: "cases.js" },
+    stdin: {
+      contents: ['import "../../dist/sandbox/web/install.js";', ...lines].join("\n"),
+      resolveDir: HERE,
+      sourcefile: "cases.js",
+    },
     write: false,
     bundle: true,
     format: "esm",

@@ -12,31 +12,88 @@ circle.self = circle;
 circle.list = [circle];
 
 const VALUES = [
-  1, -0, 1.5, NaN, 5n, "text", "", true, null, undefined, Symbol("s"),
-  [], {}, [1, "a", null, undefined], { a: 1, "b-c": 'it\'s', 3: [true] }, [[1, [2, [3, [4]]]]], { a: { b: { c: { d: 1 } } } },
+  1,
+  -0,
+  1.5,
+  NaN,
+  5n,
+  "text",
+  "",
+  true,
+  null,
+  undefined,
+  Symbol("s"),
+  [],
+  {},
+  [1, "a", null, undefined],
+  { a: 1, "b-c": "it's", 3: [true] },
+  [[1, [2, [3, [4]]]]],
+  { a: { b: { c: { d: 1 } } } },
   ["it's", 'say "x"', `both ' and "`, "new\nline", "tab\t\\ \x01"],
-  new Own(), new Empty(), Own, Empty, class extends Own {}, () => {}, function named() {}, async () => {}, function* generate() {},
-  new Map([["a", 1], [{ k: 1 }, [2]]]), new Set(["a", { b: 1 }]), new Map(), new Set(),
-  new Date(0), new Date(NaN), /a+b/gi,
-  [1, , 3], [, , ,], Object.assign([1], { own: 2 }),
-  new Uint8Array([1, 2, 3]), new Float64Array([1.5]), new Uint8Array([1, 2, 3]).buffer,
-  Object.create(null), Object.assign(Object.create(null), { a: 1 }), Object.create({ inherited: 1 }),
+  new Own(),
+  new Empty(),
+  Own,
+  Empty,
+  class extends Own {},
+  () => {},
+  function named() {},
+  async () => {},
+  function* generate() {},
+  new Map([
+    ["a", 1],
+    [{ k: 1 }, [2]],
+  ]),
+  new Set(["a", { b: 1 }]),
+  new Map(),
+  new Set(),
+  new Date(0),
+  new Date(NaN),
+  /a+b/gi,
+  [1, , 3],
+  [, , ,],
+  Object.assign([1], { own: 2 }),
+  new Uint8Array([1, 2, 3]),
+  new Float64Array([1.5]),
+  new Uint8Array([1, 2, 3]).buffer,
+  Object.create(null),
+  Object.assign(Object.create(null), { a: 1 }),
+  Object.create({ inherited: 1 }),
   circle,
-  { get a() { return 1; }, set b(value) {}, get c() { return 1; }, set c(value) {} },
+  {
+    get a() {
+      return 1;
+    },
+    set b(value) {},
+    get c() {
+      return 1;
+    },
+    set c(value) {},
+  },
   { [Symbol("key")]: 1, method() {}, arrow: () => {}, async later() {} },
-  new Number(1), new String("x"), new Boolean(false),
-  Object(5n), Object.assign(() => {}, { a: 1 }),
-  { toString: () => "own text" }, { [Symbol.toStringTag]: "Tagged", a: 1 },
-  new (class Sub extends Array {})(), new (class SubMap extends Map {})([["a", 1]]),
+  new Number(1),
+  new String("x"),
+  new Boolean(false),
+  Object(5n),
+  Object.assign(() => {}, { a: 1 }),
+  { toString: () => "own text" },
+  { [Symbol.toStringTag]: "Tagged", a: 1 },
+  new (class Sub extends Array {})(),
+  new (class SubMap extends Map {})([["a", 1]]),
   { long: "x".repeat(60), other: "y".repeat(30) },
   { a: [{ b: { c: {} } }], d: new Map([["x", { y: { z: 1 } }]]) },
   Array.from({ length: 3 }, (_, i) => ({ id: i, name: `item ${i}`, tags: ["a", "b"], nested: { deep: { deeper: {} } } })),
   { undefined: undefined, null: null, nan: NaN },
-  [undefined, null], [[]], [{}], { a: {} , b: [] },
+  [undefined, null],
+  [[]],
+  [{}],
+  { a: {}, b: [] },
   { a: "x".repeat(100) },
   [1.5, -2, 3e21, 1e-7],
-  new WeakMap(), new WeakSet(),
-  JSON, Math.max, globalThis === self,
+  new WeakMap(),
+  new WeakSet(),
+  JSON,
+  Math.max,
+  globalThis === self,
 ].filter((it) => it !== JSON);
 
 for (const value of VALUES) console.log(value);
@@ -66,8 +123,14 @@ console.countReset("x");
 console.count("x");
 console.dir({ a: { b: { c: { d: 1 } } } }, { depth: 0 });
 console.dir({ a: { b: { c: { d: 1 } } } }, { depth: null });
-console.table([{ a: 1, b: "x" }, { a: 2, c: true }]);
-console.table([[1, 2], [3, 4]]);
+console.table([
+  { a: 1, b: "x" },
+  { a: 2, c: true },
+]);
+console.table([
+  [1, 2],
+  [3, 4],
+]);
 console.table(["a", "b"]);
 console.table([{ a: 1, b: 2 }], ["b"]);
 console.table(5);
@@ -77,7 +140,11 @@ const { log } = console;
 log("without this");
 console.log(new URLSearchParams("a=1&b=2"));
 console.log(new Headers({ a: "b" }));
-console.log(Array(7).fill("abc").map((it, at) => ({ it, at })));
+console.log(
+  Array(7)
+    .fill("abc")
+    .map((it, at) => ({ it, at })),
+);
 console.log("x".repeat(200));
 console.log({ text: "a\nb" });
 console.log(new URL("https://u@a.example:1/b?c#d"));

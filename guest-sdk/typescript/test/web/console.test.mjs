@@ -12,7 +12,11 @@ const SCRIPT = fileURLToPath(new URL("console-lines.mjs", import.meta.url));
 const skip = ENGINE === undefined && "TEST_ENGINE is not set";
 
 test("the console prints what Node.js prints", { skip }, async () => {
-  const node = await promisify(execFile)(process.execPath, ["--import", "data:text/javascript,globalThis.self = globalThis", SCRIPT]);
+  const node = await promisify(execFile)(process.execPath, [
+    "--import",
+    "data:text/javascript,globalThis.self = globalThis",
+    SCRIPT,
+  ]);
 
   const engine = await inEngine(await bundled(['export { default } from "./console-lines.mjs";']));
 
@@ -30,6 +34,8 @@ test("what the console prints is bounded", { skip }, async () => {
     console.dir(wide(4), { depth: null });
     console.log(new Proxy({}, { get() { throw new Error("no"); }, ownKeys() { throw new Error("no"); } }));
     console.log({ get [Symbol.toStringTag]() { throw new Error("no"); } });
+    class Endless { [Symbol.for("nodejs.util.inspect.custom")]() { return new Endless(); } }
+    console.log(new Endless());
     export default "went on";
   `;
 
@@ -40,7 +46,8 @@ test("what the console prints is bounded", { skip }, async () => {
 });
 
 test("an error is printed with its stack, its cause and its members", { skip }, async () => {
-  const script = 'console.error(Object.assign(new TypeError("outer", { cause: new RangeError("inner") }), { code: 7 })); export default null;';
+  const script =
+    'console.error(Object.assign(new TypeError("outer", { cause: new RangeError("inner") }), { code: 7 })); export default null;';
 
   const { log } = await inEngine(await bundled([script]));
 
@@ -62,5 +69,9 @@ test("an exception in a timer or a listener is printed, and ends nothing", { ski
   const { value, log } = await inEngine(await bundled([script]));
 
   assert.equal(value, "went on");
-  assert.deepEqual(log.match(/Uncaught .*/g), ["Uncaught RangeError: in a listener", "Uncaught 'a text'", "Uncaught RangeError: in a timer"]);
+  assert.deepEqual(log.match(/Uncaught .*/g), [
+    "Uncaught RangeError: in a listener",
+    "Uncaught 'a text'",
+    "Uncaught RangeError: in a timer",
+  ]);
 });

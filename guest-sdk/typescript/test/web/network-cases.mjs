@@ -3,26 +3,64 @@ import { aborted, network, requests } from "./network-host.mjs";
 
 const URL_A = "https://a.example/";
 const last = () => requests[requests.length - 1];
-const header = (name) => last().headers.filter(([other]) => other === name).map(([, value]) => value);
+const header = (name) =>
+  last()
+    .headers.filter(([other]) => other === name)
+    .map(([, value]) => value);
 const answer = (it) => {
   network[URL_A] = it;
 };
 const json = (it) => JSON.stringify(it);
 const same = (got, wanted) => json(got) === json(wanted) || got;
-const failure = (promise) => promise.then(() => "no error", (error) => [error?.name ?? error, error?.message]);
-const zip = async (format, text) => new Response(new Blob([text]).stream().pipeThrough(new CompressionStream(format))).arrayBuffer();
+const failure = (promise) =>
+  promise.then(
+    () => "no error",
+    (error) => [error?.name ?? error, error?.message],
+  );
+const zip = async (format, text) =>
+  new Response(new Blob([text]).stream().pipeThrough(new CompressionStream(format))).arrayBuffer();
 const textOf = (bytes) => new TextDecoder().decode(bytes);
 const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 export default {
   "a request and its answer": async () => {
-    answer({ status: 201, headers: [["Content-Type", "text/plain"], ["X-A", "1"], ["x-a", "2"], ["Set-Cookie", "a"], ["set-cookie", "b"]], pieces: ["he", "llo"] });
+    answer({
+      status: 201,
+      headers: [
+        ["Content-Type", "text/plain"],
+        ["X-A", "1"],
+        ["x-a", "2"],
+        ["Set-Cookie", "a"],
+        ["set-cookie", "b"],
+      ],
+      pieces: ["he", "llo"],
+    });
     const response = await fetch(`${URL_A}#fragment`, { headers: { "X-Own": "é" } });
-    const seen = [response.status, response.ok, response.statusText, response.url, response.type, response.redirected, response.headers.get("x-a"), response.headers.getSetCookie(), await response.text(), response.bodyUsed];
-    return same([last().method, last().url, last().headers, last().body ?? null, seen], [
-      "GET", URL_A, [["x-own", "é"], ["accept", "*/*"]], null,
-      [201, true, "", URL_A, "basic", false, "1, 2", ["a", "b"], "hello", true],
-    ]);
+    const seen = [
+      response.status,
+      response.ok,
+      response.statusText,
+      response.url,
+      response.type,
+      response.redirected,
+      response.headers.get("x-a"),
+      response.headers.getSetCookie(),
+      await response.text(),
+      response.bodyUsed,
+    ];
+    return same(
+      [last().method, last().url, last().headers, last().body ?? null, seen],
+      [
+        "GET",
+        URL_A,
+        [
+          ["x-own", "é"],
+          ["accept", "*/*"],
+        ],
+        null,
+        [201, true, "", URL_A, "basic", false, "1, 2", ["a", "b"], "hello", true],
+      ],
+    );
   },
   "an Accept of the author's stays": async () => {
     answer({});
@@ -39,22 +77,32 @@ export default {
     const bodies = [];
     const form = new FormData();
     form.append("a", "b");
-    for (const body of ["ü", new Uint8Array([1, 2, 3]).subarray(1), new Blob(["x"]), new URLSearchParams({ a: "b" }), new Response("stream").body, ""]) {
+    for (const body of [
+      "ü",
+      new Uint8Array([1, 2, 3]).subarray(1),
+      new Blob(["x"]),
+      new URLSearchParams({ a: "b" }),
+      new Response("stream").body,
+      "",
+    ]) {
       await fetch(URL_A, { method: "post", body });
       bodies.push([last().method, header("content-type")[0] ?? null, last().body && [...last().body].join()]);
     }
     await fetch(URL_A, { method: "POST", body: form });
-    return same([bodies, textOf(last().body).includes('name="a"\r\n\r\nb\r\n')], [
+    return same(
+      [bodies, textOf(last().body).includes('name="a"\r\n\r\nb\r\n')],
       [
-        ["POST", "text/plain;charset=UTF-8", "195,188"],
-        ["POST", null, "2,3"],
-        ["POST", null, "120"],
-        ["POST", "application/x-www-form-urlencoded;charset=UTF-8", "97,61,98"],
-        ["POST", null, "115,116,114,101,97,109"],
-        ["POST", "text/plain;charset=UTF-8", ""],
+        [
+          ["POST", "text/plain;charset=UTF-8", "195,188"],
+          ["POST", null, "2,3"],
+          ["POST", null, "120"],
+          ["POST", "application/x-www-form-urlencoded;charset=UTF-8", "97,61,98"],
+          ["POST", null, "115,116,114,101,97,109"],
+          ["POST", "text/plain;charset=UTF-8", ""],
+        ],
+        true,
       ],
-      true,
-    ]);
+    );
   },
   "a Request is sent, and is used then": async () => {
     answer({});
@@ -69,7 +117,20 @@ export default {
     const [name, message] = await failure(fetch(URL_A, { method: "POST", body }));
     return same([name, message.includes("33554432"), requests.length - before], ["TypeError", true, 0]);
   },
-  "a stream that fails is not sent": async () => same(await failure(fetch(URL_A, { method: "POST", body: new ReadableStream({ pull() { throw new RangeError("x"); } }) })), ["RangeError", "x"]),
+  "a stream that fails is not sent": async () =>
+    same(
+      await failure(
+        fetch(URL_A, {
+          method: "POST",
+          body: new ReadableStream({
+            pull() {
+              throw new RangeError("x");
+            },
+          }),
+        }),
+      ),
+      ["RangeError", "x"],
+    ),
   "an error of the network": async () => {
     answer({ error: "network error: dns" });
     return same(await failure(fetch(URL_A)), ["TypeError", "network error: dns"]);
@@ -113,7 +174,7 @@ export default {
     for await (const _ of (await fetch(URL_A)).body) break;
     return same(aborted.length - before, 1);
   },
-  "clone": async () => {
+  clone: async () => {
     answer({ pieces: ["a", "b"] });
     const response = await fetch(URL_A);
     const copy = response.clone();
@@ -154,11 +215,19 @@ export default {
     answer({ status: 302, headers: [["Location", "/x"]] });
     const [name] = await failure(fetch(URL_A, { redirect: "error" }));
     answer({ status: 304 });
-    return same([header("kitbag-redirect"), name, (await fetch(URL_A, { redirect: "error" })).status], [["error"], "TypeError", 304]);
+    return same(
+      [header("kitbag-redirect"), name, (await fetch(URL_A, { redirect: "error" })).status],
+      [["error"], "TypeError", 304],
+    );
   },
   "compressed answers": async () => {
     const got = [];
-    for (const [encoding, format] of [["gzip", "gzip"], ["X-GZip", "gzip"], ["deflate", "deflate"], ["deflate", "deflate-raw"]]) {
+    for (const [encoding, format] of [
+      ["gzip", "gzip"],
+      ["X-GZip", "gzip"],
+      ["deflate", "deflate"],
+      ["deflate", "deflate-raw"],
+    ]) {
       answer({ headers: [["Content-Encoding", encoding]], pieces: [await zip(format, "hello ".repeat(20_000))] });
       const response = await fetch(URL_A);
       got.push(response.headers.get("content-encoding"), (await response.text()) === "hello ".repeat(20_000));
@@ -168,7 +237,10 @@ export default {
   "a compressed answer byte by byte": async () => {
     const bytes = new Uint8Array(await zip("gzip", "hello hello"));
     answer({ headers: [["content-encoding", "gzip"]], pieces: [...bytes].map((it) => new Uint8Array([it]).buffer) });
-    return same([await (await fetch(URL_A)).text(), await new Response((await fetch(URL_A)).body).text()], ["hello hello", "hello hello"]);
+    return same(
+      [await (await fetch(URL_A)).text(), await new Response((await fetch(URL_A)).body).text()],
+      ["hello hello", "hello hello"],
+    );
   },
   "an unknown compression is left": async () => {
     answer({ headers: [["content-encoding", "br"]], pieces: ["raw"] });

@@ -12,13 +12,19 @@ const HOST = fileURLToPath(new URL("network-host.mjs", import.meta.url));
 const network = {
   name: "network",
   setup(build) {
-    build.onResolve({ filter: /^kitbag:host$/ }, ({ importer }) => (importer === HOST ? { path: "kitbag:host", external: true } : { path: HOST }));
+    build.onResolve({ filter: /^kitbag:host$/ }, ({ importer }) =>
+      importer === HOST ? { path: "kitbag:host", external: true } : { path: HOST },
+    );
   },
 };
 
 test("fetch asks the host, and reads what it answers", { skip: ENGINE === undefined && "TEST_ENGINE is not set" }, async (t) => {
   const code = await bundled(
-    ['import cases from "./network-cases.mjs";', 'import { runCases } from "./run.mjs";', "export default runCases({ fetch: cases });"],
+    [
+      'import cases from "./network-cases.mjs";',
+      'import { runCases } from "./run.mjs";',
+      "export default runCases({ fetch: cases });",
+    ],
     [network],
   );
 

@@ -21,7 +21,10 @@ export async function runCases(sets) {
 /** Returns what the cases are compared with: as above, and the `expected` where there are. */
 export async function expectedOutcomes(sets) {
   const comparable = Object.entries(sets).map(([set, cases]) => {
-    return [set, Object.fromEntries(Object.entries(cases).map(([name, it]) => [name, it.run === undefined ? it : () => it.expected]))];
+    return [
+      set,
+      Object.fromEntries(Object.entries(cases).map(([name, it]) => [name, it.run === undefined ? it : () => it.expected])),
+    ];
   });
   return runCases(Object.fromEntries(comparable));
 }

@@ -49,7 +49,10 @@ export class AbortSignal extends EventTarget {
     const delay = Number(milliseconds);
     if (!(delay >= 0 && delay <= Number.MAX_SAFE_INTEGER)) throw new RangeError("AbortSignal.timeout: the delay is out of range");
     const signal = make();
-    setTimer(() => abort(signal, new DOMException("The operation was aborted due to timeout", "TimeoutError")), Math.trunc(delay));
+    setTimer(
+      () => abort(signal, new DOMException("The operation was aborted due to timeout", "TimeoutError")),
+      Math.trunc(delay),
+    );
     return signal;
   }
 

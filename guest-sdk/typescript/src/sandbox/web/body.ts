@@ -39,7 +39,8 @@ export class Body {
   get stream(): ReadableStream<Bytes> | null {
     const source = this.#source;
     if (source === null || source instanceof ReadableStream) return source;
-    if (this.#used) return (this.#source = new ReadableStream({ start: (controller) => controller.close() }) as ReadableStream<Bytes>);
+    if (this.#used)
+      return (this.#source = new ReadableStream({ start: (controller) => controller.close() }) as ReadableStream<Bytes>);
     if (source instanceof Incoming) return (this.#source = source.stream());
     return (this.#source = streamOf(typeof source === "string" ? encode(source) : source));
   }
@@ -179,7 +180,12 @@ function toText(content: string | Bytes): string {
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 }
 
-function readStream(stream: ReadableStream<Bytes>, limit: number, done: (bytes: Bytes) => void, failed: (error: unknown) => void): void {
+function readStream(
+  stream: ReadableStream<Bytes>,
+  limit: number,
+  done: (bytes: Bytes) => void,
+  failed: (error: unknown) => void,
+): void {
   const reader = stream.getReader();
   const pieces: Bytes[] = [];
   let length = 0;

@@ -111,6 +111,7 @@ export class DecompressionStream {
 
 function checked(format: unknown): string {
   const text = `${format as string}`;
-  if (text !== "gzip" && text !== "deflate" && text !== "deflate-raw") throw new TypeError(`${JSON.stringify(text)} is not a format of compression`);
+  if (text !== "gzip" && text !== "deflate" && text !== "deflate-raw")
+    throw new TypeError(`${JSON.stringify(text)} is not a format of compression`);
   return text;
 }

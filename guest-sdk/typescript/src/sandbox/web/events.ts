@@ -250,7 +250,14 @@ export class EventTarget {
     const name = `${type}`;
     this.#listeners ??= [];
     if (this.#find(name, callback, capture) !== -1) return;
-    this.#listeners.push({ type: name, callback, capture: Boolean(capture), once: Boolean(once), passive: Boolean(passive), removed: false });
+    this.#listeners.push({
+      type: name,
+      callback,
+      capture: Boolean(capture),
+      once: Boolean(once),
+      passive: Boolean(passive),
+      removed: false,
+    });
     signal?.addEventListener("abort", () => this.removeEventListener(name, callback, capture), { once: true });
   }
 

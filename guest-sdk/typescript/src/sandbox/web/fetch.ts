@@ -19,7 +19,8 @@ export function fetch(input: string | URL | Request, init?: RequestInit): Promis
     // An exception here rejects.
     const request = outgoing(new Request(input, init));
     const { signal, body } = request;
-    if (signal === undefined) return body.consumeBytes(MAX_STREAMED_BYTES, (bytes) => send(request, bytes, resolve, reject), reject);
+    if (signal === undefined)
+      return body.consumeBytes(MAX_STREAMED_BYTES, (bytes) => send(request, bytes, resolve, reject), reject);
     if (signal.aborted) return reject(signal.reason);
     let stop: (() => void) | undefined;
     const forget = onAbort(signal, () => {
@@ -55,7 +56,7 @@ function send(
     const value = (wanted: string): string | null => list.find(([name]) => name.toLowerCase() === wanted)?.[1] ?? null;
     if (redirect === "error" && status >= 300 && status <= 399 && value("location") !== null) {
       abortRequest(id);
-      return reject(new TypeError("network error: the answer is a redirect, and the request has redirect: \"error\""));
+      return reject(new TypeError('network error: the answer is a redirect, and the request has redirect: "error"'));
     }
     const isEmpty = method === "HEAD" || NULL_BODY_STATUSES.includes(status);
     if (isEmpty) abortRequest(id);

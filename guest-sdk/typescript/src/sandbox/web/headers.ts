@@ -13,15 +13,25 @@ export let freezeHeaders: (headers: Headers) => void;
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** Printable ASCII that has no space at its ends. */
 const USUAL_VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
+const WHITESPACE = "\t\n\r ";
 /** Names that need no check, as they are usually written. */
-const KNOWN_NAMES = new Map(
-  ["Accept", "Authorization", "Content-Type", "Content-Length", "Content-Encoding", "ETag", "If-None-Match", "Link", "Location", "Retry-After", "User-Agent", "X-API-Key"].flatMap(
-    (name): [string, string][] => [
-      [name, name.toLowerCase()],
-      [name.toLowerCase(), name.toLowerCase()],
-    ],
-  ),
-);
+const KNOWN_NAMES = new Map<string, string>();
+for (const name of [
+  "Accept",
+  "Authorization",
+  "Content-Encoding",
+  "Content-Length",
+  "Content-Type",
+  "ETag",
+  "If-None-Match",
+  "Link",
+  "Location",
+  "Retry-After",
+  "User-Agent",
+  "X-API-Key",
+]) {
+  KNOWN_NAMES.set(name, name.toLowerCase()).set(name.toLowerCase(), name.toLowerCase());
+}
 const iterator = pairIterators("Headers");
 
 export class Headers {
@@ -89,8 +99,12 @@ export class Headers {
     const [wanted, checkedValue] = [checkName(name), checkValue(value)];
     this.#willChange();
     const first = this.#list.findIndex(([other]) => other === wanted);
-    if (first === -1) this.#list.push([wanted, checkedValue]);
-    else this.#list = this.#list.flatMap((pair, at) => (at === first ? [[wanted, checkedValue]] : pair[0] === wanted ? [] : [pair]));
+    if (first === -1) {
+      this.#list.push([wanted, checkedValue]);
+    } else {
+      this.#list = this.#list.filter(([other], at) => at === first || other !== wanted);
+      this.#list[first] = [wanted, checkedValue];
+    }
   }
 
   forEach(callback: (value: string, name: string, headers: Headers) => void, thisArg?: unknown): void {
@@ -152,7 +166,10 @@ function checkName(name: unknown): string {
 function checkValue(value: unknown): string {
   const text = `${value as string}`;
   if (USUAL_VALUE.test(text)) return text;
-  const trimmed = text.replace(/^[\t\n\r ]+|[\t\n\r ]+$/g, "");
+  let [start, end] = [0, text.length];
+  while (start < end && WHITESPACE.includes(text[start]!)) start += 1;
+  while (start < end && WHITESPACE.includes(text[end - 1]!)) end -= 1;
+  const trimmed = text.slice(start, end);
   if (/[\0\r\n]|[^\0-\xff]/.test(trimmed)) throw new TypeError("a header's value has a character that HTTP does not allow");
   return trimmed;
 }

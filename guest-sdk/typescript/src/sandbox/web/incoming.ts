@@ -91,14 +91,11 @@ export class Incoming {
     while (wantsMore) {
       wantsMore = false;
       let isWaiting = false;
-      this.#next(
-        (piece) => {
-          if (!take(piece)) return;
-          if (isWaiting) this.#read(take, failed);
-          else wantsMore = true;
-        },
-        failed,
-      );
+      this.#next((piece) => {
+        if (!take(piece)) return;
+        if (isWaiting) this.#read(take, failed);
+        else wantsMore = true;
+      }, failed);
       isWaiting = true;
     }
   }
@@ -155,6 +152,7 @@ export class Incoming {
       this.#hasOutput = piece !== undefined;
       return piece ?? (last ? undefined : NOTHING);
     } catch (cause) {
+      if (cause instanceof RangeError) throw cause;
       throw new TypeError(`network error: the answer's ${this.#format} is malformed`, { cause });
     }
   }

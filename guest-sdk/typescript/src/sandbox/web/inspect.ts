@@ -59,7 +59,11 @@ function substituted(directive: string, value: unknown): string {
     case "%d":
       return typeof value === "bigint" ? `${value}n` : typeof value === "symbol" ? "NaN" : numberText(Number(value));
     case "%i":
-      return typeof value === "bigint" ? `${value}n` : typeof value === "symbol" ? "NaN" : numberText(parseInt(String(value), 10));
+      return typeof value === "bigint"
+        ? `${value}n`
+        : typeof value === "symbol"
+          ? "NaN"
+          : numberText(parseInt(String(value), 10));
     case "%f":
       return typeof value === "symbol" ? "NaN" : numberText(parseFloat(String(value)));
     case "%j":
@@ -92,6 +96,9 @@ class Inspector {
   #length = 0;
   /** How deep the object was that was shown last. */
   #lastLevel = 0;
+
+  /** Objects that say themselves what to show, one within the other. */
+  #hooks = 0;
 
   constructor(depth: number) {
     this.#depth = depth;
@@ -126,9 +133,12 @@ class Inspector {
 
   #unguarded(value: object, indentation: number): string {
     const custom = (value as Record<symbol, unknown>)[CUSTOM];
-    if (typeof custom === "function") {
+    if (typeof custom === "function" && this.#hooks < MAX_DEPTH) {
+      this.#hooks += 1;
       const made: unknown = custom.call(value, this.#depth - this.#path.length, {}, inspect);
-      if (made !== value) return typeof made === "string" ? indented(made, indentation) : this.show(made, indentation);
+      const text = typeof made === "string" ? indented(made, indentation) : made === value ? undefined : this.show(made, indentation);
+      this.#hooks -= 1;
+      if (text !== undefined) return text;
     }
     const level = this.#path.length;
     const isTooDeep = level > this.#depth || this.#length > MAX_LENGTH;
@@ -180,7 +190,12 @@ class Inspector {
   #property(of: object, key: PropertyKey, indentation: number): string {
     this.#length += String(key).length + 4;
     const { get, set, value, enumerable } = Object.getOwnPropertyDescriptor(of, key) ?? { value: undefined, enumerable: true };
-    const plain = typeof key === "symbol" ? `[${String(key)}]` : IDENTIFIER.test(String(key)) ? String(key) : quoted(String(key), MAX_STRING_LENGTH);
+    const plain =
+      typeof key === "symbol"
+        ? `[${String(key)}]`
+        : IDENTIFIER.test(String(key))
+          ? String(key)
+          : quoted(String(key), MAX_STRING_LENGTH);
     const name = enumerable === false ? `[${plain}]` : plain;
     if (get !== undefined) return `${name}: ${set === undefined ? "[Getter]" : "[Getter/Setter]"}`;
     if (set !== undefined) return `${name}: [Setter]`;
@@ -222,8 +237,15 @@ function anatomy(value: object): Anatomy {
     const prefix = name === "Array" ? undefined : `${name ?? "[Array: null prototype]"}(${value.length})`;
     return { prefix, items: { values: withHoles(value), length: value.length }, braces: SQUARE, keys: named };
   }
-  if (value instanceof Map) return { prefix: `${name}(${value.size})${tagged}`, items: { values: value, length: value.size, isMap: true }, braces: CURLY, keys };
-  if (value instanceof Set) return { prefix: `${name}(${value.size})${tagged}`, items: { values: value, length: value.size }, braces: CURLY, keys };
+  if (value instanceof Map)
+    return {
+      prefix: `${name}(${value.size})${tagged}`,
+      items: { values: value, length: value.size, isMap: true },
+      braces: CURLY,
+      keys,
+    };
+  if (value instanceof Set)
+    return { prefix: `${name}(${value.size})${tagged}`, items: { values: value, length: value.size }, braces: CURLY, keys };
   if (ArrayBuffer.isView(value) && !(value instanceof DataView)) {
     const { length } = value as Uint8Array;
     return { prefix: `${name}(${length})${tagged}`, items: { values: value as Uint8Array, length }, braces: SQUARE, keys: named };
@@ -237,11 +259,18 @@ function anatomy(value: object): Anatomy {
   }
   if (typeof value === "function") return { base: functionText(value as Function), braces: CURLY, keys };
   if (value instanceof Error) return { base: errorText(value), braces: CURLY, keys: errorKeys(value, keys) };
-  if (value instanceof Date) return { base: Number.isNaN(value.getTime()) ? "Invalid Date" : value.toISOString(), braces: CURLY, keys };
+  if (value instanceof Date)
+    return { base: Number.isNaN(value.getTime()) ? "Invalid Date" : value.toISOString(), braces: CURLY, keys };
   if (value instanceof RegExp) return { base: String(value), braces: CURLY, keys };
   if (value instanceof Promise) return { prefix: "Promise", braces: CURLY, keys };
   if (value instanceof WeakMap || value instanceof WeakSet) return { base: `${name} { <items unknown> }`, braces: CURLY, keys };
-  for (const [Kind, kind] of [[Number, "Number"], [String, "String"], [Boolean, "Boolean"], [BigInt, "BigInt"], [Symbol, "Symbol"]] as const) {
+  for (const [Kind, kind] of [
+    [Number, "Number"],
+    [String, "String"],
+    [Boolean, "Boolean"],
+    [BigInt, "BigInt"],
+    [Symbol, "Symbol"],
+  ] as const) {
     if (!(value instanceof Kind)) continue;
     const inner: unknown = value.valueOf();
     const base = `[${kind}: ${typeof inner === "string" ? quoted(inner, MAX_STRING_LENGTH) : primitive(inner)}]`;
@@ -305,7 +334,14 @@ function errorKeys(error: Error, keys: PropertyKey[]): PropertyKey[] {
   return own;
 }
 
-function assembled(open: string, close: string, parts: string[], indentation: number, isShallow: boolean, isList: boolean): string {
+function assembled(
+  open: string,
+  close: string,
+  parts: string[],
+  indentation: number,
+  isShallow: boolean,
+  isList: boolean,
+): string {
   if (parts.length === 0) return open + close;
   const isFlat = !parts.some((part) => part.includes("\n")) && !open.includes("\n");
   const filledLines = isList && isFlat && parts.length > 6 && parts.every(({ length }) => length <= SHORT_ITEM_LENGTH);

@@ -53,6 +53,7 @@ const OPTIONS = {
   duplex: ["half"],
 };
 type Option = keyof typeof OPTIONS;
+const OPTION_NAMES = Object.keys(OPTIONS) as Option[];
 
 export interface Request extends BodyMethods {}
 
@@ -81,16 +82,18 @@ export class Request {
 
   constructor(input: string | URL | Request, init: RequestInit = {}) {
     if (arguments.length === 0) throw new TypeError("Request: 1 argument required");
-    if (init === null || (typeof init !== "object" && typeof init !== "function")) throw new TypeError("Request: the options are not an object");
+    if (init === null || (typeof init !== "object" && typeof init !== "function")) {
+      throw new TypeError("Request: the options are not an object");
+    }
     const from = input instanceof Request ? input : undefined;
     const url = from === undefined ? URL.parse(`${input as string}`) : undefined;
     if (url === null) throw new TypeError(`Failed to parse URL from ${input as string}`);
-    if (url !== undefined && (url.username !== "" || url.password !== "")) {
+    if (url?.href.includes("@") && (url.username !== "" || url.password !== "")) {
       throw new TypeError("Request: the URL must not hold a user name or a password");
     }
     this.#url = from === undefined ? url!.href : from.#url;
 
-    for (const name of Object.keys(OPTIONS) as Option[]) {
+    for (const name of OPTION_NAMES) {
       const value = init[name] === undefined ? (from === undefined ? undefined : from.#options[name]) : `${init[name] as string}`;
       if (value === undefined) continue;
       if (!OPTIONS[name].includes(value)) throw new TypeError(`Request: ${JSON.stringify(value)} is not valid for ${name}`);
@@ -98,7 +101,7 @@ export class Request {
     }
     if (init.mode === "navigate") throw new TypeError("Request: the mode must not be navigate");
     this.#integrity = init.integrity === undefined ? (from === undefined ? "" : from.#integrity) : `${init.integrity as string}`;
-    this.#keepalive = init.keepalive === undefined ? (from !== undefined && from.#keepalive) : Boolean(init.keepalive);
+    this.#keepalive = init.keepalive === undefined ? from !== undefined && from.#keepalive : Boolean(init.keepalive);
     this.#method = init.method === undefined ? (from === undefined ? "GET" : from.#method) : checkedMethod(init.method);
 
     if (init.signal === undefined) this.#signal = from === undefined ? undefined : from.#signal;
@@ -118,7 +121,7 @@ export class Request {
       this.#body = body;
       if (type !== undefined && !this.#headers.has("content-type")) this.#headers.append("content-type", type);
     } else {
-      if (!from.#body.isNull && from.#body.unusable) throw new TypeError("Cannot construct a Request with a Request object that has already been used.");
+      if (!from.#body.isNull && from.#body.unusable) throw new TypeError("Request: the body has been read already");
       this.#body = from.#body.takeOver();
     }
   }
@@ -140,11 +143,11 @@ export class Request {
   }
 
   get destination(): string {
-    return this.#url === undefined ? this.#url : "";
+    return "";
   }
 
   get referrer(): string {
-    return this.#url === undefined ? this.#url : "about:client";
+    return "about:client";
   }
 
   get referrerPolicy(): string {
@@ -189,7 +192,8 @@ export class Request {
 
   [Symbol.for("nodejs.util.inspect.custom")](): object {
     const { method, url, headers, redirect, signal, bodyUsed } = this;
-    return Object.assign(Object.create({ constructor: Request }) as object, { method, url, headers, redirect, signal, bodyUsed });
+    const shown = { method, url, headers, redirect, signal, bodyUsed };
+    return Object.assign(Object.create({ constructor: Request }) as object, shown);
   }
 
   #option(name: Option): string {

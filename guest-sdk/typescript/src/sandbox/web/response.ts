@@ -14,7 +14,9 @@ export const NULL_BODY_STATUSES = [101, 103, 204, 205, 304];
 const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
 const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Makes the response of a request; its headers become an object when they are asked for. */
+const NO_BODY = new Body(null);
+
+/** Makes the response of a request. */
 export let received: (status: number, headers: [string, string][], url: string, body: Body) => Response;
 
 let bodyOf: (response: Response) => Body;
@@ -23,8 +25,9 @@ let contentType: (response: Response) => string | null;
 export interface Response extends BodyMethods {}
 
 export class Response {
-  #body: Body;
-  #headers: Headers | [string, string][];
+  #body = NO_BODY;
+  /** Becomes an object when it is asked for. */
+  #headers: Headers | [string, string][] = [];
   #status = 200;
   #statusText = "";
   #type: "default" | "basic" | "error" = "default";
@@ -45,22 +48,14 @@ export class Response {
   }
 
   constructor(body?: BodyInit | null, init?: ResponseInit) {
-    const status = init?.status;
-    if (status !== undefined) {
-      const number = Number(status) & 0xffff;
-      if (number < 200 || number > 599) throw new RangeError("Response: the status must be from 200 to 599");
-      this.#status = number;
-    }
-    if (init?.statusText !== undefined) {
-      this.#statusText = `${init.statusText}`;
-      if (!REASON_PHRASE.test(this.#statusText)) throw new TypeError("Response: the status text has a character that HTTP does not allow");
-    }
-    this.#headers = init?.headers === undefined ? [] : new Headers(init.headers);
+    if (init !== undefined) this.#set(init);
+    if (body === undefined || body === null) return;
     const extracted = extractBody(body);
     this.#body = extracted.body;
-    if (extracted.body.isNull) return;
     if (NULL_BODY_STATUSES.includes(this.#status)) throw new TypeError(`Response: the status ${this.#status} has no body`);
-    if (extracted.type !== undefined && !this.headers.has("content-type")) this.headers.append("content-type", extracted.type);
+    if (extracted.type === undefined) return;
+    if (Array.isArray(this.#headers)) this.#headers.push(["content-type", extracted.type]);
+    else if (!this.#headers.has("content-type")) this.#headers.append("content-type", extracted.type);
   }
 
   static error(): Response {
@@ -81,7 +76,7 @@ export class Response {
 
   static redirect(url: string | URL, status: number = 302): Response {
     const location = new URL(`${url as string}`).href;
-    if (!REDIRECT_STATUSES.includes(status)) throw new RangeError(`Response.redirect: ${status} is not the status of a redirect`);
+    if (!REDIRECT_STATUSES.includes(status)) throw new RangeError(`Response.redirect: ${status} is no status of a redirect`);
     const response = new Response(null, { status, headers: { location } });
     freezeHeaders(response.headers);
     return response;
@@ -97,7 +92,7 @@ export class Response {
 
   get redirected(): boolean {
     // The server follows redirects, and does not tell.
-    return this.#body === undefined;
+    return false;
   }
 
   get status(): number {
@@ -134,7 +129,22 @@ export class Response {
 
   [Symbol.for("nodejs.util.inspect.custom")](): object {
     const { status, statusText, headers, bodyUsed, ok, redirected, type, url } = this;
-    return Object.assign(Object.create({ constructor: Response }) as object, { status, statusText, headers, bodyUsed, ok, redirected, type, url });
+    const shown = { status, statusText, headers, bodyUsed, ok, redirected, type, url };
+    return Object.assign(Object.create({ constructor: Response }) as object, shown);
+  }
+
+  #set(init: ResponseInit): void {
+    const { status, statusText } = init;
+    if (status !== undefined) {
+      const number = Number(status) & 0xffff;
+      if (number < 200 || number > 599) throw new RangeError("Response: the status must be from 200 to 599");
+      this.#status = number;
+    }
+    if (statusText !== undefined) {
+      this.#statusText = `${statusText}`;
+      if (!REASON_PHRASE.test(this.#statusText)) throw new TypeError("Response: HTTP does not allow this status text");
+    }
+    if (init.headers !== undefined) this.#headers = new Headers(init.headers);
   }
 }
 

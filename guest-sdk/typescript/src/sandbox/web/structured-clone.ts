@@ -43,7 +43,8 @@ export function cloneWith(value: unknown, transfer: object[]): { value: unknown;
   }
   clone(value, { copies: new Map(transfer.map((object) => [object, object])), views: seen.views });
   const received = transfer.map((object) => {
-    const moved = object instanceof ArrayBuffer ? object.transfer() : movable.find(([made]) => object instanceof made)![1](object);
+    const moved =
+      object instanceof ArrayBuffer ? object.transfer() : movable.find(([made]) => object instanceof made)![1](object);
     if (moved === undefined) throw notCloneable(`an object of the class ${className(object)} cannot be transferred`);
     seen.copies.set(object, moved);
     return moved;
@@ -58,7 +59,8 @@ interface Seen {
 }
 
 function clone(value: unknown, seen: Seen): unknown {
-  if (typeof value === "symbol" || typeof value === "function") throw notCloneable(`${String(value).slice(0, 60)} could not be cloned.`);
+  if (typeof value === "symbol" || typeof value === "function")
+    throw notCloneable(`${String(value).slice(0, 60)} could not be cloned.`);
   if (typeof value !== "object" || value === null) return value;
   if (seen.copies.has(value)) return seen.copies.get(value);
   const keep = <T>(made: T): T => {
@@ -87,7 +89,8 @@ function clone(value: unknown, seen: Seen): unknown {
   if (value instanceof ArrayBuffer) return keep(value.slice(0));
   if (ArrayBuffer.isView(value)) return keep(cloneView(value, seen));
   if (value instanceof Error) return cloneError(value, seen, keep);
-  if (value instanceof Number || value instanceof String || value instanceof Boolean) return keep(Object(value.valueOf()) as object);
+  if (value instanceof Number || value instanceof String || value instanceof Boolean)
+    return keep(Object(value.valueOf()) as object);
   if (value instanceof BigInt) return keep(Object(BigInt.prototype.valueOf.call(value)) as object);
   // What a blob holds never changes.
   if (value instanceof Blob) return keep(value);
@@ -98,7 +101,10 @@ function clone(value: unknown, seen: Seen): unknown {
 }
 
 function cloneView(view: ArrayBufferView, seen: Seen): ArrayBufferView {
-  const [offset, length] = seen.views.get(view) ?? [view.byteOffset, view instanceof DataView ? view.byteLength : (view as Uint8Array).length];
+  const [offset, length] = seen.views.get(view) ?? [
+    view.byteOffset,
+    view instanceof DataView ? view.byteLength : (view as Uint8Array).length,
+  ];
   seen.views.set(view, [offset, length]);
   const buffer = clone(view.buffer, seen) as ArrayBuffer;
   // By the tag: the constructor may be an author's subclass.

@@ -14,11 +14,14 @@ export function table(data: unknown, wanted?: readonly string[]): string | undef
   const head = ["(index)", ...columns, ...(hasValues ? [VALUES] : [])];
   const body = rows.map(([index, row]) => [
     index,
-    ...columns.map((column) => (isRecord(row) && Object.hasOwn(row, column) ? inspect((row as Record<string, unknown>)[column], { depth: 0 }) : "")),
+    ...columns.map((column) =>
+      isRecord(row) && Object.hasOwn(row, column) ? inspect((row as Record<string, unknown>)[column], { depth: 0 }) : "",
+    ),
     ...(hasValues ? [isRecord(row) ? "" : inspect(row)] : []),
   ]);
   const widths = head.map((title, at) => Math.max(title.length, ...body.map((row) => row[at]!.length)) + 2);
-  const rule = (left: string, middle: string, right: string): string => left + widths.map((width) => "─".repeat(width)).join(middle) + right;
+  const rule = (left: string, middle: string, right: string): string =>
+    left + widths.map((width) => "─".repeat(width)).join(middle) + right;
   const line = (cells: string[]): string => `│${cells.map((cell, at) => ` ${cell.padEnd(widths[at]! - 1)}`).join("│")}│`;
   return [rule("┌", "┬", "┐"), line(head), rule("├", "┼", "┤"), ...body.map(line), rule("└", "┴", "┘")].join("\n");
 }

@@ -8,7 +8,16 @@ const failure = (value, options) => {
 };
 
 export default {
-  "primitives": () => [structuredClone(1), structuredClone("a"), structuredClone(null), structuredClone(true), String(structuredClone(5n)), structuredClone(undefined) === undefined, Object.is(structuredClone(-0), -0), Number.isNaN(structuredClone(NaN))],
+  primitives: () => [
+    structuredClone(1),
+    structuredClone("a"),
+    structuredClone(null),
+    structuredClone(true),
+    String(structuredClone(5n)),
+    structuredClone(undefined) === undefined,
+    Object.is(structuredClone(-0), -0),
+    Number.isNaN(structuredClone(NaN)),
+  ],
   "objects and lists": () => {
     const value = { a: [1, { b: null }], c: undefined };
     const copy = structuredClone(value);
@@ -20,7 +29,7 @@ export default {
     const copy = structuredClone(list);
     return [copy.length, 1 in copy, copy.own, copy];
   },
-  "circles": () => {
+  circles: () => {
     const value = { list: [] };
     value.self = value;
     value.list.push(value);
@@ -32,7 +41,7 @@ export default {
     const copy = structuredClone([inner, inner]);
     return copy[0] === copy[1];
   },
-  "dates": () => {
+  dates: () => {
     const date = structuredClone(new Date(5));
     return [date instanceof Date, date.getTime(), Number.isNaN(structuredClone(new Date(NaN)).getTime())];
   },
@@ -52,20 +61,40 @@ export default {
     const copy = structuredClone(map);
     return copy.get("self") === copy;
   },
-  "wrappers": () => [new Number(1), new String("x"), new Boolean(false), Object(1n)].map((it) => [typeof structuredClone(it), String(structuredClone(it).valueOf())]),
+  wrappers: () =>
+    [new Number(1), new String("x"), new Boolean(false), Object(1n)].map((it) => [
+      typeof structuredClone(it),
+      String(structuredClone(it).valueOf()),
+    ]),
   "buffers and views": () => {
     const { buffer } = new Uint8Array([1, 2, 3, 4]);
-    const copy = structuredClone({ buffer, a: new Uint8Array(buffer, 1, 2), b: new DataView(buffer), c: new Uint16Array(buffer) });
-    return [[...new Uint8Array(copy.buffer)], [...copy.a], copy.a.byteOffset, copy.a.buffer === copy.buffer, copy.b.buffer === copy.buffer, copy.b.byteLength, [...copy.c], copy.buffer !== buffer];
+    const copy = structuredClone({
+      buffer,
+      a: new Uint8Array(buffer, 1, 2),
+      b: new DataView(buffer),
+      c: new Uint16Array(buffer),
+    });
+    return [
+      [...new Uint8Array(copy.buffer)],
+      [...copy.a],
+      copy.a.byteOffset,
+      copy.a.buffer === copy.buffer,
+      copy.b.buffer === copy.buffer,
+      copy.b.byteLength,
+      [...copy.c],
+      copy.buffer !== buffer,
+    ];
   },
-  "all kinds of views": () => [Int8Array, Uint8ClampedArray, Int16Array, Int32Array, Uint32Array, Float32Array, Float64Array].map((Kind) => {
-    const copy = structuredClone(new Kind([1, 2]));
-    return [copy.constructor.name, [...copy]];
-  }),
-  "errors": () => [new Error("m"), new TypeError("m"), new RangeError("m")].map((error) => {
-    const copy = structuredClone(error);
-    return [copy instanceof Error, copy.name, copy.message, copy.constructor.name, Object.keys(copy)];
-  }),
+  "all kinds of views": () =>
+    [Int8Array, Uint8ClampedArray, Int16Array, Int32Array, Uint32Array, Float32Array, Float64Array].map((Kind) => {
+      const copy = structuredClone(new Kind([1, 2]));
+      return [copy.constructor.name, [...copy]];
+    }),
+  errors: () =>
+    [new Error("m"), new TypeError("m"), new RangeError("m")].map((error) => {
+      const copy = structuredClone(error);
+      return [copy instanceof Error, copy.name, copy.message, copy.constructor.name, Object.keys(copy)];
+    }),
   "errors of other names": () => {
     class Own extends Error {
       name = "Own";
@@ -86,8 +115,18 @@ export default {
     const copy = structuredClone(new Own());
     return [copy, copy instanceof Own, Object.getPrototypeOf(copy) === Object.prototype];
   },
-  "getters are read": () => structuredClone({ get a() { return 1; } }),
-  "a getter that throws": () => structuredClone({ get a() { throw new RangeError("x"); } }),
+  "getters are read": () =>
+    structuredClone({
+      get a() {
+        return 1;
+      },
+    }),
+  "a getter that throws": () =>
+    structuredClone({
+      get a() {
+        throw new RangeError("x");
+      },
+    }),
   "what is not enumerable, and symbols, are left out": () => {
     const value = { [Symbol("s")]: 1, a: 1 };
     Object.defineProperty(value, "hidden", { value: 1 });
@@ -103,12 +142,21 @@ export default {
     return [Object.keys(copy), copy.a === undefined];
   },
   "order of keys": () => Object.keys(structuredClone({ b: 1, 2: 1, a: 1, 1: 1 })),
-  "functions": () => failure(() => {}),
+  functions: () => failure(() => {}),
   "functions within": () => failure({ a: [() => {}] }),
-  "symbols": () => failure(Symbol("x")),
-  "promises": () => failure(Promise.resolve()),
+  symbols: () => failure(Symbol("x")),
+  promises: () => failure(Promise.resolve()),
   "weak maps": () => [failure(new WeakMap()), failure(new WeakSet()), failure(new WeakRef({}))],
-  "objects of the platform": { expected: Array(5).fill(["DataCloneError", 25, true]), run: () => [failure(new URL("a:b")), failure(new Headers()), failure(new Response()), failure(new AbortController().signal), failure(new Event("x"))] },
+  "objects of the platform": {
+    expected: Array(5).fill(["DataCloneError", 25, true]),
+    run: () => [
+      failure(new URL("a:b")),
+      failure(new Headers()),
+      failure(new Response()),
+      failure(new AbortController().signal),
+      failure(new Event("x")),
+    ],
+  },
   "a blob": async () => {
     const copy = structuredClone(new Blob(["abc"], { type: "a/b" }));
     return [await copy.text(), copy.type];
@@ -133,22 +181,23 @@ export default {
     const result = failure({ buffer, view: new Uint8Array(buffer), no: () => {} }, { transfer: [buffer] });
     return [result, buffer.byteLength];
   },
-  "a transferred port": () => new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    const moved = structuredClone(port2, { transfer: [port2] });
-    moved.onmessage = ({ data }) => {
-      port1.close();
-      resolve(data);
-    };
-    port1.postMessage("through");
-  }),
+  "a transferred port": () =>
+    new Promise((resolve) => {
+      const { port1, port2 } = new MessageChannel();
+      const moved = structuredClone(port2, { transfer: [port2] });
+      moved.onmessage = ({ data }) => {
+        port1.close();
+        resolve(data);
+      };
+      port1.postMessage("through");
+    }),
   "no argument": () => structuredClone(),
-  "deep": () => {
+  deep: () => {
     let value = {};
     for (let i = 0; i < 200; i += 1) value = { value };
     let [copy, depth] = [structuredClone(value), 0];
     while (copy.value !== undefined) [copy, depth] = [copy.value, depth + 1];
     return depth;
   },
-  "many": () => structuredClone(Array.from({ length: 5000 }, (_, i) => ({ i }))).length,
+  many: () => structuredClone(Array.from({ length: 5000 }, (_, i) => ({ i }))).length,
 };

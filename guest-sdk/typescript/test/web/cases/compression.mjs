@@ -1,14 +1,21 @@
 // CompressionStream and DecompressionStream.
 const FORMATS = ["gzip", "deflate", "deflate-raw"];
-const streamOf = (...pieces) => new ReadableStream({
-  start(it) {
-    for (const piece of pieces) it.enqueue(piece);
-    it.close();
-  },
-});
+const streamOf = (...pieces) =>
+  new ReadableStream({
+    start(it) {
+      for (const piece of pieces) it.enqueue(piece);
+      it.close();
+    },
+  });
 const bytesOf = async (stream) => new Uint8Array(await new Response(stream).arrayBuffer());
-const compressed = (format, ...pieces) => bytesOf(streamOf(...pieces.map((it) => (typeof it === "string" ? new TextEncoder().encode(it) : it))).pipeThrough(new CompressionStream(format)));
-const decompressed = async (format, ...pieces) => new TextDecoder().decode(await bytesOf(streamOf(...pieces).pipeThrough(new DecompressionStream(format))));
+const compressed = (format, ...pieces) =>
+  bytesOf(
+    streamOf(...pieces.map((it) => (typeof it === "string" ? new TextEncoder().encode(it) : it))).pipeThrough(
+      new CompressionStream(format),
+    ),
+  );
+const decompressed = async (format, ...pieces) =>
+  new TextDecoder().decode(await bytesOf(streamOf(...pieces).pipeThrough(new DecompressionStream(format))));
 const fromHex = (hex) => new Uint8Array(hex.match(/../g).map((it) => parseInt(it, 16)));
 // Node.js 20 has errors of zlib where the standard has a TypeError.
 const failed = () => "failed";
@@ -17,15 +24,24 @@ const perFormat = (title, run) => Object.fromEntries(FORMATS.map((format) => [`$
 
 export default {
   ...perFormat("there and back", async (format) => decompressed(format, await compressed(format, "aü€😀".repeat(1000)))),
-  ...perFormat("nothing", async (format) => [await decompressed(format, await compressed(format)), (await compressed(format)).length > 0]),
-  ...perFormat("several pieces", async (format) => decompressed(format, await compressed(format, "a", "", "b".repeat(100_000), "c"))),
-  ...perFormat("byte by byte", async (format) => decompressed(format, ...[...(await compressed(format, "hello hello"))].map((it) => new Uint8Array([it])))),
+  ...perFormat("nothing", async (format) => [
+    await decompressed(format, await compressed(format)),
+    (await compressed(format)).length > 0,
+  ]),
+  ...perFormat("several pieces", async (format) =>
+    decompressed(format, await compressed(format, "a", "", "b".repeat(100_000), "c")),
+  ),
+  ...perFormat("byte by byte", async (format) =>
+    decompressed(format, ...[...(await compressed(format, "hello hello"))].map((it) => new Uint8Array([it]))),
+  ),
   ...perFormat("half is an error", async (format) => {
     const all = await compressed(format, "hello ".repeat(100));
     return decompressed(format, all.subarray(0, all.length - 3)).catch(failed);
   }),
   ...perFormat("no input is an error", (format) => decompressed(format).catch(failed)),
-  ...perFormat("something else is an error", (format) => decompressed(format, new TextEncoder().encode("this is not compressed at all")).catch(failed)),
+  ...perFormat("something else is an error", (format) =>
+    decompressed(format, new TextEncoder().encode("this is not compressed at all")).catch(failed),
+  ),
   ...perFormat("what is compressed is smaller", async (format) => (await compressed(format, "x".repeat(10_000))).length < 100),
   ...perFormat("random bytes survive", async (format) => {
     const noise = noiseOf(70_000);
@@ -46,31 +62,44 @@ export default {
     all[all.length - 1] ^= 1;
     return decompressed("deflate", all).catch(failed);
   },
-  "gzip: a name and a comment in the header": () => decompressed("gzip", fromHex("1f8b0818000000000003612e74787400686900cb48cdc9c9070086a6103605000000")),
+  "gzip: a name and a comment in the header": () =>
+    decompressed("gzip", fromHex("1f8b0818000000000003612e74787400686900cb48cdc9c9070086a6103605000000")),
   "gzip's header": async () => [...(await compressed("gzip", "x"))].slice(0, 4),
   "errors are TypeErrors": {
     expected: Array(3).fill("TypeError"),
-    run: () => Promise.all(FORMATS.map((format) => decompressed(format, new Uint8Array([255, 254, 253, 252])).catch((error) => error.name))),
+    run: () =>
+      Promise.all(
+        FORMATS.map((format) => decompressed(format, new Uint8Array([255, 254, 253, 252])).catch((error) => error.name)),
+      ),
   },
   // Node.js 20 waits forever for the first.
   "a buffer and a view": {
     expected: ["hello", "hello"],
     run: async () => {
       const all = await compressed("gzip", "hello");
-      return [await decompressed("gzip", all.buffer.slice(0, all.length)), await decompressed("gzip", new DataView(all.buffer, all.byteOffset, all.length))];
+      return [
+        await decompressed("gzip", all.buffer.slice(0, all.length)),
+        await decompressed("gzip", new DataView(all.buffer, all.byteOffset, all.length)),
+      ];
     },
   },
   "a text is no input": {
     expected: ["TypeError", "TypeError"],
-    run: () => Promise.all([new CompressionStream("gzip"), new DecompressionStream("gzip")].map((it) => bytesOf(streamOf("text").pipeThrough(it)).catch((error) => error.name))),
+    run: () =>
+      Promise.all(
+        [new CompressionStream("gzip"), new DecompressionStream("gzip")].map((it) =>
+          bytesOf(streamOf("text").pipeThrough(it)).catch((error) => error.name),
+        ),
+      ),
   },
-  "unknown formats": () => ["br", "zip", "", "GZIP", undefined].map((format) => {
-    try {
-      return new CompressionStream(format) && "made";
-    } catch (error) {
-      return error instanceof TypeError;
-    }
-  }),
+  "unknown formats": () =>
+    ["br", "zip", "", "GZIP", undefined].map((format) => {
+      try {
+        return new CompressionStream(format) && "made";
+      } catch (error) {
+        return error instanceof TypeError;
+      }
+    }),
   "a reader that gives up": async () => {
     const zipped = await compressed("gzip", "x".repeat(1_000_000));
     const reader = streamOf(zipped).pipeThrough(new DecompressionStream("gzip")).getReader();
@@ -105,7 +134,12 @@ export default {
   },
   "data after the end is an error": {
     expected: ["TypeError", "TypeError", "TypeError"],
-    run: () => Promise.all(FORMATS.map(async (format) => decompressed(format, await compressed(format, "hello"), new Uint8Array([1, 2, 3])).catch((error) => error.name))),
+    run: () =>
+      Promise.all(
+        FORMATS.map(async (format) =>
+          decompressed(format, await compressed(format, "hello"), new Uint8Array([1, 2, 3])).catch((error) => error.name),
+        ),
+      ),
   },
 };
 

@@ -12,18 +12,40 @@ const caught = (action) => {
 export default {
   "an event's members": () => {
     const event = new Event("x", { bubbles: true, cancelable: 1 });
-    return [event.type, event.bubbles, event.cancelable, event.composed, event.defaultPrevented, event.eventPhase, event.target, event.currentTarget, event.composedPath(), event.returnValue, event.cancelBubble];
+    return [
+      event.type,
+      event.bubbles,
+      event.cancelable,
+      event.composed,
+      event.defaultPrevented,
+      event.eventPhase,
+      event.target,
+      event.currentTarget,
+      event.composedPath(),
+      event.returnValue,
+      event.cancelBubble,
+    ];
   },
   "an event's constants": () => [Event.NONE, Event.CAPTURING_PHASE, Event.AT_TARGET, Event.BUBBLING_PHASE],
   "an event's time": () => typeof new Event("x").timeStamp,
   "an event wants a type": () => new Event(),
   "any type becomes text": () => [new Event(5).type, new Event(null).type, new Event(undefined).type],
-  "tags": () => [new Event("x"), new EventTarget(), new CustomEvent("x"), new AbortController(), new AbortController().signal].map((it) => Object.prototype.toString.call(it)),
+  tags: () =>
+    [new Event("x"), new EventTarget(), new CustomEvent("x"), new AbortController(), new AbortController().signal].map((it) =>
+      Object.prototype.toString.call(it),
+    ),
   "a listener hears": () => {
     const target = new EventTarget();
     const heard = [];
     target.addEventListener("x", function (event) {
-      heard.push(event.type, this === target, event.target === target, event.currentTarget === target, event.eventPhase, event.composedPath().length);
+      heard.push(
+        event.type,
+        this === target,
+        event.target === target,
+        event.currentTarget === target,
+        event.eventPhase,
+        event.composedPath().length,
+      );
     });
     const event = new Event("x");
     return [target.dispatchEvent(event), heard, event.target === target, event.currentTarget, event.eventPhase];
@@ -56,12 +78,16 @@ export default {
   "an object may listen": () => {
     const target = new EventTarget();
     const heard = [];
-    const listener = { handleEvent(event) { heard.push(event.type, this === listener); } };
+    const listener = {
+      handleEvent(event) {
+        heard.push(event.type, this === listener);
+      },
+    };
     target.addEventListener("x", listener);
     target.dispatchEvent(new Event("x"));
     return heard;
   },
-  "once": () => {
+  once: () => {
     const target = new EventTarget();
     let heard = 0;
     target.addEventListener("x", () => (heard += 1), { once: true });
@@ -69,7 +95,7 @@ export default {
     target.dispatchEvent(new Event("x"));
     return heard;
   },
-  "removeEventListener": () => {
+  removeEventListener: () => {
     const target = new EventTarget();
     let heard = 0;
     const listener = () => (heard += 1);
@@ -106,7 +132,7 @@ export default {
     target.dispatchEvent(new Event("x"));
     return heard;
   },
-  "preventDefault": () => {
+  preventDefault: () => {
     const target = new EventTarget();
     target.addEventListener("x", (event) => event.preventDefault());
     const event = new Event("x", { cancelable: true });
@@ -121,7 +147,7 @@ export default {
       return target.dispatchEvent(new Event("x", { cancelable: true }));
     },
   },
-  "stopImmediatePropagation": () => {
+  stopImmediatePropagation: () => {
     const target = new EventTarget();
     const heard = [];
     target.addEventListener("x", (event) => (heard.push("a"), event.stopImmediatePropagation()));
@@ -132,19 +158,24 @@ export default {
   "an event that is dispatched cannot be again": () => {
     const target = new EventTarget();
     const results = [];
-    target.addEventListener("x", (event) => {
-      try {
-        target.dispatchEvent(event);
-      } catch (error) {
-        results.push("threw");
-      }
-    }, { once: true });
+    target.addEventListener(
+      "x",
+      (event) => {
+        try {
+          target.dispatchEvent(event);
+        } catch (error) {
+          results.push("threw");
+        }
+      },
+      { once: true },
+    );
     const event = new Event("x");
     target.dispatchEvent(event);
     return [results, target.dispatchEvent(event)];
   },
   "dispatchEvent wants an event": () => new EventTarget().dispatchEvent({ type: "x" }),
-  "addEventListener of nothing": () => [new EventTarget().addEventListener("x", null), new EventTarget().addEventListener("x", undefined)].length,
+  "addEventListener of nothing": () =>
+    [new EventTarget().addEventListener("x", null), new EventTarget().addEventListener("x", undefined)].length,
   "subclasses of EventTarget": () => {
     class Own extends EventTarget {
       heard = 0;
@@ -154,22 +185,22 @@ export default {
     own.dispatchEvent(new (class extends Event {})("x"));
     return own.heard;
   },
-  "CustomEvent": () => {
+  CustomEvent: () => {
     const event = new CustomEvent("x", { detail: { a: 1 }, cancelable: true });
     return [event.detail, event.type, event.cancelable, new CustomEvent("y").detail, event instanceof Event];
   },
-  "ErrorEvent": {
+  ErrorEvent: {
     expected: ["m", "f", 1, 2, "e", ""],
     run: () => {
       const event = new ErrorEvent("error", { message: "m", filename: "f", lineno: 1, colno: 2, error: "e" });
       return [event.message, event.filename, event.lineno, event.colno, event.error, new ErrorEvent("error").message];
     },
   },
-  "MessageEvent": () => {
+  MessageEvent: () => {
     const event = new MessageEvent("message", { data: [1], origin: "o", lastEventId: "7" });
     return [event.data, event.origin, event.lastEventId, event.ports, new MessageEvent("message").data];
   },
-  "abort": () => {
+  abort: () => {
     const control = new AbortController();
     const heard = [];
     control.signal.addEventListener("abort", (event) => heard.push("listener", event.type));
@@ -205,7 +236,7 @@ export default {
   },
   "a signal has no constructor": () => new AbortSignal(),
   "AbortSignal.abort": () => [AbortSignal.abort().aborted, reason(AbortSignal.abort().reason), AbortSignal.abort(7).reason],
-  "throwIfAborted": () => {
+  throwIfAborted: () => {
     new AbortController().signal.throwIfAborted();
     AbortSignal.abort(new RangeError("x")).throwIfAborted();
   },
@@ -215,10 +246,11 @@ export default {
     await wait(30);
     return [before, signal.aborted, reason(signal.reason)];
   },
-  "AbortSignal.timeout calls listeners": () => new Promise((resolve) => {
-    const signal = AbortSignal.timeout(1);
-    signal.onabort = () => resolve(signal.reason.name);
-  }),
+  "AbortSignal.timeout calls listeners": () =>
+    new Promise((resolve) => {
+      const signal = AbortSignal.timeout(1);
+      signal.onabort = () => resolve(signal.reason.name);
+    }),
   "AbortSignal.timeout of less than nothing": () => AbortSignal.timeout(-1),
   "AbortSignal.any": () => {
     const [a, b] = [new AbortController(), new AbortController()];
@@ -240,32 +272,44 @@ export default {
   },
   "AbortSignal.any of what is no signal": () => AbortSignal.any([{}]),
   "AbortSignal.any of no list": () => AbortSignal.any(5),
-  "DOMException": () => {
+  DOMException: () => {
     const error = new DOMException("m", "NotFoundError");
-    return [error.name, error.message, error.code, String(error), error instanceof Error, new DOMException().name, new DOMException("x").name, DOMException.NOT_FOUND_ERR, Object.prototype.toString.call(error)];
+    return [
+      error.name,
+      error.message,
+      error.code,
+      String(error),
+      error instanceof Error,
+      new DOMException().name,
+      new DOMException("x").name,
+      DOMException.NOT_FOUND_ERR,
+      Object.prototype.toString.call(error),
+    ];
   },
-  "a MessageChannel": () => new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    const heard = [];
-    port2.onmessage = ({ data }) => {
-      heard.push(data);
-      if (heard.length < 2) return;
-      port1.close();
-      resolve(heard);
-    };
-    port1.postMessage({ a: [1] });
-    port1.postMessage("two");
-  }),
-  "messages are copies": () => new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    const sent = { a: 1 };
-    port2.onmessage = ({ data }) => {
-      port1.close();
-      resolve([data, data === sent]);
-    };
-    port1.postMessage(sent);
-    sent.a = 2;
-  }),
+  "a MessageChannel": () =>
+    new Promise((resolve) => {
+      const { port1, port2 } = new MessageChannel();
+      const heard = [];
+      port2.onmessage = ({ data }) => {
+        heard.push(data);
+        if (heard.length < 2) return;
+        port1.close();
+        resolve(heard);
+      };
+      port1.postMessage({ a: [1] });
+      port1.postMessage("two");
+    }),
+  "messages are copies": () =>
+    new Promise((resolve) => {
+      const { port1, port2 } = new MessageChannel();
+      const sent = { a: 1 };
+      port2.onmessage = ({ data }) => {
+        port1.close();
+        resolve([data, data === sent]);
+      };
+      port1.postMessage(sent);
+      sent.a = 2;
+    }),
   // In Node.js a listener starts the port.
   "messages wait for start": {
     expected: [0, [1]],
@@ -282,27 +326,29 @@ export default {
       return [before, heard];
     },
   },
-  "messages come later": () => new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    const order = [];
-    port2.onmessage = () => {
-      order.push("message");
-      port1.close();
-      resolve(order);
-    };
-    port1.postMessage(1);
-    order.push("now");
-    Promise.resolve().then(() => order.push("microtask"));
-  }),
-  "a buffer is transferred": () => new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    const { buffer } = new Uint8Array([1, 2]);
-    port2.onmessage = ({ data }) => {
-      port1.close();
-      resolve([[...new Uint8Array(data)], buffer.byteLength]);
-    };
-    port1.postMessage(buffer, [buffer]);
-  }),
+  "messages come later": () =>
+    new Promise((resolve) => {
+      const { port1, port2 } = new MessageChannel();
+      const order = [];
+      port2.onmessage = () => {
+        order.push("message");
+        port1.close();
+        resolve(order);
+      };
+      port1.postMessage(1);
+      order.push("now");
+      Promise.resolve().then(() => order.push("microtask"));
+    }),
+  "a buffer is transferred": () =>
+    new Promise((resolve) => {
+      const { port1, port2 } = new MessageChannel();
+      const { buffer } = new Uint8Array([1, 2]);
+      port2.onmessage = ({ data }) => {
+        port1.close();
+        resolve([[...new Uint8Array(data)], buffer.byteLength]);
+      };
+      port1.postMessage(buffer, [buffer]);
+    }),
   "a function is no message": () => {
     const { port1 } = new MessageChannel();
     try {

@@ -1,6 +1,10 @@
 // FormData, and forms as bodies.
-const entries = (form) => [...form].map(([name, value]) => [name, typeof value === "string" ? value : [value.name, value.type, value.size]]);
-const parse = (text, boundary = "B") => new Response(text.replaceAll("\n", "\r\n"), { headers: { "content-type": `multipart/form-data; boundary=${boundary}` } }).formData();
+const entries = (form) =>
+  [...form].map(([name, value]) => [name, typeof value === "string" ? value : [value.name, value.type, value.size]]);
+const parse = (text, boundary = "B") =>
+  new Response(text.replaceAll("\n", "\r\n"), {
+    headers: { "content-type": `multipart/form-data; boundary=${boundary}` },
+  }).formData();
 
 export default {
   "append and get": () => {
@@ -12,7 +16,12 @@ export default {
   },
   "set and delete": () => {
     const form = new FormData();
-    for (const [name, value] of [["a", "1"], ["b", "2"], ["a", "3"]]) form.append(name, value);
+    for (const [name, value] of [
+      ["a", "1"],
+      ["b", "2"],
+      ["a", "3"],
+    ])
+      form.append(name, value);
     form.set("a", "x");
     form.set("c", "y");
     form.delete("b");
@@ -46,11 +55,19 @@ export default {
     form.append("a", "2");
     const seen = [];
     form.forEach((value, name, all) => seen.push([name, value, all === form]));
-    return [[...form.keys()], [...form.values()], [...form.entries()], seen, form[Symbol.iterator] === form.entries, Object.prototype.toString.call(form), Object.prototype.toString.call(form.keys())];
+    return [
+      [...form.keys()],
+      [...form.values()],
+      [...form.entries()],
+      seen,
+      form[Symbol.iterator] === form.entries,
+      Object.prototype.toString.call(form),
+      Object.prototype.toString.call(form.keys()),
+    ];
   },
   "a form as a body": async () => {
     const form = new FormData();
-    form.append("a\n\"b\"", "line\nbreak\r\n\rend");
+    form.append('a\n"b"', "line\nbreak\r\n\rend");
     form.append("ü", "€");
     const response = new Response(form);
     const boundary = response.headers.get("content-type").split("boundary=")[1];
@@ -62,14 +79,17 @@ export default {
     form.append("g", new Blob([new Uint8Array([0, 255])]));
     const response = new Response(form);
     const boundary = response.headers.get("content-type").split("boundary=")[1];
-    return [...new Uint8Array(await response.arrayBuffer())].map((it) => String.fromCharCode(it)).join("").replaceAll(boundary, "BOUNDARY");
+    return [...new Uint8Array(await response.arrayBuffer())]
+      .map((it) => String.fromCharCode(it))
+      .join("")
+      .replaceAll(boundary, "BOUNDARY");
   },
   "an empty form as a body": async () => entries(await new Response(new FormData()).formData()),
   "a form comes back": async () => {
     const form = new FormData();
     form.append("a", "1");
-    form.append("ü\"\r\n", "2\n3");
-    form.append("f", new File([new Uint8Array([0, 13, 10, 255])], "ü \"x\".bin", { type: "a/b" }));
+    form.append('ü"\r\n', "2\n3");
+    form.append("f", new File([new Uint8Array([0, 13, 10, 255])], 'ü "x".bin', { type: "a/b" }));
     form.append("a", "4");
     const back = await new Response(form).formData();
     return [entries(back), [...new Uint8Array(await back.get("f").arrayBuffer())]];
@@ -78,11 +98,24 @@ export default {
     const type = () => new Response(new FormData()).headers.get("content-type");
     return type() === type();
   },
-  "form text is parsed": async () => entries(await new Response("a=1&b=%C3%BC+x&c", { headers: { "content-type": "application/x-www-form-urlencoded" } }).formData()),
-  "multipart is parsed": async () => entries(await parse('--B\nContent-Disposition: form-data; name="a"\n\n1\n--B\nContent-Disposition: form-data; name="f"; filename="x.txt"\nContent-Type: text/x\n\nabc\n--B--\n')),
-  "multipart of quoted boundaries": async () => entries(await parse('--b c\nContent-Disposition: form-data; name="a"\n\n1\n--b c--\n', '"b c"')),
-  "multipart's headers are of any case": async () => entries(await parse('--B\ncontent-disposition: form-data; name="a"\n\n1\n--B--\n')),
-  "multipart with what looks like a boundary": async () => entries(await parse('--B\nContent-Disposition: form-data; name="a"\n\n--B x -- B\n--B--\n').catch((error) => [[error.name, "x"]])),
+  "form text is parsed": async () =>
+    entries(
+      await new Response("a=1&b=%C3%BC+x&c", { headers: { "content-type": "application/x-www-form-urlencoded" } }).formData(),
+    ),
+  "multipart is parsed": async () =>
+    entries(
+      await parse(
+        '--B\nContent-Disposition: form-data; name="a"\n\n1\n--B\nContent-Disposition: form-data; name="f"; filename="x.txt"\nContent-Type: text/x\n\nabc\n--B--\n',
+      ),
+    ),
+  "multipart of quoted boundaries": async () =>
+    entries(await parse('--b c\nContent-Disposition: form-data; name="a"\n\n1\n--b c--\n', '"b c"')),
+  "multipart's headers are of any case": async () =>
+    entries(await parse('--B\ncontent-disposition: form-data; name="a"\n\n1\n--B--\n')),
+  "multipart with what looks like a boundary": async () =>
+    entries(
+      await parse('--B\nContent-Disposition: form-data; name="a"\n\n--B x -- B\n--B--\n').catch((error) => [[error.name, "x"]]),
+    ),
   "multipart with an empty value": async () => entries(await parse('--B\nContent-Disposition: form-data; name="a"\n\n\n--B--\n')),
   "multipart without an end": () => parse('--B\nContent-Disposition: form-data; name="a"\n\n1\n'),
   "multipart without a name": () => parse("--B\nContent-Disposition: form-data\n\n1\n--B--\n"),

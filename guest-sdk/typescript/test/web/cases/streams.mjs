@@ -1,10 +1,11 @@
 // ReadableStream, WritableStream, TransformStream and their strategies.
-const streamOf = (...pieces) => new ReadableStream({
-  start(it) {
-    for (const piece of pieces) it.enqueue(piece);
-    it.close();
-  },
-});
+const streamOf = (...pieces) =>
+  new ReadableStream({
+    start(it) {
+      for (const piece of pieces) it.enqueue(piece);
+      it.close();
+    },
+  });
 const all = async (stream) => {
   const pieces = [];
   for await (const piece of stream) pieces.push(piece);
@@ -12,14 +13,21 @@ const all = async (stream) => {
 };
 const sink = () => {
   const log = [];
-  return { log, stream: new WritableStream({ write: (it) => void log.push(it), close: () => void log.push("close"), abort: (why) => void log.push(["abort", why]) }) };
+  return {
+    log,
+    stream: new WritableStream({
+      write: (it) => void log.push(it),
+      close: () => void log.push("close"),
+      abort: (why) => void log.push(["abort", why]),
+    }),
+  };
 };
 const name = (error) => error?.name ?? error;
 
 export default {
-  "reading": async () => {
+  reading: async () => {
     const reader = streamOf("a", "b").getReader();
-    return [await reader.read(), await reader.read(), await reader.read(), await reader.closed === undefined];
+    return [await reader.read(), await reader.read(), await reader.read(), (await reader.closed) === undefined];
   },
   "pull is asked as it is read": async () => {
     let count = 0;
@@ -28,14 +36,16 @@ export default {
   },
   "pull may be asynchronous": async () => {
     let count = 0;
-    return all(new ReadableStream({
-      async pull(it) {
-        await null;
-        count += 1;
-        it.enqueue(count);
-        if (count === 3) it.close();
-      },
-    }));
+    return all(
+      new ReadableStream({
+        async pull(it) {
+          await null;
+          count += 1;
+          it.enqueue(count);
+          if (count === 3) it.close();
+        },
+      }),
+    );
   },
   "the high water mark": async () => {
     let pulled = 0;
@@ -46,36 +56,60 @@ export default {
     await stream.cancel();
     return before;
   },
-  "desiredSize": () => new Promise((resolve) => {
-    new ReadableStream({
-      start(it) {
-        const sizes = [it.desiredSize];
-        it.enqueue("a");
-        sizes.push(it.desiredSize);
-        it.close();
-        sizes.push(it.desiredSize);
-        resolve(sizes);
-      },
-    }, new CountQueuingStrategy({ highWaterMark: 2 }));
-  }),
-  "byte lengths": () => new Promise((resolve) => {
-    new ReadableStream({
-      start(it) {
-        it.enqueue(new Uint8Array(3));
-        resolve(it.desiredSize);
-      },
-    }, new ByteLengthQueuingStrategy({ highWaterMark: 10 }));
-  }),
-  "strategies": () => [new CountQueuingStrategy({ highWaterMark: 2 }).highWaterMark, new CountQueuingStrategy({ highWaterMark: 2 }).size("abc"), new ByteLengthQueuingStrategy({ highWaterMark: 3 }).size(new Uint8Array(5))],
+  desiredSize: () =>
+    new Promise((resolve) => {
+      new ReadableStream(
+        {
+          start(it) {
+            const sizes = [it.desiredSize];
+            it.enqueue("a");
+            sizes.push(it.desiredSize);
+            it.close();
+            sizes.push(it.desiredSize);
+            resolve(sizes);
+          },
+        },
+        new CountQueuingStrategy({ highWaterMark: 2 }),
+      );
+    }),
+  "byte lengths": () =>
+    new Promise((resolve) => {
+      new ReadableStream(
+        {
+          start(it) {
+            it.enqueue(new Uint8Array(3));
+            resolve(it.desiredSize);
+          },
+        },
+        new ByteLengthQueuingStrategy({ highWaterMark: 10 }),
+      );
+    }),
+  strategies: () => [
+    new CountQueuingStrategy({ highWaterMark: 2 }).highWaterMark,
+    new CountQueuingStrategy({ highWaterMark: 2 }).size("abc"),
+    new ByteLengthQueuingStrategy({ highWaterMark: 3 }).size(new Uint8Array(5)),
+  ],
   "a high water mark that is none": () => new ReadableStream({}, { highWaterMark: -1 }),
   "an error": async () => {
     const stream = new ReadableStream({ start: (it) => it.error(new RangeError("x")) });
     return [await stream.getReader().read().catch(name)];
   },
-  "start throws": () => new ReadableStream({ start() { throw new RangeError("x"); } }),
-  "pull throws": () => all(new ReadableStream({ pull() { throw new RangeError("x"); } })),
+  "start throws": () =>
+    new ReadableStream({
+      start() {
+        throw new RangeError("x");
+      },
+    }),
+  "pull throws": () =>
+    all(
+      new ReadableStream({
+        pull() {
+          throw new RangeError("x");
+        },
+      }),
+    ),
   "enqueue after close": () => new ReadableStream({ start: (it) => (it.close(), it.enqueue("x")) }),
-  "cancel": async () => {
+  cancel: async () => {
     const log = [];
     const stream = new ReadableStream({ cancel: (why) => void log.push(why) });
     await stream.cancel("why");
@@ -97,7 +131,7 @@ export default {
     }
     return "two";
   },
-  "releaseLock": async () => {
+  releaseLock: async () => {
     const stream = streamOf("a", "b");
     const first = stream.getReader();
     await first.read();
@@ -117,9 +151,20 @@ export default {
     for await (const _ of stream.values({ preventCancel: true })) break;
     return [cancelled, stream.locked];
   },
-  "from": async () => [await all(ReadableStream.from(["a", "b"])), await all(ReadableStream.from((async function* () { yield 1; yield 2; })())), await all(ReadableStream.from(new Set([1])))],
+  from: async () => [
+    await all(ReadableStream.from(["a", "b"])),
+    await all(
+      ReadableStream.from(
+        (async function* () {
+          yield 1;
+          yield 2;
+        })(),
+      ),
+    ),
+    await all(ReadableStream.from(new Set([1]))),
+  ],
   "from of nothing to iterate": () => ReadableStream.from({}),
-  "tee": async () => {
+  tee: async () => {
     const [a, b] = streamOf("a", "b").tee();
     return [await all(a), await all(b)];
   },
@@ -129,7 +174,7 @@ export default {
     await Promise.all([a.cancel("a"), b.cancel("b")]);
     return why;
   },
-  "pipeTo": async () => {
+  pipeTo: async () => {
     const { log, stream } = sink();
     await streamOf("a", "b").pipeTo(stream);
     return log;
@@ -158,9 +203,9 @@ export default {
     return [await piped, log];
   },
   "pipeTo with an aborted signal": () => streamOf("a").pipeTo(new WritableStream(), { signal: AbortSignal.abort() }),
-  "pipeThrough": () => all(streamOf(1, 2).pipeThrough(new TransformStream({ transform: (it, to) => to.enqueue(it * 2) }))),
+  pipeThrough: () => all(streamOf(1, 2).pipeThrough(new TransformStream({ transform: (it, to) => to.enqueue(it * 2) }))),
   "pipeThrough of what is no pair": () => streamOf(1).pipeThrough({}),
-  "writing": async () => {
+  writing: async () => {
     const { log, stream } = sink();
     const writer = stream.getWriter();
     const sizes = [writer.desiredSize];
@@ -169,7 +214,7 @@ export default {
     await writer.ready;
     writer.write("b");
     await writer.close();
-    return [log, sizes, await writer.closed === undefined, stream.locked];
+    return [log, sizes, (await writer.closed) === undefined, stream.locked];
   },
   "writes wait for each other": async () => {
     const log = [];
@@ -185,7 +230,11 @@ export default {
     return log;
   },
   "a write that fails": async () => {
-    const writer = new WritableStream({ write() { throw new RangeError("x"); } }).getWriter();
+    const writer = new WritableStream({
+      write() {
+        throw new RangeError("x");
+      },
+    }).getWriter();
     writer.closed.catch(() => {});
     return [await writer.write("a").catch(name), await writer.write("b").catch(name), await writer.close().catch(name)];
   },
@@ -225,9 +274,19 @@ export default {
     writer.close();
     return all(readable);
   },
-  "flush": () => all(streamOf("a").pipeThrough(new TransformStream({ flush: (it) => it.enqueue("end") }))),
-  "terminate": () => all(streamOf("a", "b").pipeThrough(new TransformStream({ transform: (it, to) => (to.enqueue(it), to.terminate()) }))),
-  "transform throws": () => all(streamOf("a").pipeThrough(new TransformStream({ transform() { throw new RangeError("x"); } }))),
+  flush: () => all(streamOf("a").pipeThrough(new TransformStream({ flush: (it) => it.enqueue("end") }))),
+  terminate: () =>
+    all(streamOf("a", "b").pipeThrough(new TransformStream({ transform: (it, to) => (to.enqueue(it), to.terminate()) }))),
+  "transform throws": () =>
+    all(
+      streamOf("a").pipeThrough(
+        new TransformStream({
+          transform() {
+            throw new RangeError("x");
+          },
+        }),
+      ),
+    ),
   "a byte stream": async () => {
     const stream = new ReadableStream({ type: "bytes", start: (it) => (it.enqueue(new Uint8Array([1, 2, 3])), it.close()) });
     const reader = stream.getReader({ mode: "byob" });
@@ -253,14 +312,18 @@ export default {
     return (await all(stream)).map((it) => [...it]);
   },
   "byob of another stream": () => streamOf("a").getReader({ mode: "byob" }),
-  "tags": () => [new ReadableStream(), new WritableStream(), new TransformStream(), new CountQueuingStrategy({ highWaterMark: 1 })].map((it) => Object.prototype.toString.call(it)),
-  "constructors of what has none": () => [ReadableStreamDefaultController, TransformStreamDefaultController, ReadableStreamBYOBRequest].map((it) => {
-    try {
-      return new it() && "made";
-    } catch (error) {
-      return error.name;
-    }
-  }),
+  tags: () =>
+    [new ReadableStream(), new WritableStream(), new TransformStream(), new CountQueuingStrategy({ highWaterMark: 1 })].map(
+      (it) => Object.prototype.toString.call(it),
+    ),
+  "constructors of what has none": () =>
+    [ReadableStreamDefaultController, TransformStreamDefaultController, ReadableStreamBYOBRequest].map((it) => {
+      try {
+        return new it() && "made";
+      } catch (error) {
+        return error.name;
+      }
+    }),
   "a reader of a stream": async () => (await new ReadableStreamDefaultReader(streamOf("a")).read()).value,
   "a writer of a stream": async () => {
     const { log, stream } = sink();

@@ -52,7 +52,8 @@ export default {
     await wait(8);
     return count;
   },
-  "clearing nothing is allowed": () => [clearTimeout(), clearTimeout(null), clearTimeout(undefined), clearInterval(123456789)].length,
+  "clearing nothing is allowed": () =>
+    [clearTimeout(), clearTimeout(null), clearTimeout(undefined), clearInterval(123456789)].length,
   "a timer waits as long as it is told": async () => {
     const start = performance.now();
     await wait(20);

@@ -1,5 +1,17 @@
 // URL and URLSearchParams.
-const parts = (url) => [url.href, url.origin, url.protocol, url.username, url.password, url.host, url.hostname, url.port, url.pathname, url.search, url.hash];
+const parts = (url) => [
+  url.href,
+  url.origin,
+  url.protocol,
+  url.username,
+  url.password,
+  url.host,
+  url.hostname,
+  url.port,
+  url.pathname,
+  url.search,
+  url.hash,
+];
 
 /** Each is parsed and taken apart. */
 const INPUTS = [
@@ -40,8 +52,38 @@ const INPUTS = [
   "https://a.example#",
   "https://a.example/?#",
 ];
-const INVALID = ["", "/a", "nope", "https://", "https://a b.example", "https://a.example:99999", "http://[::1", "https://%zz/", "http://a<b", "//x", "https://user@:80/", "http://1.2.3.256/"];
-const RELATIVE = ["", "x", "./x", "../x", "../../../x", "/x", "//other.example/x", "?y", "#z", "x?y#z", "https://abs.example/", "https:rel", "mailto:x", "\\x", "x y", "a:b"];
+const INVALID = [
+  "",
+  "/a",
+  "nope",
+  "https://",
+  "https://a b.example",
+  "https://a.example:99999",
+  "http://[::1",
+  "https://%zz/",
+  "http://a<b",
+  "//x",
+  "https://user@:80/",
+  "http://1.2.3.256/",
+];
+const RELATIVE = [
+  "",
+  "x",
+  "./x",
+  "../x",
+  "../../../x",
+  "/x",
+  "//other.example/x",
+  "?y",
+  "#z",
+  "x?y#z",
+  "https://abs.example/",
+  "https:rel",
+  "mailto:x",
+  "\\x",
+  "x y",
+  "a:b",
+];
 
 const setters = (start, changes) => () => {
   const url = new URL(start);
@@ -55,7 +97,13 @@ const SETTERS = {
   "protocol to one that is not special": ["https://a.example/", [["protocol", "custom"]]],
   "protocol drops a default port": ["http://a.example:443/", [["protocol", "https"]]],
   "a bad protocol": ["https://a.example/", [["protocol", "ht tp"]]],
-  "username and password": ["https://a.example/", [["username", "ü:@"], ["password", "p/w"]]],
+  "username and password": [
+    "https://a.example/",
+    [
+      ["username", "ü:@"],
+      ["password", "p/w"],
+    ],
+  ],
   "no username where there is no host": ["mailto:x", [["username", "u"]]],
   "host with a port": ["https://a.example/", [["host", "b.example:99"]]],
   "host without a port keeps it": ["https://a.example:5/", [["host", "b.example"]]],
@@ -78,18 +126,36 @@ const SETTERS = {
   hash: ["https://a.example/", [["hash", "a b"]]],
   "an empty hash": ["https://a.example/#x", [["hash", ""]]],
   href: ["https://a.example/", [["href", "http://b.example/x"]]],
-  "numbers and null": ["https://a.example/", [["port", 81], ["hash", null], ["search", 5]]],
+  "numbers and null": [
+    "https://a.example/",
+    [
+      ["port", 81],
+      ["hash", null],
+      ["search", 5],
+    ],
+  ],
 };
 
 const params = (init) => [...new URLSearchParams(init)];
 
 export default {
   ...Object.fromEntries(INPUTS.map((input) => [`parses ${JSON.stringify(input)}`, () => parts(new URL(input))])),
-  ...Object.fromEntries(INVALID.map((input) => [`refuses ${JSON.stringify(input)}`, () => [URL.canParse(input), new URL(input).href]])),
-  ...Object.fromEntries(RELATIVE.map((input) => [`${JSON.stringify(input)} is relative to a base`, () => new URL(input, "https://u@a.example/b/c/d?e#f").href])),
+  ...Object.fromEntries(
+    INVALID.map((input) => [`refuses ${JSON.stringify(input)}`, () => [URL.canParse(input), new URL(input).href]]),
+  ),
+  ...Object.fromEntries(
+    RELATIVE.map((input) => [
+      `${JSON.stringify(input)} is relative to a base`,
+      () => new URL(input, "https://u@a.example/b/c/d?e#f").href,
+    ]),
+  ),
   ...Object.fromEntries(Object.entries(SETTERS).map(([name, args]) => [`sets ${name}`, setters(...args)])),
   "a base that is no URL": () => new URL("x", "nope"),
-  "a base of an opaque path": () => [URL.canParse("x", "mailto:a"), URL.canParse("#x", "mailto:a"), new URL("#x", "mailto:a").href],
+  "a base of an opaque path": () => [
+    URL.canParse("x", "mailto:a"),
+    URL.canParse("#x", "mailto:a"),
+    new URL("#x", "mailto:a").href,
+  ],
   "a URL may be the base": () => new URL("b", new URL("https://a.example/a")).href,
   "an undefined base is none": () => new URL("https://a.example", undefined).href,
   "the error has a code": () => {
@@ -113,10 +179,22 @@ export default {
   "URL wants an argument": () => new URL(),
   "URL.canParse": () => [URL.canParse("https://a.example"), URL.canParse("x"), URL.canParse("x", "https://a.example")],
   "URL.parse": { expected: ["https://a.example/", null], run: () => [URL.parse("https://a.example").href, URL.parse("x")] },
-  "text and JSON of a URL": () => [String(new URL("https://a.example/x")), JSON.stringify({ url: new URL("https://a.example/x") }), `${new URL("a:b")}`],
-  "the tag of a URL": () => [Object.prototype.toString.call(new URL("a:b")), Object.prototype.toString.call(new URLSearchParams()), URL.name],
+  "text and JSON of a URL": () => [
+    String(new URL("https://a.example/x")),
+    JSON.stringify({ url: new URL("https://a.example/x") }),
+    `${new URL("a:b")}`,
+  ],
+  "the tag of a URL": () => [
+    Object.prototype.toString.call(new URL("a:b")),
+    Object.prototype.toString.call(new URLSearchParams()),
+    URL.name,
+  ],
   "members of a foreign object": () => Object.getOwnPropertyDescriptor(URL.prototype, "href").get.call({}),
-  "lone surrogates": () => [new URL("https://a.example/\ud800").href, new URLSearchParams("a=\udc00").get("a"), new URLSearchParams([["\ud800", "x"]]).toString()],
+  "lone surrogates": () => [
+    new URL("https://a.example/\ud800").href,
+    new URLSearchParams("a=\udc00").get("a"),
+    new URLSearchParams([["\ud800", "x"]]).toString(),
+  ],
   "searchParams are always the same": () => {
     const url = new URL("https://a.example/?a=1");
     return url.searchParams === url.searchParams;
@@ -150,9 +228,22 @@ export default {
     url.searchParams.sort();
     return url.href;
   },
-  "params of a string": () => [params("a=1&b=2"), params("?a=1"), params("a"), params("=x"), params("&&a=1&"), params("a=b=c"), params(""), params("%zz=%41+%2B")],
+  "params of a string": () => [
+    params("a=1&b=2"),
+    params("?a=1"),
+    params("a"),
+    params("=x"),
+    params("&&a=1&"),
+    params("a=b=c"),
+    params(""),
+    params("%zz=%41+%2B"),
+  ],
   "params of a record": () => params({ a: 1, b: "x y", c: null }),
-  "params of pairs": () => params([["a", "1"], ["a", "2"]]),
+  "params of pairs": () =>
+    params([
+      ["a", "1"],
+      ["a", "2"],
+    ]),
   "params of params": () => params(new URLSearchParams("a=1&a=2")),
   "params of a map": () => params(new Map([["a", 1]])),
   "params of a form": () => {
@@ -160,15 +251,39 @@ export default {
     form.append("a", "b");
     return params(form);
   },
-  "params of a generator": () => params((function* () { yield ["a", "b"]; })()),
+  "params of a generator": () =>
+    params(
+      (function* () {
+        yield ["a", "b"];
+      })(),
+    ),
   "params of null and undefined": () => [params(null), params(undefined)],
   "params of pairs that are none": () => new URLSearchParams([["a"]]),
   "params of a list of texts": () => new URLSearchParams(["abc"]),
-  "params of texts of two letters": { expected: { threw: "TypeError" }, run: () => { try { return params(["ab"]); } catch (error) { return { threw: error.name }; } } },
+  "params of texts of two letters": {
+    expected: { threw: "TypeError" },
+    run: () => {
+      try {
+        return params(["ab"]);
+      } catch (error) {
+        return { threw: error.name };
+      }
+    },
+  },
   "params of numbers": () => new URLSearchParams([1, 2]),
   "get, getAll, has": () => {
     const it = new URLSearchParams("a=1&b=2&a=3");
-    return [it.get("a"), it.get("x"), it.getAll("a"), it.getAll("x"), it.has("a"), it.has("x"), it.has("a", "3"), it.has("a", "4"), it.size];
+    return [
+      it.get("a"),
+      it.get("x"),
+      it.getAll("a"),
+      it.getAll("x"),
+      it.has("a"),
+      it.has("x"),
+      it.has("a", "3"),
+      it.has("a", "4"),
+      it.size,
+    ];
   },
   "append, set, delete": () => {
     const it = new URLSearchParams("a=1&b=2&a=3&c=4&a=5");
