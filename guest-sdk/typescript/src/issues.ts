@@ -1,7 +1,5 @@
 import type { z } from "zod";
 
-import { NOT_PLAIN, plain } from "./plain.js";
-
 /** How many problems of one value are reported; the rest would only repeat them. */
 const MAX_REPORTED = 10;
 
@@ -10,8 +8,6 @@ type Checked<S extends z.ZodType> = z.ZodSafeParseResult<z.output<S>>;
 /** Checks a value; most schemas answer at once, those that wait for something are waited for. */
 export function check<S extends z.ZodType>(schema: S, value: unknown): Checked<S> | Promise<Checked<S>> {
   try {
-    const passed = plain(schema, value);
-    if (passed !== NOT_PLAIN) return { success: true, data: passed as z.output<S> };
     return schema.safeParse(value);
   } catch (error) {
     if ((error as { constructor?: { name?: string } } | null)?.constructor?.name !== "$ZodAsyncError") throw error;

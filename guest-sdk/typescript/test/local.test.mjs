@@ -55,6 +55,21 @@ test("a refinement is checked as well, and defaults are filled in", async () => 
   assert.equal((await go(async ({ s }) => s, { input }, { arguments: { n: 2 } })).text, "x");
 });
 
+test("a schema may contain itself", async () => {
+  const Category = z.object({ name: z.string(), get children() { return z.array(Category).default([]); } });
+  const tree = { name: "a", children: [{ name: "b", children: [{ name: "c" }] }] };
+  const handler = async ({ root }, ctx) => {
+    const fetched = await ctx.fetchJson("https://api.example/", { schema: Category });
+    return { text: root.children[0].children[0].name, structured: fetched };
+  };
+  const config = { input: z.object({ root: Category }), output: Category, egress: ["api.example"] };
+  const result = await go(handler, config, { arguments: { root: tree } }, { fetchImpl: async () => Response.json(tree) });
+  assert.equal(result.text, "c");
+  assert.deepEqual(result.structuredContent.children[0].children[0], { name: "c", children: [] });
+  const refused = await go(handler, config, { arguments: { root: { name: "a", children: [{ name: 1 }] } } });
+  assert.match(refused.error, /^Invalid arguments: \/root\/children\/0\/name: /);
+});
+
 test("only a ToolError speaks to the model", async () => {
   assert.deepEqual(await go(async () => { throw new ToolError("No.", { retryable: true, data: 1 }); }), failed("No.", true));
   const result = await go(async () => { throw new Error("inner"); });
