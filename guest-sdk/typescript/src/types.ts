@@ -5,14 +5,17 @@ import type { ToolError } from "./tool-error.js";
 /** A schema of the library that this package re-exports as `z`. */
 export type Schema = z.ZodType;
 
-/** What `structured` may be: what the schema `output` accepts, or anything where there is none. */
-export type StructuredOf<O> = O extends z.ZodType ? z.input<O> : unknown;
+/** What a handler returns: with a schema `output` a structured value that it accepts, else anything, or a bare text. */
+export type HandlerResult<O> = O extends z.ZodType ? StructuredResult<z.input<O>> : ToolResult | string;
+
+/** What a tool with `output` answers. */
+export type StructuredResult<Structured> = ToolResult<Structured> & { structured: Structured };
 
 /** What a tool answers. */
 export interface ToolResult<Structured = unknown> {
   /** What the model reads. */
   text: string;
-  /** A value for programs. It reaches clients only where the tool declares `output`. */
+  /** A value for programs. It reaches clients only where the tool declares `output`, and then it is required. */
   structured?: Structured;
   /** What clients show beside the text, in this order. Usually nothing. */
   content?: ToolContent[];
@@ -60,7 +63,7 @@ export interface ToolDefinition<
   description: string;
   /** Schema of the arguments, which are checked before the handler runs. */
   input: Input;
-  /** Schema of the structured result, which is checked before it is sent. */
+  /** Schema of the structured result, which is checked before it is sent. Every result has one then. */
   output?: Output;
   /** Behavioural hints. */
   annotations?: ToolAnnotations;
@@ -68,11 +71,8 @@ export interface ToolDefinition<
   mutating?: boolean;
   /** The tool is listed ahead of the toolkit's other tools. */
   alwaysOn?: boolean;
-  /** Does the work. A bare string stands for `{ text }`. */
-  handler(
-    args: z.output<Input>,
-    ctx: ToolContext,
-  ): Promise<ToolResult<StructuredOf<Output>> | string> | ToolResult<StructuredOf<Output>> | string;
+  /** Does the work. A bare string stands for `{ text }`, where there is no `output`. */
+  handler(args: z.output<Input>, ctx: ToolContext): Promise<HandlerResult<Output>> | HandlerResult<Output>;
 }
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a list holds tools of any input
@@ -133,7 +133,7 @@ export interface ToolkitConfig {
   /** Hosts that handlers may reach: `api.example.com`, or `api.example.com:8443`. */
   egress?: readonly string[];
   /** Use of the calling user's knowledge base. */
-  scopes?: readonly (SvcScope | (string & {}))[];
+  scopes?: readonly SvcScope[];
   /** The user's settings, by key. */
   config?: Readonly<Record<string, ManifestConfigField>>;
   /** Who sees the toolkit; by default its owner alone. */
