@@ -42,6 +42,14 @@ test("a structured value that does not fit is a tool error naming the path", asy
   assert.match(result.error, /does not match its output schema: \/a\/0\/n: /);
 });
 
+test("where output is declared, a text alone is a tool error", async () => {
+  const output = z.object({ n: z.int() });
+  for (const returned of ["t", { text: "t" }]) {
+    const result = await go(async () => returned, { output });
+    assert.deepEqual(result, failed("The tool's structured result does not match its output schema: /: the handler returned no structured value"));
+  }
+});
+
 test("wrong arguments never reach the handler", async () => {
   let ran = false;
   const result = await go(async () => ((ran = true), ""), { input: z.object({ n: z.int() }) }, { arguments: { n: "x" } });
