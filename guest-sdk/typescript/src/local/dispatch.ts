@@ -79,5 +79,6 @@ export async function runHandler(server: ToolkitDefinition, name: string, { args
   const invocation = { userId: world.userId ?? "test-user", config };
   const ending = await run(tool, args, makeContext(server.config, invocation, testPlatform(server, world, trace)));
   if (ending.kind === "failure") trace.failure = ending.thrown;
-  return plainEnding(ending);
+  const isAboutSignIn = trace.signIn !== undefined && (ending.kind === "failure" || ending.kind === "tool-error");
+  return isAboutSignIn ? { kind: "failed", cause: trace.signIn! } : plainEnding(ending);
 }

@@ -3,7 +3,7 @@ import { knowledgeError } from "../knowledge.js";
 import type { FetchImplementation, ToolkitDefinition } from "../define.js";
 import type { Manifest } from "../manifest.js";
 import type { Platform } from "../platform.js";
-import { settingsOf } from "../rules.js";
+import { settingsOf, type SignInCause } from "../rules.js";
 import type { Progress, SvcClient, SvcDocument, SvcIngestDoc } from "../types.js";
 import { Network } from "./network.js";
 import { documentProblems, searchDocuments } from "./documents.js";
@@ -34,6 +34,8 @@ export interface Trace {
   ingested: SvcIngestDoc[];
   /** What the handler threw, when the model learnt only that the tool failed. */
   failure?: unknown;
+  /** Why the host could not sign in for the toolkit: what a call that fails is about. */
+  signIn?: SignInCause;
 }
 
 /** Says what the host would not have stored for this toolkit: the test itself is wrong. */
