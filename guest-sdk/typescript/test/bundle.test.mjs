@@ -76,6 +76,9 @@ test("an import of what only Node.js has names the way that leads to it", async 
   const said = await refused('import { readFile } from "outer"; export default readFile;', packages);
   assert.match(said, /^node_modules\/@scope\/inner\/index\.js:1:\d+: node_modules\/@scope\/inner\/index\.js imports "node:fs", which exists in Node\.js only/);
   assert.match(said, /\n {2}extension\.ts imports "outer", which imports "@scope\/inner"$/);
+  // With the SDK and its schema library in it, which are found in a way of their own.
+  const whole = await refused('import { defineToolkit } from "kitbag/extend/toolkit"; import "outer"; export default defineToolkit;', packages);
+  assert.match(whole, /\n {2}extension\.ts imports "outer", which imports "@scope\/inner"$/);
   assert.match(await refused('const fs = require("fs"); export default fs;'), /^extension\.ts:1:\d+: extension\.ts imports "fs", which exists in Node\.js only/);
 });
 

@@ -65,7 +65,8 @@ export function missingApart(): Plugin {
     name: "node",
     setup(build) {
       build.onResolve({ filter: /^/ }, async ({ path, kind, resolveDir, importer, pluginData }) => {
-        if (pluginData === RESOLVED || kind === "entry-point") return undefined;
+        // Whoever asks with data of its own (another plugin, or this one) does not ask for a module.
+        if (pluginData !== undefined || kind === "entry-point") return undefined;
         const found = await build.resolve(path, { kind, resolveDir, importer, pluginData: RESOLVED });
         return found.errors.length > 0 ? { path, external: true } : undefined;
       });
