@@ -26,8 +26,9 @@ export async function fetchJson(
   options: FetchJsonOptions = {},
 ): Promise<unknown> {
   const host = urlOf(url).host;
-  const signal = signalOf(url, options.init);
-  const response = await attempt(host, signal, () => fetch(url, options.init));
+  const init = options.init as RequestInit | undefined;
+  const signal = signalOf(url, init);
+  const response = await attempt(host, signal, () => fetch(url, init));
   const body = await attempt(host, signal, () => response.text());
 
   if (!response.ok && response.status !== NOT_MODIFIED) {
@@ -39,7 +40,7 @@ export async function fetchJson(
     value = isEmpty ? undefined : JSON.parse(body);
   } catch {
     // Engines word what is wrong with JSON differently; none of it helps a model.
-    throw new ToolError(`${host} answered with ${kindOf(response)}`, { retryable: SAFE_METHODS.includes(methodOf(url, options.init)) });
+    throw new ToolError(`${host} answered with ${kindOf(response)}`, { retryable: SAFE_METHODS.includes(methodOf(url, init)) });
   }
   if (options.schema === undefined) return value;
   const checked = await check(options.schema, value);

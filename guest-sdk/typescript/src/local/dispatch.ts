@@ -11,13 +11,13 @@ export type { TestWorld, Trace };
 /** One call of one tool in a test, and what it finds around it. */
 export interface DispatchCall extends TestWorld {
   /** The tool, with or without the toolkit's prefix. */
-  tool?: string;
+  tool?: string | undefined;
   /** The same, as MCP's `tools/call` spells it. */
-  name?: string;
+  name?: string | undefined;
   /** Its arguments; by default none. */
-  arguments?: Record<string, unknown>;
+  arguments?: Record<string, unknown> | undefined;
   /** The same. */
-  args?: Record<string, unknown>;
+  args?: Record<string, unknown> | undefined;
 }
 
 /** What a client would receive. `trace` is what the call left behind; it is not enumerable. */
@@ -33,7 +33,7 @@ export interface DispatchSuccess {
   /** The same, only where the tool declares `output`: what reaches clients. */
   structuredContent?: unknown;
   /** What stands beside the text. */
-  content?: ToolContent[];
+  content?: ToolContent[] | undefined;
 }
 
 /** The error envelope. */
