@@ -137,12 +137,17 @@ impl Dispatch {
         // Before redaction: afterwards the size would tell whether a secret was in it.
         let result_size = result_size(&report.ended);
         let missing = reply::missing_secrets(&report.ended, &observations.missing);
+        let sign_in_failure = reply::sign_in_failure(&report.ended, &observations.sign_in);
         let report = redact::report(report, &secrets, &observations.tokens).await;
         let output = ready.output(tool.index);
         let structured = self.checks.structured(&caller.user_id, &report.ended, output).await;
         let (mut reply, conclusion) = conclude(report, result_size, structured);
         if let Reply::Failure(failure) = &mut reply {
             failure.missing_secrets = missing;
+            if let Some(told) = sign_in_failure {
+                **failure = told;
+                failure.error = redact::answer(take(&mut failure.error), &secrets).await;
+            }
         }
         Ok((reply, conclusion))
     }

@@ -6,12 +6,14 @@
 mod json_text;
 mod log;
 mod missing_secrets;
+mod sign_in_failure;
 mod usage;
 
 use crate::outbound_auth::AttachedTokens;
 pub use json_text::{json_or_string, json_string};
 pub use log::{Entry, Log, Source, Transcript};
 pub use missing_secrets::MissingSecrets;
+pub use sign_in_failure::SignInFailure;
 pub use usage::{Usage, UsageSnapshot};
 
 /// What one call wrote, sent, was signed in with, and went without. A clone shares all of it.
@@ -26,6 +28,8 @@ pub struct Observations {
     pub tokens: AttachedTokens,
     /// Secrets that it asked for and that have no value.
     pub missing: MissingSecrets,
+    /// Why the host could not sign in for it, where trying again does not help.
+    pub sign_in: SignInFailure,
 }
 
 impl Observations {

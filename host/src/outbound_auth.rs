@@ -17,8 +17,9 @@ mod token;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use http::Uri;
+use http::{StatusCode, Uri};
 use kitbag_manifest::OAuth2ClientCredentials;
+use kitbag_manifest::reply::Failure;
 use secrecy::{ExposeSecret, SecretString};
 
 pub use self::mint::SignInError;
@@ -150,6 +151,26 @@ impl SignIn {
         }
     }
 
+    /// What the model reads of a call that fails by `error`; nothing where trying again may help, or where
+    /// nobody can do anything about it.
+    pub fn for_model(&self, error: &SignInError) -> Option<Failure> {
+        let toolkit = &self.account.toolkit_id;
+        match error {
+            SignInError::MissingCredentials { names, .. } => {
+                Some(Failure::missing_credentials(toolkit, names))
+            }
+            SignInError::Refused { host, status, code } if !is_transient(*status) => {
+                let OAuth2ClientCredentials { client_id_secret, client_secret_secret, .. } =
+                    &*self.declaration;
+                let names = [client_id_secret.clone(), client_secret_secret.clone()];
+                let (status, code) = (status.as_u16(), code.unwrap_or_default());
+                Some(Failure::refused_credentials(toolkit, &names, host, status, code))
+            }
+            SignInError::Unusable { host, reason } => Some(Failure::unusable_token(host, reason)),
+            SignInError::Refused { .. } | SignInError::NoRequestLeft | SignInError::Egress(_) => None,
+        }
+    }
+
     /// Adds the tokens that it returns to `attached`.
     #[must_use]
     pub fn noting_in(self, attached: AttachedTokens) -> Self {
@@ -197,6 +218,10 @@ impl SignIn {
             .collect();
         SignInError::MissingCredentials { names, commands: commands.join(" and ") }
     }
+}
+
+fn is_transient(status: StatusCode) -> bool {
+    status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error()
 }
 
 /// Tells lists of texts apart: each is preceded by its length, so that none runs into the next.

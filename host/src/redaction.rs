@@ -18,6 +18,7 @@ use std::ops::Range;
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
 use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret, SecretString};
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 /// Values shorter than this, in bytes, are left alone: `42` or `de` would blank out half of every text.
@@ -135,7 +136,12 @@ impl Redactor {
     fn redact_numbers<'t>(&self, json: &'t str) -> Cow<'t, str> {
         let (mut clean, mut copied) = (String::new(), 0);
         for place in numbers::places(json) {
-            if let Some(redacted) = self.redact_number(&json[place.clone()]) {
+            let number = &json[place.clone()];
+            // What is no number makes the text no JSON, and must not be mended here.
+            if serde_json::from_str::<IgnoredAny>(number).is_err() {
+                return Cow::Borrowed(json);
+            }
+            if let Some(redacted) = self.redact_number(number) {
                 clean.push_str(&json[copied..place.start]);
                 clean.push_str(&Value::String(redacted).to_string());
                 copied = place.end;

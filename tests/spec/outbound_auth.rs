@@ -133,13 +133,14 @@ async fn no_other_host_and_no_method_turns_the_sign_in_against_its_user() {
 }
 
 #[tokio::test]
-async fn without_credentials_a_request_to_the_api_is_a_network_error_that_says_what_to_do() {
+async fn without_credentials_a_call_fails_with_the_command_that_sets_them() {
     let upstream = Upstream::start().await;
     let (_kitbag, ana) = signed_in().await;
 
     let outcome = ana.call("signed-in__fetch", json!({ "url": upstream.url("/hello") })).await;
 
-    outcome.assert_tool_error("ConfigurationError");
+    outcome
+        .assert_tool_error("The credentials CLIENT_ID and CLIENT_SECRET are not set. Set them with: kitbag ");
     let logged = ana.logged("signed-in__fetch").await;
     let entries = logged["entries"].to_string();
     for name in ["CLIENT_ID", "CLIENT_SECRET"] {

@@ -49,11 +49,13 @@ test("a day without rates is said in words", async () => {
 });
 
 test("an amount of nothing, and a code that is none, never reach the bank", async () => {
-  const result = await call("convert", { amount: 0, from: "dollars" });
+  for (const [args, said] of [[{ amount: 0, from: "USD" }, /\/amount: value is less/], [{ amount: 1, from: "dollars" }, /\/from: must be a currency code such as EUR$/]]) {
+    const result = await call("convert", args);
 
-  assert.equal(result.code, "INVALID_PARAMS");
-  assert.match(result.error, /\/amount: .*\/from: /);
-  assert.deepEqual(result.trace.requests, []);
+    assert.equal(result.code, "INVALID_PARAMS");
+    assert.match(result.error, said);
+    assert.deepEqual(result.trace.requests, []);
+  }
 });
 
 test("the tools say that they talk to the outside world, and change nothing", () => {

@@ -87,10 +87,58 @@ impl Failure {
         Self::tool_error(format!("The tool reached its {limit} and was stopped."))
     }
 
+    /// The server could not sign in for the toolkit: the user has not set these credentials of `auth`.
+    pub fn missing_credentials(toolkit: &str, names: &[String]) -> Self {
+        let (what, them) = match names {
+            [_] => ("credential", "is not set. Set it"),
+            _ => ("credentials", "are not set. Set them"),
+        };
+        let commands = set_commands(toolkit, names);
+        Self::tool_error(format!("The {what} {} {them} with: {commands}", names.join(" and ")))
+    }
+
+    /// The server could not sign in for the toolkit: the token endpoint refused the credentials of `auth`. `code` is
+    /// the answer's error code; one that is not registered is not repeated.
+    pub fn refused_credentials(toolkit: &str, names: &[String], host: &str, status: u16, code: &str) -> Self {
+        let code = token_error(code).map(|code| format!(" ({code})")).unwrap_or_default();
+        let commands = set_commands(toolkit, names);
+        Self::tool_error(format!(
+            "The token endpoint {host} refused the credentials {} with HTTP status {status}{code}. \
+             Set them with: {commands}",
+            names.join(" and ")
+        ))
+    }
+
+    /// The server could not sign in for the toolkit: the token endpoint answered with something else than a token.
+    pub fn unusable_token(host: &str, reason: &str) -> Self {
+        Self::tool_error(format!("The answer of the token endpoint {host} cannot be used: {reason}."))
+    }
+
     /// The call was not begun.
     pub fn busy() -> Self {
         Self::tool_error("Too many calls are running at the moment. Try again in a moment.").retryable(true)
     }
+}
+
+/// Returns an error code of a token endpoint (RFC 6749, section 5.2, and what servers add) where it is a registered
+/// one: an endpoint that put a credential there instead would otherwise write it into a log.
+pub fn token_error(code: &str) -> Option<&'static str> {
+    const CODES: [&str; 8] = [
+        "invalid_request",
+        "invalid_client",
+        "invalid_grant",
+        "unauthorized_client",
+        "unsupported_grant_type",
+        "invalid_scope",
+        "server_error",
+        "temporarily_unavailable",
+    ];
+    CODES.into_iter().find(|known| *known == code)
+}
+
+fn set_commands(toolkit: &str, names: &[String]) -> String {
+    let commands = names.iter().map(|name| format!("kitbag secret set {toolkit} {name} --from-stdin"));
+    commands.collect::<Vec<_>>().join(" and ")
 }
 
 /// Checks the arguments of a call.
@@ -126,6 +174,35 @@ mod tests {
         let envelope = serde_json::to_string(&failure).expect("it serialises");
 
         assert_eq!(envelope, r#"{"ok":false,"code":"TOOL_ERROR","error":"Closed.","retryable":true}"#);
+    }
+
+    #[test]
+    fn credentials_that_are_missing_or_refused_are_named_with_the_command_that_sets_them() {
+        let names = ["ID".to_owned(), "SECRET".to_owned()];
+        let both = "kitbag secret set books ID --from-stdin and kitbag secret set books SECRET --from-stdin";
+
+        for (failure, error) in [
+            (
+                Failure::missing_credentials("books", &names[..1]),
+                "The credential ID is not set. Set it with: kitbag secret set books ID --from-stdin"
+                    .to_owned(),
+            ),
+            (
+                Failure::missing_credentials("books", &names),
+                format!("The credentials ID and SECRET are not set. Set them with: {both}"),
+            ),
+            (
+                Failure::refused_credentials("books", &names, "auth.example", 401, "invalid_client"),
+                format!(
+                    "The token endpoint auth.example refused the credentials ID and SECRET \
+                     with HTTP status 401 (invalid_client). Set them with: {both}"
+                ),
+            ),
+        ] {
+            assert_eq!(failure, Failure::tool_error(error));
+        }
+        let odd = Failure::refused_credentials("books", &names, "auth.example", 400, "canary");
+        assert!(odd.error.contains("status 400. Set") && !odd.error.contains("canary"), "{}", odd.error);
     }
 
     #[test]

@@ -12,13 +12,13 @@ mod meter;
 mod metered;
 mod pattern;
 mod unwind;
+mod violation;
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use jsonschema::error::ValidationErrorKind;
-use jsonschema::{Draft, ValidationError, Validator};
+use jsonschema::{Draft, Validator};
 use serde_json::Value;
 
 pub use budget::{Budget, Exceeded, MAX_STEPS};
@@ -124,7 +124,7 @@ impl Schema {
         let listing = Budget { steps: budget.steps.min(LISTING_STEPS), ..budget.clone() };
         let listed = meter::within(&listing, max_name, || {
             let errors = self.validator.iter_errors(value).take(MAX_REPORTED);
-            errors.map(|error| violation(&error, value)).collect()
+            errors.flat_map(|error| violation::lines(&error, value)).take(MAX_REPORTED).collect()
         });
         match listed {
             Err(Exceeded::Steps) if budget.steps >= LISTING_STEPS => {
@@ -155,24 +155,6 @@ impl fmt::Debug for Schema {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Schema").finish_non_exhaustive()
     }
-}
-
-fn violation(error: &ValidationError<'_>, value: &Value) -> String {
-    let path = error.instance_path().to_string();
-    let shown = if path.is_empty() { "/" } else { &path };
-    match surplus(error, value.pointer(&path)) {
-        Some(names) => format!("{shown}: no properties are allowed ({names})"),
-        None => format!("{shown}: {}", error.masked()),
-    }
-}
-
-/// Names what is too much where no property is declared at all; the validator then says only that
-/// something is.
-fn surplus(error: &ValidationError<'_>, at: Option<&Value>) -> Option<String> {
-    let closed = matches!(error.kind(), ValidationErrorKind::FalseSchema)
-        && error.schema_path().to_string().ends_with("/additionalProperties");
-    let members = at.filter(|_| closed)?.as_object()?;
-    Some(members.keys().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", "))
 }
 
 /// Builds what the first [`Schema::compile`] of a process would have to build: the rules of JSON Schema

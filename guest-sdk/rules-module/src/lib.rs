@@ -54,6 +54,9 @@ enum Request {
 enum Cause {
     ToolError { message: String, retryable: bool },
     InvalidParams { message: String },
+    MissingCredentials { toolkit: String, names: Vec<String> },
+    RefusedCredentials { toolkit: String, names: Vec<String>, host: String, status: u16, code: String },
+    UnusableToken { host: String, reason: String },
     Handler,
     Deadline { milliseconds: u64 },
     Limit { name: String },
@@ -177,6 +180,11 @@ fn failure(cause: Cause) -> Failure {
     match cause {
         Cause::ToolError { message, retryable } => Failure::tool_error(message).retryable(retryable),
         Cause::InvalidParams { message } => Failure::invalid_params(&[message]),
+        Cause::MissingCredentials { toolkit, names } => Failure::missing_credentials(&toolkit, &names),
+        Cause::RefusedCredentials { toolkit, names, host, status, code } => {
+            Failure::refused_credentials(&toolkit, &names, &host, status, &code)
+        }
+        Cause::UnusableToken { host, reason } => Failure::unusable_token(&host, &reason),
         Cause::Handler => Failure::of_handler(),
         Cause::Deadline { milliseconds } => Failure::deadline(Duration::from_millis(milliseconds)),
         Cause::Limit { name } => Failure::limit(&name),

@@ -40,6 +40,12 @@ impl ToolError {
         self
     }
 
+    /// Takes back that trying again may help.
+    pub(crate) fn not_retryable(mut self) -> Self {
+        self.retryable = false;
+        self
+    }
+
     /// Attaches data for the log; the model does not see it. A value that JSON cannot hold is left out.
     #[must_use]
     pub fn data(mut self, data: impl Serialize) -> Self {

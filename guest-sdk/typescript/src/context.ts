@@ -6,7 +6,7 @@ import type { Invocation, Platform } from "./platform.js";
 import { checkedRequest, signalOf } from "./request-check.js";
 import { notListed, urlOf } from "./request-url.js";
 import { ToolError } from "./tool-error.js";
-import type { ToolContext, ToolkitConfig } from "./types.js";
+import type { FetchInit, ToolContext, ToolkitConfig } from "./types.js";
 
 /** Makes what one call's handler receives. */
 export function makeContext(toolkit: ToolkitConfig, invocation: Invocation, platform: Platform): ToolContext {
@@ -19,7 +19,8 @@ export function makeContext(toolkit: ToolkitConfig, invocation: Invocation, plat
     }
     return platform.secret(name);
   };
-  const fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+  const fetch = async (input: string | URL | Request, options?: FetchInit): Promise<Response> => {
+    const init = options as RequestInit | undefined;
     const url = urlOf(input);
     const checked = checkedRequest(url, input, init);
     const target = input instanceof URL ? input.href : input;

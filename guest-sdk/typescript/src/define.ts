@@ -11,7 +11,7 @@ export type FetchImplementation = {
 /** What tests may change. */
 export interface DefineOptions {
   /** Answers the requests that `egress` lets through. By default the network does. */
-  fetchImpl?: FetchImplementation;
+  fetchImpl?: FetchImplementation | undefined;
 }
 
 /** A toolkit, as `extension.ts` exports it. */

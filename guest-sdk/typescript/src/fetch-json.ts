@@ -6,15 +6,19 @@ import type { FetchJsonOptions } from "./types.js";
 
 type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
+/** Requests that change nothing: asking again is harmless. */
+const SAFE_METHODS = ["GET", "HEAD", "OPTIONS"];
+const NOT_MODIFIED = 304;
+
 /**
- * Calls a JSON API and reads its answer.
+ * Calls a JSON API and reads its answer. An empty body of a success (204, 304, or any other) is `undefined`.
  *
  * | what happens | the error |
  * |---|---|
- * | status 4xx other than 429 | not retryable |
  * | status 429, 5xx, or no answer at all | retryable |
- * | the body is no JSON | retryable |
- * | the body is JSON that `schema` refuses | not retryable; names the path |
+ * | any other status but 2xx and 304 | not retryable |
+ * | the body is no JSON | retryable for GET, HEAD and OPTIONS; what else was asked for may have been done |
+ * | the body is empty and `schema` asks for a value, or is JSON that it refuses | not retryable; names the path |
  */
 export async function fetchJson(
   fetch: Fetch,
@@ -22,24 +26,39 @@ export async function fetchJson(
   options: FetchJsonOptions = {},
 ): Promise<unknown> {
   const host = urlOf(url).host;
-  const signal = signalOf(url, options.init);
-  const response = await attempt(host, signal, () => fetch(url, options.init));
+  const init = options.init as RequestInit | undefined;
+  const signal = signalOf(url, init);
+  const response = await attempt(host, signal, () => fetch(url, init));
   const body = await attempt(host, signal, () => response.text());
 
-  if (response.status >= 400) {
+  if (!response.ok && response.status !== NOT_MODIFIED) {
     throw (await options.errorMap?.(response, body)) ?? fromStatus(host, response.status);
   }
+  const isEmpty = body.trim() === "";
   let value: unknown;
   try {
-    value = JSON.parse(body);
+    value = isEmpty ? undefined : JSON.parse(body);
   } catch {
     // Engines word what is wrong with JSON differently; none of it helps a model.
-    throw new ToolError(`${host} answered with malformed JSON`, { retryable: true });
+    throw new ToolError(`${host} answered with ${kindOf(response)}`, { retryable: SAFE_METHODS.includes(methodOf(url, init)) });
   }
   if (options.schema === undefined) return value;
   const checked = await check(options.schema, value);
   if (checked.success) return checked.data;
+  if (isEmpty) throw new ToolError(`${host} answered with HTTP status ${response.status} and an empty body`);
   throw new ToolError(`${host} answered with unexpected JSON at ${issueLines(checked.error).join("; ")}`);
+}
+
+function methodOf(url: string | URL | Request, init: RequestInit | undefined): string {
+  return (init?.method ?? (url instanceof Request ? url.method : "GET")).toUpperCase();
+}
+
+/** Says what a body is that is no JSON. */
+function kindOf(response: Response): string {
+  const [type = ""] = (response.headers.get("content-type") ?? "").split(";");
+  const name = type.trim().toLowerCase();
+  const isNamed = /^[a-z0-9.+-]{1,40}\/[a-z0-9.+-]{1,80}$/.test(name) && !name.includes("json");
+  return isNamed ? `malformed JSON (${name})` : "malformed JSON";
 }
 
 async function attempt<T>(host: string, signal: AbortSignal | null | undefined, action: () => Promise<T>): Promise<T> {

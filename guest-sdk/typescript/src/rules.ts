@@ -29,10 +29,17 @@ export interface Limits {
 export type Cause =
   | { cause: "tool-error"; message: string; retryable: boolean }
   | { cause: "invalid-params"; message: string }
+  | SignInCause
   | { cause: "handler" }
   | { cause: "deadline"; milliseconds: number }
   | { cause: "limit"; name: string }
   | { cause: "busy" };
+
+/** Why the sign-in of a declared `auth` came to nothing, where trying again does not help. */
+export type SignInCause =
+  | { cause: "missing-credentials"; toolkit: string; names: string[] }
+  | { cause: "refused-credentials"; toolkit: string; names: string[]; host: string; status: number; code: string }
+  | { cause: "unusable-token"; host: string; reason: string };
 
 /** Returns the manifest of a declaration, and the text of `manifest.json`; all problems are thrown at once. */
 export function manifestOf(declaration: Declaration): { manifest: Manifest; text: string } {

@@ -28,13 +28,17 @@ export function run(tool: AnyTool, args: unknown, ctx: ToolContext): Ending | Pr
 }
 
 function finish(tool: AnyTool, returned: ToolResult | string): Ending | Promise<Ending> {
-  if (typeof returned === "string") return { kind: "result", text: returned, structured: undefined, content: [] };
-  if (typeof returned !== "object" || returned === null || typeof returned.text !== "string") {
+  const result = typeof returned === "string" ? { text: returned } : returned;
+  if (typeof result !== "object" || result === null || typeof result.text !== "string") {
     throw new TypeError("the handler must return a string or { text, structured? }");
   }
-  const { text, structured, content = [] } = returned;
-  if (structured === undefined) return { kind: "result", text, structured, content };
+  const { text, structured, content = [] } = result;
   const { output } = tool;
+  if (structured === undefined) {
+    // A client that knows the output schema takes a result without a structured value for a broken answer.
+    if (output !== undefined) return { kind: "tool-error", error: new ToolError(`${MISMATCH} /: the handler returned no structured value`) };
+    return { kind: "result", text, structured, content };
+  }
   if (output === undefined) return { kind: "result", text, structured: json(structured), content };
   return step(
     () => check(output, structured),

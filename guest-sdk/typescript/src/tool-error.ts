@@ -1,7 +1,7 @@
 /** How a {@link ToolError} differs from the default. */
 export interface ToolErrorOptions {
   /** Whether the model should consider trying again. By default not. */
-  retryable?: boolean;
+  retryable?: boolean | undefined;
   /** For the log; the model does not see it. */
   data?: unknown;
 }

@@ -5,17 +5,20 @@ import type { ToolError } from "./tool-error.js";
 /** A schema of the library that this package re-exports as `z`. */
 export type Schema = z.ZodType;
 
-/** What `structured` may be: what the schema `output` accepts, or anything where there is none. */
-export type StructuredOf<O> = O extends z.ZodType ? z.input<O> : unknown;
+/** What a handler returns: with a schema `output` a structured value that it accepts, else anything, or a bare text. */
+export type HandlerResult<O> = O extends z.ZodType ? StructuredResult<z.input<O>> : ToolResult | string;
+
+/** What a tool with `output` answers. */
+export type StructuredResult<Structured> = ToolResult<Structured> & { structured: Structured };
 
 /** What a tool answers. */
 export interface ToolResult<Structured = unknown> {
   /** What the model reads. */
   text: string;
-  /** A value for programs. It reaches clients only where the tool declares `output`. */
-  structured?: Structured;
+  /** A value for programs. It reaches clients only where the tool declares `output`, and then it is required. */
+  structured?: Structured | undefined;
   /** What clients show beside the text, in this order. Usually nothing. */
-  content?: ToolContent[];
+  content?: ToolContent[] | undefined;
 }
 
 /** One thing beside the text of a result. Bytes may be base64 text, as the protocol has them. */
@@ -23,28 +26,28 @@ export type ToolContent =
   | { type: "image" | "audio"; data: Uint8Array | string; mimeType: string }
   | {
       type: "resource";
-      resource: { uri: string; mimeType?: string } & ({ text: string } | { blob: Uint8Array | string });
+      resource: { uri: string; mimeType?: string | undefined } & ({ text: string } | { blob: Uint8Array | string });
     }
   | {
       type: "resource_link";
       uri: string;
       name: string;
-      title?: string;
-      description?: string;
-      mimeType?: string;
-      size?: number;
+      title?: string | undefined;
+      description?: string | undefined;
+      mimeType?: string | undefined;
+      size?: number | undefined;
     };
 
 /** The four behavioural hints of the Model Context Protocol. An absent one takes its default. */
 export interface ToolAnnotations {
   /** The tool changes nothing. */
-  readOnlyHint?: boolean;
+  readOnlyHint?: boolean | undefined;
   /** The tool may destroy something. */
-  destructiveHint?: boolean;
+  destructiveHint?: boolean | undefined;
   /** Calling again with the same arguments changes nothing more. */
-  idempotentHint?: boolean;
+  idempotentHint?: boolean | undefined;
   /** The tool talks to an open world of outside things. */
-  openWorldHint?: boolean;
+  openWorldHint?: boolean | undefined;
 }
 
 /** One tool of a toolkit. */
@@ -55,24 +58,21 @@ export interface ToolDefinition<
   /** `[a-zA-Z0-9_-]+`, unique within the toolkit; snake_case by convention. */
   name: string;
   /** Display name. */
-  title?: string;
+  title?: string | undefined;
   /** What the model reads to decide whether to call the tool. */
   description: string;
   /** Schema of the arguments, which are checked before the handler runs. */
   input: Input;
-  /** Schema of the structured result, which is checked before it is sent. */
-  output?: Output;
+  /** Schema of the structured result, which is checked before it is sent. Every result has one then. */
+  output?: Output | undefined;
   /** Behavioural hints. */
-  annotations?: ToolAnnotations;
+  annotations?: ToolAnnotations | undefined;
   /** The tool changes state. */
-  mutating?: boolean;
+  mutating?: boolean | undefined;
   /** The tool is listed ahead of the toolkit's other tools. */
-  alwaysOn?: boolean;
-  /** Does the work. A bare string stands for `{ text }`. */
-  handler(
-    args: z.output<Input>,
-    ctx: ToolContext,
-  ): Promise<ToolResult<StructuredOf<Output>> | string> | ToolResult<StructuredOf<Output>> | string;
+  alwaysOn?: boolean | undefined;
+  /** Does the work. A bare string stands for `{ text }`, where there is no `output`. */
+  handler(args: z.output<Input>, ctx: ToolContext): Promise<HandlerResult<Output>> | HandlerResult<Output>;
 }
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a list holds tools of any input
@@ -85,13 +85,13 @@ export interface ManifestConfigField {
   /** Label beside the field. */
   label: string;
   /** Help text. */
-  description?: string;
+  description?: string | undefined;
   /** Applies where the user set nothing. */
-  default?: string | number | boolean;
+  default?: string | number | boolean | undefined;
   /** The user must fill it in. */
-  required?: boolean;
+  required?: boolean | undefined;
   /** The choices of a `select`. */
-  options?: string[];
+  options?: string[] | undefined;
 }
 
 /** The OAuth2 client-credentials grant, which the host carries out; handlers never see the token. */
@@ -104,7 +104,7 @@ export interface OAuth2ClientCredentials {
   /** Name in `secrets` of the client secret. */
   clientSecretSecret: string;
   /** Space-delimited scopes. */
-  scope?: string;
+  scope?: string | undefined;
   /** The one host that receives the token; listed in `egress`. */
   apiHost: string;
 }
@@ -125,21 +125,21 @@ export interface ToolkitConfig {
   /** Semantic version. */
   version: string;
   /** Attribution in the directory. */
-  author?: string;
+  author?: string | undefined;
   /** At least one. */
   tools: readonly AnyTool[];
   /** UPPER_SNAKE_CASE names of the credentials that handlers may read. */
-  secrets?: readonly string[];
+  secrets?: readonly string[] | undefined;
   /** Hosts that handlers may reach: `api.example.com`, or `api.example.com:8443`. */
-  egress?: readonly string[];
+  egress?: readonly string[] | undefined;
   /** Use of the calling user's knowledge base. */
-  scopes?: readonly (SvcScope | (string & {}))[];
+  scopes?: readonly SvcScope[] | undefined;
   /** The user's settings, by key. */
-  config?: Readonly<Record<string, ManifestConfigField>>;
+  config?: Readonly<Record<string, ManifestConfigField>> | undefined;
   /** Who sees the toolkit; by default its owner alone. */
-  visibility?: "shared" | "private";
+  visibility?: "shared" | "private" | undefined;
   /** Sign-in that the host carries out. */
-  auth?: OAuth2ClientCredentials;
+  auth?: OAuth2ClientCredentials | undefined;
 }
 
 /** What every handler receives beside its arguments. */
@@ -153,7 +153,7 @@ export interface ToolContext {
   /** Reads a credential that the tool cannot do without; where none is set, the error says how to set it. */
   requireSecret(name: string): Promise<string>;
   /** Standard `fetch`, to the hosts that the toolkit lists in `egress`. */
-  fetch(url: string | URL | Request, init?: RequestInit): Promise<Response>;
+  fetch(url: string | URL | Request, init?: FetchInit): Promise<Response>;
   /** Calls a JSON API. */
   fetchJson<S extends z.ZodType>(
     url: string | URL | Request,
@@ -175,19 +175,22 @@ export interface Progress {
   /** Grows from report to report. */
   progress: number;
   /** What it grows to, in the same unit. */
-  total?: number;
+  total?: number | undefined;
   /** What is being done. */
-  message?: string;
+  message?: string | undefined;
 }
+
+/** The options of a request. Any bytes may be its body: since TypeScript 5.7 a plain `Uint8Array` is no `BodyInit`. */
+export type FetchInit = Omit<RequestInit, "body"> & { body?: BodyInit | ArrayBufferView | null | undefined };
 
 /** How a JSON API is called. */
 export interface FetchJsonOptions {
   /** Checks the body, and types the result. */
-  schema?: z.ZodType;
+  schema?: z.ZodType | undefined;
   /** As for `fetch`. */
-  init?: RequestInit;
+  init?: FetchInit | undefined;
   /** Says in the API's own way what is wrong; `undefined` leaves it to the default mapping. */
-  errorMap?: (res: Response, body: string) => ToolError | undefined;
+  errorMap?: ((res: Response, body: string) => ToolError | undefined) | undefined;
 }
 
 /** The calling user's own knowledge base. */
@@ -203,23 +206,23 @@ export interface SvcClient {
 /** What narrows a search. */
 export interface SvcSearchOptions {
   /** 1 to 50; by default 10. */
-  limit?: number;
+  limit?: number | undefined;
   /** A toolkit's id, or `user`; exact. */
-  source?: string;
+  source?: string | undefined;
   /** Byline; case-insensitive. */
-  author?: string;
+  author?: string | undefined;
 }
 
 /** A document without its text. */
 export interface SvcDocumentSummary {
   id: string;
   title: string;
-  url?: string;
-  author?: string;
+  url?: string | undefined;
+  author?: string | undefined;
   /** The toolkit's id, or `user`. */
   source: string;
   /** Name of the feed that it belongs to. */
-  feed?: string;
+  feed?: string | undefined;
 }
 
 /** One match. */
@@ -240,21 +243,21 @@ export interface SvcDocument extends SvcDocumentSummary {
 export interface SvcIngestDoc {
   title: string;
   /** Required unless `fileUrl` or `audioUrl` is there. */
-  text?: string;
+  text?: string | undefined;
   /** Canonical URL of the original. */
-  url?: string;
+  url?: string | undefined;
   /** Free-text byline. */
-  author?: string;
+  author?: string | undefined;
   /** File to capture; public internet only. */
-  fileUrl?: string;
+  fileUrl?: string | undefined;
   /** Audio to capture; implies `audio/mpeg`. */
-  audioUrl?: string;
+  audioUrl?: string | undefined;
   /** Media type of `fileUrl`. */
-  mimeType?: string;
+  mimeType?: string | undefined;
   /** Stores the artifact and a record of its metadata, and processes nothing. */
-  captureOnly?: boolean;
+  captureOnly?: boolean | undefined;
   /** Sub-group of the toolkit's documents. */
-  feed?: SvcIngestFeed;
+  feed?: SvcIngestFeed | undefined;
 }
 
 /** Sub-group of a toolkit's documents; deduplication happens within it. */
@@ -264,5 +267,5 @@ export interface SvcIngestFeed {
   /** Shown to the user. */
   name: string;
   /** Word for the kind of grouping: a channel, a show, a company. */
-  label?: string;
+  label?: string | undefined;
 }

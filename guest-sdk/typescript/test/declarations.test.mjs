@@ -97,7 +97,7 @@ test("schemas say what is accepted and what is returned", () => {
   const [tool] = defineToolkit({ ...least, tools: [{ ...least.tools[0], input, output }] }).manifest.tools;
   assert.deepEqual(tool.inputSchema, {
     type: "object",
-    properties: { a: { default: "x", type: "string" }, n: { type: ["number", "string"] }, s: { type: "string" } },
+    properties: { a: { default: "x", type: "string" }, n: { type: ["number", "string", "boolean", "null", "array"] }, s: { type: "string", description: "Matches /^[a-z]$/i" } },
     required: ["n", "s"],
   });
   assert.deepEqual(tool.outputSchema, {

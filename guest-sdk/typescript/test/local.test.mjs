@@ -42,6 +42,14 @@ test("a structured value that does not fit is a tool error naming the path", asy
   assert.match(result.error, /does not match its output schema: \/a\/0\/n: /);
 });
 
+test("where output is declared, a text alone is a tool error", async () => {
+  const output = z.object({ n: z.int() });
+  for (const returned of ["t", { text: "t" }]) {
+    const result = await go(async () => returned, { output });
+    assert.deepEqual(result, failed("The tool's structured result does not match its output schema: /: the handler returned no structured value"));
+  }
+});
+
 test("wrong arguments never reach the handler", async () => {
   let ran = false;
   const result = await go(async () => ((ran = true), ""), { input: z.object({ n: z.int() }) }, { arguments: { n: "x" } });
@@ -53,6 +61,21 @@ test("a refinement is checked as well, and defaults are filled in", async () => 
   const input = z.object({ n: z.int().refine(async (n) => n % 2 === 0, "must be even"), s: z.string().default("x") });
   assert.equal((await go(async () => "", { input }, { arguments: { n: 3 } })).error, "Invalid arguments: /n: must be even");
   assert.equal((await go(async ({ s }) => s, { input }, { arguments: { n: 2 } })).text, "x");
+});
+
+test("a schema may contain itself", async () => {
+  const Category = z.object({ name: z.string(), get children() { return z.array(Category).default([]); } });
+  const tree = { name: "a", children: [{ name: "b", children: [{ name: "c" }] }] };
+  const handler = async ({ root }, ctx) => {
+    const fetched = await ctx.fetchJson("https://api.example/", { schema: Category });
+    return { text: root.children[0].children[0].name, structured: fetched };
+  };
+  const config = { input: z.object({ root: Category }), output: Category, egress: ["api.example"] };
+  const result = await go(handler, config, { arguments: { root: tree } }, { fetchImpl: async () => Response.json(tree) });
+  assert.equal(result.text, "c");
+  assert.deepEqual(result.structuredContent.children[0].children[0], { name: "c", children: [] });
+  const refused = await go(handler, config, { arguments: { root: { name: "a", children: [{ name: 1 }] } } });
+  assert.match(refused.error, /^Invalid arguments: \/root\/children\/0\/name: /);
 });
 
 test("only a ToolError speaks to the model", async () => {
@@ -127,6 +150,43 @@ test("a declared auth signs in where the test brings the credentials", async () 
   ]);
 });
 
+/** A toolkit that signs in, and a network with a token endpoint that answers so. */
+const signingIn = (answer) => {
+  const auth = { type: "oauth2_client_credentials", tokenUrl: "https://auth.example/t", clientIdSecret: "ID", clientSecretSecret: "SECRET", apiHost: "api.example" };
+  const fetchImpl = async (url, init) =>
+    String(url).startsWith("https://auth.example") ? answer() : Response.json({ bearer: new Headers(init.headers).get("authorization") });
+  return [{ auth, secrets: ["ID", "SECRET"], egress: ["auth.example", "api.example"] }, { fetchImpl }];
+};
+const askApi = async (_, ctx) => (await ctx.fetchJson("https://api.example/1")).bearer;
+const bothCredentials = { secrets: { ID: "i d", SECRET: "canary-secret" } };
+
+test("a call fails for want of the credentials of auth with the command that sets them", async () => {
+  const [config, options] = signingIn(() => assert.fail("nothing is asked for"));
+  const commands = ["ID", "SECRET"].map((name) => `kitbag secret set one ${name} --from-stdin`);
+  const caught = async (_, ctx) => {
+    const error = await ctx.fetch("https://api.example/1").catch((it) => it);
+    throw new ToolError(`${error instanceof TypeError} ${error.message}`, { retryable: true });
+  };
+  for (const handler of [askApi, caught]) {
+    const both = failed(`The credentials ID and SECRET are not set. Set them with: ${commands.join(" and ")}`);
+    assert.deepEqual(await go(handler, config, {}, options), both);
+    assert.deepEqual(await go(handler, config, { secrets: { ID: "i" } }, options), failed(`The credential SECRET is not set. Set it with: ${commands[1]}`));
+  }
+  assert.equal((await go(async (_, ctx) => ctx.fetch("https://api.example/1").then(() => "sent", () => "did without"), config, {}, options)).text, "did without");
+});
+
+test("credentials that the token endpoint refuses are named, and what is no token", async () => {
+  const said = (answer) => { const [config, options] = signingIn(answer); return go(askApi, config, bothCredentials, options); };
+  const refused = await said(() => Response.json({ error: "invalid_client" }, { status: 401 }));
+  assert.match(refused.error, /^The token endpoint auth\.example refused the credentials ID and SECRET with HTTP status 401 \(invalid_client\)\. Set them with: kitbag secret set one ID /);
+  assert.equal(refused.retryable, false);
+  assert.doesNotMatch((await said(() => Response.json({ error: "canary" }, { status: 400 }))).error, /canary/);
+  assert.deepEqual(await said(() => new Response("<html>")), failed("The answer of the token endpoint auth.example cannot be used: it is no JSON object with access_token."));
+  assert.match((await said(() => Response.json({ access_token: "t", token_type: "mac" }))).error, /its token_type is not Bearer/);
+  assert.deepEqual(await said(() => new Response("", { status: 503 })), failed("api.example gave no answer: network error: api.example cannot be reached", true));
+  for (const type of [undefined, "bearer", "Bearer"]) assert.equal((await said(() => Response.json({ access_token: "t", token_type: type }))).text, "Bearer t");
+});
+
 test("a token that is refused is asked for again, once", async () => {
   const auth = { type: "oauth2_client_credentials", tokenUrl: "https://auth.example/t", clientIdSecret: "ID", clientSecretSecret: "SECRET", apiHost: "api.example" };
   const config = { auth, secrets: ["ID", "SECRET"], egress: ["auth.example", "api.example"] };
@@ -180,31 +240,49 @@ test("a signal of null takes that of a Request away", async () => {
 });
 
 test("fetchJson maps what goes wrong", async () => {
-  const answers = { "/400": [400, "no"], "/429": [429, ""], "/500": [500, ""], "/html": [200, "<html>"], "/shape": [200, '{"id":1}'], "/ok": [200, '{"id":"a"}'] };
+  const answers = { "/400": [400, "no"], "/429": [429, ""], "/500": [500, ""], "/html": [200, "<html>", "text/html; charset=utf-8"], "/cut": [200, '{"id":'], "/302": [302, ""], "/shape": [200, '{"id":1}'], "/ok": [200, '{"id":"a"}'] };
   const options = {
     fetchImpl: async (url) => {
       const { pathname } = new URL(url);
       if (pathname === "/down") throw new Error("ECONNREFUSED");
-      const [status, body] = answers[pathname];
-      return new Response(body, { status });
+      const [status, body, type = "application/json"] = answers[pathname];
+      return new Response(body, { status, headers: { "content-type": type } });
     },
   };
-  const config = { egress: ["api.example"], input: z.object({ path: z.string(), map: z.boolean().optional() }) };
-  const handler = async ({ path, map }, ctx) => {
+  const config = { egress: ["api.example"], input: z.object({ path: z.string(), map: z.boolean().optional(), method: z.string().optional() }) };
+  const handler = async ({ path, map, method }, ctx) => {
     const errorMap = (res, body) => (res.status === 400 ? new ToolError(`mapped ${body}`) : undefined);
-    return JSON.stringify(await ctx.fetchJson(`https://api.example${path}`, { schema: z.object({ id: z.string() }), ...(map && { errorMap }) }));
+    return JSON.stringify(await ctx.fetchJson(`https://api.example${path}`, { schema: z.object({ id: z.string() }), init: { method }, ...(map && { errorMap }) }));
   };
-  const run = (path, map) => go(handler, config, { arguments: { path, map } }, options);
+  const run = (path, map, method) => go(handler, config, { arguments: { path, map, method } }, options);
   assert.deepEqual(await run("/400"), failed("api.example answered with HTTP status 400"));
   assert.deepEqual(await run("/400", true), failed("mapped no"));
   assert.deepEqual(await run("/429", true), failed("api.example answered with HTTP status 429", true));
   assert.deepEqual(await run("/500"), failed("api.example answered with HTTP status 500", true));
-  assert.deepEqual(await run("/html"), failed("api.example answered with malformed JSON", true));
+  assert.deepEqual(await run("/302"), failed("api.example answered with HTTP status 302"));
+  assert.deepEqual(await run("/html"), failed("api.example answered with malformed JSON (text/html)", true));
+  assert.deepEqual(await run("/cut"), failed("api.example answered with malformed JSON", true));
+  // What was asked for may have been done.
+  assert.deepEqual(await run("/cut", false, "DELETE"), failed("api.example answered with malformed JSON"));
   assert.deepEqual(await run("/down"), failed("api.example gave no answer: network error: api.example cannot be reached", true));
   const shape = await run("/shape");
   assert.equal(shape.retryable, false);
   assert.match(shape.error, /unexpected JSON at \/id: /);
   assert.equal((await run("/ok")).text, '{"id":"a"}');
+});
+
+test("an empty body of a success is undefined for fetchJson", async () => {
+  const options = { fetchImpl: async (url) => { const status = Number(new URL(url).pathname.slice(1)); return new Response(status === 200 ? " \n" : null, { status }); } };
+  const config = { egress: ["api.example"], input: z.object({ status: z.int(), schema: z.enum(["none", "optional", "object"]) }) };
+  const schemas = { optional: z.object({}).optional(), object: z.object({}) };
+  const handler = async ({ status, schema }, ctx) =>
+    String(await ctx.fetchJson(`https://api.example/${status}`, { init: { method: "DELETE" }, schema: schemas[schema] }));
+  const run = (status, schema) => go(handler, config, { arguments: { status, schema } }, options);
+  for (const status of [200, 201, 204, 205, 304]) {
+    assert.equal((await run(status, "none")).text, "undefined");
+    assert.equal((await run(status, "optional")).text, "undefined");
+    assert.deepEqual(await run(status, "object"), failed(`api.example answered with HTTP status ${status} and an empty body`));
+  }
 });
 
 test("secrets: declared, set, required", async () => {

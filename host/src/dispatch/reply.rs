@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::contract::{CallError, Content, ToolError, ToolResult};
 use crate::memory::Shortage;
-use crate::observations::MissingSecrets;
+use crate::observations::{MissingSecrets, SignInFailure};
 use crate::sandbox::{Ended, Fault};
 
 /// The answer to a tool call.
@@ -131,6 +131,13 @@ pub(super) fn missing_secrets(ended: &Ended, missing: &MissingSecrets) -> Vec<St
     }
 }
 
+/// What a call that failed is told in the place of what its handler said, where the host could not sign in for it:
+/// the handler saw a network error.
+pub(super) fn sign_in_failure(ended: &Ended, failure: &SignInFailure) -> Option<reply::Failure> {
+    let is_handlers = matches!(ended, Ended::Refused(CallError::Tool(_) | CallError::Failure(_)));
+    if is_handlers { failure.get() } else { None }
+}
+
 fn returned(result: &ToolResult, structured: Structured) -> Reply {
     let structured = match structured {
         Structured::Absent => None,
@@ -181,6 +188,26 @@ mod tests {
             Reply::Failure(failure) => failure,
             Reply::Success(success) => panic!("expected a failure, not {success:?}"),
         }
+    }
+
+    #[test]
+    fn where_the_host_could_not_sign_in_a_call_that_fails_is_told_why() {
+        let noted = SignInFailure::default();
+        let missing = || reply::Failure::missing_credentials("books", &["ID".to_owned()]);
+        let error = ToolError { message: "api.example gave no answer".into(), retryable: true, data: None };
+        let failed =
+            [Ended::Refused(CallError::Tool(error)), Ended::Refused(CallError::Failure("at".into()))];
+        let others = [
+            Ended::Refused(CallError::InvalidParams("/a: is odd".into())),
+            Ended::Faulted(Fault::ResultTooLarge),
+            Ended::Returned(ToolResult { text: "t".into(), structured: None, content: Vec::new() }),
+        ];
+
+        assert!(failed.iter().all(|ended| sign_in_failure(ended, &noted).is_none()));
+        noted.note(missing());
+
+        assert!(failed.iter().all(|ended| sign_in_failure(ended, &noted) == Some(missing())));
+        assert!(others.iter().all(|ended| sign_in_failure(ended, &noted).is_none()));
     }
 
     #[test]

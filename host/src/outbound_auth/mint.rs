@@ -9,6 +9,7 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
 use kitbag_manifest::OAuth2ClientCredentials;
+use kitbag_manifest::reply::token_error;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use url::form_urlencoded::{Serializer, byte_serialize};
@@ -20,19 +21,6 @@ use crate::egress::{Egress, EgressError, Policy};
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest answer that is read, in bytes.
 const MAX_ANSWER_BYTES: usize = 32 << 10;
-
-/// The error codes that may be repeated (RFC 6749, section 5.2, and what servers add): an endpoint
-/// that put a credential there instead would otherwise write it into a log.
-const CODES: [&str; 8] = [
-    "invalid_request",
-    "invalid_client",
-    "invalid_grant",
-    "unauthorized_client",
-    "unsupported_grant_type",
-    "invalid_scope",
-    "server_error",
-    "temporarily_unavailable",
-];
 
 /// Why there is no token. The text is for the toolkit's log: it names hosts, names of credentials
 /// and registered error codes, and nothing else that came from outside.
@@ -84,7 +72,9 @@ pub(super) struct Grant<'a> {
 #[derive(Deserialize)]
 struct Answer {
     access_token: SecretString,
-    token_type: String,
+    /// Required, and left out by many servers: it is Bearer then.
+    #[serde(default)]
+    token_type: Option<String>,
     #[serde(default)]
     expires_in: Option<Seconds>,
 }
@@ -150,12 +140,12 @@ impl Grant<'_> {
         let status = response.status();
         if status != StatusCode::OK {
             let error: Option<ErrorResponse> = serde_json::from_slice(response.body()).ok();
-            let code = error.and_then(|it| CODES.into_iter().find(|code| *code == it.error));
+            let code = error.and_then(|it| token_error(&it.error));
             return Err(SignInError::Refused { host: self.host(), status, code });
         }
         let answer: Answer = serde_json::from_slice(response.body())
-            .map_err(|_| unusable("it is no JSON object with access_token and token_type"))?;
-        if !answer.token_type.eq_ignore_ascii_case("bearer") {
+            .map_err(|_| unusable("it is no JSON object with access_token"))?;
+        if answer.token_type.is_some_and(|it| !it.eq_ignore_ascii_case("bearer")) {
             return Err(unusable("its token_type is not Bearer"));
         }
         let lifetime = answer.expires_in.and_then(Seconds::duration);

@@ -292,14 +292,48 @@ async fn a_missing_credential_names_the_command_that_sets_it() {
 }
 
 #[tokio::test]
+async fn an_answer_without_a_token_type_is_a_bearer_token() {
+    for answer in [r#"{"access_token":"token-1"}"#, r#"{"access_token":"token-1","token_type":null}"#] {
+        let server = TestServer::start(move |_| json(200, answer)).await;
+
+        assert_eq!(token(&sign_in(&service(), &server)).await, "token-1", "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_caller_can_mend_is_told_with_the_command_that_does() {
+    let server = token_server(HOUR).await;
+    let sign_in = sign_in_as(&service(), &server, account("ana", "books"), Credentials::default());
+    let host = || "auth.example".to_owned();
+    let refused = |status| SignInError::Refused { host: host(), status, code: Some("invalid_client") };
+
+    let missing = sign_in.token(|| true).await.unwrap_err();
+    for (error, told) in [
+        (missing, Some("The credentials CLIENT_ID and CLIENT_SECRET are not set. Set them with: kitbag ")),
+        (refused(StatusCode::UNAUTHORIZED), Some("The token endpoint auth.example refused the credentials ")),
+        (
+            SignInError::Unusable { host: host(), reason: "it is odd" },
+            Some("The answer of the token endpoint "),
+        ),
+        (refused(StatusCode::BAD_GATEWAY), None),
+        (SignInError::NoRequestLeft, None),
+    ] {
+        let failure = sign_in.for_model(&error);
+
+        assert_eq!(failure.is_some(), told.is_some(), "{error}");
+        assert!(failure.is_none_or(|it| !it.retryable && it.error.starts_with(told.unwrap())), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn an_answer_that_is_no_bearer_token_is_refused() {
     for answer in [
         "",
         "token",
         "[]",
         r#"{"token_type":"Bearer"}"#,
-        r#"{"access_token":"canary"}"#,
         r#"{"access_token":"canary","token_type":"mac"}"#,
+        r#"{"access_token":"canary","token_type":7}"#,
         r#"{"access_token":"","token_type":"Bearer"}"#,
         r#"{"access_token":"canary\r\nx-evil: 1","token_type":"Bearer"}"#,
         r#"{"access_token":7,"token_type":"Bearer"}"#,

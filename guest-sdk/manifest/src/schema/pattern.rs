@@ -135,12 +135,24 @@ fn not_a_pattern(source: &str) -> String {
     format!("\"{source}\" is not a regular expression, or too large a one")
 }
 
+/// Bytes of a pattern that a message quotes; a longer one tells a model nothing.
+const MAX_QUOTED: usize = 100;
+
+impl Pattern {
+    fn mismatch(&self) -> String {
+        if self.source.len() > MAX_QUOTED {
+            return "value does not match the pattern".to_owned();
+        }
+        format!("value does not match \"{}\"", self.source)
+    }
+}
+
 impl<'i> Keyword<'i, Metered> for Pattern {
     fn validate(&self, instance: &'i Value) -> Result<(), ValidationError<'i>> {
         if self.is_valid(instance) {
             return Ok(());
         }
-        Err(ValidationError::custom(format!("value does not match \"{}\"", self.source)))
+        Err(ValidationError::custom(self.mismatch()))
     }
 
     fn is_valid(&self, instance: &'i Value) -> bool {

@@ -14,11 +14,13 @@ impl Ctx {
     /// |---|---|
     /// | status 4xx other than 429 | not retryable |
     /// | status 429, 5xx, or no answer at all | retryable |
-    /// | the body is no JSON | retryable |
+    /// | the body is no JSON | retryable for GET, HEAD and OPTIONS; what else was asked for may have been done |
     /// | the body is JSON that `T` cannot hold | not retryable; names the path |
+    /// | the body is empty, and `T` has no value for `null` | not retryable |
     /// | the request cannot be built | not retryable |
     ///
-    /// A status below 400 counts as success: redirects are followed before it is seen.
+    /// A status below 400 counts as success: redirects are followed before it is seen. An empty body, such as
+    /// that of a 204, is read as `null`: `()` and `Option` hold it.
     pub async fn fetch_json<T: DeserializeOwned>(&self, request: impl Into<Request>) -> Result<T, ToolError> {
         self.fetch_json_with(request, |_, _| None).await
     }
@@ -46,7 +48,7 @@ impl Ctx {
         error_map: impl FnOnce(&Parts, &str) -> Option<ToolError>,
     ) -> Result<T, ToolError> {
         let request = request.into();
-        let host = request.host().to_owned();
+        let (host, is_safe) = (request.host().to_owned(), request.method().is_safe());
 
         let response = self.fetch(request).await.map_err(|error| error.for_model(&host))?;
         let (head, body) = response.into_text().await.map_err(|error| error.for_model(&host))?;
@@ -54,7 +56,16 @@ impl Ctx {
         if head.status.is_client_error() || head.status.is_server_error() {
             return Err(error_map(&head, &body).unwrap_or_else(|| from_status(&host, head.status)));
         }
-        parse(&body).map_err(|misfit| misfit.for_model(&host))
+        if body.trim().is_empty() {
+            let status = head.status.as_u16();
+            let empty =
+                || ToolError::new(format!("{host} answered with HTTP status {status} and an empty body"));
+            return parse("null").map_err(|_| empty());
+        }
+        parse(&body).map_err(|misfit| {
+            let error = misfit.for_model(&host);
+            if is_safe { error } else { error.not_retryable() }
+        })
     }
 }
 

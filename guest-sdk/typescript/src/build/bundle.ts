@@ -1,10 +1,10 @@
 // From extension.ts to one file: once to read the declaration in Node.js, once for the sandbox.
-import { builtinModules } from "node:module";
-import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 
-import { build, type BuildFailure as EsbuildFailure, type Message, type Plugin } from "esbuild";
+import { build, type BuildFailure as EsbuildFailure, type Message, type Metafile, type Plugin } from "esbuild";
 
 import { BuildFailure } from "./failure.js";
+import { addUnguarded, asNodeOnly, missingApart, noNodeModules, wayTo, type UnguardedRequires } from "./node-modules.js";
 import { PACKAGE } from "./package.js";
 
 /** What a bundle is for: `reading` says what is declared, `sandbox` is what travels. */
@@ -23,8 +23,9 @@ const ENTRY = { reading: "dist/toolkit.reading.js", sandbox: "dist/toolkit.sandb
 /** Bundles `code`, which imports the author's entry, with everything that it needs. */
 export async function bundle(entry: string, code: string, purpose: Purpose, extra: Plugin[] = []): Promise<Bundle> {
   const root = dirname(entry);
-  try {
-    const result = await build({
+  const unguarded: UnguardedRequires = new Set();
+  const bundled = (node: Plugin) =>
+    build({
       stdin: { contents: code, resolveDir: root, sourcefile: "kitbag:entry", loader: "js" },
       absWorkingDir: root,
       outfile: join(root, "toolkit.js"),
@@ -38,7 +39,6 @@ export async function bundle(entry: string, code: string, purpose: Purpose, extr
       conditions: ["worker", "browser", "import"],
       // A bundle lies nowhere; asking the engine where ends the call.
       define: { "process.env.NODE_ENV": '"production"', "import.meta.url": "undefined" },
-      external: ["kitbag:*"],
       // Names and statements stay as they are: a stack trace tells them.
       minifySyntax: false,
       minifyWhitespace: purpose === "sandbox",
@@ -47,20 +47,32 @@ export async function bundle(entry: string, code: string, purpose: Purpose, extr
       sourcesContent: false,
       metafile: true,
       logLevel: "silent",
-      plugins: [...extra, ownModules(purpose), oneSchemaLibrary(), noNodeModules(root)],
+      plugins: [...extra, ownModules(purpose), oneSchemaLibrary(), dataModules(), node],
     });
+  const inBrowsers = async () => {
+    try {
+      return await bundled(noNodeModules(root, unguarded));
+    } catch (error) {
+      if (!addUnguarded((error as EsbuildFailure).errors ?? [], root, unguarded)) throw error;
+      return bundled(noNodeModules(root, unguarded));
+    }
+  };
+  try {
+    const result = await inBrowsers();
     const file = (end: string) => result.outputFiles.find(({ path }) => path.endsWith(end))!.text;
     const sources = Object.keys(result.metafile.inputs).filter((path) => isAuthors(path, root));
     return { code: file("toolkit.js"), map: file("toolkit.js.map"), sources };
   } catch (error) {
-    throw asFailure(error, entry);
+    const imports = await bundled(missingApart()).catch(() => undefined);
+    throw asFailure(error, entry, imports?.metafile);
   }
 }
 
 /** Whether a source, by its path relative to the entry's folder, was written by the toolkit's author. */
 export function isAuthors(path: string, root: string): boolean {
   const absolute = resolve(root, path);
-  return !/^[\w-]+:/.test(path) && !absolute.includes("/node_modules/") && !absolute.startsWith(join(PACKAGE, "dist/"));
+  // Not a file at all: a module of a plugin's, `data:` text, or one that a package leaves out in browsers.
+  return !/^[(<]?[\w-]+[)>]?:/.test(path) && !absolute.includes("/node_modules/") && !absolute.startsWith(join(PACKAGE, "dist/"));
 }
 
 /** What a toolkit imports is this very package: the one that makes the component. */
@@ -68,6 +80,11 @@ function ownModules(purpose: Purpose): Plugin {
   return {
     name: "kitbag",
     setup(build) {
+      // The engine's native modules, which are the SDK's own affair.
+      build.onResolve({ filter: /^kitbag:/ }, ({ path, importer }) => {
+        if (importer.startsWith(join(PACKAGE, "dist/"))) return { path, external: true };
+        return { errors: [{ text: `there is no ${JSON.stringify(path)}: toolkits import "kitbag/extend/toolkit"` }] };
+      });
       build.onResolve({ filter: /^kitbag(\/|$)/ }, ({ path }) => {
         if (path === "kitbag/extend/toolkit") return { path: join(PACKAGE, ENTRY[purpose]), sideEffects: false };
         return { errors: [{ text: `there is no ${JSON.stringify(path)}: toolkits import "kitbag/extend/toolkit"` }] };
@@ -108,52 +125,39 @@ export function withoutLocales(): Plugin {
   };
 }
 
-/** What a package leaves out in browsers: `"browser": { "os": false }`. */
-const EMPTY = { path: "empty", namespace: "kitbag-empty" };
-
-/** Whether a package left out what it asks for: esbuild gives the bare name then, and no file. */
-function disabled({ path }: { path: string }): boolean {
-  return !isAbsolute(path);
-}
-
-/** Names what exists in Node.js alone, and who asks for it. */
-function noNodeModules(root: string): Plugin {
+/** Modules that stand in their own address. */
+function dataModules(): Plugin {
   return {
-    name: "node",
+    name: "data",
     setup(build) {
-      const names = builtinModules.filter((name) => !name.startsWith("_")).map((name) => name.replace("/", "\\/"));
-      build.onLoad({ filter: /^/, namespace: EMPTY.namespace }, () => ({ contents: "module.exports = {};" }));
-      build.onResolve({ filter: new RegExp(`^(node:.+|${names.join("|")})$`) }, async (args) => {
-        if (args.pluginData === RESOLVED) return undefined;
-        if (!args.path.startsWith("node:")) {
-          // A package of that name ("buffer", "events") may stand in for it.
-          const found = await build.resolve(args.path, { kind: args.kind, resolveDir: args.resolveDir, pluginData: RESOLVED });
-          if (found.errors.length === 0 && !found.external) return disabled(found) ? EMPTY : { path: found.path };
-        }
-        const importer = relative(root, args.importer) || args.importer;
-        const text = `${importer} imports ${JSON.stringify(args.path)}, which exists in Node.js only: in the sandbox there are no files, processes or sockets. For HTTP use ctx.fetch; otherwise find a package that runs in browsers`;
-        return { errors: [{ text }] };
+      build.onResolve({ filter: /^data:/ }, ({ path }) => {
+        const [, type = "text/plain"] = /^data:([\w.+-]+\/[\w.+-]+)?/.exec(path) ?? [];
+        if (/^(text|application)\/(javascript|json)$/.test(type)) return undefined;
+        return { errors: [{ text: `a data: URL of ${type} cannot be imported: JavaScript and JSON can` }] };
       });
     },
   };
 }
 
-function asFailure(error: unknown, entry: string): BuildFailure {
+function asFailure(error: unknown, entry: string, imports: Metafile | undefined): BuildFailure {
   const { errors } = error as EsbuildFailure;
   if (!Array.isArray(errors)) throw error;
-  return new BuildFailure("source", errors.map((message) => line(message, entry)).join("\n"));
+  return new BuildFailure("source", errors.map((message) => line(message, entry, imports)).join("\n"));
 }
 
-function line({ text, location, notes }: Message, entry: string): string {
+function line(message: Message, entry: string, imports: Metafile | undefined): string {
+  const { location, notes } = message;
+  const text = asNodeOnly(message, dirname(entry)) ?? message.text;
   if (text.startsWith("No matching export") && text.includes('import "default"') && location?.file === "kitbag:entry") {
     return noDefaultExport(relative(dirname(entry), entry));
   }
   if (text.startsWith("Could not resolve") && location?.file === "kitbag:entry") return `there is no ${basename(entry)} in this folder`;
   const where = location === null || location.file === "kitbag:entry" ? "" : `${location.file}:${location.line}:${location.column + 1}: `;
   const missing = /^Could not resolve "((?:@[a-z0-9~-][^/"]*\/)?[a-z0-9~-][^/"]*)/.exec(text);
-  if (missing !== null) return `${where}${text}\n  It is not installed: npm install ${missing[1]}`;
-  const hints = notes.filter((note) => note.text !== "").map((note) => `\n  ${note.text}`);
-  return where + text + hints.join("");
+  const hints = text === message.text ? notes.map((note) => note.text) : [];
+  if (missing !== null) hints.splice(0, hints.length, `It is not installed: npm install ${missing[1]}`);
+  const way = location === null || imports === undefined ? undefined : wayTo(location.file, imports);
+  return [where + text, ...hints, way ?? ""].filter((part) => part !== "").join("\n  ");
 }
 
 /** Says what an entry has to end with. */

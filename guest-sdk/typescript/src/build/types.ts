@@ -16,12 +16,18 @@ const DEFAULTS = {
   target: "es2022",
   module: "esnext",
   moduleResolution: "bundler",
-  lib: ["es2023", "webworker", "webworker.iterable"],
   types: [],
   skipLibCheck: true,
   esModuleInterop: true,
   resolveJsonModule: true,
 };
+
+/** Types of the language that the sandbox has; TypeScript before 5.7 knows none of ES2024. */
+function libraries(version: string): string[] {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const isOld = major < 5 || (major === 5 && minor < 7);
+  return [isOld ? "es2023" : "es2024", "webworker", "webworker.iterable", "webworker.asynciterable"];
+}
 
 /** Refuses a toolkit whose types are wrong, in the compiler's own words. */
 export async function checkTypes(entry: string, report: Reporter): Promise<void> {
@@ -34,21 +40,21 @@ export async function checkTypes(entry: string, report: Reporter): Promise<void>
   const directory = await realpath(await mkdtemp(join(tmpdir(), "kitbag-types-")));
   try {
     const project = join(directory, "tsconfig.json");
-    await writeFile(project, JSON.stringify(configuration(entry, root)));
-    const { bin } = createRequire(import.meta.url)(compiler) as { bin: { tsc: string } };
+    const { bin, version } = createRequire(import.meta.url)(compiler) as { bin: { tsc: string }; version: string };
+    await writeFile(project, JSON.stringify(configuration(entry, root, version)));
     await run(join(dirname(compiler), bin.tsc), ["-p", project, "--pretty", "false"], root);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
 }
 
-function configuration(entry: string, root: string): object {
+function configuration(entry: string, root: string, version: string): object {
   const own = join(root, "tsconfig.json");
   const extended = existsSync(own);
   return {
     ...(extended && { extends: own }),
     compilerOptions: {
-      ...(!extended && DEFAULTS),
+      ...(!extended && { ...DEFAULTS, lib: libraries(version) }),
       noEmit: true,
       composite: false,
       incremental: false,

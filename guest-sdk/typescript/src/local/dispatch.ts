@@ -11,13 +11,13 @@ export type { TestWorld, Trace };
 /** One call of one tool in a test, and what it finds around it. */
 export interface DispatchCall extends TestWorld {
   /** The tool, with or without the toolkit's prefix. */
-  tool?: string;
+  tool?: string | undefined;
   /** The same, as MCP's `tools/call` spells it. */
-  name?: string;
+  name?: string | undefined;
   /** Its arguments; by default none. */
-  arguments?: Record<string, unknown>;
+  arguments?: Record<string, unknown> | undefined;
   /** The same. */
-  args?: Record<string, unknown>;
+  args?: Record<string, unknown> | undefined;
 }
 
 /** What a client would receive. `trace` is what the call left behind; it is not enumerable. */
@@ -33,7 +33,7 @@ export interface DispatchSuccess {
   /** The same, only where the tool declares `output`: what reaches clients. */
   structuredContent?: unknown;
   /** What stands beside the text. */
-  content?: ToolContent[];
+  content?: ToolContent[] | undefined;
 }
 
 /** The error envelope. */
@@ -79,5 +79,6 @@ export async function runHandler(server: ToolkitDefinition, name: string, { args
   const invocation = { userId: world.userId ?? "test-user", config };
   const ending = await run(tool, args, makeContext(server.config, invocation, testPlatform(server, world, trace)));
   if (ending.kind === "failure") trace.failure = ending.thrown;
-  return plainEnding(ending);
+  const isAboutSignIn = trace.signIn !== undefined && (ending.kind === "failure" || ending.kind === "tool-error");
+  return isAboutSignIn ? { kind: "failed", cause: trace.signIn! } : plainEnding(ending);
 }

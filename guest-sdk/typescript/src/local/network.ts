@@ -2,7 +2,7 @@
 import { allows } from "../egress.js";
 import type { FetchImplementation } from "../define.js";
 import { notListed } from "../request-url.js";
-import { limitsOfCalls } from "../rules.js";
+import { limitsOfCalls, type SignInCause } from "../rules.js";
 import type { OAuth2ClientCredentials, ToolkitConfig } from "../types.js";
 import type { Trace } from "./world.js";
 
@@ -51,14 +51,17 @@ export class Network {
     return fetch(target, { ...init, ...streams, redirect: "manual" } as RequestInit);
   }
 
-  /** Attaches the token of a declared `auth`, where the test brings the credentials for it. */
+  /** Attaches the token of a declared `auth`. */
   async #signIn(url: URL, init: RequestInit, input: string | Request): Promise<RequestInit> {
     const { auth } = this.config;
     if (auth === undefined || !allows([auth.apiHost], url)) return init;
     if (headersOf(input, init).has("authorization")) return init;
     const { [auth.clientIdSecret]: id, [auth.clientSecretSecret]: secret } = this.secrets;
-    if (id === undefined || secret === undefined) return init;
-    this.#token ??= this.#mint(auth, id, secret);
+    if (id === undefined || secret === undefined) {
+      const names = [auth.clientIdSecret, auth.clientSecretSecret].filter((name) => this.secrets[name] === undefined);
+      throw this.#failed({ cause: "missing-credentials", toolkit: this.config.id, names });
+    }
+    this.#token ??= this.#minted(auth, id, secret);
     const bearer = `Bearer ${await this.#token}`;
     this.#attached.add(bearer);
     return withHeader(init, "authorization", bearer);
@@ -75,22 +78,77 @@ export class Network {
     const current = this.#token;
     const isCurrent = refused === `Bearer ${await current}`;
     // Another request that was refused may have asked for the new one already.
-    if (isCurrent && current === this.#token) this.#token = this.#mint(auth!, id!, secret!);
+    if (isCurrent && current === this.#token) this.#token = this.#minted(auth!, id!, secret!);
+    let token: string;
+    try {
+      token = await this.#token!;
+    } catch {
+      // What the API answered is the answer.
+      delete this.trace.signIn;
+      return response;
+    }
     await response.body?.cancel();
-    return this.#send(url, target, withHeader(init, "authorization", `Bearer ${await this.#token}`));
+    return this.#send(url, target, withHeader(init, "authorization", `Bearer ${token}`));
   }
 
+  /** A token that was not to be had is asked for again by the next request. */
+  #minted(auth: OAuth2ClientCredentials, id: string, secret: string): Promise<string> {
+    const minted = this.#mint(auth, id, secret);
+    minted.catch(() => {
+      if (this.#token === minted) this.#token = undefined;
+    });
+    return minted;
+  }
+
+  /** Asks for a token (RFC 6749, section 4.4). */
   async #mint(auth: OAuth2ClientCredentials, id: string, secret: string): Promise<string> {
+    const url = new URL(auth.tokenUrl);
     const form = new URLSearchParams({ grant_type: "client_credentials", ...(auth.scope && { scope: auth.scope }) });
-    const basic = btoa(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`);
-    const response = await this.#send(new URL(auth.tokenUrl), auth.tokenUrl, {
+    const response = await this.#send(url, auth.tokenUrl, {
       method: "POST",
-      headers: { authorization: `Basic ${basic}`, "content-type": "application/x-www-form-urlencoded" },
+      headers: {
+        authorization: `Basic ${btoa(`${formEncoded(id)}:${formEncoded(secret)}`)}`,
+        accept: "application/json",
+        "content-type": "application/x-www-form-urlencoded",
+      },
       body: form.toString(),
     });
-    const answer = (await response.json()) as { access_token?: unknown };
-    if (!response.ok || typeof answer.access_token !== "string") throw new TypeError("the host could not sign in");
-    return answer.access_token;
+    const { status } = response;
+    const answer = objectIn(await response.text());
+    const { hostname: host } = url;
+    if (status === 429 || status >= 500) throw new TypeError(`the token endpoint answered with HTTP status ${status}`);
+    if (status !== 200) {
+      const names = [auth.clientIdSecret, auth.clientSecretSecret];
+      const code = String(answer?.error ?? "");
+      throw this.#failed({ cause: "refused-credentials", toolkit: this.config.id, names, host, status, code });
+    }
+    const { access_token: token, token_type: type = "bearer" } = answer ?? {};
+    const unusable = (reason: string) => this.#failed({ cause: "unusable-token", host, reason });
+    if (typeof token !== "string") throw unusable("it is no JSON object with access_token");
+    // Section 5.1 asks for a type; many servers leave it out, and there is one only.
+    if (String(type).toLowerCase() !== "bearer") throw unusable("its token_type is not Bearer");
+    if (!/^[!-~]+$/.test(token)) throw unusable("its access_token cannot stand in a header");
+    return token;
+  }
+
+  /** What the model reads of it is the host's to say, whatever the handler makes of the network error. */
+  #failed(cause: SignInCause): TypeError {
+    this.trace.signIn = cause;
+    return new TypeError("the host could not sign in");
+  }
+}
+
+/** Section 2.3.1: both parts are form-urlencoded first. */
+function formEncoded(text: string): string {
+  return new URLSearchParams({ "": text }).toString().slice(1);
+}
+
+function objectIn(text: string): { [member: string]: unknown } | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as { [member: string]: unknown }) : undefined;
+  } catch {
+    return undefined;
   }
 }
 

@@ -3,7 +3,7 @@ import { knowledgeError } from "../knowledge.js";
 import type { FetchImplementation, ToolkitDefinition } from "../define.js";
 import type { Manifest } from "../manifest.js";
 import type { Platform } from "../platform.js";
-import { settingsOf } from "../rules.js";
+import { settingsOf, type SignInCause } from "../rules.js";
 import type { Progress, SvcClient, SvcDocument, SvcIngestDoc } from "../types.js";
 import { Network } from "./network.js";
 import { documentProblems, searchDocuments } from "./documents.js";
@@ -11,17 +11,17 @@ import { documentProblems, searchDocuments } from "./documents.js";
 /** What a call finds around it. */
 export interface TestWorld {
   /** The calling user; by default `test-user`. */
-  userId?: string;
+  userId?: string | undefined;
   /** Credentials as the user would set them. */
-  secrets?: Record<string, string>;
+  secrets?: Record<string, string> | undefined;
   /** Settings as the user would set them. */
-  config?: Record<string, unknown>;
+  config?: Record<string, unknown> | undefined;
   /** The user's knowledge base: a search finds the documents that hold any word of the query. */
-  documents?: SvcDocument[];
+  documents?: SvcDocument[] | undefined;
   /** Answers in the place of that knowledge base. */
-  svc?: Partial<SvcClient>;
+  svc?: Partial<SvcClient> | undefined;
   /** Answers requests; by default what `defineToolkit` was given, and else the network. */
-  fetchImpl?: FetchImplementation;
+  fetchImpl?: FetchImplementation | undefined;
 }
 
 /** What a call left behind, for a test to look at. */
@@ -34,6 +34,8 @@ export interface Trace {
   ingested: SvcIngestDoc[];
   /** What the handler threw, when the model learnt only that the tool failed. */
   failure?: unknown;
+  /** Why the host could not sign in for the toolkit: what a call that fails is about. */
+  signIn?: SignInCause | undefined;
 }
 
 /** Says what the host would not have stored for this toolkit: the test itself is wrong. */

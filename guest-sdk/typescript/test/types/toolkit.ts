@@ -58,6 +58,32 @@ tool({
   handler: async () => ({ text: "t", structured: { n: "one" } }),
 });
 
+tool({
+  name: "a",
+  description: "d",
+  input: z.object({}),
+  output: z.object({ n: z.number() }),
+  // @ts-expect-error where there is an output, every result has a structured value
+  handler: async () => ({ text: "t" }),
+});
+
+tool({
+  name: "a",
+  description: "d",
+  input: z.object({ early: z.boolean() }),
+  output: z.object({ n: z.number() }),
+  // @ts-expect-error a text alone is none
+  handler: async ({ early }) => (early ? "nothing" : { text: "t", structured: { n: 1 } }),
+});
+
+tool({
+  name: "a",
+  description: "d",
+  input: z.object({ many: z.boolean() }),
+  output: z.object({ n: z.number() }),
+  handler: ({ many }) => ({ text: "t", structured: { n: many ? 2 : 1 }, content: [] }),
+});
+
 // @ts-expect-error a result has a text
 tool({ name: "a", description: "d", input: z.object({}), handler: async () => ({ structured: 1 }) });
 
@@ -119,6 +145,9 @@ defineToolkit({ id: "a", name: "A", description: "d", icon: "📚", version: "1.
 
 // @ts-expect-error a setting has a label
 defineToolkit({ id: "a", name: "A", description: "d", icon: "📚", version: "1.0.0", tools: [bare], config: { a: { type: "string" } } });
+
+// @ts-expect-error there are two scopes
+defineToolkit({ id: "a", name: "A", description: "d", icon: "📚", version: "1.0.0", tools: [bare], scopes: ["svc:serach"] });
 
 // @ts-expect-error it is a message
 new ToolError(404);

@@ -15,7 +15,7 @@ use super::body::counted;
 use crate::egress::{
     BoxBody, Egress, EgressError, Policy, Redirects, Repeatable, Step, Timeouts, Unrepeatable,
 };
-use crate::observations::{Log, MissingSecrets, Usage};
+use crate::observations::{Log, MissingSecrets, SignInFailure, Usage};
 use crate::outbound_auth::{SignIn, SignInError, Token};
 use crate::vault::UserSecrets;
 
@@ -32,6 +32,7 @@ pub(super) struct Exchange {
     /// Of the caller: none of them follows a redirect to another origin.
     pub(super) secrets: Arc<UserSecrets>,
     pub(super) missing: MissingSecrets,
+    pub(super) sign_in_failure: SignInFailure,
 }
 
 /// Why a request has no answer. The text is one line for the toolkit's log.
@@ -100,7 +101,7 @@ impl Exchange {
             progress.signs_in = false;
             return self.send(request, progress.timeouts).await;
         };
-        let token = sign_in.token(|| self.pay().is_ok()).await.inspect_err(|why| self.note_missing(why))?;
+        let token = sign_in.token(|| self.pay().is_ok()).await.inspect_err(|why| self.note(sign_in, why))?;
         let response = self.send(with(&token, request), progress.timeouts).await?;
         if !is_refusal(response.status()) || !mem::take(&mut progress.may_replace_token) {
             return Ok(response);
@@ -136,7 +137,10 @@ impl Exchange {
         Ok(with(&token, request))
     }
 
-    fn note_missing(&self, why: &SignInError) {
+    fn note(&self, sign_in: &SignIn, why: &SignInError) {
+        if let Some(failure) = sign_in.for_model(why) {
+            self.sign_in_failure.note(failure);
+        }
         if let SignInError::MissingCredentials { names, .. } = why {
             for name in names {
                 self.missing.host_asked(name);

@@ -69,6 +69,26 @@ fn no_answer_and_malformed_json_are_worth_trying_again() {
 }
 
 #[test]
+fn an_empty_body_is_null_and_what_may_have_been_done_is_not_asked_for_again() {
+    async fn remove(_: NoArgs, ctx: Ctx) -> Result<String> {
+        let removed: Option<Book> = ctx.fetch_json(Request::delete("https://books.example/1")).await?;
+        Ok(format!("{}", removed.is_none()))
+    }
+    let removed = |upstream: Response| {
+        let upstream = std::cell::RefCell::new(Some(upstream));
+        let toolkit = bare().egress("books.example").tool(Tool::new("remove", remove).description("d"));
+        let fetch = move |_: &Request| upstream.borrow_mut().take().expect("one request is sent");
+        dispatch(&toolkit, Call::new("remove").fetch(fetch))
+    };
+
+    assert_eq!(removed(Response::new(204, "")).text(), "true");
+    assert!(!removed(Response::new(200, "<html>")).failure().retryable);
+    let empty = call("find", || Response::new(200, " "));
+    assert_eq!(empty.failure().error, "books.example answered with HTTP status 200 and an empty body");
+    assert!(!empty.failure().retryable);
+}
+
+#[test]
 fn json_of_another_shape_is_named_by_its_path_and_not_worth_trying_again() {
     for tool in ["find", "find_by_hand"] {
         let outcome = call(tool, || json!({ "title": { "en": "Moby Dick" } }));

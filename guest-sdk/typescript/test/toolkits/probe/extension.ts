@@ -77,6 +77,12 @@ export default defineToolkit({
       handler: async ({ how }, ctx): Promise<any> => ends(how, ctx),
     }),
     tool({
+      name: "shows",
+      description: "Ends as it is told, and declares no output.",
+      input: z.object({ how: z.string() }),
+      handler: async ({ how }, ctx): Promise<any> => ends(how, ctx),
+    }),
+    tool({
       name: "loose",
       description: "Has a structured value and no output.",
       input: z.object({}),

@@ -1,0 +1,175 @@
+//! What a caller reads of a value that does not fit: where, and what would fit there.
+
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind;
+use serde_json::Value;
+
+/// Distance of a value from a choice that accepts another kind of value altogether.
+const NOT_MEANT: usize = 1_000;
+
+/// Distance of a value that has another discriminator than the choice asks for.
+const OTHER_DISCRIMINATOR: usize = 10;
+
+/// Returns the violations behind an error as `path: what is wrong`, without the offending value itself.
+///
+/// Of a choice (`anyOf`, `oneOf`) that accepts nothing, the violations of the branch that was meant are
+/// returned, as far as that can be told.
+pub(super) fn lines(error: &ValidationError<'_>, value: &Value) -> Vec<String> {
+    let branches = match error.kind() {
+        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => context,
+        _ => return vec![line(error, value)],
+    };
+    let path = error.instance_path().as_str();
+    let nearest = branches.iter().map(|branch| distance(branch, path)).min().unwrap_or(NOT_MEANT);
+    let meant: Vec<_> = branches.iter().filter(|branch| distance(branch, path) == nearest).collect();
+    match meant.first() {
+        Some(branch) if nearest < NOT_MEANT && (meant.len() == 1 || !is_at(branch, path)) => {
+            branch.iter().flat_map(|error| lines(error, value)).collect()
+        }
+        _ => vec![format!("{}: {}", shown(path), choices(&meant, value))],
+    }
+}
+
+/// Whether all errors of a branch are about the value at `path` itself, and none about a member of it.
+fn is_at(branch: &[ValidationError<'_>], path: &str) -> bool {
+    branch.iter().all(|error| error.instance_path().as_str() == path)
+}
+
+fn line(error: &ValidationError<'_>, value: &Value) -> String {
+    format!("{}: {}", shown(error.instance_path().as_str()), message(error, value))
+}
+
+fn message(error: &ValidationError<'_>, value: &Value) -> String {
+    let at = value.pointer(error.instance_path().as_str());
+    match surplus(error, at) {
+        Some(names) => format!("no properties are allowed ({names})"),
+        None => error.masked().to_string(),
+    }
+}
+
+/// A JSON Pointer (RFC 6901); the root is `/`.
+fn shown(path: &str) -> &str {
+    if path.is_empty() { "/" } else { path }
+}
+
+/// How far a value at `path` is from what a branch accepts.
+fn distance(branch: &[ValidationError<'_>], path: &str) -> usize {
+    let weights = branch.iter().map(|error| {
+        let inner = error.instance_path().as_str().strip_prefix(path).unwrap_or_default();
+        let is_value =
+            matches!(error.kind(), ValidationErrorKind::Constant { .. } | ValidationErrorKind::Enum { .. });
+        let is_kind = matches!(
+            error.kind(),
+            ValidationErrorKind::Type { .. }
+                | ValidationErrorKind::AnyOf { .. }
+                | ValidationErrorKind::OneOfNotValid { .. }
+                | ValidationErrorKind::FalseSchema
+                | ValidationErrorKind::Not { .. }
+        );
+        match inner.matches('/').count() {
+            0 if is_kind || is_value => NOT_MEANT,
+            1 if is_value => OTHER_DISCRIMINATOR,
+            _ => 1,
+        }
+    });
+    weights.fold(0, usize::saturating_add)
+}
+
+/// How many choices are told; more would tell a model nothing.
+const MAX_CHOICES: usize = 5;
+
+/// Says what each of several choices asks for.
+fn choices(branches: &[&Vec<ValidationError<'_>>], value: &Value) -> String {
+    let mut messages = Vec::new();
+    for error in branches.iter().copied().flatten() {
+        add_choices(error, value, &mut messages);
+    }
+    if messages.len() > MAX_CHOICES {
+        return format!("value fits none of {} choices", branches.len());
+    }
+    messages.join(", or ")
+}
+
+fn add_choices(error: &ValidationError<'_>, value: &Value, messages: &mut Vec<String>) {
+    match error.kind() {
+        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+            for error in context.iter().flatten() {
+                add_choices(error, value, messages);
+            }
+        }
+        _ if messages.len() > MAX_CHOICES => {}
+        _ => {
+            let message = message(error, value);
+            if !messages.contains(&message) {
+                messages.push(message);
+            }
+        }
+    }
+}
+
+/// Names what is too much where no property is declared at all; the validator then says only that
+/// something is.
+fn surplus(error: &ValidationError<'_>, at: Option<&Value>) -> Option<String> {
+    let closed = matches!(error.kind(), ValidationErrorKind::FalseSchema)
+        && error.schema_path().to_string().ends_with("/additionalProperties");
+    let members = at.filter(|_| closed)?.as_object()?;
+    Some(members.keys().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::schema::Schema;
+
+    fn check(property: &Value, value: &Value) -> Vec<String> {
+        let schema = json!({ "type": "object", "properties": { "a": property } });
+        Schema::compile(&schema).expect("the schema is valid").violations(&json!({ "a": value }))
+    }
+
+    #[test]
+    fn of_a_choice_between_objects_the_branch_that_was_meant_is_told() {
+        let circle = json!({ "type": "object", "required": ["kind", "radius"],
+            "properties": { "kind": { "const": "circle" }, "radius": { "type": "number" } } });
+        let square = json!({ "type": "object", "required": ["kind", "side"],
+            "properties": { "kind": { "const": "square" }, "side": { "type": "number" } } });
+
+        for keyword in ["anyOf", "oneOf"] {
+            let shape = json!({ keyword: [circle, square] });
+            let found = check(&shape, &json!({ "kind": "square", "side": "canary" }));
+            assert_eq!(found, ["/a/side: value is not of type \"number\""]);
+            let found = check(&shape, &json!({ "kind": "circle" }));
+            assert_eq!(found, ["/a: \"radius\" is a required property"]);
+        }
+    }
+
+    #[test]
+    fn of_a_choice_between_kinds_each_is_told() {
+        let choice = json!({ "anyOf": [{ "type": "string" }, { "anyOf": [{ "type": "number" }, { "type": "null" }] }] });
+
+        let found = check(&choice, &json!(["canary"]));
+
+        let expected = "/a: value is not of type \"string\", or value is not of type \"number\", or value is not of type \"null\"";
+        assert_eq!(found, [expected]);
+    }
+
+    #[test]
+    fn many_choices_are_counted() {
+        let patterns: Vec<_> = (0..40).map(|n| json!({ "pattern": format!("^{n}$") })).collect();
+
+        let found = check(&json!({ "anyOf": patterns }), &json!("canary"));
+
+        assert_eq!(found, ["/a: value fits none of 40 choices"]);
+    }
+
+    #[test]
+    fn a_long_pattern_is_not_quoted() {
+        let long = format!("^({})$", "[a-z]".repeat(40));
+
+        assert_eq!(
+            check(&json!({ "pattern": "^[a-z]$" }), &json!("1")),
+            ["/a: value does not match \"^[a-z]$\""]
+        );
+        assert_eq!(check(&json!({ "pattern": long }), &json!("1")), ["/a: value does not match the pattern"]);
+    }
+}
