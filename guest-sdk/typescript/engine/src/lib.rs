@@ -16,6 +16,10 @@ mod runtime;
 #[cfg(target_family = "wasm")]
 mod sandbox;
 mod url;
+#[cfg_attr(
+    not(any(feature = "crypto", target_family = "wasm")),
+    allow(dead_code, reason = "some is for variants alone")
+)]
 mod values;
 
 pub use runtime::{Engine, EngineError};
