@@ -5,6 +5,7 @@ use kitbag_toolkit::prelude::*;
 
 kitbag_toolkit::export!(toolkit);
 
+/// What the toolkit is called, what it may reach, and which tools it has.
 pub fn toolkit() -> Toolkit {
     Toolkit::new("shelf", "Shelf")
         .description("Keeps books of the library.")

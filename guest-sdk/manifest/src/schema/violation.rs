@@ -15,9 +15,10 @@ const OTHER_DISCRIMINATOR: usize = 10;
 /// Of a choice (`anyOf`, `oneOf`) that accepts nothing, the violations of the branch that was meant are
 /// returned, as far as that can be told.
 pub(super) fn lines(error: &ValidationError<'_>, value: &Value) -> Vec<String> {
-    let branches = match error.kind() {
-        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => context,
-        _ => return vec![line(error, value)],
+    let (ValidationErrorKind::AnyOf { context: branches }
+    | ValidationErrorKind::OneOfNotValid { context: branches }) = error.kind()
+    else {
+        return vec![line(error, value)];
     };
     let path = error.instance_path().as_str();
     let nearest = branches.iter().map(|branch| distance(branch, path)).min().unwrap_or(NOT_MEANT);

@@ -6,7 +6,7 @@ import { build } from "esbuild";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 /** What only a variant of the engine has: a set of cases, and the module that installs it. */
-const VARIANTS = { intl: "../../dist/sandbox/web/intl.js" };
+const VARIANTS = { crypto: "../../dist/sandbox/web/subtle.js", intl: "../../dist/sandbox/web/intl.js" };
 
 /** Returns the sets of cases by name: those of all engines, or that of a variant. */
 export async function caseSets(variant) {
