@@ -8,7 +8,9 @@ use std::{env, fs};
 
 use icu_collator::CollatorPreferences;
 use icu_collator::provider::{Baked, CollationTailoringV1};
-use icu_provider::prelude::{DataIdentifierBorrowed, DataMarkerAttributes, DataMarkerExt as _, DataProvider, DataRequest, DataResponse};
+use icu_provider::prelude::{
+    DataIdentifierBorrowed, DataMarkerAttributes, DataMarkerExt as _, DataProvider, DataRequest, DataResponse,
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 #[allow(dead_code, reason = "the engine reads what is only written here")]
@@ -28,12 +30,15 @@ struct Locale {
 
 /// Writes `intl.bin` and `intl.rs`, its index, into `OUT_DIR`.
 pub(crate) fn pack() {
-    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("Cargo sets CARGO_MANIFEST_DIR")).join("data/intl");
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("Cargo sets CARGO_MANIFEST_DIR"))
+        .join("data/intl");
     println!("cargo::rerun-if-changed={}", root.display());
     let mut files: Vec<PathBuf> = fs::read_dir(&root)
         .expect("data/intl is part of the crate")
         .map(|entry| entry.expect("data/intl can be listed").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "json") && !named(path, "package"))
+        .filter(|path| {
+            path.extension().is_some_and(|extension| extension == "json") && !named(path, "package")
+        })
         .collect();
     // By the names of the locales: "de" comes before "de-AT", but "de.json" after "de-AT.json".
     files.sort_by_key(|path| path.file_stem().map(std::ffi::OsStr::to_owned));
@@ -54,7 +59,8 @@ pub(crate) fn pack() {
         let name = path.file_stem().expect("a file has a name").to_string_lossy();
         writeln!(index, "({name:?}, {sections:?}),").expect("writing to a string cannot fail");
         for (collation, section) in tailorings(&name, &mut pack) {
-            writeln!(collations, "({name:?}, {collation:?}, {section}),").expect("writing to a string cannot fail");
+            writeln!(collations, "({name:?}, {collation:?}, {section}),")
+                .expect("writing to a string cannot fail");
         }
     }
     let supplemental = read::<schema::Supplemental<String>>(&root.join("supplemental.json"));
@@ -67,7 +73,7 @@ pub(crate) fn pack() {
     zones.sort_by_key(|(name, _)| name.to_ascii_lowercase());
     let spans = &pack.spans;
     let source = format!(
-        "static LOCALES: &[(&str, [usize; 6])] = &[{index}];\nstatic COLLATIONS: &[(&str, &str, usize)] = &[{collations}];\nconst SUPPLEMENTAL: usize = {supplemental};\nstatic ZONES: &[(&str, usize)] = &{zones:?};\nstatic SPANS: &[(usize, usize)] = &{spans:?};\n"
+        "pub(super) static LOCALES: &[(&str, [usize; 6])] = &[{index}];\npub(super) static COLLATIONS: &[(&str, &str, usize)] = &[{collations}];\npub(super) const SUPPLEMENTAL: usize = {supplemental};\npub(super) static ZONES: &[(&str, usize)] = &{zones:?};\npub(super) static SPANS: &[(usize, usize)] = &{spans:?};\n"
     );
     let out = PathBuf::from(env::var("OUT_DIR").expect("Cargo sets OUT_DIR"));
     fs::write(out.join("intl.bin"), &pack.bytes).expect("OUT_DIR can be written");
@@ -78,11 +84,13 @@ pub(crate) fn pack() {
 /// no name, and those that `COLLATIONS` of collator.ts has.
 fn tailorings(locale: &str, pack: &mut Pack) -> Vec<(&'static str, usize)> {
     let parsed: icu_locale::Locale = locale.parse().expect("files have the names of locales");
-    let data_locale = CollationTailoringV1::make_locale(CollatorPreferences::from(&parsed).locale_preferences);
+    let data_locale =
+        CollationTailoringV1::make_locale(CollatorPreferences::from(&parsed).locale_preferences);
     let found = ["", "compat", "phonebk", "trad"].into_iter().filter_map(|name| {
         let attributes = DataMarkerAttributes::from_str_or_panic(name);
         let id = DataIdentifierBorrowed::for_marker_attributes_and_locale(attributes, &data_locale);
-        let loaded: DataResponse<CollationTailoringV1> = Baked.load(DataRequest { id, ..Default::default() }).ok()?;
+        let loaded: DataResponse<CollationTailoringV1> =
+            Baked.load(DataRequest { id, ..Default::default() }).ok()?;
         Some((name, pack.add(loaded.payload.get())))
     });
     found.collect()

@@ -32,12 +32,7 @@ impl Engine {
         let runtime = Runtime::new_with_alloc(crate::sandbox::SnapshotAllocator).map_err(failed)?;
         #[cfg(not(target_family = "wasm"))]
         let runtime = Runtime::new().map_err(failed)?;
-        let names = [
-            "kitbag:compression",
-            "kitbag:encoding",
-            "kitbag:host",
-            "kitbag:url",
-        ];
+        let names = ["kitbag:compression", "kitbag:encoding", "kitbag:host", "kitbag:url"];
         let resolver = names.into_iter().fold(BuiltinResolver::default(), BuiltinResolver::with_module);
         let loader = ModuleLoader::default()
             .with_module("kitbag:compression", Compression)
@@ -50,8 +45,10 @@ impl Engine {
             loader.with_module("kitbag:toolkit", crate::sandbox::Capabilities),
         );
         #[cfg(feature = "crypto")]
-        let (resolver, loader) =
-            (resolver.with_module("kitbag:crypto"), loader.with_module("kitbag:crypto", crate::crypto::Crypto));
+        let (resolver, loader) = (
+            resolver.with_module("kitbag:crypto"),
+            loader.with_module("kitbag:crypto", crate::crypto::Crypto),
+        );
         #[cfg(feature = "intl")]
         let (resolver, loader) =
             (resolver.with_module("kitbag:intl"), loader.with_module("kitbag:intl", crate::intl::Intl));
@@ -66,7 +63,8 @@ impl Engine {
     pub fn compile(&self, name: &str, source: &str) -> Result<Vec<u8>, EngineError> {
         self.context.with(|ctx| {
             let options = WriteOptions { strip_source: true, ..WriteOptions::default() };
-            let bytecode = Module::declare(ctx.clone(), name, source).and_then(|module| module.write(options));
+            let bytecode =
+                Module::declare(ctx.clone(), name, source).and_then(|module| module.write(options));
             bytecode.catch(&ctx).map_err(|error| EngineError(error.to_string()))
         })
     }

@@ -3,18 +3,25 @@
 
 use icu_collator::options::{AlternateHandling, CaseLevel, CollatorOptions, Strength};
 use icu_collator::provider::{
-    Baked, CollationDiacriticsV1, CollationJamoV1, CollationMetadataV1, CollationReorderingV1, CollationRootV1,
-    CollationSpecialPrimariesV1, CollationTailoringV1,
+    Baked, CollationDiacriticsV1, CollationJamoV1, CollationMetadataV1, CollationReorderingV1,
+    CollationRootV1, CollationSpecialPrimariesV1, CollationTailoringV1,
 };
 use icu_collator::{Collator, CollatorPreferences};
 use icu_locale::Locale;
 use icu_normalizer::provider::{Baked as NormalizerBaked, NormalizerNfdDataV1, NormalizerNfdTablesV1};
-use icu_provider::prelude::{DataError, DataErrorKind, DataMarker, DataPayload, DataProvider, DataRequest, DataResponse};
+use icu_provider::prelude::{
+    DataError, DataErrorKind, DataMarker, DataPayload, DataProvider, DataRequest, DataResponse,
+};
 
 use super::data::{self, LocaleData};
 
 /// A collator for a tag with the keywords `co`, `kf` and `kn`; `None` if the tag is not well-formed.
-pub(crate) fn collator(locale: LocaleData, tag: &str, sensitivity: &str, ignore_punctuation: bool) -> Option<Collator> {
+pub(crate) fn collator(
+    locale: LocaleData,
+    tag: &str,
+    sensitivity: &str,
+    ignore_punctuation: bool,
+) -> Option<Collator> {
     let tag = Locale::try_from_str(tag).ok()?;
     let mut options = CollatorOptions::default();
     options.strength = Some(match sensitivity {
@@ -35,7 +42,10 @@ impl DataProvider<CollationTailoringV1> for Provider {
     fn load(&self, request: DataRequest<'_>) -> Result<DataResponse<CollationTailoringV1>, DataError> {
         let found = data::tailoring(self.0, request.id.marker_attributes.as_str());
         let found = found.ok_or_else(|| DataErrorKind::IdentifierNotFound.into_error())?;
-        Ok(DataResponse { payload: DataPayload::from_static_ref(found), metadata: icu_provider::DataResponseMetadata::default() })
+        Ok(DataResponse {
+            payload: DataPayload::from_static_ref(found),
+            metadata: icu_provider::DataResponseMetadata::default(),
+        })
     }
 }
 

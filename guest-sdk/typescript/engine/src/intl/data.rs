@@ -10,7 +10,14 @@ use serde::Deserialize;
 
 use super::schema;
 
-include!(concat!(env!("OUT_DIR"), "/intl.rs"));
+use packed::{COLLATIONS, LOCALES, SPANS, SUPPLEMENTAL, ZONES};
+
+/// The index that `build.rs` writes.
+#[allow(clippy::unreadable_literal, reason = "offsets are not for reading")]
+mod packed {
+    include!(concat!(env!("OUT_DIR"), "/intl.rs"));
+}
+
 static BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/intl.bin"));
 
 type Text = &'static str;
@@ -100,10 +107,14 @@ pub(crate) fn tailoring(locale: LocaleData, collation: &str) -> Option<&'static 
     of.map(|(_, _, number)| section(&CACHE, *number))
 }
 
-/// The canonical spelling and the TZif file of a zone of the IANA database, found in any case.
+/// The canonical spelling and the `TZif` file of a zone of the IANA database, found in any case.
 pub(crate) fn time_zone(name: &str) -> Option<(&'static str, Vec<u8>)> {
     let wanted = name.to_ascii_lowercase();
-    let found = ZONES.binary_search_by(|(known, _)| known.bytes().map(|byte| byte.to_ascii_lowercase()).cmp(wanted.bytes())).ok()?;
+    let found = ZONES
+        .binary_search_by(|(known, _)| {
+            known.bytes().map(|byte| byte.to_ascii_lowercase()).cmp(wanted.bytes())
+        })
+        .ok()?;
     let (name, number) = ZONES[found];
     Some((name, unpack(number)))
 }
@@ -123,7 +134,8 @@ fn section<T: Deserialize<'static>>(cache: &'static LocalKey<Cache<T>>, number: 
     if let Some(known) = cache.with_borrow(|cache| cache.get(&number).copied()) {
         return known;
     }
-    let section = postcard::from_bytes(unpack(number).leak()).expect("build.rs wrote the section with the same types");
+    let section =
+        postcard::from_bytes(unpack(number).leak()).expect("build.rs wrote the section with the same types");
     let section: &'static T = Box::leak(Box::new(section));
     cache.with_borrow_mut(|cache| cache.insert(number, section));
     section
@@ -131,5 +143,6 @@ fn section<T: Deserialize<'static>>(cache: &'static LocalKey<Cache<T>>, number: 
 
 fn unpack(number: usize) -> Vec<u8> {
     let (start, length) = SPANS[number];
-    miniz_oxide::inflate::decompress_to_vec_with_limit(&BYTES[start..], length).expect("build.rs deflated the section")
+    miniz_oxide::inflate::decompress_to_vec_with_limit(&BYTES[start..], length)
+        .expect("build.rs deflated the section")
 }

@@ -48,7 +48,11 @@ impl DateTimeFormat {
         let dates = locale.dates();
         let calendar = if options.buddhist { &dates.generic } else { &dates.gregorian };
         let numbers = locale.numbers();
-        let system = numbers.systems.iter().find(|system| system.id == options.numbering).unwrap_or(&numbers.systems[0]);
+        let system = numbers
+            .systems
+            .iter()
+            .find(|system| system.id == options.numbering)
+            .unwrap_or(&numbers.systems[0]);
         let generator = || Generator::new(dates, calendar, system.decimal);
         let items = match &options.format {
             Format::Skeleton(skeleton) => generator().best(skeleton),
@@ -121,7 +125,9 @@ impl DateTimeFormat {
             _ => 2,
         };
         let year = if self.options.buddhist { fields.year + 543 } else { fields.year };
-        let name = |names: &[Vec<&'static str>; 3], index: usize| names[width].get(index).map_or(String::new(), |name| (*name).to_owned());
+        let name = |names: &[Vec<&'static str>; 3], index: usize| {
+            names[width].get(index).map_or(String::new(), |name| (*name).to_owned())
+        };
         match letter {
             'G' if self.options.buddhist => ("era", String::from(self.buddhist_era(width))),
             'G' => ("era", name(&dates.eras, usize::from(year > 0))),
@@ -131,11 +137,15 @@ impl DateTimeFormat {
                 ("year", self.number(shown, if count == 1 { 1 } else { count }))
             }
             'Q' | 'q' => ("literal", name(&dates.quarters, fields.month / 3)),
-            'M' | 'L' if count <= 2 => ("month", self.number(fields.month as i64 + 1, count)),
+            'M' | 'L' if count <= 2 => {
+                ("month", self.number(i64::try_from(fields.month + 1).unwrap_or_default(), count))
+            }
             'M' => ("month", name(&dates.months, fields.month)),
             'L' => ("month", name(&dates.months_alone, fields.month)),
             'd' => ("day", self.number(i64::from(fields.day), count)),
-            'E' | 'c' | 'e' if count == 6 => ("weekday", dates.days_short[usize::from(letter == 'c')][fields.weekday].to_owned()),
+            'E' | 'c' | 'e' if count == 6 => {
+                ("weekday", dates.days_short[usize::from(letter == 'c')][fields.weekday].to_owned())
+            }
             'c' => ("weekday", name(&dates.days_alone, fields.weekday)),
             'E' | 'e' => ("weekday", name(&dates.days, fields.weekday)),
             'a' => ("dayPeriod", self.period(width, if fields.hour < 12 { "am" } else { "pm" })),
@@ -151,9 +161,10 @@ impl DateTimeFormat {
                 let text = format!("{:03}", fields.millisecond);
                 ("fractionalSecond", self.localized(&text[..count.min(3)]))
             }
-            'z' | 'v' | 'O' => {
-                ("timeZoneName", self.options.zone.display(letter, count >= 4, time, self.locale, &self.digits))
-            }
+            'z' | 'v' | 'O' => (
+                "timeZoneName",
+                self.options.zone.display(letter, count >= 4, time, self.locale, &self.digits),
+            ),
             _ => ("literal", String::new()),
         }
     }
@@ -168,16 +179,38 @@ impl DateTimeFormat {
 
     fn period(&self, width: usize, period: &str) -> String {
         let names = &self.locale.dates().periods[width];
-        let of = |wanted: &str| names.iter().find(|(known, _)| *known == wanted).map(|(_, name)| (*name).to_owned());
-        of(period).or_else(|| of(if matches!(period, "midnight" | "am" | "morning1" | "morning2" | "night2") { "am" } else { "pm" })).unwrap_or_default()
+        let of = |wanted: &str| {
+            names.iter().find(|(known, _)| *known == wanted).map(|(_, name)| (*name).to_owned())
+        };
+        of(period)
+            .or_else(|| {
+                of(if matches!(period, "midnight" | "am" | "morning1" | "morning2" | "night2") {
+                    "am"
+                } else {
+                    "pm"
+                })
+            })
+            .unwrap_or_default()
     }
 
     fn flexible_period(&self, fields: &Fields) -> &'static str {
-        let Some(rules) = data::find(&data::supplemental().day_periods, self.locale.language()) else { return half_day(fields) };
+        let Some(rules) = data::find(&data::supplemental().day_periods, self.locale.language()) else {
+            return half_day(fields);
+        };
         let hour = u8::try_from(fields.hour).unwrap_or_default();
-        let exact = rules.iter().find(|(_, from, before)| from == before && *from == hour && fields.minute == 0 && fields.second == 0);
-        let within = |from: u8, before: u8| if from < before { (from..before).contains(&hour) } else { from != before && (hour >= from || hour < before) };
-        exact.or_else(|| rules.iter().find(|(_, from, before)| within(*from, *before))).map_or(half_day(fields), |(period, _, _)| period)
+        let exact = rules.iter().find(|(_, from, before)| {
+            from == before && *from == hour && fields.minute == 0 && fields.second == 0
+        });
+        let within = |from: u8, before: u8| {
+            if from < before {
+                (from..before).contains(&hour)
+            } else {
+                from != before && (hour >= from || hour < before)
+            }
+        };
+        exact
+            .or_else(|| rules.iter().find(|(_, from, before)| within(*from, *before)))
+            .map_or(half_day(fields), |(period, _, _)| period)
     }
 
     fn number(&self, number: i64, width: usize) -> String {
@@ -185,7 +218,9 @@ impl DateTimeFormat {
     }
 
     fn localized(&self, text: &str) -> String {
-        text.chars().map(|letter| letter.to_digit(10).map_or(letter, |digit| self.digits[digit as usize])).collect()
+        text.chars()
+            .map(|letter| letter.to_digit(10).map_or(letter, |digit| self.digits[digit as usize]))
+            .collect()
     }
 
     /// Formats the time from `start` to `end`; each part is also said to be of one of them or of both.
@@ -258,7 +293,10 @@ impl DateTimeFormat {
         };
         let rank = |letter: char| classify(letter, 1).map_or(Field::Zone, |(field, _, _)| field);
         let shown = self.items.iter().any(|item| match item {
-            Item::Field(letter, _) => rank(*letter) >= rank(largest) && rank(*letter) != Field::Zone || *letter == 'E' && rank(largest) <= Field::Day,
+            Item::Field(letter, _) => {
+                rank(*letter) >= rank(largest) && rank(*letter) != Field::Zone
+                    || *letter == 'E' && rank(largest) <= Field::Day
+            }
             Item::Literal(_) => false,
         });
         shown.then_some(largest)
@@ -269,15 +307,32 @@ impl DateTimeFormat {
         let dates = self.locale.dates();
         let calendar = if self.options.buddhist { &dates.generic } else { &dates.gregorian };
         let letters = |keep: &dyn Fn(Field) -> bool| -> String {
-            let mut fields: Vec<(Field, String)> = self.items.iter().filter_map(|item| match item {
-                Item::Field(letter, count) => {
-                    let letter = match letter { 'L' => 'M', 'c' | 'e' => 'E', 'K' => 'h', 'k' => 'H', 'z' | 'O' => 'v', other => *other };
-                    let (field, width, _) = classify(letter, *count)?;
-                    let count = if width > 0 || field == Field::Zone || field == Field::Weekday && *count <= 3 { 1 } else { *count };
-                    (field != Field::DayPeriod && keep(field)).then(|| (field, letter.to_string().repeat(count)))
-                }
-                Item::Literal(_) => None,
-            }).collect();
+            let mut fields: Vec<(Field, String)> = self
+                .items
+                .iter()
+                .filter_map(|item| match item {
+                    Item::Field(letter, count) => {
+                        let letter = match letter {
+                            'L' => 'M',
+                            'c' | 'e' => 'E',
+                            'K' => 'h',
+                            'k' => 'H',
+                            'z' | 'O' => 'v',
+                            other => *other,
+                        };
+                        let (field, width, _) = classify(letter, *count)?;
+                        let count =
+                            if width > 0 || field == Field::Zone || field == Field::Weekday && *count <= 3 {
+                                1
+                            } else {
+                                *count
+                            };
+                        (field != Field::DayPeriod && keep(field))
+                            .then(|| (field, letter.to_string().repeat(count)))
+                    }
+                    Item::Literal(_) => None,
+                })
+                .collect();
             fields.sort();
             fields.into_iter().map(|(_, letters)| letters).collect()
         };
@@ -287,7 +342,16 @@ impl DateTimeFormat {
                 letter = 'H';
             }
             let exact = data::find(&calendar.intervals, skeleton);
-            let near = || calendar.intervals.iter().filter_map(|(known, patterns)| Some((Generator::interval_distance(skeleton, known)?, patterns))).min_by_key(|(distance, _)| *distance).map(|(_, patterns)| patterns);
+            let near = || {
+                calendar
+                    .intervals
+                    .iter()
+                    .filter_map(|(known, patterns)| {
+                        Some((Generator::interval_distance(skeleton, known)?, patterns))
+                    })
+                    .min_by_key(|(distance, _)| *distance)
+                    .map(|(_, patterns)| patterns)
+            };
             let patterns = exact.or_else(near)?;
             patterns.iter().find(|(of, _)| of.starts_with(letter)).map(|(_, pattern)| parse(pattern))
         };
@@ -297,7 +361,8 @@ impl DateTimeFormat {
         let pattern = if date.is_empty() || time.is_empty() {
             find(&all)?
         } else if matches!(difference, 'a' | 'H' | 'm') {
-            let date: Vec<Item> = Generator::new(dates, calendar, ".").best(&letters_of(&self.items, |field| field < Field::DayPeriod));
+            let date: Vec<Item> = Generator::new(dates, calendar, ".")
+                .best(&letters_of(&self.items, |field| field < Field::DayPeriod));
             join(dates.date_time_formats[3], &[&find(&time)?, &date])
         } else {
             return None;
@@ -333,13 +398,16 @@ impl DateTimeFormat {
 
 /// The letters of a pattern's fields that are kept.
 fn letters_of(items: &[Item], keep: impl Fn(Field) -> bool) -> String {
-    items.iter().filter_map(|item| match item {
-        Item::Field(letter, count) => {
-            let (field, _, _) = classify(*letter, *count)?;
-            keep(field).then(|| letter.to_string().repeat(*count))
-        }
-        Item::Literal(_) => None,
-    }).collect()
+    items
+        .iter()
+        .filter_map(|item| match item {
+            Item::Field(letter, count) => {
+                let (field, _, _) = classify(*letter, *count)?;
+                keep(field).then(|| letter.to_string().repeat(*count))
+            }
+            Item::Literal(_) => None,
+        })
+        .collect()
 }
 
 /// The same fields with another hour cycle.
@@ -357,7 +425,10 @@ fn second_half(pattern: &[Item]) -> usize {
         Item::Literal(_) => None,
     };
     (0..pattern.len())
-        .find(|index| field(&pattern[*index]).is_some_and(|own| pattern[..*index].iter().any(|item| field(item) == Some(own))))
+        .find(|index| {
+            field(&pattern[*index])
+                .is_some_and(|own| pattern[..*index].iter().any(|item| field(item) == Some(own)))
+        })
         .unwrap_or(pattern.len())
 }
 
@@ -366,9 +437,11 @@ fn source(pattern: &[Item], index: usize, cut: usize) -> &'static str {
         Item::Field(letter, count) => classify(*letter, *count).map(|(field, _, _)| field),
         Item::Literal(_) => None,
     };
-    let repeated = |at: usize| field(&pattern[at]).is_some_and(|own| {
-        pattern.iter().enumerate().any(|(other, item)| other != at && field(item) == Some(own))
-    });
+    let repeated = |at: usize| {
+        field(&pattern[at]).is_some_and(|own| {
+            pattern.iter().enumerate().any(|(other, item)| other != at && field(item) == Some(own))
+        })
+    };
     let first = (0..cut).find(|at| repeated(*at)).unwrap_or(cut);
     let first_end = (0..cut).rev().find(|at| repeated(*at)).map_or(cut, |at| at + 1);
     let last = (cut..pattern.len()).rev().find(|at| repeated(*at)).map_or(cut, |at| at + 1);

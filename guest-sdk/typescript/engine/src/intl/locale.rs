@@ -70,7 +70,11 @@ pub(crate) fn best(tag: &str) -> Option<Available> {
         }
         let shorter = name.rsplit_once('-').map(|(shorter, _)| shorter.to_owned())?;
         // Without its script a tag may mean another one, as `zh` does for `zh-HK`.
-        name = if expanded(&shorter)?.script == script { shorter } else { with_script.filter(|scripted| *scripted != name)? };
+        name = if expanded(&shorter)?.script == script {
+            shorter
+        } else {
+            with_script.filter(|scripted| *scripted != name)?
+        };
     }
     None
 }
@@ -90,6 +94,11 @@ pub(crate) fn hour(tag: &str) -> char {
     });
     let (language, region) = full.unwrap_or_default();
     let hours = &data::supplemental().hours;
-    let of = |place: &str| hours.iter().find(|(known, _, _)| *known == place).and_then(|(_, preferred, _)| preferred.chars().next());
+    let of = |place: &str| {
+        hours
+            .iter()
+            .find(|(known, _, _)| *known == place)
+            .and_then(|(_, preferred, _)| preferred.chars().next())
+    };
     of(&format!("{language}-{region}")).or_else(|| of(&region)).or_else(|| of("001")).unwrap_or('H')
 }

@@ -35,9 +35,25 @@ use zone::Zone;
 pub(crate) struct Intl;
 
 const EXPORTS: &[&str] = &[
-    "bestLocale", "canonicalize", "caseMap", "collator", "dateTimeFormat", "defaultHour", "defaultNumbering",
-    "direction", "fractionDigits", "knows", "list", "maximize", "minimize", "numberFormat", "pluralRules",
-    "relativeTimeFormat", "segment", "supported", "timeZone",
+    "bestLocale",
+    "canonicalize",
+    "caseMap",
+    "collator",
+    "dateTimeFormat",
+    "defaultHour",
+    "defaultNumbering",
+    "direction",
+    "fractionDigits",
+    "knows",
+    "list",
+    "maximize",
+    "minimize",
+    "numberFormat",
+    "pluralRules",
+    "relativeTimeFormat",
+    "segment",
+    "supported",
+    "timeZone",
 ];
 
 impl ModuleDef for Intl {
@@ -54,11 +70,18 @@ impl ModuleDef for Intl {
         exports.export("minimize", text(locale::minimize)?)?;
         exports.export("timeZone", text(|name| Zone::named(name).map(|zone| zone.name().to_owned()))?)?;
         exports.export("direction", Function::new(ctx.clone(), |tag: String| locale::direction(&tag))?)?;
-        exports.export("defaultHour", Function::new(ctx.clone(), |tag: String| locale::hour(&tag).to_string())?)?;
+        exports.export(
+            "defaultHour",
+            Function::new(ctx.clone(), |tag: String| locale::hour(&tag).to_string())?,
+        )?;
         exports.export("bestLocale", Function::new(ctx.clone(), best_locale)?)?;
         exports.export("defaultNumbering", Function::new(ctx.clone(), default_numbering)?)?;
-        exports.export("fractionDigits", Function::new(ctx.clone(), |code: String| number::fraction_digits(&code))?)?;
-        exports.export("knows", Function::new(ctx.clone(), |kind: String, name: String| knows(&kind, &name))?)?;
+        exports.export(
+            "fractionDigits",
+            Function::new(ctx.clone(), |code: String| number::fraction_digits(&code))?,
+        )?;
+        exports
+            .export("knows", Function::new(ctx.clone(), |kind: String, name: String| knows(&kind, &name))?)?;
         exports.export("supported", Function::new(ctx.clone(), |kind: String| supported(&kind))?)?;
         exports.export("caseMap", Function::new(ctx.clone(), case_map)?)?;
         exports.export("numberFormat", Function::new(ctx.clone(), number_format)?)?;
@@ -82,7 +105,7 @@ fn held(ctx: &Ctx<'_>, name: &str) -> Result<LocaleData> {
 }
 
 /// The usual numbering system of a locale with data, and that of its script.
-fn default_numbering<'js>(ctx: Ctx<'js>, name: String) -> Result<Vec<&'static str>> {
+fn default_numbering(ctx: Ctx<'_>, name: String) -> Result<Vec<&'static str>> {
     let numbers = held(&ctx, &name)?.numbers();
     Ok(vec![numbers.numbering, numbers.native])
 }
@@ -101,7 +124,10 @@ fn supported(kind: &str) -> Vec<&'static str> {
     match kind {
         "currency" => shared.currencies.clone(),
         "numberingSystem" => shared.digits.iter().map(|(id, _)| *id).collect(),
-        "timeZone" => data::time_zones().filter(|name| name.contains('/') && !name.starts_with("Etc/")).chain(["UTC"]).collect(),
+        "timeZone" => data::time_zones()
+            .filter(|name| name.contains('/') && !name.starts_with("Etc/"))
+            .chain(["UTC"])
+            .collect(),
         "locale" => data::locales().collect(),
         _ => Vec::new(),
     }
@@ -111,7 +137,8 @@ fn supported(kind: &str) -> Vec<&'static str> {
 fn case_map(text: String, tag: String, upper: bool) -> String {
     let id = LanguageIdentifier::try_from_str(&tag).unwrap_or(LanguageIdentifier::UNKNOWN);
     let mapper = CaseMapper::new();
-    if upper { mapper.uppercase_to_string(&text, &id) } else { mapper.lowercase_to_string(&text, &id) }.into_owned()
+    if upper { mapper.uppercase_to_string(&text, &id) } else { mapper.lowercase_to_string(&text, &id) }
+        .into_owned()
 }
 
 /// A number, a text with the digits of a large one, or anything else for what is not a number.
@@ -125,7 +152,10 @@ fn number_of(value: &Value<'_>) -> Result<Number> {
 
 fn number_digits(options: &Object<'_>) -> Result<Digits> {
     let pair = |low: &str, high: &str| -> Result<(i16, i16)> {
-        Ok((options.get::<_, Option<i16>>(low)?.unwrap_or(0), options.get::<_, Option<i16>>(high)?.unwrap_or(0)))
+        Ok((
+            options.get::<_, Option<i16>>(low)?.unwrap_or(0),
+            options.get::<_, Option<i16>>(high)?.unwrap_or(0),
+        ))
     };
     Ok(Digits {
         integer: options.get::<_, Option<i16>>("minimumIntegerDigits")?.unwrap_or(1),
@@ -139,7 +169,8 @@ fn number_digits(options: &Object<'_>) -> Result<Digits> {
         },
         mode: number::rounding_mode(&options.get::<_, String>("roundingMode")?),
         increment: options.get::<_, Option<u16>>("roundingIncrement")?.unwrap_or(1),
-        strip_if_integer: options.get::<_, Option<String>>("trailingZeroDisplay")?.as_deref() == Some("stripIfInteger"),
+        strip_if_integer: options.get::<_, Option<String>>("trailingZeroDisplay")?.as_deref()
+            == Some("stripIfInteger"),
     })
 }
 
@@ -217,7 +248,9 @@ fn output<'js>(ctx: &Ctx<'js>, formatted: parts::Parts, parts: bool) -> Result<V
 fn date_time_format<'js>(ctx: Ctx<'js>, name: String, options: Object<'js>) -> Result<Object<'js>> {
     let text = |name: &str| options.get::<_, Option<String>>(name).map(Option::unwrap_or_default);
     let style = |name: &str| -> Result<Option<usize>> {
-        Ok(["full", "long", "medium", "short"].iter().position(|style| text(name).is_ok_and(|text| text == *style)))
+        Ok(["full", "long", "medium", "short"]
+            .iter()
+            .position(|style| text(name).is_ok_and(|text| text == *style)))
     };
     let zone = text("timeZone")?;
     let zone = Zone::named(&zone).ok_or_else(|| Exception::throw_range(&ctx, "no such time zone"))?;
@@ -244,30 +277,40 @@ fn date_time_format<'js>(ctx: Ctx<'js>, name: String, options: Object<'js>) -> R
             return formatted.to_array(&ctx).map(Array::into_value);
         }
         // As V8 does it: scripts that take times apart expect a plain space before "PM".
-        rquickjs::String::from_str(ctx, &formatted.into_text().replace('\u{202f}', " ")).map(rquickjs::String::into_value)
+        rquickjs::String::from_str(ctx, &formatted.into_text().replace('\u{202f}', " "))
+            .map(rquickjs::String::into_value)
     })?;
     object.set("format", one)?;
-    let range = Function::new(ctx.clone(), move |ctx: Ctx<'js>, start: f64, end: f64, parts: bool| -> Result<Value<'js>> {
-        let (formatted, sources) = range.format_range(start, end);
-        if !parts {
-            return output(&ctx, formatted, false);
-        }
-        let array = Array::new(ctx.clone())?;
-        for (index, ((kind, text), source)) in formatted.iter().zip(sources).enumerate() {
-            array.set(3 * index, kind)?;
-            array.set(3 * index + 1, text)?;
-            array.set(3 * index + 2, source)?;
-        }
-        Ok(array.into_value())
-    })?;
+    let range = Function::new(
+        ctx.clone(),
+        move |ctx: Ctx<'js>, start: f64, end: f64, parts: bool| -> Result<Value<'js>> {
+            let (formatted, sources) = range.format_range(start, end);
+            if !parts {
+                return output(&ctx, formatted, false);
+            }
+            let array = Array::new(ctx.clone())?;
+            for (index, ((kind, text), source)) in formatted.iter().zip(sources).enumerate() {
+                array.set(3 * index, kind)?;
+                array.set(3 * index + 1, text)?;
+                array.set(3 * index + 2, source)?;
+            }
+            Ok(array.into_value())
+        },
+    )?;
     object.set("formatRange", range)?;
     Ok(object)
 }
 
 /// `select` of a number, and the plural categories.
-fn plural_rules<'js>(ctx: Ctx<'js>, name: String, ordinal: bool, options: Object<'js>) -> Result<Object<'js>> {
+fn plural_rules<'js>(
+    ctx: Ctx<'js>,
+    name: String,
+    ordinal: bool,
+    options: Object<'js>,
+) -> Result<Object<'js>> {
     let digits = number_digits(&options)?;
-    let plurals = Plurals::new(&name, if ordinal { PluralRuleType::Ordinal } else { PluralRuleType::Cardinal });
+    let plurals =
+        Plurals::new(&name, if ordinal { PluralRuleType::Ordinal } else { PluralRuleType::Cardinal });
     let object = Object::new(ctx.clone())?;
     object.set("pluralCategories", plurals.categories())?;
     let select = move |value: f64| match Number::from_f64(value) {
@@ -289,17 +332,31 @@ fn collator<'js>(
     let tag = format!("{name}-u{keywords}");
     let collator = collator::collator(held(&ctx, &name)?, &tag, &sensitivity, ignore_punctuation)
         .ok_or_else(|| Exception::throw_range(&ctx, "no collation for this locale"))?;
-    Function::new(ctx, move |left: String, right: String| collator.as_borrowed().compare(&left, &right) as i32)
+    Function::new(ctx, move |left: String, right: String| {
+        collator.as_borrowed().compare(&left, &right) as i32
+    })
 }
 
 /// A list joined to a text, or with `parts` to its parts.
-fn list<'js>(ctx: Ctx<'js>, name: String, kind: usize, style: String, items: Vec<String>, parts: bool) -> Result<Value<'js>> {
+fn list<'js>(
+    ctx: Ctx<'js>,
+    name: String,
+    kind: usize,
+    style: String,
+    items: Vec<String>,
+    parts: bool,
+) -> Result<Value<'js>> {
     let joined = phrases::list(held(&ctx, &name)?, kind.min(2), width(&style), &items);
     output(&ctx, joined, parts)
 }
 
 /// A function of a distance, a unit, whether words may be used, and whether parts are asked for.
-fn relative_time_format<'js>(ctx: Ctx<'js>, name: String, style: String, options: Object<'js>) -> Result<Function<'js>> {
+fn relative_time_format<'js>(
+    ctx: Ctx<'js>,
+    name: String,
+    style: String,
+    options: Object<'js>,
+) -> Result<Function<'js>> {
     let locale = held(&ctx, &name)?;
     let numbers = NumberFormat::new(locale, number_options(&options)?);
     let plurals = Plurals::new(locale.name(), PluralRuleType::Cardinal);

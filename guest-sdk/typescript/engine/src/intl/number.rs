@@ -2,7 +2,9 @@
 
 use std::str::FromStr;
 
-use fixed_decimal::{Decimal, FloatPrecision, RoundingIncrement, Sign, SignedRoundingMode, UnsignedRoundingMode};
+use fixed_decimal::{
+    Decimal, FloatPrecision, RoundingIncrement, Sign, SignedRoundingMode, UnsignedRoundingMode,
+};
 use icu_plurals::PluralRuleType;
 
 use super::data::{self, LocaleData, System};
@@ -39,7 +41,9 @@ impl Number {
             "-Infinity" => Self::Infinity(Sign::Negative),
             "" => Self::from_f64(0.0),
             _ => match Decimal::from_str(text) {
-                Ok(decimal) if decimal.absolute.nonzero_magnitude_start() < MAX_DIGITS => Self::Finite(decimal),
+                Ok(decimal) if decimal.absolute.nonzero_magnitude_start() < MAX_DIGITS => {
+                    Self::Finite(decimal)
+                }
                 _ => Self::NaN,
             },
         }
@@ -75,7 +79,8 @@ impl Digits {
             Rounding::Fraction => self.by_fraction(number),
             Rounding::Significant => self.by_significance(number),
             Rounding::MorePrecision | Rounding::LessPrecision => {
-                let start = if number.absolute.is_zero() { 0 } else { number.absolute.nonzero_magnitude_start() };
+                let start =
+                    if number.absolute.is_zero() { 0 } else { number.absolute.nonzero_magnitude_start() };
                 let by_significance = start - self.significant.1 + 1;
                 let significant = by_significance <= -self.fraction.1;
                 if significant == (self.rounding == Rounding::MorePrecision) {
@@ -131,9 +136,16 @@ impl Digits {
 pub(crate) enum Style {
     Decimal,
     Percent,
-    Currency { code: String, display: CurrencyDisplay, accounting: bool },
+    Currency {
+        code: String,
+        display: CurrencyDisplay,
+        accounting: bool,
+    },
     /// Unit, and its width: long, short or narrow.
-    Unit { unit: String, width: usize },
+    Unit {
+        unit: String,
+        width: usize,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -198,16 +210,22 @@ impl NumberFormat {
         let numbers = locale.numbers();
         let of = |id: &str| numbers.systems.iter().find(|system| system.id == id);
         let system = of(&options.numbering).or_else(|| of("latn")).unwrap_or(&numbers.systems[0]);
+        // The sign of a percentage stands where the locale has it, of a unit as well.
+        let percentage = match &options.style {
+            Style::Unit { unit, width } => unit == "percent" && *width > 0,
+            style => matches!(style, Style::Percent),
+        };
         let pattern = Pattern::parse(match &options.style {
-            // The sign of a percentage stands where the script has it.
-            Style::Unit { unit, width } if unit == "percent" && *width > 0 => system.percent_pattern,
-            Style::Decimal | Style::Unit { .. } => system.decimal_pattern,
-            Style::Percent => system.percent_pattern,
-            Style::Currency { display: CurrencyDisplay::Name, .. } => system.decimal_pattern,
+            _ if percentage => system.percent_pattern,
+            Style::Decimal
+            | Style::Percent
+            | Style::Unit { .. }
+            | Style::Currency { display: CurrencyDisplay::Name, .. } => system.decimal_pattern,
             Style::Currency { accounting: true, .. } => system.accounting_pattern,
             Style::Currency { .. } => system.currency_pattern,
         });
-        let money = matches!(&options.style, Style::Currency { display, .. } if *display != CurrencyDisplay::Name);
+        let money =
+            matches!(&options.style, Style::Currency { display, .. } if *display != CurrencyDisplay::Name);
         let compact: &[_] = match options.notation {
             Notation::CompactShort | Notation::CompactLong if money => &system.compact_currency,
             Notation::CompactShort => &system.compact_short,
@@ -218,8 +236,12 @@ impl NumberFormat {
             Style::Currency { code, display, .. } => symbol(locale, code, *display),
             _ => None,
         };
-        let named = matches!(options.style, Style::Unit { .. } | Style::Currency { display: CurrencyDisplay::Name, .. });
-        let plurals = (named || !compact.is_empty()).then(|| Plurals::new(locale.name(), PluralRuleType::Cardinal));
+        let named = matches!(
+            options.style,
+            Style::Unit { .. } | Style::Currency { display: CurrencyDisplay::Name, .. }
+        );
+        let plurals =
+            (named || !compact.is_empty()).then(|| Plurals::new(locale.name(), PluralRuleType::Cardinal));
         let min_grouping = usize::from(numbers.min_grouping);
         let digits = digits(&options.numbering);
         Self { locale, options, system, digits, min_grouping, pattern, compact, currency, plurals }
@@ -238,7 +260,8 @@ impl NumberFormat {
                 (decimal.sign(), exponent, Some(rounded))
             }
         };
-        let zero = rounded.as_ref().map_or(matches!(number, Number::NaN), |rounded| rounded.absolute.is_zero());
+        let zero =
+            rounded.as_ref().map_or(matches!(number, Number::NaN), |rounded| rounded.absolute.is_zero());
         let sign = shown_sign(self.options.sign, sign, zero);
 
         let mut digits = Parts::default();
@@ -263,7 +286,14 @@ impl NumberFormat {
     }
 
     /// Puts signs, symbols and units around the digits.
-    fn dress(&self, digits: &Parts, sign: Option<Sign>, exponent: i16, rounded: Option<&Decimal>, category: &str) -> Parts {
+    fn dress(
+        &self,
+        digits: &Parts,
+        sign: Option<Sign>,
+        exponent: i16,
+        rounded: Option<&Decimal>,
+        category: &str,
+    ) -> Parts {
         let compact = rounded.filter(|_| exponent != 0).and_then(|rounded| {
             let magnitude = rounded.absolute.nonzero_magnitude_start() + exponent;
             self.compact_pattern(magnitude, compact_category(rounded, self.compact, magnitude, category))
@@ -333,13 +363,17 @@ impl NumberFormat {
     fn compact_pattern(&self, magnitude: i16, category: &str) -> Option<Pattern> {
         let mut of_power = nearest(self.compact, magnitude);
         let other = of_power.clone().find(|(_, count, _)| *count == "other");
-        of_power.find(|(_, count, _)| *count == category).or(other).map(|(_, _, pattern)| Pattern::parse(pattern))
+        of_power
+            .find(|(_, count, _)| *count == category)
+            .or(other)
+            .map(|(_, _, pattern)| Pattern::parse(pattern))
     }
 
     /// Digits with groups, decimal sign and exponent.
     fn digits(&self, rounded: &Decimal, exponent: i16, parts: &mut Parts) {
         let money = matches!(self.options.style, Style::Currency { .. });
-        let own = |own: &'static str, general: &'static str| if money && !own.is_empty() { own } else { general };
+        let own =
+            |own: &'static str, general: &'static str| if money && !own.is_empty() { own } else { general };
         let group = own(self.system.currency_group, self.system.group);
         let range = rounded.absolute.magnitude_range();
         let (start, end) = (*range.end(), *range.start());
@@ -382,12 +416,14 @@ impl NumberFormat {
             Grouping::Always => 1,
         };
         let scientific = matches!(self.options.notation, Notation::Scientific | Notation::Engineering);
-        let (last, before) = self.pattern.groups;
-        if scientific || last == 0 || count < last + least { (0, 1) } else { (last, before.max(1)) }
+        let (size, others) = self.pattern.groups;
+        if scientific || size == 0 || count < size + least { (0, 1) } else { (size, others.max(1)) }
     }
 
     fn affixed(&self, pattern: &Pattern, digits: &Parts, sign: Option<Sign>, compact: bool) -> Parts {
-        let has = |affixes: &(Vec<Affix>, Vec<Affix>), wanted| affixes.0.contains(wanted) || affixes.1.contains(wanted);
+        let has = |affixes: &(Vec<Affix>, Vec<Affix>), wanted| {
+            affixes.0.contains(wanted) || affixes.1.contains(wanted)
+        };
         let plus_for_minus = sign == Some(Sign::Positive) && !has(&pattern.positive, &Affix::Plus);
         let negative = pattern.negative.as_ref().filter(|negative| {
             sign == Some(Sign::Negative) || (plus_for_minus && has(negative, &Affix::Minus))
@@ -412,14 +448,18 @@ impl NumberFormat {
             }
         };
         write(prefix, &mut parts);
-        if prefix.last() == Some(&Affix::Currency) && self.currency_text().chars().next_back().is_some_and(is_word) {
+        if prefix.last() == Some(&Affix::Currency)
+            && self.currency_text().chars().next_back().is_some_and(is_word)
+        {
             parts.push("literal", "\u{a0}");
         }
         // Some compact patterns are words alone, such as "mille".
         if !compact || pattern.zeros > 0 {
             parts.append(digits);
         }
-        if suffix.first() == Some(&Affix::Currency) && self.currency_text().chars().next().is_some_and(is_word) {
+        if suffix.first() == Some(&Affix::Currency)
+            && self.currency_text().chars().next().is_some_and(is_word)
+        {
             parts.push("literal", "\u{a0}");
         }
         write(suffix, &mut parts);
@@ -459,7 +499,9 @@ impl NumberFormat {
             return parts;
         }
         let Some((numerator, denominator)) = unit.split_once("-per-") else { return parts };
-        let (Some((_, counts)), Some((per, singular))) = (of(numerator), of(denominator)) else { return parts };
+        let (Some((_, counts)), Some((per, singular))) = (of(numerator), of(denominator)) else {
+            return parts;
+        };
         let numerator = data::plural(counts, category);
         if per.is_empty() {
             let denominator = data::plural(singular, "one").replace("{0}", "");
@@ -477,7 +519,8 @@ fn nearest<'c>(
     compact: &'c [(u8, &'static str, &'static str)],
     magnitude: i16,
 ) -> impl Iterator<Item = &'c (u8, &'static str, &'static str)> + Clone {
-    let power = compact.iter().map(|(power, _, _)| *power).filter(|power| i16::from(*power) <= magnitude).max();
+    let power =
+        compact.iter().map(|(power, _, _)| *power).filter(|power| i16::from(*power) <= magnitude).max();
     compact.iter().filter(move |(of, _, _)| Some(*of) == power)
 }
 
@@ -496,7 +539,9 @@ fn compact_category<'c>(
 
 fn is_plain(affix: &Affix) -> bool {
     match affix {
-        Affix::Literal(text) => text.trim_matches(|letter: char| letter.is_whitespace() || letter == '\u{200f}').is_empty(),
+        Affix::Literal(text) => {
+            text.trim_matches(|letter: char| letter.is_whitespace() || letter == '\u{200f}').is_empty()
+        }
         _ => true,
     }
 }
@@ -511,9 +556,10 @@ fn shown_sign(display: SignDisplay, sign: Sign, zero: bool) -> Option<Sign> {
     let negative = sign == Sign::Negative;
     match display {
         SignDisplay::Auto => negative.then_some(Sign::Negative),
-        SignDisplay::Always => Some(if negative { Sign::Negative } else { Sign::Positive }),
         SignDisplay::ExceptZero if zero => None,
-        SignDisplay::ExceptZero => Some(if negative { Sign::Negative } else { Sign::Positive }),
+        SignDisplay::Always | SignDisplay::ExceptZero => {
+            Some(if negative { Sign::Negative } else { Sign::Positive })
+        }
         SignDisplay::Negative => (negative && !zero).then_some(Sign::Negative),
         SignDisplay::Never => None,
     }
@@ -521,7 +567,8 @@ fn shown_sign(display: SignDisplay, sign: Sign, zero: bool) -> Option<Sign> {
 
 fn symbol(locale: LocaleData, code: &str, display: CurrencyDisplay) -> Option<&'static str> {
     let currencies = &locale.numbers().currencies;
-    let (_, symbol, narrow) = &currencies[currencies.binary_search_by_key(&code, |(known, _, _)| known).ok()?];
+    let (_, symbol, narrow) =
+        &currencies[currencies.binary_search_by_key(&code, |(known, _, _)| known).ok()?];
     match display {
         CurrencyDisplay::Symbol => Some(symbol),
         CurrencyDisplay::NarrowSymbol => Some(narrow),
@@ -531,7 +578,10 @@ fn symbol(locale: LocaleData, code: &str, display: CurrencyDisplay) -> Option<&'
 
 /// The ten digits of a numbering system.
 pub(crate) fn digits(numbering: &str) -> Vec<char> {
-    data::find(&data::supplemental().digits, numbering).map_or("0123456789", |digits| *digits).chars().collect()
+    data::find(&data::supplemental().digits, numbering)
+        .map_or("0123456789", |digits| *digits)
+        .chars()
+        .collect()
 }
 
 /// Digits after the decimal sign that a currency has.

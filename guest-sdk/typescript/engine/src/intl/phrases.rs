@@ -48,9 +48,17 @@ fn euphonic<'t>(language: &str, kind: usize, joint: &'t str, next: &str) -> &'t 
     let next = next.to_lowercase();
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| next.starts_with(prefix));
     match (language, kind, joint) {
-        ("es", 0, " y ") if starts(&["i", "í"]) || starts(&["hi", "hí"]) && !starts(&["hia", "hie"]) => " e ",
-        ("es", 1, " o ") if starts(&["o", "ó", "ho", "hó", "8"]) || next == "11" || next.starts_with("11 ") => " u ",
-        ("he", 0, " ו") if !next.starts_with(|letter: char| ('\u{590}'..='\u{5ff}').contains(&letter)) => " ו-",
+        ("es", 0, " y ") if starts(&["i", "í"]) || starts(&["hi", "hí"]) && !starts(&["hia", "hie"]) => {
+            " e "
+        }
+        ("es", 1, " o ")
+            if starts(&["o", "ó", "ho", "hó", "8"]) || next == "11" || next.starts_with("11 ") =>
+        {
+            " u "
+        }
+        ("he", 0, " ו") if !next.starts_with(|letter: char| ('\u{590}'..='\u{5ff}').contains(&letter)) => {
+            " ו-"
+        }
         _ => joint,
     }
 }

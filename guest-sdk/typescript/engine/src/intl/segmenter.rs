@@ -1,6 +1,7 @@
 //! `Intl.Segmenter`, by ICU4X without its dictionaries: Thai, Lao, Khmer and Burmese words are not found, nor the
 //! words of Chinese and Japanese.
 
+use icu_segmenter::options::{SentenceBreakInvariantOptions, WordBreakInvariantOptions};
 use icu_segmenter::{GraphemeClusterSegmenter, SentenceSegmenter, WordSegmenter};
 
 /// The ends of the segments in UTF-16 code units, doubled, and one more where a segment is like a word.
@@ -9,14 +10,19 @@ pub(crate) fn segment(text: &str, granularity: &str) -> Vec<u32> {
     let end = |index: usize| u32::try_from(index).unwrap_or(u32::MAX / 2) << 1;
     match granularity {
         "word" => {
-            let mut ends = WordSegmenter::new_for_non_complex_scripts(Default::default()).segment_utf16(&units);
+            let mut ends = WordSegmenter::new_for_non_complex_scripts(WordBreakInvariantOptions::default())
+                .segment_utf16(&units);
             let mut found = Vec::new();
             while let Some(index) = ends.next() {
                 found.push(end(index) | u32::from(ends.is_word_like()));
             }
             found.split_off(1.min(found.len()))
         }
-        "sentence" => SentenceSegmenter::new(Default::default()).segment_utf16(&units).skip(1).map(end).collect(),
+        "sentence" => SentenceSegmenter::new(SentenceBreakInvariantOptions::default())
+            .segment_utf16(&units)
+            .skip(1)
+            .map(end)
+            .collect(),
         _ => GraphemeClusterSegmenter::new().segment_utf16(&units).skip(1).map(end).collect(),
     }
 }

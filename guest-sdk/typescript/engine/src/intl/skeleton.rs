@@ -78,7 +78,10 @@ pub(crate) fn classify(letter: char, count: usize) -> Option<(Field, i32, usize)
     };
     let number = |shift: i32| (NUMERIC + shift + i32::try_from(count).unwrap_or(0), 1);
     let (field, (width, least)) = match letter {
-        'G' => (Field::Era, { let (width, least) = text(0); (width, if least == 3 { 1 } else { least }) }),
+        'G' => (Field::Era, {
+            let (width, least) = text(0);
+            (width, if least == 3 { 1 } else { least })
+        }),
         'y' => (Field::Year, number(0)),
         'Y' => (Field::Year, number(DELTA)),
         'u' | 'r' => (Field::Year, number(2 * DELTA)),
@@ -92,7 +95,10 @@ pub(crate) fn classify(letter: char, count: usize) -> Option<(Field, i32, usize)
         'L' => (Field::Month, text(DELTA)),
         'w' => (Field::WeekOfYear, number(0)),
         'W' => (Field::WeekOfMonth, number(0)),
-        'E' => (Field::Weekday, { let (width, least) = text(0); (width, if least == 3 { 1 } else { least }) }),
+        'E' => (Field::Weekday, {
+            let (width, least) = text(0);
+            (width, if least == 3 { 1 } else { least })
+        }),
         'c' if count <= 2 => (Field::Weekday, number(2 * DELTA)),
         'c' => (Field::Weekday, text(2 * DELTA)),
         'e' if count <= 2 => (Field::Weekday, number(DELTA)),
@@ -100,9 +106,18 @@ pub(crate) fn classify(letter: char, count: usize) -> Option<(Field, i32, usize)
         'd' => (Field::Day, number(0)),
         'D' => (Field::DayOfYear, number(0)),
         'F' => (Field::DayOfWeekInMonth, number(0)),
-        'a' => (Field::DayPeriod, { let (width, least) = text(0); (width, if least == 3 { 1 } else { least }) }),
-        'b' => (Field::DayPeriod, { let (width, least) = text(DELTA); (width, if least == 3 { 1 } else { least }) }),
-        'B' => (Field::DayPeriod, { let (width, least) = text(3 * DELTA); (width, if least == 3 { 1 } else { least }) }),
+        'a' => (Field::DayPeriod, {
+            let (width, least) = text(0);
+            (width, if least == 3 { 1 } else { least })
+        }),
+        'b' => (Field::DayPeriod, {
+            let (width, least) = text(DELTA);
+            (width, if least == 3 { 1 } else { least })
+        }),
+        'B' => (Field::DayPeriod, {
+            let (width, least) = text(3 * DELTA);
+            (width, if least == 3 { 1 } else { least })
+        }),
         'h' => (Field::Hour, number(0)),
         'K' => (Field::Hour, number(DELTA)),
         'H' => (Field::Hour, number(10 * DELTA)),
@@ -244,7 +259,7 @@ impl Generator {
         let all = wanted.mask();
         let (found, missing) = self.nearest(&wanted, u32::MAX);
         if missing == 0 {
-            return self.adjust(found, &wanted, false);
+            return adjust(found, &wanted);
         }
         let dates_mask = (1 << Field::DayPeriod as u32) - 1;
         let date = self.joined(&wanted, all & dates_mask);
@@ -284,7 +299,7 @@ impl Generator {
         let seconds = 1 << Field::Second as u32 | 1 << Field::FractionalSecond as u32;
         let fraction = 1 << Field::FractionalSecond as u32;
         let (found, mut missing) = self.nearest(wanted, mask);
-        let mut result = self.adjust(found, wanted, false);
+        let mut result = adjust(found, wanted);
         while missing != 0 {
             if missing & seconds == fraction && mask & seconds == seconds {
                 result = self.with_fraction(result, wanted);
@@ -293,13 +308,13 @@ impl Generator {
             }
             let before = missing;
             let (found, left) = self.nearest(wanted, missing);
-            let part = self.adjust(found, wanted, false);
+            let part = adjust(found, wanted);
             missing = left;
             let added = before & !left;
             if added == 0 {
                 break;
             }
-            let top = usize::try_from(31 - added.leading_zeros()).unwrap_or_default();
+            let top = usize::try_from(added.ilog2()).unwrap_or_default();
             let name = vec![Item::Literal(String::from(self.dates.field_names[top]))];
             result = join(self.dates.append[top], &[&result, &part, &name]);
         }
@@ -319,37 +334,39 @@ impl Generator {
         }
         result
     }
+}
 
-    /// Gives the pattern's fields the widths that were asked for.
-    fn adjust(&self, entry: &Entry, wanted: &Skeleton, _fraction: bool) -> Vec<Item> {
-        let adjusted = entry.pattern.iter().map(|item| {
-            let Item::Field(letter, count) = item else { return item.clone() };
-            let Some((field, width, _)) = classify(*letter, *count) else { return item.clone() };
-            let Some((wanted_letter, mut wanted_count)) = wanted.original[field as usize] else { return item.clone() };
-            if wanted_letter == 'E' && wanted_count < 3 {
-                wanted_count = 3;
-            }
-            let mut length = wanted_count;
-            if matches!(field, Field::Minute | Field::Second) {
+/// Gives the pattern's fields the widths that were asked for.
+fn adjust(entry: &Entry, wanted: &Skeleton) -> Vec<Item> {
+    let adjusted = entry.pattern.iter().map(|item| {
+        let Item::Field(letter, count) = item else { return item.clone() };
+        let Some((field, width, _)) = classify(*letter, *count) else { return item.clone() };
+        let Some((wanted_letter, mut wanted_count)) = wanted.original[field as usize] else {
+            return item.clone();
+        };
+        if wanted_letter == 'E' && wanted_count < 3 {
+            wanted_count = 3;
+        }
+        let mut length = wanted_count;
+        if matches!(field, Field::Minute | Field::Second) {
+            length = *count;
+        } else if entry.specified && !matches!(wanted_letter, 'c' | 'e') {
+            let known = entry.skeleton.original[field as usize].map_or(0, |(_, count)| count);
+            let known = if wanted_letter == 'E' && (1..3).contains(&known) { 3 } else { known };
+            let numeric = width > 0;
+            let wanted_numeric = wanted.widths[field as usize] > 0;
+            if known == wanted_count || numeric != wanted_numeric {
                 length = *count;
-            } else if entry.specified && !matches!(wanted_letter, 'c' | 'e') {
-                let known = entry.skeleton.original[field as usize].map_or(0, |(_, count)| count);
-                let known = if wanted_letter == 'E' && (1..3).contains(&known) { 3 } else { known };
-                let numeric = width > 0;
-                let wanted_numeric = wanted.widths[field as usize] > 0;
-                if known == wanted_count || numeric != wanted_numeric {
-                    length = *count;
-                }
             }
-            let keeps = matches!(field, Field::Hour | Field::Month | Field::Weekday)
-                || (field == Field::Year && wanted_letter != 'Y')
-                || (field == Field::DayPeriod && wanted.added_period);
-            let letter = if keeps { *letter } else { wanted_letter };
-            let length = if field == Field::DayPeriod && wanted.added_period { *count } else { length };
-            Item::Field(if letter == 'E' && length < 3 { 'e' } else { letter }, length)
-        });
-        adjusted.collect()
-    }
+        }
+        let keeps = matches!(field, Field::Hour | Field::Month | Field::Weekday)
+            || (field == Field::Year && wanted_letter != 'Y')
+            || (field == Field::DayPeriod && wanted.added_period);
+        let letter = if keeps { *letter } else { wanted_letter };
+        let length = if field == Field::DayPeriod && wanted.added_period { *count } else { length };
+        Item::Field(if letter == 'E' && length < 3 { 'e' } else { letter }, length)
+    });
+    adjusted.collect()
 }
 
 /// Fills a text such as `{1} 'at' {0}` with patterns.

@@ -26,7 +26,18 @@ impl Zone {
             return Some(Self { name: canonical, rules: TimeZone::fixed(seconds).ok()? });
         }
         let (known, data) = data::time_zone(name)?;
-        let utc = ["UTC", "GMT", "Etc/UTC", "Etc/GMT", "Etc/UCT", "Etc/Zulu", "Zulu", "UCT", "Universal", "Etc/Universal"];
+        let utc = [
+            "UTC",
+            "GMT",
+            "Etc/UTC",
+            "Etc/GMT",
+            "Etc/UCT",
+            "Etc/Zulu",
+            "Zulu",
+            "UCT",
+            "Universal",
+            "Etc/Universal",
+        ];
         let known = if utc.contains(&known) { "UTC" } else { known };
         Some(Self { name: known.to_owned(), rules: TimeZone::from_tz_data(&data).ok()? })
     }
@@ -47,7 +58,14 @@ impl Zone {
     }
 
     /// The name that the pattern letter asks for: `z` specific, `v` generic, `O` an offset; four of them are long.
-    pub(crate) fn display(&self, letter: char, long: bool, time: f64, locale: LocaleData, digits: &[char]) -> String {
+    pub(crate) fn display(
+        &self,
+        letter: char,
+        long: bool,
+        time: f64,
+        locale: LocaleData,
+        digits: &[char],
+    ) -> String {
         let offset = self.offset(time);
         let kind = match (letter, offset.daylight) {
             ('O', _) => return gmt(offset.seconds, long, locale, digits),
@@ -102,9 +120,12 @@ fn gmt(seconds: i32, long: bool, locale: LocaleData, digits: &[char]) -> String 
         let mut tail = String::new();
         write!(tail, "{minutes:02}").expect("writing to a string cannot fail");
         if !seconds.unsigned_abs().is_multiple_of(60) {
-            write!(tail, "{separator}{:02}", seconds.unsigned_abs() % 60).expect("writing to a string cannot fail");
+            write!(tail, "{separator}{:02}", seconds.unsigned_abs() % 60)
+                .expect("writing to a string cannot fail");
         }
-        offset.extend(tail.chars().map(|letter| letter.to_digit(10).map_or(letter, |digit| digits[digit as usize])));
+        offset.extend(
+            tail.chars().map(|letter| letter.to_digit(10).map_or(letter, |digit| digits[digit as usize])),
+        );
         offset.push_str(end);
     }
     dates.gmt_format.replace("{0}", &offset)

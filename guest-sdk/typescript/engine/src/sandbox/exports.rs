@@ -54,7 +54,8 @@ extern "C" fn allocate(length: usize) -> *mut u8 {
 unsafe extern "C" fn compile(bundle: *mut u8, length: usize) -> u64 {
     // SAFETY: the caller keeps the contract of this function.
     let bundle = unsafe { taken(bundle, length) };
-    let bytecode = Engine::new(host::Host).and_then(|engine| engine.compile(BUNDLE, &String::from_utf8_lossy(&bundle)));
+    let bytecode =
+        Engine::new(host::Host).and_then(|engine| engine.compile(BUNDLE, &String::from_utf8_lossy(&bundle)));
     answered(bytecode)
 }
 
