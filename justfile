@@ -16,9 +16,10 @@ demo: install build build-rules build-extractors
 test: install build-guests build-extractors test-typescript
     cargo test --workspace
 
-# Run the tests of the TypeScript SDK and of the toolkits written with it; the replies of the sandbox too.
+# Run the tests of the TypeScript SDK, of its engine, and of the toolkits written with it; the replies of the sandbox too.
 test-typescript: install build build-rules build-engine
-    cd guest-sdk/typescript && TEST_KITBAG={{ absolute_path(output / "kitbag") }} npm test
+    cargo build --workspace --example run
+    cd guest-sdk/typescript && TEST_KITBAG={{ absolute_path(output / "kitbag") }} TEST_ENGINE={{ absolute_path(output / "examples/run") }} npm test
 
 # Check format, lints, documentation.
 check: (needs "fmt" "rustfmt") (needs "clippy" "clippy")
