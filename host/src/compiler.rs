@@ -10,7 +10,6 @@
 
 mod child;
 mod confinement;
-mod kept_functions;
 mod process;
 mod protocol;
 #[cfg(test)]
@@ -27,15 +26,12 @@ use std::time::Duration;
 use kitbag_manifest::{Problem, ToolkitDefinition};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
 
 use crate::disk::{Disk, DiskFull};
 use crate::sandbox::{DescribeLimits, Imports};
 use crate::shares::Shares;
-use crate::tasks::off_thread;
 
 pub use child::{ARGUMENT, run as run_child};
-pub use kept_functions::KeptFunctions;
 
 use process::Ended;
 use protocol::{MAX_FILE_BYTES, Outcome, Request, Response, Task};
@@ -101,8 +97,6 @@ pub struct Job<'a> {
     pub code_version: String,
     /// An empty file, open for writing.
     pub code: &'a File,
-    /// What large components have in common, where that is kept.
-    pub functions: Option<&'a KeptFunctions>,
 }
 
 /// Why there is no machine code.
@@ -226,27 +220,17 @@ impl Compiler {
     }
 
     async fn compile(&self, _turn: &Turn, job: Job<'_>, task: Task) -> Result<Outcome, CompileError> {
-        let Job { component, code_version, code, functions } = job;
+        let Job { component, code_version, code } = job;
         let failed = |error: io::Error| CompileError::Failed(error.to_string());
         let size = component.metadata().map_err(failed)?.len();
-        let kept = match functions.filter(|_| KeptFunctions::are_of_use_for(size)) {
-            Some(functions) => {
-                let functions = functions.clone();
-                Some(off_thread(move || functions.open()).await.map_err(failed)?)
-            }
-            None => None,
-        };
         let Shared { program, limits, disk, stopping, .. } = &*self.0;
         let max_file = disk.room().min(MAX_FILE_BYTES);
         let max_response = match &task {
             Task::Describe(limits) => protocol::max_response(limits.result()),
             Task::Toolkit | Task::Extractor => protocol::max_response(0),
         };
-        let request = Request::new(task, code_version, *limits, max_file, size, kept.as_ref());
-        let mut files = vec![component, code.try_clone().map_err(failed)?];
-        if let Some(kept) = &kept {
-            files.extend(kept.descriptors().map_err(failed)?);
-        }
+        let request = Request::new(task, code_version, *limits, max_file, size);
+        let files = vec![component, code.try_clone().map_err(failed)?];
         let wall = limits.wall;
         let child = process::Start { program: program.0.clone(), request, files, wall, max_response };
         let response = match process::run(child, stopping.child_token()).await.map_err(failed)? {
@@ -260,14 +244,7 @@ impl Compiler {
             }
         };
         match response {
-            Response::Compiled(outcome) => {
-                if let Some(kept) = kept.filter(|_| outcome.has_new_functions)
-                    && let Err(error) = kept.replace(disk).await
-                {
-                    warn!(%error, "compiled functions were not cached for the next large component");
-                }
-                Ok(outcome)
-            }
+            Response::Compiled(outcome) => Ok(outcome),
             Response::Refused(problems) => Err(CompileError::Refused(problems)),
             Response::OutOfMemory => Err(LimitReached::Memory(limits.memory).into()),
             Response::Failed(reason) => Err(CompileError::Failed(reason)),

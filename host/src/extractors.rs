@@ -99,7 +99,7 @@ impl Extractors {
         let (parts, Component { file, digest }) = (self.0.clone(), component);
         let code = self.0.code.new_file()?;
         let code_version = self.0.sandbox.code_version();
-        let job = Job { component: file, code_version, code: code.as_file(), functions: None };
+        let job = Job { component: file, code_version, code: code.as_file() };
         self.0.compiler.extractor(job).await.map_err(|error| match error {
             CompileError::Refused(problems) => Problems(problems).to_string().into(),
             error => Box::<dyn Error + Send + Sync>::from(error),

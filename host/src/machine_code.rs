@@ -13,7 +13,6 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use tempfile::NamedTempFile;
 
@@ -25,12 +24,9 @@ const EXTENSION: &str = "cwasm";
 /// A SHA-256 in hexadecimal.
 const DIGEST_DIGITS: usize = 64;
 
-/// A folder of machine code for one engine; a clone is the same folder.
-#[derive(Clone, Debug)]
-pub(crate) struct MachineCode(Arc<Folder>);
-
+/// A folder of machine code for one engine.
 #[derive(Debug)]
-struct Folder {
+pub(crate) struct MachineCode {
     path: PathBuf,
     seal: Seal,
 }
@@ -59,51 +55,47 @@ impl SealedCode {
 
         Path::new(DESCRIPTORS).join(self.0.as_raw_fd().to_string())
     }
-
-    /// Bytes of the code, without the seal behind it.
-    pub(crate) fn size(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len().saturating_sub(seal::SEAL_BYTES as u64))
-    }
 }
 
 impl MachineCode {
     /// Opens `folder` of a data directory, which holds the seal's key, for the engine `version`. Code of
-    /// other versions goes away, and so does what earlier runs left unfinished. Blocks.
+    /// other versions goes away, and so does what earlier runs left that is no component's machine code:
+    /// unfinished files, and a cache that older versions kept there. Blocks.
     pub(crate) fn open(data: &Path, folder: &str, version: &str) -> io::Result<Self> {
         let path = data.join(folder).join(version);
         fs::create_dir_all(&path)?;
         remove_siblings(&path)?;
-        remove_unfinished(&path)?;
-        Ok(Self(Arc::new(Folder { path, seal: Seal::open(data)? })))
+        remove_leftovers(&path)?;
+        Ok(Self { path, seal: Seal::open(data)? })
     }
 
     /// Opens machine code, once its seal was checked. Reads all of it.
     pub(crate) fn sealed(&self, digest: &str) -> io::Result<SealedCode> {
         let mut file = File::open(self.file(digest))?;
-        self.0.seal.check(digest, &mut file)?;
+        self.seal.check(digest, &mut file)?;
         Ok(SealedCode(file))
     }
 
     /// A file that can be adopted; it goes away unless it is.
     pub(crate) fn new_file(&self) -> io::Result<NamedTempFile> {
-        NamedTempFile::new_in(&self.0.path)
+        NamedTempFile::new_in(&self.path)
     }
 
     /// Seals machine code that was written to a file of this file system, and gives it its name,
     /// durably. Blocks.
     pub(crate) fn adopt(&self, digest: &str, mut code: NamedTempFile) -> io::Result<()> {
-        self.0.seal.append(digest, code.as_file_mut())?;
+        self.seal.append(digest, code.as_file_mut())?;
         code.persist(self.file(digest))?;
-        File::open(&self.0.path)?.sync_all()
+        File::open(&self.path)?.sync_all()
     }
 
     /// Removes the code of all components but these. Blocks.
     pub(crate) fn retain(&self, kept: &HashSet<String>) -> io::Result<()> {
-        remove_all_but(&self.0.path, kept)
+        remove_all_but(&self.path, kept)
     }
 
     fn file(&self, digest: &str) -> PathBuf {
-        self.0.path.join(digest).with_extension(EXTENSION)
+        self.path.join(digest).with_extension(EXTENSION)
     }
 }
 
@@ -111,9 +103,7 @@ impl MachineCode {
 pub(crate) fn remove_all_but(folder: &Path, kept: &HashSet<String>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        let digest = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let is_ours = digest.len() == DIGEST_DIGITS && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if is_ours && !kept.contains(digest) {
+        if named_digest(&path).is_some_and(|digest| !kept.contains(digest)) {
             fs::remove_file(&path)?;
         }
     }
@@ -132,14 +122,23 @@ fn remove_siblings(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn remove_unfinished(folder: &Path) -> io::Result<()> {
+fn remove_leftovers(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.is_file() && path.extension().is_none_or(|extension| extension != EXTENSION) {
+        let is_code =
+            path.extension().is_some_and(|found| found == EXTENSION) && named_digest(&path).is_some();
+        if path.is_file() && !is_code {
             fs::remove_file(&path)?;
         }
     }
     Ok(())
+}
+
+/// The digest that a file is named by.
+fn named_digest(path: &Path) -> Option<&str> {
+    let stem = path.file_stem()?.to_str()?;
+    let is_digest = stem.len() == DIGEST_DIGITS && stem.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_digest.then_some(stem)
 }
 
 #[cfg(test)]
@@ -148,6 +147,9 @@ mod tests {
 
     use super::*;
 
+    /// Of an empty file.
+    const DIGEST: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
     fn open(data: &Path) -> MachineCode {
         MachineCode::open(data, "code", "engine").expect("a folder")
     }
@@ -155,7 +157,7 @@ mod tests {
     fn keep(code: &MachineCode, bytes: &[u8]) {
         let mut file = code.new_file().expect("a file");
         file.write_all(bytes).expect("a file");
-        code.adopt("digest", file).expect("it can be kept");
+        code.adopt(DIGEST, file).expect("it can be kept");
     }
 
     #[test]
@@ -164,27 +166,29 @@ mod tests {
         let code = open(data.path());
         keep(&code, b"good code");
 
-        let checked = code.sealed("digest").expect("it is sealed");
+        let checked = code.sealed(DIGEST).expect("it is sealed");
         let mut other = NamedTempFile::new_in(data.path()).expect("a file");
         other.write_all(b"evil code").expect("a file");
         other.write_all(&[0; 32]).expect("a file");
-        other.persist(code.file("digest")).expect("the name is free to take");
+        other.persist(code.file(DIGEST)).expect("the name is free to take");
 
         assert!(fs::read(checked.path()).expect("it is open").starts_with(b"good code"));
-        assert!(code.sealed("digest").is_err());
+        assert!(code.sealed(DIGEST).is_err());
     }
 
     #[test]
-    fn code_of_other_engines_and_unfinished_files_go_away_at_the_start() {
+    fn code_of_other_engines_and_files_that_are_no_code_of_a_component_go_away_at_the_start() {
         let data = tempfile::tempdir().expect("a scratch directory");
         let code = open(data.path());
         keep(&code, b"code");
         fs::create_dir(data.path().join("code/older")).expect("a folder");
-        fs::write(data.path().join("code/engine/.tmp1234"), "half").expect("a file");
+        for leftover in [".tmp1234", "functions.cwasm"] {
+            fs::write(data.path().join("code/engine").join(leftover), "left").expect("a file");
+        }
 
         let code = open(data.path());
 
-        assert!(code.sealed("digest").is_ok());
+        assert!(code.sealed(DIGEST).is_ok());
         let left: Vec<_> = fs::read_dir(data.path().join("code/engine")).expect("a folder").collect();
         assert_eq!(left.len(), 1, "{left:?}");
         assert!(!data.path().join("code/older").exists());

@@ -11,7 +11,6 @@ mod compile;
 mod describe;
 mod engine;
 mod extract;
-mod functions;
 mod imports;
 mod io_error;
 mod limits;
@@ -36,7 +35,6 @@ pub use call::{Ended, Fault, Invocation, Report, Stages};
 pub use compile::{Compiled, CompilerEngine};
 pub use describe::{DescribeError, DescribeLimits};
 pub use extract::{ExtractionError, ExtractionLimits, Extractor, ExtractorSandbox};
-pub use functions::Functions;
 pub use imports::{ImportError, Imports};
 pub use limits::Limits;
 

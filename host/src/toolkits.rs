@@ -30,7 +30,7 @@ use crate::disk::{Disk, DiskFull};
 use crate::sandbox::Sandbox;
 use crate::tasks::{Interrupted, to_its_end};
 use artifacts::Artifacts;
-pub use inspect::{Inspected, InspectionContext, inspect};
+pub use inspect::{Inspected, inspect};
 pub use live::{FormerOwner, Live, NotReady, Ready};
 pub use registry::{Registry, Tool, listed_name, toolkit_of};
 pub use store::{Changes, Claim, OwnershipRecord, TakenOver, ToolkitRecord, VersionRecord, capabilities};
@@ -256,13 +256,8 @@ impl Toolkits {
         let room = self.disk.reserve(length.unwrap_or(u64::MAX).min(limit))?;
         let upload = self.disk.while_there_is_room(self.artifacts.receive(upload, limit)).await??;
         drop(room);
-        let functions = self.artifacts.functions();
-        let context = InspectionContext {
-            sandbox: &self.sandbox,
-            compiler: &self.compiler,
-            functions: Some(&functions),
-        };
-        let inspected = inspect(context, upload.open()?, self.artifacts.uploads(), by).await?;
+        let folder = self.artifacts.uploads();
+        let inspected = inspect(&self.sandbox, &self.compiler, upload.open()?, folder, by).await?;
 
         let _changing = self.changing.lock().await;
         let digest = upload.digest().to_owned();

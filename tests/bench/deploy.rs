@@ -1,4 +1,4 @@
-//! Deploying toolkits in TypeScript one after the other: the JavaScript engine is compiled with the first.
+//! Deploying toolkits in TypeScript one after the other.
 
 use std::time::Instant;
 

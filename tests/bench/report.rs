@@ -90,7 +90,7 @@ impl Report {
             at_least("requests per second against native, at worst", 0.6, native),
             at_least("TypeScript: calls per second against the Node server, at worst", 1.5, node),
             goal("TypeScript: a call from a fresh instance, p50", 0.8, script, "ms"),
-            goal("TypeScript: the second deploy against the first", 0.34, second_s / first_s, ""),
+            goal("TypeScript: a deploy, the slower of two", 1.5, first_s.max(second_s), "s"),
             goal("the sandbox's share of a call, median", 40.0, self.sandbox.trivial.p50_us, "µs"),
             goal("first call after a restart", 5.0, self.first_call.first_ms, "ms"),
             goal("memory of a call in flight", 1.5, self.in_flight.mib_per_call, "MiB"),

@@ -6,7 +6,7 @@ use std::time::Instant;
 use kitbag::app;
 use kitbag::capabilities::{Grants, Services};
 use kitbag::egress::{Egress, EgressSettings};
-use kitbag::sandbox::{Background, CompilerEngine, Ended, Functions, Invocation, Loaded, Sandbox};
+use kitbag::sandbox::{Background, CompilerEngine, Ended, Invocation, Loaded, Sandbox};
 use kitbag::settings::{Settings, Sources};
 use kitbag_manifest::ToolkitDefinition;
 use serde::Serialize;
@@ -71,7 +71,7 @@ pub(crate) async fn load(
 ) -> Outcome<Loaded> {
     let code = tempfile::NamedTempFile::new()?;
     let engine = CompilerEngine::for_toolkits()?;
-    let compiled = engine.compile(component, &mut Functions::default())?;
+    let compiled = engine.compile(component)?;
     std::fs::write(code.path(), compiled.machine_code()?)?;
     let definition = engine.describe(&compiled, sandbox.describe_limits()).await?;
     Ok(sandbox.load(code.path(), &Grants::of(&declare(definition)))?)

@@ -4,7 +4,7 @@
 use kitbag::app;
 use kitbag::capabilities::{Grants, Services};
 use kitbag::egress::{Egress, EgressSettings};
-use kitbag::sandbox::{Background, CompilerEngine, Functions, LoadError, Sandbox};
+use kitbag::sandbox::{Background, CompilerEngine, LoadError, Sandbox};
 use kitbag::settings::Settings;
 use kitbag_manifest::ToolkitDefinition;
 use serde_json::json;
@@ -80,7 +80,7 @@ async fn a_component_without_its_grants_cannot_be_linked() {
     let sandbox = sandbox.expect("the engine starts");
     let code = tempfile::NamedTempFile::new().expect("a scratch file");
     let compiler = CompilerEngine::for_toolkits().expect("the engine starts");
-    let component = compiler.compile(&guests::PROBE.bytes(), &mut Functions::default()).expect("a component");
+    let component = compiler.compile(&guests::PROBE.bytes()).expect("a component");
     let machine_code = component.machine_code().expect("it was compiled");
     std::fs::write(code.path(), machine_code).expect("a scratch file takes bytes");
     let declared =

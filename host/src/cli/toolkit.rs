@@ -14,19 +14,17 @@ use std::fs::File;
 use std::path::Path;
 
 use clap::Subcommand;
-use etcetera::BaseStrategy as _;
 use tokio_util::sync::CancellationToken;
 
 use super::CliError;
 use crate::app;
 use crate::capabilities::Services;
-use crate::compiler::{Compiler, KeptFunctions, Program};
+use crate::compiler::{Compiler, Program};
 use crate::disk::Disk;
 use crate::egress::{Egress, EgressSettings};
-use crate::machine_code::MachineCode;
 use crate::sandbox::{Background, Sandbox};
 use crate::settings::{Settings, Sources};
-use crate::toolkits::{Inspected, InspectionContext, ToolkitError, inspect};
+use crate::toolkits::{Inspected, ToolkitError, inspect};
 
 pub(super) use deploy::{print as print_deployed, upload};
 
@@ -94,21 +92,12 @@ async fn inspect_locally(component: Vec<u8>) -> Result<Inspected, CliError> {
         component.map_err(|error| CliError::new(format!("cannot write {}: {error}", path.display())))?;
     let limits = app::compile_limits(&settings);
     let compiler = Compiler::new(Program::this(), limits, Disk::unwatched(), CancellationToken::new());
-    let functions = kept_functions(&sandbox);
-    let context = InspectionContext { sandbox: &sandbox, compiler: &compiler, functions: functions.as_ref() };
-    inspect(context, component, folder.path(), "author").await.map_err(|error| match error {
+    inspect(&sandbox, &compiler, component, folder.path(), "author").await.map_err(|error| match error {
         ToolkitError::Refused(problems) => {
             CliError::listing("a deploy would refuse this toolkit:", &problems.0)
         }
         other => CliError::new(other.to_string()),
     })
-}
-
-/// What the next toolkit can share is kept in the user's cache, where there is one.
-fn kept_functions(sandbox: &Sandbox) -> Option<KeptFunctions> {
-    let user = etcetera::choose_base_strategy().ok()?;
-    let files = MachineCode::open(&user.cache_dir().join("kitbag"), "code", &sandbox.code_version());
-    files.ok().map(KeptFunctions::among)
 }
 
 /// Reads a file that the user named.

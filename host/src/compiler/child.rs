@@ -1,7 +1,7 @@
 //! The compiler process, seen from inside: it reads a request, confines itself, does the work, and answers.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, Write as _};
+use std::io::{self, BufWriter, Read as _, Seek as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::panic;
@@ -11,8 +11,8 @@ use kitbag_manifest::Problem;
 use tokio::runtime::Builder;
 
 use super::confinement::{confine, die_with_parent};
-use super::protocol::{FunctionFiles, Outcome, Request, Response, Task, receive};
-use crate::sandbox::{Compiled, CompilerEngine, DescribeError, DescribeLimits, Functions, Imports};
+use super::protocol::{Outcome, Request, Response, Task, receive};
+use crate::sandbox::{Compiled, CompilerEngine, DescribeError, DescribeLimits, Imports};
 
 /// The argument that makes the program a compiler process.
 pub const ARGUMENT: &str = "compile-component";
@@ -46,12 +46,8 @@ fn answer() -> io::Result<Response> {
     let (Some(component), Some(code)) = (files.next(), files.next()) else {
         return Err(io::Error::other("the request comes without its files"));
     };
-    let functions = match request.functions {
-        Some(which) => Some(FunctionCache::read(which, files.next(), files.next())?),
-        None => None,
-    };
     let component = read(component, request.component)?;
-    Ok(match work(&request, &component, code, functions) {
+    Ok(match work(&request, &component, code) {
         Ok(outcome) => Response::Compiled(outcome),
         Err(Stop::Refused(problems)) => Response::Refused(problems),
         Err(Stop::OutOfMemory) => Response::OutOfMemory,
@@ -76,12 +72,7 @@ fn refused(path: &str, message: impl Into<String>) -> Stop {
     Stop::Refused(vec![Problem { path: path.to_owned(), message: message.into() }])
 }
 
-fn work(
-    request: &Request,
-    component: &[u8],
-    mut code: File,
-    functions: Option<FunctionCache>,
-) -> Result<Outcome, Stop> {
+fn work(request: &Request, component: &[u8], mut code: File) -> Result<Outcome, Stop> {
     let imports = inspect(request.task, component)?;
     let engine = match request.task {
         Task::Describe(_) | Task::Toolkit => CompilerEngine::for_toolkits(),
@@ -91,14 +82,12 @@ fn work(
     if engine.code_version() != request.code_version {
         return Err(Stop::Failed("the compiler is of another version than the server".to_owned()));
     }
-    let mut cache = functions.unwrap_or_default();
-    let compiled = engine.compile(component, &mut cache.functions).map_err(|error| {
+    let compiled = engine.compile(component).map_err(|error| {
         if error.is_out_of_memory() {
             return Stop::OutOfMemory;
         }
         refused("component", format!("it cannot be compiled: {error}"))
     })?;
-    let has_new_functions = cache.write()?;
     let machine_code = compiled.machine_code().map_err(|error| Stop::Failed(error.to_string()))?;
     code.write_all(&machine_code)?;
     drop(machine_code);
@@ -106,7 +95,7 @@ fn work(
         Task::Describe(limits) => Some(describe(&engine, &compiled, limits)?),
         Task::Toolkit | Task::Extractor => None,
     };
-    Ok(Outcome { imports, declaration, has_new_functions })
+    Ok(Outcome { imports, declaration })
 }
 
 /// Reads what the component imports; what is never linked is refused before anything is compiled.
@@ -136,41 +125,6 @@ fn describe(engine: &CompilerEngine, compiled: &Compiled, limits: DescribeLimits
         error => refused("describe", error.to_string()),
     })?;
     serde_json::to_string(&declared).map_err(|error| Stop::Failed(error.to_string()))
-}
-
-/// Functions that were compiled before, and where those go that are compiled now.
-#[derive(Default)]
-struct FunctionCache {
-    functions: Functions,
-    new: Option<(File, usize)>,
-}
-
-impl FunctionCache {
-    fn read(which: FunctionFiles, new: Option<File>, known: Option<File>) -> io::Result<Self> {
-        let functions = match (which.known, known) {
-            (Some(size), Some(mut file)) => {
-                file.rewind()?;
-                // What is damaged in spite of its seal is not worth a deploy.
-                Functions::read(&mut BufReader::new(file.take(size))).unwrap_or_default()
-            }
-            _ => Functions::default(),
-        };
-        let new = new.ok_or_else(|| io::Error::other("there is no file for functions"))?;
-        Ok(Self { functions, new: Some((new, which.limit)) })
-    }
-
-    /// Says whether there is anything new.
-    fn write(&self) -> io::Result<bool> {
-        match &self.new {
-            Some((file, limit)) if self.functions.has_grown() => {
-                let mut file = BufWriter::new(file);
-                self.functions.write(&mut file, *limit)?;
-                file.flush()?;
-                Ok(true)
-            }
-            _ => Ok(false),
-        }
-    }
 }
 
 fn read(mut file: File, size: u64) -> io::Result<Vec<u8>> {

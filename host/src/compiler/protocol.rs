@@ -16,11 +16,10 @@ use rustix::net::{
 use serde::{Deserialize, Serialize};
 
 use super::CompileLimits;
-use super::kept_functions::Kept;
 use crate::sandbox::{DescribeLimits, Imports};
 
-/// The component, the machine code, and kept functions: those to read and those to write.
-const MAX_FILES: usize = 4;
+/// The component and the machine code.
+const MAX_FILES: usize = 2;
 /// Bytes of a request.
 const MAX_REQUEST_BYTES: usize = 16 << 10;
 /// Bytes of a response beside the declaration: imports, or problems.
@@ -46,16 +45,6 @@ pub(super) struct Request {
     pub(super) max_file: u64,
     /// Bytes of the component.
     pub(super) component: u64,
-    pub(super) functions: Option<FunctionFiles>,
-}
-
-/// Which files of functions go with a request.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct FunctionFiles {
-    /// Bytes of those that are known, where there are any.
-    pub(super) known: Option<u64>,
-    /// Bytes that may be written.
-    pub(super) limit: usize,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -83,7 +72,6 @@ pub(super) struct Outcome {
     pub(super) imports: Imports,
     /// JSON.
     pub(super) declaration: Option<String>,
-    pub(super) has_new_functions: bool,
 }
 
 impl Request {
@@ -93,7 +81,6 @@ impl Request {
         limits: CompileLimits,
         max_file: u64,
         component: u64,
-        functions: Option<&Kept>,
     ) -> Self {
         Self {
             task,
@@ -103,7 +90,6 @@ impl Request {
             seconds: whole_seconds(limits.time),
             max_file,
             component,
-            functions: functions.map(Kept::files),
         }
     }
 }

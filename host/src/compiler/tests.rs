@@ -41,7 +41,6 @@ impl Script {
             component: tempfile::tempfile().expect("a scratch file"),
             code_version: String::new(),
             code: &code,
-            functions: None,
         };
         loop {
             match compiler.toolkit(job()).await {

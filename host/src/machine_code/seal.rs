@@ -26,7 +26,7 @@ const KEY_FILE: &str = "code.key";
 const KEY_BYTES: usize = 32;
 /// An HMAC-SHA-256 (RFC 2104) over the component's digest and the code. It stands behind the code,
 /// in the same file: the two appear under their name in one step.
-pub(super) const SEAL_BYTES: usize = 32;
+const SEAL_BYTES: usize = 32;
 /// Write permission of the group and of everybody.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// How much is read at once.

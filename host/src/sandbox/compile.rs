@@ -1,22 +1,16 @@
 //! Compiles components, and asks toolkits for their declarations. Only the compiler process does either to
 //! bytes that a stranger made.
 
-use std::sync::Arc;
-
 use kitbag_manifest::ToolkitDefinition;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use super::describe::{DescribeError, DescribeLimits, describe};
-use super::functions::{FunctionCache, Functions};
 use super::{EngineError, engine};
 
 /// An engine whose machine code is that of [`Sandbox`](super::Sandbox), or of
 /// [`ExtractorSandbox`](super::ExtractorSandbox): their versions are equal.
-pub struct CompilerEngine {
-    engine: Engine,
-    functions: Arc<FunctionCache>,
-}
+pub struct CompilerEngine(Engine);
 
 /// A component that was compiled.
 pub struct Compiled(Component);
@@ -24,25 +18,22 @@ pub struct Compiled(Component);
 impl CompilerEngine {
     /// Starts an engine that compiles toolkits.
     pub fn for_toolkits() -> Result<Self, EngineError> {
-        let functions = Arc::new(FunctionCache::default());
-        Ok(Self { engine: engine::start_compiler(functions.clone())?, functions })
+        Ok(Self(engine::start_compiler()?))
     }
 
     /// Starts an engine that compiles extractors.
     pub fn for_extractors() -> Result<Self, EngineError> {
-        Ok(Self { engine: engine::extractor_compiler()?, functions: Arc::default() })
+        Ok(Self(engine::extractor_compiler()?))
     }
 
     /// Names the machine code that this engine produces.
     pub fn code_version(&self) -> String {
-        engine::code_version(&self.engine)
+        engine::code_version(&self.0)
     }
 
-    /// Compiles a component. Functions that are `known` are not compiled again, and new ones are added to
-    /// them. Blocks for seconds.
-    pub fn compile(&self, component: &[u8], known: &mut Functions) -> Result<Compiled, EngineError> {
-        let compile = || Component::from_binary(&self.engine, component);
-        Ok(self.functions.with(known, compile).map(Compiled)?)
+    /// Compiles a component. Blocks for seconds.
+    pub fn compile(&self, component: &[u8]) -> Result<Compiled, EngineError> {
+        Ok(Compiled(Component::from_binary(&self.0, component)?))
     }
 
     /// Asks a compiled component for its declaration, with every capability trapping. Needs the runtime's
@@ -52,7 +43,7 @@ impl CompilerEngine {
         compiled: &Compiled,
         limits: DescribeLimits,
     ) -> Result<ToolkitDefinition, DescribeError> {
-        describe(&self.engine, limits, &compiled.0).await
+        describe(&self.0, limits, &compiled.0).await
     }
 }
 

@@ -1,14 +1,12 @@
 //! The wasmtime engines: how code is compiled, how instances get their memory, what interrupts them.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use super::background;
-use super::functions::FunctionCache;
 use super::limits::Limits;
 
 /// How often the epoch advances: at each tick running guests yield, and their deadline is checked.
@@ -45,11 +43,10 @@ pub(super) fn start_for_extractors() -> wasmtime::Result<Engine> {
     start_clocked(&for_extractors())
 }
 
-/// Makes the engine that compiles toolkits for the one of [`start`], keeps what it compiles in `functions`,
-/// and starts its clock. It runs one instance in its life, so it has no pool.
-pub(super) fn start_compiler(functions: Arc<FunctionCache>) -> wasmtime::Result<Engine> {
+/// Makes the engine that compiles toolkits for the one of [`start`], and starts its clock. It runs one instance
+/// in its life, so it has no pool.
+pub(super) fn start_compiler() -> wasmtime::Result<Engine> {
     let mut config = common();
-    config.enable_incremental_compilation(functions)?;
     config.allocation_strategy(InstanceAllocationStrategy::OnDemand);
     start_clocked(&config)
 }

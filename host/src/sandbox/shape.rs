@@ -23,7 +23,7 @@ const MAX_ITEMS: u64 = 100_000;
 const MAX_TYPE_SIZE: u64 = 1_000_000;
 /// Core modules, instantiated or not.
 const MAX_MODULES: u64 = 100;
-/// Functions of all core modules. `SpiderMonkey` has some 15,000.
+/// Functions of all core modules. Toolkits in TypeScript have some 5,000.
 const MAX_FUNCTIONS: u64 = 250_000;
 /// Globals of all core modules.
 const MAX_GLOBALS: u64 = 100_000;

@@ -24,7 +24,6 @@ use tokio::time::timeout;
 use tracing::warn;
 
 use super::ToolkitError;
-use crate::compiler::KeptFunctions;
 use crate::machine_code::{self, MachineCode, SealedCode, remove_all_but};
 use crate::sha256::Sha256;
 
@@ -84,11 +83,6 @@ impl Artifacts {
         } else {
             Err(io::Error::new(io::ErrorKind::InvalidData, "its bytes are not those that were uploaded"))
         }
-    }
-
-    /// What large toolkits have in common.
-    pub(super) fn functions(&self) -> KeptFunctions {
-        KeptFunctions::among(self.0.code.clone())
     }
 
     /// Opens the machine code, once its seal was checked. Reads all of it.

@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 
 use super::ToolkitError;
 use crate::capabilities::Grants;
-use crate::compiler::{Compiler, Described, Job, KeptFunctions};
+use crate::compiler::{Compiler, Described, Job};
 use crate::sandbox::{Imports, Sandbox};
 use crate::tasks::Interrupted;
 
@@ -23,27 +23,17 @@ pub struct Inspected {
     pub code: NamedTempFile,
 }
 
-/// What an inspection is done with.
-#[derive(Clone, Copy)]
-pub struct InspectionContext<'a> {
-    /// The sandbox that the machine code is for.
-    pub sandbox: &'a Sandbox,
-    /// Reads, compiles and describes.
-    pub compiler: &'a Compiler,
-    /// What large toolkits have in common, where that is kept.
-    pub functions: Option<&'a KeptFunctions>,
-}
-
-/// Inspects a component of `operator`, which is open for reading. Machine code is written to `folder`.
+/// Inspects a component of `operator`, which is open for reading. Machine code for `sandbox` is written to
+/// `folder`.
 pub async fn inspect(
-    context: InspectionContext<'_>,
+    sandbox: &Sandbox,
+    compiler: &Compiler,
     component: File,
     folder: &Path,
     operator: &str,
 ) -> Result<Inspected, ToolkitError> {
-    let InspectionContext { sandbox, compiler, functions } = context;
     let code = NamedTempFile::new_in(folder)?;
-    let job = Job { component, code_version: sandbox.code_version(), code: code.as_file(), functions };
+    let job = Job { component, code_version: sandbox.code_version(), code: code.as_file() };
     let Described { imports, definition } =
         compiler.describe(job, sandbox.describe_limits(), operator).await?;
     let sandbox = sandbox.clone();

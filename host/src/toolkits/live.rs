@@ -150,8 +150,7 @@ impl Live {
             Ok::<_, io::Error>((artifacts.open_component(&digest)?, artifacts.new_code()?))
         });
         let (component, code) = opened.await?;
-        let (code_version, functions) = (self.sandbox.code_version(), self.artifacts.functions());
-        let job = Job { component, code_version, code: code.as_file(), functions: Some(&functions) };
+        let job = Job { component, code_version: self.sandbox.code_version(), code: code.as_file() };
         self.compiler.toolkit(job).await?;
         let (sandbox, artifacts, digest) =
             (self.sandbox.clone(), self.artifacts.clone(), self.digest.clone());

@@ -18,8 +18,6 @@ use crate::toolkits::{Claim, Deployed};
 
 /// How often a line reports progress where standard error is not a terminal.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
-/// Size from which a component contains a language's engine, and compiles for seconds.
-const LARGE_BYTES: usize = 4 << 20;
 
 /// Upload a component (or build it first) and make it live.
 #[derive(Args, Debug)]
@@ -62,7 +60,7 @@ impl Deploy {
         let component = if is_source { build::build(&self.path, None).await?.component } else { self.path };
         let bytes = read(&component)?;
         note!("Uploading {} ({}) to {}", component.display(), size(&bytes), client.server());
-        let waiting = Waiting::begin(bytes.len());
+        let waiting = Waiting::begin();
         let deployed = waiting.beside(upload_claiming(&client, bytes, claim)).await?;
         if self.json {
             return print_json(&deployed);
@@ -80,21 +78,13 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn begin(size: usize) -> Self {
-        let message = if size < LARGE_BYTES {
-            "The server checks and compiles it"
-        } else {
-            "The server compiles it (the first toolkit in TypeScript takes up to 15 s, others a third)"
-        };
+    fn begin() -> Self {
         let bar = stderr_is_terminal().then(|| {
             let style = ProgressStyle::with_template("{spinner} {msg}: {elapsed}");
             let bar = ProgressBar::new_spinner().with_style(style.expect("the template is valid"));
             bar.enable_steady_tick(Duration::from_millis(200));
-            bar.with_message(message)
+            bar.with_message("The server checks and compiles it (usually for a second or two)")
         });
-        if bar.is_none() && size >= LARGE_BYTES {
-            note!("{}", message);
-        }
         Self { bar, began: Instant::now() }
     }
 
