@@ -17,7 +17,8 @@ const PAGE_BYTES: usize = 1 << 16;
 /// So many zeros are cheaper within a segment than between two.
 const GAP_BYTES: usize = 64;
 /// What is for the builder alone, or was done before the memory was taken.
-const DROPPED_EXPORTS: [&str; 6] = ["_initialize", "allocate", "compile", "start", "clock_gettime", "gettimeofday"];
+const DROPPED_EXPORTS: [&str; 6] =
+    ["_initialize", "allocate", "compile", "start", "clock_gettime", "gettimeofday"];
 
 /// What a module is made of.
 pub struct Snapshot<'a, G> {

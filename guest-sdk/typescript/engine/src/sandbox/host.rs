@@ -3,10 +3,10 @@
 use rquickjs::function::Func;
 use rquickjs::module::{Declarations, Exports, ModuleDef};
 use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Object, Persistent, Result};
-use wasip2::clocks::monotonic_clock::{self, subscribe_duration};
+use wasip2::clocks::monotonic_clock;
 use wasip2::random::random::{get_random_bytes, get_random_u64};
 
-use super::event_loop::{forget, new_id, when_ready};
+use super::event_loop::{after, forget, new_id};
 use super::moment::only_in_a_call;
 use super::{capabilities, http};
 use crate::values::Text;
@@ -81,12 +81,8 @@ fn set_timer<'js>(ctx: Ctx<'js>, callback: Function<'js>, milliseconds: f64) -> 
     let milliseconds = if milliseconds > 0.0 { milliseconds.min(MAX_TIMER_MS) } else { 0.0 };
     let callback = Persistent::save(&ctx, callback);
     let id = new_id();
-    let pollable = subscribe_duration((milliseconds * NANOSECONDS_A_MILLISECOND) as u64);
-    when_ready(
-        id,
-        pollable,
-        Box::new(move |ctx| report(ctx, callback.restore(ctx).and_then(|it| it.call(())))),
-    );
+    let run = move |ctx: &Ctx<'_>| report(ctx, callback.restore(ctx).and_then(|callback| callback.call(())));
+    after(id, (milliseconds * NANOSECONDS_A_MILLISECOND) as u64, Box::new(run));
     Ok(id)
 }
 
