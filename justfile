@@ -83,6 +83,7 @@ build-rules: install
 
 # Build what makes components of toolkits in TypeScript: their JavaScript engine, and the componentizer.
 build-engine: install
+    scripts/install-python-packages guest-sdk/typescript/engine
     cargo build --workspace --example build-modules
     scripts/with-c-compiler {{ output }}/examples/build-modules . \
         kitbag-engine=guest-sdk/typescript/engine.wasm kitbag-componentizer=guest-sdk/typescript/componentizer.wasm
