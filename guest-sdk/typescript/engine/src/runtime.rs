@@ -123,3 +123,65 @@ impl Engine {
         self.runtime.set_gc_threshold(used + GARBAGE_BYTES);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rquickjs::module::{Declarations, Exports};
+
+    use super::*;
+
+    /// A host that has nothing.
+    struct Nothing;
+
+    impl ModuleDef for Nothing {
+        fn declare(_: &Declarations<'_>) -> rquickjs::Result<()> {
+            Ok(())
+        }
+
+        fn evaluate<'js>(_: &Ctx<'js>, _: &Exports<'js>) -> rquickjs::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn evaluate(source: &str) -> Result<String, String> {
+        let engine = Engine::new(Nothing).expect("an engine");
+        engine.evaluate("test.js", source, |_| Ok(false)).map_err(|EngineError(why)| why)
+    }
+
+    #[test]
+    fn promises_are_waited_for_and_one_that_nothing_can_settle_is_an_error() {
+        let settled = evaluate("export default (async () => { await null; return [await 1, 'é']; })()");
+        assert_eq!(settled.as_deref(), Ok(r#"[1,"é"]"#));
+
+        let never = evaluate("export default new Promise(() => {})").expect_err("it never ends");
+        assert!(never.contains("can never be settled"), "{never}");
+    }
+
+    #[test]
+    fn an_error_has_its_place() {
+        let thrown = evaluate("const ok = 1;\nfunction fails() { throw new TypeError('no'); }\nfails();");
+
+        let text = thrown.expect_err("it throws");
+        assert!(text.contains("no") && text.contains("at fails (test.js:2:"), "{text}");
+    }
+
+    #[test]
+    fn bytecode_has_no_source_and_keeps_its_lines() {
+        let engine = Engine::new(Nothing).expect("an engine");
+
+        let bytecode =
+            engine.compile("test.js", "/* a remark */ export const call = () => 1;").expect("it compiles");
+
+        let text = String::from_utf8_lossy(&bytecode);
+        assert!(text.contains("test.js") && !text.contains("a remark"));
+        assert!(engine.compile("test.js", "export const = 1").is_err());
+    }
+
+    #[test]
+    fn other_modules_cannot_be_imported() {
+        for name in ["fs", "./file.js", "kitbag:nothing", "https://a.example/a.js"] {
+            let refused = evaluate(&format!("import {name:?}; export default 1;"));
+            assert!(refused.is_err(), "{name}");
+        }
+    }
+}

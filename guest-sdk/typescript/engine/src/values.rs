@@ -83,3 +83,47 @@ pub(crate) fn read_bytes<R>(
     let contents = unsafe { bytes.as_bytes() };
     contents.map(read).ok_or_else(|| Exception::throw_type(ctx, "the buffer is detached"))
 }
+
+#[cfg(test)]
+mod tests {
+    use rquickjs::{CatchResultExt, Context, Runtime};
+
+    use super::*;
+
+    /// Returns what a native function receives of the value of `script`.
+    fn received<T: for<'js> FromJs<'js> + 'static, R: 'static>(script: &str, read: fn(T) -> R) -> Option<R> {
+        let runtime = Runtime::new().expect("a runtime");
+        let context = Context::full(&runtime).expect("a context");
+        context.with(|ctx| {
+            let value: Value = ctx.eval(script).catch(&ctx).expect("a script");
+            T::from_js(&ctx, value).ok().map(read)
+        })
+    }
+
+    #[test]
+    fn lone_surrogates_are_replaced_and_pairs_are_letters() {
+        let text = |script| received::<Text, _>(script, |Text(text)| text);
+
+        assert_eq!(text(r"'a\ud83d\ude00b'").as_deref(), Some("a😀b"));
+        assert_eq!(text(r"'\ud83d'").as_deref(), Some("\u{FFFD}"));
+        assert_eq!(text(r"'x\ude00\ud83dé\ud83d'").as_deref(), Some("x\u{FFFD}\u{FFFD}é\u{FFFD}"));
+        assert_eq!(
+            text("'\u{d7ff}\u{e000}'").as_deref(),
+            Some("\u{d7ff}\u{e000}"),
+            "neighbours of surrogates"
+        );
+        assert_eq!(text("12"), None);
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_view() {
+        let bytes = |script| received::<Bytes, _>(script, |Bytes(bytes)| bytes);
+
+        assert_eq!(bytes("new Uint8Array([1, 2, 3]).buffer"), Some(vec![1, 2, 3]));
+        assert_eq!(bytes("new Uint8Array([1, 2, 3, 4]).subarray(1, 3)"), Some(vec![2, 3]));
+        assert_eq!(bytes("new DataView(new Uint8Array([1, 2, 3]).buffer, 2)"), Some(vec![3]));
+        assert_eq!(bytes("const b = new ArrayBuffer(8); const v = new Uint8Array(b); b.transfer(); v"), None);
+        assert_eq!(bytes("({ buffer: 1 })"), None);
+        assert_eq!(bytes("'text'"), None);
+    }
+}
