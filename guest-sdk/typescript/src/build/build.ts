@@ -3,12 +3,13 @@ import { dirname, join, resolve } from "node:path";
 
 import { bundle, withoutLocales } from "./bundle.js";
 import { BUNDLE, makeComponent } from "./component.js";
-import { entryCode, extrasOf, withMap } from "./entry.js";
+import { engineFor, entryCode, extrasOf, withMap } from "./entry.js";
 import { BuildFailure } from "./failure.js";
 import { missingParts } from "./missing.js";
 import { readDeclaration } from "./read.js";
 import type { Built, Reporter } from "./reporter.js";
 import { embeddedMap } from "./source-map.js";
+import { startFailureText } from "./start-failure.js";
 import { checkTypes } from "./types.js";
 
 
@@ -40,7 +41,8 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
   const map = embeddedMap(made.map, BUNDLE, root);
 
   report.step("making the component");
-  const component = await makeComponent({ bundle: withMap(made.code, map), text, engine: extras.length === 0 ? "engine.wasm" : "engine-full.wasm" }, manifest, map, report);
+  const parts = { engine: engineFor(extras), bundle: withMap(made.code, map), text };
+  const component = await makeComponent(parts, manifest, (why) => startFailureText(why, made, root), report);
   const out = resolve(options.out ?? join(root, "dist"));
   const results = { component: join(out, `${manifest.id}.wasm`), manifest: join(out, "manifest.json") };
   await mkdir(out, { recursive: true });

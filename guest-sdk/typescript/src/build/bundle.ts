@@ -16,6 +16,8 @@ export interface Bundle {
   map: string;
   /** The author's own files, relative to the entry's folder. */
   sources: string[];
+  /** What imports what. */
+  metafile: Metafile;
 }
 
 const ENTRY = { reading: "dist/toolkit.reading.js", sandbox: "dist/toolkit.sandbox.js" };
@@ -61,7 +63,7 @@ export async function bundle(entry: string, code: string, purpose: Purpose, extr
     const result = await inBrowsers();
     const file = (end: string) => result.outputFiles.find(({ path }) => path.endsWith(end))!.text;
     const sources = Object.keys(result.metafile.inputs).filter((path) => isAuthors(path, root));
-    return { code: file("toolkit.js"), map: file("toolkit.js.map"), sources };
+    return { code: file("toolkit.js"), map: file("toolkit.js.map"), sources, metafile: result.metafile };
   } catch (error) {
     const imports = await bundled(missingApart()).catch(() => undefined);
     throw asFailure(error, entry, imports?.metafile);

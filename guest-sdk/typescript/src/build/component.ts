@@ -2,7 +2,6 @@
 import { Worker } from "node:worker_threads";
 
 import type { Manifest } from "../manifest.js";
-import { FrameMap, type EmbeddedMap } from "../sandbox/stack.js";
 import type { Answer } from "./component-thread.js";
 import type { Order, Parts } from "./engine.js";
 import { BuildFailure } from "./failure.js";
@@ -15,13 +14,13 @@ export const BUNDLE = "toolkit.js";
 /** A module that has not started by then never will: in Node.js it did within the same time. */
 const START_TIMEOUT_MS = 30_000;
 
-/** Makes the component of a bundle that imports what the manifest declares. */
-export function makeComponent(parts: Parts, manifest: Manifest, map: EmbeddedMap, report: Reporter): Promise<Uint8Array> {
+/** Makes the component of a bundle that imports what the manifest declares; `explain` turns what the engine throws into what is told. */
+export function makeComponent(parts: Parts, manifest: Manifest, explain: (why: string) => string, report: Reporter): Promise<Uint8Array> {
   const order: Order = { ...parts, granted: grantedInterfaces(manifest) };
   // In a thread of its own: a module that never ends can be ended.
   const worker = new Worker(new URL("./component-thread.js", import.meta.url), { workerData: order, env: {}, execArgv: ["--no-warnings"] });
   return new Promise<Uint8Array>((resolve, reject) => {
-    const refuse = (why: string) => reject(new BuildFailure("source", `the toolkit cannot start in the sandbox:\n${readable(why, map)}`));
+    const refuse = (why: string) => reject(new BuildFailure("source", `the toolkit cannot start in the sandbox:\n${explain(why)}`));
     const timer = setTimeout(() => refuse(`its top level did not finish within ${START_TIMEOUT_MS / 1000} s`), START_TIMEOUT_MS);
     worker.on("message", (answer: Answer) => {
       if ("printed" in answer) return answer.printed.trimEnd().split("\n").forEach((line) => report.printed(line));
@@ -31,21 +30,4 @@ export function makeComponent(parts: Parts, manifest: Manifest, map: EmbeddedMap
     worker.once("error", (error) => reject(new BuildFailure("toolchain", `the component was not made: ${error.message}`)));
     worker.once("exit", () => clearTimeout(timer));
   }).finally(() => worker.terminate());
-}
-
-/** Brings places in the bundle back to the author's files. */
-function readable(why: string, map: EmbeddedMap): string {
-  const frames = new FrameMap(map);
-  const lines = why.split("\n").flatMap((line) => {
-    const place = /([^\s(]*toolkit\.js):(\d+):(\d+)/.exec(line);
-    if (place === null) return [line];
-    const own = frames.find(Number(place[2]), Number(place[3]));
-    return own === undefined ? [] : [line.replace(place[0], own)];
-  });
-  const told = lines.filter((line) => line.trim() !== "").join("\n");
-  if (/is not defined/.test(told)) {
-    return `${told}\nThe sandbox is neither Node.js nor a browser page; docs/authoring.md lists what is there.`;
-  }
-  if (/which only a call may do|top level asks/.test(told)) return `${told}\nMove that into a handler: what the top level leaves is the same in every call.`;
-  return told;
 }

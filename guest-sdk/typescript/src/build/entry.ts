@@ -16,6 +16,11 @@ export function extrasOf(code: string): string[] {
   return EXTRAS.filter(({ mentioned }) => mentioned.test(code)).map(({ module }) => module);
 }
 
+/** Returns the file of the variant that has these extras. */
+export function engineFor(extras: readonly string[]): string {
+  return extras.length === 0 ? "engine.wasm" : "engine-full.wasm";
+}
+
 /** Returns the module that a component's bundle starts from: it connects the author's toolkit with the engine. */
 export function entryCode(extension: string, extras: readonly string[]): string {
   const sandbox = join(PACKAGE, "dist/sandbox");

@@ -98,6 +98,19 @@ test("a module that does at its top level what only a call may do, with the auth
   }
 });
 
+test("a package that does so when it is imported, with the author's import that leads there", async () => {
+  const said = await refused({
+    "extension.ts": extension("async () => String(seed)", "", 'import { seed } from "outer";'),
+    "node_modules/outer/package.json": '{ "name": "outer", "type": "module", "main": "index.js", "types": "index.d.ts" }',
+    "node_modules/outer/index.d.ts": "export const seed: number;",
+    "node_modules/outer/index.js": 'export { seed } from "seeded";',
+    "node_modules/seeded/package.json": '{ "name": "seeded", "type": "module", "main": "index.js" }',
+    "node_modules/seeded/index.js": "function random() {\n  return Math.random();\n}\nexport const seed = random();",
+  });
+  assert.match(said, /asks for randomness\n\s+at random \(node_modules\/seeded\/index\.js:2:\d+\)/);
+  assert.match(said, /extension\.ts imports "outer", which imports "seeded", which does that as soon as it is imported/);
+});
+
 test("a module that catches what it must not do", async () => {
   const said = await refused(extension("async () => String(seed)", "", "let seed = 0; try { seed = Math.random(); } catch {}"));
   assert.match(said, /the module's top level asks for randomness/);

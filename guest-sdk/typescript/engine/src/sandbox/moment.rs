@@ -13,7 +13,6 @@ use rquickjs::{Ctx, Exception, qjs};
 use wasip2::clocks::{monotonic_clock, wall_clock};
 
 const NANOSECONDS_A_SECOND: u64 = 1_000_000_000;
-const CLOCK_REALTIME: usize = 0;
 
 thread_local! {
     static IS_MADE: Cell<bool> = const { Cell::new(false) };
@@ -106,19 +105,14 @@ unsafe extern "C" fn gettimeofday(time: *mut Time, _zone: *mut c_void) -> c_int 
     0
 }
 
-/// In the place of the C library's: what `performance` asks.
+/// In the place of the C library's: what `performance` asks, which is the monotonic clock, and nothing asks for another.
 ///
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn clock_gettime(clock: usize, time: *mut Time) -> c_int {
-    let now = if clock == CLOCK_REALTIME {
-        nanoseconds(wall_nanoseconds)
-    } else {
-        nanoseconds(monotonic_clock::now)
-    };
+unsafe extern "C" fn clock_gettime(_clock: *const c_void, time: *mut Time) -> c_int {
     // SAFETY: the caller keeps the contract of this function.
-    unsafe { time.write(parts(now, 1)) };
+    unsafe { time.write(parts(nanoseconds(monotonic_clock::now), 1)) };
     0
 }
 
