@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn memory_with_little_in_it_has_not_too_many_pieces() {
         let memory: Vec<_> =
-            (0..128 * 4 * MAX_SEGMENTS).map(|address| u8::from(address % 128 == 0)).collect();
+            (0..128 * 2 * MAX_SEGMENTS).map(|address| u8::from(address % 128 == 0)).collect();
 
         let pieces = segments(&memory, gap_for(&memory)).count();
 
