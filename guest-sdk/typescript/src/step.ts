@@ -2,8 +2,7 @@
  * Hands what `first` returns to `next`: at once, or when it is there. `failed` answers for what either of them
  * throws.
  *
- * What is there at once makes no promise: each costs the engine of the sandbox a stack trace and two looks at
- * the clock, a twentieth of a call.
+ * What is there at once makes no promise, which costs an interpreter more than the rest of the step.
  */
 export function step<T, R>(
   first: () => T | PromiseLike<T>,

@@ -16,6 +16,8 @@ use wasmparser::{
 const PAGE_BYTES: usize = 1 << 16;
 /// So many zeros are cheaper within a segment than between two.
 const GAP_BYTES: usize = 64;
+/// Segments, of which wasmtime takes 100,000.
+const MAX_SEGMENTS: usize = 50_000;
 /// What is for the builder alone, or was done before the memory was taken.
 const DROPPED_EXPORTS: [&str; 6] =
     ["_initialize", "allocate", "compile", "start", "clock_gettime", "gettimeofday"];
@@ -33,7 +35,7 @@ pub struct Snapshot<'a, G> {
 /// Returns a core module whose instances begin with the memory of `snapshot`.
 pub fn snapshot<G: Fn(&str) -> bool>(snapshot: &Snapshot<'_, G>) -> Result<Vec<u8>> {
     let plan = Plan::of(snapshot)?;
-    let mut rewriter = Rewriter { plan, memory: snapshot.memory };
+    let mut rewriter = Rewriter { plan, memory: snapshot.memory, gap: gap_for(snapshot.memory) };
     let mut module = Module::new();
     utils::parse_core_module(&mut rewriter, &mut module, Parser::new(0), snapshot.engine)?;
     module.section(&rewriter.plan.names());
@@ -127,6 +129,8 @@ impl Plan {
 struct Rewriter<'a> {
     plan: Plan,
     memory: &'a [u8],
+    /// So many zeros end a segment.
+    gap: usize,
 }
 
 type Rewritten<T = ()> = Result<T, reencode::Error<Infallible>>;
@@ -184,11 +188,11 @@ impl Reencode for Rewriter<'_> {
     }
 
     fn data_count(&mut self, _count: u32) -> Rewritten<u32> {
-        Ok(count(segments(self.memory).count()))
+        Ok(count(segments(self.memory, self.gap).count()))
     }
 
     fn parse_data_section(&mut self, to: &mut DataSection, _from: DataSectionReader<'_>) -> Rewritten {
-        for (start, bytes) in segments(self.memory) {
+        for (start, bytes) in segments(self.memory, self.gap) {
             to.active(0, &ConstExpr::i32_const(start.cast_signed()), bytes.iter().copied());
         }
         Ok(())
@@ -204,16 +208,25 @@ fn count(length: usize) -> u32 {
     u32::try_from(length).expect("a module has less than 2^32 of anything")
 }
 
-/// Returns what is not zero, each piece with its address.
-fn segments(memory: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
+/// Memory of which little is not zero gets segments with more zeros in them, so that there are not too many.
+fn gap_for(memory: &[u8]) -> usize {
+    let mut gap = GAP_BYTES;
+    while segments(memory, gap).nth(MAX_SEGMENTS).is_some() {
+        gap *= 2;
+    }
+    gap
+}
+
+/// Returns what is not zero, each piece with its address; a piece has less than `gap` zeros in a row.
+fn segments(memory: &[u8], gap: usize) -> impl Iterator<Item = (u32, &[u8])> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let start = at + memory[at..].iter().position(|byte| *byte != 0)?;
         let mut end = start;
         loop {
             end += memory[end..].iter().position(|byte| *byte == 0).unwrap_or(memory.len() - end);
-            let zeros = memory[end..].iter().take(GAP_BYTES).take_while(|byte| **byte == 0).count();
-            if zeros == GAP_BYTES || end + zeros == memory.len() {
+            let zeros = memory[end..].iter().take(gap).take_while(|byte| **byte == 0).count();
+            if zeros == gap || end + zeros == memory.len() {
                 break;
             }
             end += zeros;
@@ -281,8 +294,19 @@ mod tests {
         memory[20] = 2;
         memory[999] = 3;
 
-        let pieces: Vec<_> = segments(&memory).map(|(start, bytes)| (start, bytes.len())).collect();
+        let pieces: Vec<_> =
+            segments(&memory, GAP_BYTES).map(|(start, bytes)| (start, bytes.len())).collect();
 
         assert_eq!(pieces, [(10, 11), (999, 1)]);
+    }
+
+    #[test]
+    fn memory_with_little_in_it_has_not_too_many_pieces() {
+        let memory: Vec<_> =
+            (0..128 * 4 * MAX_SEGMENTS).map(|address| u8::from(address % 128 == 0)).collect();
+
+        let pieces = segments(&memory, gap_for(&memory)).count();
+
+        assert!(pieces <= MAX_SEGMENTS, "{pieces}");
     }
 }

@@ -1,5 +1,7 @@
 //! The engine itself: a runtime, a context, and the native modules.
 
+#[cfg(target_family = "wasm")]
+use rquickjs::Value;
 use rquickjs::loader::{BuiltinResolver, ModuleLoader};
 use rquickjs::module::ModuleDef;
 use rquickjs::promise::PromiseState;
@@ -109,6 +111,30 @@ impl Engine {
             };
             run().catch(&ctx).map_err(|error| EngineError(error.to_string()))
         })
+    }
+
+    /// Calls `listen` with a promise, its reason, and whether somebody awaits it by now: when it is rejected and nobody
+    /// does, and when somebody does later.
+    #[cfg(target_family = "wasm")]
+    pub(crate) fn on_rejection(
+        &self,
+        listen: impl for<'js> Fn(Ctx<'js>, Value<'js>, Value<'js>, bool) + 'static,
+    ) {
+        self.runtime.set_host_promise_rejection_tracker(Some(Box::new(listen)));
+    }
+
+    /// Bounds what a toolkit's top level may do: `must_end` is asked now and then, and the heap has so many bytes.
+    #[cfg(target_family = "wasm")]
+    pub(crate) fn bound(&self, must_end: impl Fn() -> bool + 'static, bytes: usize) {
+        self.runtime.set_interrupt_handler(Some(Box::new(must_end)));
+        self.runtime.set_memory_limit(bytes);
+    }
+
+    /// Takes the bounds away: those of a call are the host's.
+    #[cfg(target_family = "wasm")]
+    pub(crate) fn unbound(&self) {
+        self.runtime.set_interrupt_handler(None);
+        self.runtime.set_memory_limit(0);
     }
 
     /// Lets `setup` add what a context has beside the language.

@@ -15,6 +15,7 @@ mod host;
 mod http;
 mod moment;
 mod record;
+mod rejections;
 
 pub(crate) use self::allocator::SnapshotAllocator;
 pub(crate) use self::capabilities::Capabilities;

@@ -9,6 +9,6 @@ const say = (answer: Answer) => parentPort!.postMessage(answer);
 try {
   say({ component: await componentize(workerData as Order, (printed) => say({ printed })) });
 } catch (error) {
-  if (!(error instanceof StartFailure || error instanceof WebAssembly.RuntimeError || error instanceof RangeError)) throw error;
+  if (!(error instanceof StartFailure)) throw error;
   say({ failure: error.message });
 }

@@ -21,13 +21,16 @@ export function makeComponent(parts: Parts, manifest: Manifest, explain: (why: s
   const worker = new Worker(new URL("./component-thread.js", import.meta.url), { workerData: order, env: {}, execArgv: ["--no-warnings"] });
   return new Promise<Uint8Array>((resolve, reject) => {
     const refuse = (why: string) => reject(new BuildFailure("source", `the toolkit cannot start in the sandbox:\n${explain(why)}`));
-    const timer = setTimeout(() => refuse(`its top level did not finish within ${START_TIMEOUT_MS / 1000} s`), START_TIMEOUT_MS);
+    const timer = setTimeout(() => refuse(`it took longer than ${START_TIMEOUT_MS / 1000} s to start`), START_TIMEOUT_MS);
     worker.on("message", (answer: Answer) => {
       if ("printed" in answer) return answer.printed.trimEnd().split("\n").forEach((line) => report.printed(line));
       if ("failure" in answer) return refuse(answer.failure);
       resolve(answer.component);
     });
     worker.once("error", (error) => reject(new BuildFailure("toolchain", `the component was not made: ${error.message}`)));
-    worker.once("exit", () => clearTimeout(timer));
+    worker.once("exit", (status) => {
+      clearTimeout(timer);
+      reject(new BuildFailure("toolchain", `the component was not made: the thread that makes it ended with status ${status}`));
+    });
   }).finally(() => worker.terminate());
 }

@@ -69,23 +69,35 @@ function imported(module: WebAssembly.Module, granted: readonly string[]): strin
 async function started(module: WebAssembly.Module, bundle: string, manifest: string, print: (line: string) => void): Promise<Uint8Array> {
   // Compiling leaves much in memory that no call needs: another instance runs what this one compiled.
   const compiler = await instantiate<Engine>(module);
-  const bytecode = answerOf(compiler, compiler.compile(...handed(compiler, encoded(bundle))), StartFailure);
+  const bytecode = answerOf(compiler, surviving(() => compiler.compile(...handed(compiler, encoded(bundle)))), StartFailure);
   const engine: Engine = await instantiate<Engine>(module, (list, length) => print(printed(engine, list, length)));
-  answerOf(engine, engine.start(...handed(engine, bytecode, encoded(manifest))), StartFailure);
+  answerOf(engine, surviving(() => engine.start(...handed(engine, bytecode, encoded(manifest)))), StartFailure);
   return new Uint8Array(engine.memory.buffer);
 }
 
-/** Makes an instance whose imports fail, but for the log's. */
+/** What ends the engine itself is the bundle's doing, such as recursion in its own parser. */
+function surviving<T>(action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    if (error instanceof WebAssembly.RuntimeError || error instanceof RangeError) throw new StartFailure(`the engine gave up: ${error.message}`);
+    throw error;
+  }
+}
+
+/** Makes an instance that reaches nothing but the log. */
 async function instantiate<E extends Exports>(module: WebAssembly.Module, log?: (list: number, length: number) => void): Promise<E> {
   const imports: Record<string, Record<string, Function>> = {};
+  const emptyList = (place: number) => new Uint32Array(exports.memory.buffer, place >>> 0, 2).fill(0);
   for (const { module: from, name } of WebAssembly.Module.imports(module)) {
-    const isLog = log !== undefined && from.startsWith("kitbag:toolkit/log@") && name === "write";
-    const refused = () => {
-      // What tables of hashes begin with in memory: whatever stands there will do.
-      if (name === "insecure-seed") return;
-      throw new StartFailure(`the module's top level asks for ${from}#${name}, which only a call may do`);
-    };
-    (imports[from] ??= {})[name] = isLog ? log : refused;
+    (imports[from] ??= {})[name] =
+      name === "write" && log !== undefined && from.startsWith("kitbag:toolkit/log@") ? log
+      // What tables of hashes begin with: whatever stands in memory will do.
+      : name === "insecure-seed" ? () => {}
+      : name === "get-environment" ? emptyList
+      : () => {
+          throw new Error(`${from}#${name} is asked for while a component is made`);
+        };
   }
   const exports = (await WebAssembly.instantiate(module, imports as WebAssembly.Imports)).exports as unknown as E;
   exports._initialize?.();
@@ -95,7 +107,7 @@ async function instantiate<E extends Exports>(module: WebAssembly.Module, log?: 
 /** Copies each piece into an instance's memory; returns addresses and lengths as its functions take them. */
 function handed(instance: Exports, ...pieces: Uint8Array[]): number[] {
   return pieces.flatMap((piece) => {
-    const address = instance.allocate(piece.length);
+    const address = instance.allocate(piece.length) >>> 0;
     new Uint8Array(instance.memory.buffer, address, piece.length).set(piece);
     return [address, piece.length];
   });
@@ -111,7 +123,7 @@ function answerOf({ memory }: Exports, place: bigint, Failure: new (why: string)
 
 /** An entry of the log: a list of strings, each an address and a length. */
 function printed({ memory }: Exports, list: number, length: number): string {
-  const words = new Uint32Array(memory.buffer, list, 2 * length);
+  const words = new Uint32Array(memory.buffer, list >>> 0, 2 * length);
   return Array.from({ length }, (_, index) => decoded(new Uint8Array(memory.buffer, words[2 * index]!, words[2 * index + 1]!))).join(" ");
 }
 

@@ -35,5 +35,6 @@ export function entryCode(extension: string, extras: readonly string[]): string 
 /** Puts the source map into its place in the bundle. */
 export function withMap(code: string, map: object): string {
   const at = code.lastIndexOf(MAP_PLACEHOLDER);
+  if (at === -1) throw new Error("the bundle has no place for its source map");
   return code.slice(0, at) + JSON.stringify(map) + code.slice(at + MAP_PLACEHOLDER.length);
 }

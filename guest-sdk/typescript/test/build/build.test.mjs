@@ -98,6 +98,21 @@ test("a module that does at its top level what only a call may do, with the auth
   }
 });
 
+test("a module that waits for the clock", async () => {
+  const said = await refused(extension("async () => ''", "", "const began = Date.now();\nwhile (Date.now() - began < 50);"));
+  assert.match(said, /the module's top level asks for the time/);
+});
+
+test("a module that leaves a job which asks for the time", async () => {
+  const said = await refused(extension("async () => ''", "", "Promise.resolve().then(() => Date.now());"));
+  assert.match(said, /the module's top level asks for the time/);
+});
+
+test("a module that takes more memory than a call has", async () => {
+  const said = await refused(extension("async () => String(all.length)", "", "const all: string[] = [];\nif (typeof process === 'undefined') for (;;) all.push('x'.repeat(1 << 20) + all.length);\ndeclare const process: unknown;"));
+  assert.match(said, /cannot start in the sandbox:[^]*out of memory/);
+});
+
 test("a package that does so when it is imported, with the author's import that leads there", async () => {
   const said = await refused({
     "extension.ts": extension("async () => String(seed)", "", 'import { seed } from "outer";'),

@@ -6,7 +6,7 @@ import { folder, kitbagBuild } from "../support.mjs";
 import { program, startServer } from "../parity/server.mjs";
 
 const skip = program === undefined && "no kitbag program: set TEST_KITBAG, or build it with cargo";
-const CALL_SECONDS = 5;
+const CALL_SECONDS = 10;
 let server;
 
 const HANDLERS = {
@@ -24,6 +24,10 @@ const HANDLERS = {
   cycles: "async () => { for (let i = 0; i < 2_500; i += 1) { const a = {}; a.a = a; a.bytes = new Uint8Array(32_768); } return 'collected'; }",
   sort: "async () => { [3, 2, 1].sort(() => { throw new Error('in a comparison'); }); return ''; }",
   prototype: "async () => { Array.prototype.map = () => { throw new Error('mine'); }; JSON.stringify = () => { throw new Error('mine'); }; return 'done'; }",
+  rejected: "async () => { Promise.reject(new TypeError('nobody awaits me')); return 'done'; }",
+  hangs: "async () => { (async () => { throw new TypeError('the cause'); })(); await new Promise(() => {}); }",
+  fetches: "async () => { try { await fetch('https://a.example/'); } catch (error) { return error.name; } }",
+  leftovers: "() => String(made)",
   fine: "async () => 'fine'",
 };
 
@@ -33,6 +37,8 @@ before(async () => {
   const tools = Object.entries(HANDLERS).map(([name, handler]) => `{ name: "${name}", description: "Does it.", input: z.object({}), handler: ${handler} }`);
   const code = `
 import { defineToolkit, z } from "kitbag/extend/toolkit";
+let made = "nothing";
+Promise.resolve("what the top level left").then((it) => { made = it; });
 export default defineToolkit({ id: "hostile", name: "Hostile", description: "Does its worst.", icon: "😈", version: "1.0.0", tools: [${tools.join(",\n")}] });`;
   const directory = await folder({ "extension.mjs": code });
   const built = await kitbagBuild(`${directory}/extension.mjs`, `${directory}/dist`);
@@ -86,6 +92,24 @@ for (const [name, what] of [
     assert.match(await log(), what);
   });
 }
+
+for (const [name, what] of [
+  ["rejected", /a promise was rejected, and nobody awaits it: TypeError: nobody awaits me\n/],
+  ["hangs", /nothing can settle[^]*; a promise was rejected that nobody awaits/],
+]) {
+  test(`what a script does not catch is in the log: ${name}`, { skip }, async () => {
+    await call(name);
+    assert.match(await log(), what);
+  });
+}
+
+test("a request without egress is an error, and not the end of the call", { skip }, async () => {
+  assert.equal((await call("fetches")).text, "TypeError");
+});
+
+test("jobs of the top level have run when a call begins", { skip }, async () => {
+  assert.equal((await call("leftovers")).text, "what the top level left");
+});
 
 test("garbage in cycles is collected", { skip }, async () => {
   assert.equal((await call("cycles")).text, "collected");

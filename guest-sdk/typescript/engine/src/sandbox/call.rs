@@ -1,5 +1,6 @@
 //! The contract's export `tools`: one call, and the declaration.
 
+use rquickjs::promise::PromiseState;
 use rquickjs::{CatchResultExt, Ctx, Function, Object, Result, Value};
 
 use super::bindings::exports::kitbag::toolkit::tools;
@@ -8,6 +9,7 @@ use super::definition::definition;
 use super::event_loop;
 use super::exports::with_toolkit;
 use super::record::{list, required, text};
+use super::rejections;
 use crate::values::Bytes;
 
 /// The component's export.
@@ -37,10 +39,14 @@ fn outcome<'js>(ctx: &Ctx<'js>, call: &Function<'js>, it: tools::Invocation) -> 
     let Some(promise) = returned.as_promise() else {
         return from_variant(&returned.get()?);
     };
-    if !event_loop::run(ctx, || promise.result::<Value>().is_some()) {
+    let is_settled = event_loop::run(ctx, || promise.state() != PromiseState::Pending);
+    let rejected = rejections::tell();
+    if !is_settled {
         let why =
             "the handler waits for a promise that nothing can settle: no timer and no request is under way";
-        return Ok(Err(tools::CallError::Failure(why.to_owned())));
+        let hint =
+            if rejected == 0 { "" } else { "; a promise was rejected that nobody awaits, see the log" };
+        return Ok(Err(tools::CallError::Failure(format!("{why}{hint}"))));
     }
     promise
         .result::<Object>()

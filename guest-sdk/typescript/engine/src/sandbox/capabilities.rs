@@ -45,8 +45,10 @@ fn write(ctx: Ctx<'_>, arguments: Vec<Text>) -> Result<()> {
     Ok(())
 }
 
-fn report(progress: f64, total: Option<f64>, message: Option<Text>) {
+fn report(ctx: Ctx<'_>, progress: f64, total: Option<f64>, message: Option<Text>) -> Result<()> {
+    only_in_a_call(&ctx, "reports progress")?;
     progress::report(progress, total, message.as_ref().map(|Text(text)| text.as_str()));
+    Ok(())
 }
 
 fn secret(ctx: Ctx<'_>, name: Text) -> Result<Option<String>> {

@@ -55,8 +55,17 @@ fn add(id: u32, until: Until, task: Task) {
 
 /// Forgets the tasks of an id.
 pub(super) fn forget(id: u32) {
+    forget_those(|it| it.id == id);
+}
+
+/// Forgets a timer. Scripts clear numbers that they made up, too, and those may be a request's.
+pub(super) fn forget_timer(id: u32) {
+    forget_those(|it| it.id == id && it.time().is_some());
+}
+
+fn forget_those(which: impl Fn(&Waiting) -> bool) {
     let forgotten: Vec<_> =
-        WAITING.with_borrow_mut(|waiting| waiting.extract_if(.., |it| it.id == id).collect());
+        WAITING.with_borrow_mut(|waiting| waiting.extract_if(.., |it| which(it)).collect());
     // Outside of the borrow: what a task holds may be anything.
     drop(forgotten);
 }

@@ -4,13 +4,15 @@
 
 use std::cell::RefCell;
 
-use rquickjs::{CatchResultExt, Ctx, Function, Module, Object, Persistent};
+use rquickjs::{CatchResultExt, CaughtError, Ctx, Error, Function, Module, Object, Persistent, Value};
 
-use super::{capabilities, host, moment};
+use super::{capabilities, host, http, moment, rejections};
 use crate::runtime::{Engine, EngineError};
 
 /// The bundle's name in stack traces.
 const BUNDLE: &str = "toolkit.js";
+/// Most memory that a toolkit's top level may take; a call, which begins with it, has 64 MiB by default.
+const MAX_START_BYTES: usize = 48 << 20;
 
 /// The toolkit, once it is started.
 struct Toolkit {
@@ -54,6 +56,7 @@ extern "C" fn allocate(length: usize) -> *mut u8 {
 unsafe extern "C" fn compile(bundle: *mut u8, length: usize) -> u64 {
     // SAFETY: the caller keeps the contract of this function.
     let bundle = unsafe { taken(bundle, length) };
+    tell_panics();
     let bytecode =
         Engine::new(host::Host).and_then(|engine| engine.compile(BUNDLE, &String::from_utf8_lossy(&bundle)));
     answered(bytecode)
@@ -103,28 +106,52 @@ unsafe fn taken(pointer: *mut u8, length: usize) -> Box<[u8]> {
 }
 
 fn started(mut bytecode: Box<[u8]>, manifest: String) -> Result<Toolkit, EngineError> {
-    std::panic::set_hook(Box::new(|panic| capabilities::write_log(&format!("the engine failed: {panic}"))));
+    tell_panics();
     let engine = Engine::new(super::Host)?;
+    engine.bound(moment::is_over, MAX_START_BYTES);
+    rejections::watch(&engine);
     let call = engine.with(|ctx| {
         let _making = moment::making(&ctx);
         let mut run = || -> rquickjs::Result<_> {
             host::define_random(&ctx)?;
+            http::grant(has_egress(&ctx, &manifest)?);
             // SAFETY: the builder has it from `compile`.
             let module = unsafe { Module::load(ctx.clone(), &bytecode)? };
             // What is freed stays in the snapshot; zeros take no room there.
             bytecode.fill(0);
             let (module, done) = module.eval()?;
             done.finish::<()>()?;
+            // What the top level did not wait for belongs to it all the same.
+            while ctx.execute_pending_job() {}
             let exports: Object = module.namespace()?;
             let call: Function = exports.get("call")?;
             Ok(Persistent::save(&ctx, call))
         };
-        run().catch(&ctx).map_err(|error| EngineError(error.to_string()))
+        run().catch(&ctx).map_err(|error| EngineError(failure(&error)))
     });
     if let Some(asked) = moment::asked_too_early() {
         return Err(EngineError(asked));
     }
     let call = call?;
+    rejections::tell();
+    engine.unbound();
     engine.settle();
     Ok(Toolkit { call, engine, manifest })
+}
+
+fn failure(error: &CaughtError<'_>) -> String {
+    match error {
+        CaughtError::Error(Error::WouldBlock) => "its top level awaits what never comes".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn has_egress(ctx: &Ctx<'_>, manifest: &str) -> rquickjs::Result<bool> {
+    let manifest: Object = ctx.json_parse(manifest)?.get()?;
+    Ok(!manifest.get::<_, Vec<Value>>("egress")?.is_empty())
+}
+
+/// A panic ends in a trap, which says nothing.
+fn tell_panics() {
+    std::panic::set_hook(Box::new(|panic| capabilities::write_log(&format!("the engine failed: {panic}"))));
 }

@@ -2,13 +2,13 @@
 
 use rquickjs::function::Func;
 use rquickjs::module::{Declarations, Exports, ModuleDef};
-use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Object, Persistent, Result};
+use rquickjs::{ArrayBuffer, Ctx, Error, Exception, Function, Object, Persistent, Result};
 use wasip2::clocks::monotonic_clock;
 use wasip2::random::random::{get_random_bytes, get_random_u64};
 
-use super::event_loop::{after, forget, new_id};
+use super::event_loop::{after, forget_timer, new_id};
 use super::moment::only_in_a_call;
-use super::{capabilities, http};
+use super::{capabilities, http, rejections};
 use crate::values::Text;
 
 const NANOSECONDS_A_MILLISECOND: f64 = 1e6;
@@ -40,7 +40,7 @@ impl ModuleDef for Host {
     fn evaluate<'js>(_ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
         exports.export("monotonicNow", Func::from(monotonic_now))?;
         exports.export("setTimer", Func::from(set_timer))?;
-        exports.export("clearTimer", Func::from(forget))?;
+        exports.export("clearTimer", Func::from(forget_timer))?;
         exports.export("randomBytes", Func::from(random_bytes))?;
         exports.export("sendRequest", Func::from(http::send_request))?;
         exports.export("abortRequest", Func::from(http::abort_request))?;
@@ -59,13 +59,12 @@ pub(super) fn define_random(ctx: &Ctx<'_>) -> Result<()> {
 
 /// Tells the log of what no code of the toolkit catches, and goes on.
 pub(super) fn report(ctx: &Ctx<'_>, result: Result<()>) {
-    if result.is_err() {
-        let thrown = ctx.catch();
-        let text = thrown.as_exception().map_or_else(
-            || String::from("something that is no Error"),
-            |error| format!("{}\n{}", error.message().unwrap_or_default(), error.stack().unwrap_or_default()),
-        );
-        capabilities::write_log(&format!("uncaught: {text}"));
+    match result {
+        Ok(()) => {}
+        Err(Error::Exception) => {
+            capabilities::write_log(&format!("Uncaught {}", rejections::text(ctx, ctx.catch())))
+        }
+        Err(error) => capabilities::write_log(&format!("Uncaught {error}")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Requests by `wasi:http`, in tasks of the event loop: several may be under way at once.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use rquickjs::{ArrayBuffer, Ctx, Function, Persistent, Result, Undefined};
@@ -30,7 +30,13 @@ struct Body {
 }
 
 thread_local! {
+    static GRANTED: Cell<bool> = const { Cell::new(false) };
     static BODIES: RefCell<BTreeMap<u32, Body>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// Says whether the toolkit declares any egress. Without it nothing of `wasi:http` is there.
+pub(super) fn grant(has_egress: bool) {
+    GRANTED.set(has_egress);
 }
 
 /// Sends a request. `done(error, status, headers)` is called once, when the response's head is there.
@@ -71,6 +77,9 @@ fn start(
     body: Vec<u8>,
     id: u32,
 ) -> std::result::Result<FutureIncomingResponse, String> {
+    if !GRANTED.get() {
+        return Err("http-request-denied: the toolkit declares no egress".to_owned());
+    }
     let (scheme, rest) = url.split_once("://").ok_or("the URL is not absolute")?;
     let rest = rest.split('#').next().unwrap_or_default();
     let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));

@@ -60,12 +60,21 @@ pub(super) fn only_in_a_call(ctx: &Ctx<'_>, what: &str) -> rquickjs::Result<()> 
     Err(Exception::throw_message(ctx, &format!("the module's top level {what}, which only a call may do")))
 }
 
+/// Whether something was asked too early: then there is no use in going on.
+pub(super) fn is_over() -> bool {
+    ASKED.with_borrow(Option::is_some)
+}
+
 /// Remembers the first that asks too early.
 fn note(ctx: &Ctx<'_>, what: &str) {
+    if is_over() {
+        return;
+    }
+    let sentence = format!("the module's top level {what}");
+    // Before the stack is asked for, which may run a script's own code.
+    ASKED.set(Some(sentence.clone()));
     let stack = Exception::from_message(ctx.clone(), "").ok().and_then(|error| error.stack());
-    ASKED.with_borrow_mut(|asked| {
-        asked.get_or_insert_with(|| format!("the module's top level {what}\n{}", stack.unwrap_or_default()));
-    });
+    ASKED.set(Some(format!("{sentence}\n{}", stack.unwrap_or_default())));
 }
 
 /// Nanoseconds by a clock of the host, for the engine; 0 while the component is made.
