@@ -135,8 +135,11 @@ async fn a_component_that_takes_too_long_is_cut_off_and_the_answer_says_so() {
 #[tokio::test]
 async fn a_component_that_takes_too_much_memory_is_cut_off_and_the_answer_says_so() {
     let kitbag = kitbag_with(|settings| settings.compile_memory = "100MiB".parse().expect("a size")).await;
+    // Twice that much fits, three times does not.
+    let data = "x".repeat(36 << 20);
+    let large = no_toolkit(&format!(r#"(core module (memory 1024) (data (i32.const 0) "{data}"))"#));
 
-    let answer = within("the deploy", kitbag.as_operator().deploy(endless())).await;
+    let answer = within("the deploy", kitbag.as_operator().deploy(large)).await;
 
     let answer = answer.assert_problem(422, "refused");
     assert_only_problem(&answer, "component", "more than 100 MiB of memory");
