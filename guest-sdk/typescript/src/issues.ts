@@ -51,11 +51,11 @@ function linesOf(issue: Issue, within: PropertyKey[]): string[] {
 /** How many choices are told; more would tell a model nothing. */
 const MAX_CHOICES = 5;
 
-/** Says what each of several choices asks for. */
+/** Says what each of several choices asks for; of many as the host does (kitbag-manifest's schema/violation.rs). */
 function choices(branches: Issue[][]): string {
   const lines = branches.flat().flatMap((it) => linesOf({ ...it, path: [] }, []));
   const messages = [...new Set(lines.map((line) => line.slice("/: ".length)))];
-  return messages.length > MAX_CHOICES ? `Invalid input: fits none of ${branches.length} choices` : messages.join(", or ");
+  return messages.length > MAX_CHOICES ? `value fits none of ${branches.length} choices` : messages.join(", or ");
 }
 
 /** No value of another kind was meant for a branch. */

@@ -33,8 +33,8 @@ export default defineToolkit({
       name: "rate",
       description: "Returns stars.",
       input: z.object({ stars: z.int() }),
-      // Only the JSON Schema knows the bound: the schema library finds its own words for what it sees.
-      output: z.object({ stars: z.int().meta({ maximum: 5 }), tags: z.array(z.string()) }),
+      // In the host's words, which the toolkit in Rust gets: the schema library has others.
+      output: z.object({ stars: z.int().max(5, "value is greater than the maximum of 5"), tags: z.array(z.string()) }),
       handler: async ({ stars }) => ({ text: "rated", structured: { stars, tags: [] } }),
     }),
     tool({
