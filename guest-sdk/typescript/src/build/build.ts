@@ -12,7 +12,6 @@ import { embeddedMap } from "./source-map.js";
 import { startFailureText } from "./start-failure.js";
 import { checkTypes } from "./types.js";
 
-
 /** How a build may differ from the default. */
 export interface BuildOptions {
   /** Where the results go; by default `dist` beside the entry. */

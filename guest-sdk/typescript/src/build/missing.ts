@@ -3,9 +3,6 @@ import { join } from "node:path";
 
 /** What authors reach for and the engine has not; the rest fails loudly enough by itself. */
 const MISSING: [pattern: RegExp, what: string][] = [
-  [/\bIntl\.\w+/, "Intl is not there: format numbers and dates yourself"],
-  [/\.normalize\(\s*(["'`]NF|\))/, "String.prototype.normalize is not there"],
-  [/\.toLocale(?:Date|Time)?String\(\s*["'`[]/, "toLocaleString knows no languages and always answers in one form"],
   [/\bBuffer\.(?:from|alloc)/, "Buffer is not there: use Uint8Array, TextEncoder, btoa and atob"],
   [/\bprocess\.env\b/, "there is no environment: declare a setting in config, or a credential in secrets"],
 ];

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 
@@ -15,11 +14,4 @@ export function locate(module: string, directory: string): string | undefined {
     }
   }
   return undefined;
-}
-
-/** The version of a package that this one depends on. It may not export its own package.json. */
-export function versionOf(name: string): string {
-  const entry = fileURLToPath(import.meta.resolve(name));
-  const root = entry.slice(0, entry.lastIndexOf(`node_modules/${name}/`) + `node_modules/${name}/`.length);
-  return (JSON.parse(readFileSync(`${root}package.json`, "utf8")) as { version: string }).version;
 }
