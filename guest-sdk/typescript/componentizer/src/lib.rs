@@ -13,7 +13,7 @@ use wit_component::ComponentEncoder;
 pub use snapshot::{Snapshot, snapshot};
 
 /// Makes a component that begins with `memory`, and imports of the engine's imports those that `is_granted`
-/// says by the name of their interface, such as `kitbag:toolkit/log@0.1.0`. Every other one is a function
+/// says by the name of their interface, with its version. Every other one is a function
 /// that traps.
 pub fn componentize(engine: &[u8], memory: &[u8], is_granted: impl Fn(&str) -> bool) -> Result<Vec<u8>> {
     let module = snapshot(&Snapshot { engine, memory, is_granted })?;
