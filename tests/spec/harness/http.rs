@@ -61,21 +61,32 @@ impl Http {
         Events::new(parts, body)
     }
 
+    /// Asks for a path; nothing where the server ends the connection instead.
+    pub(crate) async fn get_if_served(&self, path: &str) -> Option<Answer> {
+        let request = self.request(Method::GET, path, HeaderMap::new(), Bytes::new());
+        let (parts, body) = self.egress.send(request, &Policy::Operator).await.ok()?.into_parts();
+        let body = body.collect().await.ok()?.to_bytes();
+        Some(Answer { status: parts.status, headers: parts.headers, body })
+    }
+
     async fn begin(&self, method: Method, path: &str, headers: HeaderMap, body: Bytes) -> Response<Incoming> {
+        let request = self.request(method, path, headers, body);
+        self.egress.send(request, &Policy::Operator).await.expect("the server answers")
+    }
+
+    fn request(&self, method: Method, path: &str, headers: HeaderMap, body: Bytes) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
         *request.uri_mut() = self.url(path).as_str().parse().expect("a URL is a URI");
         *request.headers_mut() = headers;
-        self.egress.send(request, &Policy::Operator).await.expect("the server answers")
+        request
     }
 }
 
 impl Http {
     /// Sends a request and reads the answer as it comes.
     pub(crate) async fn stream(&self, path: &str, headers: HeaderMap) -> Stream {
-        let mut request = Request::new(Full::new(Bytes::new()));
-        *request.uri_mut() = self.url(path).as_str().parse().expect("a URL is a URI");
-        *request.headers_mut() = headers;
+        let request = self.request(Method::GET, path, headers, Bytes::new());
         let response = within("the request", self.egress.send(request, &Policy::Operator)).await;
         Stream::of(response.expect("the server answers"))
     }
