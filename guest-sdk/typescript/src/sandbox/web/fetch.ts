@@ -11,9 +11,6 @@ import type { URL } from "./url.js";
 /** Bytes of a request's body that is a stream: it is read whole before it is sent. */
 const MAX_STREAMED_BYTES = 32 * 1024 * 1024;
 
-/** Tells the host what to do with a redirect; it is not sent. Where it is absent, the host follows. */
-const REDIRECT_HEADER = "kitbag-redirect";
-
 export function fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
   return new Promise((resolve, reject) => {
     // An exception here rejects.
@@ -48,12 +45,12 @@ function send(
   reject: (error: unknown) => void,
 ): () => void {
   const { method, url, redirect, signal } = request;
-  const headers = request.headers.filter(([name]) => name !== REDIRECT_HEADER);
+  const headers = [...request.headers];
   if (!headers.some(([name]) => name === "accept")) headers.push(["accept", "*/*"]);
-  if (redirect !== "follow") headers.push([REDIRECT_HEADER, redirect]);
   const id = sendRequest(method, url, headers, bytes && exactBuffer(bytes), (error, status, list) => {
     if (error !== undefined) return reject(new TypeError(error));
     const value = (wanted: string): string | null => list.find(([name]) => name.toLowerCase() === wanted)?.[1] ?? null;
+    // The host follows redirects, whatever the request says; one that it hands on leads nowhere.
     if (redirect === "error" && status >= 300 && status <= 399 && value("location") !== null) {
       abortRequest(id);
       return reject(new TypeError('network error: the answer is a redirect, and the request has redirect: "error"'));
