@@ -12,9 +12,8 @@ use wit_component::ComponentEncoder;
 
 pub use snapshot::{Snapshot, snapshot};
 
-/// Makes a component that begins with `memory`, and imports of the engine's imports those that `is_granted`
-/// says by the name of their interface, with its version. Every other one is a function
-/// that traps.
+/// Makes a component that begins with `memory`. Of the engine's imports it has those whose interface `is_granted`
+/// accepts by its full name, with the version; every other one is a function that traps.
 pub fn componentize(engine: &[u8], memory: &[u8], is_granted: impl Fn(&str) -> bool) -> Result<Vec<u8>> {
     let module = snapshot(&Snapshot { engine, memory, is_granted })?;
     ComponentEncoder::default()

@@ -98,6 +98,13 @@ test("a module that does at its top level what only a call may do, with the auth
   }
 });
 
+test("the engine's own modules are not for authors, nor for packages", async () => {
+  for (const name of ["kitbag:toolkit", "kitbag:host"]) {
+    const said = await refused(extension("async () => String(native)", "", `// @ts-expect-error\nimport * as native from "${name}";`));
+    assert.match(said, new RegExp(`there is no "${name}": toolkits import "kitbag/extend/toolkit"`));
+  }
+});
+
 test("a module that waits for the clock", async () => {
   const said = await refused(extension("async () => ''", "", "const began = Date.now();\nwhile (Date.now() - began < 50);"));
   assert.match(said, /the module's top level asks for the time/);
