@@ -322,13 +322,13 @@ fn plural_rules<'js>(
 }
 
 /// A function that compares two texts: negative, zero or positive.
-fn collator<'js>(
-    ctx: Ctx<'js>,
+fn collator(
+    ctx: Ctx<'_>,
     name: String,
     keywords: String,
     sensitivity: String,
     ignore_punctuation: bool,
-) -> Result<Function<'js>> {
+) -> Result<Function<'_>> {
     let tag = format!("{name}-u{keywords}");
     let collator = collator::collator(held(&ctx, &name)?, &tag, &sensitivity, ignore_punctuation)
         .ok_or_else(|| Exception::throw_range(&ctx, "no collation for this locale"))?;
@@ -338,14 +338,14 @@ fn collator<'js>(
 }
 
 /// A list joined to a text, or with `parts` to its parts.
-fn list<'js>(
-    ctx: Ctx<'js>,
+fn list(
+    ctx: Ctx<'_>,
     name: String,
     kind: usize,
     style: String,
     items: Vec<String>,
     parts: bool,
-) -> Result<Value<'js>> {
+) -> Result<Value<'_>> {
     let joined = phrases::list(held(&ctx, &name)?, kind.min(2), width(&style), &items);
     output(&ctx, joined, parts)
 }
@@ -368,6 +368,6 @@ fn relative_time_format<'js>(
 }
 
 /// The ends of a text's segments, doubled, and one more where a segment is like a word.
-fn segment<'js>(ctx: Ctx<'js>, text: String, granularity: String) -> Result<TypedArray<'js, u32>> {
+fn segment(ctx: Ctx<'_>, text: String, granularity: String) -> Result<TypedArray<'_, u32>> {
     TypedArray::new(ctx, segmenter::segment(&text, &granularity))
 }
