@@ -1,4 +1,4 @@
-//! The servers that answer the same call, and how the call is written.
+//! The servers that are compared, and the call that they answer.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -14,13 +14,13 @@ use crate::components::Components;
 use crate::kitbag_server;
 use crate::tool_call::tool_call;
 
-/// What is counted: a short paragraph, as a model would send it.
+/// The text to count: a short paragraph, as a model would send it.
 const TEXT: &str = "It was the best of times, it was the worst of times.\nIt was the age of wisdom, it was the age \
                     of foolishness.\n\nIt was 1775.";
 
 /// A server and the call that it is measured with.
 pub(crate) struct Candidate {
-    /// What the report calls it.
+    /// Name in the report.
     pub(crate) name: &'static str,
     /// The server.
     pub(crate) server: Server,
@@ -30,11 +30,11 @@ pub(crate) struct Candidate {
     _data: Option<TempDir>,
 }
 
-/// How many there are.
+/// Number of candidates.
 pub(crate) const CANDIDATES: usize = 5;
 
-/// Starts them all, in the order in which they are reported, and makes sure that all but the floor count
-/// the same.
+/// Starts all candidates, in the order of the report, and checks that all but the floor return the same
+/// result.
 pub(crate) async fn start(components: &Components) -> Outcome<[Candidate; CANDIDATES]> {
     let candidates = [
         own("floor", "serve-floor")?,
@@ -84,14 +84,14 @@ pub(crate) fn text() -> &'static str {
     TEXT
 }
 
-/// A candidate that this very program plays.
+/// A candidate that is this program itself, in another process.
 pub(crate) fn own(name: &'static str, role: &str) -> Outcome<Candidate> {
     let server = Server::start(Command::new(std::env::current_exe()?).arg(role))?;
     let call = count(server.address(), None)?;
     Ok(Candidate { name, server, call, _data: None })
 }
 
-/// The structured part of the reply: its text may be worded anew at any time.
+/// The structured value of the reply. Its text is not compared: the wording may change.
 async fn reply(candidate: &Candidate) -> Outcome<Value> {
     let mut connection = Connection::open(candidate.server.address()).await?;
     let body: Value = serde_json::from_slice(&connection.exchange(&candidate.call).await?)?;

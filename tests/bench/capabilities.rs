@@ -1,4 +1,4 @@
-//! What capabilities cost: each beside the same call without it, in one process and on one thread.
+//! What capabilities cost: each compared with the same call without it, in one process and on one thread.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ use crate::stats::median;
 
 /// How many secrets the user of the benchmark has set.
 const SECRETS: usize = 16;
-/// How much text is cleaned at once.
-const KIBIBYTES: usize = 64;
+/// Size of the text that is redacted at once.
+const TEXT_KIB: usize = 64;
 
 /// Medians, in microseconds.
 #[derive(Debug, Serialize)]
@@ -41,7 +41,7 @@ pub(crate) struct Capabilities {
     pub(crate) plain_us: f64,
     /// The same with one secret read.
     pub(crate) secret_us: f64,
-    /// One KiB of a result cleaned of a user's secrets.
+    /// Redaction of a user's secrets, for one KiB of a result.
     pub(crate) redaction_us_per_kib: f64,
     /// A call with one request to a server on this machine.
     pub(crate) fetch_us: f64,
@@ -49,7 +49,7 @@ pub(crate) struct Capabilities {
     pub(crate) hyper_us: f64,
 }
 
-/// Measures them all with the guest `probe`.
+/// Measures all of these with the guest `probe`.
 pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome<Capabilities> {
     eprintln!("Measuring capabilities");
     let upstream = candidate::own("floor", "serve-floor")?.server;
@@ -70,7 +70,7 @@ pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome
     })
 }
 
-/// Grants the probe what it declares, but of the network the upstream of the benchmark alone.
+/// Loads the probe with the grants that it declares, except that it may reach the benchmark's upstream only.
 async fn load(component: &[u8], upstream: &Server) -> Outcome<Loaded> {
     let settings = Settings::load(Sources::default(), None)?;
     let toolkit_ranges = std::iter::once("127.0.0.0/8".parse()?).collect();
@@ -80,7 +80,7 @@ async fn load(component: &[u8], upstream: &Server) -> Outcome<Loaded> {
     sandbox_share::load(&sandbox, component, declare).await
 }
 
-/// What the user has set for the probe.
+/// The secrets that the user has set for the probe.
 fn secrets() -> UserSecrets {
     let names = (1..SECRETS).map(|number| format!("KEY_{number}")).chain(["API_KEY".to_owned()]);
     let secret = |name: String| {
@@ -90,16 +90,16 @@ fn secrets() -> UserSecrets {
     UserSecrets::of(names.map(secret).collect())
 }
 
-/// Microseconds for one KiB of text in which no secret stands.
+/// Microseconds for one KiB of text without any secret in it.
 fn redaction(effort: &Effort) -> f64 {
     let secrets = secrets();
     let redactor: &Redactor = secrets.redactor();
-    let text = candidate::text().repeat(KIBIBYTES * 1024 / candidate::text().len());
+    let text = candidate::text().repeat(TEXT_KIB * 1024 / candidate::text().len());
     let rounds = (effort.calls / 100).max(3);
     median((0..rounds).map(|_| {
         let started = Instant::now();
         black_box(redactor.redact(black_box(&text)));
-        micros(started.elapsed()) / KIBIBYTES as f64
+        micros(started.elapsed()) / TEXT_KIB as f64
     }))
 }
 

@@ -1,4 +1,4 @@
-//! A server in a process of its own, so that what it uses is its alone.
+//! A server in its own process, so that its use of resources can be measured.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::Outcome;
 
-/// How long a tick of `/proc/PID/stat` is: Linux shows programs 100 a second on every machine.
+/// Length of a tick in `/proc/PID/stat`: Linux reports 100 per second on every machine.
 const TICK: Duration = Duration::from_millis(10);
 
 /// A running server. It ends when this value is dropped.
@@ -29,12 +29,12 @@ impl Server {
         }
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its process.
+    /// Its process id.
     #[allow(dead_code, reason = "one of the benchmarks samples it by itself")]
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
@@ -43,14 +43,14 @@ impl Server {
     /// The processor time that it has used so far, in user and kernel mode.
     pub(crate) fn processor_time(&self) -> Outcome<Duration> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
-        // The name in parentheses may hold anything; `utime` and `stime` are fields 14 and 15.
+        // The name in parentheses may contain any characters; `utime` and `stime` are fields 14 and 15.
         let (_, after_name) = stat.rsplit_once(')').ok_or("/proc/PID/stat has a name in parentheses")?;
         let ticks: u32 =
             after_name.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u32>().ok()).sum();
         Ok(TICK * ticks)
     }
 
-    /// Its memory in KiB; pages shared with other processes count in part.
+    /// Its memory in KiB; pages shared with other processes count proportionally.
     pub(crate) fn memory(&self) -> Outcome<u32> {
         let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.process.id()))?;
         let pss =
@@ -61,7 +61,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself, and there is nobody left to tell.
+        // Errors are ignored: it may have ended already, and a drop cannot report them.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -32,13 +32,13 @@ impl Connection {
         Ok(Self { sender, driver })
     }
 
-    /// Whether the server has not closed it: one that nobody uses is closed after a while.
+    /// Whether the connection is still open: the server closes an idle one after a while.
     #[allow(dead_code, reason = "one of the benchmarks has no pauses")]
     pub(crate) fn is_open(&self) -> bool {
         !self.sender.is_closed()
     }
 
-    /// Sends a request and reads the whole answer; any status but 200 and 201 is an error.
+    /// Sends a request and reads the whole response; any status but 200 and 201 is an error.
     pub(crate) async fn exchange(&mut self, request: &Prepared) -> Outcome<Bytes> {
         let (Parts { status, .. }, body) = self.ask(request).await?;
         match status {
@@ -47,7 +47,7 @@ impl Connection {
         }
     }
 
-    /// Sends a request and reads the whole answer, whatever its status is.
+    /// Sends a request and reads the whole response, whatever its status is.
     pub(crate) async fn ask(&mut self, request: &Prepared) -> Outcome<(Parts, Bytes)> {
         self.sender.ready().await?;
         let (head, body) = self.sender.send_request(request.clone()).await?.into_parts();

@@ -10,9 +10,9 @@ use crate::Outcome;
 pub(crate) struct Components {
     /// `toolkits/text`: a real toolkit, made with the SDK.
     pub(crate) text: Vec<u8>,
-    /// `tests/guests/greeter-v1`: next to nothing, and no SDK; it also waits as long as it is told to.
+    /// `tests/guests/greeter-v1`: a trivial guest without the SDK, which can also wait for a given time.
     pub(crate) greeter: Vec<u8>,
-    /// `tests/guests/probe`: uses each capability raw.
+    /// `tests/guests/probe`: calls each capability directly.
     pub(crate) probe: Vec<u8>,
     /// `tests/bench/count`: the tool of `text` that is called, in TypeScript.
     pub(crate) script: Vec<u8>,
@@ -20,7 +20,7 @@ pub(crate) struct Components {
     pub(crate) scripts: [Vec<u8>; 2],
 }
 
-/// Builds them; quick where nothing has changed.
+/// Builds the components. Quick if nothing has changed.
 pub(crate) async fn build() -> Outcome<Components> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let packages = ["toolkit-text", "guest-greeter-v1", "guest-probe"];
@@ -41,7 +41,7 @@ pub(crate) async fn build() -> Outcome<Components> {
     })
 }
 
-/// Builds a toolkit in TypeScript; one that has not changed is taken as it is.
+/// Builds a toolkit in TypeScript. Quick if it has not changed.
 async fn typescript(root: &Path, folder: &str) -> Outcome<Vec<u8>> {
     let out = root.join(TARGET_DIRECTORY).join("typescript").join(folder);
     let report = |line: &str| eprintln!("{line}");

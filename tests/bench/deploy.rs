@@ -8,14 +8,14 @@ use crate::Outcome;
 use crate::components::Components;
 use crate::kitbag_server;
 
-/// Seconds from the first byte of the upload to the answer that the toolkit is live.
+/// Seconds from the first byte of the upload to the response that the toolkit is live.
 #[derive(Debug, Serialize)]
 pub(crate) struct Deploy {
     pub(crate) first_s: f64,
     pub(crate) second_s: f64,
 }
 
-/// Deploys two toolkits on a server that knows none.
+/// Deploys two toolkits on a server without toolkits.
 pub(crate) async fn measure(components: &Components) -> Outcome<Deploy> {
     eprintln!("Measuring deploys");
     let data = tempfile::tempdir()?;

@@ -1,4 +1,4 @@
-//! The first call to a deployed toolkit after the server was started anew.
+//! The first call to a deployed toolkit after a restart of the server.
 
 use std::path::Path;
 use std::time::Instant;
@@ -41,12 +41,12 @@ pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome
     })
 }
 
-/// Milliseconds of the first and the second call.
+/// Starts the server; returns the durations of the first and the second call in milliseconds.
 async fn restart(data: &Path) -> Outcome<(f64, f64)> {
     let server = kitbag_server::start(data, &[])?;
     let call = candidate::count(server.address(), Some(&kitbag_server::token(data)?))?;
     let mut connection = Connection::open(server.address()).await?;
-    // The connection itself is not what is measured.
+    // Setting up the connection is not measured.
     let health = Request::get("/healthz").header(header::HOST, "localhost").body(Full::new(Bytes::new()))?;
     connection.exchange(&health).await?;
 

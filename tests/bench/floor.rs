@@ -1,4 +1,4 @@
-//! The floor: HTTP and JSON, and nothing else.
+//! The floor: a server of HTTP and JSON alone, as the lower bound of what a request costs.
 
 use std::convert::Infallible;
 
@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 
 use crate::Outcome;
 
-/// Answers every request with the JSON that it brought, parsed and written anew.
+/// Answers every request with its own JSON body, parsed and serialized again.
 pub(crate) async fn serve() -> Outcome<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("the floor serves http://{}", listener.local_addr()?);
@@ -25,7 +25,7 @@ pub(crate) async fn serve() -> Outcome<()> {
 }
 
 async fn echo(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
-    let (status, body) = match again(request).await {
+    let (status, body) = match reserialize(request).await {
         Ok(body) => (StatusCode::OK, body),
         Err(error) => (StatusCode::BAD_REQUEST, error.to_string().into()),
     };
@@ -35,7 +35,7 @@ async fn echo(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infal
     Ok(response)
 }
 
-async fn again(request: Request<Incoming>) -> Outcome<Vec<u8>> {
+async fn reserialize(request: Request<Incoming>) -> Outcome<Vec<u8>> {
     let body = request.into_body().collect().await?.to_bytes();
     let value: Value = serde_json::from_slice(&body)?;
     Ok(serde_json::to_vec(&value)?)

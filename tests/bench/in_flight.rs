@@ -1,4 +1,4 @@
-//! The memory of calls that have begun and not ended.
+//! The memory of calls in flight.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::kitbag_server;
 use crate::report::Effort;
 use crate::tool_call::tool_call;
 
-/// What one call holds, its connection included.
+/// Memory that one call holds, its connection included.
 #[derive(Debug, Serialize)]
 pub(crate) struct InFlight {
     pub(crate) calls: u32,
@@ -24,7 +24,7 @@ pub(crate) struct InFlight {
     pub(crate) script_mib_per_call: f64,
 }
 
-/// Starts calls that wait, and looks at how much the server has grown.
+/// Starts calls that wait, and measures how much the server's memory grows.
 pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome<InFlight> {
     eprintln!("Measuring the memory of calls in flight");
     let greet = ("greeter__greet", json!({ "name": "Ana" }));

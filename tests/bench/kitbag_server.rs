@@ -14,13 +14,13 @@ use crate::client::Connection;
 
 /// Starts `kitbag serve` on a data directory.
 pub(crate) fn start(data: &Path, more: &[&str]) -> Outcome<Server> {
-    // A scratch directory is open to others, and a server refuses that.
+    // A server refuses a data directory that other users can access.
     std::fs::set_permissions(data, std::fs::Permissions::from_mode(0o700))?;
-    // Away from any `kitbag.toml`, and quiet about deploys.
+    // In a folder without `kitbag.toml`, and with a log level that leaves out deploys.
     Server::start(
         program(data)
             .args(["serve", "--listen", "127.0.0.1:0"])
-            // One user asks for as much as there is.
+            // A single user sends all requests.
             .args(["--mcp-requests-per-minute", "4294967295"])
             .args(more)
             .env("KITBAG_LOG", "warn"),

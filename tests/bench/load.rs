@@ -1,4 +1,4 @@
-//! The load generator: connections that stay open and send a request whenever they have an answer.
+//! The load generator: connections that stay open and send the next request once they have a response.
 
 use std::time::{Duration, Instant};
 
@@ -10,13 +10,13 @@ use crate::candidate::Candidate;
 use crate::client::Connection;
 use crate::stats::percentile;
 
-/// What one server did for a while.
+/// Measurements of one server during a period.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Sample {
     pub(crate) requests_per_second: f64,
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
-    /// Of the server's process.
+    /// Processor time of the server's process.
     pub(crate) processor_us_per_request: f64,
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn micros(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e6
 }
 
-/// Returns how long each answer took; an answer of another size is another answer.
+/// Repeats the call until `deadline`; returns the latencies. A response of another size is an error.
 async fn repeat(
     candidate: &Candidate,
     mut connection: Connection,

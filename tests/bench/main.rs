@@ -1,8 +1,8 @@
-//! `just bench`: what a tool call through Kitbag costs, beside the same call without it.
+//! `just bench`: what a tool call through Kitbag costs, compared with the same call without it.
 //!
 //! Absolute times differ from machine to machine and from minute to minute. What counts are the
 //! ratios: all candidates are measured in one run, in turns, and the goals are printed beside
-//! what was found. A goal that is missed is not an error.
+//! the results. A goal that is missed is not an error.
 
 #![expect(clippy::cast_precision_loss, reason = "every count here is far below 2^52")]
 
@@ -57,7 +57,7 @@ struct Arguments {
     role: Option<Role>,
 }
 
-/// The candidates that this program plays itself, each in a process of its own.
+/// The candidates that this program serves itself, each in its own process.
 #[derive(Debug, Subcommand)]
 #[command(disable_help_subcommand = true)]
 enum Role {

@@ -1,5 +1,5 @@
-//! The rival: the same tool in native code behind `rmcp`, with the transport set up as Kitbag's,
-//! and without sandbox, sign-in and validation.
+//! A server to compare with: the same tool in native code behind `rmcp`, with the transport set up as
+//! Kitbag's, and without sandbox, sign-in and validation.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ struct Arguments {
     text: String,
 }
 
-/// What `toolkits/text` answers; the program compares the two replies before it measures.
+/// The result of `toolkits/text`; the program compares the two replies before it measures.
 #[derive(Serialize)]
 struct Counts {
     words: usize,

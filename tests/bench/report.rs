@@ -1,4 +1,4 @@
-//! What is printed: the table, and the goals beside what was found.
+//! The report that is printed: tables of results, and goals.
 
 use std::fmt;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(crate) struct Effort {
     /// Calls of each guest in the sandbox alone.
     pub(crate) calls: usize,
     pub(crate) restarts: usize,
-    /// Calls that wait at once.
+    /// Concurrent calls that wait.
     pub(crate) in_flight: u32,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Report {
     pub(crate) deploy: Deploy,
 }
 
-/// A goal of the project, and what was found.
+/// A goal of the project, and the result.
 #[derive(Debug, Serialize)]
 struct Goal {
     what: &'static str,
@@ -98,12 +98,12 @@ impl Report {
     }
 }
 
-/// A ratio that is met by whatever is not below it.
+/// A goal for a ratio, which is met unless the result is below it.
 fn at_least(what: &'static str, target: f64, found: f64) -> Goal {
     Goal { met: found >= target, ..goal(what, target, found, "") }
 }
 
-/// A goal that is met by whatever is not above it.
+/// A goal that is met unless the result is above it.
 fn goal(what: &'static str, target: f64, found: f64, unit: &'static str) -> Goal {
     Goal { what, target, found, unit, met: found <= target }
 }

@@ -1,4 +1,4 @@
-//! The sandbox alone, in process and on one thread: a fresh instance, the call, its end.
+//! The sandbox alone, in process and on one thread: creating an instance, the call, and its end.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,7 +22,7 @@ use crate::stats::{median, percentile};
 /// A call's time in the sandbox.
 #[derive(Debug, Serialize)]
 pub(crate) struct Share {
-    /// A guest that does next to nothing.
+    /// A trivial guest.
     pub(crate) trivial: Times,
     /// `text__count`, its handler's own work included.
     pub(crate) count: Times,
@@ -35,17 +35,17 @@ pub(crate) struct Share {
 pub(crate) struct Times {
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
-    /// Making the instance.
+    /// Creating the instance.
     pub(crate) instance_us: f64,
     /// The guest's own work.
     pub(crate) work_us: f64,
-    /// The beginning and the end: mostly giving the memory back.
+    /// The beginning and the end: mostly releasing the memory.
     pub(crate) end_us: f64,
-    /// Pages of memory that the kernel had to find, a call.
+    /// Minor page faults per call.
     pub(crate) page_faults: f64,
 }
 
-/// Measures both guests.
+/// Measures the three guests.
 pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome<Share> {
     eprintln!("Measuring the sandbox alone");
     let settings = Settings::load(Sources::default(), None)?;
@@ -63,7 +63,7 @@ pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome
     })
 }
 
-/// Compiles a component, asks it for its declaration, and grants what `declare` makes of that.
+/// Compiles a component, gets its declaration, and loads it with the grants of `declare(declaration)`.
 pub(crate) async fn load(
     sandbox: &Sandbox,
     component: &[u8],
@@ -123,7 +123,7 @@ async fn call(toolkit: &Loaded, invocation: &Invocation) -> Outcome<[f64; 3]> {
     }
 }
 
-/// How often this process has touched a page that was not there, and that no disk was needed for.
+/// Number of minor page faults of this process so far.
 fn page_faults() -> Outcome<u32> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let (_, after_name) = stat.rsplit_once(')').ok_or("/proc/self/stat has a name in parentheses")?;

@@ -1,4 +1,4 @@
-//! `just bench-search`: how good and how quick search is, through the public API of a real server.
+//! `just bench-search`: quality and speed of search, through the public API of a real server.
 
 #![expect(clippy::cast_precision_loss, reason = "every count here is far below 2^52")]
 
@@ -89,7 +89,7 @@ fn run(arguments: &Arguments) -> Outcome<()> {
     })
 }
 
-/// Does nothing when it is there.
+/// Fetches the model into `data` unless it is there, and returns its folder.
 fn fetch_model(data: &Path) -> Outcome<PathBuf> {
     let fetched =
         Command::new(env!("CARGO_BIN_EXE_kitbag")).args(["model", "fetch", "--data"]).arg(data).status()?;

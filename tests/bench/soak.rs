@@ -1,4 +1,4 @@
-//! `just soak`: a server under mixed load for a while, and what it takes of its machine meanwhile.
+//! `just soak`: a server under mixed load for a while, and the resources that it uses meanwhile.
 //!
 //! A real server process serves 64 connections: calls that are fast, slow and hostile, documents in and
 //! out, searches, deploys good and bad, followers of logs, sign-ins, and requests that never end. The run
@@ -38,22 +38,22 @@ use soak::components::Components;
 use soak::meter::Meter;
 use soak::report::{Report, Tally};
 use soak::sign_in::SignIn;
-use soak::work::{Ended, Kind, SHARES, Worker};
+use soak::work::{Kind, SHARES, WorkResult, Worker};
 
 /// Any failure ends the run; the text is for the person who started it.
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Between two samples, however short the run is.
-const INTERVAL: Duration = Duration::from_secs(2);
+/// Time between two samples, however short the run is.
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How often the person who waits is shown the latest sample: once a minute.
+/// Samples between two lines of progress: one line a minute.
 const SAMPLES_PER_LINE: usize = 30;
 
 /// Users among whom the connections of each kind are divided.
 const USERS: usize = 8;
 
-/// Little is kept of each toolkit's calls, so that it is full long before the run ends; and what never
-/// returns is stopped soon.
+/// Small limits for records of calls, so that they are reached long before the run ends; and a short
+/// deadline for calls that never return.
 const SETTINGS: [&str; 3] =
     ["--log-records-per-toolkit=500", "--log-size-per-toolkit=1MiB", "--call-time=2s"];
 
@@ -161,17 +161,17 @@ fn token(data: &Path, user: &str) -> Outcome<String> {
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
-/// Has a worker work until the end.
+/// Repeats a worker's work until `end`.
 async fn repeat(mut worker: Worker<'_>, end: Instant) -> Tally {
     let kind = worker.kind;
     let mut tally = Tally { kind, connections: 1, done: 0, refused: 0, wrong: 0, example: None };
     for turn in 0.. {
-        // What is under way at the end counts neither way.
+        // Work in progress at the end is not counted.
         let Ok(ended) = timeout_at(end.into(), worker.work(turn)).await else { break };
-        match ended.unwrap_or_else(|error| Ended::Wrong(error.to_string())) {
-            Ended::Done => tally.done += 1,
-            Ended::Refused => tally.refused += 1,
-            Ended::Wrong(how) => {
+        match ended.unwrap_or_else(|error| WorkResult::Wrong(error.to_string())) {
+            WorkResult::Done => tally.done += 1,
+            WorkResult::Refused => tally.refused += 1,
+            WorkResult::Wrong(how) => {
                 tally.wrong += 1;
                 tally.example.get_or_insert(how);
             }
@@ -183,7 +183,7 @@ async fn repeat(mut worker: Worker<'_>, end: Instant) -> Tally {
 
 /// Takes samples until the end, and returns how many.
 async fn watch(server: &Server, data: &Path, end: Instant, meter: &mut Meter) -> Outcome<usize> {
-    let mut ticks = interval(INTERVAL);
+    let mut ticks = interval(SAMPLE_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut samples = 0;
     while timeout_at(end.into(), ticks.tick()).await.is_ok() {
@@ -214,7 +214,7 @@ fn sum(tallies: Vec<Tally>) -> Vec<Tally> {
     sums
 }
 
-/// Calls a tool once more, now that nobody else does.
+/// Calls a tool once more, after the load has ended.
 async fn still_serves(server: &Server, data: &Path) -> Outcome<()> {
     let mut client = Client::new(server.address(), data.to_owned(), kitbag_server::token(data)?);
     let answer = client.call("text__count", &serde_json::json!({ "text": "one two" })).await?;

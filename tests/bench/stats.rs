@@ -9,7 +9,7 @@ pub(crate) fn percentile<T: Copy + PartialOrd>(values: &mut [T], share: f64) -> 
     values.get(index).copied()
 }
 
-/// The median; 0 when there is nothing.
+/// The median; 0 if there are no values.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<_> = values.into_iter().collect();
     percentile(&mut values, 0.5).unwrap_or_default()

@@ -48,7 +48,7 @@ pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome
 }
 
 async fn point(candidates: &[Candidate; CANDIDATES], connections: usize, effort: &Effort) -> Outcome<Point> {
-    // In turns: a minute in which the machine is slow then is slow for all of them.
+    // In turns, so that times in which the machine is slow affect all candidates.
     let mut rounds = Vec::new();
     for _ in 0..effort.rounds {
         let mut round = Vec::with_capacity(CANDIDATES);

@@ -1,10 +1,10 @@
-// What `text__count` does, in JavaScript: the same code for the toolkit and for the Node server that it is
-// measured against. It knows the letters of European languages.
+// `text__count` in JavaScript: the same code for the toolkit and for the Node server that it is compared
+// with. It is made for letters of European languages.
 
 const encoder = new TextEncoder();
 
 const [SPACE, WORD, APOSTROPHE, STOP] = [1, 2, 4, 8];
-/** A letter's kind, below 0x100. */
+/** Kinds of the characters below 0x100. */
 const KINDS = Uint8Array.from({ length: 0x100 }, (_, code) => kindOf(String.fromCharCode(code)));
 const LINE_FEED = 10;
 
@@ -15,7 +15,7 @@ function kindOf(letter) {
   return ".!?".includes(letter) ? STOP : 0;
 }
 
-/** Counts a text by every measure. */
+/** Counts words, characters, lines and so on. */
 export function countsOf(text) {
   let words = 0;
   let characters = 0;
@@ -30,7 +30,7 @@ export function countsOf(text) {
   let inText = false;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    // The second half of a letter beyond 16 bits, or an accent: part of the character before.
+    // A low surrogate or a combining accent is part of the character before.
     if (code >= 0x300 && (code <= 0x36f || (code >= 0xdc00 && code <= 0xdfff))) continue;
     const kind = code < 0x100 ? KINDS[code] : code === 0x2019 ? APOSTROPHE : WORD;
     characters += 1;
@@ -77,7 +77,7 @@ export function countsOf(text) {
   };
 }
 
-/** Says the same in words. */
+/** The counts as a line of text. */
 export function summaryOf(counts) {
   return (
     `words: ${counts.words}, characters: ${counts.characters} (${counts.characters_without_spaces} without spaces), ` +

@@ -1,5 +1,5 @@
-// The same tool as a plain MCP server: the official SDK on Node.js, in one process, as people run it. No
-// sandbox, no sign-in.
+// The same tool as a plain MCP server: the official SDK on Node.js, in one process, as it is usually run.
+// No sandbox, no sign-in.
 import { createServer } from "node:http";
 
 import { localhostHostValidation, localhostOriginValidation, toNodeHandler } from "@modelcontextprotocol/node";

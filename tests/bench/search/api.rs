@@ -1,4 +1,4 @@
-//! The part of the GraphQL API that is measured: everything else here knows documents and results only.
+//! Requests to the GraphQL API. The rest of this benchmark knows documents and results only.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(crate) struct Document {
     pub(crate) text: String,
 }
 
-/// Documents of one request.
+/// Documents per request.
 pub(crate) const BATCH: usize = 500;
 
 const INGEST: &str =
@@ -104,7 +104,7 @@ impl Client {
         }
     }
 
-    /// The URLs of the best documents, best first, and how they were found.
+    /// The URLs of the best documents, best first, and the mode of the search.
     pub(crate) async fn search(&mut self, query: &str, wanted: usize) -> Outcome<(Vec<String>, String)> {
         let (mut urls, mut after, mut limit) = (Vec::new(), None, wanted.min(50));
         loop {

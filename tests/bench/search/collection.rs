@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::Outcome;
 use crate::api::Document;
 
-/// Documents, and queries with what is relevant to each.
+/// Documents, and queries with relevance judgements.
 pub(crate) struct Collection {
     pub(crate) documents: Vec<Document>,
     pub(crate) queries: Vec<Query>,
@@ -52,7 +52,7 @@ pub(crate) fn read(folder: &Path) -> Outcome<Collection> {
     Ok(Collection { documents, queries })
 }
 
-/// A document has a title and a text: one is the other, where it is missing.
+/// A document with title and text. One is made from the other if it is missing; `None` if both are.
 fn document(Entry { id, title, text }: Entry) -> Option<Document> {
     let beginning = |text: &str| text.chars().take(100).collect::<String>();
     let (title, text) = match (title.trim().is_empty(), text.trim().is_empty()) {

@@ -1,4 +1,4 @@
-//! How good search is: a collection is ingested, and its queries are asked.
+//! Quality of search: ingests a collection and runs its queries.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,9 +10,9 @@ use crate::collection;
 use crate::kitbag_server;
 use crate::stats::percentile;
 
-/// Ranks that count.
-const NDCG: usize = 10;
-const RECALL: usize = 100;
+/// Ranks that each measure considers.
+const NDCG_RANKS: usize = 10;
+const RECALL_RANKS: usize = 100;
 
 /// Prints nDCG@10, recall@100, and how long everything took.
 pub(crate) async fn measure(folder: &Path, model: &Path) -> Outcome<()> {
@@ -33,10 +33,10 @@ pub(crate) async fn measure(folder: &Path, model: &Path) -> Outcome<()> {
     let (mut ndcg, mut recall, mut times, mut mode) = (0.0, 0.0, Vec::new(), String::new());
     for query in &collection.queries {
         let started = Instant::now();
-        client.search(&query.text, NDCG).await?;
+        client.search(&query.text, NDCG_RANKS).await?;
         times.push(started.elapsed());
         let found;
-        (found, mode) = client.search(&query.text, RECALL).await?;
+        (found, mode) = client.search(&query.text, RECALL_RANKS).await?;
         ndcg += normalised_gain(&found, &query.relevant);
         let hits = found.iter().filter(|url| query.relevant.contains_key(*url)).count();
         recall += hits as f64 / query.relevant.len() as f64;
@@ -57,7 +57,7 @@ pub(crate) async fn measure(folder: &Path, model: &Path) -> Outcome<()> {
 /// nDCG of the first ten, with the grades as gains.
 fn normalised_gain(found: &[String], relevant: &HashMap<String, f64>) -> f64 {
     let discounted = |gains: &[f64]| -> f64 {
-        gains.iter().zip(2_u32..).take(NDCG).map(|(gain, rank)| gain / f64::from(rank).log2()).sum()
+        gains.iter().zip(2_u32..).take(NDCG_RANKS).map(|(gain, rank)| gain / f64::from(rank).log2()).sum()
     };
     let gains: Vec<_> = found.iter().map(|url| relevant.get(url).copied().unwrap_or_default()).collect();
     let mut ideal: Vec<_> = relevant.values().copied().collect();

@@ -1,8 +1,8 @@
-//! How quick search is: one user has many chunks; another has few, and so have many others.
+//! Speed of search: for one user with many chunks, and for many users with few chunks each.
 //!
 //! The texts are ingested through the API by a server without a model. Their vectors are arbitrary, and are
-//! written into the database while no server runs: embedding them would take hours. Whatever is searched
-//! for is really embedded.
+//! written into the database while no server runs: embedding them would take hours. Queries are embedded
+//! by the model.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,10 +19,10 @@ use crate::kitbag_server;
 use crate::stats::percentile;
 
 /// Chunks of each small user.
-const SMALL: usize = 500;
-/// Words of a document: one chunk.
-const WORDS: usize = 120;
-/// Searches whose median is told.
+const CHUNKS_PER_SMALL_USER: usize = 500;
+/// A document of this length is one chunk.
+const WORDS_PER_DOCUMENT: usize = 120;
+/// Searches per measurement.
 const SEARCHES: usize = 200;
 
 const LARGE_GOAL: Duration = Duration::from_millis(60);
@@ -31,12 +31,14 @@ const SMALL_GOAL: Duration = Duration::from_millis(20);
 /// Prints how long searches take.
 pub(crate) async fn measure(chunks: usize, users: usize, model: &Path) -> Outcome<()> {
     let data = tempfile::tempdir()?;
-    println!("{chunks} chunks of one user, {SMALL} of each of {users} others; their vectors are arbitrary");
+    println!(
+        "{chunks} chunks of one user, {CHUNKS_PER_SMALL_USER} of each of {users} others; their vectors are arbitrary"
+    );
     let started = Instant::now();
     fill(&data, chunks, users).await?;
     println!(
         "  ingest      {:.0} documents/s by words alone",
-        (chunks + users * SMALL) as f64 / started.elapsed().as_secs_f64()
+        (chunks + users * CHUNKS_PER_SMALL_USER) as f64 / started.elapsed().as_secs_f64()
     );
     let (id, dimensions) = identify(model)?;
     give_vectors(data.path(), &id, dimensions).await?;
@@ -73,7 +75,7 @@ async fn fill(data: &TempDir, chunks: usize, users: usize) -> Outcome<()> {
     let mut large = Client::open(&server, data.path(), "large").await?;
     ingest(&mut large, chunks, &mut words).await?;
     for client in &mut clients(&server, data.path(), users).await? {
-        ingest(client, SMALL, &mut words).await?;
+        ingest(client, CHUNKS_PER_SMALL_USER, &mut words).await?;
         client.settled().await?;
     }
     large.settled().await
@@ -85,7 +87,7 @@ async fn ingest(client: &mut Client, count: usize, words: &mut Words) -> Outcome
             .map(|number| Document {
                 url: format!("https://load.example/{number}"),
                 title: words.text(5),
-                text: words.text(WORDS),
+                text: words.text(WORDS_PER_DOCUMENT),
             })
             .collect();
         client.ingest(&documents).await?;
@@ -115,7 +117,7 @@ fn report(who: &str, times: &mut [Duration], goal: Duration) {
     println!("  {who}  p50 {median:.1?}, p99 {p99:.1?}: {verdict} the goal of {goal:.0?}");
 }
 
-/// The model's id, and how many numbers its vectors have.
+/// The model's id and the number of dimensions of its vectors.
 fn identify(model: &Path) -> Outcome<(String, usize)> {
     let data = model.parent().ok_or("the model's folder is in none")?;
     let output =
@@ -132,7 +134,7 @@ fn identify(model: &Path) -> Outcome<(String, usize)> {
     }
 }
 
-/// Gives every chunk a vector of the length 1.
+/// Writes an arbitrary unit vector for every chunk.
 async fn give_vectors(data: &Path, model: &str, dimensions: usize) -> Outcome<()> {
     let options = SqliteConnectOptions::new().filename(data.join("kitbag.sqlite"));
     let mut connection: SqliteConnection = options.connect().await?;
@@ -155,7 +157,7 @@ async fn give_vectors(data: &Path, model: &str, dimensions: usize) -> Outcome<()
     Ok(())
 }
 
-/// Arbitrary words, always the same: few are frequent, many are rare, as in a language.
+/// Pseudorandom words, the same in every run: few are frequent, many are rare, as in a language.
 struct Words(u32);
 
 impl Words {
@@ -167,7 +169,7 @@ impl Words {
     }
 
     fn text(&mut self, words: usize) -> String {
-        // The logarithm of the rank is spread evenly: Zipf's law.
+        // The logarithm of the rank is uniformly distributed: Zipf's law.
         let words: Vec<_> =
             (0..words).map(|_| format!("w{:.0}", Self::VOCABULARY.powf(self.next_number()))).collect();
         words.join(" ")

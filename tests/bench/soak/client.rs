@@ -1,4 +1,4 @@
-//! A user who talks to the server over one connection at a time, whatever it answers.
+//! A user's HTTP client, which has one connection at a time and accepts responses of any status.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::Outcome;
 use crate::client::{Connection, Prepared};
 use crate::tool_call::tool_call;
 
-/// Longer than any answer takes.
+/// Longer than any response takes.
 const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// A user's client.
@@ -28,7 +28,7 @@ pub(crate) struct Client {
     connection: Option<Connection>,
 }
 
-/// An answer, whatever it says.
+/// A response of any status.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -41,12 +41,12 @@ impl Client {
         Self { address, data, token, connection: None }
     }
 
-    /// Calls a tool; a tool that fails has answered.
+    /// Calls a tool. A tool that fails is no error here.
     pub(crate) async fn call(&mut self, tool: &str, arguments: &Value) -> Outcome<Answer> {
         self.exchange(&tool_call(self.address, Some(&self.token), tool, arguments)?).await
     }
 
-    /// Asks in GraphQL and returns the data, or the answer that has none.
+    /// Sends a GraphQL query and returns its data, or the response if it has none.
     pub(crate) async fn graphql(&mut self, query: &str, variables: Value) -> Outcome<Result<Value, Answer>> {
         let body = json!({ "query": query, "variables": variables }).to_string();
         let json = [(header::CONTENT_TYPE.as_str(), "application/json")];
@@ -62,7 +62,7 @@ impl Client {
         self.send(Method::POST, path, &kind, form.into()).await
     }
 
-    /// Sends a request with the user's token, over the connection that is open or over a new one.
+    /// Sends a request with the user's token, over the open connection or a new one.
     pub(crate) async fn send(
         &mut self,
         method: Method,
@@ -91,8 +91,8 @@ impl Client {
         Ok(Answer { status: head.status, headers: head.headers, body })
     }
 
-    /// Sends a request, or half of one, on a connection of its own, reads what comes for a while, and leaves.
-    /// Returns how many bytes came.
+    /// Sends a request, or half of one, on a separate connection, reads for the duration `stay`, and
+    /// disconnects. Returns the number of bytes received.
     pub(crate) async fn begin(&self, request: &str, stay: Duration) -> Outcome<usize> {
         let mut stream = TcpStream::connect(self.address).await?;
         stream.write_all(request.as_bytes()).await?;
@@ -102,20 +102,20 @@ impl Client {
                 read += count;
             }
         };
-        // The time is over, or the server has closed.
+        // The time is over, or the server has closed the connection.
         let _ = timeout(stay, read_on).await;
         Ok(read)
     }
 
-    /// Sends a request on a connection of its own, waits until an answer begins, and leaves after a while of
-    /// it, although it goes on. Returns how many bytes it began with.
+    /// Sends a request on a separate connection, waits for the beginning of the response, reads on for the
+    /// duration `stay`, and disconnects. Returns the number of bytes of the first read.
     pub(crate) async fn follow(&self, request: &str, stay: Duration) -> Outcome<usize> {
         let mut stream = TcpStream::connect(self.address).await?;
         stream.write_all(request.as_bytes()).await?;
         let mut buffer = vec![0; 16 << 10];
         let read = timeout(TIMEOUT, stream.read(&mut buffer)).await??;
         let read_on = async { while let Ok(1..) = stream.read(&mut buffer).await {} };
-        // The time is over, or the server has closed.
+        // The time is over, or the server has closed the connection.
         let _ = timeout(stay, read_on).await;
         Ok(read)
     }

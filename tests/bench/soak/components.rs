@@ -1,4 +1,4 @@
-//! What is deployed.
+//! The components that are deployed.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub(crate) struct Components {
     pub(crate) greeter: [Vec<u8>; 2],
 }
 
-/// Builds them; quick where nothing has changed.
+/// Builds the components. Quick if nothing has changed.
 pub(crate) async fn build() -> Outcome<Components> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let packages = ["toolkit-text", "guest-hostile", "guest-probe", "guest-greeter-v1", "guest-greeter-v2"];

@@ -1,4 +1,4 @@
-//! What the server's process takes of its machine.
+//! The resources that the server's process uses.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::trend::{Tolerance, Trend};
 use crate::Outcome;
 
-/// A quantity that is watched.
+/// A quantity that is measured.
 struct Quantity {
     what: &'static str,
     unit: &'static str,
@@ -20,9 +20,9 @@ const fn quantity(what: &'static str, unit: &'static str, share: f64, amount: f6
 }
 
 const WATCHED: [Quantity; 6] = [
-    // Pages that are shared with other processes count in part.
+    // Pages shared with other processes count proportionally.
     quantity("memory (PSS)", "MiB", 0.10, 32.0),
-    // Address space: the pool of the sandbox reserves its slots once, and what is mapped beside it counts.
+    // Address space: the sandbox's pool reserves its slots once, so that other mappings show.
     quantity("mapped", "MiB", 0.0, 256.0),
     quantity("descriptors", "", 0.10, 16.0),
     quantity("threads", "", 0.10, 8.0),
@@ -38,9 +38,9 @@ pub(crate) struct Meter {
     series: [Vec<f64>; WATCHED.len()],
 }
 
-/// How a quantity went.
+/// A quantity and its trend.
 #[derive(Debug, Serialize)]
-pub(crate) struct Course {
+pub(crate) struct QuantityTrend {
     pub(crate) what: &'static str,
     pub(crate) unit: &'static str,
     pub(crate) tolerance: Tolerance,
@@ -66,7 +66,7 @@ impl Meter {
         Ok(())
     }
 
-    /// The last sample, for a person who waits.
+    /// The last sample, as a line of progress.
     pub(crate) fn latest(&self) -> String {
         let values = WATCHED.iter().zip(&self.series).filter_map(|(it, samples)| {
             let value = samples.last()?;
@@ -75,18 +75,18 @@ impl Meter {
         values.collect::<Vec<_>>().join(", ")
     }
 
-    /// Judges all samples; an error where they are too few.
-    pub(crate) fn courses(&self) -> Outcome<Vec<Course>> {
+    /// Judges all samples; an error if there are too few.
+    pub(crate) fn courses(&self) -> Outcome<Vec<QuantityTrend>> {
         let courses = WATCHED.iter().zip(&self.series).map(|(it, samples)| {
             let trend = Trend::of(samples, it.tolerance)?;
-            Some(Course { what: it.what, unit: it.unit, tolerance: it.tolerance, trend })
+            Some(QuantityTrend { what: it.what, unit: it.unit, tolerance: it.tolerance, trend })
         });
         let courses: Option<_> = courses.collect();
         courses.ok_or_else(|| "the run was too short for its samples to say anything".into())
     }
 }
 
-/// A line `Name:   123 kB`.
+/// The number of a line `Name:   123 kB`.
 fn kibibytes(file: &Path, name: &str) -> Outcome<f64> {
     let text = fs::read_to_string(file)?;
     let value = text.lines().find_map(|line| line.strip_prefix(name));
@@ -98,15 +98,15 @@ fn entries(folder: &Path) -> Outcome<usize> {
     Ok(fs::read_dir(folder)?.count())
 }
 
-/// Processes that the server has started and that have not ended; none where the kernel does not list them.
+/// Number of child processes that have not ended; 0 if the kernel does not list them.
 fn children(process: &Path) -> Outcome<usize> {
     let tasks = fs::read_dir(process.join("task"))?.filter_map(Result::ok);
-    // A thread may end in between.
+    // A thread may end meanwhile.
     let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
     Ok(lists.map(|list| list.split_whitespace().count()).sum())
 }
 
-/// What the files of a folder hold. Those that go away meanwhile hold nothing.
+/// Total size of the files below a folder. Files that are removed meanwhile count as 0.
 fn bytes_below(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     let sizes = entries.map(|entry| match entry.metadata() {

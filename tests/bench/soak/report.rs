@@ -1,22 +1,22 @@
-//! What is printed at the end.
+//! The report that is printed at the end.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use super::meter::Course;
+use super::meter::QuantityTrend;
 use super::work::Kind;
 
-/// What became of the work of one kind.
+/// The results of the work of one kind.
 #[derive(Debug, Serialize)]
 pub(crate) struct Tally {
     pub(crate) kind: Kind,
     pub(crate) connections: usize,
     pub(crate) done: u64,
-    /// The server had no room, and said so.
+    /// Refused by the server for lack of capacity.
     pub(crate) refused: u64,
     pub(crate) wrong: u64,
-    /// How the first of these ended.
+    /// Description of the first wrong result.
     pub(crate) example: Option<String>,
 }
 
@@ -25,19 +25,19 @@ pub(crate) struct Tally {
 pub(crate) struct Report {
     pub(crate) minutes: f64,
     pub(crate) samples: usize,
-    pub(crate) courses: Vec<Course>,
+    pub(crate) courses: Vec<QuantityTrend>,
     pub(crate) work: Vec<Tally>,
 }
 
 impl Tally {
-    /// Some of it was done, and hardly any of it ended as it should not.
+    /// Whether work was done, and the wrong results are at most 1 % of it.
     fn is_good(&self) -> bool {
         self.done > 0 && self.wrong * 100 <= self.done
     }
 }
 
 impl Report {
-    /// What is wrong, a line each.
+    /// Everything that is wrong, one line each.
     pub(crate) fn faults(&self) -> Vec<String> {
         let growing = self.courses.iter().filter(|course| course.trend.grows);
         let growing = growing.map(|course| format!("{} grows without end", course.what));
@@ -62,7 +62,7 @@ impl fmt::Display for Report {
             "{:<18}{:>10}{:>12}{:>12}{:>10}{:>12}",
             "", "at first", "2nd third", "3rd third", "peak", "tolerated"
         )?;
-        for Course { what, unit, tolerance, trend } in courses {
+        for QuantityTrend { what, unit, tolerance, trend } in courses {
             let tolerated = trend.middle + (trend.middle * tolerance.share).max(tolerance.amount);
             writeln!(
                 out,

@@ -1,4 +1,4 @@
-//! Sign-ins of local mode: a client, the browser of its person, and what the client does afterwards.
+//! Sign-ins in local mode: consent, token requests, and revocation.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::client::{Answer, Client};
-use super::work::Ended;
+use super::work::WorkResult;
 use crate::Outcome;
 
 const CALLBACK: &str = "http://127.0.0.1:33418/callback";
@@ -26,8 +26,8 @@ pub(crate) struct SignIn {
 }
 
 impl SignIn {
-    /// Signs in, uses each refresh token once, and gives the grant back.
-    pub(crate) async fn again(&mut self, client: &mut Client, turn: usize) -> Outcome<Ended> {
+    /// Signs in, uses each refresh token once, and revokes the grant.
+    pub(crate) async fn run(&mut self, client: &mut Client, turn: usize) -> Outcome<WorkResult> {
         let client_id = match &self.client_id {
             Some(id) => id.clone(),
             None => self.client_id.insert(register(client).await?).clone(),
@@ -57,7 +57,7 @@ impl SignIn {
         let Some(refresh_token) = text_of(&answer, "refresh_token") else { return Ok(wrong(&answer)) };
         let fields = [("token", refresh_token.as_str()), ("client_id", &client_id)];
         let answer = client.post_form("/oauth/revoke", &fields).await?;
-        Ok(if answer.status.is_success() { Ended::Done } else { wrong(&answer) })
+        Ok(if answer.status.is_success() { WorkResult::Done } else { wrong(&answer) })
     }
 }
 
@@ -68,8 +68,12 @@ async fn register(client: &mut Client) -> Outcome<String> {
     text_of(&answer, "client_id").ok_or_else(|| format!("no client was registered: {}", answer.status).into())
 }
 
-/// Opens the consent page, agrees, and returns the code that the client would get.
-async fn consent(client: &mut Client, client_id: &str, verifier: &str) -> Outcome<Result<String, Ended>> {
+/// Opens the consent page, consents, and returns the authorization code.
+async fn consent(
+    client: &mut Client,
+    client_id: &str,
+    verifier: &str,
+) -> Outcome<Result<String, WorkResult>> {
     let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
     let query = url::form_urlencoded::Serializer::new(String::new())
         .extend_pairs([
@@ -99,7 +103,7 @@ async fn consent(client: &mut Client, client_id: &str, verifier: &str) -> Outcom
     Ok(code.ok_or_else(|| wrong(&answer)))
 }
 
-/// What the page asks for, where it does: whoever can read the data directory can have it.
+/// The sign-in code, as the program prints it to users who can read the data directory.
 fn sign_in_code(client: &Client) -> Outcome<String> {
     let output = Command::new(env!("CARGO_BIN_EXE_kitbag"))
         .arg("sign-in-code")
@@ -113,7 +117,7 @@ fn text_of(answer: &Answer, name: &str) -> Option<String> {
     serde_json::from_slice::<Value>(&answer.body).ok()?[name].as_str().map(str::to_owned)
 }
 
-fn wrong(answer: &Answer) -> Ended {
+fn wrong(answer: &Answer) -> WorkResult {
     let text = String::from_utf8_lossy(&answer.body);
-    Ended::Wrong(format!("{}: {}", answer.status, text.chars().take(300).collect::<String>()))
+    WorkResult::Wrong(format!("{}: {}", answer.status, text.chars().take(300).collect::<String>()))
 }

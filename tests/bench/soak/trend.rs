@@ -1,22 +1,22 @@
-//! Tells what grows without end from what goes up and down, or up once and stays.
+//! Distinguishes unbounded growth from values that fluctuate, or rise once and stay.
 
 use serde::Serialize;
 
 /// How much a quantity may be higher late in a run than in its middle.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Tolerance {
-    /// Of the level in the middle.
+    /// As a fraction of the level in the middle.
     pub(crate) share: f64,
-    /// In the quantity's own unit, whatever its level is.
+    /// As an amount in the quantity's unit, whatever the level is.
     pub(crate) amount: f64,
 }
 
-/// What a series of samples comes to.
+/// The trend of a series of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Trend {
     /// The first sample.
     pub(crate) first: f64,
-    /// The level in the second third of the run. The first third is the warm-up: caches fill, and pools.
+    /// The level in the second third of the run. The first third is the warm-up: caches and pools fill.
     pub(crate) middle: f64,
     /// The level in the last third.
     pub(crate) last: f64,
@@ -26,14 +26,14 @@ pub(crate) struct Trend {
     pub(crate) grows: bool,
 }
 
-/// Samples of a third of a run, below which nothing can be said.
+/// The fewest samples of a third of a run that can be judged.
 const MIN_SAMPLES: usize = 5;
 
 impl Trend {
-    /// Judges samples that were taken at even distances; nothing, where they are too few.
+    /// Judges samples that were taken at equal intervals; `None` if there are too few.
     ///
-    /// The level of a third is its lower quartile: what was given back counts, and not how much was in
-    /// use at the moment of a sample. What leaks is never given back, so it lifts the lower quartile too.
+    /// The level of a third is its lower quartile, which leaves out what is in use only at the moment of
+    /// some samples. A leak is never released, so it raises the lower quartile too.
     pub(crate) fn of(samples: &[f64], tolerance: Tolerance) -> Option<Self> {
         let third = samples.len() / 3;
         if third < MIN_SAMPLES {

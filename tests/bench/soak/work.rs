@@ -1,4 +1,4 @@
-//! What each of the connections does, again and again.
+//! The work that each of the connections repeats.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::components::Components;
 use super::sign_in::SignIn;
 use crate::Outcome;
 
-/// Tools of the hostile guest that end their call badly, each in its own way.
+/// Tools of the hostile guest whose calls fail, each in its own way.
 const MISBEHAVIOURS: [&str; 18] = [
     "trap",
     "panic",
@@ -34,14 +34,14 @@ const MISBEHAVIOURS: [&str; 18] = [
     "resource_flood",
 ];
 
-/// Documents that one connection brings in through a toolkit; it updates them over and over.
+/// Documents that a connection ingests through a toolkit, and updates over and over.
 const DOCUMENTS: usize = 20;
 
-/// How long a log is followed before its reader leaves.
-const FOLLOWED: Duration = Duration::from_secs(5);
+/// How long a log is followed before the client disconnects.
+const FOLLOW_DURATION: Duration = Duration::from_secs(5);
 
-/// How long a client that has sent half a request stays.
-const STALLED: Duration = Duration::from_secs(3);
+/// How long a client that has sent half a request stays connected.
+const STALL_DURATION: Duration = Duration::from_secs(3);
 
 /// A kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -75,19 +75,19 @@ pub(crate) const SHARES: [(Kind, usize); 11] = [
     (Kind::HalfRequests, 4),
 ];
 
-/// What became of a piece of work.
+/// The result of a piece of work.
 #[derive(Debug)]
-pub(crate) enum Ended {
-    /// As it should.
+pub(crate) enum WorkResult {
+    /// As expected.
     Done,
-    /// The server had no room for it, and said so.
+    /// Refused by the server for lack of capacity.
     Refused,
-    /// In a way that it should not; says how.
+    /// Unexpected, with a description.
     Wrong(String),
 }
 
 impl Kind {
-    /// What is printed.
+    /// Name in the report.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::FastCalls => "fast calls",
@@ -118,7 +118,7 @@ impl Kind {
 /// One connection's work.
 pub(crate) struct Worker<'a> {
     pub(crate) kind: Kind,
-    /// Among those of its kind.
+    /// Index among the workers of its kind.
     pub(crate) number: usize,
     pub(crate) client: Client,
     pub(crate) components: &'a Components,
@@ -127,7 +127,7 @@ pub(crate) struct Worker<'a> {
 
 impl Worker<'_> {
     /// Does the work for the `turn`th time.
-    pub(crate) async fn work(&mut self, turn: usize) -> Outcome<Ended> {
+    pub(crate) async fn work(&mut self, turn: usize) -> Outcome<WorkResult> {
         let client = &mut self.client;
         match self.kind {
             Kind::FastCalls => {
@@ -154,8 +154,8 @@ impl Worker<'_> {
             Kind::Deploys => deploy(client, self.components, turn).await,
             Kind::RefusedDeploys => {
                 let whole = &self.components.greeter[0];
-                // Cut off in one turn, and damaged in the other; in the first half, for at its end there are
-                // custom sections, without which it is still a component.
+                // Truncated in even turns, overwritten in odd ones. In the first half: at the end there are
+                // custom sections, without which it would still be a valid component.
                 let at = turn.wrapping_mul(7919) % (whole.len() / 2);
                 let mut damaged = whole.clone();
                 if turn.is_multiple_of(2) {
@@ -165,7 +165,7 @@ impl Worker<'_> {
                 }
                 let answer = upload(client, damaged.into()).await?;
                 Ok(if answer.status == StatusCode::UNPROCESSABLE_ENTITY {
-                    Ended::Done
+                    WorkResult::Done
                 } else {
                     not_done(&answer)
                 })
@@ -175,14 +175,14 @@ impl Worker<'_> {
                     "GET /toolkits/hostile/logs?follow=true HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
                     client.address, client.token
                 );
-                let read = client.follow(&request, FOLLOWED).await?;
+                let read = client.follow(&request, FOLLOW_DURATION).await?;
                 Ok(if read > 0 {
-                    Ended::Done
+                    WorkResult::Done
                 } else {
-                    Ended::Wrong("a log that is followed says nothing".to_owned())
+                    WorkResult::Wrong("a log that is followed says nothing".to_owned())
                 })
             }
-            Kind::SignIns => self.sign_in.again(client, turn).await,
+            Kind::SignIns => self.sign_in.run(client, turn).await,
             Kind::HalfRequests => {
                 let path = ["/oauth/token", "/graphql", "/mcp", "/documents/file?title=x"][turn % 4];
                 let request = format!(
@@ -190,13 +190,13 @@ impl Worker<'_> {
                     client.address, client.token
                 );
                 let request = if turn.is_multiple_of(5) { &request[..20] } else { &request };
-                client.begin(request, STALLED).await.map(|_| Ended::Done)
+                client.begin(request, STALL_DURATION).await.map(|_| WorkResult::Done)
             }
         }
     }
 }
 
-async fn ingest_and_delete(client: &mut Client, number: usize, turn: usize) -> Outcome<Ended> {
+async fn ingest_and_delete(client: &mut Client, number: usize, turn: usize) -> Outcome<WorkResult> {
     const INGEST: &str = "mutation ($documents: [IngestDocumentInput!]!) { ingest(documents: $documents) { documents { id } } }";
     const DELETE: &str = "mutation ($id: ID!) { deleteDocument(id: $id) }";
 
@@ -216,20 +216,20 @@ async fn ingest_and_delete(client: &mut Client, number: usize, turn: usize) -> O
     Ok(found)
 }
 
-async fn search(client: &mut Client, turn: usize) -> Outcome<Ended> {
+async fn search(client: &mut Client, turn: usize) -> Outcome<WorkResult> {
     const SEARCH: &str = "query ($query: String!) { search(query: $query, limit: 10) { mode results { document { title } snippet } } }";
 
     Ok(
         match client.graphql(SEARCH, json!({ "query": format!("{} {}", word(turn), word(turn / 3)) })).await?
         {
-            Ok(_) => Ended::Done,
+            Ok(_) => WorkResult::Done,
             Err(answer) => not_done(&answer),
         },
     )
 }
 
-/// One version, another one over it, a call, back to the first, and away with both.
-async fn deploy(client: &mut Client, components: &Components, turn: usize) -> Outcome<Ended> {
+/// Deploys two versions, calls the tool, rolls back, and removes the toolkit.
+async fn deploy(client: &mut Client, components: &Components, turn: usize) -> Outcome<WorkResult> {
     for component in &components.greeter {
         let answer = upload(client, component.clone().into()).await?;
         if !answer.status.is_success() {
@@ -239,7 +239,7 @@ async fn deploy(client: &mut Client, components: &Components, turn: usize) -> Ou
     let greeting = client.call("greeter__greet", &json!({ "name": turn.to_string() })).await?;
     let back = client.send(Method::POST, "/toolkits/greeter/rollback", &[], Bytes::new()).await?;
     let removed = client.send(Method::DELETE, "/toolkits/greeter", &[], Bytes::new()).await?;
-    Ok([&greeting, &back, &removed].into_iter().map(succeeded).fold(Ended::Done, worse))
+    Ok([&greeting, &back, &removed].into_iter().map(succeeded).fold(WorkResult::Done, worse))
 }
 
 /// Uploads a component.
@@ -248,37 +248,37 @@ pub(crate) async fn upload(client: &mut Client, component: Bytes) -> Outcome<Ans
     client.send(Method::POST, "/toolkits", &kind, component).await
 }
 
-fn succeeded(answer: &Answer) -> Ended {
-    if answer.status.is_success() { Ended::Done } else { not_done(answer) }
+fn succeeded(answer: &Answer) -> WorkResult {
+    if answer.status.is_success() { WorkResult::Done } else { not_done(answer) }
 }
 
-/// What an answer is that is not the expected one: a refusal for want of room, or a fault.
-fn not_done(answer: &Answer) -> Ended {
+/// Whether an unexpected response is a refusal for lack of capacity, or wrong.
+fn not_done(answer: &Answer) -> WorkResult {
     let is_full = || {
-        // In GraphQL a refusal has the status of every other answer.
+        // GraphQL errors have the status 200.
         let said = serde_json::from_slice::<Value>(&answer.body).unwrap_or_default();
         let mut errors = said["errors"].as_array().into_iter().flatten();
         errors.any(|error| ["LIMIT", "UNAVAILABLE"].iter().any(|code| error["extensions"]["code"] == *code))
     };
     match answer.status {
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => Ended::Refused,
-        StatusCode::OK if is_full() => Ended::Refused,
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => WorkResult::Refused,
+        StatusCode::OK if is_full() => WorkResult::Refused,
         status => {
             let text = String::from_utf8_lossy(&answer.body);
-            Ended::Wrong(format!("{status}: {}", text.chars().take(300).collect::<String>()))
+            WorkResult::Wrong(format!("{status}: {}", text.chars().take(300).collect::<String>()))
         }
     }
 }
 
-fn worse(one: Ended, other: Ended) -> Ended {
+fn worse(one: WorkResult, other: WorkResult) -> WorkResult {
     match (one, other) {
-        (Ended::Wrong(how), _) | (_, Ended::Wrong(how)) => Ended::Wrong(how),
-        (Ended::Refused, _) | (_, Ended::Refused) => Ended::Refused,
-        _ => Ended::Done,
+        (WorkResult::Wrong(how), _) | (_, WorkResult::Wrong(how)) => WorkResult::Wrong(how),
+        (WorkResult::Refused, _) | (_, WorkResult::Refused) => WorkResult::Refused,
+        _ => WorkResult::Done,
     }
 }
 
-/// A text of a few hundred words, another one in each turn.
+/// A text of 300 words, another one in each turn.
 fn words(turn: usize) -> String {
     (0..300).map(|at| word(turn.wrapping_mul(31).wrapping_add(at * 7))).collect::<Vec<_>>().join(" ")
 }
