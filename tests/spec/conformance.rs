@@ -1,6 +1,6 @@
-//! The protocol's own conformance suite, run against Kitbag for both revisions.
+//! MCP's own conformance suite, run against Kitbag for both revisions.
 //!
-//! What Kitbag deliberately has not is listed in `tests/conformance/not-applicable.toml`, each entry
+//! Features that Kitbag deliberately lacks are listed in `tests/conformance/not-applicable.toml`, each
 //! with its reason. A scenario that fails and is not listed fails the test; so does one that is
 //! listed and passes.
 
@@ -15,7 +15,7 @@ use self::proxy::Proxy;
 use self::suite::Status;
 use crate::harness::{Kitbag, Revision, guests};
 
-/// Toolkits that are there to be removed: the suite wants to see the list of tools change.
+/// Toolkits that the proxy removes when the suite asks for a change of the tool list.
 const SPARE: [(&str, guests::Guest); 3] =
     [("greeter", guests::GREETER_V1), ("hints", guests::HINTS), ("text", guests::TEXT)];
 
@@ -32,7 +32,7 @@ async fn the_conformance_suite_passes_for_2025_11_25() {
 async fn check(revision: Revision) {
     let proxy = Proxy::bind().await;
     let kitbag = Kitbag::start_with(|settings| {
-        settings.listen = proxy.behind();
+        settings.listen = proxy.server_address();
         settings.base_url = proxy.url().parse().expect("a base URL");
     })
     .await;
@@ -46,9 +46,9 @@ async fn check(revision: Revision) {
     let outcome = suite::run(&format!("{}mcp", kitbag.base_url()), revision.version()).await;
 
     let not_applicable = NotApplicable::read(revision.version());
-    let surprises = not_applicable.surprises(&outcome);
+    let contradictions = not_applicable.contradictions(&outcome);
     print_totals(revision, &outcome, &not_applicable);
-    assert!(surprises.is_empty(), "\n{}", surprises.join("\n"));
+    assert!(contradictions.is_empty(), "\n{}", contradictions.join("\n"));
 }
 
 fn print_totals(

@@ -3,8 +3,8 @@
 //   node provider.mjs ISSUER RESOURCE ACCESS_TOKEN_SECONDS
 //
 // Listens on a free port of 127.0.0.1 and prints it. ISSUER is the URL under which it is reached,
-// RESOURCE the one resource that it gives tokens for (RFC 8707): JWTs of the type at+jwt (RFC 9068).
-// Clients register by themselves; a person signs in by name, on a page with one form.
+// RESOURCE the only resource that it issues tokens for (RFC 8707): JWTs of the type at+jwt (RFC 9068).
+// Clients register dynamically; a user signs in by name, on a page with one form.
 
 import { createServer } from "node:http";
 import Provider, { errors } from "oidc-provider";
@@ -34,12 +34,12 @@ const provider = new Provider(issuer, {
   ttl: { AccessToken: Number(accessTokenSeconds), RefreshToken: 3600, Grant: 3600, Session: 3600, Interaction: 600, IdToken: 60 },
   interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
   findAccount: (_, sub) => ({ accountId: sub, claims: () => ({ sub }) }),
-  // Programs on a person's machine listen on loopback; browsers of others fetch from anywhere.
+  // Clients are public: programs on a user's machine that listen on loopback, and pages of any origin.
   clientDefaults: { token_endpoint_auth_method: "none" },
   clientBasedCORS: () => true,
 });
 
-// The person's page: asks for a name, and grants what was asked for.
+// The user's page: asks for a name, and grants the requested scopes.
 async function interaction(request, response) {
   const { prompt, params, session, uid } = await provider.interactionDetails(request, response);
   if (request.method === "GET") {

@@ -1,4 +1,4 @@
-//! What Kitbag deliberately has not.
+//! The list of features that Kitbag deliberately lacks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ struct Entry {
     scenarios: Vec<String>,
     revisions: Vec<String>,
     reason: String,
-    /// Checks of these scenarios; without them, the whole scenarios.
+    /// Checks of these scenarios; if empty, the whole scenarios.
     #[serde(default)]
     checks: Vec<String>,
 }
@@ -38,13 +38,13 @@ impl NotApplicable {
         Self(file.entry)
     }
 
-    /// Whether all of a scenario asks for what Kitbag has not.
+    /// Whether a scenario is listed as a whole.
     pub(super) fn is_wholly_listed(&self, scenario: &str) -> bool {
         self.of(scenario).any(|entry| entry.checks.is_empty())
     }
 
-    /// What is not as the list says, in words.
-    pub(super) fn surprises(&self, outcome: &BTreeMap<String, Scenario>) -> Vec<String> {
+    /// Messages about failures that are not listed, and listed entries that did not fail.
+    pub(super) fn contradictions(&self, outcome: &BTreeMap<String, Scenario>) -> Vec<String> {
         let failed = outcome.iter().flat_map(|(name, scenario)| {
             let unlisted = scenario.failures().filter(|check| !self.lists(name, check));
             unlisted.map(move |check| {

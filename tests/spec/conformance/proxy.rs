@@ -1,11 +1,11 @@
-//! What stands between the suite and Kitbag.
+//! The proxy between the conformance suite and Kitbag.
 //!
-//! The suite knows nothing of tokens and calls tools by bare names. So the proxy
+//! The suite sends no tokens and calls tools by bare names. So the proxy
 //! - adds the token of one user to every request,
 //! - writes `conformance__NAME` for `NAME` in calls and their `Mcp-Name`, and the reverse in listings,
-//! - removes one of the spare toolkits when `test_trigger_tool_change` is called: no toolkit could.
+//! - removes one of the spare toolkits when `test_trigger_tool_change` is called: a tool could not.
 //!
-//! All else passes as it is, `Host` and `Origin` included: to Kitbag, the proxy's URL is its own.
+//! It forwards all else unchanged, including `Host` and `Origin`: Kitbag's base URL is that of the proxy.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -31,14 +31,14 @@ pub(super) struct Proxy {
     listener: TcpListener,
 }
 
-struct Between {
+struct ProxyState {
     client: Client<HttpConnector, Body>,
     upstream: SocketAddr,
     user: User,
     spare: Mutex<Vec<&'static str>>,
 }
 
-/// A proxy that serves, until it is dropped.
+/// A running proxy. Stops when it is dropped.
 pub(super) struct Serving(JoinHandle<()>);
 
 impl Drop for Serving {
@@ -56,20 +56,20 @@ impl Proxy {
         format!("http://{}", self.address())
     }
 
-    /// Where the server is to listen: nobody else uses this address.
-    pub(super) fn behind(&self) -> SocketAddr {
+    /// The address for the server to listen on: the proxy's port on 127.0.0.2.
+    pub(super) fn server_address(&self) -> SocketAddr {
         (Ipv4Addr::new(127, 0, 0, 2), self.address().port()).into()
     }
 
-    /// Passes requests of the suite on, as `user`.
+    /// Forwards requests of the suite to the server, as `user`.
     pub(super) fn serve(self, user: User, spare: impl Into<Vec<&'static str>>) -> Serving {
-        let between = Between {
+        let state = ProxyState {
             client: Client::builder(TokioExecutor::new()).build_http(),
-            upstream: self.behind(),
+            upstream: self.server_address(),
             user,
             spare: Mutex::new(spare.into()),
         };
-        let router = Router::new().fallback(pass).with_state(Arc::new(between));
+        let router = Router::new().fallback(forward).with_state(Arc::new(state));
         Serving(tokio::spawn(async { axum::serve(self.listener, router).await.expect("it serves") }))
     }
 
@@ -78,23 +78,23 @@ impl Proxy {
     }
 }
 
-async fn pass(State(between): State<Arc<Between>>, request: Request) -> Response {
+async fn forward(State(state): State<Arc<ProxyState>>, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
     let mut body = to_bytes(body, usize::MAX).await.expect("the request is whole");
-    // The harness itself brings a token, and is passed on untouched.
+    // A request of the harness has a token already, and is forwarded unchanged.
     if !parts.headers.contains_key(header::AUTHORIZATION) {
-        parts.headers.extend(between.user.headers());
-        body = between.translate(&mut parts.headers, body).await;
+        parts.headers.extend(state.user.headers());
+        body = state.translate(&mut parts.headers, body).await;
         parts.headers.remove(header::CONTENT_LENGTH);
     }
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-    parts.uri = format!("http://{}{path}", between.upstream).parse::<Uri>().expect("a URI");
-    let response = between.client.request(Request::from_parts(parts, body.into())).await;
+    parts.uri = format!("http://{}{path}", state.upstream).parse::<Uri>().expect("a URI");
+    let response = state.client.request(Request::from_parts(parts, body.into())).await;
     listing_with_bare_names(response.expect("the server answers").map(Body::new)).await
 }
 
-impl Between {
-    /// Gives a called tool its listed name.
+impl ProxyState {
+    /// Replaces the bare name of a called tool by its listed name.
     async fn translate(&self, headers: &mut HeaderMap, body: Bytes) -> Bytes {
         if headers.get("mcp-method").is_some_and(|method| method == "tools/call")
             && let Some(name) = headers.get("mcp-name").and_then(|name| name.to_str().ok())

@@ -1,4 +1,4 @@
-//! Runs the suite, and reads what it found.
+//! Runs the conformance suite and reads its results.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,13 +12,13 @@ use tokio::time::timeout;
 
 use crate::harness::root;
 
-/// What one scenario found.
+/// The results of one scenario.
 #[derive(Debug, Default)]
 pub(super) struct Scenario {
     pub(super) checks: Vec<Check>,
 }
 
-/// One thing that the suite looked at.
+/// The result of one check of a scenario.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Check {
@@ -48,7 +48,7 @@ impl Scenario {
 /// How long all scenarios of a revision may take together.
 const SUITE_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// Runs every scenario for servers that applies to `revision`, by name.
+/// Runs every scenario for servers that applies to `revision`; returns the results by name.
 pub(super) async fn run(url: &str, revision: &str) -> BTreeMap<String, Scenario> {
     let folder = root().join("tests/conformance");
     let node = folder.join("node_modules/.bin/node");
