@@ -1,13 +1,13 @@
-//! The program: what its commands print, and what they refuse.
+//! The command line: what commands print, and what they refuse.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Kitbag, Ran, ServerProcess, guests, kitbag, run};
+use crate::harness::{CommandOutput, Kitbag, ServerProcess, guests, kitbag, run};
 
 /// Runs `kitbag toolkit …` against the server that runs on `data`.
-async fn toolkit(data: &Path, arguments: &[&str]) -> Ran {
+async fn toolkit(data: &Path, arguments: &[&str]) -> CommandOutput {
     let mut command = kitbag(["toolkit"]);
     command.args(arguments).arg("--data").arg(data);
     run(command).await
@@ -50,7 +50,7 @@ async fn scripts_get_json() {
     let listed = toolkit(server.data(), &["list", "--json"]).await;
     let shown = toolkit(server.data(), &["show", "--json", "hints"]).await;
 
-    let parse = |ran: Ran| -> Value { serde_json::from_str(&ran.succeeded()).expect("JSON") };
+    let parse = |ran: CommandOutput| -> Value { serde_json::from_str(&ran.succeeded()).expect("JSON") };
     assert_eq!(parse(deployed)["id"], "hints");
     assert_eq!(parse(listed)[0]["id"], "hints");
     assert_eq!(parse(shown)["liveVersion"], "1.0.0");

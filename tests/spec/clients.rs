@@ -1,7 +1,7 @@
 //! Real MCP clients: the TypeScript SDKs of both revisions, the Python SDK, and the Inspector.
 //!
-//! Each is given the server's URL and nothing else, and finds its way from there: with the server as
-//! its own issuer, and with an external provider.
+//! Each gets only the server's URL and discovers the rest, both with the server as its own issuer and
+//! with an external provider.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use tokio::join;
 use tokio::process::Command;
 
-use crate::harness::sign_in::{Asking, access_tokens_expire};
+use crate::harness::sign_in::{PromptingProcess, access_tokens_expire};
 use crate::harness::{Browser, Kitbag, Revision, SignIn, User, guests, root, run};
 
 impl User {
-    /// Lists the tools and calls one, with a client in a process of its own.
+    /// Lists the tools and calls one, with a client in its own process.
     async fn call_with_client(&self, kitbag: &Kitbag, era: &str, tool: &str, arguments: Value) -> Value {
         let clients = root().join("clients");
         assert!(clients.join("node_modules").is_dir(), "run `just install`");
@@ -99,7 +99,7 @@ async fn the_python_sdk_signs_in_calls_and_renews() {
         assert_eq!(said["protocolVersion"], Revision::Current.version(), "{said}");
         assert_called_twice(&said);
         at.transcript.assert_in_order(&first_connection(&at));
-        // It knows when its token expires, and does not wait to be refused.
+        // This client renews its token when it expires, without waiting for a 401.
         let token = format!("POST {} → 200", at.endpoints().token);
         at.transcript.assert_in_order(&[&token, "POST /mcp → 200", &token, "POST /mcp → 200"]);
     };
@@ -120,7 +120,7 @@ async fn the_inspectors_command_line_signs_in_calls_and_renews() {
         assert_eq!(result["structuredContent"]["words"], 2, "{result}");
         at.transcript.assert_in_order(&first_connection(&at));
 
-        // The next command finds what the first one kept, and asks nobody.
+        // The next command uses the session that the first one stored, without a new consent.
         access_tokens_expire().await;
         at.transcript.clear();
         let again = run(inspector(&at, home.path(), "--stored-auth-only")).await.succeeded();
@@ -138,12 +138,12 @@ fn endpoint(at: &SignIn) -> String {
     format!("{}/mcp", at.url())
 }
 
-/// Lets a client of the folder `clients` sign in, and returns what it prints in the end.
+/// Runs a client of the folder `clients`, signs in for it, and returns the JSON that it prints.
 async fn signs_in(at: &SignIn, mut client: Command, installed: &str) -> Value {
     let clients = root().join("clients");
     assert!(clients.join(installed).exists(), "run `just install`");
     client.current_dir(clients);
-    let mut client = Asking::start(client);
+    let mut client = PromptingProcess::start(client);
     let page = client.page().await;
     assert!(page.starts_with(at.issuer()), "{page}");
 
@@ -151,13 +151,13 @@ async fn signs_in(at: &SignIn, mut client: Command, installed: &str) -> Value {
 
     answer.assert_status(200);
     let ran = client.finished().await;
-    // For whoever wants to read it: `-- --nocapture`.
+    // Shown by `-- --nocapture`.
     println!("{:#?}", at.transcript.lines());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     serde_json::from_str(&ran.stdout).expect("the client prints JSON")
 }
 
-/// The Inspector, in a terminal: without one it does not ask a person anything.
+/// The Inspector, in a terminal: without one it does not ask the user to sign in.
 fn inspector(at: &SignIn, home: &Path, options: &str) -> Command {
     let folder = root().join("clients/inspector/node_modules/.bin");
     assert!(folder.join("node").exists(), "run `just install`");
@@ -182,7 +182,7 @@ fn inspector(at: &SignIn, home: &Path, options: &str) -> Command {
 }
 
 async fn signs_in_at_a_terminal(client: Command) {
-    let mut client = Asking::start(client);
+    let mut client = PromptingProcess::start(client);
     let page = client.page().await;
     let (_, answer) = Browser::default().sign_in(&page, "ana").await;
     answer.assert_status(200);
@@ -197,7 +197,7 @@ fn assert_called_twice(said: &Value) {
     assert!(said["scope"].as_str().is_some_and(|scope| scope.contains("offline_access")), "{said}");
 }
 
-/// From the URL to the first call.
+/// The requests from discovery to the first call.
 fn first_connection(at: &SignIn) -> Vec<String> {
     let endpoints = at.endpoints();
     [
@@ -212,7 +212,7 @@ fn first_connection(at: &SignIn) -> Vec<String> {
     .into()
 }
 
-/// What happens once the access token has expired.
+/// The requests around the expiry of the access token.
 fn renewal_after_a_refusal(at: &SignIn) -> [String; 4] {
     let token = at.endpoints().token;
     ["POST /mcp → 200", "POST /mcp → 401", &format!("POST {token} → 200"), "POST /mcp → 200"]

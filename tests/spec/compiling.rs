@@ -1,5 +1,5 @@
-//! Components are compiled in a process that can take no more than it is given: whatever is uploaded, the
-//! server goes on, and what was live stays live.
+//! Components are compiled in a process with bounded resources: whatever is uploaded, the server keeps
+//! running and live toolkits stay live.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use crate::harness::wat::{compile, versioned};
 use crate::harness::{Answer, Kitbag, Process, ServerProcess, Wat, eventually, guests, kitbag, run, within};
 
-/// Forty nested components, each of which instantiates the one before twice: 2.7 KB, and 2^40 instances.
+/// Forty nested components, each of which instantiates the previous one twice: 2.7 KB, 2^40 instances.
 pub(crate) fn bomb() -> Vec<u8> {
     let levels = (1..40).fold("(component $c0)".to_owned(), |before, level| {
         format!(
@@ -20,26 +20,26 @@ pub(crate) fn bomb() -> Vec<u8> {
             level - 1
         )
     });
-    no_toolkit(&format!("{levels} (instance (instantiate $c39))"))
+    component_with(&format!("{levels} (instance (instantiate $c39))"))
 }
 
-/// A component that gets past the first look at its exports and no further, with `body` in it.
-fn no_toolkit(body: &str) -> Vec<u8> {
+/// A component that contains `body`, and passes the check of its exports but no further check.
+fn component_with(body: &str) -> Vec<u8> {
     let tools = versioned("tools");
     compile(&format!(r#"(component {body} (instance $tools) (export "{tools}" (instance $tools)))"#))
 }
 
-/// A component that breaks no rule, and whose `functions` take some milliseconds each to compile.
+/// A component within all limits, with `functions` functions that take some milliseconds each to compile.
 fn slow(functions: usize) -> Vec<u8> {
     let step =
         "(local.set 0 (i64.add (i64.mul (local.get 0) (local.get 1)) (i64.rotl (local.get 1) (local.get 0))))
         (local.set 1 (i64.xor (local.get 0) (i64.div_u (local.get 1) (i64.or (local.get 0) (i64.const 1)))))"
             .repeat(200);
     let functions = format!("(func (param i64 i64) {step})").repeat(functions);
-    no_toolkit(&format!("(core module {functions})"))
+    component_with(&format!("(core module {functions})"))
 }
 
-/// What is compiled for longer than any test takes.
+/// A component that takes longer to compile than any test runs.
 pub(crate) fn endless() -> Vec<u8> {
     slow(6000)
 }
@@ -52,7 +52,7 @@ fn assert_only_problem(answer: &Answer, path: &str, words: &str) {
     assert!(problems[0].1.contains(words), "{problems:?}");
 }
 
-/// Asserts that whatever was uploaded before left nothing behind, and that what was live is.
+/// Asserts that earlier uploads left no files behind, and that the live toolkit can be called.
 async fn assert_unharmed(kitbag: &Kitbag) {
     eventually("no upload is left", async || kitbag.files("uploads").is_empty()).await;
     assert_eq!(kitbag.files("components").len(), 1);
@@ -60,7 +60,7 @@ async fn assert_unharmed(kitbag: &Kitbag) {
     assert_eq!(kitbag.as_user("ben").call("hints__plain", json!({})).await.text(), "plain");
 }
 
-/// A server on which a good toolkit is live.
+/// Starts a server and deploys a toolkit that works.
 async fn kitbag_with(change: impl FnOnce(&mut Settings)) -> Kitbag {
     let kitbag = Kitbag::start_with(change).await;
     kitbag.deploy(guests::HINTS).await;
@@ -86,7 +86,7 @@ async fn types_that_unfold_without_end_are_refused_before_they_are_compiled() {
     let doubling: Vec<_> =
         (1..=16).map(|level| format!("(type $t{level} (tuple $t{0} $t{0}))", level - 1)).collect();
     let functions = r#"(type (func (param "a" $t16)))"#.repeat(500);
-    let component = no_toolkit(&format!("(type $t0 (tuple u8 u8)) {} {functions}", doubling.concat()));
+    let component = component_with(&format!("(type $t0 (tuple u8 u8)) {} {functions}", doubling.concat()));
 
     let answer = within("the deploy", kitbag.as_operator().deploy(component)).await;
 
@@ -104,7 +104,7 @@ async fn a_check_on_the_authors_machine_has_the_same_bounds() {
     let refused = check(folder.path(), &path).await;
 
     refused.assert_failed("instances of components in all");
-    // The limits are those of the settings.
+    // The limits come from the settings.
     std::fs::write(folder.path().join("kitbag.toml"), "compile-time = \"1s\"\n").expect("the folder is ours");
     std::fs::write(&path, endless()).expect("the folder is ours");
 
@@ -114,7 +114,7 @@ async fn a_check_on_the_authors_machine_has_the_same_bounds() {
     cut_off.assert_failed("compile-time");
 }
 
-async fn check(directory: &Path, component: &Path) -> crate::harness::Ran {
+async fn check(directory: &Path, component: &Path) -> crate::harness::CommandOutput {
     let mut command = kitbag(["toolkit", "check"]);
     command.arg(component).current_dir(directory);
     run(command).await
@@ -135,9 +135,9 @@ async fn a_component_that_takes_too_long_is_cut_off_and_the_answer_says_so() {
 #[tokio::test]
 async fn a_component_that_takes_too_much_memory_is_cut_off_and_the_answer_says_so() {
     let kitbag = kitbag_with(|settings| settings.compile_memory = "100MiB".parse().expect("a size")).await;
-    // Twice that much fits, three times does not.
+    // Two copies of the data fit into the memory limit, three do not.
     let data = "x".repeat(36 << 20);
-    let large = no_toolkit(&format!(r#"(core module (memory 1024) (data (i32.const 0) "{data}"))"#));
+    let large = component_with(&format!(r#"(core module (memory 1024) (data (i32.const 0) "{data}"))"#));
 
     let answer = within("the deploy", kitbag.as_operator().deploy(large)).await;
 
@@ -162,7 +162,7 @@ async fn a_declaration_that_eats_memory_is_given_up() {
 #[tokio::test]
 async fn a_declaration_that_says_too_much_is_given_up_and_the_answer_names_the_setting() {
     let kitbag = kitbag_with(|settings| settings.call_result = "64KiB".parse().expect("a size")).await;
-    // Twice what a declaration may be, with what surrounds it.
+    // Twice the limit of a declaration, which is `call-result` and 64 KiB for overhead.
     let long = "x".repeat(300 << 10);
 
     let answer = kitbag.as_operator().deploy(Wat { description: &long, ..Wat::default() }.component()).await;
@@ -177,7 +177,7 @@ async fn a_component_whose_imports_take_too_long_to_name_is_refused_for_that() {
     let kitbag = kitbag_with(|settings| settings.call_result = "64KiB".parse().expect("a size")).await;
     let imports = (0..60).map(|number| format!("(import \"{}{number}\" (func))", "a".repeat(95_000)));
 
-    let answer = kitbag.as_operator().deploy(no_toolkit(&imports.collect::<String>())).await;
+    let answer = kitbag.as_operator().deploy(component_with(&imports.collect::<String>())).await;
 
     let answer = answer.assert_problem(422, "refused");
     assert_only_problem(&answer, "component", "import fewer, or under shorter names");
@@ -223,7 +223,7 @@ async fn the_compiler_gets_nothing_of_the_server_but_the_component() {
     let deploy = tokio::spawn(async move { operator.deploy(endless()).await });
     let compiler = compiler_of(&server).await;
 
-    // It confines itself before it starts a thread, and it has several while it compiles.
+    // It confines itself before it starts other threads: once there are several, it is confined.
     eventually("it compiles", async || status(compiler, "Threads:").parse::<u32>().is_ok_and(|it| it > 1))
         .await;
     assert_eq!(String::from_utf8_lossy(&compiler.read("environ")), "");
@@ -253,7 +253,7 @@ async fn the_compiler_gets_nothing_of_the_server_but_the_component() {
     eventually("the compiler has died with its server", async || !compiler.is_running()).await;
 }
 
-/// The one compiler process of a server, once there is one.
+/// Waits for the compiler process of a server.
 async fn compiler_of(server: &ServerProcess) -> Process {
     let server = Process(server.process());
     eventually("a compiler runs", async || {
@@ -280,7 +280,7 @@ async fn a_server_that_is_asked_to_stop_does_not_wait_for_a_compilation() {
     let started = Instant::now();
     let status = server.terminate().await;
 
-    // Requests that do not end are waited for half a minute.
+    // Before it ends, a server waits up to 30 s for requests in progress.
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     assert!(status.success(), "{status}");
     deploy.await.expect("no panic").assert_problem(503, "the server is stopping");
@@ -316,9 +316,9 @@ async fn one_component_is_compiled_at_a_time_and_no_operator_takes_all_places() 
     assert_eq!(kitbag.anonymous().get("/healthz").await.status, 200);
 }
 
-/// A compiler that begins once there is no file `wait` beside it any more. A shell writes it: this process, of
-/// which others are forked at any moment, must not have it open for writing.
-fn hesitant_compiler(folder: &Path) -> PathBuf {
+/// A compiler program that waits while the file `wait` exists beside it. A shell writes it: if this process
+/// had it open for writing, processes that other tests fork would too, and it could not be executed.
+fn waiting_compiler(folder: &Path) -> PathBuf {
     let program = folder.join("compiler");
     let script = format!(
         "cat > {program} <<'END'\n#!/bin/sh\nwhile [ -e {wait} ]; do sleep 0.1; done\nexec {kitbag} \"$@\"\nEND\nchmod 700 {program}",
@@ -337,14 +337,14 @@ async fn a_call_does_not_wait_for_ever_until_its_toolkit_is_compiled_again_which
     let stopped = kitbag_with(|_| {}).await.stop().await;
     std::fs::remove_dir_all(stopped.data().join("code")).expect("there is code");
     std::fs::write(folder.path().join("wait"), "").expect("the folder is ours");
-    let kitbag = stopped.compiling_with(&hesitant_compiler(folder.path())).start().await;
+    let kitbag = stopped.compiling_with(&waiting_compiler(folder.path())).start().await;
     let ben = kitbag.as_user("ben");
 
     ben.call("hints__plain", json!({})).await.assert_retryable("being prepared");
     assert_eq!(ben.logged("hints__plain").await["outcome"], "busy");
 
     std::fs::remove_file(folder.path().join("wait")).expect("the folder is ours");
-    // Nobody calls meanwhile.
+    // The compilation goes on without another call.
     eventually("it is compiled", async || kitbag.files("code").len() == 1).await;
     assert_eq!(ben.call("hints__plain", json!({})).await.text(), "plain");
 }

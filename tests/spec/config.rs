@@ -1,10 +1,10 @@
-//! Settings: each user's own, for toolkits that they see, and no place for secrets.
+//! Settings: each user's own, for toolkits that the user sees. Values that look like secrets are refused.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Kitbag, Ran, ServerProcess, User, guests, kitbag, run};
+use crate::harness::{CommandOutput, Kitbag, ServerProcess, User, guests, kitbag, run};
 
 const CONFIG: &str = "/toolkits/hostile/config";
 const TOKEN: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
@@ -16,7 +16,7 @@ async fn hostile() -> (Kitbag, User) {
     (kitbag, ana)
 }
 
-/// What a call of this user gets as `ctx.config`.
+/// The `ctx.config` of a call by this user.
 async fn seen_by_a_call(user: &User) -> Value {
     user.call("hostile__whoami", json!({})).await.structured()["config"].clone()
 }
@@ -198,7 +198,7 @@ async fn a_setting_that_was_acknowledged_survives_the_death_of_the_server() {
 }
 
 /// Runs `kitbag config …` against the server that runs on `data`.
-async fn config(data: &Path, arguments: &[&str]) -> Ran {
+async fn config(data: &Path, arguments: &[&str]) -> CommandOutput {
     let mut command = kitbag(["config"]);
     command.args(arguments).arg("--data").arg(data);
     run(command).await

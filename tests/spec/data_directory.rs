@@ -1,4 +1,4 @@
-//! The data directory belongs to its owner alone, whoever made it and whatever the umask is.
+//! Only its owner can access the data directory, whoever created it and whatever the umask is.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use tokio::process::Command;
 
-use crate::harness::{Ran, ServerProcess, guests, kitbag, run};
+use crate::harness::{CommandOutput, ServerProcess, guests, kitbag, run};
 
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
@@ -17,7 +17,7 @@ fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).expect("it is there").permissions().mode() & 0o777
 }
 
-/// Everything in a folder that others have a permission on.
+/// Paths and modes of everything below a folder on which other users have a permission.
 fn open_to_others(folder: &Path) -> Vec<(PathBuf, u32)> {
     let mut found = vec![];
     for entry in fs::read_dir(folder).expect("a folder") {
@@ -32,8 +32,8 @@ fn open_to_others(folder: &Path) -> Vec<(PathBuf, u32)> {
     found
 }
 
-/// `kitbag serve` on `data`, which is expected to refuse.
-async fn serve(data: &Path) -> Ran {
+/// Runs `kitbag serve` on `data`, which is expected to fail.
+async fn serve(data: &Path) -> CommandOutput {
     let mut command = kitbag(["serve", "--listen", "127.0.0.1:0", "--data"]);
     command.arg(data);
     run(command).await
@@ -113,7 +113,7 @@ async fn everything_that_a_server_writes_is_its_owners_alone_whatever_the_umask(
     server.kill().await.expect("it runs");
 }
 
-/// The program under a shell whose umask takes nothing away.
+/// The program, started by a shell with umask 000.
 fn without_umask(arguments: &[&str], data: &Path) -> Command {
     let program = kitbag([""; 0]);
     let mut command = Command::new("sh");

@@ -1,4 +1,4 @@
-//! A disk that is nearly full: what takes room is refused, and everything else goes on.
+//! A disk that is nearly full: what needs disk space is refused, and everything else goes on.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn nothing_that_takes_room_is_stored_and_everything_else_goes_on() {
     let stored = kitbag.as_operator().deploy(guests::HINTS.bytes()).await;
     stored.assert_status(201);
 
-    // As if so much had to be free.
+    // More free space is required than any disk has.
     let kitbag = kitbag.stop().await.changed(|settings| {
         settings.free_disk_space = "1000000TB".parse().expect("a size");
     });
@@ -30,7 +30,7 @@ async fn nothing_that_takes_room_is_stored_and_everything_else_goes_on() {
     let (ana, operator) = (kitbag.as_user("ana"), kitbag.as_operator());
 
     let documents = json!({ "documents": [{ "title": "B", "text": "b" }] });
-    ana.ask_in_vain(INGEST, documents.clone()).await.assert("UNAVAILABLE", "disk is nearly full");
+    ana.ask_for_error(INGEST, documents.clone()).await.assert("UNAVAILABLE", "disk is nearly full");
     let uploaded = ana.send(Method::POST, "/documents/file?title=B", "text/plain", "b").await;
     uploaded.assert_problem(507, "disk is nearly full");
     ana.call("probe__ingest", documents).await.assert_tool_error("disk is nearly full");
@@ -101,7 +101,7 @@ async fn what_was_accepted_waits_until_there_is_room() {
 
     let full = kitbag.changed(|settings| settings.free_disk_space = "1000000TB".parse().expect("a size"));
     let full = full.start().await;
-    // Longer than it takes to capture it, as the log of the server before shows.
+    // Longer than the capture by the first server took.
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(files.hits("/a"), fetched, "nothing is fetched");
 

@@ -1,11 +1,11 @@
-//! GraphQL: what a user asks and changes, and that it is their own.
+//! GraphQL: queries and mutations of a user's own data.
 
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Kitbag, Provider, User, guests};
 
-/// As the specification writes it.
+/// The query of the specification.
 const SEARCH: &str = "query ($q: String!) { search(query: $q) { results { document { title } snippet } } }";
 
 fn titles(list: &Value) -> Vec<&str> {
@@ -13,7 +13,7 @@ fn titles(list: &Value) -> Vec<&str> {
     list.iter().map(|document| document["title"].as_str().expect("a title")).collect()
 }
 
-/// Titles of what a search finds.
+/// Titles of a search's results.
 async fn found(user: &User, query: &str) -> Vec<String> {
     let found = user.ask(SEARCH, json!({ "q": query })).await;
     let results = found["search"]["results"].as_array().expect("a list").clone();
@@ -213,8 +213,10 @@ async fn one_user_never_sees_or_touches_what_is_of_another_on_any_path() {
         })
     );
     let delete = "mutation ($id: ID!) { deleteDocument(id: $id) }";
-    let (refused, absent) =
-        (ben.ask_in_vain(delete, id.clone()).await, ben.ask_in_vain(delete, json!({ "id": "absent" })).await);
+    let (refused, absent) = (
+        ben.ask_for_error(delete, id.clone()).await,
+        ben.ask_for_error(delete, json!({ "id": "absent" })).await,
+    );
     refused.assert("NOT_FOUND", "no such document");
     assert_eq!(refused.answer, absent.answer, "it cannot be told from one that nobody has");
     let path = format!("/documents/{}/artifact", of_ana[0]);
@@ -246,7 +248,7 @@ async fn a_deleted_document_is_gone_everywhere() {
     assert_eq!(found(&ana, "whales").await, [""; 0]);
     let left = ana.ask("{ documents { totalCount } me { documents { total } } }", json!({})).await;
     assert_eq!(left, json!({ "documents": { "totalCount": 0 }, "me": { "documents": { "total": 0 } } }));
-    ana.ask_in_vain(delete, json!({ "id": ids[0] })).await.assert("NOT_FOUND", "no such document");
+    ana.ask_for_error(delete, json!({ "id": ids[0] })).await.assert("NOT_FOUND", "no such document");
 }
 
 #[tokio::test]
@@ -261,7 +263,7 @@ async fn every_broken_rule_is_named_and_nothing_of_the_batch_is_stored() {
         { "title": "No text" },
     ]);
 
-    let refused = ana.ask_in_vain(mutation, json!({ "documents": documents })).await;
+    let refused = ana.ask_for_error(mutation, json!({ "documents": documents })).await;
 
     refused.assert("INVALID", "nothing is changed");
     refused.assert_problem("documents[1].title", "must not be empty");
@@ -274,7 +276,7 @@ async fn every_broken_rule_is_named_and_nothing_of_the_batch_is_stored() {
         ("{ documents(first: 0) { totalCount } }", "first"),
         ("{ documents(after: \"MTA\") { totalCount } }", "after"),
     ] {
-        let refused = ana.ask_in_vain(query, json!({})).await;
+        let refused = ana.ask_for_error(query, json!({})).await;
         refused.assert("INVALID", "");
         refused.assert_problem(path, "");
     }
@@ -308,8 +310,8 @@ async fn a_secret_goes_in_and_never_comes_out() {
     assert_eq!(ana.ask(unset, json!({})).await, json!({ "unsetSecret": "API_KEY" }));
     assert_eq!(is_set(&ana.ask(seen, json!({})).await), json!(false));
     let undeclared = "mutation { setSecret(toolkit: \"needy\", name: \"OTHER\", value: \"v\") { name } }";
-    ana.ask_in_vain(undeclared, json!({})).await.assert("NOT_FOUND", "it declares API_KEY");
-    ana.ask_in_vain(set, json!({ "value": "" })).await.assert("INVALID", "the value is empty");
+    ana.ask_for_error(undeclared, json!({})).await.assert("NOT_FOUND", "it declares API_KEY");
+    ana.ask_for_error(set, json!({ "value": "" })).await.assert("INVALID", "the value is empty");
 }
 
 #[tokio::test]
@@ -337,8 +339,9 @@ async fn settings_are_set_all_or_none_and_are_no_place_for_secrets() {
     assert_eq!((&language["value"], &language["type"]), (&json!("de"), &json!("STRING")));
     assert_eq!(field(&changed, "limit")["effective"], 7);
     let token = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
-    let refused =
-        ana.ask_in_vain(set, json!({ "values": { "language": token, "limit": "many", "tongue": 1 } })).await;
+    let refused = ana
+        .ask_for_error(set, json!({ "values": { "language": token, "limit": "many", "tongue": 1 } }))
+        .await;
     refused.assert("INVALID", "nothing is changed");
     refused.assert_problem("language", "looks like a secret");
     refused.assert_problem("limit", "");
@@ -365,7 +368,7 @@ async fn a_private_toolkit_of_another_is_not_there() {
     let me = json!({ "isOperator": false });
     assert_eq!(hidden, json!({ "toolkits": [{ "id": "hints" }], "toolkit": null, "me": me }));
     let set = "mutation { setConfig(toolkit: \"greeter\", values: {}) { key } }";
-    other.ask_in_vain(set, json!({})).await.assert("NOT_FOUND", "there is no toolkit");
+    other.ask_for_error(set, json!({})).await.assert("NOT_FOUND", "there is no toolkit");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! GraphQL: what one request may not ask for.
+//! Limits of GraphQL requests.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ async fn post(user: &User, body: impl Into<bytes::Bytes>) -> crate::harness::Ans
     user.send(Method::POST, "/graphql", "application/json", body).await
 }
 
-/// The same field under many names.
+/// `count` aliases of the same field.
 fn aliases(count: usize, field: &str) -> String {
     (0..count).fold(String::new(), |mut fields, number| {
         write!(fields, "a{number}: {field} ").expect("a string takes everything");
@@ -44,7 +44,7 @@ async fn a_request_that_asks_for_too_much_is_refused_with_a_code() {
         (format!("{{ me {} {{ userId }} }}", "@include(if: true) ".repeat(5)), "at most 4 directives"),
         (operations, "at most 10 operations"),
     ] {
-        ana.ask_in_vain(&query, json!({})).await.assert("LIMIT", words);
+        ana.ask_for_error(&query, json!({})).await.assert("LIMIT", words);
     }
     ana.ask(&format!("{{ {} }}", aliases(5, search)), json!({})).await;
 }
@@ -62,11 +62,11 @@ async fn fragments_that_multiply_are_refused_before_anybody_expands_them() {
     query.push_str(" fragment f12 on Query { me { userId } }");
     let begun = Instant::now();
 
-    ana.ask_in_vain(&query, json!({})).await.assert("LIMIT", "at most 1000 fields");
+    ana.ask_for_error(&query, json!({})).await.assert("LIMIT", "at most 1000 fields");
 
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     let circle = "{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }";
-    ana.ask_in_vain(circle, json!({})).await.assert("BAD_QUERY", "inside itself");
+    ana.ask_for_error(circle, json!({})).await.assert("BAD_QUERY", "inside itself");
 }
 
 #[tokio::test]
@@ -85,12 +85,12 @@ async fn what_does_not_parse_or_fit_the_schema_is_a_bad_query() {
         "subscription { me { userId } }",
         "{ me { userId } } query b { me { userId } }",
     ] {
-        ana.ask_in_vain(query, json!({})).await.assert("BAD_QUERY", "");
+        ana.ask_for_error(query, json!({})).await.assert("BAD_QUERY", "");
     }
     let unfit =
         "mutation ($documents: [IngestDocumentInput!]!) { ingest(documents: $documents) { ingested } }";
-    ana.ask_in_vain(unfit, json!({ "documents": [{ "titel": "A" }] })).await.assert("BAD_QUERY", "");
-    ana.ask_in_vain(unfit, json!({})).await.assert("BAD_QUERY", "");
+    ana.ask_for_error(unfit, json!({ "documents": [{ "titel": "A" }] })).await.assert("BAD_QUERY", "");
+    ana.ask_for_error(unfit, json!({})).await.assert("BAD_QUERY", "");
 }
 
 #[tokio::test]
@@ -142,7 +142,7 @@ async fn tools_read_the_schema_as_they_usually_do() {
 async fn one_user_has_few_requests_under_way_and_others_have_theirs() {
     let kitbag = Kitbag::start().await;
     let (ana, ben) = (kitbag.as_user("ana"), kitbag.as_user("ben"));
-    // It takes a while to read, and one user has four at a time.
+    // Takes a while to parse; a user may have four requests in progress.
     let question =
         json!({ "query": "{ me { userId } }", "variables": { "a": vec![0; 400_000] } }).to_string();
 
@@ -188,7 +188,7 @@ async fn bodies_that_do_not_come_deny_nobody_theirs() {
     }
 }
 
-/// Sends the head of a question, whose body is still to come.
+/// Sends the head of a request with a body of `length` bytes, and not the body.
 async fn begin(kitbag: &Kitbag, user: &User, length: usize) -> TcpStream {
     let mut stream = TcpStream::connect(kitbag.address()).await.expect("the server listens");
     let request = format!(

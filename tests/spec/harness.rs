@@ -1,4 +1,4 @@
-//! What the tests are written in: a server, users who call it, and what they are answered.
+//! The test harness: servers, their clients and other peers, and assertions on responses.
 
 mod answer;
 mod browser;
@@ -47,7 +47,7 @@ pub(crate) use self::mcp::{Revision, User};
 pub(crate) use self::name_server::NameServer;
 pub(crate) use self::outcome::Outcome;
 pub(crate) use self::processes::Process;
-pub(crate) use self::program::{Ran, ServerProcess, kitbag, run};
+pub(crate) use self::program::{CommandOutput, ServerProcess, kitbag, run};
 pub(crate) use self::provider::Provider;
 pub(crate) use self::raw::Raw;
 pub(crate) use self::recorder::{Recorder, Transcript};

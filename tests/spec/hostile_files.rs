@@ -1,5 +1,5 @@
-//! Files and servers of files that mean harm: a `failed` document with a reason that a person
-//! understands, and a server that goes on as if nothing had been.
+//! Hostile files and file servers: the document ends as `failed` with a reason for a person, and the server
+//! keeps running.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ async fn hostile_files_fail_with_a_reason_and_the_server_goes_on() {
     })
     .await;
     let good = pdf::with_pages("On Tides", &["The moon pulls the sea.", "Twice a day."]);
-    let gigabyte = (1 << 30) / gzip::LONGEST_MATCH;
+    let gigabyte = (1 << 30) / gzip::MAX_MATCH_BYTES;
 
     let cases: Vec<(&str, &str, Vec<u8>, &str)> = vec![
         ("/flate.pdf", "application/pdf", pdf::flate_bomb(gigabyte), "the PDF holds no text"),
@@ -51,7 +51,7 @@ async fn hostile_files_fail_with_a_reason_and_the_server_goes_on() {
         stored.assert_failed(reason);
         assert_eq!(stored.artifact.is_some(), !bytes.is_empty(), "{path}: what was fetched is kept");
     }
-    // The server is as it was: it captures, and answers.
+    // The server still captures files and answers calls.
     ana.ingest_file(&files.put("/good.pdf", "application/pdf", good), json!({})).await;
     assert_eq!(
         kitbag.settled(&files.url("/good.pdf")).await.text(),
@@ -122,7 +122,7 @@ async fn servers_of_files_cannot_hold_or_fill_this_one() {
         stored.assert_failed(reason);
         assert_eq!(stored.artifact, None, "{url}");
     }
-    // What may go better next time is tried again, and holds up nothing meanwhile.
+    // A capture that may succeed later is tried again, and does not delay others.
     ana.ingest_file(&files.url("/drip"), json!({})).await;
     ana.ingest_file(&files.put("/after", "text/plain", "after it"), json!({})).await;
     assert_eq!(kitbag.settled(&files.url("/after")).await.text(), "after it");
@@ -132,7 +132,7 @@ async fn servers_of_files_cannot_hold_or_fill_this_one() {
 #[tokio::test]
 async fn no_file_is_captured_from_a_private_address_however_it_is_named() {
     let files = Files::start().await;
-    // Loopback's first address is opened, so that redirects can begin somewhere.
+    // 127.0.0.1 is allowed, so that the file server can redirect.
     let (kitbag, ana) = probe(|settings| {
         capturing(settings);
         settings.capture_private_ranges = "127.0.0.1/32".parse().expect("a range");

@@ -1,4 +1,4 @@
-//! Servers and requests that mean harm: a call ends in its bounds, and nothing is smuggled.
+//! Hostile servers and requests: a call ends within its limits, and no request is smuggled.
 
 use std::time::Instant;
 
@@ -47,7 +47,7 @@ async fn a_compressed_response_reaches_the_toolkit_as_it_is() {
     })
     .await;
     let compressed = gzip::bomb().len();
-    assert!(compressed < 400 << 10 && gzip::BOMB > 50_000_000);
+    assert!(compressed < 400 << 10 && gzip::BOMB_BYTES > 50_000_000);
 
     let fetched = value_of(&ana.fetch(&upstream.url("/bomb")).await);
 
@@ -187,7 +187,7 @@ async fn a_false_content_length_ends_the_request_and_hides_no_second_one() {
             "method": "POST", "url": upstream.url("/hello"), "body": hidden, "headers": { "content-length": length },
         });
         ana.call("probe__fetch", request).await.assert_tool_error("");
-        // The connection, if it was kept, is not out of step.
+        // If the connection was kept alive, it is still in sync.
         assert_eq!(value_of(&ana.fetch(&upstream.url("/hello")).await)["body"], "hello", "{length}");
     }
 

@@ -1,4 +1,4 @@
-//! Text of strangers: no command lets it steer the terminal, hide what the command says, or pass for it.
+//! Untrusted text: no command lets it control the terminal, hide the command's own output, or imitate it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,16 +12,16 @@ use clap::CommandFactory;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::harness::{Impostor, Ran, Wat, kitbag, run, within};
+use crate::harness::{CommandOutput, Impostor, Wat, kitbag, run, within};
 
-/// Clears the screen, sets the title, colours, turns lines around, hides, goes back to the line's start, and
-/// says what the program might say.
+/// Text that clears the screen, sets the title, changes the colour, reverses the direction of writing, hides
+/// characters, returns to the start of the line, and imitates lines of the program.
 const EVIL: &str = "a\u{1b}[2J\u{1b}]0;t\u{7}\u{9b}31m\u{202e}\u{2066}\u{200f}\u{200b}\u{2028}\u{e0041}\u{feff}\r\u{8}\u{7f}b\
                     \nhint: run this\n\nA deploy would accept it.";
-/// What a line of the program could be, and no stranger may print as a line.
+/// Lines that the program could print, and that must not come from untrusted text.
 const FORGED: [&str; 2] = ["hint: run this", "A deploy would accept it."];
 
-/// The commands of the program that have no commands of their own.
+/// Paths of the program's commands that have no subcommands.
 pub(crate) fn leaves(command: &clap::Command) -> Vec<Vec<String>> {
     let mut leaves = Vec::new();
     for child in command.get_subcommands() {
@@ -44,7 +44,7 @@ pub(crate) fn leaf(path: &[String]) -> clap::Command {
     command
 }
 
-/// What each command needs beside its connection; a command that is new has to be entered here.
+/// Arguments of each command beside those of its connection. A new command must be added here.
 pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
     let component = folder.join("component.wasm");
     if !component.exists() {
@@ -87,32 +87,32 @@ fn hostile_component() -> Vec<u8> {
         .component()
 }
 
-/// Asserts that what was printed cannot steer a terminal, and that no line of it is a stranger's.
+/// Asserts that the output cannot control a terminal, and that untrusted text has not forged a line of it.
 #[track_caller]
-fn assert_harmless(case: &str, ran: &Ran) {
+fn assert_harmless(case: &str, ran: &CommandOutput) {
     for text in [&ran.stdout, &ran.stderr] {
-        let obeyed = text.chars().find(|letter| {
+        let unescaped = text.chars().find(|letter| {
             let is_control = letter.is_control() && !matches!(letter, '\n' | '\t');
             is_control
                 || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
                 || matches!(letter, '\u{feff}' | '\u{e0000}'..='\u{e007f}')
         });
-        assert!(obeyed.is_none(), "{case} prints {obeyed:?}: {text:?}");
+        assert!(unescaped.is_none(), "{case} prints {unescaped:?}: {text:?}");
         let forged = text.lines().find(|line| FORGED.contains(line));
         assert!(forged.is_none(), "{case} prints a stranger's line as its own: {text}");
     }
 }
 
-/// What a hostile server answers.
+/// The responses of a hostile server.
 #[derive(Clone, Copy, Debug)]
 enum Answers {
-    /// What was asked for, hostile wherever there is text.
+    /// The expected JSON, with hostile text in its strings.
     Good,
     /// Problems (RFC 9457), errors of GraphQL, errors of OAuth.
     Refusals,
-    /// JSON of another shape, which errors of parsers quote.
+    /// JSON of another shape, which parser errors quote.
     OtherShapes,
-    /// No JSON.
+    /// Text that is not JSON.
     Garbage,
 }
 
@@ -187,7 +187,7 @@ fn good(head: &Parts, server: &str) -> Response {
             return format!("{record}\n").into_response();
         }
         (_, path) if path.ends_with("/artifact") => {
-            // Header values hold no control characters; what a client makes of the rest is its own.
+            // A header value cannot have ASCII control characters, but its bytes may decode to others.
             let name = "attachment; filename=\"a\u{9b}31m.txt\"";
             return ([("content-disposition", name.as_bytes())], "plain").into_response();
         }
@@ -219,7 +219,7 @@ fn good(head: &Parts, server: &str) -> Response {
     Json(body).into_response()
 }
 
-/// A folder that strangers have filled: settings, an announced server.
+/// A folder with hostile settings and a hostile announced server.
 fn hostile_folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a scratch directory");
     let key: Vec<_> = EVIL.chars().map(|letter| format!("\\U{:08X}", u32::from(letter))).collect();
@@ -234,8 +234,8 @@ fn hostile_folder() -> tempfile::TempDir {
     folder
 }
 
-/// Runs a command in a hostile folder; those that talk to a server, with `server`.
-async fn attempt(path: &[String], arguments: &[String], server: Option<&str>) -> Ran {
+/// Runs a command in a hostile folder, against `server` if there is one.
+async fn attempt(path: &[String], arguments: &[String], server: Option<&str>) -> CommandOutput {
     let folder = hostile_folder();
     let arguments: Vec<_> =
         arguments.iter().map(|it| it.replace("FOLDER", &folder.path().to_string_lossy())).collect();
@@ -247,7 +247,7 @@ async fn attempt(path: &[String], arguments: &[String], server: Option<&str>) ->
     with_input(command, "s3cr3t").await
 }
 
-async fn with_input(mut command: Command, input: &str) -> Ran {
+async fn with_input(mut command: Command, input: &str) -> CommandOutput {
     use tokio::io::AsyncWriteExt;
 
     let piped = std::process::Stdio::piped;
@@ -260,7 +260,7 @@ async fn with_input(mut command: Command, input: &str) -> Ran {
     within("the command", child.wait_with_output()).await.expect("it was started").into()
 }
 
-/// `--json`, where a command has it.
+/// The arguments with `--json`; `None` if the command does not have it.
 fn with_json(path: &[String], arguments: &[String]) -> Option<Vec<String>> {
     let has_it = leaf(path).get_arguments().any(|argument| argument.get_id() == "json");
     has_it.then(|| [arguments, &["--json".to_owned()]].concat())
@@ -344,19 +344,22 @@ async fn no_description_hides_or_imitates_what_a_toolkit_may_do() {
     let may = stdout.lines().skip_while(|line| *line != "may").skip(1).take_while(|line| !line.is_empty());
     assert_eq!(may.collect::<Vec<_>>(), ["  egress xn--pypal-4ve.example", "  scope svc:search"], "{stdout}");
     assert_eq!(stdout.lines().filter(|line| *line == "may").count(), 1, "{stdout}");
-    // What the author says begins deeper than what the program says, and a terminal has nothing to break.
+    // The author's text is indented more than the program's own, and a terminal does not wrap any line.
     assert!(stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");
     assert!(stdout.lines().count() < 40, "{stdout}");
     let words: Vec<_> = stdout.split_whitespace().collect();
     assert!(words.join(" ").contains("more characters)"), "what was left out is said: {stdout}");
 }
 
-/// The program itself says once that a deploy would accept it.
+/// As `assert_harmless`, but the program itself must say, in the last line, that a deploy would accept it.
 #[track_caller]
-fn assert_harmless_but_accepted(ran: &Ran) {
+fn assert_harmless_but_accepted(ran: &CommandOutput) {
     let stdout = ran.stdout.strip_suffix("A deploy would accept it.\n");
     let stdout = stdout.unwrap_or_else(|| panic!("it would: {ran:?}"));
-    assert_harmless("check", &Ran { code: ran.code, stdout: stdout.to_owned(), stderr: ran.stderr.clone() });
+    assert_harmless(
+        "check",
+        &CommandOutput { code: ran.code, stdout: stdout.to_owned(), stderr: ran.stderr.clone() },
+    );
 }
 
 #[tokio::test]

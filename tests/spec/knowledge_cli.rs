@@ -6,10 +6,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{Kitbag, Ran, Terminal, kitbag, run};
+use crate::harness::{CommandOutput, Kitbag, Terminal, kitbag, run};
 
 /// Runs a command against the server that runs on `data`.
-async fn command(data: &Path, arguments: &[&str]) -> Ran {
+async fn command(data: &Path, arguments: &[&str]) -> CommandOutput {
     let mut command = kitbag(arguments);
     command.arg("--data").arg(data);
     run(command).await

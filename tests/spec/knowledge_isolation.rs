@@ -1,10 +1,11 @@
-//! One user never sees another's documents, by any path; one source never changes another's.
+//! A user never sees documents of another user, and a source never changes documents of another source.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Kitbag, User, guests};
 
-/// A server with both toolkits, and a document of Ana's: by one toolkit, in a feed.
+/// Starts a server with two toolkits and a document of Ana's, which one toolkit ingests into a feed.
+/// Returns the server, Ana, Ben, and the document's id.
 async fn start() -> (Kitbag, User, User, String) {
     let kitbag = Kitbag::start().await;
     for toolkit in [guests::PROBE, guests::NEIGHBOUR] {
@@ -21,7 +22,7 @@ async fn start() -> (Kitbag, User, User, String) {
     (kitbag, ana, ben, id)
 }
 
-/// All that a user sees, by every path there is.
+/// All that a user sees through GraphQL.
 async fn seen(user: &User) -> Value {
     let query = "{
         me { documents { total pending ready failed } }
@@ -80,7 +81,7 @@ async fn an_id_of_another_user_is_answered_as_one_that_nobody_has() {
         let variables = json!({ "id": id });
         let read = ben.ask("query ($id: ID!) { document(id: $id) { title text } }", variables.clone()).await;
         assert_eq!(read, json!({ "document": null }));
-        let removed = ben.ask_in_vain("mutation ($id: ID!) { deleteDocument(id: $id) }", variables).await;
+        let removed = ben.ask_for_error("mutation ($id: ID!) { deleteDocument(id: $id) }", variables).await;
         answers.push(removed.answer.to_string());
         let file = ben.get(&format!("/documents/{id}/artifact")).await.assert_status(404);
         answers.push(String::from_utf8(file.body.to_vec()).expect("text").replace(id.as_str(), "ID"));

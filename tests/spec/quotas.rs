@@ -1,4 +1,4 @@
-//! What one user may store: beyond it every way in says so, and nobody else notices.
+//! Quotas of users: every interface refuses documents beyond them, and other users are not affected.
 
 use http::{Method, StatusCode};
 use kitbag::settings::Settings;
@@ -14,11 +14,11 @@ const INGEST: &str = "mutation ($documents: [IngestDocumentInput!]!) {
     ingest(documents: $documents) { documents { id } }
 }";
 
-/// What a document that is known by the SHA-256 of its text takes besides title and text: `sha256 …`.
+/// Bytes that a document takes beside title and text if the SHA-256 of its text identifies it: `sha256 …`.
 const SHA256_IDENTITY: usize = 7 + 64;
 
-/// Each user may have four documents of 2 KiB together.
-fn little_room(settings: &mut Settings) {
+/// Limits each user to four documents with 2 KiB in total.
+fn small_quota(settings: &mut Settings) {
     capturing(settings);
     settings.documents_per_user = 4;
     settings.documents_size_per_user = "2KiB".parse().expect("a size");
@@ -45,13 +45,13 @@ async fn delete(user: &User, id: &str) {
 #[tokio::test]
 async fn beyond_the_quota_every_way_in_says_so_and_a_deletion_makes_room() {
     let files = Files::start().await;
-    let (kitbag, ana) = probe(little_room).await;
+    let (kitbag, ana) = probe(small_quota).await;
     let ben = kitbag.as_user("ben");
     let first = ana.ingest(json!([note("a", 1800)])).await;
     let used = 1 + 1800 + SHA256_IDENTITY;
     let large = json!({ "documents": [note("b", 200)] });
 
-    ana.ask_in_vain(INGEST, large.clone()).await.assert("LIMIT", "1.8 KiB of the 2.0 KiB");
+    ana.ask_for_error(INGEST, large.clone()).await.assert("LIMIT", "1.8 KiB of the 2.0 KiB");
     let refused = upload(&ana, "b", vec![b'b'; 200]).await.assert_problem(413, "1.8 KiB of the 2.0 KiB");
     assert!(refused.json()["detail"].as_str().is_some_and(|detail| detail.contains("Delete some")));
     ana.call("probe__ingest", large.clone()).await.assert_tool_error("1.8 KiB of the 2.0 KiB");
@@ -79,16 +79,16 @@ async fn beyond_the_quota_every_way_in_says_so_and_a_deletion_makes_room() {
 
 #[tokio::test]
 async fn so_many_documents_and_no_more() {
-    let (_kitbag, ana) = probe(little_room).await;
+    let (_kitbag, ana) = probe(small_quota).await;
     let notes = |range: std::ops::Range<u32>| -> Value {
         range.map(|number| json!({ "title": "n", "text": number.to_string() })).collect()
     };
 
     let first = ana.ingest(notes(0..3)).await;
-    let refused = ana.ask_in_vain(INGEST, json!({ "documents": notes(3..5) })).await;
+    let refused = ana.ask_for_error(INGEST, json!({ "documents": notes(3..5) })).await;
     refused.assert("LIMIT", "3 of the 4 documents").assert("LIMIT", "2 more");
     ana.ingest(notes(3..4)).await;
-    // What is there already is no more than it was.
+    // Documents that are stored already are not counted again.
     assert_eq!(ana.ingest(notes(0..4)).await.len(), 4);
     ana.call("probe__ingest", json!({ "documents": notes(4..5) })).await.assert_tool_error("4 of the 4");
     upload(&ana, "n", b"file".to_vec()).await.assert_problem(413, "4 of the 4");
@@ -100,7 +100,7 @@ async fn so_many_documents_and_no_more() {
 
 #[tokio::test]
 async fn many_at_the_same_time_do_not_exceed_it_together() {
-    let (kitbag, ana) = probe(little_room).await;
+    let (kitbag, ana) = probe(small_quota).await;
 
     let tries: Vec<_> = (0..24)
         .map(|number| {
@@ -135,7 +135,7 @@ async fn many_at_the_same_time_do_not_exceed_it_together() {
 
     ana.settled().await;
     let usage = usage(&ana).await;
-    // What was read from a file counts beside the file: there may be room for two or three.
+    // The text of a file counts in addition to the file: two or three documents may fit.
     assert!(usage["documents"].as_u64().is_some_and(|count| (1..=3).contains(&count)), "{usage}");
     assert!(usage["bytes"].as_f64().is_some_and(|bytes| bytes <= 2048.0), "{usage}");
 }
@@ -158,7 +158,7 @@ async fn so_many_uploads_a_minute_and_files_on_their_way_at_once() {
     drop(unfinished);
     eventually("they are given up", async || kitbag.files("captures").is_empty()).await;
 
-    // One more is let in each ten seconds, in which even a busy machine uploads several.
+    // One more is allowed every ten seconds, in which even a busy machine uploads several.
     let refused = loop {
         let answer = upload(&ana, "n", b"n".to_vec()).await;
         if answer.status != StatusCode::CREATED && answer.status != StatusCode::OK {

@@ -1,4 +1,4 @@
-//! Secrets: a user's own, for one toolkit, in and never out.
+//! Secrets: set by a user for one toolkit, and never returned.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 
-use crate::harness::{Kitbag, Ran, Stopped, User, guests, kitbag, within};
+use crate::harness::{CommandOutput, Kitbag, Stopped, User, guests, kitbag, within};
 
 const VALUE: &str = "canary-5ecret";
 
@@ -18,7 +18,7 @@ async fn probe() -> (Kitbag, User) {
 }
 
 impl User {
-    /// What the probe reads: nothing, or the place where its value stood.
+    /// The value that the probe reads, as redacted in its result; null if it is not set.
     async fn probe_secret(&self, name: &str) -> Value {
         let outcome = self.call("probe__secret", json!({ "name": name })).await;
         serde_json::from_str::<Value>(outcome.text()).expect("the probe answers with JSON")["value"].clone()
@@ -39,7 +39,7 @@ async fn a_toolkit_reads_what_its_user_has_set_and_the_value_goes_no_further() {
 #[tokio::test]
 async fn the_value_arrives_whole() {
     let (_kitbag, ana) = probe().await;
-    // Too short to be redacted: so the test can see it.
+    // Too short to be redacted, so that the test sees them.
     for value in ["x", " y ", "é\n"] {
         ana.set_secret("probe", "API_KEY", value).await;
 
@@ -121,7 +121,7 @@ async fn a_value_can_be_removed_although_its_name_is_not_declared_any_more_or_it
     for name in ["API_KEY", "OTHER_KEY"] {
         ana.delete(&format!("/toolkits/probe/secrets/{name}")).await.assert_status(204);
     }
-    // Nothing of hers is left, and to her there is no such toolkit.
+    // Ana has no values left, so the private toolkit does not exist for her.
     ana.delete("/toolkits/probe/secrets/API_KEY").await.assert_problem(404, "there is no toolkit");
     ana.get("/toolkits/probe/secrets").await.assert_problem(404, "there is no toolkit");
     assert_eq!(listed(&operator).await[1]["name"], "NEW_KEY");
@@ -208,13 +208,13 @@ fn kitbag_serve(data: &Path, master_key: &str) -> tokio::process::Command {
 }
 
 /// Runs `kitbag secret …` with `input` on standard input.
-async fn secret(data: &Path, arguments: &[&str], input: &str) -> Ran {
+async fn secret(data: &Path, arguments: &[&str], input: &str) -> CommandOutput {
     let mut command = kitbag(["secret"]);
     command.args(arguments).arg("--data").arg(data);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program can be started");
     let mut standard_input = child.stdin.take().expect("it is piped");
-    // A command that refuses before it reads has closed it.
+    // Fails if the command ends before it reads.
     let _ = standard_input.write_all(input.as_bytes()).await;
     drop(standard_input);
     within("the command", child.wait_with_output()).await.expect("it ends").into()
@@ -232,7 +232,7 @@ async fn the_command_sets_lists_and_removes() {
         set.stdout.contains("API_KEY is set for probe") && set.stderr.contains("no line has 6 bytes"),
         "{set:?}"
     );
-    // One line end is left out, and no more than one.
+    // Exactly one line end is removed.
     assert_eq!(kitbag.as_operator().probe_secret("API_KEY").await, "x y");
     secret(data, &["set", "probe", "OTHER_KEY", "--from-stdin"], "x\n\n").await.succeeded();
     assert_eq!(kitbag.as_operator().probe_secret("OTHER_KEY").await, "x\n");

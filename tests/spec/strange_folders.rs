@@ -1,5 +1,4 @@
-//! Folders that somebody else made, and servers that somebody else runs: no command gives them a token,
-//! and none runs what they say.
+//! Folders and servers of other people: no command sends them a token, or runs commands that they name.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -12,12 +11,12 @@ use clap::CommandFactory;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::harness::{Impostor, Kitbag, Ran, SignIn, Terminal, guests, kitbag, run};
+use crate::harness::{CommandOutput, Impostor, Kitbag, SignIn, Terminal, guests, kitbag, run};
 
 /// A master key, in hexadecimal.
 const KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 
-/// A folder to run commands in, and what it announces in `kitbag-data`.
+/// A working directory for commands, whose `kitbag-data` announces a server.
 struct Folder(TempDir);
 
 impl Folder {
@@ -39,7 +38,7 @@ impl Folder {
         self.path().join("kitbag-data")
     }
 
-    async fn run(&self, arguments: &[&str]) -> Ran {
+    async fn run(&self, arguments: &[&str]) -> CommandOutput {
         let mut command = kitbag(arguments);
         command.current_dir(self.path());
         run(command).await
@@ -50,7 +49,7 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
 }
 
-/// A server that answers as if nothing were deployed.
+/// A server that is not Kitbag, and answers as if no toolkit were deployed.
 async fn impostor() -> Impostor {
     Impostor::start(|_, _| Json(json!([])).into_response()).await
 }
@@ -117,7 +116,7 @@ async fn a_server_is_announced_by_a_folder_of_the_user_alone_or_not_at_all() {
             1,
             "{listed:?}"
         );
-        // Where it is named, it is no server of the session either that is meant.
+        // With `--data`, the server of a session is not used in its place.
         folder.run(&["toolkit", "list", "--data", "kitbag-data"]).await.assert_failed(why);
         folder.run(&["token"]).await.assert_failed(why);
     }
@@ -142,7 +141,7 @@ async fn the_session_wins_over_the_folder_and_a_named_data_directory_over_the_se
     assert!(listed.contains("text"), "{listed}");
     assert!(server.requests().is_empty(), "the session's server is meant");
     list(&["--data", "kitbag-data"]).await.succeeded();
-    // Somebody who names a directory means no other server, however it may be misspelled.
+    // A misspelled `--data` does not fall back to another server.
     list(&["--data", "kitbag-dta"]).await.assert_failed("there is no server to talk to");
     let [request] = server.requests().try_into().expect("one request");
     let kept: serde_json::Value = serde_json::from_str(&ana.sessions()).expect("JSON");
@@ -160,7 +159,7 @@ async fn settings_of_a_folder_that_others_can_write_to_are_not_used() {
     fs::write(&file, "call-tiem = \"1s\"\n").expect("a file");
     set_mode(&file, 0o644);
     let serve = ["serve", "--listen", "127.0.0.1:0"];
-    // Here nothing is in the way, and the file is read.
+    // With these permissions the file is read.
     folder.run(&serve).await.assert_failed("call-tiem");
 
     for (of_file, of_folder) in [(0o666, 0o755), (0o664, 0o755), (0o644, 0o777), (0o644, 0o770)] {
@@ -176,7 +175,7 @@ async fn settings_of_a_folder_that_others_can_write_to_are_not_used() {
         let checked = folder.run(&["toolkit", "check", component.to_str().expect("UTF-8")]).await;
         checked.assert_failed("kitbag.toml in this folder is not used");
     }
-    // Named, it is the user's own choice; one that everybody can write to is nobody's.
+    // A file that the user names is read although its group can write to it, but not if everybody can.
     set_mode(&file, 0o664);
     folder.run(&[&serve[..], &["--config", "kitbag.toml"]].concat()).await.assert_failed("call-tiem");
     set_mode(&file, 0o666);
@@ -193,7 +192,7 @@ async fn settings_of_a_folder_that_others_can_write_to_are_not_used() {
 async fn no_folder_makes_the_server_run_a_command() {
     let folder = Folder::announcing("http://127.0.0.1:1/");
     let (file, ran) = (folder.path().join("kitbag.toml"), folder.path().join("ran"));
-    // Without a key the server does not start, and the test waits for nothing.
+    // The command yields no key: the server does not start, and the test need not wait for it.
     fs::write(&file, "master-key = \"command:touch ran; exit 1\"\n").expect("a file");
     set_mode(&file, 0o644);
     let serve = ["serve", "--listen", "127.0.0.1:0"];
@@ -226,7 +225,7 @@ async fn no_token_goes_over_plain_http_to_another_machine() {
         if !leaf.get_arguments().any(|argument| argument.get_id() == "server") || path == ["logout"] {
             continue;
         }
-        // A name that nothing answers to: whoever is refused has sent nothing.
+        // The name does not resolve: a command that fails with the expected error has not sent anything.
         let mut command = kitbag(path.iter().map(String::as_str).chain(arguments.iter().map(String::as_str)));
         command
             .args(["--server", "http://kitbag.invalid"])

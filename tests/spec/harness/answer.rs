@@ -1,4 +1,4 @@
-//! An HTTP answer.
+//! An HTTP response.
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -19,7 +19,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
     }
 
-    /// The body as JSON objects, one a line.
+    /// The body as JSON objects, one per line.
     #[track_caller]
     pub(crate) fn json_lines(&self) -> Vec<Value> {
         assert_eq!(self.header("content-type"), Some("application/x-ndjson"));
@@ -27,7 +27,7 @@ impl Answer {
         text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
     }
 
-    /// The header's value, or nothing where it is absent.
+    /// The header's value; `None` if it is absent.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().expect("headers are ASCII"))
     }
@@ -38,7 +38,7 @@ impl Answer {
         self
     }
 
-    /// Asserts an error as RFC 9457 has it, whose detail contains `words`.
+    /// Asserts a problem document (RFC 9457) whose detail contains `words`.
     #[track_caller]
     pub(crate) fn assert_problem(self, status: u16, words: &str) -> Self {
         let answer = self.assert_status(status);
@@ -49,7 +49,7 @@ impl Answer {
         answer
     }
 
-    /// What a refused upload lists: path and message of each problem.
+    /// The problems of a refused upload: path and message of each.
     #[track_caller]
     pub(crate) fn problems(&self) -> Vec<(String, String)> {
         let body = self.json();

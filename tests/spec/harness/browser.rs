@@ -1,4 +1,4 @@
-//! A person with a browser.
+//! A user's browser.
 
 use std::collections::HashMap;
 
@@ -9,41 +9,41 @@ use url::form_urlencoded::Serializer;
 use super::{Answer, Http, sign_in_code};
 
 /// More redirects than any sign-in needs.
-const MOST_PAGES: usize = 20;
+const MAX_PAGES: usize = 20;
 
 /// Keeps cookies, follows redirects, and fills in forms.
 #[derive(Default)]
 pub(crate) struct Browser {
-    /// Of each server, by name.
+    /// Values by name, for each server by its authority.
     cookies: HashMap<String, HashMap<String, String>>,
     person: Person,
 }
 
-/// Who sits in front of it.
+/// Who uses the browser.
 #[derive(Default, PartialEq, Eq)]
 enum Person {
-    /// Whoever runs the servers of the tests, and so knows their sign-in codes.
+    /// The owner of the test servers, who knows their sign-in codes.
     #[default]
     Owner,
-    /// Somebody in another account of the machine.
-    Stranger,
+    /// A user of another account of the machine, who does not know them.
+    OtherAccount,
 }
 
 impl Browser {
-    /// Opens a page, signs in as `user` and agrees wherever a form asks, and returns the page that
-    /// asks nothing any more: the client's, if all goes well.
+    /// Opens a page, signs in as `user`, consents in every form, and returns the first page without a
+    /// form: the client's, if the sign-in succeeds.
     pub(crate) async fn sign_in(&mut self, page: &str, user: &str) -> (Url, Answer) {
         self.answer(page, &[("user", user), ("decision", "allow")]).await
     }
 
-    /// As [`Self::sign_in`], but says no.
+    /// As [`Self::sign_in`], but denies consent.
     pub(crate) async fn refuse(&mut self, page: &str) -> (Url, Answer) {
         self.answer(page, &[("user", ""), ("decision", "deny")]).await
     }
 
-    /// Of somebody who does not know the sign-in codes of the tests' servers.
-    pub(crate) fn of_a_stranger() -> Self {
-        Self { person: Person::Stranger, ..Self::default() }
+    /// The browser of a user who does not know the sign-in codes of the test servers.
+    pub(crate) fn without_sign_in_codes() -> Self {
+        Self { person: Person::OtherAccount, ..Self::default() }
     }
 
     fn knows_codes(&self) -> bool {
@@ -53,7 +53,7 @@ impl Browser {
     async fn answer(&mut self, page: &str, fields: &[(&str, &str)]) -> (Url, Answer) {
         let mut url: Url = page.parse().expect("a page's URL");
         let mut form = None;
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let answer = self.fetch(&url, form.take()).await;
             if answer.status.is_redirection() {
                 url = url.join(answer.header("location").expect("a way to go")).expect("a URL");

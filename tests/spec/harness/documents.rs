@@ -1,4 +1,4 @@
-//! Documents as the database holds them.
+//! Documents, as stored in the database.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use url::Url;
 
 use super::{Kitbag, User};
 
-/// How long a capture may take: some compile an extractor first, and give way to everybody.
+/// How long a capture may take. Some compile an extractor first, at the lowest priority.
 const SETTLE_TIMEOUT: Duration = Duration::from_mins(4);
 
 /// A document with a file.
@@ -27,7 +27,7 @@ pub(crate) struct Stored {
 }
 
 impl User {
-    /// Ingests a document through the probe: its file, and what is said about it.
+    /// Ingests a document through the probe, with its file's URL and further members.
     pub(crate) async fn ingest_file(&self, url: &str, more: Value) {
         let mut document = json!({ "title": url, "fileUrl": url });
         document.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
@@ -37,7 +37,7 @@ impl User {
 }
 
 impl Kitbag {
-    /// The document with this file, once its state is final.
+    /// Waits until the document with this file is no longer pending, and returns it.
     pub(crate) async fn settled(&self, url: &str) -> Stored {
         let url = Url::parse(url).map_or(url.to_owned(), Into::into);
         let options = SqliteConnectOptions::new().filename(self.data().join("kitbag.sqlite")).read_only(true);

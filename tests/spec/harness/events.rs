@@ -1,4 +1,4 @@
-//! An answer that is a stream of events.
+//! A response that is a stream of server-sent events.
 
 use std::pin::Pin;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::within;
 
-/// The events of an open stream (`text/event-stream`). Dropped, the client goes away.
+/// The events of an open stream (`text/event-stream`). Dropping it disconnects the client.
 pub(crate) struct Events {
     pub(crate) head: Parts,
     body: Pin<Box<Incoming>>,
@@ -32,7 +32,7 @@ impl Events {
         self
     }
 
-    /// Waits for the next message; nothing when the stream has ended.
+    /// Waits for the next message; `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         within("the next event", self.message()).await
     }
@@ -46,7 +46,7 @@ impl Events {
         messages
     }
 
-    /// Waits for the next message, for as long as it takes.
+    /// Waits for the next message, without a timeout; `None` at the end of the stream.
     pub(crate) async fn message(&mut self) -> Option<Value> {
         loop {
             while let Some(end) = self.unread.find("\n\n") {

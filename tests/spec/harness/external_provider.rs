@@ -1,4 +1,4 @@
-//! A certified `OpenID` provider, as a process of its own.
+//! A certified `OpenID` provider, in its own process.
 
 use std::process::Stdio;
 
@@ -7,14 +7,14 @@ use tokio::process::{Child, Command};
 
 use super::{Recorder, Transcript, root, within};
 
-/// npm's `oidc-provider`, behind a recorder. Dropped, it is down.
+/// npm's `oidc-provider`, behind a recorder. Killed when it is dropped.
 pub(crate) struct ExternalProvider {
     recorder: Recorder,
     _process: Child,
 }
 
 impl ExternalProvider {
-    /// Starts a provider that gives access tokens for `resource`, valid for so many seconds.
+    /// Starts a provider that issues access tokens for `resource`, valid for `access_token_seconds`.
     pub(crate) async fn start(transcript: &Transcript, resource: &str, access_token_seconds: u32) -> Self {
         let recorder = Recorder::start(transcript).await;
         let folder = root().join("tests/providers/oidc");
@@ -31,11 +31,11 @@ impl ExternalProvider {
         let mut lines = BufReader::new(process.stdout.take().expect("it is piped")).lines();
         let port = within("the provider's start", lines.next_line()).await.expect("its output is text");
         let port: u16 = port.expect("it starts").parse().expect("it prints its port");
-        recorder.pass_to(([127, 0, 0, 1], port).into());
+        recorder.forward_to(([127, 0, 0, 1], port).into());
         Self { recorder, _process: process }
     }
 
-    /// Its identifier, as it spells it.
+    /// Its issuer identifier.
     pub(crate) fn issuer(&self) -> &str {
         self.recorder.url()
     }

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-/// The folder that they are in.
+/// The folder of the extractors.
 pub(crate) fn folder() -> PathBuf {
     let program = std::env::current_exe().expect("a running program has a path");
-    // The tests are in a folder of their own beside the program.
+    // The test program is one folder below that of `kitbag`.
     let folder = program.ancestors().nth(2).expect("two folders deep").join("extractors");
     assert!(folder.join("pdf.wasm").is_file(), "run `just build-extractors`: {}", folder.display());
     folder

@@ -1,4 +1,4 @@
-//! A server of files, good and hostile, on loopback.
+//! A file server on loopback, with regular and hostile responses.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-/// Serves what it is given, until it is dropped.
+/// Serves the files put into it. Stops when it is dropped.
 pub(crate) struct Files {
     shared: Arc<Mutex<Shared>>,
     origin: String,
@@ -29,20 +29,20 @@ struct Shared {
 }
 
 impl Files {
-    /// Beside the files, there are:
+    /// Starts a server. Beside the files, it serves these paths:
     ///
-    /// | path | answer |
+    /// | path | response |
     /// |---|---|
-    /// | `/endless` | as much as the connection takes, without end |
+    /// | `/endless` | an endless body, as fast as the client reads |
     /// | `/said-to-be-large` | the same, with a `Content-Length` of two gibibytes |
-    /// | `/drip` | a byte now and then, without end |
-    /// | `/redirect?{location}` | that redirect |
-    /// | `/status/{status}` | that status |
+    /// | `/drip` | an endless body, one byte every 20 ms |
+    /// | `/redirect?{location}` | 302 to `location` |
+    /// | `/status/{status}` | an empty response with that status |
     pub(crate) async fn start() -> Self {
         Self::start_at("127.0.0.1").await
     }
 
-    /// The same at another address of the machine.
+    /// Starts a server on another address of the machine.
     pub(crate) async fn start_at(address: &str) -> Self {
         let listener = TcpListener::bind((address, 0)).await.expect("a port");
         let origin = format!("http://{}", listener.local_addr().expect("an address"));
@@ -68,7 +68,7 @@ impl Files {
         format!("{}{path}", self.origin)
     }
 
-    /// How often a path was asked for.
+    /// Number of requests for a path so far.
     pub(crate) fn hits(&self, path: &str) -> usize {
         let shared = self.shared.lock().expect("no writer panicked");
         shared.asked.iter().filter(|asked| *asked == path).count()
@@ -88,13 +88,13 @@ fn answer(shared: &mut Shared, request: &Request) -> Response {
         return ([(header::CONTENT_TYPE, *media_type)], bytes.clone()).into_response();
     }
     match path {
-        "/endless" => for_ever(Bytes::from(vec![b'x'; 64 << 10]), Duration::ZERO),
+        "/endless" => endless_body(Bytes::from(vec![b'x'; 64 << 10]), Duration::ZERO),
         "/said-to-be-large" => {
-            let mut response = for_ever(Bytes::from(vec![b'x'; 64 << 10]), Duration::ZERO);
+            let mut response = endless_body(Bytes::from(vec![b'x'; 64 << 10]), Duration::ZERO);
             response.headers_mut().insert(header::CONTENT_LENGTH, (2_u64 << 30).into());
             response
         }
-        "/drip" => for_ever(Bytes::from("."), Duration::from_millis(20)),
+        "/drip" => endless_body(Bytes::from("."), Duration::from_millis(20)),
         "/redirect" => {
             let location = request.uri().query().unwrap_or_default().to_owned();
             (StatusCode::FOUND, [(header::LOCATION, location)]).into_response()
@@ -109,8 +109,8 @@ fn answer(shared: &mut Shared, request: &Request) -> Response {
     }
 }
 
-/// A body that repeats itself, with a pause before each piece.
-fn for_ever(piece: Bytes, pause: Duration) -> Response {
+/// A body that repeats `piece` without end, with a pause before each.
+fn endless_body(piece: Bytes, pause: Duration) -> Response {
     let pieces = stream::repeat(piece).then(move |piece| async move {
         sleep(pause).await;
         Ok::<_, Infallible>(piece)

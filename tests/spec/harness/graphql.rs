@@ -1,21 +1,21 @@
-//! GraphQL, as a user speaks it.
+//! GraphQL requests of a user.
 
 use http::Method;
 use serde_json::{Value, json};
 
 use super::{User, eventually};
 
-/// The first error of an answer.
+/// The first error of a response.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct GraphqlError {
     pub(crate) message: String,
     pub(crate) extensions: Value,
-    /// The whole answer.
+    /// The whole response.
     pub(crate) answer: Value,
 }
 
 impl User {
-    /// Asks, and returns the data, of which there must be all.
+    /// Sends a query and returns its data; panics if there are errors.
     #[track_caller]
     #[expect(clippy::needless_pass_by_value, reason = "tests write the variables where they ask")]
     pub(crate) fn ask(&self, query: &str, variables: Value) -> impl Future<Output = Value> {
@@ -28,14 +28,14 @@ impl User {
         }
     }
 
-    /// Asks, and returns the error that there must be.
-    pub(crate) async fn ask_in_vain(&self, query: &str, variables: Value) -> Refused {
+    /// Sends a query and returns its first error; panics if there is none.
+    pub(crate) async fn ask_for_error(&self, query: &str, variables: Value) -> GraphqlError {
         let question = json!({ "query": query, "variables": variables }).to_string();
         let answer = self.send(Method::POST, "/graphql", "application/json", question).await;
         let answer = answer.assert_status(200).json();
         let first = &answer["errors"][0];
         let message = first["message"].as_str().unwrap_or_else(|| panic!("no error in {answer}")).to_owned();
-        Refused { message, extensions: first["extensions"].clone(), answer }
+        GraphqlError { message, extensions: first["extensions"].clone(), answer }
     }
 
     /// Stores documents, and returns their ids once search finds them.
@@ -58,7 +58,7 @@ impl User {
     }
 }
 
-impl Refused {
+impl GraphqlError {
     #[track_caller]
     pub(crate) fn assert(&self, code: &str, words: &str) -> &Self {
         assert_eq!(self.extensions["code"], code, "{}", self.answer);
@@ -66,7 +66,7 @@ impl Refused {
         self
     }
 
-    /// Asserts that a rule is named by its path.
+    /// Asserts a problem at `path` whose message contains `words`.
     #[track_caller]
     pub(crate) fn assert_problem(&self, path: &str, words: &str) {
         let problems = self.extensions["problems"].as_array().expect("there are problems");

@@ -16,13 +16,13 @@ pub(crate) const NOTES: Guest = Guest("toolkit-notes");
 pub(crate) const CURRENCY: Guest = Guest("toolkit-currency");
 /// A real toolkit in TypeScript: translates, with a key of the user's.
 pub(crate) const TRANSLATE: Guest = Guest("toolkit-translate");
-/// Behavioural hints in every way there is.
+/// Declares behavioural hints in each possible way, one tool for each.
 pub(crate) const HINTS: Guest = Guest("guest-hints");
 /// One tool for each kind of reply.
 pub(crate) const REPLIES: Guest = Guest("guest-replies");
-/// Misbehaves in every way a call can, one tool for each.
+/// Misbehaves, one tool for each way in which a call can.
 pub(crate) const HOSTILE: Guest = Guest("guest-hostile");
-/// Uses each capability raw, and is declared everything there is to declare.
+/// Calls each capability directly, and declares all of them.
 pub(crate) const PROBE: Guest = Guest("guest-probe");
 /// Uses the knowledge base as the probe does, as another toolkit.
 pub(crate) const NEIGHBOUR: Guest = Guest("guest-neighbour");
@@ -30,23 +30,23 @@ pub(crate) const NEIGHBOUR: Guest = Guest("guest-neighbour");
 pub(crate) const CONFORMANCE: Guest = Guest("guest-conformance");
 /// Has more tools than fit on a page of the list.
 pub(crate) const CROWD: Guest = Guest("guest-crowd");
-/// Has the host sign in for it at one of the two hosts it may reach.
+/// Declares `auth`: the host signs in for it at one of its two egress hosts.
 pub(crate) const SIGNED_IN: Guest = Guest("guest-signed-in");
-/// Asks for credentials in every way there is.
+/// Asks for credentials: required, optional, and those of its declared `auth`.
 pub(crate) const NEEDS_SECRET: Guest = Guest("guest-needs-secret");
 /// A private toolkit: version 1.0.0.
 pub(crate) const GREETER_V1: Guest = Guest("guest-greeter-v1");
-/// Version 1.0.0 as well, with other bytes.
+/// Also version 1.0.0, with other bytes.
 pub(crate) const GREETER_V1_CHANGED: Guest = Guest("guest-greeter-v1-changed");
-/// Version 2.0.0, which may also reach a host.
+/// Version 2.0.0, which also declares an egress host.
 pub(crate) const GREETER_V2: Guest = Guest("guest-greeter-v2");
-/// A good component of another world.
+/// A valid component of another world.
 pub(crate) const OTHER_WORLD: Guest = Guest("guest-other-world");
 /// Imports `wasi:sockets`.
 pub(crate) const IMPORTS_SOCKETS: Guest = Guest("guest-imports-sockets");
 /// Imports capabilities that it does not declare.
 pub(crate) const OVERREACH: Guest = Guest("guest-overreach");
-/// Breaks a rule in every part of its declaration.
+/// Has an error in each part of its declaration.
 pub(crate) const TEN_MISTAKES: Guest = Guest("guest-ten-mistakes");
 /// Never returns its declaration.
 pub(crate) const DESCRIBE_SPINS: Guest = Guest("guest-describe-spins");

@@ -1,22 +1,22 @@
-//! Bombs: small on the wire, large for whoever inflates them (RFC 1950 to 1952).
+//! Decompression bombs (RFC 1950 to 1952).
 
-/// How many bytes [`bomb`] stands for.
-pub(crate) const BOMB: usize = 1 + MATCHES * LONGEST_MATCH;
+/// Decompressed size of [`bomb`].
+pub(crate) const BOMB_BYTES: usize = 1 + MATCHES * MAX_MATCH_BYTES;
 
-/// What one match stands for.
-pub(crate) const LONGEST_MATCH: usize = 258;
+/// Decompressed size of the longest match of DEFLATE.
+pub(crate) const MAX_MATCH_BYTES: usize = 258;
 
 const MATCHES: usize = 200_000;
 
-/// Compresses [`BOMB`] zeros: one zero, and then the longest match again and again. The checksum at
-/// the end is not theirs: nobody here is to come that far.
+/// Compresses [`BOMB_BYTES`] zeros: one literal zero, then the longest match again and again. The
+/// checksum at the end is wrong: no reader is supposed to get that far.
 pub(crate) fn bomb() -> Vec<u8> {
     let header = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
     header.into_iter().chain(deflated(0, MATCHES)).chain([0; 8]).collect()
 }
 
-/// Compresses `literal`, which is below 144, and so many matches of it, in the format of zlib. Not with
-/// their checksum.
+/// Compresses `literal`, which must be below 144, and `matches` longest matches of it, as zlib. The
+/// checksum is wrong.
 pub(crate) fn zlib(literal: u8, matches: usize) -> Vec<u8> {
     [0x78, 0x9c].into_iter().chain(deflated(literal, matches)).chain([0; 4]).collect()
 }

@@ -1,4 +1,4 @@
-//! Plain HTTP to a server on loopback.
+//! HTTP requests to a server on loopback.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response};
@@ -32,7 +32,7 @@ impl Http {
         self.send(Method::GET, path, HeaderMap::new(), Bytes::new()).await
     }
 
-    /// Sends a request and reads the whole answer.
+    /// Sends a request and reads the whole response.
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -48,7 +48,7 @@ impl Http {
         .await
     }
 
-    /// Sends a request and leaves its answer open.
+    /// Sends a request and returns the open stream of events that it is answered with.
     pub(crate) async fn open(
         &self,
         method: Method,
@@ -61,7 +61,7 @@ impl Http {
         Events::new(parts, body)
     }
 
-    /// Asks for a path; nothing where the server ends the connection instead.
+    /// Gets a path; `None` if the server closes the connection instead.
     pub(crate) async fn get_if_served(&self, path: &str) -> Option<Answer> {
         let request = self.request(Method::GET, path, HeaderMap::new(), Bytes::new());
         let (parts, body) = self.egress.send(request, &Policy::Operator).await.ok()?.into_parts();
@@ -84,7 +84,7 @@ impl Http {
 }
 
 impl Http {
-    /// Sends a request and reads the answer as it comes.
+    /// Sends a GET request and returns the open stream of lines that it is answered with.
     pub(crate) async fn stream(&self, path: &str, headers: HeaderMap) -> Stream {
         let request = self.request(Method::GET, path, headers, Bytes::new());
         let response = within("the request", self.egress.send(request, &Policy::Operator)).await;
@@ -92,7 +92,7 @@ impl Http {
     }
 }
 
-/// Writes `bytes` to the server as they are, closes the sending side, and returns what came back.
+/// Writes `bytes` to the server unchanged, closes the sending side, and returns the response.
 pub(crate) async fn send_raw(base_url: &Url, bytes: &[u8]) -> String {
     let address = (base_url.host_str().expect("a host"), base_url.port().expect("a port"));
     within("the raw request", async {
@@ -100,14 +100,14 @@ pub(crate) async fn send_raw(base_url: &Url, bytes: &[u8]) -> String {
         stream.write_all(bytes).await.expect("the server reads");
         stream.shutdown().await.expect("the stream is open");
         let mut answer = Vec::new();
-        // A server that resets such a connection has answered it as well.
+        // The server may reset the connection instead of closing it.
         let _ = stream.read_to_end(&mut answer).await;
         String::from_utf8_lossy(&answer).into_owned()
     })
     .await
 }
 
-/// Writes `request`, which must ask the server to close the connection, and returns the whole answer.
+/// Writes `request`, which must ask the server to close the connection, and returns the whole response.
 pub(crate) async fn ask_raw(base_url: &Url, request: &str) -> String {
     within("the raw request", async {
         let mut stream = TcpStream::connect(base_url.authority()).await.expect("the server listens");

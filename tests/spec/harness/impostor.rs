@@ -1,4 +1,4 @@
-//! A server that is none of ours: it answers as it was told to, and remembers who came.
+//! An HTTP server that is not Kitbag: it answers as a test says, and records requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use axum::response::Response;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// Listens on loopback. Dropped, it is gone.
+/// Listens on loopback. Stops when it is dropped.
 pub(crate) struct Impostor {
     url: String,
     seen: Arc<Mutex<Vec<Parts>>>,
@@ -17,7 +17,7 @@ pub(crate) struct Impostor {
 }
 
 impl Impostor {
-    /// Answers every request with what `answer` makes of its head and of the server's own URL.
+    /// Starts a server that answers each request with `answer(head, own URL)`.
     pub(crate) async fn start(
         answer: impl Fn(&Parts, &str) -> Response + Clone + Send + Sync + 'static,
     ) -> Self {
@@ -39,7 +39,7 @@ impl Impostor {
         &self.url
     }
 
-    /// The heads of the requests so far.
+    /// Heads of the requests received so far.
     pub(crate) fn requests(&self) -> Vec<Parts> {
         self.seen.lock().expect("no writer panicked").clone()
     }

@@ -7,24 +7,24 @@ use serde_json::Value;
 use tracing::Dispatch;
 use tracing_subscriber::EnvFilter;
 
-/// One server's log; a clone shares it.
+/// One server's log. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    /// Everything, as written: one JSON object a line.
+    /// The whole log, as written: one JSON object per line.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.lock().expect("no writer panicked")).into_owned()
     }
 
-    /// The lines about calls, oldest first: what the operator sees of them, which is no content.
+    /// The lines about calls, oldest first. They have no content of calls: operators may see them all.
     pub(crate) fn calls(&self) -> Vec<Value> {
         let text = self.text();
         let events = text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON"));
         events.filter(|event: &Value| event["target"] == "kitbag::toolkit").collect()
     }
 
-    /// What receives a server's events: all of our own, so that nothing can leak into the rest.
+    /// The subscriber to a server's events. It writes all of Kitbag's own, so that tests see any leak.
     pub(super) fn subscriber(&self) -> Dispatch {
         let log = self.clone();
         tracing_subscriber::fmt()

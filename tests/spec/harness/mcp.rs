@@ -1,4 +1,4 @@
-//! A user, and the two revisions of MCP in which they speak.
+//! A user's HTTP and MCP client, for both supported revisions of MCP.
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
@@ -8,12 +8,12 @@ use tokio::task::JoinHandle;
 
 use super::{Answer, Events, Http, Outcome, Stream, within};
 
-/// A revision of the protocol.
+/// A revision of MCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Revision {
-    /// 2026-07-28: every request stands alone.
+    /// 2026-07-28: stateless requests.
     Current,
-    /// 2025-11-25: a handshake first.
+    /// 2025-11-25: begins with a handshake (`initialize`).
     Older,
 }
 
@@ -28,32 +28,32 @@ impl Revision {
     }
 }
 
-const LABEL: HeaderName = HeaderName::from_static("mcp-session-id");
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// Someone who has signed in.
+/// A user who has signed in.
 #[derive(Clone)]
 pub(crate) struct User {
     http: Http,
     authorization: HeaderValue,
     revision: Revision,
-    /// What the server told an older client to send with every request.
-    label: Option<HeaderValue>,
-    /// What the client says that it can do.
+    /// The session id that the server assigned in the handshake.
+    session_id: Option<HeaderValue>,
+    /// Client capabilities to declare.
     capabilities: Value,
 }
 
 impl User {
     pub(crate) fn new(http: Http, token: &str) -> Self {
         let authorization = format!("Bearer {token}").parse().expect("a token is ASCII");
-        Self { http, authorization, revision: Revision::Current, label: None, capabilities: json!({}) }
+        Self { http, authorization, revision: Revision::Current, session_id: None, capabilities: json!({}) }
     }
 
-    /// The same user with a client that can do this; a handshake comes after it.
+    /// Sets the client capabilities. To be called before [`User::speaking`], whose handshake sends them.
     pub(crate) fn capable_of(self, capabilities: Value) -> Self {
         Self { capabilities, ..self }
     }
 
-    /// The same user with a client of `revision`, which has made its handshake if there is one.
+    /// Sets the revision of the client, and makes the handshake if the revision has one.
     pub(crate) async fn speaking(mut self, revision: Revision) -> Self {
         self.revision = revision;
         if revision == Revision::Older {
@@ -65,7 +65,7 @@ impl User {
             });
             let answer = self.post_mcp("initialize", None, hello).await;
             let welcome = answer.json();
-            self.label = answer.headers.get(LABEL).cloned();
+            self.session_id = answer.headers.get(SESSION_ID).cloned();
             assert_eq!(welcome["result"]["protocolVersion"], revision.version(), "{welcome}");
         }
         self
@@ -97,21 +97,21 @@ impl User {
         Outcome::of(tool, self.request("tools/call", Some(tool), params).await)
     }
 
-    /// Calls a tool and does not wait. Aborted, the client goes away.
+    /// Starts a call without waiting for it. Aborting the task disconnects the client.
     pub(crate) fn start_call(&self, tool: &str, arguments: Value) -> JoinHandle<Outcome> {
         let (user, tool) = (self.clone(), tool.to_owned());
         tokio::spawn(async move { user.call(&tool, arguments).await })
     }
 
-    /// Starts a call and waits until it runs, on a server that lets each user run one at a time:
-    /// `other`, a tool that ends at once, is then turned away.
+    /// Starts a call and waits until it runs, on a server that allows each user one call at a time. The
+    /// call runs once `other`, a tool that returns at once, is rejected.
     #[expect(clippy::async_yields_async, reason = "the call goes on; its handle is what the test wants")]
     pub(crate) async fn occupy(&self, tool: &str, arguments: Value, other: &str) -> JoinHandle<Outcome> {
         let started = Box::pin(async {
             let mut running = self.start_call(tool, arguments.clone());
             while !self.call(other, json!({})).await.is_busy() {
                 if running.is_finished() {
-                    // It came while the other tool ran, and was turned away itself.
+                    // It arrived while the other tool ran, and was rejected itself.
                     running = self.start_call(tool, arguments.clone());
                 }
             }
@@ -125,24 +125,24 @@ impl User {
         self.post_mcp(method, name, params).await.json()
     }
 
-    /// Sends a JSON-RPC request and returns the HTTP answer.
+    /// Sends a JSON-RPC request and returns the HTTP response.
     pub(crate) async fn post_mcp(&self, method: &str, name: Option<&str>, params: Value) -> Answer {
         let (headers, body) = self.message(method, name, params);
         self.http.send(Method::POST, "/mcp", headers, body.to_string()).await
     }
 
-    /// Sends a JSON-RPC request whose answer is a stream.
+    /// Sends a JSON-RPC request whose response is an event stream.
     pub(crate) async fn stream_mcp(&self, method: &str, name: Option<&str>, params: Value) -> Events {
         let (headers, body) = self.message(method, name, params);
         self.http.open(Method::POST, "/mcp", headers, body.to_string()).await.assert_open()
     }
 
-    /// Waits for changes of the list of tools, as a client of this revision does.
+    /// Opens a stream of changes of the tool list, as a client of this revision does.
     pub(crate) async fn listen(&self) -> Events {
         self.try_to_listen().await.assert_open()
     }
 
-    /// Asks to wait for changes, and may be refused.
+    /// As [`User::listen`], but the server may refuse.
     pub(crate) async fn try_to_listen(&self) -> Events {
         let wanted = json!({ "notifications": { "toolsListChanged": true } });
         let (mut headers, body) = self.message("subscriptions/listen", None, wanted);
@@ -162,10 +162,10 @@ impl User {
         self.http.send(Method::POST, "/mcp", headers, body.to_string()).await
     }
 
-    /// Head and body of a request.
+    /// Headers and body of a JSON-RPC request.
     pub(crate) fn message(&self, method: &str, name: Option<&str>, mut params: Value) -> (HeaderMap, Value) {
         let mut headers = self.headers();
-        headers.extend(self.label.clone().map(|label| (LABEL, label)));
+        headers.extend(self.session_id.clone().map(|session_id| (SESSION_ID, session_id)));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if method != "initialize" {
@@ -223,7 +223,7 @@ impl User {
         self.http.send(Method::GET, path, self.headers(), "").await
     }
 
-    /// A request whose body has a type.
+    /// Sends a request with a content type.
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -253,13 +253,13 @@ impl User {
         self.put(&format!("/toolkits/{toolkit}/secrets/{name}"), value).await.assert_status(200);
     }
 
-    /// The access token, bare.
+    /// The access token, without `Bearer`.
     pub(crate) fn token(&self) -> &str {
         let authorization = self.authorization.to_str().expect("a token is ASCII");
         authorization.strip_prefix("Bearer ").expect("it was put together so")
     }
 
-    /// `Authorization` and nothing else.
+    /// The `Authorization` header alone.
     pub(crate) fn headers(&self) -> HeaderMap {
         HeaderMap::from_iter([(AUTHORIZATION, self.authorization.clone())])
     }

@@ -1,4 +1,4 @@
-//! A name server on loopback.
+//! A DNS server on loopback.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 
-/// Knows names that stand for this machine; to all other questions it is silent. Serves until it is dropped.
+/// Resolves some names to 127.0.0.1, and never answers queries for others. Stops when it is dropped.
 pub(crate) struct NameServer {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
@@ -14,7 +14,7 @@ pub(crate) struct NameServer {
 }
 
 impl NameServer {
-    /// Begins to answer for the names that end with `known`.
+    /// Starts a server that answers queries for names that end with `known`.
     pub(crate) async fn start(known: &'static str) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
         let address = socket.local_addr().expect("it has one");
@@ -35,12 +35,12 @@ impl NameServer {
         Self { address, asked, serving }
     }
 
-    /// Where it listens, as a setting says it.
+    /// The address that it listens on, in the format of the setting `name-servers`.
     pub(crate) fn address(&self) -> String {
         self.address.to_string()
     }
 
-    /// How often a name was asked for.
+    /// Number of queries for a name so far.
     pub(crate) fn asked(&self, name: &str) -> usize {
         self.asked.lock().expect("no writer panicked").iter().filter(|asked| *asked == name).count()
     }
@@ -63,14 +63,14 @@ fn name(query: &[u8]) -> String {
     labels.join(".")
 }
 
-/// Loopback's first address where an IPv4 address is asked for, and no address of another type.
+/// The response to a query: 127.0.0.1 for an A record, no record of any other type.
 fn answer(query: &[u8], name: &str) -> Vec<u8> {
     let question = &query[12..12 + name.len() + 6];
     let is_for_ipv4 = question.ends_with(&[0, 1, 0, 1]);
     let head = [0x81, 0x80, 0, 1, 0, u8::from(is_for_ipv4), 0, 0, 0, 0];
     let mut answer = [&query[..2], &head, question].concat();
     if is_for_ipv4 {
-        // The name by a pointer to the question, type, class, a minute, and the address.
+        // Name (a pointer to the question), type A, class IN, TTL of 60 s, length, address.
         answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4]);
         answer.extend(Ipv4Addr::LOCALHOST.octets());
     }

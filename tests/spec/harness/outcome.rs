@@ -1,4 +1,4 @@
-//! What a tool call came to.
+//! The outcome of a tool call.
 
 use serde_json::{Value, json};
 
@@ -36,8 +36,8 @@ impl Outcome {
             .unwrap_or_else(|| panic!("nothing structured in {}", self.reply))
     }
 
-    /// The error envelope of a call that failed: the text of a result that is marked as an error,
-    /// with no member that SPEC.md does not name.
+    /// The error envelope of a call that failed: the text of a result with `isError`. Asserts that it has
+    /// the four members of an envelope and no others.
     #[track_caller]
     pub(crate) fn envelope(&self) -> Value {
         let result = &self.reply["result"];
@@ -86,7 +86,7 @@ impl Outcome {
         self.assert_message(&envelope, words);
     }
 
-    /// Asserts what a model is told of a failure that is not its business.
+    /// Asserts the generic error that a model gets for a failure whose details are only logged.
     #[track_caller]
     pub(crate) fn assert_generic_failure(&self) {
         let expected =
@@ -94,12 +94,12 @@ impl Outcome {
         assert_eq!(self.envelope(), expected, "{}", self.tool);
     }
 
-    /// Whether the call was turned away because others were running.
+    /// Whether the call was rejected because others were running.
     pub(crate) fn is_busy(&self) -> bool {
         self.reply["result"]["isError"] == true && self.envelope()["retryable"] == true
     }
 
-    /// Asserts the answer to a tool that does not exist for this caller: JSON-RPC's -32602.
+    /// Asserts the error for a tool that does not exist for this caller: JSON-RPC's -32602.
     #[track_caller]
     pub(crate) fn assert_unknown_tool(&self) {
         assert_eq!(self.reply["error"]["code"], -32602, "{}", self.reply);

@@ -1,4 +1,4 @@
-//! PDF files, good and hostile (ISO 32000-1, section 7.5).
+//! PDF files, regular and hostile (ISO 32000-1, section 7.5).
 
 use std::fmt::Write as _;
 
@@ -20,14 +20,13 @@ pub(crate) fn with_pages(title: &str, pages: &[&str]) -> Vec<u8> {
     file(&objects, "/Info 3 0 R")
 }
 
-/// One page whose content is compressed spaces, so many times 258.
+/// One page whose compressed content is `matches` × 258 spaces.
 pub(crate) fn flate_bomb(matches: usize) -> Vec<u8> {
     let content = stream("/Filter /FlateDecode", &gzip::zlib(b' ', matches));
     one_page(content)
 }
 
-/// One page whose content is what two bombs, one within the other, come to: half a gigabyte for each of
-/// some thousand bytes.
+/// One page whose content has three filters for decompression. The first one's output is 1 GB of zeros.
 pub(crate) fn bomb_of_bombs() -> Vec<u8> {
     one_page(stream("/Filter [/FlateDecode /FlateDecode /FlateDecode]", &gzip::zlib(0, 4_000_000)))
 }
@@ -40,10 +39,10 @@ pub(crate) fn self_referencing_pages() -> Vec<u8> {
     file(&[catalog, pages, more], "")
 }
 
-/// A cross-reference table whose predecessor is itself.
+/// A cross-reference table whose `/Prev` is itself.
 pub(crate) fn self_referencing_table() -> Vec<u8> {
     let objects = objects_of("around");
-    // The table comes before what names its place.
+    // The last `xref` is in `startxref`; the table is the one before.
     let good = file(&objects, "");
     let place = good
         .windows(4)
@@ -66,14 +65,14 @@ pub(crate) fn self_referencing_streams() -> Vec<u8> {
     file(&objects, "")
 }
 
-/// Arrays in arrays, so many.
+/// Nested arrays, `arrays` deep.
 pub(crate) fn deep(arrays: usize) -> Vec<u8> {
     let mut objects = objects_of("deep");
     objects[2] = object(&format!("<< /Title {}{} >>", "[".repeat(arrays), "]".repeat(arrays)));
     file(&objects, "/Info 3 0 R")
 }
 
-/// A file that needs a password, which nobody here has.
+/// A file that needs a password.
 pub(crate) fn encrypted() -> Vec<u8> {
     let mut objects = objects_of("secret");
     let (owner, user) = ("a1".repeat(32), "5e".repeat(32));
@@ -90,7 +89,7 @@ fn one_page(content: Vec<u8>) -> Vec<u8> {
     file(&objects, "")
 }
 
-/// Catalogue, pages, information, page, content.
+/// The objects of a file with one page: catalog, pages, information, page, content.
 fn objects_of(text: &str) -> Vec<Vec<u8>> {
     vec![
         object("<< /Type /Catalog /Pages 2 0 R >>"),
@@ -108,7 +107,7 @@ fn page_object(content: usize) -> Vec<u8> {
     ))
 }
 
-/// Text operators that write line under line.
+/// Operators that show each line of `text` below the last.
 fn lines(text: &str) -> String {
     let shown: Vec<_> = text.lines().map(|line| format!("({line}) Tj T*")).collect();
     format!("BT /F1 12 Tf 14 TL 72 720 Td {} ET", shown.join(" "))
@@ -125,7 +124,7 @@ fn stream(entries: &str, data: &[u8]) -> Vec<u8> {
     object
 }
 
-/// Objects are numbered from 1; the first is the catalogue.
+/// A file of `objects`, which are numbered from 1. The first must be the catalog.
 fn file(objects: &[Vec<u8>], trailer: &str) -> Vec<u8> {
     let mut bytes = b"%PDF-1.7\n%\xE2\xE3\xCF\xD3\n".to_vec();
     let mut table = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);

@@ -1,4 +1,4 @@
-//! The real program, as a child process.
+//! The real program as a child process.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -13,7 +13,8 @@ use url::Url;
 
 use super::{Http, User, sign_in_code, within};
 
-/// A command of the program, without the `KITBAG_` variables and the sessions of whoever runs the tests.
+/// A `kitbag` command without the `KITBAG_` variables and the sign-in sessions of the account that runs
+/// the tests.
 pub(crate) fn kitbag<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kitbag"));
     let inherited = std::env::vars_os().map(|(name, _)| name);
@@ -25,28 +26,28 @@ pub(crate) fn kitbag<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) ->
     command
 }
 
-/// How a command ended.
+/// Exit code and output of a command.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct CommandOutput {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
 /// Runs a command to its end.
-pub(crate) async fn run(mut command: Command) -> Ran {
+pub(crate) async fn run(mut command: Command) -> CommandOutput {
     within("the command", command.output()).await.expect("the program can be started").into()
 }
 
-impl From<Output> for Ran {
+impl From<Output> for CommandOutput {
     fn from(Output { status, stdout, stderr }: Output) -> Self {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program prints UTF-8");
         Self { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
     }
 }
 
-impl Ran {
-    /// What was printed by a command that succeeded.
+impl CommandOutput {
+    /// Asserts that the command succeeded, and returns its standard output.
     #[track_caller]
     pub(crate) fn succeeded(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
@@ -61,7 +62,7 @@ impl Ran {
     }
 }
 
-/// A server that runs as a process of its own. Dropped, it is killed.
+/// A server in its own process. Killed when it is dropped.
 pub(crate) struct ServerProcess {
     child: Child,
     base_url: Url,
@@ -101,26 +102,26 @@ impl ServerProcess {
         Self { child, base_url, data: data.to_owned(), log }
     }
 
-    /// Its id.
+    /// Its process id.
     pub(crate) fn process(&self) -> u32 {
         self.child.id().expect("the server runs")
     }
 
-    /// Everything that it wrote on standard error so far.
+    /// What it has written to standard error so far.
     pub(crate) fn log(&self) -> Vec<u8> {
-        // Read at a place of its own: the server's place in the file, which it shares, stays where it is.
+        // A positioned read: the file offset is shared with the server, and must not move.
         let length = self.log.metadata().expect("a file").len();
         let mut written = vec![0; usize::try_from(length).expect("it fits into memory")];
         self.log.read_exact_at(&mut written, 0).expect("the log can be read");
         written
     }
 
-    /// Ends the process at once: it learns nothing of it.
+    /// Kills the process (SIGKILL).
     pub(crate) async fn kill(mut self) {
         self.child.kill().await.expect("the server runs");
     }
 
-    /// Asks the process to stop, and waits for its end.
+    /// Sends SIGTERM and waits until the process has ended.
     pub(crate) async fn terminate(mut self) -> ExitStatus {
         let process = self.child.id().expect("the server runs").to_string();
         let asked = Command::new("kill").args(["-TERM", &process]).status().await.expect("there is `kill`");
@@ -128,7 +129,7 @@ impl ServerProcess {
         within("the server's end", self.child.wait()).await.expect("the server runs")
     }
 
-    /// The operator, with a token that the program has printed.
+    /// The operator, with a token from `kitbag token`.
     pub(crate) async fn as_operator(&self) -> User {
         let mut command = kitbag(["token", "--data"]);
         command.arg(&self.data);
@@ -136,7 +137,7 @@ impl ServerProcess {
         User::new(Http::new(self.base_url.clone()), token.trim())
     }
 
-    /// Where it keeps its data.
+    /// Its data directory.
     pub(crate) fn data(&self) -> &Path {
         &self.data
     }

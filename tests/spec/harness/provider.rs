@@ -1,4 +1,4 @@
-//! An identity provider on loopback, whose keys are at hand.
+//! An identity provider on loopback that signs any token a test wants.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,8 +15,8 @@ use tokio::task::JoinHandle;
 use super::signer::rsa_jwk;
 use super::{Kitbag, Signer};
 
-/// Publishes its metadata, the key that it signs with, and an RSA key that it does not use yet.
-/// Dropped, it is down.
+/// Publishes its metadata, the key that it signs with, and an RSA key that it does not sign with.
+/// Stops when it is dropped.
 pub(crate) struct Provider {
     issuer: String,
     metadata: Value,
@@ -59,12 +59,12 @@ impl Provider {
         self.metadata.clone()
     }
 
-    /// A server that trusts this provider.
+    /// Starts a server that trusts this provider.
     pub(crate) async fn kitbag(&self) -> Kitbag {
         self.kitbag_with(|_| {}).await
     }
 
-    /// The same with other settings.
+    /// Starts a server that trusts this provider, with its settings changed by `change`.
     pub(crate) async fn kitbag_with(&self, change: impl FnOnce(&mut Settings)) -> Kitbag {
         Kitbag::start_with(|settings| {
             settings.issuer = self.issuer.parse().expect("an issuer");
@@ -73,22 +73,22 @@ impl Provider {
         .await
     }
 
-    /// How many requests it has had.
+    /// Number of requests received so far.
     pub(crate) fn requests(&self) -> usize {
         self.requests.load(Ordering::SeqCst)
     }
 
-    /// Signs its tokens.
+    /// The signer of its tokens.
     pub(crate) fn signer(&self) -> &Signer {
         &self.signer
     }
 
-    /// What an OAuth access token of `user` for `kitbag` says.
+    /// Claims of an OAuth access token of `user` for `kitbag`.
     pub(crate) fn access_claims(&self, kitbag: &Kitbag, user: &str) -> Value {
         self.signer.access_claims(kitbag, user)
     }
 
-    /// What a session token of `user` for `kitbag` says.
+    /// Claims of a session token of `user` for `kitbag`.
     pub(crate) fn session_claims(&self, kitbag: &Kitbag, user: &str) -> Value {
         self.signer.session_claims(kitbag, user)
     }

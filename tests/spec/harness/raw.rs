@@ -1,4 +1,4 @@
-//! A connection on which a test writes what it likes, as slowly as it likes.
+//! A TCP connection for malformed and slow requests.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{Kitbag, within};
 
-/// An open connection. Dropped, it is closed.
+/// An open connection. Closed when it is dropped.
 pub(crate) struct Raw(TcpStream);
 
 impl Raw {
@@ -17,19 +17,20 @@ impl Raw {
         Self::connect_from(kitbag, Ipv4Addr::LOCALHOST).await
     }
 
-    /// Connects as somebody with this address, which is one of this machine's own.
+    /// Connects from a loopback address.
     pub(crate) async fn connect_from(kitbag: &Kitbag, source: Ipv4Addr) -> Self {
         let socket = TcpSocket::new_v4().expect("a socket");
         socket.bind(SocketAddr::new(source.into(), 0)).expect("all of 127.0.0.0/8 is this machine");
         Self(within("the connection", socket.connect(kitbag.address())).await.expect("the server listens"))
     }
 
-    /// Writes as much as the server takes: it may have hung up.
+    /// Writes bytes. Ignores errors: the server may have closed the connection.
     pub(crate) async fn write(&mut self, bytes: impl AsRef<[u8]>) {
         let _ = within("the server's reading", self.0.write_all(bytes.as_ref())).await;
     }
 
-    /// Writes `piece` again and again, with a pause, until the server hangs up; returns what it said.
+    /// Writes `piece` again and again, with a pause, until the server closes the connection; returns the
+    /// response.
     pub(crate) async fn drip(self, piece: &'static str, pause: Duration) -> String {
         let (mut answer, mut request) = self.0.into_split();
         let dripping = tokio::spawn(async move {
@@ -47,12 +48,12 @@ impl Raw {
         let _ = self.0.shutdown().await;
     }
 
-    /// What the server says until it hangs up, which it must.
+    /// Reads the response until the server closes the connection, which it must.
     pub(crate) async fn rest(&mut self) -> String {
         rest(&mut self.0).await
     }
 
-    /// Whether the server has hung up, or does so within a moment.
+    /// Whether the server has closed the connection, or does so within 1 ms.
     pub(crate) async fn is_closed(&mut self) -> bool {
         let reading = self.0.read_u8();
         timeout(Duration::from_millis(1), reading).await.is_ok_and(|read| read.is_err())
@@ -61,7 +62,7 @@ impl Raw {
 
 async fn rest(stream: &mut (impl AsyncReadExt + Unpin)) -> String {
     let mut said = Vec::new();
-    // A reset ends a connection as well.
+    // A reset also ends the connection.
     let _ = within("the end of the connection", stream.read_to_end(&mut said)).await;
     String::from_utf8_lossy(&said).into_owned()
 }

@@ -1,4 +1,4 @@
-//! A reverse proxy that writes down what passes.
+//! A reverse proxy that records requests.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -13,7 +13,7 @@ use hyper_util::rt::TokioExecutor;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// Requests with their statuses, oldest first: `POST /mcp → 401`. A clone shares it.
+/// Requests with their statuses, oldest first: `POST /mcp → 401`. Clones share the record.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Transcript(Arc<Mutex<Vec<String>>>);
 
@@ -22,13 +22,13 @@ impl Transcript {
         self.0.lock().expect("no writer panicked").clone()
     }
 
-    /// Forgets what has passed so far.
+    /// Removes the requests recorded so far.
     pub(crate) fn clear(&self) {
         self.0.lock().expect("no writer panicked").clear();
     }
 
-    /// Asserts that there are requests that begin with these texts, in this order; others may be
-    /// between them.
+    /// Asserts that the record has lines that begin with these texts, in this order. Other lines may
+    /// be between them.
     #[track_caller]
     pub(crate) fn assert_in_order<T: AsRef<str>>(&self, expected: &[T]) {
         let lines = self.lines();
@@ -40,7 +40,7 @@ impl Transcript {
     }
 }
 
-/// Passes every request on, as it is, to the server that it is told.
+/// Forwards every request, unchanged, to the server set by [`Recorder::forward_to`].
 pub(crate) struct Recorder {
     url: String,
     target: Arc<OnceLock<SocketAddr>>,
@@ -64,18 +64,18 @@ impl Recorder {
             transcript: transcript.clone(),
             client: Client::builder(TokioExecutor::new()).build_http(),
         };
-        let router = Router::new().fallback(pass).with_state(shared);
+        let router = Router::new().fallback(forward).with_state(shared);
         let serving = tokio::spawn(async { axum::serve(listener, router).await.expect("it serves") });
         Self { url, target, serving }
     }
 
-    /// Where it listens, without a trailing slash.
+    /// Its URL, without a trailing slash.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// Says, once, where the server is.
-    pub(crate) fn pass_to(&self, server: SocketAddr) {
+    /// Sets the server. To be called once, before the first request.
+    pub(crate) fn forward_to(&self, server: SocketAddr) {
         self.target.set(server).expect("the server is told once");
     }
 }
@@ -86,7 +86,7 @@ impl Drop for Recorder {
     }
 }
 
-async fn pass(State(shared): State<Shared>, mut request: Request) -> Response {
+async fn forward(State(shared): State<Shared>, mut request: Request) -> Response {
     let line = format!("{} {}", request.method(), request.uri().path());
     let server = shared.target.get().expect("the server was told");
     let path = request.uri().path_and_query().expect("a request to a server has a path").clone();

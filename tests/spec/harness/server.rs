@@ -1,4 +1,4 @@
-//! A server inside the test's process, with threads and a log of its own.
+//! A server inside the test's process, with its own threads and log.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -23,13 +23,13 @@ use url::Url;
 
 use super::{Guest, Http, Log, User, sign_in_code, within};
 
-/// A running server. Dropped, it is gone, and its data with it.
+/// A running server. Dropping it stops it and deletes its data.
 pub(crate) struct Kitbag {
     running: Running,
     stopped: Stopped,
 }
 
-/// A server that does not run: its settings and its data.
+/// A server that is not running: its settings and its data.
 pub(crate) struct Stopped {
     settings: Settings,
     data: TempDir,
@@ -51,12 +51,12 @@ impl Kitbag {
         Self::start_with(|_| {}).await
     }
 
-    /// Starts a server whose settings are the default but for what `change` does.
+    /// Starts a server on an empty data directory, with default settings changed by `change`.
     pub(crate) async fn start_with(change: impl FnOnce(&mut Settings)) -> Self {
         Stopped::with(change).start().await
     }
 
-    /// Stops the server and waits for its end.
+    /// Stops the server gracefully and waits until it has ended.
     pub(crate) async fn stop(self) -> Stopped {
         let Self { mut running, stopped } = self;
         let (stop, _) = oneshot::channel();
@@ -69,7 +69,7 @@ impl Kitbag {
         &self.running.base_url
     }
 
-    /// Where it listens; behind a proxy, elsewhere than its URL says.
+    /// The address that it listens on. Behind a proxy it is not that of its URL.
     pub(crate) fn address(&self) -> SocketAddr {
         self.running.address
     }
@@ -101,12 +101,12 @@ impl Kitbag {
         self.with_token(token.expose_secret())
     }
 
-    /// Whoever the token says.
+    /// The user of a token.
     pub(crate) fn with_token(&self, token: &str) -> User {
         User::new(self.anonymous(), token)
     }
 
-    /// The user who may deploy.
+    /// The operator.
     pub(crate) fn as_operator(&self) -> User {
         self.as_user(local_mode::USER)
     }
@@ -123,16 +123,16 @@ impl Kitbag {
 }
 
 impl Stopped {
-    /// Settings and an empty data directory for a server that has never run.
+    /// Settings, changed by `change`, and an empty data directory for a server that has never run.
     pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let data = tempfile::tempdir().expect("a scratch directory");
         make_private(data.path());
         let mut settings = Settings {
             listen: ([127, 0, 0, 1], 0).into(),
             data: data.path().to_owned(),
-            // Every server reserves address space for as many; a hundred servers must fit.
+            // Every server reserves address space for this many calls; a hundred servers must fit.
             concurrent_calls: 40,
-            // Tests wait by asking again and again.
+            // Tests poll: requests and uploads are not limited.
             mcp_requests_per_minute: NonZeroU32::MAX,
             uploads_per_minute: NonZeroU32::MAX,
             ..Settings::default()
@@ -141,13 +141,13 @@ impl Stopped {
         Self { settings, data, compiler: compiler_program(), log: Log::default() }
     }
 
-    /// The same with other settings.
+    /// Changes the settings.
     pub(crate) fn changed(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(&mut self.settings);
         self
     }
 
-    /// The same with another program that compiles.
+    /// Sets the program that is run as the compiler process.
     pub(crate) fn compiling_with(self, program: &Path) -> Self {
         Self { compiler: Program::at(program), ..self }
     }
@@ -176,7 +176,7 @@ impl Stopped {
         self.data.path()
     }
 
-    /// Changes the database by hand, into a state that takes more than the tests' toolkits to reach.
+    /// Changes the database directly, into a state that the tests' toolkits cannot produce.
     pub(crate) async fn alter(&self, sql: &'static str) {
         let url = format!("sqlite:{}", self.data().join("kitbag.sqlite").display());
         let database = SqlitePool::connect(&url).await.expect("there is a database");
@@ -200,14 +200,14 @@ impl Stopped {
     }
 }
 
-/// Takes the permissions of others from a scratch directory, which a server would refuse with them.
+/// Makes a scratch directory accessible to its owner alone: a server refuses any other data directory.
 pub(crate) fn make_private(directory: &Path) {
     let private = std::fs::Permissions::from_mode(0o700);
     std::fs::set_permissions(directory, private).expect("the directory is ours");
 }
 
-/// Starts the application. A process that another test is just starting may hold a copy of the lock
-/// for a moment, between its fork and its exec.
+/// Starts the application, and tries again while the data directory is locked: a process that another
+/// test starts may hold a copy of the lock for a moment, between its fork and its exec.
 async fn start(settings: Settings, compiler: Program) -> Result<App, StartError> {
     loop {
         match App::start_with(&settings, compiler.clone()).await {
@@ -217,7 +217,7 @@ async fn start(settings: Settings, compiler: Program) -> Result<App, StartError>
     }
 }
 
-/// The program that compiles: this one is not `kitbag`.
+/// The program to run as the compiler process. The tests' own program is not `kitbag`.
 pub(crate) fn compiler_program() -> Program {
     Program::at(env!("CARGO_BIN_EXE_kitbag"))
 }

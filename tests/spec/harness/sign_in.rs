@@ -1,4 +1,4 @@
-//! A server, whoever signs people in for it, and a transcript of all that is said to either.
+//! A server, its authorization server, and a transcript of all requests to both.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use super::{ExternalProvider, Guest, Kitbag, Ran, Recorder, Terminal, Transcript, within};
+use super::{CommandOutput, ExternalProvider, Guest, Kitbag, Recorder, Terminal, Transcript, within};
 
-/// How long the access tokens of these tests are valid.
+/// Lifetime of access tokens in these tests.
 pub(crate) const ACCESS_TOKEN_SECONDS: u32 = 5;
 
-/// Who may deploy where an external provider signs people in.
+/// The operator's user id at the external provider.
 const OPERATOR: &str = "olga";
 
-/// A server behind a reverse proxy: its own issuer, or in trust of another.
+/// A server behind a reverse proxy, in local mode or with an external provider.
 pub(crate) struct SignIn {
     pub(crate) kitbag: Kitbag,
     pub(crate) transcript: Transcript,
@@ -26,7 +26,7 @@ pub(crate) struct SignIn {
     provider: Option<ExternalProvider>,
 }
 
-/// Where the authorization server has what.
+/// Paths of the authorization server's endpoints.
 pub(crate) struct Endpoints {
     pub(crate) register: &'static str,
     pub(crate) authorize: &'static str,
@@ -35,12 +35,12 @@ pub(crate) struct Endpoints {
 }
 
 impl SignIn {
-    /// A server in local mode.
+    /// Starts a server in local mode.
     pub(crate) async fn local() -> Self {
         Self::local_for(&format!("{ACCESS_TOKEN_SECONDS}s")).await
     }
 
-    /// A server in local mode, whose access tokens are valid for so long.
+    /// Starts a server in local mode whose access tokens are valid for `lifetime`.
     pub(crate) async fn local_for(lifetime: &str) -> Self {
         let transcript = Transcript::default();
         let recorder = Recorder::start(&transcript).await;
@@ -49,11 +49,11 @@ impl SignIn {
             settings.access_token_lifetime = lifetime.parse().expect("a duration");
         })
         .await;
-        recorder.pass_to(kitbag.address());
+        recorder.forward_to(kitbag.address());
         Self { kitbag, transcript, recorder, provider: None }
     }
 
-    /// A server that trusts an external provider.
+    /// Starts a server that trusts an external provider.
     pub(crate) async fn external() -> Self {
         let transcript = Transcript::default();
         let recorder = Recorder::start(&transcript).await;
@@ -65,11 +65,11 @@ impl SignIn {
             settings.operators = OPERATOR.parse().expect("a list");
         })
         .await;
-        recorder.pass_to(kitbag.address());
+        recorder.forward_to(kitbag.address());
         Self { kitbag, transcript, recorder, provider: Some(provider) }
     }
 
-    /// The server's URL, as people know it.
+    /// The server's public URL: that of its proxy.
     pub(crate) fn url(&self) -> &str {
         self.recorder.url()
     }
@@ -96,7 +96,7 @@ impl SignIn {
         }
     }
 
-    /// Deploys a toolkit, as an operator who signs in; the transcript begins after it.
+    /// Signs in as an operator, deploys a toolkit, and clears the transcript.
     pub(crate) async fn deploy(&self, guest: Guest) {
         let operator = Terminal::at(self.url());
         operator.login(if self.provider.is_none() { local_mode::USER } else { OPERATOR }).await;
@@ -106,15 +106,15 @@ impl SignIn {
     }
 }
 
-/// A program that asks a person to open a page.
-pub(crate) struct Asking {
+/// A running program that prints a sign-in URL for its user to open.
+pub(crate) struct PromptingProcess {
     child: Child,
     pages: mpsc::UnboundedReceiver<String>,
     output: JoinHandle<String>,
     errors: JoinHandle<String>,
 }
 
-impl Asking {
+impl PromptingProcess {
     pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::null())
@@ -129,7 +129,7 @@ impl Asking {
         Self { child, pages, output, errors }
     }
 
-    /// The page that it wants opened.
+    /// Waits for the sign-in URL.
     pub(crate) async fn page(&mut self) -> String {
         match within("the program's question", self.pages.recv()).await {
             Some(page) => page,
@@ -137,27 +137,27 @@ impl Asking {
         }
     }
 
-    /// Waits for its end.
-    pub(crate) async fn finished(mut self) -> Ran {
+    /// Waits until the program ends.
+    pub(crate) async fn finished(mut self) -> CommandOutput {
         self.end().await
     }
 
-    async fn end(&mut self) -> Ran {
+    async fn end(&mut self) -> CommandOutput {
         let status = within("the program's end", self.child.wait()).await.expect("it was started");
         let stdout = (&mut self.output).await.expect("no panic");
         let stderr = (&mut self.errors).await.expect("no panic");
-        Ran { code: status.code(), stdout, stderr }
+        CommandOutput { code: status.code(), stdout, stderr }
     }
 }
 
-/// Reads to the end; sends on what looks like an authorization request.
+/// Reads a stream to its end, and sends each URL of an authorization request in it to `pages`.
 async fn read(stream: impl AsyncRead + Unpin, pages: mpsc::UnboundedSender<String>) -> String {
     let mut lines = BufReader::new(stream).lines();
     let mut text = String::new();
     while let Some(line) = lines.next_line().await.expect("programs print UTF-8") {
         let words = line.split(|letter: char| letter.is_whitespace() || letter.is_control());
         for page in words.filter(|word| word.starts_with("http") && word.contains("code_challenge=")) {
-            // Whoever does not wait for a page does not want to know.
+            // Fails if the receiver is gone: nothing waits for a page any more.
             let _ = pages.send(page.to_owned());
         }
         text.push_str(&line);

@@ -1,4 +1,4 @@
-//! What the people of these tests know: the sign-in codes of the servers that they run.
+//! The sign-in codes of the test servers in local mode.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use url::Url;
 static SERVERS: LazyLock<Mutex<HashMap<String, PathBuf>>> = LazyLock::new(Mutex::default);
 
 pub(super) fn remember(base_url: &Url, data: &Path) {
-    let mut servers = SERVERS.lock().expect("nobody panics with it");
+    let mut servers = SERVERS.lock().expect("no writer panicked");
     servers.insert(base_url.authority().to_owned(), data.to_owned());
 }
 
-/// The code that the server of this page asks for, if it is one of ours.
+/// The code that the server of this page asks for; `None` if it is not one of the test servers.
 pub(crate) fn sign_in_code(page: &Url) -> Option<String> {
-    let data = SERVERS.lock().expect("nobody panics with it").get(page.authority())?.clone();
+    let data = SERVERS.lock().expect("no writer panicked").get(page.authority())?.clone();
     let code = SignInCode::read(&data).expect("the code can be read")?;
     Some(code.reveal().expose_secret().to_owned())
 }

@@ -1,4 +1,4 @@
-//! The key of an issuer: what it signs is believed.
+//! The signing key of a trusted issuer.
 
 use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::Kitbag;
 
-/// Signs whatever it is given, with ES256.
+/// Signs any header and claims with ES256.
 pub(crate) struct Signer {
     issuer: String,
     key: EcdsaKeyPair,
@@ -20,13 +20,13 @@ pub(crate) struct Signer {
 }
 
 impl Signer {
-    /// A new key of `issuer`.
+    /// Generates a key of `issuer`.
     pub(crate) fn generate(issuer: &str) -> Self {
         let key = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).expect("a key");
         Self { issuer: issuer.to_owned(), key, key_id: "1".to_owned() }
     }
 
-    /// The key that a server in local mode has made for itself.
+    /// Reads the signing key of a server in local mode.
     pub(crate) async fn of_local_issuer(kitbag: &Kitbag) -> Self {
         let file = std::fs::read(kitbag.data().join("local-issuer.p8")).expect("the server has made its key");
         let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &file).expect("a key");
@@ -37,7 +37,7 @@ impl Signer {
 
     /// The public key (RFC 7517).
     pub(crate) fn jwk(&self) -> Value {
-        // An uncompressed point: one byte of form, then x and y.
+        // An uncompressed point: one byte for the format, then x and y.
         let (x, y) = self.public_key()[1..].split_at(32);
         json!({
             "kty": "EC", "crv": "P-256", "kid": self.key_id, "use": "sig",
@@ -50,7 +50,7 @@ impl Signer {
         self.key.public_key().as_ref()
     }
 
-    /// What an OAuth access token of `user` for `kitbag` says.
+    /// Claims of an OAuth access token of `user` for `kitbag`.
     pub(crate) fn access_claims(&self, kitbag: &Kitbag, user: &str) -> Value {
         json!({
             "iss": self.issuer, "aud": format!("{}mcp", kitbag.base_url()), "sub": user,
@@ -58,7 +58,7 @@ impl Signer {
         })
     }
 
-    /// What a session token of `user` for `kitbag` says.
+    /// Claims of a session token of `user` for `kitbag`.
     pub(crate) fn session_claims(&self, kitbag: &Kitbag, user: &str) -> Value {
         let audience = kitbag.base_url().as_str().trim_end_matches('/');
         json!({ "iss": self.issuer, "aud": audience, "sub": user, "exp": now() + 60 })
@@ -74,7 +74,7 @@ impl Signer {
         self.sign_parts(&encode(header.to_string()), &encode(claims.to_string()))
     }
 
-    /// Signs a token of two parts that are encoded already.
+    /// Signs a token from header and payload that are already encoded.
     pub(crate) fn sign_parts(&self, header: &str, payload: &str) -> String {
         let signed = format!("{header}.{payload}");
         let signature = self.key.sign(&SystemRandom::new(), signed.as_bytes()).expect("the key signs");
@@ -87,7 +87,7 @@ pub(crate) fn encode(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// A public RSA key of the `kid` "rsa"; nobody signs with it.
+/// A public RSA key with the `kid` "rsa". No token is signed with it.
 pub(crate) fn rsa_jwk() -> Value {
     static KEY: LazyLock<Value> = LazyLock::new(|| {
         let key = aws_lc_rs::rsa::KeyPair::generate(KeySize::Rsa2048).expect("a key");
@@ -101,7 +101,7 @@ pub(crate) fn rsa_jwk() -> Value {
     KEY.clone()
 }
 
-/// Seconds since 1970.
+/// Unix time in seconds.
 pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is right").as_secs()
 }

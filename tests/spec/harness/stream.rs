@@ -1,4 +1,4 @@
-//! An answer that comes line by line, and may never end.
+//! A response of JSON lines that may never end.
 
 use http::{Response, StatusCode};
 use http_body_util::BodyExt;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::within;
 
-/// An open answer. Dropped, the client goes away.
+/// An open response. Dropping it disconnects the client.
 pub(crate) struct Stream {
     pub(crate) status: StatusCode,
     body: Incoming,
@@ -19,12 +19,12 @@ impl Stream {
         Self { status: response.status(), body: response.into_body(), received: Vec::new() }
     }
 
-    /// Whether the answer breaks off now, before its end.
+    /// Whether the response now breaks off, before its end.
     pub(crate) async fn breaks_off(&mut self) -> bool {
         within("the end", self.body.frame()).await.is_some_and(|frame| frame.is_err())
     }
 
-    /// The next record, or nothing once the answer is complete.
+    /// Waits for the next record; `None` at the end of the response.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {

@@ -1,4 +1,4 @@
-//! A real MCP client, in a process of its own, that says what happens as it happens.
+//! A real MCP client in its own process, which prints events as they happen.
 
 use std::process::Stdio;
 
@@ -8,7 +8,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::{Kitbag, root, within};
 
-/// A running program of `clients/`. Dropped, it is killed.
+/// A running program of `clients/`. Killed when it is dropped.
 pub(crate) struct TalkingClient {
     _process: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -16,7 +16,7 @@ pub(crate) struct TalkingClient {
 }
 
 impl TalkingClient {
-    /// Starts `program` of the `era`, to call `tool` as `user`.
+    /// Starts `program` for the protocol `era`, to call `tool` as `user`.
     pub(crate) fn start(kitbag: &Kitbag, user: &str, program: &str, era: &str, tool: &str) -> Self {
         let url = kitbag.anonymous().url("/mcp");
         let mut process = Command::new("node")
@@ -33,13 +33,13 @@ impl TalkingClient {
         Self { _process: process, lines, input }
     }
 
-    /// The next thing that it says.
+    /// Waits for the next event.
     pub(crate) async fn said(&mut self) -> Value {
         let line = within("the client's word", self.lines.next_line()).await.expect("text");
         serde_json::from_str(&line.expect("the client goes on")).expect("JSON")
     }
 
-    /// Tells it something; one that needs no telling may have stopped to listen.
+    /// Writes a line to its standard input, which a client that needs no input may have closed.
     pub(crate) async fn tell(&mut self, line: &str) {
         let _ = self.input.write_all(format!("{line}\n").as_bytes()).await;
     }

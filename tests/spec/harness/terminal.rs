@@ -1,12 +1,12 @@
-//! A person at a terminal of their own: what `kitbag login` keeps there is theirs.
+//! A user's terminal, with its own home directory for the sessions of `kitbag login`.
 
 use std::path::PathBuf;
 
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use super::sign_in::Asking;
-use super::{Browser, Ran, kitbag, run};
+use super::sign_in::PromptingProcess;
+use super::{Browser, CommandOutput, kitbag, run};
 
 /// A home directory, and the server that its commands talk to.
 pub(crate) struct Terminal {
@@ -15,12 +15,12 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Somebody new, whose commands talk to `server`.
+    /// A terminal with an empty home directory, whose commands talk to `server`.
     pub(crate) fn at(server: &str) -> Self {
         Self { home: tempfile::tempdir().expect("a scratch directory"), server: server.to_owned() }
     }
 
-    /// A command of the program in this terminal.
+    /// A `kitbag` command in this terminal.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = kitbag(arguments);
         command
@@ -30,14 +30,14 @@ impl Terminal {
         command
     }
 
-    /// A command that is not told which server.
+    /// A `kitbag` command without `KITBAG_SERVER`.
     pub(crate) fn command_without_server(&self, arguments: &[&str]) -> Command {
         let mut command = self.command(arguments);
         command.env_remove("KITBAG_SERVER");
         command
     }
 
-    /// Signs in as `user` at another server as well.
+    /// Signs in as `user` at another server, in addition to the terminal's own.
     pub(crate) async fn login_also_at(&mut self, server: &str, user: &str) {
         let first = std::mem::replace(&mut self.server, server.to_owned());
         self.login(user).await;
@@ -45,18 +45,18 @@ impl Terminal {
     }
 
     /// Runs a command to its end.
-    pub(crate) async fn run(&self, arguments: &[&str]) -> Ran {
+    pub(crate) async fn run(&self, arguments: &[&str]) -> CommandOutput {
         run(self.command(arguments)).await
     }
 
     /// Starts `kitbag login`, which then waits for a browser.
-    pub(crate) fn start_login(&self) -> Asking {
+    pub(crate) fn start_login(&self) -> PromptingProcess {
         self.start_login_with(&[])
     }
 
-    /// The same with further arguments.
-    pub(crate) fn start_login_with(&self, arguments: &[&str]) -> Asking {
-        Asking::start(self.command(&[&["login", "--no-browser"], arguments].concat()))
+    /// Starts `kitbag login` with further arguments.
+    pub(crate) fn start_login_with(&self, arguments: &[&str]) -> PromptingProcess {
+        PromptingProcess::start(self.command(&[&["login", "--no-browser"], arguments].concat()))
     }
 
     /// Signs in as `user`, which must succeed.
@@ -69,12 +69,12 @@ impl Terminal {
         assert!(said.contains("Signed in to "), "{said}");
     }
 
-    /// Where sessions are kept.
+    /// The file with the sessions.
     pub(crate) fn session_file(&self) -> PathBuf {
         self.home.path().join("kitbag/sessions.json")
     }
 
-    /// What is kept, as text.
+    /// Content of the file with the sessions.
     pub(crate) fn sessions(&self) -> String {
         std::fs::read_to_string(self.session_file()).expect("somebody has signed in")
     }

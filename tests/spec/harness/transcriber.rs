@@ -1,5 +1,5 @@
-//! A service that turns speech into text. The protocol is the real one, and so is the sound; what is said
-//! in it, the service was told before.
+//! A fake speech-to-text service. Its protocol and the recordings are real; it knows the text of each
+//! recording beforehand.
 
 use std::collections::HashMap;
 use std::process::Command;
@@ -14,10 +14,10 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// The key that it wants.
+/// The API key that it requires.
 pub(crate) const KEY: &str = "transcriber-key";
 
-/// Serves until it is dropped.
+/// Stops when it is dropped.
 pub(crate) struct Transcriber {
     shared: Arc<Mutex<Shared>>,
     url: String,
@@ -54,7 +54,7 @@ impl Transcriber {
         &self.url
     }
 
-    /// Speaks a sentence, and will know it when it hears it.
+    /// Records a spoken sentence as WAV; requests with this recording will return the sentence.
     pub(crate) fn speak(&self, sentence: &str) -> Vec<u8> {
         let wav = speak(sentence);
         let mut shared = self.shared.lock().expect("no writer panicked");
@@ -62,12 +62,12 @@ impl Transcriber {
         wav
     }
 
-    /// Answers the next requests, so many, that it has no time.
+    /// Answers the next `requests` requests with 503.
     pub(crate) fn be_busy(&self, requests: usize) {
         self.shared.lock().expect("no writer panicked").busy = requests;
     }
 
-    /// Model and file name of each recording that it heard.
+    /// Model and file name of each recording that it received.
     pub(crate) fn heard(&self) -> Vec<(String, String)> {
         self.shared.lock().expect("no writer panicked").heard.clone()
     }
@@ -79,7 +79,7 @@ impl Drop for Transcriber {
     }
 }
 
-/// A recording in WAV format.
+/// Records a spoken sentence as WAV.
 pub(crate) fn speak(sentence: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a scratch directory");
     let file = folder.path().join("spoken.wav");
@@ -125,7 +125,7 @@ struct Field {
     bytes: Vec<u8>,
 }
 
-/// Reads a form (RFC 7578), or nothing where it breaks a rule.
+/// Parses a multipart form (RFC 7578); `None` if it is malformed.
 fn fields(body: &[u8], boundary: &str) -> Option<HashMap<String, Field>> {
     let (opening, delimiter) = (format!("--{boundary}\r\n"), format!("\r\n--{boundary}"));
     let mut rest = body.strip_prefix(opening.as_bytes())?;
@@ -155,7 +155,7 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     bytes.windows(wanted.len()).position(|it| it == wanted)
 }
 
-/// Whether it is a WAV file with half a second of sound at least: 16 bits, one channel.
+/// Whether it is a WAV file of at least half a second: 16 bits, one channel.
 fn is_wav(bytes: &[u8]) -> bool {
     let number = |at: usize, length: usize| {
         bytes

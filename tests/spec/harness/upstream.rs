@@ -1,4 +1,4 @@
-//! A server that toolkits may want to reach.
+//! A server on loopback for toolkits to send requests to.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -22,10 +22,10 @@ use super::{eventually, gzip};
 /// The port that the probe declares.
 const PORT: u16 = 18999;
 
-/// One upstream at a time: they share the port.
+/// Held by the running upstream: they share the port, so only one runs at a time.
 static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// Listens where the probe may go, and remembers who came.
+/// Listens at an address that the probe declares, and records requests.
 pub(crate) struct Upstream {
     seen: Arc<Mutex<Vec<(Parts, Bytes)>>>,
     serving: JoinHandle<()>,
@@ -33,22 +33,22 @@ pub(crate) struct Upstream {
 }
 
 impl Upstream {
-    /// Answers once a request is there whole:
+    /// Starts the server. It answers once it has received the whole request:
     ///
-    /// | path | answer |
+    /// | path | response |
     /// |---|---|
     /// | `/hello` | a greeting |
-    /// | `/large` | a mebibyte |
-    /// | `/pair` | once two requests are waiting for it |
-    /// | `/redirect/{status}?{location}` | that redirect |
-    /// | `/drip` | a byte now and then, without end |
-    /// | `/endless` | as much as the connection takes, without end |
-    /// | `/silent` | nothing for a long time |
-    /// | `/bomb` | [`gzip::BOMB`] zeros, compressed |
+    /// | `/large` | 1 MiB |
+    /// | `/pair` | `together`, once two requests are waiting for it |
+    /// | `/redirect/{status}?{location}` | a redirect to `location` with that status |
+    /// | `/drip` | an endless body, one byte every 20 ms |
+    /// | `/endless` | an endless body, as fast as the client reads |
+    /// | `/silent` | no response for five minutes |
+    /// | `/bomb` | [`gzip::BOMB_BYTES`] zeros, compressed |
     /// | `/huge-head` | 100 KiB in one header |
     /// | `/many-headers` | 200 headers |
-    /// | `/token` | a bearer token, `minted-token-1` and so on |
-    /// | `/api` | the `Authorization` that came with the request |
+    /// | `/token` | a token response: `minted-token-1`, then `minted-token-2` and so on |
+    /// | `/api` | the request's `Authorization` header |
     /// | `/api/no-first-token` | the same, but 401 for `minted-token-1` |
     pub(crate) async fn start() -> Self {
         let turn = TURN.lock().await;
@@ -82,24 +82,24 @@ impl Upstream {
         Self { seen, serving, _turn: turn }
     }
 
-    /// URL of a path, by a listed address.
+    /// URL of a path, by an IP address that the probe declares.
     #[expect(clippy::unused_self, reason = "only an upstream that runs has URLs")]
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{PORT}{path}")
     }
 
-    /// URL of a path, by a listed name.
+    /// URL of a path, by a host name that the probe declares.
     #[expect(clippy::unused_self, reason = "as above")]
     pub(crate) fn named_url(&self, path: &str) -> String {
         format!("http://localhost:{PORT}{path}")
     }
 
-    /// The heads of the requests so far.
+    /// Heads of the requests received so far.
     pub(crate) fn requests(&self) -> Vec<Parts> {
         self.received().into_iter().map(|(head, _)| head).collect()
     }
 
-    /// The requests so far, with their bodies.
+    /// The requests received so far, with their bodies.
     pub(crate) fn received(&self) -> Vec<(Parts, Bytes)> {
         self.seen.lock().expect("no writer panicked").clone()
     }
@@ -124,8 +124,8 @@ async fn answer(path: &str, query: &str, pair: &Barrier) -> Response {
             Ok(_) => "together".into_response(),
             Err(_) => "alone".into_response(),
         },
-        "/drip" => for_ever(Bytes::from("."), Duration::from_millis(20)),
-        "/endless" => for_ever(Bytes::from(vec![b'x'; 64 << 10]), Duration::ZERO),
+        "/drip" => endless_body(Bytes::from("."), Duration::from_millis(20)),
+        "/endless" => endless_body(Bytes::from(vec![b'x'; 64 << 10]), Duration::ZERO),
         "/silent" => {
             sleep(Duration::from_mins(5)).await;
             "at last".into_response()
@@ -159,8 +159,8 @@ fn api(request: &Parts) -> Response {
     }
 }
 
-/// A body that repeats itself, with a pause before each piece.
-fn for_ever(piece: Bytes, pause: Duration) -> Response {
+/// A body that repeats `piece` without end, with a pause before each.
+fn endless_body(piece: Bytes, pause: Duration) -> Response {
     let pieces = stream::repeat(piece).then(move |piece| async move {
         sleep(pause).await;
         Ok::<_, Infallible>(piece)

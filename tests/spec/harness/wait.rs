@@ -1,25 +1,25 @@
-//! Waiting: for a condition, and never for ever.
+//! Waiting with a timeout.
 
 use std::future::Future;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 
-/// How long anything may take before a test calls it hung. No test is about being quicker than this.
+/// How long anything may take before a test fails as hung. No test uses it to measure time.
 const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Waits until `condition` holds.
+/// Polls `condition` until it holds; panics after `WAIT_TIMEOUT`.
 pub(crate) async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + WAIT_TIMEOUT;
     while !condition().await {
-        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        assert!(Instant::now() < deadline, "timed out waiting until {what}");
         sleep(Duration::from_millis(10)).await;
     }
 }
 
-/// Waits for `future`, and fails when it hangs.
+/// Waits for `future`; panics after `WAIT_TIMEOUT`.
 pub(crate) fn within<T>(what: &str, future: impl Future<Output = T>) -> impl Future<Output = T> {
-    // Boxed: the future of a request takes some 20 KiB, and each test that waits would hold it again.
+    // Boxed: the future of a request takes some 20 KiB, and the future of each caller would contain it.
     let future = Box::pin(timeout(WAIT_TIMEOUT, future));
     async move { future.await.unwrap_or_else(|_| panic!("{what} hangs")) }
 }

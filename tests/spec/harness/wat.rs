@@ -1,4 +1,4 @@
-//! Toolkits that no compiler would make, written as WebAssembly text.
+//! Toolkits that no compiler produces, written as WebAssembly text.
 
 use std::fmt::Write as _;
 
@@ -7,37 +7,37 @@ use wit_parser::{PackageId, Resolve};
 
 use super::root;
 
-/// A toolkit with the id `wat` and one tool, `run`. By default it keeps every rule and answers
-/// `done`.
+/// A toolkit with the id `wat` and one tool, `run`. By default it is valid and returns `done`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wat<'a> {
-    /// What it declares.
+    /// Scopes that it declares.
     pub(crate) scopes: &'a [&'a str],
+    /// Names of secrets that it declares.
     pub(crate) secrets: &'a [&'a str],
     /// Hosts that it declares.
     pub(crate) egress: &'a [&'a str],
-    /// `1.0.0` where it is empty.
+    /// `1.0.0` if empty.
     pub(crate) version: &'a str,
     pub(crate) visibility: Visibility,
-    /// What it says of itself and of its tool; something harmless, where that is empty.
+    /// Description of the toolkit and of its tool; a harmless one if empty.
     pub(crate) description: &'a str,
-    /// JSON Schema of the arguments; without one, any object.
+    /// JSON Schema of the arguments; any object if `None`.
     pub(crate) input: Option<&'a str>,
-    /// JSON Schema of the structured result, where it has one.
+    /// JSON Schema of the structured result, if any.
     pub(crate) output: Option<&'a str>,
-    /// The structured result, as JSON.
+    /// The structured result, as JSON, if any.
     pub(crate) structured: Option<&'a str>,
-    /// Imports, and whatever else has to stand before all functions.
+    /// Imports, and other fields that must precede all functions.
     pub(crate) imports: &'a str,
     /// Further fields of the module.
     pub(crate) fields: &'a str,
-    /// Instructions before the declaration is returned.
+    /// Instructions of `describe`, before it returns the declaration.
     pub(crate) describe: &'a str,
-    /// Instructions before the call is answered.
+    /// Instructions of `call`, before it returns.
     pub(crate) call: &'a str,
 }
 
-/// Who can see it: `visibility` of the contract.
+/// `visibility` of the contract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Visibility {
     Private = 0,
@@ -103,12 +103,12 @@ pub(crate) fn compile(text: &str) -> Vec<u8> {
 /// Where the data begins in the guest's memory.
 const BASE: u32 = 1024;
 
-/// The guest's data, laid out as the canonical ABI has it.
+/// The guest's data, in the layout of the canonical ABI.
 #[derive(Default)]
 struct Memory(Vec<u8>);
 
 impl Memory {
-    /// `result<tool-result, call-error>`: text, perhaps something structured, and nothing beside it.
+    /// `result<tool-result, call-error>`: text, an optional structured value, and nothing else.
     fn answer(&mut self, text: &str, structured: Option<&str>) -> u32 {
         let (text, structured) = (self.string(text), self.optional(structured));
         self.put(&words(&[&[0], &text, &structured, &[0; 2]]))
@@ -118,7 +118,7 @@ impl Memory {
     fn definition(&mut self, toolkit: &Wat<'_>) -> u32 {
         let description =
             if toolkit.description.is_empty() { "A guest of the test suite." } else { toolkit.description };
-        // That of a toolkit is one line.
+        // The description of a toolkit must be one line.
         let one_line = description.replace(['\n', '\r'], " ");
         let version = if toolkit.version.is_empty() { "1.0.0" } else { toolkit.version };
         let strings = ["wat", "Guest wat", &one_line, "🧪", version];
@@ -169,7 +169,7 @@ impl Memory {
         })
     }
 
-    /// Appends bytes and returns where they will be.
+    /// Appends bytes and returns their address.
     fn put(&mut self, bytes: &[u8]) -> u32 {
         let place = BASE + length(self.0.len());
         self.0.extend(bytes);

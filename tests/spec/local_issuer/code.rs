@@ -1,4 +1,4 @@
-//! Another account of the machine reaches the server, and does not know its sign-in code.
+//! The sign-in code: users of other accounts of the machine, who do not know it, get no tokens.
 
 use serde_json::json;
 use url::Url;
@@ -53,7 +53,7 @@ async fn a_browser_of_a_stranger_is_asked_again_and_again() {
     let (client_id, state) = (parameter(&page, "client_id"), parameter(&page, "state"));
     assert!(parameter(&page, "ticket").is_none() && state.is_some());
 
-    // Guesses of one browser count for all, and the person's own code is not looked at then.
+    // Wrong guesses count for all clients together; beyond the limit, the correct code is not checked either.
     let mut statuses = Vec::new();
     for _ in 0..30 {
         let request_id = request_id_at(&kitbag, &page).await;
@@ -69,7 +69,7 @@ async fn a_browser_of_a_stranger_is_asked_again_and_again() {
     let form = [("request_id", &*request_id), ("decision", "allow"), ("user", "local"), ("code", &code)];
     let told = post(&http, "/oauth/authorize", &form).await.assert_status(429);
     assert!(String::from_utf8_lossy(&told.body).contains("wait"));
-    // Whoever reads the data directory still gets in.
+    // A user who can read the data directory can still sign in.
     let data = kitbag.data().to_str().expect("UTF-8");
     login_with_ticket(&kitbag, data).await;
 }
@@ -82,12 +82,12 @@ async fn request_id_at(kitbag: &Kitbag, page: &Url) -> String {
     field.split('"').next().expect("its end").to_owned()
 }
 
-/// Signs in with a browser that knows no code.
+/// Signs in by a ticket, with a browser that does not know the sign-in code.
 async fn login_with_ticket(kitbag: &Kitbag, data: &str) -> Terminal {
     let terminal = Terminal::at(kitbag.base_url().as_str());
     let mut login = terminal.start_login_with(&["--data", data]);
     let page = login.page().await;
-    let (_, answer) = Browser::of_a_stranger().sign_in(&page, "local").await;
+    let (_, answer) = Browser::without_sign_in_codes().sign_in(&page, "local").await;
     answer.assert_status(200);
     login.finished().await.succeeded();
     terminal
@@ -101,7 +101,7 @@ async fn whoever_reads_the_data_directory_signs_in_without_typing_a_code() {
     let terminal = login_with_ticket(&kitbag, data).await;
 
     terminal.run(&["toolkit", "list"]).await.succeeded();
-    // Another server gets no ticket of this one.
+    // A sign-in at another server gets no ticket of this one.
     let other = Kitbag::start().await;
     let mut login = Terminal::at(other.base_url().as_str()).start_login_with(&["--data", data]);
     let page: Url = login.page().await.parse().expect("a URL");
@@ -117,12 +117,12 @@ async fn the_page_of_a_login_is_of_no_use_to_whoever_sees_its_url() {
     let page: Url = login.page().await.parse().expect("a URL");
     let ticket = parameter(&page, "ticket").expect("a ticket");
 
-    // With the ticket and a client of their own, a stranger is asked for the code like anybody.
+    // With the stolen ticket and another client, the page still asks for the sign-in code.
     let own = register(&http, &json!({ "redirect_uris": [CALLBACK] })).await;
     let stolen = format!("{}&ticket={ticket}", request(&own));
     let answer = http.get(&stolen).await.assert_status(200);
     assert!(String::from_utf8_lossy(&answer.body).contains("name=\"code\""));
-    // With the whole page they get a code, which is good for nobody without the program's verifier.
+    // With the whole URL there is an authorization code, which is useless without the program's verifier.
     let request_id = request_id_at(&kitbag, &page).await;
     let form = [("request_id", &*request_id), ("decision", "allow"), ("user", "mallory")];
     let answer = post(&http, "/oauth/authorize", &form).await.assert_status(303);
@@ -139,7 +139,7 @@ async fn the_page_of_a_login_is_of_no_use_to_whoever_sees_its_url() {
     ];
     let refused = post(&http, "/oauth/token", &form).await.assert_status(400).json();
     assert_eq!(refused["error_description"], "the code_verifier is wrong");
-    // And the ticket is spent.
+    // The ticket is used up.
     let request_id = request_id_at(&kitbag, &page).await;
     let form = [("request_id", &*request_id), ("decision", "allow"), ("user", "local")];
     post(&http, "/oauth/authorize", &form).await.assert_status(422);

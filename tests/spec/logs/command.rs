@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
 use super::hostile;
-use crate::harness::{Ran, kitbag, run, within};
+use crate::harness::{CommandOutput, kitbag, run, within};
 
 fn logs(data: &Path, arguments: &[&str]) -> Command {
     let mut command = kitbag(["toolkit", "logs"]);
@@ -16,7 +16,7 @@ fn logs(data: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-async fn ran(data: &Path, arguments: &[&str]) -> Ran {
+async fn run_logs(data: &Path, arguments: &[&str]) -> CommandOutput {
     run(logs(data, arguments)).await
 }
 
@@ -40,7 +40,7 @@ impl Following {
         serde_json::from_str(&line.expect("there is more to come")).expect("it is JSON")
     }
 
-    /// The exit code and standard error.
+    /// Waits for its end; returns the exit code and standard error.
     async fn end(self) -> (Option<i32>, String) {
         let output = within("the command's end", self.child.wait_with_output()).await.expect("it ran");
         (output.status.code(), String::from_utf8(output.stderr).expect("it is text"))
@@ -55,7 +55,7 @@ async fn a_person_reads_what_became_of_each_call() {
     operator.call("hostile__tool_error", json!({})).await.assert_retryable("");
     kitbag.as_user("ben").call("hostile__panic", json!({})).await.assert_generic_failure();
 
-    let printed = ran(kitbag.data(), &["hostile"]).await.succeeded();
+    let printed = run_logs(kitbag.data(), &["hostile"]).await.succeeded();
 
     for words in [
         "  log_ok 1.0.0  succeeded  ",
@@ -83,15 +83,15 @@ async fn a_script_gets_the_records_as_they_are() {
         [(&["--json"][..], 0), (&["--json", "--limit", "2"], 1), (&["--json", "--since", "1h"], 0)]
     {
         let arguments = [&["hostile"], options].concat();
-        let printed = ran(kitbag.data(), &arguments).await.succeeded();
+        let printed = run_logs(kitbag.data(), &arguments).await.succeeded();
         let printed: Vec<Value> =
             printed.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect();
         assert_eq!(printed, operator.logs("hostile").await[first..], "{options:?}");
     }
 
-    ran(kitbag.data(), &["absent"]).await.assert_failed("there is no toolkit");
-    ran(kitbag.data(), &["absent", "-f"]).await.assert_failed("there is no toolkit");
-    ran(kitbag.data(), &["hostile", "--since", "soon"]).await.assert_failed("since must be");
+    run_logs(kitbag.data(), &["absent"]).await.assert_failed("there is no toolkit");
+    run_logs(kitbag.data(), &["absent", "-f"]).await.assert_failed("there is no toolkit");
+    run_logs(kitbag.data(), &["hostile", "--since", "soon"]).await.assert_failed("since must be");
 }
 
 #[tokio::test]
@@ -129,7 +129,7 @@ async fn who_follows_ends_well_when_nobody_reads_any_more() {
     assert_eq!(following.end().await, (Some(0), String::new()));
 }
 
-/// Presses Ctrl-C.
+/// Sends SIGINT, as Ctrl-C does.
 async fn interrupt(child: &Child) {
     let process = child.id().expect("it runs").to_string();
     let asked = Command::new("kill").args(["-INT", &process]).status().await.expect("there is `kill`");
