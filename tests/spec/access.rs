@@ -1,14 +1,14 @@
-//! Who may do what, from outside: the same over REST, GraphQL and MCP.
+//! Authorization: who may do what is the same over REST, GraphQL and MCP.
 
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Kitbag, User, Wat, wat::Visibility};
 
-/// Each request, and what becomes of it: `yes`; `no`; `hidden`, like something that does not exist; `401`.
+/// Each request and its result: `yes`; `no`; `hidden`, as if the toolkit did not exist; `401`.
 ///
-/// `ana` owns the toolkit, and she and `ben` are operators; `una` is a user; `-` has not signed in. What operators may
-/// do is in `ownership.rs`.
+/// `ana` owns the toolkit, and she and `ben` are operators; `una` is a user; `-` has not signed in. What
+/// operators may do is in `ownership.rs`.
 const TABLE: &str = "
                          private                      | shared
                          ana     ben     una     -    | ana     ben     una     -
@@ -34,14 +34,14 @@ mcp call                 yes     hidden  hidden  401  | yes     yes     yes     
 /// Who sends a request, with a token or without.
 enum Requester<'a> {
     User(Box<User>),
-    Nobody(&'a Kitbag),
+    Anonymous(&'a Kitbag),
 }
 
 impl Requester<'_> {
     async fn send(&self, method: Method, path: &str, body: impl Into<bytes::Bytes>) -> Answer {
         match self {
             Self::User(user) => user.send(method, path, "application/json", body).await,
-            Self::Nobody(kitbag) => {
+            Self::Anonymous(kitbag) => {
                 let mut headers = HeaderMap::new();
                 headers.insert(http::header::CONTENT_TYPE, "application/json".parse().expect("a type"));
                 kitbag.anonymous().send(method, path, headers, body).await
@@ -104,7 +104,7 @@ impl Requester<'_> {
     async fn mcp(&self, operation: &str) -> &'static str {
         let user = match self {
             Self::User(user) => user,
-            Self::Nobody(_) => {
+            Self::Anonymous(_) => {
                 self.send(Method::POST, "/mcp", "{}").await.assert_status(401);
                 return "401";
             }
@@ -140,14 +140,14 @@ async fn who_may_do_what_is_the_same_over_every_interface() {
         }
         for row in &rows {
             for (column, name) in header.iter().enumerate().skip(4 * half).take(4) {
-                let asker = match *name {
-                    "-" => Requester::Nobody(&kitbag),
+                let requester = match *name {
+                    "-" => Requester::Anonymous(&kitbag),
                     name => Requester::User(Box::new(kitbag.as_user(name))),
                 };
                 let found = match row[0] {
-                    "rest" => asker.rest(row[1]).await,
-                    "graphql" => asker.graphql(row[1]).await,
-                    _ => asker.mcp(row[1]).await,
+                    "rest" => requester.rest(row[1]).await,
+                    "graphql" => requester.graphql(row[1]).await,
+                    _ => requester.mcp(row[1]).await,
                 };
                 let expected = row[2 + column];
                 if found != expected {

@@ -1,9 +1,9 @@
-//! Sign-in from the attacker's side: a table of requests that must not get in.
+//! Attacks on authentication: a table of requests that must be refused.
 //!
-//! Every attack runs against a server in local mode and against one that trusts a provider, with the
-//! issuer's own key where an attacker could have got something signed. Each is refused with 401 and
-//! the challenge, for its own reason (which is in the log and nowhere else), and leaves no part of a
-//! token in the log.
+//! Every attack runs against a server in local mode and against one that trusts a provider, with tokens
+//! signed by the issuer's own key where an attacker could obtain such a token. Each is refused with 401
+//! and the challenge, for its expected reason (which is in the log alone), and leaves no part of a token
+//! in the log.
 
 mod presentations;
 mod table;
@@ -35,16 +35,16 @@ async fn no_attack_gets_in_where_a_provider_is_trusted() {
     refuses_all_attacks(&kitbag, provider.signer()).await;
 }
 
-fn comes_from_another_page(headers: &HeaderMap) -> bool {
+fn has_foreign_origin(headers: &HeaderMap) -> bool {
     headers.get_all("origin").iter().any(|origin| origin != APP)
 }
 
 async fn refuses_all_attacks(kitbag: &Kitbag, signer: &Signer) {
-    let stranger = Provider::start().await;
+    let other_provider = Provider::start().await;
     let http = kitbag.anonymous();
     let challenge =
         format!(r#"Bearer resource_metadata="{}.well-known/oauth-protected-resource""#, kitbag.base_url());
-    let attacks = attacks(kitbag, signer, &stranger);
+    let attacks = attacks(kitbag, signer, &other_provider);
 
     for Attack { name, headers, reason } in &attacks {
         for (method, path) in [(Method::POST, "/mcp"), (Method::POST, "/graphql"), (Method::GET, "/toolkits")]
@@ -53,8 +53,8 @@ async fn refuses_all_attacks(kitbag: &Kitbag, signer: &Signer) {
 
             let answer = http.send(method, path, headers.clone(), "").await;
 
-            if path == "/mcp" && comes_from_another_page(headers) {
-                // The page is turned away before anybody looks at what it brought.
+            if path == "/mcp" && has_foreign_origin(headers) {
+                // The origin is refused before the token is checked.
                 answer.assert_status(403);
                 continue;
             }
@@ -66,18 +66,18 @@ async fn refuses_all_attacks(kitbag: &Kitbag, signer: &Signer) {
         }
     }
 
-    // The same requests without the attack do get in.
+    // The same requests without the attack are accepted.
     let good = signer.sign(&signer.header("at+jwt"), &signer.access_claims(kitbag, "ana"));
     http.send(Method::GET, "/toolkits", bearer(&good), "").await.assert_status(200);
     let session = signer.sign(&signer.header("JWT"), &signer.session_claims(kitbag, "ana"));
     let headers = cookie(&session, Some(APP));
     http.send(Method::GET, "/toolkits", headers, "").await.assert_status(200);
 
-    assert_eq!(stranger.requests(), 0, "a key was fetched from where a token said");
+    assert_eq!(other_provider.requests(), 0, "a key was fetched from where a token said");
     let log = kitbag.log().text();
     for Attack { name, headers, .. } in &attacks {
         for value in headers.values().map(HeaderValue::to_str).filter_map(Result::ok) {
-            // Headers of tokens are no secrets, and short words are in every log.
+            // Headers of tokens are not secret, and any log has short words.
             let parts = value.split(['.', ' ', '=', ';']).filter(|part| part.len() > 40);
             for part in parts {
                 assert!(!log.contains(part), "{name}: {part} is in the log");
@@ -109,7 +109,7 @@ async fn a_token_of_a_megabyte_is_turned_away_unread() {
     for header in ["Authorization: Bearer ", "Cookie: __session="] {
         let request = format!("GET /toolkits HTTP/1.1\r\nHost: {host}\r\n{header}{token}\r\n\r\n");
         let answer = send_raw(kitbag.base_url(), request.as_bytes()).await;
-        // A server that has seen enough may hang up while the rest is on its way.
+        // The server may close the connection before it has received the whole header.
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
     }
     kitbag.as_user("ana").get("/toolkits").await.assert_status(200);
@@ -188,7 +188,7 @@ async fn behind_a_proxy_the_base_url_names_the_server() {
         r#"Bearer resource_metadata="https://kitbag.example/.well-known/oauth-protected-resource""#;
     assert!(outside.starts_with("HTTP/1.1 401") && outside.contains(challenge), "{outside}");
     assert!(ask("kitbag.example", "", "/toolkits", &token).await.starts_with("HTTP/1.1 200"));
-    // 405: a GET that MCP would answer, if it were one.
+    // 405: the host and origin are accepted, and MCP does not answer this GET.
     for (host, origin, status) in [
         ("kitbag.example", "", "405"),
         ("kitbag.example", "Origin: https://kitbag.example\r\n", "405"),

@@ -1,5 +1,4 @@
-//! Elicitation in URL mode: a call that went without a secret leads its person to a page, and nobody
-//! else.
+//! Elicitation in URL mode: a call with a missing secret leads its user, and no other, to a page to set it.
 
 mod page;
 
@@ -22,13 +21,13 @@ async fn start() -> Kitbag {
     kitbag
 }
 
-/// What a client declares that opens links for its person.
-fn opens_links() -> Value {
+/// Capabilities of a client that supports elicitation in URL mode.
+fn url_elicitation() -> Value {
     json!({ "elicitation": { "url": {} } })
 }
 
 async fn client(kitbag: &Kitbag, user: &str, revision: Revision) -> User {
-    kitbag.as_user(user).capable_of(opens_links()).speaking(revision).await
+    kitbag.as_user(user).capable_of(url_elicitation()).speaking(revision).await
 }
 
 impl User {
@@ -37,7 +36,7 @@ impl User {
         self.request("tools/call", Some(tool), json!({ "name": tool, "arguments": {} })).await
     }
 
-    /// Repeats the call that led to a link, with what the person has said to it.
+    /// Repeats the call that led to a link, with the user's response to the elicitation.
     async fn retry(&self, action: &str) -> Value {
         let params = json!({
             "name": "needy__need", "arguments": {}, "inputResponses": { "API_KEY": { "action": action } },
@@ -45,13 +44,13 @@ impl User {
         self.request("tools/call", Some("needy__need"), params).await
     }
 
-    /// The link to the page for `API_KEY` that a call without it leads to.
+    /// Makes a call without `API_KEY` and returns the link to the page for it.
     async fn link(&self) -> Url {
         link(&questions(&self.try_to("needy__need").await)["API_KEY"])
     }
 }
 
-/// What a reply of either revision asks of the person, by secret.
+/// The elicitations in a reply of either revision, by name of the secret.
 #[track_caller]
 fn questions(reply: &Value) -> Value {
     let result = &reply["result"];
@@ -218,7 +217,7 @@ async fn a_call_whose_person_has_opened_the_page_waits_for_it() {
     let reply = within("the call", waiting).await.expect("no panic");
 
     assert_eq!(reply["result"]["isError"], false, "{reply}");
-    // Nothing is left to wait for.
+    // The secret is set: the call does not wait.
     let set = within("the call", ana.retry("accept")).await;
     assert_eq!(set["result"]["isError"], false, "{set}");
 }

@@ -1,5 +1,5 @@
-//! A capability is there when it was declared, and not otherwise: the deploy refuses what imports
-//! more, and without the deploy it cannot be linked.
+//! A toolkit has the capabilities that it declares and no others: a deploy refuses other imports, and a
+//! component with other imports cannot be linked.
 
 use kitbag::app;
 use kitbag::capabilities::{Grants, Services};
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::harness::wat::versioned;
 use crate::harness::{Kitbag, Wat, guests};
 
-/// Imports one function of an interface of the contract.
+/// An import of one function of an interface of the contract.
 fn import(interface: &str, function: &str, name: &str) -> String {
     format!(r#"(import "{}" "{function}" (func ${name} (param i32 i32 i32)))"#, versioned(interface))
 }
@@ -71,7 +71,7 @@ async fn what_is_imported_and_declared_is_there_when_it_is_called() {
     }
 }
 
-/// Bypasses everything that a deploy checks.
+/// Bypasses the checks of a deploy.
 #[tokio::test]
 async fn a_component_without_its_grants_cannot_be_linked() {
     let services = Services::new(Egress::new(EgressSettings::default()));

@@ -1,4 +1,4 @@
-//! Signing in with nothing but the server's URL.
+//! Sign-in in local mode: a client needs only the server's URL.
 
 mod client;
 mod code;
@@ -8,7 +8,7 @@ use kitbag::settings::Issuer;
 use serde_json::json;
 
 use self::client::{
-    CALLBACK, VERIFIER, consent, followed, get_as, header_of, metadata_url, parameter, post, post_with,
+    CALLBACK, VERIFIER, consent, fetch_document, get_as, header_of, metadata_url, parameter, post, post_with,
     redeem, refresh, register, request, text,
 };
 use crate::harness::{Kitbag, User};
@@ -19,9 +19,9 @@ async fn a_client_gets_from_the_url_to_a_call_and_on() {
     let http = kitbag.anonymous();
 
     let challenge = http.get("/toolkits").await.assert_status(401);
-    let resource = followed(&http, metadata_url(&challenge)).await;
+    let resource = fetch_document(&http, metadata_url(&challenge)).await;
     let issuer = resource["authorization_servers"][0].as_str().expect("an issuer").to_owned();
-    let server = followed(&http, &format!("{issuer}/.well-known/oauth-authorization-server")).await;
+    let server = fetch_document(&http, &format!("{issuer}/.well-known/oauth-authorization-server")).await;
     assert_eq!(server["issuer"], *issuer);
     assert_eq!(server["code_challenge_methods_supported"], json!(["S256"]));
     assert_eq!(server["token_endpoint_auth_methods_supported"], json!(["none"]));
@@ -55,7 +55,7 @@ async fn a_client_gets_from_the_url_to_a_call_and_on() {
         assert_eq!(refused.json()["error"], "invalid_grant");
     }
 
-    // No secret of all this is in the log.
+    // None of these secrets is in the log.
     for secret in [&code, text(&tokens, "refresh_token"), text(&renewed, "access_token"), VERIFIER] {
         assert!(!kitbag.log().text().contains(secret));
     }

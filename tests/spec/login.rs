@@ -1,4 +1,4 @@
-//! `kitbag login`: a session in a terminal, and what the other commands do with it.
+//! `kitbag login`: a session in a terminal, and how the other commands use it.
 
 mod discovery;
 
@@ -36,7 +36,7 @@ async fn a_person_signs_in_and_every_command_uses_and_renews_the_session() {
             &format!("POST {} → 200", endpoints.token),
             "GET /toolkits → 200",
         ]);
-        // A user who may not deploy is not made one by the session.
+        // A session does not make its user an operator.
         let component = guests::HINTS.path();
         let refused = ana.run(&["toolkit", "deploy", component.to_str().expect("UTF-8")]).await;
         refused.assert_failed("operators");
@@ -125,7 +125,7 @@ async fn without_a_name_the_only_server_with_a_session_is_meant() {
 #[tokio::test]
 async fn a_server_that_calls_itself_something_else_gets_no_sign_in() {
     let at = SignIn::local().await;
-    // The same server by its address: its documents name the proxy.
+    // The same server by its own address: its metadata documents have the URL of the proxy.
     let elsewhere = Terminal::at(&format!("http://{}", at.kitbag.address()));
 
     let refused = elsewhere.run(&["login", "--no-browser"]).await;
@@ -220,7 +220,7 @@ async fn an_access_token_that_the_server_does_not_take_is_renewed() {
     ana.run(&["toolkit", "list"]).await.succeeded();
 
     assert!(!ana.sessions().contains("damaged"));
-    // Whoever holds the spent refresh token ends the session; then only a person can help.
+    // Using a spent refresh token ends the session: the user has to sign in again.
     fs::write(ana.session_file(), before.to_string().replace(access_token, "damaged")).expect("it is ours");
     let over = ana.run(&["toolkit", "list"]).await;
     over.assert_failed("is over");

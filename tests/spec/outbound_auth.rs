@@ -1,4 +1,4 @@
-//! Sign-in by the host: at the one declared host, and with the user's own credentials only.
+//! Toolkits with `auth`: the host signs in at the declared host only, with the user's own credentials.
 
 use axum::http::request::Parts;
 use base64::Engine;
@@ -28,7 +28,7 @@ impl User {
 
 impl Upstream {
     /// Path and `Authorization` of each request so far.
-    fn journey(&self) -> Vec<(String, String)> {
+    fn requests_with_authorization(&self) -> Vec<(String, String)> {
         let authorization = |head: &Parts| match head.headers.get("authorization") {
             Some(value) => value.to_str().expect("ASCII").to_owned(),
             None => String::new(),
@@ -52,7 +52,7 @@ async fn the_host_signs_in_once_and_the_toolkit_never_sees_with_what() {
     let second = ana.fetch_signed_in(&upstream.url("/api")).await;
 
     assert_eq!((&first["status"], &second["status"]), (&json!(200), &json!(200)));
-    // The API sends back what it received: not even so does the token leave the sandbox.
+    // The API echoes what it received, and the token is redacted from the result.
     assert_eq!((&first["body"], &second["body"]), (&json!("Bearer [redacted]"), &json!("Bearer [redacted]")));
     let path = |path: &str, authorization: &str| (path.to_owned(), authorization.to_owned());
     let expected = [
@@ -60,7 +60,7 @@ async fn the_host_signs_in_once_and_the_toolkit_never_sees_with_what() {
         path("/api", "Bearer minted-token-1"),
         path("/api", "Bearer minted-token-1"),
     ];
-    assert_eq!(upstream.journey(), expected);
+    assert_eq!(upstream.requests_with_authorization(), expected);
     let (head, body) = &upstream.received()[0];
     assert_eq!(
         (head.method.as_str(), &body[..]),
@@ -78,8 +78,8 @@ async fn a_refused_token_is_replaced_once_and_the_request_repeated_with_its_body
     let fetched = value_of(&ana.call("signed-in__fetch", post).await);
 
     assert_eq!(fetched["status"], 200);
-    let journey: Vec<_> = upstream.journey().into_iter().map(|(path, _)| path).collect();
-    assert_eq!(journey, ["/token", "/api/no-first-token", "/token", "/api/no-first-token"]);
+    let paths: Vec<_> = upstream.requests_with_authorization().into_iter().map(|(path, _)| path).collect();
+    assert_eq!(paths, ["/token", "/api/no-first-token", "/token", "/api/no-first-token"]);
     let received = upstream.received();
     assert_eq!((&received[1].1[..], &received[3].1[..]), (&b"an order"[..], &b"an order"[..]));
     assert_eq!(ana.logged("signed-in__fetch").await["requests"], 4);
@@ -98,8 +98,12 @@ async fn users_do_not_share_a_token_and_a_changed_secret_does_not_keep_one() {
     ana.set_credentials("ana-at-api", "anas-new-5ecret").await;
     ana.fetch_signed_in(&upstream.url("/api")).await;
 
-    let tokens: Vec<_> =
-        upstream.journey().into_iter().filter(|(path, _)| path == "/api").map(|(_, token)| token).collect();
+    let tokens: Vec<_> = upstream
+        .requests_with_authorization()
+        .into_iter()
+        .filter(|(path, _)| path == "/api")
+        .map(|(_, token)| token)
+        .collect();
     assert_eq!(tokens, ["Bearer minted-token-1", "Bearer minted-token-2", "Bearer minted-token-3"]);
 }
 

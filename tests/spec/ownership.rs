@@ -1,4 +1,4 @@
-//! To whom a toolkit belongs: a private one to its owner, a shared one to all operators.
+//! Ownership of toolkits: who may change a private or shared one, and how ownership changes hands.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::harness::{Answer, Kitbag, Raw, Terminal, User, Wat, wat::Visibility};
 
 use Visibility::{Private, Shared};
 
-/// A server with two operators; `una` is none.
+/// Starts a server with two operators, `ana` and `ben`; `una` is a user.
 async fn server() -> Kitbag {
     Kitbag::start_with(|settings| settings.operators = "ana,ben".parse().expect("a list")).await
 }
@@ -16,11 +16,11 @@ fn component(version: &str, visibility: Visibility) -> Vec<u8> {
 }
 
 impl User {
-    async fn has(&self, version: &str, visibility: Visibility) -> Answer {
+    async fn deploy_version(&self, version: &str, visibility: Visibility) -> Answer {
         self.deploy(component(version, visibility)).await
     }
 
-    /// Owner, live version and what became of the ownership.
+    /// Owner, live version and ownership events, newest first.
     async fn toolkit(&self) -> (String, String, Vec<String>) {
         let shown = self.get("/toolkits/wat").await.assert_status(200).json();
         let text = |value: &Value| value.as_str().expect("text").to_owned();
@@ -30,7 +30,7 @@ impl User {
     }
 }
 
-/// What an operator may try.
+/// Operations that need rights to a toolkit.
 const OPERATIONS: [&str; 7] = [
     "deploy private",
     "deploy shared",
@@ -43,9 +43,9 @@ const OPERATIONS: [&str; 7] = [
 
 async fn attempt(user: &User, operation: &str, was: Visibility) -> Answer {
     match operation {
-        "deploy private" => user.has("4.0.0", Private).await,
-        "deploy shared" => user.has("4.0.0", Shared).await,
-        "deploy the same" => user.has("3.0.0", was).await,
+        "deploy private" => user.deploy_version("4.0.0", Private).await,
+        "deploy shared" => user.deploy_version("4.0.0", Shared).await,
+        "deploy the same" => user.deploy_version("3.0.0", was).await,
         "roll back" => user.post("/toolkits/wat/rollback", &json!({ "version": "2.0.0" })).await,
         "roll back to private" => user.post("/toolkits/wat/rollback", &json!({ "version": "1.0.0" })).await,
         "remove" => user.delete("/toolkits/wat").await,
@@ -60,10 +60,10 @@ async fn who_may_do_what_with_a_toolkit() {
     for was in [Private, Shared] {
         for operation in OPERATIONS {
             for who in ["ana", "ben", "una"] {
-                // The second version is what the live one is; the first is private.
+                // The second version has the visibility of the live one; the first is private.
                 ana.delete("/toolkits/wat").await;
                 for (version, visibility) in [("1.0.0", Private), ("2.0.0", was), ("3.0.0", was)] {
-                    ana.has(version, visibility).await.assert_status(201);
+                    ana.deploy_version(version, visibility).await.assert_status(201);
                 }
                 let before = ana.toolkit().await;
 
@@ -97,7 +97,7 @@ async fn who_may_do_what_with_a_toolkit() {
 async fn whoever_takes_a_toolkit_over_is_seen_and_gets_nothing_that_was_set_for_it() {
     let kitbag = server().await;
     let [ana, ben, una] = ["ana", "ben", "una"].map(|name| kitbag.as_user(name));
-    ana.has("1.0.0", Shared).await.assert_status(201);
+    ana.deploy_version("1.0.0", Shared).await.assert_status(201);
     for user in [&ana, &una] {
         user.set_secret("wat", "KEY", "a-secret-of-the-user").await;
     }
@@ -118,12 +118,12 @@ async fn whoever_takes_a_toolkit_over_is_seen_and_gets_nothing_that_was_set_for_
         let asked = user.ask("{ toolkits { takenOver { from by at } } }", json!({})).await;
         assert_eq!(asked["toolkits"][0]["takenOver"]["by"], "ben", "{asked}");
     }
-    // Now it is ana who may not, and ben who may.
-    ana.has("2.0.0", Private).await.assert_problem(403, "belongs to ben");
-    ben.has("2.0.0", Private).await.assert_status(201);
-    // What is removed and deployed anew has a history all the same.
+    // The rights have passed from ana to ben.
+    ana.deploy_version("2.0.0", Private).await.assert_problem(403, "belongs to ben");
+    ben.deploy_version("2.0.0", Private).await.assert_status(201);
+    // A toolkit that is removed and deployed again keeps its history.
     ben.delete("/toolkits/wat").await.assert_status(204);
-    ben.has("1.0.0", Shared).await.assert_status(201);
+    ben.deploy_version("1.0.0", Shared).await.assert_status(201);
     let (_, _, events) = una.toolkit().await;
     assert_eq!(events, ["removed ben", "taken-over ben"]);
 }
@@ -132,7 +132,7 @@ async fn whoever_takes_a_toolkit_over_is_seen_and_gets_nothing_that_was_set_for_
 async fn what_arrives_while_a_toolkit_is_taken_over_is_not_kept_for_its_new_owner() {
     let kitbag = server().await;
     let [ana, ben, una] = ["ana", "ben", "una"].map(|name| kitbag.as_user(name));
-    ana.has("1.0.0", Shared).await.assert_status(201);
+    ana.deploy_version("1.0.0", Shared).await.assert_status(201);
     let half = async |method: &str, path: &str, length: usize| {
         let mut connection = Raw::connect(&kitbag).await;
         let (host, token) = (kitbag.base_url().authority().to_owned(), una.token().to_owned());
@@ -145,7 +145,7 @@ async fn what_arrives_while_a_toolkit_is_taken_over_is_not_kept_for_its_new_owne
     };
     let mut secret = half("PUT", "/toolkits/wat/secrets/KEY", 14).await;
     let mut settings = half("PATCH", "/toolkits/wat/config", 2).await;
-    // Both have been asked about, and wait for the rest of their bodies.
+    // Both requests have passed the check of access, and wait for the rest of their bodies.
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
 
     ben.post("/toolkits/wat/take-over", &json!({})).await.assert_status(200);
@@ -164,7 +164,7 @@ async fn what_arrives_while_a_toolkit_is_taken_over_is_not_kept_for_its_new_owne
 async fn a_deploy_takes_over_only_when_it_says_so_and_all_of_it_or_nothing() {
     let kitbag = server().await;
     let [ana, ben, una] = ["ana", "ben", "una"].map(|name| kitbag.as_user(name));
-    ana.has("1.0.0", Private).await.assert_status(201);
+    ana.deploy_version("1.0.0", Private).await.assert_status(201);
     ana.set_secret("wat", "KEY", "a-secret-of-the-user").await;
     let over = async |user: &User, component: Vec<u8>| {
         user.send(http::Method::POST, "/toolkits?takeOver=true", "application/wasm", component).await
@@ -172,7 +172,7 @@ async fn a_deploy_takes_over_only_when_it_says_so_and_all_of_it_or_nothing() {
 
     over(&una, component("2.0.0", Private)).await.assert_problem(403, "operators");
     over(&ben, b"no component".to_vec()).await.assert_status(422);
-    // The version is taken: nothing is deployed, and nothing taken over.
+    // The version exists already, with other bytes: nothing is deployed, and nothing taken over.
     over(&ben, component("1.0.0", Shared)).await.assert_problem(409, "raise the version");
     assert_eq!(ana.toolkit().await.0, "ana");
     assert_eq!(ana.get("/toolkits/wat/secrets").await.json()[0]["set"], true);
@@ -181,11 +181,11 @@ async fn a_deploy_takes_over_only_when_it_says_so_and_all_of_it_or_nothing() {
 
     assert_eq!(deployed["takenOver"]["from"], "ana", "{deployed}");
     assert_eq!(deployed["takenOver"]["removedSecrets"], 1, "{deployed}");
-    // It is private, and another's now; operators see that it is there, and what became of it.
+    // It is a private toolkit of ben now; other operators still see that it exists, and its history.
     assert_eq!(ana.toolkit().await.2, ["taken-over ben"]);
     ana.call("wat__run", json!({})).await.assert_unknown_tool();
     assert_eq!(ben.call("wat__run", json!({})).await.text(), "done");
-    // Of one's own, or of nobody's, there is nothing to take over.
+    // Deploying one's own toolkit takes nothing over.
     let again = over(&ben, component("3.0.0", Private)).await.assert_status(201).json();
     assert!(again.get("takenOver").is_none(), "{again}");
 }
@@ -194,13 +194,13 @@ async fn a_deploy_takes_over_only_when_it_says_so_and_all_of_it_or_nothing() {
 async fn removing_a_toolkit_and_deploying_it_anew_takes_nothing_over_unseen() {
     let kitbag = server().await;
     let [ana, ben] = ["ana", "ben"].map(|name| kitbag.as_user(name));
-    ana.has("1.0.0", Shared).await.assert_status(201);
+    ana.deploy_version("1.0.0", Shared).await.assert_status(201);
     ben.delete("/toolkits/wat").await.assert_status(204);
 
-    ben.has("2.0.0", Private).await.assert_problem(403, "belonged to ana until it was removed");
-    ben.has("2.0.0", Shared).await.assert_status(201);
+    ben.deploy_version("2.0.0", Private).await.assert_problem(403, "belonged to ana until it was removed");
+    ben.deploy_version("2.0.0", Shared).await.assert_status(201);
     assert_eq!(ana.toolkit().await.0, "ana");
-    ben.has("3.0.0", Private).await.assert_problem(403, "belongs to ana");
+    ben.deploy_version("3.0.0", Private).await.assert_problem(403, "belongs to ana");
 
     ben.delete("/toolkits/wat").await.assert_status(204);
     let path = "/toolkits?takeOver=true";
@@ -213,36 +213,36 @@ async fn removing_a_toolkit_and_deploying_it_anew_takes_nothing_over_unseen() {
 async fn a_released_toolkit_is_the_next_ones_who_needs_to_own_it() {
     let kitbag = server().await;
     let [ana, ben] = ["ana", "ben"].map(|name| kitbag.as_user(name));
-    ana.has("1.0.0", Private).await.assert_status(201);
+    ana.deploy_version("1.0.0", Private).await.assert_status(201);
     ana.set_secret("wat", "KEY", "a-secret-of-the-user").await;
     let release = "/toolkits/wat/release";
 
-    // Whoever uses it again keeps it.
+    // An owner who deploys it again keeps it.
     ana.post(release, &json!({})).await.assert_status(204);
     assert_eq!(ana.get("/toolkits/wat").await.json()["released"], true);
-    ana.has("2.0.0", Private).await.assert_status(201);
-    ben.has("3.0.0", Private).await.assert_problem(403, "belongs to ana");
+    ana.deploy_version("2.0.0", Private).await.assert_status(201);
+    ben.deploy_version("3.0.0", Private).await.assert_problem(403, "belongs to ana");
 
     ana.post(release, &json!({})).await.assert_status(204);
-    let deployed = ben.has("3.0.0", Private).await.assert_status(201).json();
+    let deployed = ben.deploy_version("3.0.0", Private).await.assert_status(201).json();
 
     assert_eq!(deployed["takenOver"], json!({ "from": "ana", "removedSecrets": 1, "removedSettings": 0 }));
     let events = ["taken-over ben", "released ana", "kept ana", "released ana"].map(str::to_owned);
     assert_eq!(ben.toolkit().await, ("ben".to_owned(), "3.0.0".to_owned(), events.to_vec()));
     assert_eq!(ben.get("/toolkits/wat").await.json()["released"], false);
-    ana.has("4.0.0", Private).await.assert_problem(403, "belongs to ben");
+    ana.deploy_version("4.0.0", Private).await.assert_problem(403, "belongs to ben");
 
-    // An id that was released and removed is nobody's: whoever has it next owns it.
+    // An id that was released and removed has no owner: the next operator to deploy it becomes its owner.
     ben.post(release, &json!({})).await.assert_status(204);
     ben.delete("/toolkits/wat").await.assert_status(204);
-    ben.has("1.0.0", Private).await.assert_status(201);
-    ana.has("2.0.0", Private).await.assert_problem(403, "belongs to ben");
+    ben.deploy_version("1.0.0", Private).await.assert_status(201);
+    ana.deploy_version("2.0.0", Private).await.assert_problem(403, "belongs to ben");
 }
 
 #[tokio::test]
 async fn the_commands_ask_before_they_take_over_and_say_what_went() {
     let kitbag = server().await;
-    kitbag.as_user("ana").has("1.0.0", Private).await.assert_status(201);
+    kitbag.as_user("ana").deploy_version("1.0.0", Private).await.assert_status(201);
     let ben = Terminal::at(kitbag.base_url().as_str());
     ben.login("ben").await;
     let file = tempfile::NamedTempFile::new().expect("a scratch file");

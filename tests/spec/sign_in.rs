@@ -1,4 +1,4 @@
-//! Authentication: which requests are accepted, and what the others are told.
+//! Authentication: which requests are accepted, and how the others are refused.
 
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::json;
@@ -100,13 +100,13 @@ async fn health_needs_no_token() {
 
 #[tokio::test]
 async fn tokens_of_the_configured_provider_are_accepted_and_those_of_another_are_not() {
-    let (provider, stranger) = (Provider::start().await, Provider::start().await);
+    let (provider, other_provider) = (Provider::start().await, Provider::start().await);
     let kitbag = provider.kitbag().await;
     let claims = provider.access_claims(&kitbag, "ana");
 
     let ours = provider.sign("at+jwt", &claims);
-    let forged = stranger.sign("at+jwt", &claims);
-    let foreign = stranger.sign("at+jwt", &stranger.access_claims(&kitbag, "ana"));
+    let forged = other_provider.sign("at+jwt", &claims);
+    let foreign = other_provider.sign("at+jwt", &other_provider.access_claims(&kitbag, "ana"));
 
     assert_eq!(kitbag.with_token(&ours).get("/toolkits").await.assert_status(200).json(), json!([]));
     for token in [forged, foreign] {

@@ -1,4 +1,4 @@
-//! Good tokens in the wrong place.
+//! Valid tokens that are presented in the wrong way.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::APP;
 use super::table::{Attack, with};
 use crate::harness::{Kitbag, Signer};
 
-/// Tokens that would be accepted, were they not presented like this.
+/// Requests with valid tokens that must be refused because of how they present them.
 pub(super) fn presentations(kitbag: &Kitbag, signer: &Signer) -> Vec<Attack> {
     let access = signer.sign(&signer.header("at+jwt"), &signer.access_claims(kitbag, "ana"));
     let session_of = |changes| {

@@ -14,14 +14,14 @@ use crate::harness::{Kitbag, Provider, Signer};
 pub(super) struct Attack {
     pub(super) name: String,
     pub(super) headers: HeaderMap,
-    /// What the log says about it.
+    /// The reason in the log.
     pub(super) reason: &'static str,
 }
 
-/// Every attack on `kitbag`, whose issuer signs with `signer`. `stranger` would be asked for keys by
-/// a server that believes what a token says about its key.
-pub(super) fn attacks(kitbag: &Kitbag, signer: &Signer, stranger: &Provider) -> Vec<Attack> {
-    let headers = headers(kitbag, signer, stranger);
+/// All attacks on `kitbag`, whose issuer signs with `signer`. A server that trusted a token's reference to
+/// its own key would request the key from `other_provider`.
+pub(super) fn attacks(kitbag: &Kitbag, signer: &Signer, other_provider: &Provider) -> Vec<Attack> {
+    let headers = headers(kitbag, signer, other_provider);
     let claims = claims(kitbag, signer);
     let forms = forms(kitbag, signer);
     let tokens = headers.into_iter().chain(claims).chain(forms);
@@ -37,8 +37,8 @@ const WRONG_SIGNATURE: &str = "a wrong signature";
 const BAD_JSON: &str = "malformed JSON";
 const BAD_BASE64: &str = "malformed base64url";
 
-/// Headers that choose the algorithm, the key, or the rules.
-fn headers(kitbag: &Kitbag, signer: &Signer, stranger: &Provider) -> Vec<Token> {
+/// Tokens whose header selects another algorithm, key or rule.
+fn headers(kitbag: &Kitbag, signer: &Signer, other_provider: &Provider) -> Vec<Token> {
     let claims = signer.access_claims(kitbag, "ana");
     let header = |changes: Value| with(signer.header("at+jwt"), changes);
     let mut attacks = Vec::new();
@@ -69,7 +69,7 @@ fn headers(kitbag: &Kitbag, signer: &Signer, stranger: &Provider) -> Vec<Token> 
         }
     }
 
-    // The right signature under the name of another algorithm or key.
+    // A correct signature that is declared as one of another algorithm or key.
     for name in ["RS256", "PS256", "ES384", "EdDSA"] {
         let token = signer.sign(&header(json!({ "alg": name })), &claims);
         attacks.push((format!("an EC key that is used for {name}"), token, NO_KEY));
@@ -81,26 +81,26 @@ fn headers(kitbag: &Kitbag, signer: &Signer, stranger: &Provider) -> Vec<Token> 
         attacks.push((format!("alg {name}"), token, NO_ALGORITHM));
     }
 
-    // Signed by somebody else, who brings the key along.
-    let thief = stranger.signer();
-    let url = format!("{}/keys", stranger.issuer());
+    // Signed by another provider, whose key the header contains or refers to.
+    let other_signer = other_provider.signer();
+    let url = format!("{}/keys", other_provider.issuer());
     for (what, brought) in [
         ("nothing", json!({})),
-        ("jwk", json!({ "jwk": thief.jwk() })),
+        ("jwk", json!({ "jwk": other_signer.jwk() })),
         ("jku", json!({ "jku": url })),
         ("x5u", json!({ "x5u": url })),
         ("x5c", json!({ "x5c": ["MIIB"] })),
-        ("iss", json!({ "iss": stranger.issuer() })),
+        ("iss", json!({ "iss": other_provider.issuer() })),
     ] {
-        let token = thief.sign(&header(brought.clone()), &claims);
-        attacks.push((format!("a stranger's signature, with {what}"), token, WRONG_SIGNATURE));
+        let token = other_signer.sign(&header(brought.clone()), &claims);
+        attacks.push((format!("another provider's signature, with {what}"), token, WRONG_SIGNATURE));
         for kid in ["unknown", "../../../etc/passwd", "' OR '1'='1"] {
-            let token = thief.sign(&header(with(brought.clone(), json!({ "kid": kid }))), &claims);
-            attacks.push((format!("a stranger's signature, with {what} and kid {kid}"), token, NO_KEY));
+            let token = other_signer.sign(&header(with(brought.clone(), json!({ "kid": kid }))), &claims);
+            attacks.push((format!("another provider's signature, with {what} and kid {kid}"), token, NO_KEY));
         }
     }
-    let token = thief.sign(&header(json!({ "kid": null })), &claims);
-    attacks.push(("a stranger's signature, without kid".to_owned(), token, WRONG_SIGNATURE));
+    let token = other_signer.sign(&header(json!({ "kid": null })), &claims);
+    attacks.push(("another provider's signature, without kid".to_owned(), token, WRONG_SIGNATURE));
 
     for crit in [json!(["exp"]), json!(["b64"]), json!([]), json!("exp")] {
         let token = signer.sign(&header(json!({ "crit": crit, "b64": false })), &claims);
@@ -117,7 +117,7 @@ fn headers(kitbag: &Kitbag, signer: &Signer, stranger: &Provider) -> Vec<Token> 
     attacks
 }
 
-/// Tokens that the issuer did sign, for something else.
+/// Tokens that the issuer has signed, but that are not valid here and now.
 fn claims(kitbag: &Kitbag, signer: &Signer) -> Vec<Token> {
     let base_url = kitbag.base_url().as_str();
     let access = [
@@ -162,7 +162,7 @@ fn claims(kitbag: &Kitbag, signer: &Signer) -> Vec<Token> {
     access.into_iter().chain(session).collect()
 }
 
-/// Tokens that two readers could read differently.
+/// Tampered and malformed tokens, some of which different parsers could read differently.
 fn forms(kitbag: &Kitbag, signer: &Signer) -> Vec<Token> {
     let (good_header, good_claims) = (signer.header("at+jwt"), signer.access_claims(kitbag, "ana"));
     let good = signer.sign(&good_header, &good_claims);
@@ -175,7 +175,7 @@ fn forms(kitbag: &Kitbag, signer: &Signer) -> Vec<Token> {
     let twice = |json: &Value, member: &str| json.to_string().replacen('{', &format!("{{{member},"), 1);
     let two_subjects = encode(twice(&good_claims, r#""sub":"olga""#));
     let two_algorithms = encode(twice(&good_header, r#""alg":"none""#));
-    // Of the last letter of 32 bytes in base64, two bits mean nothing.
+    // Spaces make the length one more than a multiple of three: its encoding ends in padding.
     let padded =
         |json: &Value| URL_SAFE.encode(format!("{json}{}", " ".repeat(3 - json.to_string().len() % 3 + 1)));
     let slashes = STANDARD.encode(good_claims.to_string() + "???>>>");
@@ -218,7 +218,7 @@ fn forms(kitbag: &Kitbag, signer: &Signer) -> Vec<Token> {
     .into()
 }
 
-/// The object with some members set; `null` removes one.
+/// The object with the members of `changes`; `null` removes a member.
 pub(super) fn with(mut object: Value, changes: Value) -> Value {
     let Value::Object(changes) = changes else { panic!("changes are an object") };
     for (name, value) in changes {
@@ -236,7 +236,7 @@ fn part(json: &Value) -> String {
     encode(json.to_string())
 }
 
-/// The public key as tools print it (RFC 5480, section 2).
+/// The public key as PEM (RFC 5480, section 2).
 fn pem(signer: &Signer) -> String {
     const PREFIX: [u8; 26] = [
         0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86,

@@ -1,9 +1,9 @@
-//! The page itself: what it shows, what it takes, and whom it turns away.
+//! The page on which a user sets a secret: what it shows, what it accepts, and which requests it refuses.
 
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::json;
 
-use super::{COMMAND, VALUE, assert_page, client, form, is_set, open, opens_links, start, submit, text};
+use super::{COMMAND, VALUE, assert_page, client, form, is_set, open, start, submit, text, url_elicitation};
 use crate::harness::{Provider, Revision, ask_raw, guests};
 
 #[tokio::test]
@@ -53,7 +53,7 @@ async fn a_link_is_for_one_secret_of_one_toolkit() {
     for listed in ana.get("/toolkits/needy/secrets").await.json().as_array().expect("a list") {
         assert_eq!(listed["set"], false, "{listed}");
     }
-    // It opens nothing else.
+    // The link gives access to nothing else.
     kitbag.anonymous().get(&format!("/toolkits/needy/secrets?{id}")).await.assert_status(401);
 }
 
@@ -83,7 +83,7 @@ async fn a_toolkit_that_is_taken_over_takes_its_links_with_it() {
     assert_page(&submit(&kitbag, &link, VALUE, &[]).await, StatusCode::NOT_FOUND, "not good any more");
     assert_page(&open(&kitbag, &link, &[]).await, StatusCode::NOT_FOUND, "not good any more");
     assert!(!is_set(&ana).await);
-    // The next call gives a link that names the new owner.
+    // The next call leads to a page that names the new owner.
     let again = ana.link().await;
     assert_ne!(again, link);
     assert_page(&open(&kitbag, &again, &[]).await, StatusCode::OK, "<bdi>ben</bdi>");
@@ -122,7 +122,7 @@ async fn no_other_page_can_show_the_form_or_send_it() {
     }
     assert!(!is_set(&ana).await);
 
-    // From another site leads a link, and nothing but a link.
+    // Another site may link to the page, and nothing else.
     let arrived = [("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "document")];
     assert_page(&open(&kitbag, &link, &arrived).await, StatusCode::OK, "API_KEY");
     let sent = [("sec-fetch-site", "same-origin"), ("origin", own.as_str())];
@@ -167,7 +167,7 @@ async fn with_a_provider_the_page_is_for_the_user_whose_call_it_was() {
     let signed_in =
         |user: &str| kitbag.with_token(&provider.sign("at+jwt", &provider.access_claims(&kitbag, user)));
     signed_in("olga").deploy(guests::NEEDS_SECRET.bytes()).await.assert_status(201);
-    let ana = signed_in("ana").capable_of(opens_links());
+    let ana = signed_in("ana").capable_of(url_elicitation());
     let link = ana.link().await;
     let cookie = |user: &str, typ: &str| {
         format!("__session={}", provider.sign(typ, &provider.session_claims(&kitbag, user)))
@@ -179,13 +179,13 @@ async fn with_a_provider_the_page_is_for_the_user_whose_call_it_was() {
     let own = kitbag.base_url().origin().ascii_serialization();
     let is_set = || is_set(&ana);
 
-    // Eve's browser, which she was sent the link to, or which she sent it to.
+    // The browser of Eve, another user: she was sent Ana's link.
     assert_page(&open(&kitbag, &link, &[("cookie", &of_eve)]).await, StatusCode::FORBIDDEN, "another user");
     let sent = submit(&kitbag, &link, VALUE, &[("cookie", &of_eve), ("origin", &own)]).await;
     assert_page(&sent, StatusCode::FORBIDDEN, "another user");
     assert!(!text(&sent).contains("ana") && !is_set().await);
 
-    // Nobody's, or one that cannot be told.
+    // A browser without a session, or with one that is not valid here.
     for lines in [&[][..], &[("cookie", "__session=x")], &[("cookie", of_sibling.as_str())]] {
         let opened = open(&kitbag, &link, lines).await;
         assert_page(&opened, StatusCode::FORBIDDEN, "Sign in at https://app.example");
@@ -195,7 +195,8 @@ async fn with_a_provider_the_page_is_for_the_user_whose_call_it_was() {
     }
     assert!(!is_set().await);
 
-    // Hers, but another page's doing: the provider's own application may use the cookie, not this page.
+    // Ana's browser, but another page sends the form. Even the provider's own application, which may use the
+    // cookie elsewhere, may not.
     for origin in ["https://app.example", "https://evil.example", "null"] {
         let sent = submit(&kitbag, &link, VALUE, &[("cookie", &of_ana), ("origin", origin)]).await;
         assert_page(&sent, StatusCode::FORBIDDEN, "Another page has tried");

@@ -1,4 +1,4 @@
-//! A client, and the browser of the person who uses it.
+//! Requests of an OAuth client and of its user's browser.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine;
@@ -13,8 +13,8 @@ use crate::harness::{Answer, Http, ask_raw, sign_in_code};
 pub(super) const CALLBACK: &str = "http://127.0.0.1:33418/callback";
 pub(super) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 
-/// Fetches a JSON document of this server by its whole URL.
-pub(super) async fn followed(http: &Http, url: &str) -> Value {
+/// Fetches a JSON document of this server by its full URL.
+pub(super) async fn fetch_document(http: &Http, url: &str) -> Value {
     let path = Url::parse(url).expect("a URL").path().to_owned();
     assert_eq!(http.url(&path).as_str(), url);
     http.get(&path).await.assert_status(200).json()
@@ -32,7 +32,7 @@ pub(super) async fn register(http: &Http, metadata: &Value) -> String {
     text(&answer.assert_status(201).json(), "client_id").to_owned()
 }
 
-/// An authorization request.
+/// Path and query of an authorization request.
 pub(super) fn request(client_id: &str) -> String {
     let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, VERIFIER.as_bytes()));
     let query = form(&[
@@ -54,7 +54,7 @@ pub(super) async fn request_id(http: &Http, client_id: &str) -> String {
     field.split('"').next().expect("its end").to_owned()
 }
 
-/// A yes as `user`, of somebody who knows the sign-in code.
+/// Fields of a form that consents as `user`, with the sign-in code.
 pub(super) fn answer(http: &Http, request_id: &str, user: &str) -> [(&'static str, String); 4] {
     let code = sign_in_code(&http.url("/")).expect("the server asks for a code");
     [
@@ -65,7 +65,7 @@ pub(super) fn answer(http: &Http, request_id: &str, user: &str) -> [(&'static st
     ]
 }
 
-/// Agrees as `user` and returns the URL at which the client is answered.
+/// Consents as `user` and returns the URL of the redirect to the client.
 pub(super) async fn consent(http: &Http, client_id: &str, user: &str) -> Url {
     let request_id = request_id(http, client_id).await;
     let form = answer(http, &request_id, user);
@@ -92,7 +92,7 @@ pub(super) async fn refresh(http: &Http, client_id: &str, refresh_token: &str) -
     post(http, "/oauth/token", &form).await
 }
 
-/// Sends a GET request that names `hosts`, and returns the whole answer.
+/// Sends a GET request with a `Host` header for each of `hosts`, and returns the whole response.
 pub(super) async fn get_as(base_url: &Url, hosts: &[String], path: &str) -> String {
     let mut lines = vec![format!("GET {path} HTTP/1.1")];
     lines.extend(hosts.iter().map(|host| format!("Host: {host}")));

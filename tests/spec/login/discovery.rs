@@ -1,4 +1,4 @@
-//! Servers whose documents do not hold: nobody is asked to sign in at them.
+//! Servers with invalid metadata documents: `kitbag login` asks nobody to sign in there.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 
 use crate::harness::Terminal;
 
-/// What a server publishes, by path; whatever else is asked for is written down.
+/// Documents that a server publishes, by path, and the other paths that were requested.
 struct Published {
     documents: Vec<(&'static str, Value)>,
     asked: Vec<String>,
@@ -90,7 +90,7 @@ async fn documents_that_do_not_hold_lead_to_no_sign_in() {
         assert_eq!(refused.stdout, "", "{case}: a person was asked");
     }
     let asked = published.lock().expect("no writer panicked").asked.clone();
-    // Only the last one got as far as that.
+    // Only the last case gets as far as registration.
     assert_eq!(asked.iter().filter(|path| *path == "/register").count(), 1, "{asked:?}");
     assert!(!terminal.session_file().exists());
 }
