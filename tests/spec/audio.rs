@@ -1,4 +1,4 @@
-//! Recordings: speech becomes text by the operator's transcriber, and waits where there is none.
+//! Recordings are transcribed by the operator's transcriber, and kept until one is configured.
 
 use kitbag::settings::Settings;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::harness::{Files, Transcriber, transcriber};
 
 const SENTENCE: &str = "The tide rises twice a day, and nobody can hold it back.";
 
-fn hearing(settings: &mut Settings, transcriber: &Transcriber) {
+fn with_transcriber(settings: &mut Settings, transcriber: &Transcriber) {
     captures_allowed(settings);
     settings.transcription_url = transcriber.url().parse().expect("a URL");
     "small".clone_into(&mut settings.transcription_model);
@@ -19,7 +19,7 @@ fn hearing(settings: &mut Settings, transcriber: &Transcriber) {
 #[tokio::test]
 async fn a_recording_becomes_its_words() {
     let (files, transcriber) = (Files::start().await, Transcriber::start().await);
-    let (kitbag, ana) = probe(|settings| hearing(settings, &transcriber)).await;
+    let (kitbag, ana) = probe(|settings| with_transcriber(settings, &transcriber)).await;
     let url = files.put("/talk", "application/octet-stream", transcriber.speak(SENTENCE));
 
     let document = json!({ "title": "A talk", "audioUrl": url });
@@ -41,7 +41,8 @@ async fn a_recording_waits_until_there_is_a_transcriber() {
     stored.assert_failed("no transcriber is configured: the file is kept");
     assert!(kitbag.files("artifacts").contains(&stored.artifact.expect("it is kept")));
 
-    let kitbag = kitbag.stop().await.changed(|settings| hearing(settings, &transcriber)).start().await;
+    let kitbag =
+        kitbag.stop().await.changed(|settings| with_transcriber(settings, &transcriber)).start().await;
 
     assert_eq!(kitbag.settled(&url).await.text(), SENTENCE);
     assert_eq!(files.hits("/talk.wav"), 1, "it was kept, and need not be fetched again");
@@ -50,7 +51,7 @@ async fn a_recording_waits_until_there_is_a_transcriber() {
 #[tokio::test]
 async fn a_transcriber_that_has_no_time_is_asked_again_and_one_that_refuses_is_not() {
     let (files, transcriber) = (Files::start().await, Transcriber::start().await);
-    let (kitbag, ana) = probe(|settings| hearing(settings, &transcriber)).await;
+    let (kitbag, ana) = probe(|settings| with_transcriber(settings, &transcriber)).await;
     let said = files.put("/said", "audio/wav", transcriber.speak(SENTENCE));
     let unknown = files.put("/unknown", "audio/wav", transcriber::speak("Nobody knows this sentence."));
 

@@ -1,4 +1,4 @@
-//! Captured files: fetched from the public internet, kept, read in the sandbox, found by search.
+//! Captured files: fetched, stored, and turned into text.
 
 use kitbag::settings::Settings;
 use serde_json::json;
@@ -6,12 +6,12 @@ use serde_json::json;
 use crate::fetch::probe;
 use crate::harness::{Files, extractors, pdf};
 
-/// Files on loopback may be captured.
+/// Allows captures from loopback.
 pub(crate) fn captures_allowed(settings: &mut Settings) {
     settings.capture_private_ranges = "127.0.0.0/8".parse().expect("a range");
 }
 
-/// Files on loopback may be captured, and the extractors are there.
+/// Allows captures from loopback, and installs the extractors.
 pub(crate) fn capturing(settings: &mut Settings) {
     captures_allowed(settings);
     settings.extractors = extractors::folder();

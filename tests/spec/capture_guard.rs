@@ -1,5 +1,5 @@
-//! Captures come from the public internet: what is opened to toolkits, whose hosts are listed and
-//! reviewed, is not opened to URLs that any user writes.
+//! Captures come from the public internet. Private ranges that toolkits may reach, whose hosts are declared
+//! and reviewed, are not open to captures, whose URLs any user may write.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ async fn assert_refused(kitbag: &Kitbag, url: &str, reason: &str) {
 #[tokio::test]
 async fn the_very_address_that_toolkits_may_reach_is_not_captured_by_any_way_in() {
     let upstream = Upstream::start().await;
-    // Redirects have to begin at an address that is opened to captures.
+    // The redirecting server needs an address that captures may reach.
     let elsewhere = Files::start_at("127.0.0.3").await;
     let (server, ana) = probe(|settings| {
         loopback_allowed(settings);
@@ -33,7 +33,7 @@ async fn the_very_address_that_toolkits_may_reach_is_not_captured_by_any_way_in(
         settings.capture_private_ranges = "127.0.0.3/32".parse().expect("a range");
     })
     .await;
-    // A toolkit reaches it, and leaves a connection that could be used again.
+    // A toolkit reaches it, and leaves an idle connection that could be reused.
     assert_eq!(value_of(&ana.fetch(&upstream.url("/hello")).await)["body"], "hello");
 
     let at = |path: &str| upstream.url(path);

@@ -1,4 +1,4 @@
-//! What stands beside the text of a result.
+//! Content of results other than their text.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;

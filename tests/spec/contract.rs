@@ -1,5 +1,5 @@
-//! The contracts with toolkits and extractors: what others build for is never changed, and each version is named
-//! by its own module alone.
+//! The contracts with toolkits and extractors: a frozen version never changes, and only the module of a
+//! version names it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,18 +8,19 @@ use aws_lc_rs::digest::{SHA256, digest};
 
 use crate::harness::root;
 
-/// The SHA-256 of each file of a frozen version. None of these lines ever changes: another version stands in a
-/// folder of its own.
+/// The SHA-256 of each file of a frozen version. These lines never change: another version has its own
+/// folder.
 const FROZEN: [(&str, &str); 2] = [
     ("v0_1/extractor/extractor.wit", "dcbc1e14e16e772309e3323e210de7048c0705b6d0c22fce7bdd3b5e167f676f"),
     ("v0_1/toolkit.wit", "44b856b12a4cac0aa6d01a94b9ee2228d00c23c07b9d4ec2bb909fc4f927794b"),
 ];
 
-/// How a version is named: as a folder or module, in an interface, in what generators make of that.
-const NAMES: [&str; 5] = ["v0_1", "@0.1", "_0_1_0", "010Call", "wasi:http/types@"];
+/// Spellings of a version: of a folder or module, in an interface, and in generated names.
+const VERSION_SPELLINGS: [&str; 5] = ["v0_1", "@0.1", "_0_1_0", "010Call", "wasi:http/types@"];
 
-/// Who may: the contracts and the package's copy of one, the modules of their versions, and this test.
-const MAY_NAME: [&str; 5] = [
+/// Paths that may name a version: the contracts and the package's copy of one, the modules of their
+/// versions, and this test.
+const ALLOWED_PATHS: [&str; 5] = [
     "wit",
     "guest-sdk/typescript/wit",
     "host/src/contract.rs",
@@ -27,8 +28,8 @@ const MAY_NAME: [&str; 5] = [
     "tests/spec/contract.rs",
 ];
 
-/// Folders that hold no source of this repository.
-const FOREIGN: [&str; 8] =
+/// Names of folders that have no source of this repository.
+const SKIPPED_FOLDERS: [&str; 8] =
     [".git", ".venv", "corpus", "dist", "docs", "node_modules", "target", "target-guests"];
 
 #[test]
@@ -63,7 +64,7 @@ fn no_file_names_a_version_of_a_contract_but_the_module_of_that_version() {
 
     files.retain(|file| {
         let name = file.strip_prefix(root()).expect("it was found there");
-        let may = MAY_NAME.iter().any(|place| name.starts_with(place));
+        let may = ALLOWED_PATHS.iter().any(|place| name.starts_with(place));
         !may && fs::read_to_string(file).is_ok_and(|text| names_a_version(&text))
     });
 
@@ -86,15 +87,16 @@ fn a_version_is_found_however_it_is_named() {
 }
 
 fn names_a_version(text: &str) -> bool {
-    NAMES.iter().any(|name| text.contains(name))
+    VERSION_SPELLINGS.iter().any(|name| text.contains(name))
 }
 
-/// Every file below a folder, but for what is not of this repository, and for locks, which name other packages.
+/// Collects every file below a folder, except those of skipped folders and lock files, which name other
+/// packages.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
         let (path, name) = (entry.path(), entry.file_name());
         let name = name.to_string_lossy();
-        if path.is_symlink() || name.contains("lock") || FOREIGN.contains(&name.as_ref()) {
+        if path.is_symlink() || name.contains("lock") || SKIPPED_FOLDERS.contains(&name.as_ref()) {
             continue;
         }
         if path.is_dir() {

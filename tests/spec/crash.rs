@@ -1,4 +1,4 @@
-//! Whenever the process dies, the next start finds one version or the other, whole.
+//! Whenever the process is killed during a deploy, the next start finds the old or the new version, complete.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ async fn a_server_killed_during_a_deploy_comes_back_with_one_version_or_the_othe
             let operator = operator.clone();
             async move { operator.deploy(guests::GREETER_V2.bytes()).await }
         });
-        // From early in the upload until a little after the last step.
+        // From early in the upload until shortly after the last step.
         sleep(duration * round * 11 / (ROUNDS * 10)).await;
         server.kill().await;
         let acknowledged = deploying.await.is_ok_and(|answer| answer.status == 201);
@@ -41,7 +41,7 @@ async fn a_server_killed_during_a_deploy_comes_back_with_one_version_or_the_othe
     assert!(survivors.contains(&"1.0.0".to_owned()), "every deploy was over before the kill: {survivors:?}");
 }
 
-/// Deploys and removes once, so that the kills fall into a deploy.
+/// Measures how long a deploy takes, so that the kills happen during one.
 async fn duration_of_a_deploy(data: &std::path::Path) -> Duration {
     let server = ServerProcess::start(data).await;
     let operator = server.as_operator().await;
@@ -53,7 +53,7 @@ async fn duration_of_a_deploy(data: &std::path::Path) -> Duration {
     duration
 }
 
-/// Asserts that what is listed, shown and called is one and the same version, and returns it.
+/// Asserts that the same version is listed, shown and called, and returns it.
 async fn assert_whole(operator: &User) -> String {
     let shown = operator.get("/toolkits/greeter").await.assert_status(200).json();
     let live = shown["liveVersion"].as_str().expect("a version").to_owned();
@@ -65,7 +65,7 @@ async fn assert_whole(operator: &User) -> String {
     live
 }
 
-/// Asserts that there is a component for each version and nothing else.
+/// Asserts that there is one component for each version, and no upload.
 async fn assert_no_leftovers(data: &std::path::Path, operator: &User) {
     let shown = operator.get("/toolkits/greeter").await.json();
     let versions = shown["versions"].as_array().expect("versions").len();

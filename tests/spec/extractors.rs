@@ -1,4 +1,4 @@
-//! Extractors, without a server around them: whatever a file does to its reader ends in the sandbox.
+//! Extractors without a server: whatever a file does to its extractor stays in the sandbox.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::compiling::{bomb, endless};
 use crate::harness::{compiler_program, extractors, pdf, within};
 
-/// Compiled once for all tests of this file.
+/// Data directory with the extractors' machine code, compiled once for all tests of this file.
 static CODE: OnceCell<TempDir> = OnceCell::const_new();
 
 #[tokio::test]
@@ -73,14 +73,15 @@ async fn a_long_text_is_cut_in_the_sandbox() {
 
 #[tokio::test]
 async fn a_file_that_takes_too_long_or_too_much_is_given_up() {
-    let hasty = open(Duration::from_millis(50), 512 << 20).await;
-    let narrow = open(Duration::from_mins(1), 16 << 20).await;
+    let short_of_time = open(Duration::from_millis(50), 512 << 20).await;
+    let short_of_memory = open(Duration::from_mins(1), 16 << 20).await;
     let page = "<p>Words and words.</p>".repeat(1_000_000);
-    // Compiled and mapped before the clock matters.
-    hasty.extract(FileKind::Html, "<p>Words".into()).await.expect("a page");
+    // Compiles and maps the code first: the time limit is for the extraction.
+    short_of_time.extract(FileKind::Html, "<p>Words".into()).await.expect("a page");
 
-    let too_long = hasty.extract(FileKind::Html, page.clone().into()).await.expect_err("it takes longer");
-    let too_much = narrow.extract(FileKind::Html, page.into()).await.expect_err("it needs more");
+    let too_long =
+        short_of_time.extract(FileKind::Html, page.clone().into()).await.expect_err("it takes longer");
+    let too_much = short_of_memory.extract(FileKind::Html, page.into()).await.expect_err("it needs more");
 
     assert_eq!(too_long.reason, "the page takes longer to read than a file may take (0.05 s)");
     assert_eq!(too_much.reason, "the page needs more memory than a file may use (16 MiB)");
@@ -101,7 +102,7 @@ async fn no_mutation_of_a_pdf_harms_its_reader() {
             1 => file.truncate(random.below(good.len())),
             2 => drop(file.drain(random.below(good.len() / 2)..).take(random.below(200)).count()),
             _ => {
-                // Digits are places, lengths, references and counts.
+                // Digits are offsets, lengths, references and counts.
                 for byte in file.iter_mut().filter(|byte| byte.is_ascii_digit()) {
                     if random.below(20) == 0 {
                         *byte = b'0' + random.byte() % 10;
@@ -192,12 +193,12 @@ async fn open_with(
     extractors.await.expect("the folder is ours")
 }
 
-/// Has the extractors compiled once: whoever comes later finds their machine code.
+/// Compiles the extractors; returns the data directory with their machine code.
 async fn compile() -> TempDir {
     let data = tempfile::tempdir().expect("a scratch directory");
     let first = open_in(data.path(), &extractors::folder(), sandbox(Duration::from_secs(1), 64 << 20)).await;
     for kind in [FileKind::Pdf, FileKind::Html] {
-        // Whatever it comes to.
+        // The result does not matter.
         drop(first.extract(kind, Bytes::from("x")).await);
     }
     data
@@ -209,7 +210,7 @@ fn sandbox(time: Duration, memory: usize) -> ExtractorSandbox {
     ExtractorSandbox::new(limits, background).expect("it starts")
 }
 
-/// The same numbers every time (Marsaglia, 2003).
+/// Pseudorandom numbers from a fixed seed (Marsaglia, 2003).
 struct Xorshift(u64);
 
 impl Xorshift {

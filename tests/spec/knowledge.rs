@@ -1,4 +1,4 @@
-//! `ctx.svc`: what a toolkit reads and writes of its calling user's knowledge base.
+//! `ctx.svc`: how a toolkit reads and writes the knowledge base of its calling user.
 
 use std::fmt::Write as _;
 
@@ -16,14 +16,14 @@ async fn start(toolkits: &[Guest]) -> (Kitbag, User) {
 }
 
 impl User {
-    /// Stores documents by a tool, and waits until search finds them.
+    /// Ingests documents through a tool, and waits until search finds them.
     pub(crate) async fn ingest_by(&self, tool: &str, documents: Value) -> Outcome {
         let outcome = self.call(tool, json!({ "documents": documents })).await;
         self.settled().await;
         outcome
     }
 
-    /// What a tool that searches finds.
+    /// Searches through a tool, and returns the results.
     pub(crate) async fn find_by(&self, tool: &str, arguments: Value) -> Vec<Value> {
         let found = self.call(tool, arguments).await.json();
         found["results"].as_array().expect("a list").clone()
@@ -170,7 +170,7 @@ async fn a_search_is_narrowed_by_source_exactly_and_by_author_in_any_case() {
     ] {
         let mut arguments = narrow.clone();
         arguments["query"] = "stoat".into();
-        // A toolkit reads all that its user has, whatever the source.
+        // A toolkit finds documents of its user from every source.
         assert_eq!(titles(&ana.find_by("probe__search", arguments).await), expected, "{narrow}");
     }
 }
@@ -179,7 +179,7 @@ async fn a_search_is_narrowed_by_source_exactly_and_by_author_in_any_case() {
 async fn a_secret_of_the_user_is_not_stored() {
     const SECRET: &str = "s3cr3t-of-ana";
     let (kitbag, ana) = start(&[guests::PROBE, guests::NEIGHBOUR]).await;
-    // Set for one toolkit, kept from the documents of another as well.
+    // A secret that is set for one toolkit is also redacted from documents of another.
     ana.set_secret("probe", "API_KEY", SECRET).await;
     let text = format!("the key {SECRET} opens");
 
@@ -204,7 +204,6 @@ async fn a_secret_of_the_user_is_not_stored() {
 #[tokio::test]
 async fn more_than_a_call_may_pass_ends_the_call_and_stores_nothing() {
     let (_kitbag, ana) = start(&[guests::PROBE]).await;
-    // The arguments of a call are bounded as well: so it repeats what it is given.
     let many: Vec<_> = (0..1001).map(|n| json!({ "title": "N", "text": n.to_string() })).collect();
 
     let refused = ana.call("probe__ingest", json!({ "documents": many })).await;
@@ -217,7 +216,7 @@ async fn more_than_a_call_may_pass_ends_the_call_and_stores_nothing() {
 async fn a_file_that_is_not_there_fails_its_document_with_a_reason_and_its_metadata_is_found() {
     let (_kitbag, ana) = start(&[guests::PROBE]).await;
 
-    // Private addresses are not captured: the reason says so at once, and nothing is tried again.
+    // Captures from private addresses are refused: the job fails at once and is not tried again.
     let file = json!([{ "title": "Budget", "fileUrl": "http://169.254.169.254/wolverine.pdf" }]);
     ana.ingest_by("probe__ingest", file).await.text();
 

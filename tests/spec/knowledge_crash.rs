@@ -1,4 +1,4 @@
-//! What was acknowledged is there after a crash at any moment, findable, and there once.
+//! After a crash at any moment, each acknowledged document exists exactly once and can be found.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,18 +10,18 @@ use tokio::time::sleep;
 use crate::harness::{ServerProcess, User};
 
 const DOCUMENTS: usize = 1000;
-/// Documents of one request.
+/// Documents per request.
 const BATCH: usize = 25;
-/// Clients of one user that ingest at the same time: fewer than the server lets in.
+/// Concurrent clients of one user: fewer than the server allows.
 const CLIENTS: usize = 3;
-/// How many times the server is killed, each time later.
+/// How many times the server is killed, each time later in the ingest.
 const ROUNDS: u32 = 3;
 
 const INGEST: &str = "mutation ($documents: [IngestDocumentInput!]!) {
     ingest(documents: $documents) { documents { id } }
 }";
 
-/// A word that no other document has.
+/// The word that only document `number` has.
 fn word(number: usize) -> String {
     let letters = b"bcdfghjklm";
     let digits = format!("{number:04}");
@@ -37,7 +37,7 @@ fn batch(first: usize) -> Value {
     (first..first + BATCH).map(document).collect()
 }
 
-/// Ingests every document; returns the ids by number, those that were acknowledged.
+/// Ingests every document; returns the ids of those that were acknowledged, by number.
 async fn ingest_all(user: &User) -> BTreeMap<usize, String> {
     let client = |client: usize| async move {
         let mut acknowledged = Vec::new();
@@ -46,7 +46,7 @@ async fn ingest_all(user: &User) -> BTreeMap<usize, String> {
             let user = user.clone();
             let sent =
                 async move { user.send(http::Method::POST, "/graphql", "application/json", question).await };
-            // A request to a server that is gone fails in a task of its own.
+            // In its own task: a request panics when the server is killed.
             let Ok(answer) = tokio::spawn(sent).await else { break };
             let Ok(answer) = serde_json::from_slice::<Value>(&answer.body) else { break };
             let documents = answer["data"]["ingest"]["documents"].as_array();
@@ -59,7 +59,7 @@ async fn ingest_all(user: &User) -> BTreeMap<usize, String> {
     join_all((0..CLIENTS).map(client)).await.into_iter().flatten().collect()
 }
 
-/// Each document's id by its number, as they are listed.
+/// Number and id of every document in the list, all of which must be ready.
 async fn listed(user: &User) -> Vec<(usize, String)> {
     let query = "query ($after: String) {
         documents(first: 100, after: $after) { nodes { id url state } pageInfo { endCursor hasNextPage } }
@@ -112,7 +112,7 @@ async fn a_server_killed_while_documents_are_ingested_loses_none_and_has_none_tw
         }
         assert_eq!(there.len() % BATCH, 0, "round {round}: a batch is there in part");
 
-        // A client that was not answered asks again; what is there already keeps its id.
+        // A client that got no response sends its documents again; those that were stored keep their ids.
         let again = ingest_all(&user).await;
         user.settled().await;
         let all = listed(&user).await;
@@ -133,7 +133,7 @@ fn assert_once(documents: &[(usize, String)]) {
     }
 }
 
-/// Asserts that each document is found by its own word, first, once.
+/// Asserts that every seventh document is the first result for its own word, and is there once.
 async fn assert_all_found(user: &User, documents: &[(usize, String)]) {
     let query = "query ($q: String!) { search(query: $q) { results { document { id } } } }";
     for (number, id) in documents.iter().step_by(7) {

@@ -36,7 +36,7 @@ async fn a_call_under_way_finishes_on_the_version_it_started_on() {
     let operator = kitbag.as_operator();
     let started = Instant::now();
     kitbag.deploy(guests::GREETER_V1).await;
-    // Long enough that the next deploy, which takes as long as this one, falls into the call.
+    // Long enough that the next deploy, which takes as long as this one, ends during the call.
     let mut wait = (10 * started.elapsed()).max(Duration::from_secs(1));
 
     loop {

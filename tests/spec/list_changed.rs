@@ -1,4 +1,4 @@
-//! Clients that listen are told when their list of tools changes, and only then.
+//! Clients that subscribe are notified when their list of tools changes, and only then.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use tokio::time::{Instant, timeout};
 
 use crate::harness::{Events, Kitbag, Revision, TalkingClient, User, eventually, guests};
 
-/// Long enough for a notification that should not come.
-const A_WHILE: Duration = Duration::from_millis(300);
+/// How long to wait for a notification that should not arrive.
+const SILENCE_TIMEOUT: Duration = Duration::from_millis(300);
 
 const CHANGED: &str = "notifications/tools/list_changed";
 
@@ -19,14 +19,14 @@ impl Events {
     }
 
     async fn expect_silence(&mut self) {
-        if let Ok(message) = timeout(A_WHILE, self.message()).await {
+        if let Ok(message) = timeout(SILENCE_TIMEOUT, self.message()).await {
             panic!("there should be nothing to say: {message:?}");
         }
     }
 }
 
 impl User {
-    /// Listens, past the acknowledgement that current clients get first.
+    /// Opens a stream of changes, and reads the acknowledgement that current clients get first.
     async fn listen_acknowledged(&self, revision: Revision) -> Events {
         let mut events = self.listen().await;
         if revision == Revision::Current {

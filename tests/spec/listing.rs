@@ -1,4 +1,4 @@
-//! From a component to tools that a model can see and call.
+//! Deployed components become tools that clients can list and call.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Name servers: whom toolkits and captures ask, and what becomes of others while nobody answers.
+//! Name servers that toolkits and captures use, and other users while name servers do not answer.
 
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,12 @@ use crate::capture::captures_allowed;
 use crate::fetch::probe;
 use crate::harness::{Files, Kitbag, NameServer, User, eventually, within};
 
-fn asking(settings: &mut Settings, server: &NameServer) {
+fn with_name_server(settings: &mut Settings, server: &NameServer) {
     captures_allowed(settings);
     settings.name_servers = server.address().parse().expect("an address");
 }
 
-/// What a user does all day: a call, an upload, a page by its name. Returns how long it took.
+/// A call, an upload, and a capture by host name. Returns how long they took.
 async fn work(kitbag: &Kitbag, user: &User, files: &Files, name: &str) -> Duration {
     let url = files.put(&format!("/{name}"), "text/plain", "Ebb and flow.");
     let url = url.replace("127.0.0.1", &format!("{name}.known.test"));
@@ -33,7 +33,7 @@ async fn work(kitbag: &Kitbag, user: &User, files: &Files, name: &str) -> Durati
 #[tokio::test]
 async fn a_user_whose_names_nobody_answers_for_holds_up_nobody_else() {
     let (files, server) = (Files::start().await, NameServer::start("known.test").await);
-    let (kitbag, ana) = probe(|settings| asking(settings, &server)).await;
+    let (kitbag, ana) = probe(|settings| with_name_server(settings, &server)).await;
     let ben = kitbag.as_user("ben");
     let idle = work(&kitbag, &ben, &files, "before").await;
 
@@ -54,15 +54,15 @@ async fn a_user_whose_names_nobody_answers_for_holds_up_nobody_else() {
         took = meanwhile => took,
     };
 
-    // Each of her names takes seconds, and hundreds wait. A slow machine is slow for both.
-    let most = 10 * idle + Duration::from_secs(3);
-    assert!(first < most && second < most, "{idle:?} when idle, {first:?} and {second:?} meanwhile");
+    // Each of Ana's names takes seconds to fail, and hundreds wait. A slow machine slows both measurements.
+    let limit = 10 * idle + Duration::from_secs(3);
+    assert!(first < limit && second < limit, "{idle:?} when idle, {first:?} and {second:?} meanwhile");
 }
 
 #[tokio::test]
 async fn a_name_that_nobody_answers_for_fails_with_a_reason() {
     let server = NameServer::start("known.test").await;
-    let (kitbag, ana) = probe(|settings| asking(settings, &server)).await;
+    let (kitbag, ana) = probe(|settings| with_name_server(settings, &server)).await;
 
     ana.fetch("http://upstream.test/").await.assert_tool_error("DnsError");
     let logged = ana.logged("probe__fetch").await["entries"].to_string();

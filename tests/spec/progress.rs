@@ -1,4 +1,4 @@
-//! Long calls say how far they have come, to clients that ask.
+//! Progress notifications of long calls, for clients that ask for them.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::harness::{Kitbag, Revision, User, eventually, guests};
 
 impl User {
-    /// Calls a tool, asking for its progress, and returns all messages; the last one is the reply.
+    /// Calls a tool with a progress token, and returns all messages; the last one is the reply.
     async fn watch(&self, tool: &str, arguments: Value) -> Vec<Value> {
         let params = json!({ "name": tool, "arguments": arguments, "_meta": { "progressToken": "t-1" } });
         self.stream_mcp("tools/call", Some(tool), params).await.rest().await

@@ -1,6 +1,6 @@
-//! The table of replies that the server and both SDKs give byte for byte: here the server. The Rust SDK is held
-//! to it in `tests/guests/replies`, the TypeScript SDK in `guest-sdk/typescript/test`. What depends on how busy a server
-//! is (checks that take long) is not in it.
+//! The table of replies that the server and both SDKs must produce byte for byte, checked for the server.
+//! The Rust SDK is checked in `tests/guests/replies`, the TypeScript SDK in `guest-sdk/typescript/test`. It
+//! has no reply that depends on the load of a server (checks that take long).
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,7 +12,7 @@ use crate::harness::{Kitbag, Revision, guests};
 struct Case<'a> {
     tool: String,
     arguments: Value,
-    /// A list in the arguments: its name, an item, and how often it stands there.
+    /// A list to add to the arguments: its name, an item, and how often the item is in it.
     repeat: Option<(String, Value, usize)>,
     #[serde(default)]
     secrets: Map<String, Value>,
@@ -52,7 +52,7 @@ async fn every_reply_of_the_table_is_the_servers() {
     let mut differences = Vec::new();
 
     for (index, case) in cases.iter().enumerate() {
-        // What one case sets, the next one does not find.
+        // A user for each case: secrets and settings of one do not affect the next.
         let user = kitbag.as_user(&format!("user-{index}")).speaking(Revision::Older).await;
         for (name, value) in &case.secrets {
             user.set_secret("replies", name, value.as_str().expect("a text")).await;

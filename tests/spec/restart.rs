@@ -1,4 +1,4 @@
-//! What is deployed survives the server, and the start does not pay for it.
+//! Deployed toolkits survive a restart of the server, and do not slow the start down.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -140,7 +140,7 @@ async fn five_hundred_toolkits_do_not_slow_the_start() {
 
     let (stopped, among_many) = quickest_start(stopped).await;
 
-    // Reading their declarations takes about six times as long; loading their code, a hundred times.
+    // Reading 500 declarations takes about six times as long as one; loading their code, a hundred times.
     assert!(among_many < 30 * alone, "{among_many:?} with 500 toolkits, {alone:?} with one");
     let kitbag = stopped.start().await;
     let ana = kitbag.as_user("ana");
@@ -148,7 +148,7 @@ async fn five_hundred_toolkits_do_not_slow_the_start() {
     assert_eq!(ana.call("copy-499__plain", json!({})).await.text(), "plain");
 }
 
-/// Starts and stops the server a few times.
+/// Starts and stops the server five times; returns it with the shortest time that a start took.
 async fn quickest_start(mut stopped: Stopped) -> (Stopped, Duration) {
     let mut quickest = Duration::MAX;
     for _ in 0..5 {
@@ -160,7 +160,7 @@ async fn quickest_start(mut stopped: Stopped) -> (Stopped, Duration) {
     (stopped, quickest)
 }
 
-/// Adds copies of the one deployed toolkit under ids of their own, behind the server's back.
+/// Inserts copies of the deployed toolkit, each with its own id, into the database directly.
 async fn copy_toolkit(stopped: &Stopped, copies: i64) {
     let url = format!("sqlite:{}", stopped.data().join("kitbag.sqlite").display());
     let database = SqlitePool::connect(&url).await.expect("there is a database");
@@ -182,20 +182,20 @@ async fn copy_toolkit(stopped: &Stopped, copies: i64) {
     database.close().await;
 }
 
-/// Puts a new file in the place of an old one: of the server that has just stopped, something may
-/// still have the old one mapped.
+/// Replaces a file by a new one, without writing to the old one: the server that has just stopped may
+/// still have it mapped.
 fn replace(path: &Path, bytes: &[u8]) {
     fs::remove_file(path).and_then(|()| fs::write(path, bytes)).expect("the file can be replaced");
 }
 
-/// One bit is enough.
+/// Flips one bit in the middle.
 fn changed_in_the_middle(good: &[u8]) -> Vec<u8> {
     let mut changed = good.to_vec();
     changed[good.len() / 2] ^= 1;
     changed
 }
 
-/// The one file of machine code.
+/// The only file of machine code.
 fn code_file(stopped: &Stopped) -> PathBuf {
     let mut folders = fs::read_dir(stopped.data().join("code")).expect("a folder");
     let folder = folders.next().expect("an engine version").expect("a folder").path();

@@ -1,7 +1,7 @@
-//! `kitbag toolkit new`: what it makes builds, tests and deploys as it stands.
+//! `kitbag toolkit new`: the toolkit it creates builds, passes its tests and deploys without changes.
 //!
-//! This is the slow one: it runs two compilers. Their output stays in cargo's folder for the files
-//! of tests (`target/tmp`), so that only the first run takes minutes.
+//! These tests are slow: they run two compilers. Their output stays in cargo's folder for files of tests
+//! (`target/tmp`), so that only the first run takes minutes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ async fn a_new_toolkit_passes_its_own_tests_builds_and_deploys() {
     clear_all_but_compiler_output(&directory);
 
     run(kitbag(["toolkit", "new", "word-count", "--directory"]).arg(&directory)).await;
-    // The versions that are on this machine already.
+    // Use the dependency versions that are already on this machine.
     fs::copy(root().join("Cargo.lock"), directory.join("Cargo.lock")).expect("the workspace has one");
     run(cargo().arg("test").current_dir(&directory)).await;
     let built = run(kitbag(["toolkit", "build"]).arg(&directory)).await;
@@ -83,7 +83,7 @@ fn cargo() -> Command {
     command
 }
 
-/// Runs a command, which must succeed, and returns what it printed.
+/// Runs a command, which must succeed, and returns its standard output.
 async fn run(command: &mut Command) -> String {
     let output =
         timeout(BUILD_TIMEOUT, command.output()).await.expect("the command ends").expect("it starts");

@@ -33,7 +33,7 @@ async fn an_extension_is_served_and_its_changes_too() {
     dev.until_greeted("Hi, Ana!").await;
     let url = dev.url.clone();
     dev.terminate().await;
-    assert!(nobody_listens(&url).await, "nobody listens any more");
+    assert!(refuses_connections(&url).await, "nobody listens any more");
 }
 
 #[tokio::test]
@@ -76,7 +76,7 @@ async fn a_crate_is_served_in_the_sandbox_and_its_changes_too() {
         fs::remove_dir_all(&directory).expect("what an earlier run made can be removed");
     }
     let directory = new_toolkit(directory, "rust").await;
-    // The versions, and the compiler output, that are on this machine already.
+    // Use the dependency versions and the compiler output that are already on this machine.
     fs::copy(root().join("Cargo.lock"), directory.join("Cargo.lock")).expect("the workspace has one");
     fs::create_dir_all(root().join("target-guests")).expect("the workspace can be written");
     std::os::unix::fs::symlink(root().join("target-guests"), directory.join("target-guests"))
@@ -106,7 +106,8 @@ async fn only_this_machine_is_listened_to() {
     run(command).await.assert_failed("there is neither an extension.ts nor a crate");
 }
 
-/// A new toolkit with the tool `greet`. One in TypeScript is built by the checkout's SDK: nothing is installed.
+/// Creates a toolkit with the tool `greet`. One in TypeScript is built by the checkout's SDK, and needs no
+/// `npm install`.
 async fn new_toolkit(directory: PathBuf, language: &str) -> PathBuf {
     let mut command = kitbag(["toolkit", "new", "greeter", "--lang", language, "--directory"]);
     command.arg(&directory);
@@ -120,16 +121,16 @@ fn edit(file: &Path, from: &str, to: &str) {
     fs::write(file, text.replace(from, to)).expect("the file can be written");
 }
 
-async fn nobody_listens(url: &str) -> bool {
+async fn refuses_connections(url: &str) -> bool {
     let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
     tokio::net::TcpStream::connect(address).await.is_err()
 }
 
-/// The command, as its author sees it.
+/// A running `kitbag toolkit dev`.
 struct Dev {
     child: Child,
     url: String,
-    /// The header of the token, where it shows one.
+    /// The `Authorization` header that it prints, if any.
     authorization: Option<String>,
     said: Arc<Mutex<String>>,
 }
@@ -156,7 +157,7 @@ impl Dev {
     }
 
     fn said(&self) -> String {
-        self.said.lock().expect("nobody panics with it").clone()
+        self.said.lock().expect("no writer panicked").clone()
     }
 
     async fn until_said(&self, words: &str) {
@@ -167,7 +168,7 @@ impl Dev {
         }
     }
 
-    /// Calls until the tool is served and greets in these words.
+    /// Calls the tool until it returns this greeting.
     async fn until_greeted(&self, greeting: &str) {
         let deadline = Instant::now() + DEV_TIMEOUT;
         loop {
@@ -180,7 +181,7 @@ impl Dev {
         }
     }
 
-    /// The structured result, or the error; nothing where nobody answers with either.
+    /// The structured result of a call, or its error; `None` if the response has neither.
     async fn greet(&self, name: &str) -> Option<Value> {
         let answer = self.post(self.authorization.as_deref(), "greeter__greet", name).await;
         let answer: Value = serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()?;
@@ -193,7 +194,7 @@ impl Dev {
         self.post(None, "greeter__greet", "Ana").await
     }
 
-    /// The whole answer of a call, head included.
+    /// The whole response to a call, head included.
     async fn post(&self, authorization: Option<&str>, tool: &str, name: &str) -> String {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": { "name": tool, "arguments": { "name": name } } });
@@ -223,7 +224,7 @@ async fn collect(stream: impl tokio::io::AsyncRead + Unpin, said: Arc<Mutex<Stri
     let mut stream = BufReader::new(stream);
     let mut line = Vec::new();
     while stream.read_until(b'\n', &mut line).await.is_ok_and(|read| read > 0) {
-        said.lock().expect("nobody panics with it").push_str(&String::from_utf8_lossy(&line));
+        said.lock().expect("no writer panicked").push_str(&String::from_utf8_lossy(&line));
         line.clear();
     }
 }

@@ -1,11 +1,11 @@
-//! Uploads that are no toolkit: refused with every reason, and without a trace.
+//! Uploads that are not valid toolkits: refused with all reasons, and nothing is left of them.
 
 use serde_json::json;
 
 use crate::harness::wat::versioned;
 use crate::harness::{Answer, Guest, Kitbag, eventually, guests, send_raw};
 
-/// Asserts that whatever was uploaded before left nothing behind and harmed nothing.
+/// Asserts that earlier uploads left no files behind, and that a toolkit can be deployed and called.
 async fn assert_unharmed(kitbag: &Kitbag) {
     eventually("no upload is left", async || kitbag.files("uploads").is_empty()).await;
     assert_eq!(kitbag.files("components"), [""; 0], "a refused component was kept");
@@ -219,7 +219,7 @@ async fn an_upload_says_that_it_is_a_component() {
 
 #[tokio::test]
 async fn a_refusal_reaches_a_client_that_is_still_uploading() {
-    // Far more than the connection itself holds.
+    // Far more than the buffers of a connection hold.
     let large = vec![0; 16 << 20];
     let kitbag =
         Kitbag::start_with(|settings| settings.component_size = "12MiB".parse().expect("a size")).await;
