@@ -1,4 +1,4 @@
-//! Imports inside the host go one way, and some crates stay behind their fences.
+//! The order of imports between the host's modules, and which modules may use certain crates.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -36,7 +36,7 @@ const LAYERS: [&[&str]; 14] = [
     ],
 ];
 
-/// Modules outside the order, each with those who may import it. They import no other module.
+/// Modules outside the order, each with the modules that may import it. They import no other module.
 const LEAVES: [(&str, &[&str]); 6] = [
     ("loopback", &["cli", "egress", "identity", "local_mode", "settings"]),
     ("settings", &["cli", "app", "local_mode"]),
@@ -46,18 +46,18 @@ const LEAVES: [(&str, &[&str]); 6] = [
     ("toolchain", &["cli"]),
 ];
 
-/// Crates, by the beginning of their names, each with the files or folders that may name it.
-const FENCES: [(&str, &[&str]); 4] = [
+/// Crates, by a prefix of their names, each with the files or folders that may use it.
+const RESTRICTED_CRATES: [(&str, &[&str]); 4] = [
     ("axum", &["web", "app"]),
     ("wasmtime", &["sandbox", "capabilities", "contract"]),
     ("rmcp", &["web"]),
     ("async_graphql", &["web/graphql", "web/graphql.rs"]),
 ];
 
-/// Words for the engine of the database, which only `database` and modules named `store` know.
-const ENGINE: [&str; 2] = ["sqlx", "sqlite"];
-/// Types that a layer reaches through the one to its right alone: `web` asks `access`.
-const HIDDEN: [(&str, &[&str]); 1] =
+/// Names of the database engine, which only `database` and modules named `store` may use.
+const DATABASE_ENGINE: [&str; 2] = ["sqlx", "sqlite"];
+/// Types that a layer may not name, since it uses the layer to its right instead: `web` uses `access`.
+const HIDDEN_TYPES: [(&str, &[&str]); 1] =
     [("web", &["Dispatch", "Invocations", "Knowledge", "Registry", "Toolkits", "UserConfig", "Vault"])];
 
 #[test]
@@ -152,38 +152,39 @@ fn the_maps_for_readers_are_this_one() {
     }
 }
 
-/// Says what is wrong with the imports of one file, named by its path below `host/src`.
+/// Describes the forbidden imports of one file, which is named by its path below `host/src`.
 fn violations(file: &str, code: &str) -> Vec<String> {
     let code = without_comments(code);
     let from = top(file);
     let imported = match from {
         // The library's root declares the modules and imports none.
         "lib" => Vec::new(),
-        // The program is a crate of its own.
+        // The program is a separate crate.
         "main" => imported_modules(&code, "kitbag::"),
         _ => imported_modules(&code, "crate::"),
     };
-    let arrows = imported.iter().filter(|to| **to != from).filter_map(|to| forbidden(from, to));
-    let strangers = FENCES.iter().filter(|(name, inside)| {
+    let imports = imported.iter().filter(|to| **to != from).filter_map(|to| forbidden(from, to));
+    let crates = RESTRICTED_CRATES.iter().filter(|(name, inside)| {
         let is_inside = inside.iter().any(|place| Path::new(file).starts_with(place) || top(file) == *place);
         !is_inside && names_crate(&code, name)
     });
-    let engine = ENGINE.iter().filter(|word| code.to_lowercase().contains(**word) && !knows_engine(file));
-    let hidden = HIDDEN.iter().filter(|(layer, _)| from == *layer).flat_map(|(_, types)| *types);
+    let engine =
+        DATABASE_ENGINE.iter().filter(|word| code.to_lowercase().contains(**word) && !may_name_engine(file));
+    let hidden = HIDDEN_TYPES.iter().filter(|(layer, _)| from == *layer).flat_map(|(_, types)| *types);
     let hidden = hidden.filter(|name| names_word(&code, name));
-    arrows
+    imports
         .chain(engine.map(|word| format!("names {word}, which belongs in `database` and the stores")))
-        .chain(strangers.map(|(name, inside)| format!("names {name}, which belongs in {inside:?}")))
+        .chain(crates.map(|(name, inside)| format!("names {name}, which belongs in {inside:?}")))
         .chain(hidden.map(|name| format!("names {name}, which is reached through another layer")))
         .collect()
 }
 
-/// Whether a file may name the engine of the database.
-fn knows_engine(file: &str) -> bool {
+/// Whether a file may name the database engine.
+fn may_name_engine(file: &str) -> bool {
     top(file) == "database" || file.split('/').any(|part| part.trim_end_matches(".rs") == "store")
 }
 
-/// Why `from` may not import `to`, if it may not.
+/// The reason why `from` may not import `to`; `None` if it may.
 fn forbidden(from: &str, to: &str) -> Option<String> {
     if let Some((_, allowed)) = LEAVES.iter().find(|(leaf, _)| *leaf == to) {
         return (!allowed.contains(&from)).then(|| format!("imports {to}, which is for {allowed:?}"));
@@ -242,7 +243,7 @@ fn names_crate(code: &str, name: &str) -> bool {
         .any(|(at, _)| code[at + first_word(&code[at..]).len()..].starts_with("::"))
 }
 
-/// Whether code has the name as a word, whatever stands before it.
+/// Whether code has the name as a whole word, with or without a path before it.
 fn names_word(code: &str, name: &str) -> bool {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
     code.match_indices(name)

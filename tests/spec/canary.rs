@@ -1,5 +1,5 @@
-//! The canary: known secrets, every way out, and then a search of all that the server has said or
-//! written. The real program runs, with its log turned up to the loudest.
+//! Canary test: toolkits leak known secrets by every channel, and all replies, logs and stored files are
+//! searched for them. It runs the real program with the log level `trace`.
 
 use std::fs;
 use std::path::Path;
@@ -12,15 +12,15 @@ use tokio::time::sleep;
 
 use crate::harness::{ServerProcess, Upstream, User, guests};
 
-/// Set for the toolkit that tries to give it away. All lower-case, and nothing in it that a host name
-/// could not hold, so that it fits through every way.
+/// A secret of the toolkit that leaks it. In lower case and valid in a host name, so that it fits through
+/// every channel.
 const CANARY: &str = "canary-a1b2c3-5ecret";
-/// With everything that an encoding changes. Set for the same toolkit.
+/// A secret of the same toolkit, with characters that encodings change.
 const AWKWARD: &str = "c4n\"a\\r/y+w ü&=%\n~zz";
-/// Set for another toolkit of the same user: the guest has it from its arguments.
-const ELSEWHERE: &str = "canary-of-another-toolkit";
+/// A secret of another toolkit of the same user, which a toolkit gets as an argument.
+const OTHER_TOOLKITS_SECRET: &str = "canary-of-another-toolkit";
 
-const WAYS: [&str; 11] = [
+const CHANNELS: [&str; 11] = [
     "text",
     "message",
     "content",
@@ -33,12 +33,12 @@ const WAYS: [&str; 11] = [
     "stderr",
     "host",
 ];
-const DISGUISES: [&str; 7] = ["raw", "json", "escaped", "percent", "base64", "hexadecimal", "capitals"];
+const ENCODINGS: [&str; 7] = ["raw", "json", "escaped", "percent", "base64", "hexadecimal", "capitals"];
 
-/// What a leak would look like, in lower case: `AWKWARD` in each encoding, and `CANARY`.
+/// Each secret in each encoding, in lower case.
 fn traces() -> Vec<String> {
     let mut traces = Vec::new();
-    for value in [CANARY, AWKWARD, ELSEWHERE, "minted-token-1"] {
+    for value in [CANARY, AWKWARD, OTHER_TOOLKITS_SECRET, "minted-token-1"] {
         let json = json!(value).to_string();
         traces.extend([
             value.to_owned(),
@@ -46,7 +46,7 @@ fn traces() -> Vec<String> {
             json!(json).to_string().trim_matches('"').to_owned(),
             url::form_urlencoded::byte_serialize(value.as_bytes()).collect::<String>().replace('+', "%20"),
             hex::encode(value),
-            // Whatever stands before it: the first group of three may be shared, the rest is its own.
+            // Without the first group of three bytes, which may also encode preceding text.
             BASE64_STANDARD.encode(value)[4..16].to_owned(),
         ]);
     }
@@ -76,13 +76,13 @@ fn assert_folder_is_clean(folder: &Path) {
     }
 }
 
-/// Drives every way out, in every disguise, and returns all replies.
-async fn drive(user: &User) -> String {
+/// Leaks two secrets by every channel, in every encoding, and returns all replies.
+async fn leak_all(user: &User) -> String {
     let mut replies = String::new();
     for name in ["API_KEY", "OTHER_KEY"] {
-        for disguise in DISGUISES {
-            for way in WAYS {
-                let arguments = json!({ "name": name, "into": way, "as": disguise });
+        for encoding in ENCODINGS {
+            for channel in CHANNELS {
+                let arguments = json!({ "name": name, "into": channel, "as": encoding });
                 replies.push_str(&user.call("probe__leak", arguments).await.raw());
             }
         }
@@ -92,8 +92,9 @@ async fn drive(user: &User) -> String {
     replies
 }
 
-/// Has calls stopped that have just logged a secret: by their deadline, and by a client that leaves.
-async fn stall(user: &User) -> String {
+/// Makes two calls that log a secret and are stopped: by the deadline, and by a disconnect. Returns the
+/// reply of the first.
+async fn leak_and_stop(user: &User) -> String {
     let arguments = json!({ "name": "API_KEY", "into": "stall" });
     let stopped = user.call("probe__leak", arguments.clone()).await.raw();
     let abandoned = user.start_call("probe__leak", arguments);
@@ -102,7 +103,7 @@ async fn stall(user: &User) -> String {
     stopped
 }
 
-/// Has the host sign in, at an API that sends back what it receives.
+/// Has the host sign in at an API that echoes what it receives.
 async fn sign_in(user: &User, upstream: &Upstream) -> String {
     let echoed = user.call("signed-in__fetch", json!({ "url": upstream.url("/api") })).await;
     assert!(echoed.text().contains("Bearer [redacted]"), "{}", echoed.text());
@@ -125,17 +126,18 @@ async fn no_secret_leaves_the_sandbox_by_any_way() {
     user.set_secret("probe", "API_KEY", CANARY).await;
     user.set_secret("probe", "OTHER_KEY", AWKWARD).await;
     user.set_secret("signed-in", "CLIENT_ID", "canary-client").await;
-    user.set_secret("signed-in", "CLIENT_SECRET", ELSEWHERE).await;
+    user.set_secret("signed-in", "CLIENT_SECRET", OTHER_TOOLKITS_SECRET).await;
 
-    let mut replies = drive(&user).await;
-    replies.push_str(&stall(&user).await);
+    let mut replies = leak_all(&user).await;
+    replies.push_str(&leak_and_stop(&user).await);
     replies.push_str(&sign_in(&user, &upstream).await);
-    // A client that mixes things up sends it as the name of a tool, or of a method.
-    for name in [CANARY.to_owned(), format!("probe__{CANARY}"), ELSEWHERE.to_owned()] {
+    // A client may send a secret by mistake as the name of a tool or a method.
+    for name in [CANARY.to_owned(), format!("probe__{CANARY}"), OTHER_TOOLKITS_SECRET.to_owned()] {
         user.call(&name, json!({})).await.assert_unknown_tool();
         user.request(&name, None, json!({})).await;
     }
-    let echoed = user.call("text__sort_lines", json!({ "text": format!("b\n{ELSEWHERE}\na") })).await;
+    let echoed =
+        user.call("text__sort_lines", json!({ "text": format!("b\n{OTHER_TOOLKITS_SECRET}\na") })).await;
     assert!(echoed.text().contains("[redacted]"), "{}", echoed.text());
     replies.push_str(&echoed.raw());
 

@@ -1,4 +1,4 @@
-//! Nobody takes all the room: beyond a limit a call is turned away, and never put into a queue.
+//! Limits of concurrent calls: a call beyond a limit is rejected, and never queued.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Connections are bounded, and strangers who hold them silence nobody.
+//! Connections are bounded, and unauthenticated clients that hold many do not lock others out.
 
 use std::net::Ipv4Addr;
 
@@ -9,22 +9,22 @@ use crate::harness::{Kitbag, Raw, User, eventually, guests};
 
 const CONNECTIONS: usize = 24;
 const PER_ADDRESS: usize = 6;
-/// More than may be open.
+/// More than the server accepts.
 const FLOOD: usize = 3 * CONNECTIONS;
 
-/// A server that few can connect to, and that takes nobody for a proxy.
+/// Starts a server that allows few connections and trusts no proxy.
 async fn small(per_address: usize) -> Kitbag {
     Kitbag::start_with(|settings| {
         settings.connections = CONNECTIONS;
         settings.connections_per_address = per_address;
         settings.trusted_proxies = "".parse().expect("a list");
-        // Nobody is ended for being slow.
+        // No connection is closed for being slow.
         settings.request_timeout = "1h".parse().expect("a duration");
     })
     .await
 }
 
-/// The head of a request whose body never comes.
+/// The head of a request with a body that is never sent.
 fn stalled(kitbag: &Kitbag) -> String {
     format!(
         "POST /oauth/token HTTP/1.1\r\nHost: {}\r\nContent-Type: application/x-www-form-urlencoded\r\n\

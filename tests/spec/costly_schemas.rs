@@ -1,4 +1,4 @@
-//! Schemas that cost more than they look: refused at deploy, or the check of a value ends in time.
+//! Schemas that are costly to compile or to check: refused at deploy, or the check of a value is cut off.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use crate::harness::{Kitbag, Outcome, ServerProcess, User, Wat, eventually, kitbag, run, within};
 
-/// `$defs` of which each applies the next one twice to the same value.
+/// `$defs`, each of which applies the next one twice to the same value.
 fn doubling(step: impl Fn(&Value) -> Value) -> Value {
     let definitions = (0..40).map(|index| {
         let next = json!({ "$ref": format!("#/$defs/{}", index + 1) });
@@ -16,27 +16,27 @@ fn doubling(step: impl Fn(&Value) -> Value) -> Value {
     Value::Object(definitions.chain([("40".to_owned(), json!({ "type": "string" }))]).collect::<Map<_, _>>())
 }
 
-/// Takes 2^40 evaluations to say that a number does not fit.
+/// A schema that takes 2^40 evaluations to reject a number.
 fn slow_to_check() -> String {
     let definitions = doubling(|next| json!({ "anyOf": [next, next] }));
     json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/0" } }, "$defs": definitions })
         .to_string()
 }
 
-/// Would be compiled to 2^40 validators.
+/// A schema that would be compiled to 2^40 validators.
 fn slow_to_compile() -> String {
     let definitions = doubling(|next| json!({ "allOf": [next, next] }));
     json!({ "type": "object", "unevaluatedProperties": false, "$ref": "#/$defs/0", "$defs": definitions })
         .to_string()
 }
 
-/// Compares each tag with two hundred patterns until one matches: nothing in it doubles.
+/// A schema that compares each tag with up to two hundred patterns. Its cost is not exponential.
 fn many_patterns() -> String {
     let patterns: Vec<_> = (0..200).map(|index| json!({ "pattern": format!("^a+{index}x$") })).collect();
     json!({ "type": "object", "properties": { "tags": { "items": { "anyOf": patterns } } } }).to_string()
 }
 
-/// Tags that match the last pattern alone.
+/// Tags that match only the last pattern.
 fn tags(count: usize) -> Value {
     json!({ "tags": vec!["a199x"; count] })
 }
@@ -112,7 +112,7 @@ async fn arguments_that_are_too_costly_to_check_are_refused_while_others_are_ser
     ben.call("wat__run", json!({ "tags": ["b"] })).await.assert_invalid_params("/tags/0");
 }
 
-/// The first of many says what is wrong; those that wait too long for their turn may be told to try again.
+/// Asserts that a check was too costly, or waited too long for its turn and may be tried again.
 fn assert_too_costly(outcome: &Outcome) {
     if outcome.envelope()["retryable"] == true {
         outcome.assert_retryable("no time to check");
@@ -155,7 +155,7 @@ async fn a_server_ends_when_it_is_asked_to_although_checks_are_under_way() {
     calls.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
-/// Waits until the server has answered a call that came after the costly ones.
+/// Waits until the server has answered a call made after the costly ones.
 async fn wait_for_first(operator: &User) {
     eventually("a call is answered", async || operator.call("wat__run", tags(0)).await.text() == "done")
         .await;

@@ -1,7 +1,6 @@
-//! One user's endless calls take next to nothing from another user.
+//! One user's endless calls hardly slow down the calls of another user.
 //!
-//! A program of its own, and one test in it: whatever else ran in the same process would be in the
-//! figures.
+//! A separate program with a single test: anything else in the same process would affect the measurements.
 
 #[allow(dead_code, unused_imports, reason = "the harness serves all specification tests")]
 mod harness;
@@ -13,18 +12,18 @@ use tokio::task::JoinHandle;
 
 use harness::{Kitbag, Outcome, User, eventually, guests};
 
-/// As many as one user may run at the same time.
+/// The maximum of concurrent calls per user.
 const ENDLESS_CALLS: usize = 64;
-/// Calls of the other user that make one figure.
+/// Calls of the other user per measurement.
 const CALLS: usize = 1000;
-/// The machine is shared, and one disturbance is enough to spoil a 99th percentile. It can only make
-/// a round look worse than it is, so the best of a few rounds is the closest to the truth.
+/// Measurements are repeated, and the best round counts: other load on the machine can only make a 99th
+/// percentile worse.
 const ROUNDS: usize = 3;
-/// What the 99th percentile under attack may be of the idle one.
-const AT_MOST: u32 = 3;
-/// An idle 99th percentile below this says more about how well everything lay in the caches than
-/// about what a user notices.
-const FLOOR: Duration = Duration::from_micros(500);
+/// Maximum ratio of the 99th percentile under attack to the idle one.
+const MAX_RATIO: u32 = 3;
+/// Lower bound for the idle 99th percentile. A smaller one depends on the state of the processor's caches,
+/// and the difference is too small for a user to notice.
+const IDLE_FLOOR: Duration = Duration::from_micros(500);
 
 #[tokio::test]
 async fn sixty_four_endless_calls_of_one_user_are_hardly_noticed_by_another() {
@@ -52,29 +51,29 @@ async fn sixty_four_endless_calls_of_one_user_are_hardly_noticed_by_another() {
 
     println!("99th percentiles, idle and under attack: {rounds:?}");
     assert!(
-        rounds.iter().any(|(idle, attacked)| *attacked <= AT_MOST * (*idle).max(FLOOR)),
+        rounds.iter().any(|(idle, attacked)| *attacked <= MAX_RATIO * (*idle).max(IDLE_FLOOR)),
         "99th percentiles, idle and under attack: {rounds:?}"
     );
 }
 
-/// Starts as many endless calls as there may be, and waits until all of them have computed for
-/// longer than the share that every call has.
+/// Starts `ENDLESS_CALLS` endless calls, and waits until each has used up the processor time that a call
+/// has before it moves to the background.
 async fn attack(user: &User) -> Vec<JoinHandle<Outcome>> {
     let start = || user.start_call("hostile__spin", json!({}));
     let mut endless: Vec<_> = (0..ENDLESS_CALLS).map(|_| start()).collect();
     eventually("all endless calls run", async || {
-        // One that came while the call below ran was turned away itself.
+        // A call that arrived while the call below ran was rejected itself.
         endless.iter_mut().filter(|call| call.is_finished()).for_each(|call| *call = start());
         user.call("hints__plain", json!({})).await.is_busy()
     })
     .await;
-    // Each may compute for 10 ms before it has to give way; twice that is enough on one core.
+    // Each has 10 ms of processor time; twice that is enough on one core.
     tokio::time::sleep(Duration::from_millis(20) * u32::try_from(ENDLESS_CALLS).expect("a small number"))
         .await;
     endless
 }
 
-/// What 99 of 100 calls of a tool that does next to nothing stay below.
+/// The 99th percentile of the duration of calls of a trivial tool.
 async fn percentile_99(user: &User) -> Duration {
     let mut calls = Vec::with_capacity(CALLS);
     for _ in 0..CALLS {

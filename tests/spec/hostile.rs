@@ -1,4 +1,4 @@
-//! Toolkits that misbehave: each call ends in the right error, and nobody else notices.
+//! Toolkits that misbehave: each call ends in the right error, and other calls are not affected.
 
 use kitbag::settings::Settings;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ async fn hostile_with(change: impl FnOnce(&mut Settings)) -> (Kitbag, User) {
     (kitbag, ana)
 }
 
-fn half_a_second(settings: &mut Settings) {
+fn limit_call_time(settings: &mut Settings) {
     settings.call_time = "500ms".parse().expect("a duration");
 }
 
@@ -25,12 +25,12 @@ impl User {
         self.call(&format!("hostile__{tool}"), json!({})).await
     }
 
-    /// The record of the last call of a misbehaviour.
+    /// The record of the last call of a tool.
     async fn record(&self, tool: &str) -> Value {
         self.logged(&format!("hostile__{tool}")).await
     }
 
-    /// Asserts that the next call is served, by an instance that nothing has touched.
+    /// Asserts that the next call is served, by a fresh instance.
     async fn assert_served(&self) {
         assert_eq!(self.misbehave("remember").await.structured(), &json!({ "calls": 1 }));
     }
@@ -118,7 +118,7 @@ async fn a_structured_value_that_breaks_its_schema_is_an_error_naming_the_path()
 
 #[tokio::test]
 async fn a_call_that_takes_too_long_is_stopped_whether_it_computes_or_waits() {
-    let (_kitbag, ana) = hostile_with(half_a_second).await;
+    let (_kitbag, ana) = hostile_with(limit_call_time).await;
 
     for tool in ["spin", "sleep_poll", "log_for_ever", "random_for_ever", "clock_for_ever", "poll_for_ever"] {
         ana.misbehave(tool).await.assert_tool_error("ran longer than 0.5 s");
@@ -168,7 +168,7 @@ async fn calls_that_take_all_their_memory_at_once_take_nothing_from_each_other()
 
 #[tokio::test]
 async fn a_tool_that_traps_again_and_again_wears_nothing_out() {
-    // Fewer places than crashes: one that is not given back would be missed.
+    // Fewer places for calls than crashes: if one were not released, later calls would fail.
     let (_kitbag, ana) = hostile_with(|settings| settings.concurrent_calls = 4).await;
 
     for _ in 0..100 {
@@ -287,7 +287,7 @@ async fn a_log_keeps_what_fits_and_says_how_much_did_not() {
 
 #[tokio::test]
 async fn a_line_that_was_begun_is_in_the_log_of_a_call_that_was_stopped() {
-    let (_kitbag, ana) = hostile_with(half_a_second).await;
+    let (_kitbag, ana) = hostile_with(limit_call_time).await;
 
     ana.misbehave("half_a_line").await.assert_tool_error("ran longer");
 
@@ -366,7 +366,7 @@ async fn others_are_served_while_tools_spin() {
 
 #[tokio::test]
 async fn a_client_that_goes_away_takes_its_call_with_it() {
-    // A deadline far beyond the test's patience: only the client's leaving can end these calls.
+    // The deadline is too late for this test: only the disconnect can end these calls.
     let (_kitbag, ana) = hostile_with(|settings| {
         settings.concurrent_calls_per_user = 1;
         settings.call_time = "1h".parse().expect("a duration");

@@ -1,4 +1,4 @@
-//! What a call leaves behind, and who may read it.
+//! Records of calls: what they contain, and who may read them.
 
 mod command;
 mod following;
@@ -17,10 +17,10 @@ async fn hostile() -> (Kitbag, User) {
     (kitbag, ana)
 }
 
-/// Asserts that no content of a call is in the record, and no number that the toolkit could choose: only
-/// that it came, and how it ended.
+/// Asserts that a record has no content of the call, and no exact number that the toolkit could choose: only
+/// that there was a call, and how it ended.
 #[track_caller]
-fn assert_bare(record: &Value) {
+fn assert_without_content(record: &Value) {
     for content in ["detail", "data", "entries", "dropped", "endedAt"] {
         assert_eq!(record.get(content), None, "{record}");
     }
@@ -62,12 +62,12 @@ async fn a_call_leaves_a_record_of_what_it_was_and_what_it_wrote() {
 #[tokio::test]
 async fn every_way_in_which_a_call_can_end_has_its_name() {
     let (_kitbag, ana) = hostile().await;
-    let hasty = Kitbag::start_with(|settings| {
+    let short_deadline = Kitbag::start_with(|settings| {
         settings.call_time = "500ms".parse().expect("a duration");
     })
     .await;
-    hasty.deploy(guests::HOSTILE).await;
-    let hasty_ana = hasty.as_user("ana");
+    short_deadline.deploy(guests::HOSTILE).await;
+    let short_deadline_ana = short_deadline.as_user("ana");
 
     for (user, tool, outcome, limit) in [
         (&ana, "remember", "succeeded", None),
@@ -78,7 +78,7 @@ async fn every_way_in_which_a_call_can_end_has_its_name() {
         (&ana, "trap", "failed", None),
         (&ana, "recurse", "limit", Some("stack limit")),
         (&ana, "big_result", "limit", Some("result size")),
-        (&hasty_ana, "spin", "deadline", Some("0.5 s")),
+        (&short_deadline_ana, "spin", "deadline", Some("0.5 s")),
     ] {
         let tool = format!("hostile__{tool}");
         user.call(&tool, json!({})).await;
@@ -102,11 +102,11 @@ async fn a_call_whose_client_went_away_leaves_what_it_had_written() {
         records.filter(is_it).collect::<Vec<_>>()
     };
 
-    // On a busy machine it takes a while until the call has come to write.
-    for (before, patience) in [100, 1000, 10_000].into_iter().enumerate() {
+    // On a busy machine it takes a while until the call has written something.
+    for (before, wait_ms) in [100, 1000, 10_000].into_iter().enumerate() {
         let abandoned = ana.occupy("hostile__log_for_ever", json!({}), "hostile__log_ok").await;
         assert_eq!(ana.logged("hostile__log_ok").await["outcome"], "busy");
-        tokio::time::sleep(Duration::from_millis(patience)).await;
+        tokio::time::sleep(Duration::from_millis(wait_ms)).await;
         abandoned.abort();
 
         eventually("the call is recorded", async || recorded().await.len() > before).await;
@@ -189,7 +189,7 @@ async fn an_operator_sees_that_others_called_and_not_what_they_said() {
     assert_eq!((own.len(), others.len()), (1, 4));
     assert!(own[0]["entries"].to_string().contains("first entry"));
     for record in others {
-        assert_bare(record);
+        assert_without_content(record);
     }
 }
 
@@ -212,9 +212,9 @@ async fn the_owner_of_a_private_toolkit_sees_that_others_called_and_not_what_the
 
     let records = kitbag.as_user("ben").logs("hostile").await;
     assert_eq!(records.len(), 2);
-    assert_bare(&records[0]);
+    assert_without_content(&records[0]);
     assert!(records[1]["entries"].is_array(), "{records:?}");
-    // What ana has done remains hers, although the toolkit is no longer for her.
+    // Ana still sees her own records, although she cannot see the toolkit any more.
     let ana = kitbag.as_user("ana");
     ana.call("hostile__log_ok", json!({})).await.assert_unknown_tool();
     let records = ana.logs("hostile").await;
@@ -290,7 +290,7 @@ async fn only_so_many_records_of_each_toolkit_are_kept() {
     }
     let before = ana.logs("hostile").await;
 
-    // A start is a time at which old records are looked for.
+    // At its start, the server removes old records.
     let kitbag = kitbag.stop().await.start().await;
 
     let ana = kitbag.as_user("ana");

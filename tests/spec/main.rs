@@ -1,6 +1,6 @@
 //! The specification as tests over a running server.
 //!
-//! Each file is a topic, each test's name a sentence. `harness` starts servers and speaks for
+//! Each file is a topic, each test's name a sentence. `harness` starts servers and acts as their
 //! clients; toolkits come from `tests/guests`, built by `just build-guests`.
 
 mod harness;

@@ -1,4 +1,4 @@
-//! Requests that no good client sends, and those that only an unusual one does.
+//! Malformed and unusual MCP requests.
 
 use http::header::{
     ACCEPT, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_REQUEST_HEADERS,
@@ -28,7 +28,7 @@ impl Answer {
 }
 
 impl User {
-    /// Sends a good request but for what `change` does, and for its body, where one is given.
+    /// Sends a valid request, with headers changed by `change` and another body if one is given.
     async fn send_odd(
         &self,
         kitbag: &Kitbag,
@@ -42,7 +42,7 @@ impl User {
     }
 }
 
-/// Writes `bytes` as they are, and returns what comes back until the server closes.
+/// Writes `bytes` unchanged, and returns what the server sends until it closes the connection.
 async fn exchange(base_url: &Url, bytes: &[u8]) -> String {
     let address = (base_url.host_str().expect("a host"), base_url.port().expect("a port"));
     within("the exchange", async {
@@ -251,7 +251,7 @@ async fn browsers_are_told_which_pages_may_read() {
     assert!(listed.header("access-control-allow-methods").expect("methods").contains("POST"));
     assert_eq!(preflight("https://evil.example").await.headers.get(ACCESS_CONTROL_ALLOW_ORIGIN), None);
 
-    // Without a token: the page has to read where to sign in.
+    // Without a token: the page must be able to read where to sign in.
     let headers = HeaderMap::from_iter([(ORIGIN, HeaderValue::from_static(PAGE))]);
     let refused = kitbag.anonymous().send(Method::POST, "/mcp", headers, "").await.assert_status(401);
     assert_eq!(refused.headers[ACCESS_CONTROL_ALLOW_ORIGIN], PAGE);
@@ -342,11 +342,11 @@ async fn an_older_client_cancels_its_own_call_by_name() {
     kitbag.deploy(guests::HOSTILE).await;
     let ana = kitbag.as_user("ana").speaking(Revision::Older).await;
     let same_user = kitbag.as_user("ana").speaking(Revision::Older).await;
-    let somebody = kitbag.as_user("ben").speaking(Revision::Older).await;
+    let other_user = kitbag.as_user("ben").speaking(Revision::Older).await;
     let running = ana.start_call("hostile__sleep_poll", json!({}));
     let cancel = json!({ "requestId": 1, "reason": "the person pressed a key" });
 
-    for other in [&same_user, &somebody] {
+    for other in [&same_user, &other_user] {
         for _ in 0..20 {
             other.notify("notifications/cancelled", cancel.clone()).await.assert_status(202);
         }

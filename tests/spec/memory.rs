@@ -1,4 +1,5 @@
-//! Memory of all calls together: nobody takes it from others, and who finds none may try again.
+//! The memory budget of all calls: a user's calls leave memory for others, and a call without memory may be
+//! tried again.
 
 use kitbag::settings::Settings;
 use serde_json::json;
@@ -9,7 +10,7 @@ use crate::harness::{Kitbag, Outcome, Upstream, User, eventually, guests};
 
 const OF_THE_USER: &str = "Your calls under way take all the memory";
 
-/// One call may take 8 MiB, and the calls of one user hardly more.
+/// Limits a call to 8 MiB, and the calls of one user to 9 MiB.
 fn little_memory(settings: &mut Settings) {
     loopback_allowed(settings);
     settings.call_memory = "8MiB".parse().expect("a size");
@@ -25,9 +26,9 @@ async fn kitbag() -> Kitbag {
 }
 
 impl User {
-    /// Starts calls that hold what they begin with and wait for the network, and returns once `count` of
-    /// them do.
-    async fn wait_in_vain(&self, upstream: &Upstream, count: usize) -> Vec<JoinHandle<Outcome>> {
+    /// Starts `count` calls, which hold their initial memory and wait for a response that does not come.
+    /// Returns once all of them wait.
+    async fn start_waiting(&self, upstream: &Upstream, count: usize) -> Vec<JoinHandle<Outcome>> {
         let before = upstream.requests().len();
         let url = upstream.url("/silent");
         let calls = (0..count).map(|_| self.start_call("probe__fetch", json!({ "url": url }))).collect();
@@ -61,9 +62,9 @@ async fn a_call_that_grows_beyond_what_is_left_may_be_tried_again() {
     let upstream = Upstream::start().await;
     let kitbag = kitbag().await;
     let (ana, ben) = (kitbag.as_user("ana"), kitbag.as_user("ben"));
-    let waiting = ana.wait_in_vain(&upstream, 2).await;
+    let waiting = ana.start_waiting(&upstream, 2).await;
 
-    // Its own limit would let it have so much.
+    // Within the limit of one call.
     let grows = ana.call("hostile__hoard", json!({ "mib": 5 })).await;
 
     grows.assert_retryable(OF_THE_USER);
@@ -95,10 +96,10 @@ async fn nothing_is_held_for_calls_that_have_ended_however_they_did() {
         cancelled.abort();
     }
 
-    // A little of what one user may have would be missing after each.
+    // If an ended call still held memory, the user's share would not suffice.
     eventually("all is free", async || !ana.call("hostile__hoard", json!({ "mib": 5 })).await.is_busy())
         .await;
-    // Its own limit is its own affair: no other try does better.
+    // The limit of one call is not retryable: trying again does not help.
     ana.call("hostile__eat_memory", json!({})).await.assert_tool_error("memory limit");
 }
 

@@ -1,5 +1,5 @@
-//! Components that no compiler makes: a deploy refuses them or a call of them is stopped, and the
-//! server goes on.
+//! Components that no compiler produces: a deploy refuses them or a call of them is stopped, and the
+//! server keeps running.
 
 use std::time::{Duration, Instant};
 
@@ -9,18 +9,18 @@ use serde_json::json;
 use crate::harness::wat::{compile, versioned};
 use crate::harness::{Answer, Kitbag, Wat, guests};
 
-/// A component that gets past the first look at its exports and no further, with `body` in it.
-fn no_toolkit(body: &str) -> Vec<u8> {
+/// A component that contains `body`, and passes the check of its exports but no further check.
+fn component_with(body: &str) -> Vec<u8> {
     let tools = versioned("tools");
     compile(&format!(r#"(component {body} (instance $tools) (export "{tools}" (instance $tools)))"#))
 }
 
-/// What `part` gives for each number below `count`, as one text.
+/// Concatenates what `part` returns for each number below `count`.
 fn repeated(count: usize, part: impl FnMut(usize) -> String) -> String {
     (0..count).map(part).collect::<Vec<_>>().concat()
 }
 
-/// A server with a good toolkit on it.
+/// Starts a server and deploys a toolkit that works.
 async fn kitbag() -> Kitbag {
     kitbag_with(|_| {}).await
 }
@@ -31,7 +31,8 @@ async fn kitbag_with(change: impl FnOnce(&mut Settings)) -> Kitbag {
     kitbag
 }
 
-/// Deploys, which must be refused; says how, in one text without a trace of the host.
+/// Deploys a component, which must be refused, and returns its problems, one per line. Asserts that the
+/// response is short and shows nothing of the host.
 async fn refused(kitbag: &Kitbag, component: Vec<u8>) -> String {
     let answer = kitbag.as_operator().deploy(component).await.assert_problem(422, "refused");
     assert_small_and_clean(&answer);
@@ -64,8 +65,8 @@ async fn assert_stopped(kitbag: &Kitbag, toolkit: Wat<'_>, words: &str) {
     operator.delete("/toolkits/wat").await.assert_status(204);
 }
 
-/// Asserts that a deploy of `toolkit` is refused as one that cannot describe itself.
-async fn assert_indescribable(kitbag: &Kitbag, toolkit: Wat<'_>, words: &str) {
+/// Asserts that a deploy of `toolkit` is refused because its `describe` fails.
+async fn assert_describe_fails(kitbag: &Kitbag, toolkit: Wat<'_>, words: &str) {
     let said = refused(kitbag, toolkit.component()).await;
     assert!(said.starts_with("describe: ") && said.contains(words), "{said}");
 }
@@ -116,7 +117,7 @@ async fn many_memories_are_no_way_around_the_limit() {
         let modules = repeated(count, |number| {
             format!("(core module $m{number} (memory {pages})) (core instance (instantiate $m{number}))")
         });
-        no_toolkit(&modules)
+        component_with(&modules)
     };
 
     for (count, pages) in [(3, 1), (2, 65536), (500, 1)] {
@@ -132,9 +133,10 @@ async fn a_declaration_that_recurses_or_allocates_without_end_is_given_up() {
         "(loop $again (br_if $again (i32.ne (memory.grow (i32.const 100)) (i32.const -1)))) unreachable";
 
     let describe = "(call $deeper)";
-    assert_indescribable(&kitbag, Wat { fields: recursive, describe, ..Wat::default() }, "stack limit").await;
-    assert_indescribable(&kitbag, Wat { describe: allocate, ..Wat::default() }, "memory limit").await;
-    assert_indescribable(&kitbag, Wat { describe: "unreachable", ..Wat::default() }, "unreachable").await;
+    assert_describe_fails(&kitbag, Wat { fields: recursive, describe, ..Wat::default() }, "stack limit")
+        .await;
+    assert_describe_fails(&kitbag, Wat { describe: allocate, ..Wat::default() }, "memory limit").await;
+    assert_describe_fails(&kitbag, Wat { describe: "unreachable", ..Wat::default() }, "unreachable").await;
 }
 
 #[tokio::test]
@@ -143,7 +145,7 @@ async fn a_declaration_that_is_not_where_it_is_said_to_be_is_given_up() {
 
     for elsewhere in ["-4", "3", "1048572"] {
         let describe = format!("(return (i32.const {elsewhere}))");
-        assert_indescribable(&kitbag, Wat { describe: &describe, ..Wat::default() }, "").await;
+        assert_describe_fails(&kitbag, Wat { describe: &describe, ..Wat::default() }, "").await;
     }
 }
 
@@ -151,13 +153,13 @@ async fn a_declaration_that_is_not_where_it_is_said_to_be_is_given_up() {
 async fn instantiation_is_under_the_deadline_too() {
     let kitbag = kitbag_with(|settings| settings.call_time = "20ms".parse().expect("a duration")).await;
     let never = format!("(func $start {ENDLESS}) (start $start)");
-    // Too long for a call here, and short enough for the three seconds of a declaration.
+    // Longer than the deadline of a call here, and shorter than the three seconds for `describe`.
     let long = "(func $start (local $left i32) (local.set $left (i32.const 300000000))
             (loop $again
                 (br_if $again (local.tee $left (i32.sub (local.get $left) (i32.const 1))))))
         (start $start)";
 
-    assert_indescribable(&kitbag, Wat { fields: &never, ..Wat::default() }, "did not answer within").await;
+    assert_describe_fails(&kitbag, Wat { fields: &never, ..Wat::default() }, "did not answer within").await;
     assert_stopped(&kitbag, Wat { fields: long, ..Wat::default() }, "ran longer than 0.02 s").await;
 }
 
@@ -170,9 +172,9 @@ async fn a_component_of_thousands_of_parts_is_refused() {
     let exports = format!("(instance $i) {exports}");
 
     for body in [instances(25), instances(900), instances(5000), imports(5000), exports] {
-        refused(&kitbag, no_toolkit(&body)).await;
+        refused(&kitbag, component_with(&body)).await;
     }
-    let said = refused(&kitbag, no_toolkit(&imports(900))).await;
+    let said = refused(&kitbag, component_with(&imports(900))).await;
     assert!(said.contains("imports.evil:corp/api0:") && said.ends_with("and 700 more\n"), "{said}");
 }
 
@@ -187,7 +189,7 @@ async fn absurdly_nested_types_and_components_are_refused() {
             repeated(depth.min(1000), |level| format!("(type $t{} (tuple $t{level} $t{level}))", level + 1));
         let tuples = format!("(type $t0 (tuple u8 u8)) {tuples}");
         for types in [lists, tuples] {
-            refused(&kitbag, no_toolkit(&types)).await;
+            refused(&kitbag, component_with(&types)).await;
         }
     }
     for depth in [10, 200, 5000] {
@@ -195,7 +197,7 @@ async fn absurdly_nested_types_and_components_are_refused() {
     }
 }
 
-/// The text format's own parser gives up on these.
+/// Encoded by hand: the parser of the text format does not accept such depths.
 fn nested_components(depth: usize) -> Vec<u8> {
     const COMPONENT_SECTION: u8 = 4;
     let preamble = b"\0asm\x0d\0\x01\0";
@@ -207,8 +209,8 @@ fn nested_components(depth: usize) -> Vec<u8> {
         outer.extend(component);
         component = outer;
     }
-    // The export that a toolkit has, of an empty instance.
-    let mut toolkit = no_toolkit("");
+    // Has the export of a toolkit: an empty instance.
+    let mut toolkit = component_with("");
     toolkit.push(COMPONENT_SECTION);
     toolkit.extend(leb128(component.len()));
     toolkit.extend(component);
@@ -235,7 +237,7 @@ async fn calls_are_served_while_a_component_compiles_for_long() {
         "(local.set 0 (i64.add (i64.mul (local.get 0) (local.get 1)) (i64.rotl (local.get 1) (local.get 0))))
         (local.set 1 (i64.xor (local.get 0) (i64.div_u (local.get 1) (i64.or (local.get 0) (i64.const 1)))))";
     let functions = format!("(func (param i64 i64) {})", step.repeat(200)).repeat(400);
-    let slow = no_toolkit(&format!("(core module {functions})"));
+    let slow = component_with(&format!("(core module {functions})"));
     let operator = kitbag.as_operator();
 
     let started = Instant::now();

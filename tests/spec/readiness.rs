@@ -5,19 +5,20 @@ use sqlx::{Connection, Executor, SqliteConnection};
 
 use crate::harness::{Http, Kitbag, eventually, guests};
 
-/// Another program's connection to the server's database.
-async fn intruder(kitbag: &Kitbag) -> SqliteConnection {
+/// A connection of another program to the server's database.
+async fn external_connection(kitbag: &Kitbag) -> SqliteConnection {
     let file = kitbag.data().join("kitbag.sqlite");
     SqliteConnection::connect(&format!("sqlite:{}", file.display())).await.expect("there is a database")
 }
 
-/// Nothing where the server ends the connection instead: it may begin to stop between a connection and its request.
+/// Status and body of `/readyz`; `None` if the server closes the connection instead. It may begin to stop
+/// between a connection and its request.
 async fn ready(http: &Http) -> Option<(u16, Value)> {
     let answer = http.get_if_served("/readyz").await?;
     Some((answer.status.as_u16(), answer.json()))
 }
 
-/// An answer may be a second old.
+/// Waits for a response of `/readyz`, which may be a second old.
 async fn assert_becomes(http: &Http, status: u16, expected: Value) {
     eventually(&format!("{status} {expected}"), async || {
         ready(http).await == Some((status, expected.clone()))
@@ -41,7 +42,7 @@ async fn it_says_which_part_fails_and_is_ready_again_when_none_does() {
     let kitbag = Kitbag::start().await;
     kitbag.deploy(guests::PROBE).await;
     kitbag.as_user("ana").set_secret("probe", "API_KEY", "a-secret-value").await;
-    let (http, mut other) = (kitbag.anonymous(), intruder(&kitbag).await);
+    let (http, mut other) = (kitbag.anonymous(), external_connection(&kitbag).await);
 
     for (damage, repair, expected) in [
         ("BEGIN EXCLUSIVE", "ROLLBACK", parts("failing", "failing", "ok", "ok")),
@@ -58,7 +59,7 @@ async fn it_says_which_part_fails_and_is_ready_again_when_none_does() {
     ] {
         other.execute(damage).await.expect("it can be damaged");
         assert_becomes(&http, 503, expected).await;
-        // The process lives: nobody needs to restart it.
+        // The process is alive and need not be restarted.
         http.get("/healthz").await.assert_status(200);
 
         other.execute(repair).await.expect("it can be repaired");
@@ -76,7 +77,7 @@ async fn while_it_waits_for_calls_under_way_it_is_not_ready_and_serves_nobody_el
     kitbag.deploy(guests::HOSTILE).await;
     kitbag.deploy(guests::HINTS).await;
     let (base_url, ana) = (kitbag.base_url().clone(), kitbag.as_user("ana"));
-    // Connections that are kept open end while a request is sent on them.
+    // A new client for each request: a server that stops closes idle connections, perhaps during a request.
     let http = || Http::new(base_url.clone());
     let under_way = ana.occupy("hostile__half_a_line", json!({}), "hints__plain").await;
 

@@ -1,4 +1,4 @@
-//! Redirects are followed as `fetch` follows them, and lead nowhere that a request may not go.
+//! Redirects are followed by the rules of `fetch`, and only to destinations that a request may have.
 
 use serde_json::{Value, json};
 
@@ -81,7 +81,7 @@ async fn a_redirect_to_where_the_toolkit_may_not_go_is_a_network_error_and_a_lin
 
 #[tokio::test]
 async fn a_redirect_to_a_private_address_is_refused_although_it_is_listed() {
-    // The way there must be open, so only the metadata address is left to be refused.
+    // The redirecting server's address is allowed, so that only the metadata address can be refused.
     let upstream = Upstream::start().await;
     let (_kitbag, ana) = probe(|settings| {
         settings.allow_private_ranges = "127.0.0.1/32".parse().expect("a range");
@@ -91,7 +91,7 @@ async fn a_redirect_to_a_private_address_is_refused_although_it_is_listed() {
     ana.fetch(&redirect(&upstream, 307, "http://169.254.169.254/"))
         .await
         .assert_tool_error("DestinationIpProhibited");
-    // `localhost` is a listed name that may stand for several addresses; the permitted one is taken.
+    // `localhost` is a listed name that may have several addresses; the permitted one is used.
     assert_eq!(
         value_of(&ana.fetch(&redirect(&upstream, 307, "http://localhost:18999/hello")).await)["status"],
         200

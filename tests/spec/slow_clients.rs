@@ -1,4 +1,4 @@
-//! Clients that keep the server waiting: for the head of a request, for its body, for the next one.
+//! Clients that keep the server waiting: for the head of a request, its body, or the next request.
 
 use std::fs;
 use std::path::Path;
@@ -10,18 +10,18 @@ use tokio::time::{Instant, sleep};
 
 use crate::harness::{Kitbag, Raw, User, guests, root};
 
-/// What a server here waits, unless a test says otherwise.
-const SHORT: &str = "1s";
+/// The usual request timeout of the servers in these tests.
+const SHORT_TIMEOUT: &str = "1s";
 
 const FORM: &str = "application/x-www-form-urlencoded";
 const JSON: &str = "application/json";
 const WASM: &str = "application/wasm";
 
-async fn waiting(timeout: &str) -> Kitbag {
+async fn kitbag_with_timeout(timeout: &str) -> Kitbag {
     Kitbag::start_with(|settings| settings.request_timeout = timeout.parse().expect("a duration")).await
 }
 
-/// The head of a request, without the line that says how long its body is.
+/// The head of a request, without `Content-Length` and the final empty line.
 fn head(kitbag: &Kitbag, method: &str, path: &str, media_type: &str, user: Option<&User>) -> String {
     let token = user.map(|user| format!("Authorization: Bearer {}\r\n", user.token())).unwrap_or_default();
     format!(
@@ -38,7 +38,7 @@ fn assert_too_late(answer: &str, what: &str) {
     assert!(answer.contains("did not arrive in time"), "{what}: {answer:?}");
 }
 
-/// Paths of all routes, as the source of `web` has them, with something in place of each parameter.
+/// Paths of all routes in the source of `web`, with the name of each parameter as its value.
 fn routes() -> Vec<String> {
     let source = root().join("host/src");
     let mut texts = vec![fs::read_to_string(source.join("web.rs")).expect("source is text")];
@@ -73,7 +73,7 @@ fn collect(folder: &Path, texts: &mut Vec<String>) {
 
 #[tokio::test]
 async fn no_route_waits_for_a_body_that_does_not_come() {
-    let kitbag = waiting(SHORT).await;
+    let kitbag = kitbag_with_timeout(SHORT_TIMEOUT).await;
     let operator = kitbag.as_operator();
     let routes = routes();
     assert!(routes.len() > 20 && routes.iter().any(|path| path == "/oauth/token"), "{routes:?}");
@@ -84,7 +84,7 @@ async fn no_route_waits_for_a_body_that_does_not_come() {
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
             for media_type in [JSON, FORM, WASM] {
                 for user in [None, Some(&operator)] {
-                    // Answered by a stream, which goes on.
+                    // The response is a stream without end.
                     if (method, path, user.is_some()) == ("GET", "/mcp", true) {
                         continue;
                     }
@@ -109,7 +109,7 @@ async fn no_route_waits_for_a_body_that_does_not_come() {
 
 #[tokio::test]
 async fn what_was_carried_out_is_answered_although_the_body_that_nobody_reads_does_not_come() {
-    let kitbag = waiting(SHORT).await;
+    let kitbag = kitbag_with_timeout(SHORT_TIMEOUT).await;
     kitbag.deploy(guests::HINTS).await;
     let operator = kitbag.as_operator();
     let mut connection = Raw::connect(&kitbag).await;
@@ -124,7 +124,7 @@ async fn what_was_carried_out_is_answered_although_the_body_that_nobody_reads_do
 
 #[tokio::test]
 async fn whoever_reads_a_body_answers_when_it_does_not_come_or_drips() {
-    let kitbag = waiting(SHORT).await;
+    let kitbag = kitbag_with_timeout(SHORT_TIMEOUT).await;
     kitbag.deploy(guests::NEEDS_SECRET).await;
     let operator = kitbag.as_operator();
 
@@ -159,7 +159,7 @@ async fn whoever_reads_a_body_answers_when_it_does_not_come_or_drips() {
 
 #[tokio::test]
 async fn the_form_of_a_secret_is_read_only_where_its_link_is_good_and_ends_when_it_does_not_come() {
-    let kitbag = waiting(SHORT).await;
+    let kitbag = kitbag_with_timeout(SHORT_TIMEOUT).await;
     kitbag.deploy(guests::NEEDS_SECRET).await;
     let ana = kitbag.as_user("ana").capable_of(json!({ "elicitation": { "url": {} } }));
     let call = json!({ "name": "needy__need", "arguments": {} });
@@ -181,8 +181,8 @@ async fn the_form_of_a_secret_is_read_only_where_its_link_is_good_and_ends_when_
 
 #[tokio::test]
 async fn nobody_waits_for_the_body_of_a_request_that_is_refused_by_its_head() {
-    // A server that waits for it waits too long for this test.
-    let kitbag = waiting("1h").await;
+    // If the server waited for the body, the test would time out.
+    let kitbag = kitbag_with_timeout("1h").await;
 
     for (path, media_type, length) in [
         ("/oauth/token", JSON, "Content-Length: 9"),
@@ -209,7 +209,7 @@ async fn nobody_waits_for_the_body_of_a_request_that_is_refused_by_its_head() {
 #[tokio::test]
 async fn a_slow_upload_that_goes_on_arrives() {
     const PIECES: usize = 16;
-    let kitbag = waiting("4s").await;
+    let kitbag = kitbag_with_timeout("4s").await;
     let operator = kitbag.as_operator();
     let component = guests::TEXT.bytes();
     let document = vec![b'a'; 256 << 10];
@@ -235,7 +235,7 @@ async fn a_slow_upload_that_goes_on_arrives() {
 
 #[tokio::test]
 async fn what_stands_before_a_body_gives_it_no_more_time() {
-    let kitbag = waiting(SHORT).await;
+    let kitbag = kitbag_with_timeout(SHORT_TIMEOUT).await;
     let ana = kitbag.as_user("ana");
     let post = head(&kitbag, "POST", "/graphql", JSON, Some(&ana));
 
@@ -261,7 +261,7 @@ async fn what_stands_before_a_body_gives_it_no_more_time() {
 
 #[tokio::test]
 async fn a_head_that_does_not_come_ends_a_connection() {
-    let kitbag = waiting(SHORT).await;
+    let kitbag = kitbag_with_timeout(SHORT_TIMEOUT).await;
     let get = head(&kitbag, "GET", "/healthz", JSON, None);
 
     let mut silent = Raw::connect(&kitbag).await;
@@ -282,7 +282,7 @@ async fn a_head_that_does_not_come_ends_a_connection() {
 
 #[tokio::test]
 async fn calls_and_streams_last_as_long_as_they_last() {
-    let kitbag = waiting(SHORT).await;
+    let kitbag = kitbag_with_timeout(SHORT_TIMEOUT).await;
     kitbag.deploy(guests::HINTS).await;
     kitbag.deploy(guests::HOSTILE).await;
     let ana = kitbag.as_user("ana");

@@ -1,11 +1,11 @@
-//! Logs that are followed.
+//! Following logs.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{assert_bare, hostile};
+use super::{assert_without_content, hostile};
 use crate::harness::{Stream, eventually, within};
 
 const FOLLOW: &str = "/toolkits/hostile/logs?follow=true";
@@ -66,7 +66,7 @@ async fn who_follows_sees_only_what_they_may_see() {
     for user in ["ben", "ana"] {
         let record = of_operator.next().await.expect("a record");
         assert_eq!(record["user"], user);
-        assert_bare(&record);
+        assert_without_content(&record);
     }
 }
 
@@ -76,7 +76,7 @@ async fn a_stream_breaks_off_when_its_toolkit_goes() {
     let mut stream = ana.follow(FOLLOW).await;
 
     kitbag.as_operator().delete("/toolkits/hostile").await.assert_status(204);
-    // Whoever waits looks again when something was committed.
+    // A waiting stream looks at its toolkit again when a record is committed.
     kitbag.deploy(crate::harness::guests::HINTS).await;
     ana.call("hints__plain", json!({})).await.text();
 
@@ -123,13 +123,13 @@ async fn one_user_follows_so_many_logs_and_no_more_until_one_is_left() {
 
 #[tokio::test]
 async fn one_user_reads_so_many_logs_at_once_and_no_more_until_one_is_left() {
-    // More than the machine keeps of an answer that nobody reads.
+    // Enough records for a response larger than the buffers of a connection.
     const CALLS: usize = 60;
     const READ: &str = "/toolkits/hostile/logs?limit=60";
     let (kitbag, ana) = hostile().await;
     for _ in 0..CALLS {
         ana.call("hostile__log_flood", json!({})).await.text();
-        // Reading commits what waits: a machine with much to do would lose records of such a flood.
+        // Reading commits queued records: a busy machine would otherwise drop some of such a flood.
         assert_eq!(ana.get("/toolkits/hostile/logs?limit=1").await.status, 200);
     }
     let mut unread = Vec::new();

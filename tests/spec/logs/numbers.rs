@@ -1,4 +1,4 @@
-//! A toolkit that spells its caller's secret in the numbers that are kept of a call.
+//! A toolkit that encodes its caller's secret in the numbers of a call's record.
 
 use serde_json::{Value, json};
 
@@ -7,8 +7,8 @@ use crate::harness::{Kitbag, Upstream, User};
 
 const SECRETS: [&str; 3] = ["ab-secret", "qr-secret", "zy-secret"];
 
-/// Has the probe spell each secret, and returns the user and what an operator then sees.
-async fn spell(kitbag: &Kitbag, ana: &User, upstream: &Upstream) -> Vec<Value> {
+/// Has the probe encode each secret, and returns the records as an operator sees them.
+async fn encode_secrets(kitbag: &Kitbag, ana: &User, upstream: &Upstream) -> Vec<Value> {
     for secret in SECRETS {
         ana.set_secret("probe", "API_KEY", secret).await;
         let way = json!({ "name": "API_KEY", "into": "numbers", "url": upstream.url("/hello") });
@@ -22,14 +22,14 @@ async fn no_number_that_an_operator_sees_tells_one_secret_from_another() {
     let upstream = Upstream::start().await;
     let (kitbag, ana) = probe(crate::fetch::loopback_allowed).await;
 
-    let mut views = spell(&kitbag, &ana, &upstream).await;
+    let mut views = encode_secrets(&kitbag, &ana, &upstream).await;
 
     assert_eq!(views.len(), SECRETS.len());
     for view in &mut views {
-        super::assert_bare(view);
+        super::assert_without_content(view);
         assert_eq!(view["isLogCut"], true, "{view}");
         let view = view.as_object_mut().expect("an object");
-        // Host-given; and how long it took is in a range of its own, which a busy machine may exceed.
+        // Set by the host; and the duration is given as a range, which a busy machine may exceed.
         view.retain(|key, _| !["id", "startedAt", "durationMs"].contains(&key.as_str()));
     }
     assert!(views.iter().all(|view| *view == views[0]), "{views:#?}");
@@ -43,7 +43,7 @@ async fn no_number_that_an_operator_sees_tells_one_secret_from_another() {
 async fn when_the_call_of_another_ended_cannot_be_asked() {
     let upstream = Upstream::start().await;
     let (kitbag, ana) = probe(crate::fetch::loopback_allowed).await;
-    spell(&kitbag, &ana, &upstream).await;
+    encode_secrets(&kitbag, &ana, &upstream).await;
     let operator = kitbag.as_operator();
     let view = operator.logs("probe").await.remove(0);
     let own = ana.logs("probe").await.remove(0);
@@ -56,9 +56,9 @@ async fn when_the_call_of_another_ended_cannot_be_asked() {
     };
     let millisecond = jiff::SignedDuration::from_millis(1);
 
-    // The calls of others are sought by the second in which they began.
+    // `since` selects calls of others by the second in which they began.
     assert!(since(&operator, parse(&view)).await);
     assert!(!since(&operator, parse(&view) + millisecond).await);
-    // One's own are sought by their end.
+    // It selects one's own calls by their end.
     assert!(since(&ana, parse(&own) + millisecond).await);
 }
