@@ -25,7 +25,7 @@ mod recipe;
 pub mod scaffold;
 mod typescript;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::{fmt, io};
@@ -160,6 +160,16 @@ pub enum ToolchainError {
         /// Its manifest.
         manifest: PathBuf,
     },
+    /// The package's `[package.metadata.kitbag]` has something that it cannot have.
+    #[error("{package}: [package.metadata.kitbag] in {}: {reason}", manifest.display())]
+    Settings {
+        /// The package.
+        package: String,
+        /// Its manifest.
+        manifest: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
     /// The machine has none of the three ways; the text says what to install.
     #[error("no compiler for WebAssembly was found: {install}")]
     NoCompiler {
@@ -278,7 +288,7 @@ async fn build(
     Ok(built)
 }
 
-/// Runs the compiler. Returns what it made of each package, and the target directory.
+/// Runs the compiler, once for each size of stack. Returns what it made of each package, and the target directory.
 async fn compile(
     workspace: &Workspace,
     packages: &[&Package],
@@ -286,16 +296,22 @@ async fn compile(
     options: &BuildOptions,
     progress: &impl Fn(&str),
 ) -> Result<(Vec<PathBuf>, PathBuf), ToolchainError> {
+    let mut by_stack: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
     for package in packages {
         package.check_builds_a_component()?;
+        by_stack.entry(package.stack_bytes()?).or_default().push(&package.name);
     }
     let target_directory =
         options.target_directory.clone().unwrap_or_else(|| workspace.root.join(TARGET_DIRECTORY));
 
     progress(&format!("Building with {}", recipe.summary));
-    let names: Vec<_> = packages.iter().map(|package| package.name.as_str()).collect();
-    let mut modules: HashMap<PathBuf, PathBuf> =
-        cargo::compile(&workspace.root, &names, recipe, options, &target_directory, progress).await?;
+    let mut modules = HashMap::new();
+    for (stack_bytes, names) in by_stack {
+        let root = &workspace.root;
+        let made =
+            cargo::compile(root, &names, stack_bytes, recipe, options, &target_directory, progress).await?;
+        modules.extend(made);
+    }
     let modules = packages.iter().map(|package| {
         modules.remove(&package.manifest_path).ok_or_else(|| ToolchainError::Unexpected {
             step: Step::Compile,

@@ -14,8 +14,9 @@ const PAGE: usize = 16;
 /// Bytes of records that are read at a time, about, and one record at least: what one reader holds in
 /// memory.
 const PAGE_BYTES: usize = 512 << 10;
-/// Rows that one statement inserts.
-const ROWS: usize = 128;
+/// Rows that one statement inserts, at most. It has many because each statement is handed to a thread and back; their
+/// number is a power of two, so that few statements have to be prepared, and all stay so.
+const MAX_ROWS: usize = 128;
 /// Rows that are removed at a time: others write between.
 const REMOVED_AT_ONCE: usize = 500;
 
@@ -62,9 +63,11 @@ impl Store {
     /// removed in the meantime are let go: nobody could read them.
     pub(super) async fn insert(&self, records: &[Record]) -> database::Result<i64> {
         let mut transaction = self.0.begin().await?;
-        let mut newest = 0;
-        for rows in records.chunks(ROWS) {
+        let (mut newest, mut rest) = (0, records);
+        while let Some(exponent) = rest.len().min(MAX_ROWS).checked_ilog2() {
+            let (rows, later) = rest.split_at(1 << exponent);
             newest = insert(&mut transaction, rows).await?.unwrap_or(newest);
+            rest = later;
         }
         transaction.commit().await?;
         Ok(newest)
@@ -239,8 +242,7 @@ fn whose(scope: Scope) -> &'static str {
     }
 }
 
-/// Inserts rows by one statement, because each statement is handed to a thread and back, and returns
-/// the id of the last.
+/// Inserts rows by one statement, and returns the id of the last.
 async fn insert(transaction: &mut SqliteConnection, records: &[Record]) -> database::Result<Option<i64>> {
     let entries = records.iter().map(|record| serde_json::to_string(&record.conclusion.transcript.entries));
     let entries: Vec<_> = entries.collect::<Result<_, _>>().map_err(DatabaseError::unwritable)?;
@@ -274,7 +276,7 @@ async fn insert(transaction: &mut SqliteConnection, records: &[Record]) -> datab
             .push_bind(as_i64(record.size()));
     });
     statement.push(") WHERE column1 IN (SELECT id FROM toolkits)");
-    let inserted = statement.build().persistent(false).execute(transaction).await?;
+    let inserted = statement.build().execute(transaction).await?;
     Ok((inserted.rows_affected() > 0).then(|| inserted.last_insert_rowid()))
 }
 

@@ -254,13 +254,31 @@ pub(super) fn fault(error: &wasmtime::Error, state: &State) -> Fault {
         return Fault::Limit(limit);
     }
     match error.downcast_ref::<Trap>() {
-        Some(Trap::StackOverflow) => Fault::Limit("stack limit"),
+        Some(Trap::StackOverflow) => Fault::Limit(STACK_LIMIT),
+        Some(Trap::MemoryOutOfBounds) if is_below_memory(error) => Fault::Limit(STACK_LIMIT),
         _ if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) => {
             Fault::Limit("limit of streams, requests and timers")
         }
         _ if is_too_much_at_once(error) => Fault::ResultTooLarge,
         _ => Fault::Trap(error_chain(error)),
     }
+}
+
+const STACK_LIMIT: &str = "stack limit";
+
+/// Whether the guest reached below address 0 of its memory: toolchains put a guest's own stack first, so that running
+/// out of it shows. The address has no type of its own in the error, only its words.
+fn is_below_memory(error: &wasmtime::Error) -> bool {
+    const FAULT: &str = "memory fault at wasm address 0x";
+    const ADDRESS_SPACE: u64 = 1 << 32;
+    const MAX_FRAME: u64 = 16 << 20;
+
+    let address = error.chain().find_map(|cause| {
+        let text = cause.to_string();
+        let address = text.strip_prefix(FAULT)?.split(' ').next()?;
+        u64::from_str_radix(address, 16).ok()
+    });
+    address.is_some_and(|address| (ADDRESS_SPACE - MAX_FRAME..ADDRESS_SPACE + MAX_FRAME).contains(&address))
 }
 
 /// The error and its causes, with the guest's stack frames. `Debug` would add the host's frames and source paths

@@ -114,6 +114,7 @@ fn pool(limits: &Limits) -> PoolingAllocationConfig {
         .max_memory_size(limits.memory)
         .table_elements(limits.table_elements)
         .table_keep_resident(TABLE_RESIDENT_BYTES)
+        .linear_memory_keep_resident(std::env::var("KEEP_KIB").ok().and_then(|it| it.parse::<usize>().ok()).unwrap_or(0) << 10)
         .pagemap_scan(Enabled::No);
     pool
 }

@@ -15,11 +15,12 @@ use super::{BuildOptions, Step, ToolchainError};
 /// How long cargo may be silent before a line says that it is still at work.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
-/// Compiles the libraries of `packages`, and returns each one's WebAssembly file by the path of
-/// its package's manifest.
+/// Compiles the libraries of `packages` with a stack of so many bytes, and returns each one's WebAssembly file by the
+/// path of its package's manifest.
 pub(super) async fn compile(
     root: &Path,
     packages: &[&str],
+    stack_bytes: u32,
     recipe: &Recipe,
     options: &BuildOptions,
     target_directory: &Path,
@@ -37,6 +38,7 @@ pub(super) async fn compile(
         .arg(target_directory)
         .args(packages.iter().flat_map(|package| ["--package", package]))
         .args(options.features.iter().flat_map(|feature| ["--features", feature]))
+        .env(rustflags_variable(recipe.target), rustflags(recipe, stack_bytes))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed_to_run)?;
@@ -56,6 +58,16 @@ pub(super) async fn compile(
         progress(line);
     }
     Ok(modules(&messages))
+}
+
+/// Cargo joins what this variable has with what the workspace's configuration says for the target.
+fn rustflags_variable(target: &str) -> String {
+    format!("CARGO_TARGET_{}_RUSTFLAGS", target.to_uppercase().replace('-', "_"))
+}
+
+fn rustflags(recipe: &Recipe, stack_bytes: u32) -> String {
+    let stack = format!("-Clink-arg=-zstack-size={stack_bytes}");
+    recipe.rustflags.iter().chain([&stack]).map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
 /// Passes cargo's status lines on as they come, and returns all other lines: what the compiler says.

@@ -34,7 +34,6 @@ pub(super) fn recipe(root: &Path, sysroot: Option<&Path>) -> Result<Recipe, Tool
     let linker = linker::find(&sysroots)?;
 
     let libc = root.join("usr/lib/wasm32-wasi");
-    let flags = format!("-Clink-self-contained=no -Lnative={}", libc.display());
     Ok(Recipe {
         cargo: root.join("usr/bin/cargo"),
         target: "wasm32-wasip1",
@@ -45,8 +44,8 @@ pub(super) fn recipe(root: &Path, sysroot: Option<&Path>) -> Result<Recipe, Tool
             // A release compiler refuses every -Z without it.
             ("RUSTC_BOOTSTRAP", "1".into()),
             ("CARGO_TARGET_WASM32_WASIP1_LINKER", linker.into()),
-            ("CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS", flags.into()),
         ],
+        rustflags: vec!["-Clink-self-contained=no".to_owned(), format!("-Lnative={}", libc.display())],
         // Cargo points these at rustup's compiler for whatever it runs, this program included.
         hidden: &["RUSTUP_TOOLCHAIN", "LD_LIBRARY_PATH"],
         summary: "Debian's compiler (the standard library is compiled first, once)".to_owned(),

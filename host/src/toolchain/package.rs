@@ -3,9 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::recipe::Recipe;
 use super::{Step, ToolchainError};
+
+/// The stack of a call lies in the guest's memory, all of which is written anew after each call: a small one makes
+/// calls quicker. rustc's own default is 1 MiB.
+const DEFAULT_STACK_KIB: u32 = 128;
+/// Less than the smallest holds not even a call that does nothing.
+const MIN_STACK_KIB: u32 = 16;
+/// More would leave little of a call's memory.
+const MAX_STACK_KIB: u32 = 16 * 1024;
 
 /// The packages of one workspace. A crate that stands alone is a workspace of one.
 #[derive(Debug, Deserialize)]
@@ -20,6 +29,27 @@ pub(super) struct Package {
     pub(super) name: String,
     pub(super) manifest_path: PathBuf,
     targets: Vec<Target>,
+    /// The manifest's `[package.metadata]`.
+    metadata: Option<Metadata>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Metadata {
+    /// Whatever it holds; [`Package::settings`] judges it, for the packages that are built.
+    kitbag: Option<Value>,
+}
+
+/// The manifest's `[package.metadata.kitbag]`.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+struct Settings {
+    stack_kib: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { stack_kib: DEFAULT_STACK_KIB }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -76,5 +106,67 @@ impl Package {
             return Ok(());
         }
         Err(ToolchainError::NotACdylib { package: self.name.clone(), manifest: self.manifest_path.clone() })
+    }
+
+    /// Returns how large the stack of the package's calls is, in bytes.
+    pub(super) fn stack_bytes(&self) -> Result<u32, ToolchainError> {
+        let declared = self.metadata.as_ref().and_then(|metadata| metadata.kitbag.as_ref());
+        let settings = match declared {
+            None => Ok(Settings::default()),
+            Some(declared) => Settings::deserialize(declared).map_err(|error| error.to_string()),
+        };
+        let settings = settings.and_then(|it| match it.stack_kib {
+            MIN_STACK_KIB..=MAX_STACK_KIB => Ok(it),
+            other => {
+                Err(format!("stack-kib is {other}; it can be from {MIN_STACK_KIB} to {MAX_STACK_KIB}"))
+            }
+        });
+        settings.map(|it| it.stack_kib * 1024).map_err(|reason| ToolchainError::Settings {
+            package: self.name.clone(),
+            manifest: self.manifest_path.clone(),
+            reason,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn package(metadata: &Value) -> Package {
+        let described = json!({
+            "name": "notes", "manifest_path": "/notes/Cargo.toml", "targets": [], "metadata": metadata,
+        });
+        serde_json::from_value(described).expect("cargo describes packages like this")
+    }
+
+    #[test]
+    fn a_package_may_ask_for_another_stack() {
+        for (metadata, expected) in [
+            (Value::Null, DEFAULT_STACK_KIB),
+            (json!({ "docs": {} }), DEFAULT_STACK_KIB),
+            (json!({ "kitbag": {} }), DEFAULT_STACK_KIB),
+            (json!({ "kitbag": { "stack-kib": 512 } }), 512),
+        ] {
+            let stack = package(&metadata).stack_bytes().expect("it is a valid setting");
+
+            assert_eq!(stack, expected * 1024, "{metadata}");
+        }
+    }
+
+    #[test]
+    fn settings_that_mean_nothing_are_refused() {
+        for (settings, reason) in [
+            (json!({ "stack": 512 }), "unknown field `stack`"),
+            (json!({ "stack-kib": "512" }), "invalid type: string"),
+            (json!({ "stack-kib": 8 }), "it can be from 16 to 16384"),
+            (json!({ "stack-kib": 1_000_000 }), "it can be from 16 to 16384"),
+        ] {
+            let error = package(&json!({ "kitbag": settings })).stack_bytes().expect_err("it is refused");
+
+            assert!(error.to_string().contains(reason), "{error}");
+        }
     }
 }

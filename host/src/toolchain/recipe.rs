@@ -24,6 +24,8 @@ pub(super) struct Recipe {
     pub(super) arguments: &'static [&'static str],
     /// What its environment has beside our own.
     pub(super) environment: Vec<(&'static str, OsString)>,
+    /// Flags for rustc, beside those that the workspace's own configuration has.
+    pub(super) rustflags: Vec<String>,
     /// What its environment must not have.
     pub(super) hidden: &'static [&'static str],
     /// What a person reads about it, after "Building with".
@@ -37,6 +39,7 @@ impl Recipe {
             target,
             arguments: &[],
             environment: Vec::new(),
+            rustflags: Vec::new(),
             hidden: &[],
             summary: format!("the installed target {target}"),
         }

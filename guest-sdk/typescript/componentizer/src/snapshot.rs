@@ -19,8 +19,8 @@ const GAP_BYTES: usize = 64;
 /// Segments, of which wasmtime takes 100,000.
 const MAX_SEGMENTS: usize = 50_000;
 /// What is for the builder alone, or was done before the memory was taken.
-const DROPPED_EXPORTS: [&str; 6] =
-    ["_initialize", "allocate", "compile", "start", "clock_gettime", "gettimeofday"];
+const DROPPED_EXPORTS: [&str; 7] =
+    ["_initialize", "allocate", "compile", "reserve", "start", "clock_gettime", "gettimeofday"];
 
 /// What a module is made of.
 pub struct Snapshot<'a, G> {

@@ -14,7 +14,8 @@ interface Exports {
 
 interface Engine extends Exports {
   compile(...bundle: number[]): bigint;
-  start(...bytecodeAndManifest: number[]): bigint;
+  reserve(bytes: number): void;
+  start(...bytecodeAndManifestAndSurvivors: number[]): bigint;
 }
 
 interface Componentizer extends Exports {
@@ -65,14 +66,31 @@ function imported(module: WebAssembly.Module, granted: readonly string[]): strin
   return granted.flatMap((name) => newest.get(name) ?? []);
 }
 
-/** Runs the bundle, and returns what the engine's memory holds then. */
+/**
+ * Runs the bundle, and returns what the engine's memory holds then. It is run twice: the first time shows which
+ * allocations are still there at the end, and the second time those are laid together.
+ */
 async function started(module: WebAssembly.Module, bundle: string, manifest: string, print: (line: string) => void): Promise<Uint8Array> {
   // Compiling leaves much in memory that no call needs: another instance runs what this one compiled.
   const compiler = await instantiate<Engine>(module);
-  const bytecode = answerOf(compiler, surviving(() => compiler.compile(...handed(compiler, encoded(bundle)))), StartFailure);
-  const engine: Engine = await instantiate<Engine>(module, (list, length) => print(printed(engine, list, length)));
-  answerOf(engine, surviving(() => engine.start(...handed(engine, bytecode, encoded(manifest)))), StartFailure);
-  return new Uint8Array(engine.memory.buffer);
+  const bytecode = answerOf(compiler, surviving(() => compiler.compile(...handed(compiler, encoded(bundle)))), StartFailure).slice();
+  const start = (engine: Engine, survivors: Uint8Array) =>
+    answerOf(engine, surviving(() => engine.start(...handed(engine, bytecode, encoded(manifest), survivors))), StartFailure).slice();
+
+  const first: Engine = await instantiate<Engine>(module, (list, length) => print(printed(first, list, length)));
+  const survivors = start(first, new Uint8Array());
+  if (survivors.length > 0) {
+    const second = await instantiate<Engine>(module, () => {});
+    second.reserve(number(survivors.subarray(4)));
+    const end = start(second, survivors);
+    if (end.length > 0) return new Uint8Array(second.memory.buffer, 0, number(end));
+  }
+  return new Uint8Array(first.memory.buffer);
+}
+
+/** Four bytes, little-endian. */
+function number(bytes: Uint8Array): number {
+  return new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
 }
 
 /** What ends the engine itself is the bundle's doing, such as recursion in its own parser. */

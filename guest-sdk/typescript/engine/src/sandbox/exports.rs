@@ -1,4 +1,5 @@
-//! What the builder calls while it makes a component: [`allocate`], [`compile`], [`start`]. None is in the component.
+//! What the builder calls while it makes a component: [`allocate`], [`compile`], [`reserve`], [`start`]. None is in the
+//! component.
 
 #![expect(unsafe_code, reason = "memory is handed over by its address")]
 
@@ -6,6 +7,7 @@ use std::cell::RefCell;
 
 use rquickjs::{CatchResultExt, CaughtError, Ctx, Error, Function, Module, Object, Persistent, Value};
 
+use super::allocator::{self, Handed, Survivors};
 use super::{capabilities, host, http, moment, rejections};
 use crate::runtime::{Engine, EngineError};
 
@@ -42,7 +44,14 @@ pub(super) fn with_toolkit<R>(
 /// Returns the address of memory for so many bytes.
 #[unsafe(no_mangle)]
 extern "C" fn allocate(length: usize) -> *mut u8 {
-    Box::into_raw(vec![0_u8; length].into_boxed_slice()).cast()
+    allocator::hand_over(length)
+}
+
+/// Makes room for survivors of so many bytes. It is the first thing that the instance does whose memory is to be the
+/// snapshot.
+#[unsafe(no_mangle)]
+extern "C" fn reserve(bytes: usize) {
+    allocator::reserve(bytes);
 }
 
 /// Compiles a bundle, a module, to what [`start`] takes. Returns where the answer is: the address in the upper half, its
@@ -55,33 +64,53 @@ extern "C" fn allocate(length: usize) -> *mut u8 {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn compile(bundle: *mut u8, length: usize) -> u64 {
     // SAFETY: the caller keeps the contract of this function.
-    let bundle = unsafe { taken(bundle, length) };
+    let bundle = unsafe { Handed::take(bundle, length) };
     tell_panics();
     let bytecode =
         Engine::new(host::Host).and_then(|engine| engine.compile(BUNDLE, &String::from_utf8_lossy(&bundle)));
     answered(bytecode)
 }
 
-/// Runs a compiled bundle, which exports `call`, and keeps it with its manifest. Answers as [`compile`] does, with
-/// nothing where it succeeds.
+/// Runs a compiled bundle, which exports `call`, and keeps it with its manifest. Answers as [`compile`] does.
+///
+/// A bundle is started twice, by two instances. The first one is given no survivors, and answers which there are
+/// (`Survivors::to_bytes`), or nothing where it cannot tell. The second one is given those, and answers where the snapshot
+/// ends, in four bytes, little-endian; or nothing where they were others this time. A snapshot is the whole memory of the
+/// first instance then.
 ///
 /// # Safety
-/// Both memories must come from `allocate`, and have these lengths. The bytecode must come from `compile`.
+/// All memories must come from `allocate`, and have these lengths. The bytecode must come from `compile`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn start(
     bytecode: *mut u8,
     bytecode_length: usize,
     manifest: *mut u8,
     manifest_length: usize,
+    survivors: *mut u8,
+    survivors_length: usize,
 ) -> u64 {
     // SAFETY: the caller keeps the contract of this function.
-    let [bytecode, manifest] =
-        unsafe { [taken(bytecode, bytecode_length), taken(manifest, manifest_length)] };
+    let [bytecode, manifest, survivors] = unsafe {
+        [
+            Handed::take(bytecode, bytecode_length),
+            Handed::take(manifest, manifest_length),
+            Handed::take(survivors, survivors_length),
+        ]
+    };
     let manifest = String::from_utf8_lossy(&manifest).into_owned();
+    let known = Survivors::from_bytes(&survivors);
+    drop(survivors);
+    let is_first = known.is_none();
+    known.map_or_else(allocator::begin_first, allocator::begin_second);
     answered(started(bytecode, manifest).map(|toolkit| {
+        let learned = if is_first {
+            allocator::end_first().map(|survivors| survivors.to_bytes())
+        } else {
+            allocator::end_second().and_then(|end| Some(u32::try_from(end).ok()?.to_le_bytes().to_vec()))
+        };
         TOOLKIT.set(Some(toolkit));
         moment::end_of_making();
-        Vec::new()
+        learned.unwrap_or_default()
     }))
 }
 
@@ -96,16 +125,7 @@ fn answered(result: Result<Vec<u8>, EngineError>) -> u64 {
     })
 }
 
-/// Takes memory of [`allocate`].
-///
-/// # Safety
-/// As for [`start`].
-unsafe fn taken(pointer: *mut u8, length: usize) -> Box<[u8]> {
-    // SAFETY: the caller keeps the contract of this function.
-    unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(pointer, length)) }
-}
-
-fn started(mut bytecode: Box<[u8]>, manifest: String) -> Result<Toolkit, EngineError> {
+fn started(bytecode: Handed, manifest: String) -> Result<Toolkit, EngineError> {
     tell_panics();
     let engine = Engine::new(super::Host)?;
     engine.bound(moment::is_over, MAX_START_BYTES);
@@ -117,8 +137,7 @@ fn started(mut bytecode: Box<[u8]>, manifest: String) -> Result<Toolkit, EngineE
             http::grant(has_egress(&ctx, &manifest)?);
             // SAFETY: the builder has it from `compile`.
             let module = unsafe { Module::load(ctx.clone(), &bytecode)? };
-            // What is freed stays in the snapshot; zeros take no room there.
-            bytecode.fill(0);
+            drop(bytecode);
             let (module, done) = module.eval()?;
             done.finish::<()>()?;
             // What the top level did not wait for belongs to it all the same.
