@@ -1,6 +1,7 @@
-//! What the builder calls while it makes a component: [`allocate`], [`compile`], [`start`]. None is in the component.
+//! Exports that the builder calls to make a component: [`allocate`], [`compile`], [`start`]. The component
+//! does not have them.
 
-#![expect(unsafe_code, reason = "memory is handed over by its address")]
+#![expect(unsafe_code, reason = "memory is passed by address")]
 
 use std::cell::RefCell;
 
@@ -10,16 +11,16 @@ use super::{capabilities, host, http, moment, rejections};
 use crate::runtime::{Engine, EngineError};
 
 /// The bundle's name in stack traces.
-const BUNDLE: &str = "toolkit.js";
-/// Most memory that a toolkit's top level may take; a call, which begins with it, has 64 MiB by default.
+const BUNDLE_NAME: &str = "toolkit.js";
+/// Maximum memory of a toolkit's top level. Every call starts with it, and has 128 MiB in total by default.
 const MAX_START_BYTES: usize = 48 << 20;
 
-/// The toolkit, once it is started.
+/// A toolkit that has been started.
 struct Toolkit {
-    /// Before the engine, which it belongs to.
+    /// Declared before the engine, which owns it, so that it is dropped first.
     call: Persistent<Function<'static>>,
     engine: Engine,
-    /// JSON.
+    /// The manifest as JSON.
     manifest: String,
 }
 
@@ -28,7 +29,7 @@ thread_local! {
     static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Hands the function that makes calls, and the manifest, to `action`.
+/// Calls `action` with the toolkit's function for calls, and the manifest.
 pub(super) fn with_toolkit<R>(
     action: impl for<'js> FnOnce(&Ctx<'js>, Function<'js>, &str) -> rquickjs::Result<R>,
 ) -> rquickjs::Result<R> {
@@ -39,34 +40,35 @@ pub(super) fn with_toolkit<R>(
     })
 }
 
-/// Returns the address of memory for so many bytes.
+/// Allocates `length` bytes of memory and returns the address.
 #[unsafe(no_mangle)]
 extern "C" fn allocate(length: usize) -> *mut u8 {
     Box::into_raw(vec![0_u8; length].into_boxed_slice()).cast()
 }
 
-/// Compiles a bundle, a module, to what [`start`] takes. Returns where the answer is: the address in the upper half, its
-/// length in the lower one. Its first byte is 0, and the bytecode follows; or 1, and the text of a failure.
+/// Compiles a bundle (an ES module) to bytecode for [`start`]. Returns the location of the answer: its
+/// address in the upper 32 bits, its length in the lower 32 bits. The first byte of the answer is 0, followed
+/// by the bytecode, or 1, followed by an error message.
 ///
-/// An engine that compiles is thrown away: its memory is full of what compiling left.
+/// The instance should be discarded afterwards: its memory is full of leftovers of compiling.
 ///
 /// # Safety
-/// The memory must come from `allocate`, and have this length.
+/// The memory must come from `allocate` with the same length.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn compile(bundle: *mut u8, length: usize) -> u64 {
-    // SAFETY: the caller keeps the contract of this function.
-    let bundle = unsafe { taken(bundle, length) };
-    tell_panics();
-    let bytecode =
-        Engine::new(host::Host).and_then(|engine| engine.compile(BUNDLE, &String::from_utf8_lossy(&bundle)));
-    answered(bytecode)
+    // SAFETY: the caller upholds the contract of this function.
+    let bundle = unsafe { take(bundle, length) };
+    log_panics();
+    let bytecode = Engine::new(host::Host)
+        .and_then(|engine| engine.compile(BUNDLE_NAME, &String::from_utf8_lossy(&bundle)));
+    store_answer(bytecode)
 }
 
-/// Runs a compiled bundle, which exports `call`, and keeps it with its manifest. Answers as [`compile`] does, with
-/// nothing where it succeeds.
+/// Runs a compiled bundle, which exports `call`, and keeps it with its manifest. Answers like [`compile`],
+/// with no bytes after the first if it succeeds.
 ///
 /// # Safety
-/// Both memories must come from `allocate`, and have these lengths. The bytecode must come from `compile`.
+/// Both memory blocks must come from `allocate` with the same lengths. The bytecode must come from `compile`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn start(
     bytecode: *mut u8,
@@ -74,18 +76,18 @@ unsafe extern "C" fn start(
     manifest: *mut u8,
     manifest_length: usize,
 ) -> u64 {
-    // SAFETY: the caller keeps the contract of this function.
-    let [bytecode, manifest] =
-        unsafe { [taken(bytecode, bytecode_length), taken(manifest, manifest_length)] };
+    // SAFETY: the caller upholds the contract of this function.
+    let [bytecode, manifest] = unsafe { [take(bytecode, bytecode_length), take(manifest, manifest_length)] };
     let manifest = String::from_utf8_lossy(&manifest).into_owned();
-    answered(started(bytecode, manifest).map(|toolkit| {
+    store_answer(start_toolkit(bytecode, manifest).map(|toolkit| {
         TOOLKIT.set(Some(toolkit));
-        moment::end_of_making();
+        moment::finish_build();
         Vec::new()
     }))
 }
 
-fn answered(result: Result<Vec<u8>, EngineError>) -> u64 {
+/// Stores an answer for the builder, and returns its location.
+fn store_answer(result: Result<Vec<u8>, EngineError>) -> u64 {
     let answer = match result {
         Ok(bytes) => [&[0][..], &bytes].concat(),
         Err(EngineError(why)) => [&[1][..], why.as_bytes()].concat(),
@@ -96,32 +98,32 @@ fn answered(result: Result<Vec<u8>, EngineError>) -> u64 {
     })
 }
 
-/// Takes memory of [`allocate`].
+/// Takes ownership of memory from [`allocate`].
 ///
 /// # Safety
-/// As for [`start`].
-unsafe fn taken(pointer: *mut u8, length: usize) -> Box<[u8]> {
-    // SAFETY: the caller keeps the contract of this function.
+/// The same as for [`start`].
+unsafe fn take(pointer: *mut u8, length: usize) -> Box<[u8]> {
+    // SAFETY: the caller upholds the contract of this function.
     unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(pointer, length)) }
 }
 
-fn started(mut bytecode: Box<[u8]>, manifest: String) -> Result<Toolkit, EngineError> {
-    tell_panics();
+fn start_toolkit(mut bytecode: Box<[u8]>, manifest: String) -> Result<Toolkit, EngineError> {
+    log_panics();
     let engine = Engine::new(super::Host)?;
-    engine.bound(moment::is_over, MAX_START_BYTES);
+    engine.set_limits(moment::has_violation, MAX_START_BYTES);
     rejections::watch(&engine);
     let call = engine.with(|ctx| {
-        let _making = moment::making(&ctx);
+        let _top_level = moment::enter_top_level(&ctx);
         let mut run = || -> rquickjs::Result<_> {
             host::define_random(&ctx)?;
             http::grant(has_egress(&ctx, &manifest)?);
-            // SAFETY: the builder has it from `compile`.
+            // SAFETY: the builder got the bytecode from `compile`.
             let module = unsafe { Module::load(ctx.clone(), &bytecode)? };
-            // What is freed stays in the snapshot; zeros take no room there.
+            // Freed memory stays in the snapshot; zeros take no space there.
             bytecode.fill(0);
             let (module, done) = module.eval()?;
             done.finish::<()>()?;
-            // What the top level did not wait for belongs to it all the same.
+            // Jobs that the top level has not awaited are part of it too.
             while ctx.execute_pending_job() {}
             let exports: Object = module.namespace()?;
             let call: Function = exports.get("call")?;
@@ -129,13 +131,13 @@ fn started(mut bytecode: Box<[u8]>, manifest: String) -> Result<Toolkit, EngineE
         };
         run().catch(&ctx).map_err(|error| EngineError(failure(&error)))
     });
-    if let Some(asked) = moment::asked_too_early() {
-        return Err(EngineError(asked));
+    if let Some(violation) = moment::take_violation() {
+        return Err(EngineError(violation));
     }
     let call = call?;
-    rejections::tell();
-    engine.unbound();
-    engine.settle();
+    rejections::log_unhandled();
+    engine.clear_limits();
+    engine.collect_garbage();
     Ok(Toolkit { call, engine, manifest })
 }
 
@@ -151,7 +153,7 @@ fn has_egress(ctx: &Ctx<'_>, manifest: &str) -> rquickjs::Result<bool> {
     Ok(!manifest.get::<_, Vec<Value>>("egress")?.is_empty())
 }
 
-/// A panic ends in a trap, which says nothing.
-fn tell_panics() {
+/// Logs panics: a panic ends in a trap, which has no message.
+fn log_panics() {
     std::panic::set_hook(Box::new(|panic| capabilities::write_log(&format!("the engine failed: {panic}"))));
 }
