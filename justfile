@@ -1,4 +1,4 @@
-# Every task that a person runs. `just` lists them; without `just`: `npx -y rust-just`.
+# The tasks of this project. `just` lists them; without `just`: `npx -y rust-just`.
 
 set shell := ["bash", "-euo", "pipefail", "-c"]
 
@@ -27,10 +27,10 @@ check: (needs "fmt" "rustfmt") (needs "clippy" "clippy")
     cargo clippy --workspace --all-targets -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
-# `cargo audit` and `cargo deny` are not here: both fetch their advisories from GitHub, and nothing
-# that this project runs may depend on more than the package registries.
+# `cargo audit` and `cargo deny` are not included: both fetch their advisories from GitHub, and the tasks of
+# this project may depend on the package registries only.
 
-# Measure what a call costs, beside the same call without Kitbag: `just bench --quick`, `--json FILE`.
+# Measure the cost of a call, compared with the same call without Kitbag: `just bench --quick`, `--json FILE`.
 bench *arguments: install
     CARGO_PROFILE_DEV_OPT_LEVEL=3 CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false \
         cargo bench --workspace --profile dev --bench load -- {{ arguments }}
@@ -44,19 +44,19 @@ bench-search *arguments:
     CARGO_PROFILE_DEV_OPT_LEVEL=3 CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false \
         cargo bench --workspace --profile dev --bench search -- {{ arguments }}
 
-# Look for inputs that break a rule of the parsers of strangers' input, for so many minutes in all.
+# Fuzz the parsers of untrusted input, for MINUTES in total.
 fuzz minutes="10":
     scripts/fuzz run {{ minutes }}
 
-# Run one input that was found, with a backtrace.
+# Run one input that the fuzzer found, with a backtrace.
 fuzz-replay file:
     scripts/fuzz replay {{ quote(file) }}
 
-# Take what was found, and reaches new code, into fuzz/corpus: the tests run it from then on.
+# Copy inputs that the fuzzer found and that reach new code to fuzz/corpus, which the tests run.
 fuzz-keep:
     scripts/fuzz keep
 
-# Load a server with 64 connections of mixed calls, and fail when anything grows without end: `just soak 30`, `--json FILE`.
+# Load a server with 64 connections of mixed calls; fail if a resource grows without bound: `just soak 30`, `--json FILE`.
 soak minutes="10" *arguments: install
     CARGO_PROFILE_DEV_OPT_LEVEL=3 CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false \
         cargo bench --workspace --profile dev --bench soak -- --minutes {{ minutes }} {{ arguments }}
@@ -66,7 +66,7 @@ build-toolkits: install build build-rules build-engine
     for crate in toolkits/*/Cargo.toml; do {{ output }}/kitbag toolkit build "$(dirname "$crate")"; done
     for extension in toolkits/*/extension.ts; do node guest-sdk/typescript/bin/kitbag.js build "$extension"; done
 
-# Build what the tests deploy into target-guests/components: the toolkits and the guests, good or hostile.
+# Build the components that the tests deploy, the toolkits and the test guests, into target-guests/components.
 build-guests: install build-rules build-engine
     cargo build --workspace --example build-components
     {{ output }}/examples/build-components . \
@@ -76,12 +76,12 @@ build-guests: install build-rules build-engine
         install -C -m 644 "target-guests/typescript/toolkits/$toolkit/$toolkit.wasm" "target-guests/components/toolkit-$toolkit.wasm"; \
     done
 
-# Build what the TypeScript SDK carries in WebAssembly: the rules of declarations and calls.
+# Build the WebAssembly module of the TypeScript SDK with the rules of declarations and calls.
 build-rules: install
     cargo build --workspace --example build-modules
     {{ output }}/examples/build-modules . kitbag-rules-module=guest-sdk/typescript/rules.wasm
 
-# Build what makes components of toolkits in TypeScript: their JavaScript engine, and the componentizer.
+# Build what turns toolkits in TypeScript into components: the JavaScript engine, and the componentizer.
 build-engine: install
     scripts/install-python-packages guest-sdk/typescript/engine
     cargo build --workspace --example build-modules
@@ -90,7 +90,7 @@ build-engine: install
     scripts/with-c-compiler {{ output }}/examples/build-modules . \
         kitbag-engine=guest-sdk/typescript/engine-full.wasm --features crypto intl
 
-# Build what reads captured files in the sandbox, and put it where the server looks; the first time takes minutes.
+# Build the extractors and install them where the server looks; the first build takes minutes.
 build-extractors: install
     cargo build --workspace --example build-components
     {{ output }}/examples/build-components . extractor-html extractor-pdf
@@ -99,15 +99,15 @@ build-extractors: install
         install -C -m 644 "target-guests/components/extractor-$kind.wasm" "{{ output }}/extractors/$kind.wasm"; \
     done
 
-# Install what the other tasks need and this machine has not: a compiler for WebAssembly, npm and Python packages, a voice.
+# Install missing prerequisites of the other tasks: WebAssembly compiler, npm and Python packages, espeak-ng.
 install:
     scripts/install-guest-toolchain
     scripts/install-node-packages
     scripts/install-python-packages
     scripts/install-speech
 
-# All members at once, although one is wanted: with `-p kitbag` some dependencies of wasmtime have
-# other features than in the tests, and cargo would compile wasmtime a second time.
+# Builds the whole workspace for one binary: with `-p kitbag`, some dependencies of wasmtime would have other
+# features than in the tests, and cargo would compile wasmtime a second time.
 [private]
 build:
     cargo build --workspace --bin kitbag

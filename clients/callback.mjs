@@ -1,4 +1,4 @@
-// Where a browser comes back to: a page on loopback, for one answer.
+// OAuth redirect endpoint on loopback, for a single authorization response.
 
 import { createServer } from "node:http";
 

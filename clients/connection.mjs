@@ -1,4 +1,4 @@
-// The TypeScript SDK's client of either revision, for a Kitbag server at which KITBAG_TOKEN is good:
+// The MCP TypeScript SDK's client for either revision, for a Kitbag server that accepts KITBAG_TOKEN:
 // `current` speaks 2026-07-28, `older` 2025-11-25.
 
 import { Client as CurrentClient, StreamableHTTPClientTransport as CurrentTransport } from "@modelcontextprotocol/client";
@@ -7,7 +7,7 @@ import { StreamableHTTPClientTransport as OlderTransport } from "@modelcontextpr
 
 const identity = { name: "kitbag-client", version: "1.0.0" };
 
-/** Makes a client and its transport, which are not connected yet; nothing for another era. */
+/** Creates a client and its transport, not connected yet; `undefined` for any other era. */
 export function clientOf(era, url, options = {}) {
   const authorized = { requestInit: { headers: { authorization: `Bearer ${process.env.KITBAG_TOKEN}` } } };
   switch (era) {
@@ -20,7 +20,7 @@ export function clientOf(era, url, options = {}) {
   }
 }
 
-/** Says how a program is called, and ends it. */
+/** Prints the usage of a program, and exits. */
 export function exitWithUsage(usage) {
   console.error(`usage: KITBAG_TOKEN=… node ${usage}`);
   process.exit(2);

@@ -1,10 +1,10 @@
-// Calls a tool of a Kitbag server with a real MCP client that opens links for its person:
+// Calls a tool of a Kitbag server with a real MCP client that supports URL elicitation:
 //
 //   KITBAG_TOKEN=… node elicit.mjs current|older URL TOOL
 //
-// Prints one JSON object a line: { link, message } when the server wants a page opened, { reply } at the
-// end. The older client repeats its call once it reads a line from its person, who is done with the page;
-// the current one repeats it by itself, and the server waits.
+// Prints one JSON object per line: { link, message } when the server asks the client to open a page, and
+// { reply } at the end. The older client repeats its call after it reads a line from standard input, which
+// says that the person has finished with the page; the current one repeats it itself, and the server waits.
 
 import { createInterface } from "node:readline/promises";
 import { UrlElicitationRequiredError } from "@modelcontextprotocol/sdk/types.js";

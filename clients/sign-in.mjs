@@ -1,11 +1,11 @@
-// Signs in to a Kitbag server from nothing but its URL, with a real MCP client, and calls a tool
-// before and after its access token expires:
+// Signs in to a Kitbag server, given only its URL, with a real MCP client, and calls a tool before and after
+// its access token expires:
 //
 //   node sign-in.mjs current|older URL TOOL ARGUMENTS
 //
-// `current` and `older` are as in call.mjs. Discovery, registration, PKCE, tokens and renewal are the
-// SDK's own. Prints the page to open on standard error, waits for the browser to come back, and in
-// the end prints one JSON object: { protocolVersion, scope, reply, again }.
+// `current` and `older` are as in call.mjs. The SDK does discovery, registration, PKCE, tokens and renewal.
+// Prints the page to open on standard error, waits for the browser's redirect, and at the end prints one JSON
+// object: { protocolVersion, scope, reply, again }.
 
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
@@ -21,7 +21,7 @@ const eras = {
   current: {
     client: () => new CurrentClient(identity, { versionNegotiation: { mode: { pin: "2026-07-28" } } }),
     transport: (options) => new CurrentTransport(new URL(url), options),
-    // This SDK checks the issuer of the answer, and wants all of its parameters.
+    // This SDK checks the issuer of the authorization response, and needs all its parameters.
     finish: (transport, answer) => transport.finishAuth(answer),
   },
   older: {
@@ -36,7 +36,7 @@ if (!sdk || !tool) {
   process.exit(2);
 }
 
-// What a client keeps between its runs.
+// What a client stores between runs.
 const callback = await listen();
 const kept = {};
 const authProvider = {
@@ -44,7 +44,7 @@ const authProvider = {
   clientMetadata: {
     client_name: "Kitbag client",
     redirect_uris: [callback.redirectUrl],
-    // Of a client that does not say so, a strict provider thinks that it cannot renew (RFC 7591, section 2).
+    // Without this, a strict provider assumes that the client uses no refresh tokens (RFC 7591, section 2).
     grant_types: ["authorization_code", "refresh_token"],
   },
   state: () => (kept.state = randomUUID()),

@@ -1,10 +1,10 @@
-"""Signs in to a Kitbag server from nothing but its URL, with the Python SDK, and calls a tool before
-and after its access token expires:
+"""Signs in to a Kitbag server, given only its URL, with the Python SDK, and calls a tool before and
+after its access token expires:
 
     .venv/bin/python sign_in.py URL TOOL ARGUMENTS
 
-Discovery, registration, PKCE, tokens and renewal are the SDK's own. Prints the page to open on
-standard error, waits for the browser to come back, and in the end prints one JSON object:
+The SDK does discovery, registration, PKCE, tokens and renewal. Prints the page to open on standard
+error, waits for the browser's redirect, and at the end prints one JSON object:
 { protocolVersion, scope, reply, again }.
 """
 
@@ -20,8 +20,8 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.auth import OAuthClientMetadata
 
 
-class Kept(TokenStorage):
-    """What a client keeps between its runs."""
+class Storage(TokenStorage):
+    """What a client stores between runs."""
 
     tokens = None
     client_info = None
@@ -40,7 +40,7 @@ class Kept(TokenStorage):
 
 
 class Callback:
-    """Where a browser comes back to: a page on loopback, for one answer."""
+    """OAuth redirect endpoint on loopback, for a single authorization response."""
 
     async def listen(self):
         self.answer = asyncio.get_running_loop().create_future()
@@ -63,12 +63,12 @@ async def open_page(page):
 
 
 async def main(url, tool, arguments):
-    callback, kept = Callback(), Kept()
+    callback, storage = Callback(), Storage()
     redirect_uri = await callback.listen()
     auth = OAuthClientProvider(
         url,
         OAuthClientMetadata(client_name="Kitbag client", redirect_uris=[redirect_uri]),
-        kept,
+        storage,
         redirect_handler=open_page,
         callback_handler=lambda: callback.answer,
     )
@@ -77,13 +77,13 @@ async def main(url, tool, arguments):
         Client(streamable_http_client(url, http_client=http_client)) as client,
     ):
         reply = await client.call_tool(tool, arguments)
-        await asyncio.sleep(kept.tokens.expires_in + 1)
+        await asyncio.sleep(storage.tokens.expires_in + 1)
         again = await client.call_tool(tool, arguments)
         print(
             json.dumps(
                 {
                     "protocolVersion": client.protocol_version,
-                    "scope": kept.tokens.scope,
+                    "scope": storage.tokens.scope,
                     "reply": reply.model_dump(mode="json", by_alias=True),
                     "again": again.model_dump(mode="json", by_alias=True),
                 }

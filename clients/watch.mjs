@@ -2,8 +2,8 @@
 //
 //   KITBAG_TOKEN=… node watch.mjs current|older URL TOOL
 //
-// Calls TOOL with a listener for its progress first. Prints one JSON object a line:
-// { progress, text }, then { tools } once the client has been told of a change.
+// First calls TOOL with a progress listener. Prints one JSON object per line: { progress, text }, then
+// { tools } once the client has been notified of a change.
 
 import { clientOf, exitWithUsage } from "./connection.mjs";
 

@@ -1,4 +1,4 @@
-//! Egress: `Allowlist`, the target of a request, and the guard of addresses.
+//! Egress: `Allowlist`, the target of a request, and the address guard.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,10 +7,10 @@ use kitbag::egress::Allowlist;
 use kitbag::fuzzing::egress::{is_public, sent};
 use url::{Host, Url};
 
-/// Input: the lines of an `egress` list, an empty line, and URIs that are requested.
+/// Input: the lines of an `egress` list, an empty line, and the URIs of requests.
 ///
-/// What is allowed goes to a host and port on the list, as a second reader understands both, and is sent
-/// where every reader sees it going. No special-purpose address is public.
+/// Checks that an allowed request goes to a listed host and port, also when both are read by a second parser,
+/// and that all parsers agree on where it is sent. No special-purpose address is public.
 pub fn allowlist(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (list, requested) = text.split_once("\n\n").unwrap_or((text, ""));
@@ -44,7 +44,7 @@ fn check_allowed(uri: &Uri, listed: &[(Host, Option<u16>)]) {
         |(host, listed): &(Host, Option<u16>)| *host == goes_to && listed.unwrap_or(default_port) == port;
     assert!(listed.iter().any(is_listed), "{uri} is allowed and goes to {goes_to}:{port}, not in {listed:?}");
 
-    // The one reader that the HTTP client is, and another that saw the URI before it was rewritten.
+    // The HTTP client's parser, and another one that reads the URI before it is rewritten.
     let host = sent_uri.host().expect("it has a host");
     assert_eq!(Host::parse(host).map(comparable).as_ref(), Ok(&goes_to), "{uri}");
     let given = Url::parse(&uri.to_string()).expect("what is allowed is a URL");
@@ -57,7 +57,7 @@ fn check_allowed(uri: &Uri, listed: &[(Host, Option<u16>)]) {
     assert_eq!(sent_uri.path_and_query().map(http::uri::PathAndQuery::as_str), Some(path));
 }
 
-/// A line of the list, read by the parser of whole URLs.
+/// Reads a line of the list with the parser of whole URLs.
 fn read_entry(line: &str) -> (Host, Option<u16>) {
     let (host, port) = match line.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (host, Some(port.parse().expect("a port"))),
@@ -67,7 +67,7 @@ fn read_entry(line: &str) -> (Host, Option<u16>) {
     (url.host().map(comparable).expect("it has a host"), port)
 }
 
-/// The host without the dot of a complete name.
+/// Returns the host without the trailing dot of a fully qualified name.
 fn comparable<S: AsRef<str>>(host: Host<S>) -> Host {
     match host {
         Host::Domain(name) => Host::Domain(name.as_ref().trim_end_matches('.').to_owned()),
@@ -86,7 +86,7 @@ fn check_address(address: IpAddr) {
     }
 }
 
-/// As the standard library classifies addresses, and what it has not published yet.
+/// Classifies addresses like the standard library, including classes that it has not stabilised yet.
 fn is_special_v4(address: Ipv4Addr) -> bool {
     let [first, second, ..] = address.octets();
     address.is_private()
@@ -102,7 +102,7 @@ fn is_special_v4(address: Ipv4Addr) -> bool {
         || (first == 198 && second & 0xFE == 18)
 }
 
-/// An address that carries one of IPv4 is as special as that one.
+/// An address that embeds an IPv4 address is special if that one is.
 fn is_special_v6(address: Ipv6Addr) -> bool {
     let [first, second, .., high, low] = address.segments();
     let inner = |high: u16, low: u16| Ipv4Addr::from(u32::from(high) << 16 | u32::from(low));

@@ -1,4 +1,4 @@
-//! Components: what a deploy reads of one before anything else looks at it.
+//! Components: the inspection at the beginning of a deploy.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,13 @@ use wasmparser::{
     WasmFeatures,
 };
 
-/// Memories of a toolkit.
+/// Maximum number of memories in a toolkit.
 const MAX_MEMORIES: u32 = 2;
 
 /// Input: a component, or WebAssembly text.
 ///
-/// What is accepted is valid as a whole, exports what a toolkit exports, has no memory too many, and
-/// imports what is listed and nothing else. A refusal is short.
+/// Checks that an accepted component is valid, exports what a toolkit exports, does not have too many
+/// memories, and imports exactly what is listed. A refusal is short.
 pub fn component(data: &[u8]) {
     let assembled = if data.starts_with(b"(") {
         let Ok(text) = std::str::from_utf8(data) else { return };
@@ -44,7 +44,7 @@ pub fn component(data: &[u8]) {
     }
 }
 
-/// The names of imports and exports, found by walking over the sections of the outermost component.
+/// Returns the names of imports and exports, read from the sections of the outermost component.
 fn names_at_the_top(component: &[u8]) -> (Vec<String>, Vec<String>) {
     const PREAMBLE: usize = 8;
     const IMPORTS: u8 = 10;
@@ -72,7 +72,7 @@ fn names_at_the_top(component: &[u8]) -> (Vec<String>, Vec<String>) {
     (imports, exports)
 }
 
-/// Memories of all modules.
+/// Counts the memories of all modules.
 fn memories(bytes: &[u8]) -> u32 {
     let payloads = Parser::new(0).parse_all(bytes).map(|payload| payload.expect("it is valid"));
     payloads

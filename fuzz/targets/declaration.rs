@@ -10,8 +10,8 @@ use serde_json::Value;
 
 /// Input: a declaration in JSON.
 ///
-/// What the rules accept, the host can use: its hosts, its schemas, its sign-in. Written down it is
-/// accepted again, and as the same. What they refuse, they refuse with a place and a reason.
+/// Checks that the host can use an accepted declaration: its hosts, its schemas, its sign-in. Serialized, it
+/// is accepted again and equal. A refusal has a path and a reason.
 pub fn declaration(data: &[u8]) {
     let Ok(definition) = serde_json::from_slice::<ToolkitDefinition>(data) else { return };
     match validate(definition) {
@@ -20,7 +20,7 @@ pub fn declaration(data: &[u8]) {
             let written = serde_json::to_value(&*valid).expect("a declaration is JSON");
             let read = serde_json::from_value(written.clone()).expect("a written declaration can be read");
             let again = validate(read).expect("what was accepted once is accepted again");
-            // Fractions may differ in their last bit once they are written.
+            // Fractions may differ in their last bit after serialization.
             assert!(has_fraction(&written) || again == valid, "{written} is read as {again:?}");
         }
         Err(problems) => {

@@ -1,14 +1,14 @@
-//! A stranger's file, captured or uploaded: what the server does with its bytes by itself.
+//! Untrusted files, captured or uploaded: what the server does with the bytes outside of the sandbox.
 
 use kitbag::fuzzing::capture::{is_text, media_type, page, text, title};
 use kitbag::fuzzing::{ingest, web};
 use kitbag::knowledge::MAX_TEXT_BYTES;
 use percent_encoding::percent_decode_str;
 
-/// Input: a line `claimed media type|file name`, and the file behind it.
+/// Input: a line `claimed media type|file name`, followed by the file.
 ///
-/// The type is a media type, text is UTF-8 within its bound and loses nothing that was UTF-8, and neither
-/// name nor type breaks out of the header under which the file is given back.
+/// Checks that the detected type is a media type, that text is UTF-8 within its limit and keeps everything
+/// that was UTF-8, and that neither name nor type breaks out of the header of a download.
 pub fn file(data: &[u8]) {
     let at = data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len());
     let label = String::from_utf8_lossy(&data[..at]);
@@ -39,12 +39,12 @@ pub fn file(data: &[u8]) {
 }
 
 fn check_text(bytes: &[u8]) {
-    const MARK: &[u8] = b"\xEF\xBB\xBF";
+    const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
     let (read, truncated) = text(bytes);
     assert!(read.len() <= MAX_TEXT_BYTES);
     let has_other_mark = bytes.starts_with(b"\xFE\xFF") || bytes.starts_with(b"\xFF\xFE");
-    if let Ok(given) = std::str::from_utf8(bytes.strip_prefix(MARK).unwrap_or(bytes))
+    if let Ok(given) = std::str::from_utf8(bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes))
         && !truncated
         && !has_other_mark
     {

@@ -1,4 +1,4 @@
-//! The headers that decide who asks, by which name, and from which page.
+//! The headers that identify the caller, the requested host and the page of origin.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use kitbag::fuzzing::identity::{BASE_URL, presented};
@@ -7,10 +7,10 @@ use url::Url;
 
 const PAGE: &str = "https://app.example:8443";
 
-/// Input: a header a line, `name: value`.
+/// Input: one header per line, `name: value`.
 ///
-/// Only a request to the server's own name gets in, and from no page but its own and the listed one. A
-/// token is taken from one header only, whole, and a cookie from no other page.
+/// Checks that only requests to the server's own name are accepted, and only from its own page and the listed
+/// one. A token is taken from a single header as a whole, and a cookie is not accepted from other pages.
 pub fn headers(data: &[u8]) {
     let headers: HeaderMap = data.split(|byte| *byte == b'\n').filter_map(header).collect();
     check_origin(&headers);
@@ -31,7 +31,7 @@ fn check_origin(headers: &HeaderMap) {
     let [host] = all(headers, &header::HOST)[..] else {
         panic!("let in with other than one Host: {headers:?}")
     };
-    // A second reader: of the authority alone, without any parser of URLs.
+    // A second parser: of the authority only, without a URL parser.
     let host = host.strip_suffix(":443").or(host.strip_suffix(':')).unwrap_or(host);
     let url = Url::parse(&format!("https://{host}/")).expect("it is the name of a host");
     assert_eq!(url.host_str(), own.host_str(), "let in as {host}");

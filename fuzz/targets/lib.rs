@@ -1,7 +1,7 @@
-//! What each fuzz target does with an input, and what must hold whatever the input is.
+//! One function per fuzz target: what it does with an input, and what must hold for any input.
 //!
-//! Used twice: by the programs in `fuzz_targets/`, which look for inputs that break a rule, and by
-//! `tests/fuzz`, which runs every input of the corpora with every other test.
+//! Used by the programs in `fuzz_targets/`, which search for inputs that break a rule, and by `tests/fuzz`,
+//! which runs every input of the corpora as part of the tests.
 
 mod allowlist;
 mod component;

@@ -1,4 +1,4 @@
-//! Documents in bulk: a file of JSON lines, and the rules of the batch that is made of it.
+//! Bulk ingest: a file of JSON lines, and the rules of the batch that is made from it.
 
 use kitbag::fuzzing::documents::{Valid, validate};
 use kitbag::fuzzing::ingest;
@@ -8,8 +8,8 @@ use url::Url;
 
 /// Input: a file for `kitbag ingest --jsonl`.
 ///
-/// Each line that is not empty becomes one document or one problem, under its own number. What is stored
-/// of a document has a title, clean URLs, and the same identity when it is brought in again.
+/// Checks that each line that is not empty becomes one document or one problem, with its line number. A
+/// stored document has a title, clean URLs, and the same identity when it is ingested again.
 pub fn lines(data: &[u8]) {
     let read = ingest::lines(data.to_vec());
     let given = data.split(|byte| *byte == b'\n').enumerate();
@@ -67,7 +67,7 @@ fn check_valid(it: &Valid) {
     }
 }
 
-/// A document as the server gets it.
+/// Returns a document as the server receives it.
 fn new_document(document: &Value) -> NewDocument {
     let text = |name: &str| document.get(name).and_then(Value::as_str).map(str::to_owned);
     let feed = document.get("feed").map(|feed| {

@@ -1,17 +1,17 @@
-//! MCP messages: what goes on to its method is what any other reader of JSON-RPC sees.
+//! MCP messages: an accepted message is read as by any other JSON-RPC parser.
 
 use kitbag::fuzzing::web::{Reading, message as read};
 use serde_json::Value;
 
 /// Input: the body of a request to `/mcp`.
 ///
-/// What is accepted is one JSON-RPC object, with the id and the cancelled request that a plain JSON parser
-/// finds in it. What is refused is refused with a JSON-RPC error, for the id of the message or for none.
+/// Checks that an accepted message is one JSON-RPC object, with the id and the cancelled request that a plain
+/// JSON parser finds in it. A refusal is a JSON-RPC error with the id of the message, or without an id.
 pub fn message(data: &[u8]) {
     let plain = serde_json::from_slice::<Value>(data);
     match read(data) {
         Reading::Message { id, cancels } => {
-            // What is malformed inside of a member is left to its method, which parses it.
+            // Malformed content of a member is detected by its method, which parses it.
             let Ok(plain) = plain else { return };
             assert!(plain.is_object(), "{plain} was accepted");
             assert_eq!(plain.get("jsonrpc"), Some(&Value::from("2.0")));
@@ -40,7 +40,7 @@ pub fn message(data: &[u8]) {
     }
 }
 
-/// A number may be written as `1000` and as `1e3`.
+/// Compares two values; the same number may be written as `1000` or `1e3`.
 fn is_same(one: Option<&Value>, other: Option<&Value>) -> bool {
     let number = |value: Option<&Value>| value.and_then(Value::as_f64);
     one == other || (number(one).is_some() && number(one) == number(other))

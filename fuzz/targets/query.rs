@@ -1,11 +1,11 @@
-//! GraphQL queries: what is accepted is small, however it is counted.
+//! GraphQL queries: an accepted query is within the limits, also with its fragments expanded.
 
 use async_graphql::Positioned;
 use async_graphql::parser::parse_query;
 use async_graphql::parser::types::{Directive, ExecutableDocument, Selection, SelectionSet};
 use kitbag::fuzzing::web::query as parse_within_bounds;
 
-/// As `docs/schema.graphql` and README state them.
+/// The limits as stated in `docs/schema.graphql` and the README.
 const MAX_FIELDS: usize = 1000;
 const MAX_DEPTH: usize = 20;
 const MAX_OPERATIONS: usize = 10;
@@ -14,15 +14,15 @@ const MAX_BRACKETS: usize = 48;
 
 /// Input: a query.
 ///
-/// An accepted query is within every bound when its fragments are written out. A query that is within them
-/// is not refused for its size.
+/// Checks that an accepted query is within every limit when its fragments are expanded, and that a query
+/// within the limits is not refused for its size.
 pub fn query(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let mut left = MAX_FIELDS;
     match parse_within_bounds(text) {
         Ok(document) => assert!(is_within(&document, &mut left), "accepted beyond a bound: {text}"),
-        // Only a query with few brackets can be parsed here without harm. Fragments are measured one by one
-        // as well, also those that nobody uses; without them there is one way to count.
+        // Only a query with few brackets can be parsed safely here. Queries with fragments are skipped: the
+        // server also measures each fragment separately, even if it is unused.
         Err(reason) if text.bytes().filter(|byte| b"{[(".contains(byte)).count() <= MAX_BRACKETS => {
             let Ok(document) = parse_query(text) else { return };
             let is_small = document.fragments.is_empty() && is_within(&document, &mut left);
@@ -32,7 +32,7 @@ pub fn query(data: &[u8]) {
     }
 }
 
-/// Whether the document is within the bounds; `left` is how many selections it may have.
+/// Returns whether the document is within the limits; `left` is how many selections it may still have.
 fn is_within(document: &ExecutableDocument, left: &mut usize) -> bool {
     let mut count = 0;
     for (_, operation) in document.operations.iter() {
@@ -44,7 +44,7 @@ fn is_within(document: &ExecutableDocument, left: &mut usize) -> bool {
     count <= MAX_OPERATIONS
 }
 
-/// Goes through a selection set as if each fragment were written out where it is used.
+/// Walks a selection set with fragments expanded; returns whether it is within the limits.
 fn walk(document: &ExecutableDocument, set: &SelectionSet, depth: usize, left: &mut usize) -> bool {
     set.items.iter().all(|selection| {
         let Some(fewer) = left.checked_sub(1) else { return false };

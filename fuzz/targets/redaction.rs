@@ -1,4 +1,4 @@
-//! Redaction: nothing of a secret remains, in none of the encodings that it knows.
+//! Redaction: no part of a secret remains, in any of the supported encodings.
 
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
@@ -7,9 +7,10 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::SecretString;
 use serde_json::Value;
 
-/// Input: the value of a secret, a line `--`, and an output that it may stand in, or be put into.
+/// Input: the value of a secret, a line `--`, and an output that may contain it; the target also inserts it.
 ///
-/// The output has no value left, as text, as bytes and in JSON; and it is JSON where it was.
+/// Checks that the redacted output does not contain the value, as text, as bytes and in JSON, and that JSON
+/// is still JSON.
 pub fn redaction(data: &[u8]) {
     let Ok(input) = std::str::from_utf8(data) else { return };
     let Some((value, output)) = input.split_once("\n--\n") else { return };
@@ -49,21 +50,21 @@ fn check_json(redactor: &Redactor, value: &str, output: &str) {
     let text: Value = serde_json::from_str(&clean).expect("JSON is JSON once it is cleaned");
     redactor.redact_json(&mut json);
     assert!(!any_text(&json, &|text| holds(text, value)), "{value:?} remains in {json}");
-    // To read a number rounds it, maybe to digits that it is not spelled with.
+    // Parsing a number rounds it, possibly to digits that its text does not have.
     let holds = |text: &str| holds(text, value) && text.parse::<f64>().is_err();
     assert!(!any_text(&text, &holds), "{value:?} remains in {text}");
 }
 
-/// The encodings of a value, made without the code that looks for them.
+/// Returns the encodings of a value, made independently of the code that searches for them.
 fn encodings(value: &str) -> Vec<String> {
     let json = Value::from(value).to_string();
     let json = json[1..json.len() - 1].to_owned();
     let twice = Value::from(json.as_str()).to_string();
-    let ascii = json.chars().map(|letter| match letter {
-        letter if letter.is_ascii() => letter.to_string(),
-        letter => {
+    let ascii = json.chars().map(|character| match character {
+        character if character.is_ascii() => character.to_string(),
+        character => {
             let units: Vec<_> =
-                letter.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+                character.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
             units.concat()
         }
     });
@@ -80,11 +81,11 @@ fn encodings(value: &str) -> Vec<String> {
     ]
 }
 
-/// RFC 3986, section 2.3.
+/// Characters to escape: all but the unreserved ones of RFC 3986, section 2.3.
 const UNRESERVED: &percent_encoding::AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// Whether `what` stands in a cleaned text, in either case; the replacement is no part of any value.
+/// Returns whether a redacted text contains `what`, ignoring case. Replacements are not part of any value.
 fn holds(clean: &str, what: &str) -> bool {
     let what = what.to_ascii_lowercase();
     clean.split(REPLACEMENT).any(|piece| piece.to_ascii_lowercase().contains(&what))

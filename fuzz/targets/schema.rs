@@ -1,19 +1,19 @@
-//! JSON Schema: authors write the schemas, models the values.
+//! JSON Schema: untrusted schemas of authors, and untrusted values of models.
 
 use jsonschema::Draft;
 use kitbag_manifest::schema::{Budget, Schema};
 use serde_json::Value;
 
-/// What stands in every string of a value, and in no schema.
+/// Appended to every string of a value; does not occur in the schema.
 const CANARY: &str = "canary-8c1f";
 
-/// Steps of a check that is compared with one that nobody counts.
+/// Steps of a check that is compared with one without a budget.
 const STEPS: u64 = 20_000;
 
-/// Input: a line with a schema, and a value behind it.
+/// Input: a line with a schema, followed by a value.
 ///
-/// Compiling and checking come to an end. Problems are few, each has its place, and none repeats a string
-/// of the value. A check that ends within its budget decides as one that nobody counts.
+/// Checks that compiling and checking terminate, and that violations are few, have a path and do not repeat
+/// strings of the value. A check within its budget has the same result as one without a budget.
 pub fn schema(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (schema, value) = text.split_once('\n').unwrap_or((text, "{}"));
@@ -26,7 +26,7 @@ pub fn schema(data: &[u8]) {
     check_form(&found);
     assert_eq!(found, compiled.violations(&value), "the same value has other problems the second time");
 
-    // A match of a pattern is given up sooner than elsewhere.
+    // Patterns are left out: a match is given up earlier than in the validator without a budget.
     if !schema.contains("attern")
         && let Ok(found) = compiled.violations_within(&value, &Budget::prompt(STEPS))
     {

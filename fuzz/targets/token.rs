@@ -3,18 +3,19 @@
 use kitbag::fuzzing::identity::verify;
 use serde_json::Value;
 
-/// The public keys of an issuer. Nobody has the private ones: they signed [`GENUINE`] and a few tokens of
-/// the corpus, and were thrown away.
+/// The public keys of an issuer. The private keys signed [`GENUINE`] and a few tokens of the corpus, and were
+/// then discarded.
 const KEYS: &str = include_str!("token/keys.json");
-/// Every token that the issuer signed for this server, one a line.
+/// Every token that the issuer signed for this server, one per line.
 const GENUINE: &str = include_str!("token/genuine.txt");
-/// When these are valid, in seconds since 1970.
+/// A time at which these are valid, in seconds since 1970.
 const NOW: f64 = 1_900_000_010.0;
 
 /// Input: a line with a key set (by default [`KEYS`]), and a token.
 ///
-/// With the issuer's keys no token is accepted but what the issuer signed for this server. With other keys
-/// a genuine token is accepted only if the key that signed it is among them, for signatures.
+/// Checks that with the issuer's keys only tokens are accepted that the issuer signed for this server. With
+/// other keys, a genuine token is accepted only if they include the key that signed it, with use for
+/// signatures.
 pub fn token(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (keys, token) = text.split_once('\n').unwrap_or(("", text));
@@ -31,7 +32,8 @@ pub fn token(data: &[u8]) {
     }
 }
 
-/// What the signature is over. (Of a signature with an elliptic curve everybody can make one other.)
+/// Returns the signed part of a token. The signature is left out because ECDSA signatures are malleable:
+/// anyone can derive a second valid one.
 fn signed(token: &str) -> Option<&str> {
     token.rsplit_once('.').map(|(signed, _)| signed)
 }
@@ -51,7 +53,7 @@ fn has_key_of(keys: &str, genuine: &str) -> bool {
     })
 }
 
-/// Whether a genuine token was signed with this key of the issuer.
+/// Returns whether a genuine token was signed with this key of the issuer.
 fn verifies(key: &Value, genuine: &str) -> bool {
     let alone = serde_json::json!({ "keys": [key] }).to_string();
     verify(alone.as_bytes(), genuine, NOW).is_some()

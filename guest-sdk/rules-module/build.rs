@@ -1,4 +1,5 @@
-//! Node.js loads core modules, and the linker of `wasm32-wasip2` makes components unless it is told not to.
+//! Links a core module for Node.js, which cannot load components: the linker of `wasm32-wasip2` makes a
+//! component by default.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

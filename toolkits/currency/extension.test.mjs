@@ -5,7 +5,7 @@ import { dispatch } from "kitbag/extend/toolkit";
 
 import toolkit from "./extension.ts";
 
-/** The bank, with one rate a day. */
+/** A stand-in for the API, with one rate per day. */
 function bank(url) {
   const { pathname, searchParams } = new URL(url);
   const day = pathname.split("/").at(-1);
@@ -15,7 +15,7 @@ function bank(url) {
   return Response.json({ base: searchParams.get("base"), date: day === "latest" ? "2026-01-02" : day, rates: Object.fromEntries(symbols.map((code) => [code, rate])) });
 }
 
-const call = (tool, args, world = {}) => dispatch(toolkit, { tool, arguments: args, fetchImpl: bank, ...world });
+const call = (tool, args, options = {}) => dispatch(toolkit, { tool, arguments: args, fetchImpl: bank, ...options });
 
 test("an amount goes into the home currency by default", async () => {
   const result = await call("convert", { amount: 10, from: "usd" });

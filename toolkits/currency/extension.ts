@@ -1,5 +1,5 @@
-// Exchange rates of the European Central Bank, by frankfurter.dev. No key is needed; what each tool finds
-// is also there as a structured value, and which currency is home is the user's setting.
+// Exchange rates of the European Central Bank, from frankfurter.dev, without an API key. Each tool also
+// returns a structured value; the home currency is a setting of the user.
 import { defineToolkit, tool, z, ToolError, type ToolContext } from "kitbag/extend/toolkit";
 
 const Rates = z.object({ base: z.string(), date: z.string(), rates: z.record(z.string(), z.number()) });

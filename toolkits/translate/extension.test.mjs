@@ -8,8 +8,8 @@ import toolkit from "./extension.ts";
 const answer = { translations: [{ text: "Guten Tag", detected_source_language: "EN" }] };
 
 function translate(fetchImpl, more = {}) {
-  const world = { secrets: { DEEPL_API_KEY: "key-of-a-test:fx" }, fetchImpl, ...more };
-  return dispatch(toolkit, { tool: "translate", arguments: { text: "Good day", to: "de" }, ...world });
+  const options = { secrets: { DEEPL_API_KEY: "key-of-a-test:fx" }, fetchImpl, ...more };
+  return dispatch(toolkit, { tool: "translate", arguments: { text: "Good day", to: "de" }, ...options });
 }
 
 test("the key travels in the header, to the host of its plan", async () => {

@@ -1,4 +1,4 @@
-// Translation by DeepL. The API key is the user's own: a secret that the toolkit may read and nobody sees.
+// Translation by DeepL. The API key belongs to the user: a secret that only the toolkit may read.
 import { defineToolkit, tool, z, ToolError, type ToolContext } from "kitbag/extend/toolkit";
 
 const Translations = z.object({
@@ -11,7 +11,7 @@ const language = z
   .string()
   .regex(/^[a-z]{2}(-[a-z]{2,4})?$/i, "must be a language code such as de or pt-BR");
 
-/** Asks DeepL. Keys of the free plan end in ":fx" and have a host of their own. */
+/** Calls the API of DeepL. Keys of the free plan end in ":fx" and use a separate host. */
 async function deepl<S extends z.ZodType>(ctx: ToolContext, path: string, schema: S, body?: object): Promise<z.output<S>> {
   const key = await ctx.requireSecret("DEEPL_API_KEY");
   const host = key.endsWith(":fx") ? "api-free.deepl.com" : "api.deepl.com";

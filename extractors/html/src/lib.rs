@@ -1,4 +1,4 @@
-//! Extracts the text of Web pages: the article where there is one, and otherwise all visible text.
+//! Extracts the text of web pages: the article if there is one, and otherwise all visible text.
 //! Compiled for WebAssembly only.
 #![cfg(target_family = "wasm")]
 
@@ -8,14 +8,14 @@ use bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted, 
 use dom_smoothie::{Config, Readability, TextMode};
 use outline::Outline;
 
-/// Depth up to which the element tree is built, as in browsers. Deeper pages are read without a tree.
+/// Maximum depth of an element tree, as in browsers. Deeper pages are read without building a tree.
 const MAX_DEPTH: usize = 512;
-/// Elements of a page whose article is looked for.
+/// Maximum number of elements in a page for which the article is searched.
 const MAX_ELEMENTS: usize = 200_000;
-/// The longest text that the host takes, in bytes.
+/// Maximum length of a text that the host accepts, in bytes.
 const MAX_TEXT_BYTES: usize = 4 << 20;
 
-/// Reads Web pages.
+/// The extractor for web pages.
 pub struct HtmlExtractor;
 
 impl Guest for HtmlExtractor {
@@ -38,7 +38,7 @@ fn article(page: &str, outline: &Outline) -> Option<Extracted> {
     (!text.is_empty()).then(|| extracted(&article.title, text))
 }
 
-/// All of the page's text.
+/// Returns all text of the page.
 fn all(outline: &Outline) -> Extracted {
     extracted(&outline.title, outline.text.trim())
 }

@@ -1,7 +1,7 @@
-//! A page without its tree: the text between the tags, and how deep the tags nest.
+//! Reads a page without building its element tree: the text between the tags, and their nesting depth.
 //!
-//! Building the tree of a page that nests a hundred thousand tags takes time that grows with the square
-//! of the depth; reading its tags one after the other does not.
+//! Building the tree of a page with a hundred thousand nested tags takes time quadratic in the depth; reading
+//! the tags as a sequence does not.
 
 use std::cell::RefCell;
 
@@ -10,23 +10,23 @@ use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind::{Rawtext, Rcdata, ScriptData};
 use html5ever::tokenizer::{Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer};
 
-/// What is read of a page without its tree.
+/// The parts of a page that are read without its tree.
 #[derive(Default)]
 pub(crate) struct Outline {
-    /// What stands between the tags, scripts and styles left out, a line a block.
+    /// Text between the tags, without scripts and styles; one line per block.
     pub(crate) text: String,
-    /// What stands in the first `<title>`.
+    /// Text of the first `<title>`.
     pub(crate) title: String,
-    /// How deep the tags nest at most, as far as the tags themselves tell.
+    /// Maximum nesting depth, as far as the tags show it.
     pub(crate) depth: usize,
 }
 
-/// Reads the tags of a page one after the other.
+/// Reads the tags of a page in sequence.
 pub(crate) fn read(page: &str) -> Outline {
     let tokenizer = Tokenizer::new(Sink::default(), Default::default());
     let input = BufferQueue::default();
     input.push_back(StrTendril::from(page));
-    // The sink never asks for a pause, so that one time is enough.
+    // The sink never pauses the tokenizer, so that one call is enough.
     drop(tokenizer.feed(&input));
     tokenizer.end();
     tokenizer.sink.0.into_inner().outline
@@ -42,14 +42,14 @@ struct Reading {
     place: Place,
 }
 
-/// Where the text goes.
+/// Where text is added.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Place {
     #[default]
     Body,
     Title,
-    /// Scripts, styles, and others that no reader sees.
-    Unseen,
+    /// Scripts, styles and other elements that are not displayed.
+    Hidden,
 }
 
 impl TokenSink for Sink {
@@ -83,9 +83,9 @@ impl Reading {
         }
         let (place, state) = match name {
             "title" if self.outline.title.is_empty() => (Place::Title, Rcdata),
-            "title" | "textarea" => (Place::Unseen, Rcdata),
-            "script" => (Place::Unseen, ScriptData),
-            "style" | "iframe" | "noembed" | "noframes" | "xmp" => (Place::Unseen, Rawtext),
+            "title" | "textarea" => (Place::Hidden, Rcdata),
+            "script" => (Place::Hidden, ScriptData),
+            "style" | "iframe" | "noembed" | "noframes" | "xmp" => (Place::Hidden, Rawtext),
             _ => {
                 if !is_closed_by_its_sibling(name) {
                     self.open += 1;
@@ -103,7 +103,7 @@ impl Reading {
         let into = match self.place {
             Place::Body => &mut self.outline.text,
             Place::Title => &mut self.outline.title,
-            Place::Unseen => return,
+            Place::Hidden => return,
         };
         for character in characters.chars() {
             let character = if character.is_whitespace() { ' ' } else { character };
@@ -114,7 +114,7 @@ impl Reading {
     }
 }
 
-/// Tags that stand within a line.
+/// Returns whether a tag is inline.
 fn is_inline(name: &str) -> bool {
     const INLINE: [&str; 24] = [
         "a", "abbr", "b", "bdi", "bdo", "cite", "code", "em", "font", "i", "img", "kbd", "mark", "q", "s",
@@ -123,13 +123,13 @@ fn is_inline(name: &str) -> bool {
     INLINE.contains(&name)
 }
 
-/// Tags without content, and those that the next of their kind closes: however many there are, they do
-/// not nest.
+/// Returns whether a tag has no content, or is closed by its next sibling. Such tags do not add to the depth,
+/// however many there are.
 fn is_closed_by_its_sibling(name: &str) -> bool {
-    const FLAT: [&str; 27] = [
+    const NOT_NESTING: [&str; 27] = [
         "area", "base", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta",
         "optgroup", "option", "p", "param", "rp", "rt", "source", "tbody", "td", "tfoot", "th", "thead",
         "tr", "wbr",
     ];
-    FLAT.contains(&name)
+    NOT_NESTING.contains(&name)
 }

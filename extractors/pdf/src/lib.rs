@@ -8,19 +8,19 @@ use bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted, 
 use pdf_oxide::document::PdfDocument;
 use pdf_oxide::error::Error;
 
-/// The longest text that the host takes, in bytes.
+/// Maximum length of a text that the host accepts, in bytes.
 const MAX_TEXT_BYTES: usize = 4 << 20;
 
-/// Consecutive unreadable pages after which the rest is skipped.
+/// Number of consecutive unreadable pages after which the rest is skipped.
 const MAX_UNREADABLE_PAGES: usize = 32;
 
-/// Reads PDF files.
+/// The extractor for PDF files.
 pub struct PdfExtractor;
 
 impl Guest for PdfExtractor {
     fn extract(file: Vec<u8>) -> Result<Extracted, ExtractError> {
         let document = PdfDocument::from_bytes(file).map_err(explain)?;
-        // Many files are encrypted with the empty password: anybody may read them, some may not print.
+        // Many files are encrypted with an empty password: they can be read, but printing may be restricted.
         if document.is_encrypted() && !document.authenticate(b"").map_err(explain)? {
             return Err(ExtractError::Encrypted);
         }
@@ -33,14 +33,14 @@ impl Guest for PdfExtractor {
 
 /// Extracts pages until the text is long enough. Unreadable pages are skipped, unless all are.
 fn text(document: &PdfDocument) -> Result<String, ExtractError> {
-    if page_tree::is_tangled(document) {
+    if page_tree::is_not_a_tree(document) {
         return Err(ExtractError::Damaged("its page tree contains itself".to_owned()));
     }
     let claimed = document.page_count().map_err(explain)?;
     if claimed == 0 {
         return Err(ExtractError::Damaged("it has no pages".to_owned()));
     }
-    // Each page is an object of its own, whatever number is claimed.
+    // Each page is an object of its own, so there are no more pages than objects, whatever the file claims.
     let pages = claimed.min(document.all_object_ids().len().max(1));
     let (mut text, mut read, mut unreadable, mut failure) = (String::new(), 0_usize, 0_usize, None);
     for page in 0..pages {
@@ -71,7 +71,7 @@ fn append(text: &mut String, page: &str) {
     text.push_str(page);
 }
 
-/// The title that the document's information dictionary gives (ISO 32000-1, section 14.3.3).
+/// Returns the title in the document's information dictionary (ISO 32000-1, section 14.3.3).
 fn title(document: &PdfDocument) -> Option<String> {
     let information = document.resolve_object(document.trailer().as_dict()?.get("Info")?).ok()?;
     let title = document.resolve_object(information.as_dict()?.get("Title")?).ok()?;

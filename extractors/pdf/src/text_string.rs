@@ -1,8 +1,8 @@
-//! Text strings of PDF (ISO 32000-2, section 7.9.2.2): UTF-16 or UTF-8 behind a byte order mark, and
-//! otherwise PDFDocEncoding.
+//! Text strings of PDF (ISO 32000-2, section 7.9.2.2): UTF-16 or UTF-8 with a byte order mark, and otherwise
+//! PDFDocEncoding.
 
-/// Decodes a text string. What PDFDocEncoding has beside Latin-1, few and rare signs, comes out as
-/// Latin-1 has it.
+/// Decodes a text string. PDFDocEncoding is decoded as Latin-1, from which it differs in a few rare
+/// characters.
 pub(crate) fn decode(bytes: &[u8]) -> String {
     match bytes {
         [0xFE, 0xFF, utf16 @ ..] => decode_utf16(utf16, u16::from_be_bytes),

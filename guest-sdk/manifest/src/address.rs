@@ -1,11 +1,11 @@
-//! Which IP addresses anybody can reach. All others are private to a machine or a network.
+//! Classifies IP addresses: publicly reachable, or private to a machine or a network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// IANA's special-purpose registry (RFC 6890) without the anycast services that are public, and
-/// what else leads into a cloud's own machinery.
+/// IPv4 ranges that are not public: IANA's special-purpose registry (RFC 6890) without its public
+/// anycast services, and addresses of internal services of clouds.
 const PRIVATE_V4: [Ipv4Net; 17] = [
     THIS_NETWORK,               // unspecified
     v4([10, 0, 0, 0], 8),       // private
@@ -26,17 +26,17 @@ const PRIVATE_V4: [Ipv4Net; 17] = [
     v4([240, 0, 0, 0], 4),      // reserved, broadcast
 ];
 
-/// "This network": no router forwards it (RFC 6890), so no gateway leads there. The zeros of ordinary IPv6
-/// addresses look like it.
+/// "This network": routers do not forward it (RFC 6890), so no NAT64 gateway translates to it. The zeros in
+/// ordinary IPv6 addresses look like embedded addresses of this range.
 pub const THIS_NETWORK: Ipv4Net = v4([0, 0, 0, 0], 8);
 
-/// Everything that IANA has given out for ordinary use. All else is private: loopback, unspecified,
-/// IPv4-compatible (`::/96`), NAT64 of a network's own (`64:ff9b:1::/48`), discard-only, segment routing,
+/// IPv6 addresses that IANA has allocated for ordinary use. All others are private: loopback, unspecified,
+/// IPv4-compatible (`::/96`), local-use NAT64 (`64:ff9b:1::/48`), discard-only, segment routing,
 /// unique local (metadata of AWS and Google Cloud), link-local, site-local, multicast.
 const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0], 3);
 
-/// The special ranges inside of it. Tunnels are among them, whatever IPv4 address they embed: nobody
-/// serves anything there any more, and the system itself would open the tunnel.
+/// Special-purpose ranges inside of [`GLOBAL_UNICAST`]. Tunnels are private whatever IPv4 address they embed:
+/// they are obsolete and have no public servers, and the operating system itself would open the tunnel.
 const PRIVATE_V6: [Ipv6Net; 4] = [
     v6([0x2001, 0, 0], 23),      // protocol assignments: Teredo, benchmarking, ORCHID, AMT
     v6([0x2001, 0x0db8, 0], 32), // documentation
@@ -44,18 +44,18 @@ const PRIVATE_V6: [Ipv6Net; 4] = [
     v6([0x3fff, 0, 0], 20),      // documentation
 ];
 
-/// Whether anybody can reach an IPv4 address.
+/// Returns whether an IPv4 address is publicly reachable.
 pub fn is_public_v4(address: Ipv4Addr) -> bool {
     !PRIVATE_V4.iter().any(|range| range.contains(&address))
 }
 
-/// Whether anybody can reach an IPv6 address, unless a gateway of the network translates it (NAT64).
+/// Returns whether an IPv6 address is publicly reachable. Does not consider NAT64 gateways of the network.
 pub fn is_global_unicast(address: Ipv6Addr) -> bool {
     GLOBAL_UNICAST.contains(&address) && !PRIVATE_V6.iter().any(|range| range.contains(&address))
 }
 
-/// Whether a handler may reach an address on a machine whose network translates none, with ranges that were
-/// opened to it. An IPv4-mapped address is judged as the IPv4 address that the system would connect to.
+/// Returns whether a handler may connect to an address: public addresses and the `opened` ranges. Assumes a
+/// network without NAT64. An IPv4-mapped address is treated as the IPv4 address that the system connects to.
 pub fn permits(opened: &[IpNet], address: IpAddr) -> bool {
     let address = address.to_canonical();
     let is_public = match address {

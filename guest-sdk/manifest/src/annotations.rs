@@ -2,29 +2,29 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Behavioural hints of one tool; an absent hint was not set.
+/// Behavioural hints of one tool. `None` means that the author did not set the hint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ToolAnnotations {
-    /// The tool changes nothing.
+    /// The tool is read-only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only_hint: Option<bool>,
     /// The tool may destroy something.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destructive_hint: Option<bool>,
-    /// Calling again with the same arguments changes nothing more.
+    /// Calling again with the same arguments has no further effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
-    /// The tool talks to an open world of outside things.
+    /// The tool interacts with external systems.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
 }
 
 impl ToolAnnotations {
-    /// Fills in the defaults; a hint that the author set always stays.
+    /// Fills in the defaults. Hints that the author set are never changed.
     ///
     /// A tool is read-only unless it is `mutating` or its toolkit may ingest. A read-only tool is
-    /// neither destructive nor open-world by default; for a write tool nothing is claimed.
+    /// neither destructive nor open-world by default; a tool that writes has no further defaults.
     #[must_use]
     pub fn resolve(self, mutating: bool, toolkit_may_ingest: bool) -> Self {
         let read_only = self.read_only_hint.unwrap_or(!mutating && !toolkit_may_ingest);

@@ -1,4 +1,4 @@
-//! Values of a user's settings against their declared fields.
+//! Checks values of a user's settings against their declared fields.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::{ConfigField, ConfigKind};
 
-/// Says why `value` does not fit `field`, or nothing when it does.
+/// Returns why `value` does not fit `field`, or `None` if it fits.
 pub fn mismatch(field: &ConfigField, value: &Value) -> Option<String> {
     match (field.kind, value) {
         (ConfigKind::String, Value::String(_))
@@ -20,8 +20,8 @@ pub fn mismatch(field: &ConfigField, value: &Value) -> Option<String> {
     }
 }
 
-/// Returns what a handler sees as `ctx.config`: the user's values over the declared defaults.
-/// Keys that are no longer declared, and values that no longer fit, are left out.
+/// Returns what a handler sees as `ctx.config`: the user's values, and the declared defaults for the
+/// others. Values of keys that are no longer declared, or that no longer fit, are ignored.
 pub fn effective(fields: &BTreeMap<String, ConfigField>, values: &Map<String, Value>) -> Map<String, Value> {
     fields
         .iter()

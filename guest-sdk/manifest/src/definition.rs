@@ -1,4 +1,4 @@
-//! The declaration: plain data, as the toolkit specification lists it.
+//! The declaration as plain data, with the fields of the toolkit specification.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct ToolkitDefinition {
     pub id: String,
     /// Display name.
     pub name: String,
-    /// One line.
+    /// Description of one line.
     pub description: String,
     /// A single emoji or an HTTPS URL.
     pub icon: String,
@@ -43,10 +43,10 @@ pub struct ToolkitDefinition {
     /// The user's settings, by key.
     #[serde(default)]
     pub config: BTreeMap<String, ConfigField>,
-    /// Who sees the toolkit.
+    /// Which users see the toolkit.
     #[serde(default)]
     pub visibility: Visibility,
-    /// Declarative outbound sign-in.
+    /// OAuth grant that the host carries out for requests to `api_host`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<OAuth2ClientCredentials>,
 }
@@ -68,11 +68,11 @@ impl ToolkitDefinition {
     }
 }
 
-/// Who sees a deployed toolkit.
+/// Which users see a deployed toolkit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Visibility {
-    /// Its owner alone.
+    /// Only its owner.
     #[default]
     Private,
     /// Every signed-in user.
@@ -88,7 +88,7 @@ pub struct ToolDefinition {
     /// Display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What the model reads.
+    /// Description for the model.
     pub description: String,
     /// JSON Schema of the arguments.
     pub input_schema: Value,
@@ -110,7 +110,7 @@ pub struct ToolDefinition {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ConfigField {
-    /// What values it takes.
+    /// Type of its values.
     #[serde(rename = "type")]
     pub kind: ConfigKind,
     /// Label beside the field.
@@ -118,7 +118,7 @@ pub struct ConfigField {
     /// Help text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Applies when the user set nothing.
+    /// Value that applies when the user has not set one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
     /// The user must fill it in.

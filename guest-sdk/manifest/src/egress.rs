@@ -1,9 +1,9 @@
-//! What a declaration's `egress` grants.
+//! Checks URLs against a declaration's `egress`.
 
 use url::Url;
 
-/// Whether `egress` lists the URL's host. A bare host stands for the scheme's default port,
-/// `host:port` for that port alone.
+/// Returns whether `egress` lists the URL's host. A bare host grants the scheme's default port only,
+/// `host:port` that port only.
 pub fn allows(egress: &[String], url: &Url) -> bool {
     let lists = |entry: &str| egress.iter().any(|listed| listed == entry);
     let host = host(url);
@@ -18,7 +18,7 @@ pub fn entry_for(url: &Url) -> String {
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-/// A name with its root's dot is the same name.
+/// Returns the host without a trailing dot: a fully qualified name with the dot is the same name.
 fn host(url: &Url) -> &str {
     let host = url.host_str().unwrap_or_default();
     host.strip_suffix('.').unwrap_or(host)

@@ -1,19 +1,19 @@
-//! JSON text, measured before anything is built from it: eight megabytes of `0,0,…` become a hundred.
+//! Measures JSON text before it is parsed: eight megabytes of `0,0,…` take a hundred once parsed.
 
-/// What a text would be built to.
+/// Size of the value that a JSON text parses to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measure {
-    /// Values at any depth, the outermost included.
+    /// Number of values at any depth, including the outermost.
     pub values: usize,
-    /// Arrays and objects within one another.
+    /// Nesting depth of arrays and objects.
     pub levels: usize,
 }
 
-/// Measures a JSON text, up to the point where it has more than `max_values`. Whether it is valid is for
-/// whoever builds it to say.
+/// Measures a JSON text, and stops as soon as it has more than `max_values`. Does not check whether the text
+/// is valid JSON.
 pub fn measure(json: &[u8], max_values: usize) -> Measure {
     let mut measure = Measure { values: 1, levels: 0 };
-    // Whether the value before this byte is a container that has nothing in it yet.
+    // Whether the previous byte (other than white space) opened an array or an object.
     let (mut is_empty, mut open) = (false, 0_usize);
     let mut bytes = json.iter();
     while let Some(byte) = bytes.next() {
@@ -40,7 +40,7 @@ pub fn measure(json: &[u8], max_values: usize) -> Measure {
     measure
 }
 
-/// Goes to the end of a string whose first quote was read.
+/// Skips the rest of a string whose opening quote has been read.
 fn skip_string(bytes: &mut std::slice::Iter<'_, u8>) {
     while let Some(byte) = bytes.next() {
         match byte {

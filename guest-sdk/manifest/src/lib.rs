@@ -1,9 +1,9 @@
-//! What a Kitbag toolkit declares about itself, and what follows from it wherever a call runs: the rules of a
-//! declaration, checks of arguments and results, the texts of replies, reachable addresses, limits.
+//! The declaration of a Kitbag toolkit and the rules that apply wherever a call runs: rules of a declaration,
+//! checks of arguments and results, error texts, reachable addresses, limits.
 //!
-//! The host and both SDKs share this crate (TypeScript by way of `rules-module`), so what passes on an
-//! author's machine passes on a server, and fails in the same words. Inside the sandbox only the types are
-//! compiled: all else needs the feature `rules`.
+//! The host and both SDKs share this crate (TypeScript through `rules-module`), so a check has the same
+//! result and message on an author's machine and on a server. Inside the sandbox only the types are
+//! compiled: everything else needs the feature `rules`.
 
 mod annotations;
 mod definition;

@@ -1,5 +1,5 @@
-//! What a client receives of a call that failed: the error envelope, and every text in it that no author
-//! wrote.
+//! The error envelope that a client receives for a failed call, and all error texts that do not come from the
+//! toolkit's author.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use crate::schema::{self, Schema};
 
-/// `{ ok: false, code, error, retryable }`.
+/// The error envelope: `{ ok: false, code, error, retryable }`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Failure {
     ok: bool,
-    /// What kind of failure.
+    /// The kind of failure.
     pub code: ErrorCode,
-    /// What the model reads.
+    /// Message for the model.
     pub error: String,
     /// Whether the model should consider trying again.
     pub retryable: bool,
@@ -41,18 +41,18 @@ impl fmt::Display for ErrorCode {
 }
 
 impl Failure {
-    /// What the author says to the model.
+    /// Creates a failure with a message for the model; not retryable.
     pub fn tool_error(message: impl Into<String>) -> Self {
         Self { ok: false, code: ErrorCode::ToolError, error: message.into(), retryable: false }
     }
 
-    /// Tells the model whether trying again may help.
+    /// Sets whether trying again may help.
     #[must_use]
     pub fn retryable(self, retryable: bool) -> Self {
         Self { retryable, ..self }
     }
 
-    /// The handler failed in any way but with an error for the model, which learns nothing more.
+    /// The handler failed with an error that is not for the model. No details are included.
     pub fn of_handler() -> Self {
         Self::tool_error("The tool failed.")
     }
@@ -71,18 +71,18 @@ impl Failure {
         ))
     }
 
-    /// The result has more bytes than one may have.
+    /// The result is larger than the limit.
     pub fn result_too_large() -> Self {
         Self::tool_error("The tool's result is too large.")
     }
 
-    /// The call was stopped at its deadline. Limits are no secret, and knowing them helps the model to ask
-    /// for less.
+    /// The call was stopped at its deadline. The message includes the limit: it is not secret, and it helps
+    /// the model to request less.
     pub fn deadline(limit: Duration) -> Self {
         Self::tool_error(format!("The tool ran longer than {} s and was stopped.", limit.as_secs_f64()))
     }
 
-    /// The call was stopped at another limit, which is named.
+    /// The call was stopped at another limit, which the message names.
     pub fn limit(limit: &str) -> Self {
         Self::tool_error(format!("The tool reached its {limit} and was stopped."))
     }
@@ -97,8 +97,8 @@ impl Failure {
         Self::tool_error(format!("The {what} {} {them} with: {commands}", names.join(" and ")))
     }
 
-    /// The server could not sign in for the toolkit: the token endpoint refused the credentials of `auth`. `code` is
-    /// the answer's error code; one that is not registered is not repeated.
+    /// The server could not sign in for the toolkit: the token endpoint refused the credentials of `auth`.
+    /// `code` is the OAuth error code of the response; the message omits it if it is not a registered one.
     pub fn refused_credentials(toolkit: &str, names: &[String], host: &str, status: u16, code: &str) -> Self {
         let code = token_error(code).map(|code| format!(" ({code})")).unwrap_or_default();
         let commands = set_commands(toolkit, names);
@@ -109,19 +109,20 @@ impl Failure {
         ))
     }
 
-    /// The server could not sign in for the toolkit: the token endpoint answered with something else than a token.
+    /// The server could not sign in for the toolkit: the token endpoint did not return a usable token.
     pub fn unusable_token(host: &str, reason: &str) -> Self {
         Self::tool_error(format!("The answer of the token endpoint {host} cannot be used: {reason}."))
     }
 
-    /// The call was not begun.
+    /// The call was not started: too many are running.
     pub fn busy() -> Self {
         Self::tool_error("Too many calls are running at the moment. Try again in a moment.").retryable(true)
     }
 }
 
-/// Returns an error code of a token endpoint (RFC 6749, section 5.2, and what servers add) where it is a registered
-/// one: an endpoint that put a credential there instead would otherwise write it into a log.
+/// Returns an error code of a token endpoint if it is a known one (RFC 6749, section 5.2, and codes that
+/// servers add). Others are dropped, because an endpoint could put a credential there, which would then be
+/// logged.
 pub fn token_error(code: &str) -> Option<&'static str> {
     const CODES: [&str; 8] = [
         "invalid_request",
@@ -147,8 +148,8 @@ pub fn check_arguments(input: &Schema, arguments: &Value) -> Result<(), Failure>
     if violations.is_empty() { Ok(()) } else { Err(Failure::invalid_params(&violations)) }
 }
 
-/// Checks the structured value of a result, as JSON, where `output` is declared. Returns what reaches the
-/// client.
+/// Checks the structured value of a result, given as JSON, against `output`. Returns the value for the
+/// client; `None` if `output` is not declared or there is no value.
 pub fn check_structured(output: Option<&Schema>, structured: Option<&str>) -> Result<Option<Value>, Failure> {
     let (Some(schema), Some(json)) = (output, structured) else { return Ok(None) };
     let violations = match schema::parse(json) {

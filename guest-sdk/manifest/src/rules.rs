@@ -1,4 +1,4 @@
-//! The rules of a declaration. All problems are found at once, each with its path.
+//! The rules of a declaration. All problems are reported at once, each with its path.
 
 mod egress;
 mod fields;
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::ToolkitDefinition;
 
-/// One thing that is wrong with a declaration.
+/// One problem of a declaration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// Where: `tools[2].name`.
+    /// Path of the field, such as `tools[2].name`.
     pub path: String,
-    /// What is wrong, and what would be right.
+    /// What is wrong, and what is expected.
     pub message: String,
 }
 
@@ -25,7 +25,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All that is wrong with a declaration, in the order of its fields.
+/// All problems of a declaration, in the order of its fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Problems(pub Vec<Problem>);
@@ -49,12 +49,12 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// A declaration that keeps every rule.
+/// A declaration that has passed every rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValidDefinition(ToolkitDefinition);
 
 impl ValidDefinition {
-    /// Gives the declaration back.
+    /// Returns the declaration.
     pub fn into_inner(self) -> ToolkitDefinition {
         self.0
     }

@@ -1,7 +1,7 @@
 //! JSON Schema (draft 2020-12) of arguments and structured results.
 //!
-//! Authors choose schemas and callers choose values, and neither may hold the server: a schema is
-//! refused when it is too costly (`cost`), and a check ends when it has used up its budget (`meter`).
+//! Authors choose schemas and callers choose values, and neither may block the server: a schema is
+//! refused if it is too costly (`cost`), and a check is aborted when its budget is used up (`meter`).
 
 mod budget;
 mod cost;
@@ -27,19 +27,19 @@ pub(crate) use pattern::{MAX_NAME_PATTERNS_SIZE, PatternsSize};
 
 use crate::json;
 
-/// How many problems of one value are reported; the rest would only repeat them.
-const MAX_REPORTED: usize = 10;
+/// Maximum number of violations reported for one value; more would only repeat the others.
+const MAX_REPORTED_VIOLATIONS: usize = 10;
 
-/// How many values (members and items, at any depth) one checked value may hold.
+/// Maximum number of values (members and items, at any depth) in one checked value.
 pub const MAX_VALUES: usize = 50_000;
 
-/// How many levels a schema may have within the JSON of a declaration. Parsers of JSON end at 128, and
-/// declarations and lists of tools add some around it.
+/// Maximum nesting depth of a schema's JSON in a declaration. JSON parsers stop at 128, and declarations and
+/// tool lists add some levels around the schema.
 pub const MAX_LEVELS: usize = 120;
 
-/// How many steps listing the problems may take. Beyond, the answer is only whether the value fits: listing
-/// costs memory for each step, deciding does not.
-const LISTING_STEPS: u64 = 200_000;
+/// Maximum number of steps for listing violations. Beyond that, only whether the value fits is reported:
+/// listing takes memory at each step, deciding does not.
+const MAX_LISTING_STEPS: u64 = 200_000;
 
 /// A schema ready to check values.
 pub struct Schema {
@@ -50,7 +50,7 @@ pub struct Schema {
 /// Why a schema cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemaError {
-    /// It is no schema.
+    /// It is not a valid schema.
     Invalid(String),
     /// Checking values against it, or compiling it, would cost too much.
     TooCostly(String),
@@ -66,10 +66,10 @@ impl fmt::Display for SchemaError {
 impl std::error::Error for SchemaError {}
 
 impl Schema {
-    /// Compiles a schema whose root describes an object, as MCP requires of both schemas of a tool.
+    /// Compiles a schema whose root describes an object, as MCP requires for both schemas of a tool.
     ///
-    /// References to other documents are refused: nothing is ever fetched. What it takes to compile a
-    /// schema, and to check one value of the argument against it, is bounded before it is begun.
+    /// References to other documents are refused, and nothing is ever fetched. The cost of compiling the
+    /// schema, and of checking one value of an argument against it, is bounded before compilation starts.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         let invalid = |message: &str| SchemaError::Invalid(message.to_owned());
         match schema {
@@ -78,12 +78,12 @@ impl Schema {
             _ => return Err(invalid("a JSON Schema object is expected")),
         }
         let name_patterns = cost::admit(schema).map_err(SchemaError::TooCostly)?;
-        let names = pattern::size_of_names(&name_patterns).map_err(SchemaError::TooCostly)?;
+        let names = pattern::name_patterns_size(&name_patterns).map_err(SchemaError::TooCostly)?;
 
         let texts = Arc::new(AtomicUsize::new(0));
         let validator = jsonschema::options_for::<Metered>()
             .with_draft(Draft::Draft202012)
-            .with_pattern_options(pattern::engine_of_names())
+            .with_pattern_options(pattern::name_pattern_options())
             .with_keyword("pattern", pattern::factory(texts.clone()))
             .offline()
             .build(schema)
@@ -92,7 +92,7 @@ impl Schema {
         Ok(Self { validator, patterns })
     }
 
-    /// What its patterns take.
+    /// Returns the compiled size of its patterns.
     pub(crate) fn patterns(&self) -> PatternsSize {
         self.patterns
     }
@@ -100,34 +100,33 @@ impl Schema {
     /// Returns every violation as `path: what is wrong`, without the offending value itself.
     /// The path is a JSON Pointer (RFC 6901); the root is `/`.
     ///
-    /// Time and memory are bounded, whatever schema and value are: a value that takes more than
-    /// [`MAX_STEPS`] is refused, and where listing the problems could go on and on there is one line for
-    /// all of them.
+    /// Time and memory are bounded for any schema and value: a value that takes more than [`MAX_STEPS`]
+    /// is refused, and if listing the violations would take too long, one line stands for all of them.
     pub fn violations(&self, value: &Value) -> Vec<String> {
         self.violations_within(value, &Budget::whole())
             .unwrap_or_else(|exceeded| vec![format!("/: {exceeded}")])
     }
 
-    /// As [`violations`](Self::violations), within a smaller budget or until it is stopped.
+    /// Like [`violations`](Self::violations), within a given budget.
     ///
     /// # Errors
     ///
-    /// When the budget does not suffice; whether the value fits is not known then.
+    /// When the budget is exceeded or the check is stopped; whether the value fits is unknown then.
     pub fn violations_within(&self, value: &Value, budget: &Budget) -> Result<Vec<String>, Exceeded> {
         if cost::values(value, MAX_VALUES).is_none() {
             return Ok(vec![too_many_values()]);
         }
-        let max_name = if self.patterns.names > 0 { pattern::MAX_NAME_LENGTH } else { usize::MAX };
+        let max_name = if self.patterns.names > 0 { pattern::MAX_NAME_BYTES } else { usize::MAX };
         if meter::within(budget, max_name, || self.validator.is_valid(value))? {
             return Ok(Vec::new());
         }
-        let listing = Budget { steps: budget.steps.min(LISTING_STEPS), ..budget.clone() };
+        let listing = Budget { steps: budget.steps.min(MAX_LISTING_STEPS), ..budget.clone() };
         let listed = meter::within(&listing, max_name, || {
-            let errors = self.validator.iter_errors(value).take(MAX_REPORTED);
-            errors.flat_map(|error| violation::lines(&error, value)).take(MAX_REPORTED).collect()
+            let errors = self.validator.iter_errors(value).take(MAX_REPORTED_VIOLATIONS);
+            errors.flat_map(|error| violation::lines(&error, value)).take(MAX_REPORTED_VIOLATIONS).collect()
         });
         match listed {
-            Err(Exceeded::Steps) if budget.steps >= LISTING_STEPS => {
+            Err(Exceeded::Steps) if budget.steps >= MAX_LISTING_STEPS => {
                 Ok(vec!["/: does not match the schema, which is too intricate to say where".to_owned()])
             }
             listed => listed,
@@ -135,11 +134,11 @@ impl Schema {
     }
 }
 
-/// Builds a value to be checked, unless it would have more parts than are checked.
+/// Parses a JSON value to be checked.
 ///
 /// # Errors
 ///
-/// What is wrong with it, as a violation.
+/// A violation, when the text is not valid JSON or has more than [`MAX_VALUES`] values.
 pub fn parse(json: &str) -> Result<Value, String> {
     if json::measure(json.as_bytes(), MAX_VALUES).values > MAX_VALUES {
         return Err(too_many_values());
@@ -157,8 +156,8 @@ impl fmt::Debug for Schema {
     }
 }
 
-/// Builds what the first [`Schema::compile`] of a process would have to build: the rules of JSON Schema
-/// itself, which takes milliseconds. A server does it before its first call comes.
+/// Builds the rules of JSON Schema itself, which the first [`Schema::compile`] of a process would otherwise
+/// do and which takes milliseconds. A server calls this before its first tool call.
 pub fn prepare() {
     let _ = Schema::compile(&serde_json::json!({ "type": "object" }));
 }
@@ -229,7 +228,7 @@ mod tests {
         assert!(found[0].contains("too long for a pattern"), "{found:?}");
         let found = check(&schema, &json!({ "a": "a".repeat(200) }));
         assert!(found[0].contains("gives up"), "{found:?}");
-        // Not even where a mismatch would be a match.
+        // Also under `not`, where a mismatch would count as a match.
         let not = json!({ "type": "object", "properties": { "a": { "not": { "pattern": "^(a+)(a+)(a+)\\1c$" } } } });
         let found = check(&not, &json!({ "a": "a".repeat(200) }));
         assert!(found[0].contains("gives up"), "{found:?}");

@@ -1,5 +1,5 @@
-//! The table of good and bad declarations that the TypeScript SDK is held to as well
-//! (`guest-sdk/typescript/test/declarations.test.mjs`), so that the two never disagree.
+//! Tests the rules with a table of valid and invalid declarations. The TypeScript SDK is tested with the same
+//! table (`guest-sdk/typescript/test/declarations.test.mjs`), so that the two never disagree.
 
 use kitbag_manifest::{Problem, ToolkitDefinition, validate};
 use serde::Deserialize;
@@ -21,7 +21,7 @@ fn every_declaration_of_the_table_has_the_problems_it_lists_and_no_others() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Says how the rules and the table differ on one case.
+/// Describes how the rules and the table differ on one case; `None` if they agree.
 fn disagreement(Case { name, declaration, problems }: Case) -> Option<String> {
     let found = validate(declaration).err().map(|problems| problems.0).unwrap_or_default();
     (found != problems).then(|| format!("{name}\n  found:  {found:?}\n  listed: {problems:?}"))

@@ -1,7 +1,7 @@
-//! What patterns keep in memory once they have been matched: a toolkit's author writes them, and its
-//! callers choose the texts that make engines grow.
+//! Tests how much memory patterns keep after matches: a toolkit's author writes the patterns, and its
+//! callers choose the texts for which the memory of the engines grows.
 
-#![expect(unsafe_code, reason = "an allocator that counts is one")]
+#![expect(unsafe_code, reason = "implementing an allocator is unsafe")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -9,50 +9,50 @@ use std::cell::Cell;
 use kitbag_manifest::schema::Schema;
 use serde_json::{Map, Value, json};
 
-/// What a thread may keep for patterns, whatever it has checked.
-const MAX_KEPT_BY_A_THREAD: isize = 4 << 20;
-/// What it may keep besides for the names of one toolkit.
-const MAX_KEPT_FOR_NAMES: isize = 10 << 20;
+/// Maximum bytes that a thread may keep for patterns, whatever it has checked.
+const MAX_THREAD_BYTES: isize = 4 << 20;
+/// Maximum bytes that a thread may keep in addition for the names of one toolkit.
+const MAX_NAME_PATTERNS_BYTES: isize = 10 << 20;
 
-/// The system's allocator, which counts the bytes of the thread that a test runs on.
-struct Counting;
+/// The system allocator, with a count of the live bytes of each thread.
+struct CountingAllocator;
 
 thread_local! {
-    static LIVE: Cell<isize> = const { Cell::new(0) };
+    static LIVE_BYTES: Cell<isize> = const { Cell::new(0) };
 }
 
 #[expect(clippy::cast_possible_wrap, reason = "no test allocates that much")]
 fn count(bytes: usize, sign: isize) {
-    // Not where the thread ends.
-    let _ = LIVE.try_with(|live| live.set(live.get() + sign * bytes as isize));
+    // Fails while the thread ends.
+    let _ = LIVE_BYTES.try_with(|live| live.set(live.get() + sign * bytes as isize));
 }
 
-// SAFETY: every call is the system allocator's own.
-unsafe impl GlobalAlloc for Counting {
+// SAFETY: every call is passed on to the system allocator.
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 1);
-        // SAFETY: the caller keeps the contract of the method.
+        // SAFETY: the caller upholds the contract of the method.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(layout.size(), -1);
-        // SAFETY: the caller keeps the contract of the method.
+        // SAFETY: the caller upholds the contract of the method.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// Bytes that this thread keeps after `work`.
+/// Returns how many more bytes this thread holds after `work`.
 fn kept_after(work: impl FnOnce()) -> isize {
-    let before = LIVE.get();
+    let before = LIVE_BYTES.get();
     work();
-    LIVE.get() - before
+    LIVE_BYTES.get() - before
 }
 
-/// Letters without a pattern of their own.
+/// Returns pseudo-random letters.
 fn letters(count: usize, seed: u32) -> String {
     let mut state = seed.wrapping_mul(2_654_435_761) | 1;
     let next = || {
@@ -68,7 +68,8 @@ fn check_all(schema: &Schema, texts: &[String]) {
     }
 }
 
-/// A schema whose texts match the first of these patterns or none. The automaton of each has 4,096 states.
+/// Creates a schema with 100 patterns, of which the tested texts match the first or none. The automaton of
+/// each has 4,096 states.
 fn schema(beginning: &str) -> Schema {
     let pattern = |index: usize| json!({ "pattern": format!("^{beginning}[abc]*a[abc]{{11}}x{{{index}}}$") });
     let patterns: Vec<Value> = (0..100).map(pattern).collect();
@@ -83,7 +84,7 @@ fn patterns_whose_automata_are_large_keep_little() {
 
     let kept = kept_after(|| check_all(&schema, &texts));
 
-    assert!(kept < MAX_KEPT_BY_A_THREAD, "{kept} bytes are kept");
+    assert!(kept < MAX_THREAD_BYTES, "{kept} bytes are kept");
 }
 
 #[test]
@@ -93,7 +94,7 @@ fn patterns_that_look_around_keep_little() {
 
     let kept = kept_after(|| check_all(&schema, &texts));
 
-    assert!(kept < MAX_KEPT_BY_A_THREAD, "{kept} bytes are kept");
+    assert!(kept < MAX_THREAD_BYTES, "{kept} bytes are kept");
 }
 
 #[test]
@@ -112,5 +113,5 @@ fn patterns_of_names_keep_little() {
         }
     });
 
-    assert!(kept < MAX_KEPT_FOR_NAMES, "{kept} bytes are kept");
+    assert!(kept < MAX_NAME_PATTERNS_BYTES, "{kept} bytes are kept");
 }

@@ -1,8 +1,8 @@
-//! What `kitbag-manifest` knows, for programs that are not written in Rust: a request in JSON, an answer in
+//! The rules of `kitbag-manifest` for programs that are not written in Rust, with requests and answers in
 //! JSON.
 //!
-//! Compiled to WebAssembly it travels in the npm package of the TypeScript SDK. Its exports are `allocate`
-//! and `answer`, beside the one of `kitbag_manifest::schema`'s checks.
+//! Compiled to WebAssembly, it is part of the npm package of the TypeScript SDK. Its exports are `allocate`,
+//! `answer`, and `run_check` of `kitbag_manifest::schema`.
 
 #[cfg(target_family = "wasm")]
 mod exports;
@@ -20,31 +20,31 @@ use kitbag_manifest::{ConfigField, Problems, ToolkitDefinition, address, config,
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Compiled schemas that are kept for the next call.
-const MAX_SCHEMAS: usize = 64;
+/// Maximum number of compiled schemas that are kept for later calls.
+const MAX_CACHED_SCHEMAS: usize = 64;
 
-/// What may be asked.
+/// A request, with its answer.
 #[derive(Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 enum Request {
-    /// Is a declaration valid? Answers the manifest and its text, or the problems.
+    /// Checks a declaration. Answers the text of the manifest, or the problems.
     Declaration { declaration: Box<ToolkitDefinition> },
-    /// Do arguments fit? Answers the failure, if they do not.
+    /// Checks arguments. Answers the failure if they do not fit.
     Arguments { schema: Value, arguments: Value },
-    /// What becomes of a handler's result? Answers the structured value that reaches the client, where there
-    /// is one, or the failure.
+    /// Checks a handler's result. Answers the structured value for the client, if there is one, or the
+    /// failure.
     Result { size: usize, structured: Option<String>, output: Option<Value> },
-    /// Which failure does a client receive?
+    /// Answers the failure that a client receives.
     Failure(Cause),
-    /// What does a handler see of a user's settings? Answers that, and what is wrong with which of them.
+    /// Answers the settings that a handler sees, and the problems of a user's values by key.
     Settings { fields: BTreeMap<String, ConfigField>, values: Map<String, Value> },
-    /// Does `egress` list a URL's host?
+    /// Answers whether `egress` lists a URL's host.
     Allows { egress: Vec<String>, url: String },
-    /// Are these ranges of addresses? Answers the first that is none.
+    /// Checks ranges of IP addresses. Answers the first that is not valid.
     Ranges { ranges: Vec<String> },
-    /// May a handler reach an address?
+    /// Answers whether a handler may connect to an address.
     Permits { opened: Vec<IpNet>, address: IpAddr },
-    /// What are the limits?
+    /// Answers the limits.
     Limits,
 }
 
@@ -63,7 +63,7 @@ enum Cause {
     Busy,
 }
 
-/// What is answered. Not as a [`Value`], whose members have another order.
+/// An answer. Not a [`Value`], because that would change the order of members.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Answer {
@@ -85,13 +85,13 @@ enum Answer {
         problems: BTreeMap<String, String>,
     },
     Plain(Value),
-    /// The request was none.
+    /// The request is not valid.
     Error {
         error: String,
     },
 }
 
-/// Answers a request, both as JSON.
+/// Answers a request. Both are JSON texts.
 pub fn answer(request: &str) -> String {
     let answer = match serde_json::from_str(request) {
         Ok(request) => answer_to(request),
@@ -151,7 +151,7 @@ fn checked(outcome: Result<Result<Option<Value>, Failure>, String>) -> Answer {
     }
 }
 
-/// Says of each value that does not fit why.
+/// Returns the reason for each value that does not fit, by key.
 fn wrong_settings(
     fields: &BTreeMap<String, ConfigField>,
     values: &Map<String, Value>,
@@ -170,7 +170,7 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The text of `manifest.json`.
+/// Returns the text of `manifest.json`.
 fn manifest_text(manifest: &ToolkitDefinition) -> String {
     let text = serde_json::to_string_pretty(manifest).expect("plain data always serialises");
     format!("{text}\n")
@@ -192,8 +192,9 @@ fn failure(cause: Cause) -> Failure {
     }
 }
 
-/// Lends a compiled schema; tests call the same tools again and again.
-fn with_schema<T>(schema: &Value, lend: impl FnOnce(&Schema) -> T) -> Result<T, String> {
+/// Calls `use_schema` with the compiled schema. Compiled schemas are cached, because tests often call the
+/// same tools.
+fn with_schema<T>(schema: &Value, use_schema: impl FnOnce(&Schema) -> T) -> Result<T, String> {
     thread_local! {
         static SCHEMAS: RefCell<Vec<(Value, Rc<Schema>)>> = const { RefCell::new(Vec::new()) };
     }
@@ -207,11 +208,11 @@ fn with_schema<T>(schema: &Value, lend: impl FnOnce(&Schema) -> T) -> Result<T, 
         let compiled = Rc::new(Schema::compile(schema).map_err(|error| error.to_string())?);
         SCHEMAS.with_borrow_mut(|known| {
             known.insert(0, (schema.clone(), compiled.clone()));
-            known.truncate(MAX_SCHEMAS);
+            known.truncate(MAX_CACHED_SCHEMAS);
         });
         compiled
     };
-    Ok(lend(&compiled))
+    Ok(use_schema(&compiled))
 }
 
 #[cfg(test)]
@@ -241,13 +242,13 @@ mod tests {
     #[test]
     fn results_that_are_too_large_or_do_not_fit_are_failures() {
         let output = json!({ "type": "object", "required": ["a"] });
-        let asked = |size: usize, structured: &str| {
+        let check_result = |size: usize, structured: &str| {
             ask(&json!({ "ask": "result", "size": size, "structured": structured, "output": output }))
         };
 
-        assert_eq!(asked(10, r#"{"a":1}"#), json!({ "structured": { "a": 1 } }));
-        assert_eq!(asked((4 << 20) + 1, "{}")["failure"]["error"], "The tool's result is too large.");
-        let mismatch = asked(10, "{}")["failure"]["error"].clone();
+        assert_eq!(check_result(10, r#"{"a":1}"#), json!({ "structured": { "a": 1 } }));
+        assert_eq!(check_result((4 << 20) + 1, "{}")["failure"]["error"], "The tool's result is too large.");
+        let mismatch = check_result(10, "{}")["failure"]["error"].clone();
         assert!(
             mismatch.as_str().is_some_and(|text| text.ends_with("\"a\" is a required property")),
             "{mismatch}"

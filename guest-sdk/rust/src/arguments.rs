@@ -1,4 +1,4 @@
-//! JSON text into typed values, with the path of what does not fit.
+//! Parses JSON text into typed values. Errors give the path of the value that does not fit.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,42 +9,42 @@ use serde_path_to_error::{Path, Segment};
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 pub struct NoArgs {}
 
-/// Why a text is not the value that was expected.
+/// Why a text could not be read as the expected type.
 #[derive(Debug)]
-pub(crate) enum Misfit {
-    /// It is no JSON.
+pub(crate) enum ParseError {
+    /// The text is not valid JSON.
     Malformed(String),
-    /// It is JSON of another shape; begins with the JSON Pointer of the place.
+    /// The JSON has another shape. The message starts with the JSON Pointer of the offending value.
     Shape(String),
 }
 
-/// Reads a whole JSON text.
-pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Misfit> {
+/// Parses a JSON text; anything after the value is an error.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ParseError> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let path = pointer(error.path());
         let inner = error.into_inner();
         if inner.is_data() {
-            Misfit::Shape(format!("{path}: {inner}"))
+            ParseError::Shape(format!("{path}: {inner}"))
         } else {
-            Misfit::Malformed(inner.to_string())
+            ParseError::Malformed(inner.to_string())
         }
     })?;
-    reader.end().map_err(|error| Misfit::Malformed(error.to_string()))?;
+    reader.end().map_err(|error| ParseError::Malformed(error.to_string()))?;
     Ok(value)
 }
 
-/// Spells a path as a JSON Pointer (RFC 6901); the root is `/`.
+/// Formats a path as a JSON Pointer (RFC 6901); the root is `/`.
 fn pointer(path: &Path) -> String {
-    let mut spelled = String::new();
+    let mut text = String::new();
     for segment in path {
         match segment {
-            Segment::Seq { index } => spelled.extend(["/", &index.to_string()]),
-            Segment::Map { key } => spelled.extend(["/", &key.replace('~', "~0").replace('/', "~1")]),
+            Segment::Seq { index } => text.extend(["/", &index.to_string()]),
+            Segment::Map { key } => text.extend(["/", &key.replace('~', "~0").replace('/', "~1")]),
             Segment::Enum { .. } | Segment::Unknown => {}
         }
     }
-    if spelled.is_empty() { "/".to_owned() } else { spelled }
+    if text.is_empty() { "/".to_owned() } else { text }
 }
 
 #[cfg(test)]
@@ -59,8 +59,8 @@ mod tests {
 
     #[test]
     fn a_value_of_another_shape_is_named_by_its_path() {
-        let Err(Misfit::Shape(message)) = parse::<Order>(r#"{"items":[1,900]}"#) else {
-            panic!("900 is no u8");
+        let Err(ParseError::Shape(message)) = parse::<Order>(r#"{"items":[1,900]}"#) else {
+            panic!("900 does not fit a u8");
         };
 
         assert!(message.starts_with("/items/1: "), "{message}");
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn what_is_no_json_is_malformed() {
         for text in ["", "<html>", r#"{"items":[1"#, r#"{"items":[]} x"#] {
-            assert!(matches!(parse::<Order>(text), Err(Misfit::Malformed(_))), "{text:?}");
+            assert!(matches!(parse::<Order>(text), Err(ParseError::Malformed(_))), "{text:?}");
         }
     }
 }

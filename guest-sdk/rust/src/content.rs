@@ -1,89 +1,89 @@
-//! What a result may hold beside its text.
+//! Content that a result may carry in addition to its text: images, audio, documents and links.
 
-/// One thing that clients show beside the text of a result. Its size counts against the limit of
-/// the result.
+/// One content block that clients show in addition to a result's text. Its size counts towards the
+/// size limit of the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// A picture.
+    /// An image.
     Image(Media),
-    /// A sound.
+    /// Audio.
     Audio(Media),
-    /// A document that travels inside the result.
+    /// A document embedded in the result.
     Resource(EmbeddedResource),
-    /// A document that the client may fetch by itself.
+    /// A link to a document that the client may fetch itself.
     Link(ResourceLink),
 }
 
-/// A file of a kind that clients can show.
+/// An image or audio file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Media {
     /// The file's bytes.
     pub data: Vec<u8>,
-    /// Such as `image/png`.
+    /// Media type, such as `image/png`.
     pub media_type: String,
 }
 
-/// A document that travels inside a result.
+/// A document embedded in a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmbeddedResource {
-    /// Names the document; need not resolve.
+    /// Identifies the document; need not resolve.
     pub uri: String,
-    /// Such as `text/markdown`.
+    /// Media type, such as `text/markdown`.
     pub media_type: Option<String>,
-    /// The document itself.
+    /// The content of the document.
     pub body: ResourceBody,
 }
 
-/// What is in an embedded document.
+/// Content of an embedded document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResourceBody {
     /// Text.
     Text(String),
-    /// Anything else.
+    /// Binary data.
     Blob(Vec<u8>),
 }
 
-/// A document that the client may fetch by itself.
+/// A link to a document that the client may fetch itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceLink {
-    /// Where the document is.
+    /// URI of the document.
     pub uri: String,
-    /// For programs; does not change.
+    /// Stable name, for programs.
     pub name: String,
-    /// For people.
+    /// Display name, for people.
     pub title: Option<String>,
-    /// What is to be found there.
+    /// What the document contains.
     pub description: Option<String>,
-    /// Such as `text/csv`.
+    /// Media type, such as `text/csv`.
     pub media_type: Option<String>,
-    /// In bytes.
+    /// Size in bytes.
     pub size: Option<u64>,
 }
 
 impl Content {
-    /// A picture of a media type such as `image/png`.
+    /// Creates an image with a media type such as `image/png`.
     pub fn image(data: impl Into<Vec<u8>>, media_type: impl Into<String>) -> Self {
         Self::Image(Media { data: data.into(), media_type: media_type.into() })
     }
 
-    /// A sound of a media type such as `audio/wav`.
+    /// Creates audio with a media type such as `audio/wav`.
     pub fn audio(data: impl Into<Vec<u8>>, media_type: impl Into<String>) -> Self {
         Self::Audio(Media { data: data.into(), media_type: media_type.into() })
     }
 }
 
 impl EmbeddedResource {
-    /// A document of text. `uri` names it and need not resolve.
+    /// Creates a text document. `uri` identifies it and need not resolve.
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
         Self { uri: uri.into(), media_type: None, body: ResourceBody::Text(text.into()) }
     }
 
-    /// A document of bytes. `uri` names it and need not resolve.
+    /// Creates a binary document. `uri` identifies it and need not resolve.
     pub fn blob(uri: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Self { uri: uri.into(), media_type: None, body: ResourceBody::Blob(bytes.into()) }
     }
 
-    /// Says what kind of document it is, such as `text/markdown`.
+    /// Sets the media type, such as `text/markdown`.
     #[must_use]
     pub fn media_type(mut self, media_type: impl Into<String>) -> Self {
         self.media_type = Some(media_type.into());
@@ -92,7 +92,7 @@ impl EmbeddedResource {
 }
 
 impl ResourceLink {
-    /// A link; `name` is for programs and does not change.
+    /// Creates a link; `name` is a stable name for programs.
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
             uri: uri.into(),
@@ -104,28 +104,28 @@ impl ResourceLink {
         }
     }
 
-    /// Sets the name for people.
+    /// Sets the display name.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());
         self
     }
 
-    /// Says what is to be found there.
+    /// Sets the description of what the document contains.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Says what kind of document it is.
+    /// Sets the media type.
     #[must_use]
     pub fn media_type(mut self, media_type: impl Into<String>) -> Self {
         self.media_type = Some(media_type.into());
         self
     }
 
-    /// Says how large it is, in bytes.
+    /// Sets the size, in bytes.
     #[must_use]
     pub fn size(mut self, bytes: u64) -> Self {
         self.size = Some(bytes);

@@ -1,4 +1,4 @@
-//! What a handler may ask of its host.
+//! [`Ctx`]: what a handler can request from its host.
 
 mod json;
 
@@ -17,11 +17,11 @@ use crate::{Failure, FetchError, Progress, Request, Response, Result, Svc, ToolE
 
 /// The calling user, their settings, and the capabilities that the toolkit declares.
 ///
-/// A clone is the same call: hand one to each part of the work that needs it.
+/// Clones refer to the same call: pass one to each part of the work that needs it.
 ///
-/// Invariant: every method calls its platform directly, never through a table of functions. What a
-/// toolkit does not use is therefore not in its component, and an operator sees from the
-/// component's imports what it can do.
+/// Invariant: every method calls its platform directly, never through a table of function pointers.
+/// A component therefore imports only the capabilities that its toolkit uses, and an operator can
+/// read from the imports what it can do.
 #[derive(Clone)]
 pub struct Ctx(Rc<Inner>);
 
@@ -46,12 +46,12 @@ impl Ctx {
         }))
     }
 
-    /// Returns the calling user's opaque id: an identity, not a credential.
+    /// Returns the calling user's opaque id. It identifies the user and is not a credential.
     pub fn user_id(&self) -> &str {
         &self.0.user_id
     }
 
-    /// Returns the calling user's settings by their declared keys, defaults applied. A setting that
+    /// Returns the calling user's settings by their declared keys, with defaults applied. A setting that
     /// has neither a value nor a default is absent.
     pub fn config(&self) -> &Map<String, Value> {
         self.0.settings.get_or_init(|| {
@@ -59,13 +59,13 @@ impl Ctx {
         })
     }
 
-    /// Reads all settings into a type of the toolkit's own.
+    /// Deserializes all settings into a type of the toolkit.
     ///
     /// ```
     /// # use kitbag_toolkit::prelude::*;
     /// #[derive(Deserialize)]
     /// struct Settings {
-    ///     units: String, // it has a default, so it is always there
+    ///     units: String, // has a default, so it is always present
     ///     home: Option<String>,
     /// }
     ///
@@ -78,15 +78,15 @@ impl Ctx {
         T::deserialize(self.config()).map_err(|error| Failure::from(error).context("reading the settings"))
     }
 
-    /// Reads one declared credential, or nothing when the user has set none.
+    /// Reads a declared credential; `None` when the user has not set it.
     /// A name that the toolkit does not declare is a [`Failure`].
-    #[expect(clippy::unused_async, reason = "only today's contract answers without waiting")]
+    #[expect(clippy::unused_async, reason = "the import is synchronous only in the current contract")]
     pub async fn secret(&self, name: &str) -> Result<Option<String>> {
         self.0.platform.secret(name).map_err(|error| error.explain(name))
     }
 
-    /// Reads one declared credential that the tool cannot do without. When the user has set none,
-    /// the [`ToolError`] says how to.
+    /// Reads a declared credential that the tool requires. When the user has not set it, the
+    /// [`ToolError`] says how to set it.
     pub async fn require_secret(&self, name: &str) -> Result<String> {
         self.secret(name).await?.ok_or_else(|| {
             let toolkit = &self.0.toolkit_id;
@@ -99,30 +99,30 @@ impl Ctx {
 
     /// Sends a request to a host that the toolkit declares in `egress`.
     ///
-    /// Any status is a response; a host that is not declared is a network error. Redirects, the
-    /// `User-Agent` and a declared `auth` are the host's business.
+    /// A response with any status is `Ok`; a host that is not declared is a network error. The Kitbag host
+    /// follows redirects, sets the `User-Agent` and carries out a declared `auth`.
     pub async fn fetch(&self, request: impl Into<Request>) -> Result<Response, FetchError> {
         self.0.platform.fetch(request.into()).await
     }
 
-    /// Returns the calling user's knowledge base, where the toolkit declares a [`Scope`](crate::Scope).
+    /// Returns the calling user's knowledge base; `None` if the toolkit declares no [`Scope`](crate::Scope).
     pub fn svc(&self) -> Option<Svc> {
         self.0.has_scopes.then(|| Svc::new(self.clone()))
     }
 
-    /// Appends one value to the invocation's log; the macro [`log!`](crate::log!) takes several.
+    /// Appends an entry with one value to the invocation's log; [`log!`](crate::log!) takes several.
     pub fn log(&self, value: impl Serialize) {
         self.write_log(vec![log::argument(&value)]);
     }
 
-    /// Appends an entry of several JSON texts.
+    /// Appends an entry whose values are given as JSON texts.
     #[doc(hidden)]
     pub fn write_log(&self, arguments: Vec<String>) {
         self.0.platform.log(arguments);
     }
 
-    /// Tells the client how far the call has come. Where the client did not ask, nothing happens;
-    /// reports that follow too soon on another are dropped.
+    /// Reports progress to the client. Does nothing if the client did not ask for progress; reports that
+    /// follow too soon after another are dropped.
     ///
     /// ```
     /// # use kitbag_toolkit::prelude::*;
@@ -146,8 +146,8 @@ impl Ctx {
 pub(crate) enum SecretError {
     /// The toolkit does not declare it.
     Undeclared,
-    /// The vault cannot be read now; says why, in words a user may see.
-    #[cfg_attr(not(target_family = "wasm"), expect(dead_code, reason = "the vault of a test is always open"))]
+    /// The vault cannot be read now. Holds the reason, in words that a user may see.
+    #[cfg_attr(not(target_family = "wasm"), expect(dead_code, reason = "a test can always read credentials"))]
     Unavailable(String),
 }
 

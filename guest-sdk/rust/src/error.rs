@@ -1,17 +1,17 @@
-//! Errors of handlers: those that the model reads, and all others.
+//! Errors of handlers: those that are shown to the model, and all others.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// Any error, as `?` collects them. The model never reads it: it learns only that the tool failed.
+/// Any error, as `?` converts it. The model does not see it, only that the tool failed.
 ///
-/// A [`ToolError`] anywhere in its chain is what the model reads instead; so is an [`SvcError`].
+/// If its chain contains a [`ToolError`] or an [`SvcError`], the model sees that one instead.
 pub type Failure = anyhow::Error;
 
-/// What handlers usually return.
+/// The usual return type of handlers.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
-/// An error that the author means the model to read.
+/// An error whose message is shown to the model.
 ///
 /// ```
 /// # use kitbag_toolkit::prelude::*;
@@ -28,47 +28,47 @@ pub struct ToolError {
 }
 
 impl ToolError {
-    /// An error that trying again does not mend.
+    /// Creates an error that is not retryable.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), retryable: false, data: None }
     }
 
-    /// Tells the model that trying again may help.
+    /// Marks the error as retryable: trying again may help.
     #[must_use]
     pub fn retryable(mut self) -> Self {
         self.retryable = true;
         self
     }
 
-    /// Takes back that trying again may help.
+    /// Marks the error as not retryable.
     pub(crate) fn not_retryable(mut self) -> Self {
         self.retryable = false;
         self
     }
 
-    /// Attaches data for the log; the model does not see it. A value that JSON cannot hold is left out.
+    /// Attaches data for the log; the model does not see it. A value that JSON cannot represent is left out.
     #[must_use]
     pub fn data(mut self, data: impl Serialize) -> Self {
         self.data = serde_json::to_value(data).ok();
         self
     }
 
-    /// What the model reads.
+    /// Returns the message that the model reads.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Whether trying again may help.
+    /// Returns whether trying again may help.
     pub fn is_retryable(&self) -> bool {
         self.retryable
     }
 
-    /// Data for the log.
+    /// Returns the data for the log.
     pub fn log_data(&self) -> Option<&Value> {
         self.data.as_ref()
     }
 
-    /// Finds what the model may read of a failure.
+    /// Returns the first error in the chain that the model may read.
     pub(crate) fn within(failure: &Failure) -> Option<Self> {
         failure.chain().find_map(|error| {
             let own = error.downcast_ref::<Self>().cloned();
@@ -77,7 +77,7 @@ impl ToolError {
     }
 }
 
-/// A request without a response.
+/// Why a request got no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
@@ -89,17 +89,17 @@ pub enum FetchError {
     InvalidRequest(String),
 }
 
-/// Why the knowledge base did not do what was asked.
+/// Why the knowledge base did not carry out a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SvcError {
-    /// No document of the calling user has this id.
+    /// The calling user has no document with this id.
     #[error("There is no such document.")]
     NotFound,
-    /// The request breaks a rule; says which, and where.
+    /// The request breaks a rule. Says which rule and where.
     #[error("The knowledge base refused the request: {0}")]
     Invalid(String),
-    /// The knowledge base cannot answer now; says why.
+    /// The knowledge base cannot answer now. Says why.
     #[error("The knowledge base is not available: {0}")]
     Unavailable(String),
 }
@@ -111,14 +111,14 @@ impl From<&SvcError> for ToolError {
     }
 }
 
-/// How a call went wrong, as the contract tells the kinds apart.
+/// The kinds of call errors that the WIT contract distinguishes.
 #[derive(Debug)]
 pub(crate) enum CallError {
-    /// For the model.
+    /// An error that is shown to the model.
     Tool(ToolError),
-    /// The arguments fit the schema but not the handler's types.
+    /// The arguments fit the schema but not the handler's types. Shown to the model.
     InvalidParams(String),
-    /// For the log.
+    /// Any other error, for the log only.
     Failure(String),
 }
 
@@ -165,7 +165,7 @@ mod tests {
 
         let CallError::Failure(detail) = CallError::from(Failure::from(error).context("reading the list"))
         else {
-            panic!("it is no tool error");
+            panic!("it is not a tool error");
         };
 
         assert_eq!(detail, "reading the list: disk on fire");

@@ -1,8 +1,8 @@
 //! Write a Kitbag toolkit in Rust: a definition and typed async handlers, nothing else.
 //!
 //! A toolkit is a bundle of tools that an assistant calls. This crate turns a [`Toolkit`] into the
-//! sandboxed component that Kitbag runs; protocol, schemas, validation and error envelopes are not
-//! the author's business.
+//! sandboxed component that Kitbag runs. Kitbag handles protocol, schemas, validation and error
+//! envelopes.
 //!
 //! ```
 //! use kitbag_toolkit::prelude::*;
@@ -42,24 +42,24 @@
 //! # }
 //! ```
 //!
-//! # What a handler is
-//! An async function of its arguments and a [`Ctx`]. The arguments are any type that can be
+//! # Handlers
+//! A handler is an async function of its arguments and a [`Ctx`]. The arguments are any type that can be
 //! deserialized and has a JSON Schema; doc comments on its fields are what the model reads. A tool
 //! without arguments takes [`NoArgs`]. It returns anything that is [`IntoToolResult`]: a string, a
 //! [`ToolResult`], a [`Structured`] value (which declares the tool's `output`), or a [`Result`] of
-//! these. Pictures, sounds and documents stand beside the text as [`Content`].
+//! these. Images, audio and documents are added to the text as [`Content`].
 //!
 //! # Errors
-//! [`ToolError`] is an error that the model is meant to read. Every other error, by `?`, becomes a
-//! [`Failure`]: its story goes to the log, and the model learns only that the tool failed.
+//! [`ToolError`] is an error whose message is shown to the model. Every other error, by `?`, becomes a
+//! [`Failure`]: its causes go to the log, and the model learns only that the tool failed.
 //!
 //! # What a toolkit may do
 //! Only what its definition grants: hosts by [`Toolkit::egress`], credentials by
 //! [`Toolkit::secret`], the user's knowledge base by [`Toolkit::scope`]. A component that uses
 //! more than it declares is refused at deploy, and [`dispatch`] refuses the same things in a test.
 //!
-//! # Several requests in flight
-//! Await them together, with [`future::join_all`] and its siblings:
+//! # Concurrent requests
+//! Await several requests together, with [`future::join_all`] and related functions:
 //!
 //! ```
 //! # use kitbag_toolkit::prelude::*;
@@ -118,7 +118,7 @@ pub use schemars;
 pub use serde;
 pub use serde_json;
 
-/// Awaiting several things at once.
+/// Functions that await several futures at once.
 pub mod future {
     pub use futures_util::future::{
         join, join_all, join3, join4, try_join, try_join_all, try_join3, try_join4,
@@ -145,8 +145,8 @@ pub mod prelude {
 /// Makes the crate a toolkit component: `export!(toolkit)`, where `toolkit` is a function that
 /// returns the [`Toolkit`].
 ///
-/// Inside the sandbox the function runs once per call, so it should do no work of its own.
-/// Outside it the macro only checks the function's type.
+/// Inside the sandbox the function runs once per call, so it should only build the toolkit.
+/// Outside the sandbox the macro only checks the function's type.
 #[macro_export]
 macro_rules! export {
     ($toolkit:path) => {

@@ -1,4 +1,4 @@
-//! A call without a sandbox, for tests: the same validation, the same grants, the same envelope.
+//! Calls without a sandbox, for tests, with the same validation, grants and result envelope as on a server.
 
 mod call;
 mod call_result;
@@ -17,18 +17,18 @@ pub use self::outcome::Outcome;
 pub(crate) use self::platform::Platform;
 pub use kitbag_manifest::reply::{ErrorCode, Failure as ToolFailure};
 
-use self::outcome::Ending;
+use self::outcome::CallOutcome;
 use crate::{Ctx, Toolkit};
 
-/// Runs one call of one tool as the host would, in this process.
+/// Calls a tool as the host would, in this process.
 ///
 /// The whole declaration is validated first, then the arguments against the tool's `input`, and
-/// after the call a structured value against its `output`. What the declaration does not grant is
-/// refused as the sandbox would refuse it.
+/// after the call a structured value against its `output`. Requests that the declaration does not grant
+/// are refused as in the sandbox.
 ///
 /// # Panics
-/// When the test itself is wrong: the declaration breaks a rule (all problems are listed), there is
-/// no such tool, or the call brings a credential or a setting that the toolkit does not declare.
+/// When the test itself is wrong: the declaration breaks a rule (all problems are listed), the tool
+/// does not exist, or the call sets a credential or a setting that the toolkit does not declare.
 #[track_caller]
 pub fn dispatch(toolkit: &Toolkit, call: Call) -> Outcome {
     let definition = match toolkit.validated() {
@@ -47,13 +47,13 @@ pub fn dispatch(toolkit: &Toolkit, call: Call) -> Outcome {
     let (input, output) = schemas(declared);
     let checked = reply::check_arguments(&input, call.arguments());
     let (invocation, platform) = call.prepare(definition);
-    let ending = if let Err(failure) = checked {
-        Ending::of_failure(failure)
+    let outcome = if let Err(failure) = checked {
+        CallOutcome::of_failure(failure)
     } else {
         let ctx = Ctx::new(toolkit, invocation.user_id, invocation.config, platform.clone());
-        Ending::of(block_on(tool.call(&invocation.arguments, ctx)), output.as_ref())
+        CallOutcome::of(block_on(tool.call(&invocation.arguments, ctx)), output.as_ref())
     };
-    platform.into_outcome(ending)
+    platform.into_outcome(outcome)
 }
 
 fn schemas(tool: &ToolDefinition) -> (Schema, Option<Schema>) {

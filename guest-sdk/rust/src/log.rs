@@ -1,12 +1,12 @@
-//! `log!`: structured entries of the invocation's log.
+//! The macro `log!` for structured entries in the invocation's log.
 
 use serde::Serialize;
 use serde_json::Value;
 
 /// Appends one entry to the invocation's log: `log!(ctx, "found", count, json!({ "took": ms }))`.
 ///
-/// Each argument is anything that can be serialized. Values of the calling user's secrets are
-/// redacted by the host before the entry is written.
+/// Arguments may be anything that can be serialized. The host redacts values of the calling user's
+/// secrets before it writes the entry.
 #[macro_export]
 macro_rules! log {
     ($ctx:expr, $($argument:expr),+ $(,)?) => {
@@ -14,7 +14,7 @@ macro_rules! log {
     };
 }
 
-/// Spells one argument as JSON text.
+/// Serializes one argument as JSON text.
 pub fn argument<T: Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value)
         .unwrap_or_else(|error| Value::from(format!("(not representable as JSON: {error})")).to_string())

@@ -1,30 +1,30 @@
-//! How far a long call has come.
+//! Progress reports of a long call.
 
-/// What [`Ctx::progress`](crate::Ctx::progress) tells the client.
+/// A progress report for [`Ctx::progress`](crate::Ctx::progress).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
-    /// How much is done; grows from report to report.
+    /// Amount of work done; increases with each report.
     pub progress: f64,
-    /// What it grows to, in the same unit.
+    /// Total amount of work, in the same unit.
     pub total: Option<f64>,
-    /// What is being done.
+    /// Text that describes the current work.
     pub message: Option<String>,
 }
 
 impl Progress {
-    /// So much is done, in a unit of the toolkit's own. It grows from report to report.
+    /// Creates a report of the work done, in any unit. The value increases with each report.
     pub fn new(progress: impl Into<f64>) -> Self {
         Self { progress: progress.into(), total: None, message: None }
     }
 
-    /// Says what the progress grows to, in the same unit.
+    /// Sets the total amount of work, in the same unit.
     #[must_use]
     pub fn of(mut self, total: impl Into<f64>) -> Self {
         self.total = Some(total.into());
         self
     }
 
-    /// Says in words what is being done.
+    /// Sets a text that describes the current work.
     #[must_use]
     pub fn message(mut self, message: impl Into<String>) -> Self {
         self.message = Some(message.into());

@@ -1,4 +1,4 @@
-//! An HTTP request, built piece by piece.
+//! Builder for HTTP requests.
 
 use std::fmt;
 
@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use crate::FetchError;
 
-/// What may stand unescaped in a path segment: RFC 3986's unreserved characters.
-const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// Characters to escape in a path segment: all but RFC 3986's unreserved characters.
+const PATH_SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Headers that belong to the connection, not to the handler; the host refuses them.
-const FORBIDDEN: [&str; 10] = [
+/// Connection-level headers, which a handler may not set; the host refuses them.
+const FORBIDDEN_HEADERS: [&str; 10] = [
     "connection",
     "content-length",
     "host",
@@ -28,8 +28,8 @@ const FORBIDDEN: [&str; 10] = [
 
 /// A request for [`Ctx::fetch`](crate::Ctx::fetch); a plain URL is a `GET`.
 ///
-/// What cannot be sent (a bad header, a URL without a host) is reported by `fetch`, not here, so
-/// that requests read as one chain:
+/// Errors (an invalid header, a URL without a host) are reported by `fetch`, so that calls can be
+/// chained:
 ///
 /// ```
 /// # use kitbag_toolkit::Request;
@@ -50,32 +50,32 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request with the given method.
+    /// Creates a request with the given method.
     pub fn new(method: Method, url: impl Into<String>) -> Self {
         Self { method, url: url.into(), headers: HeaderMap::new(), body: Vec::new(), problem: None }
     }
 
-    /// `GET`.
+    /// Creates a `GET` request.
     pub fn get(url: impl Into<String>) -> Self {
         Self::new(Method::GET, url)
     }
 
-    /// `POST`.
+    /// Creates a `POST` request.
     pub fn post(url: impl Into<String>) -> Self {
         Self::new(Method::POST, url)
     }
 
-    /// `PUT`.
+    /// Creates a `PUT` request.
     pub fn put(url: impl Into<String>) -> Self {
         Self::new(Method::PUT, url)
     }
 
-    /// `PATCH`.
+    /// Creates a `PATCH` request.
     pub fn patch(url: impl Into<String>) -> Self {
         Self::new(Method::PATCH, url)
     }
 
-    /// `DELETE`.
+    /// Creates a `DELETE` request.
     pub fn delete(url: impl Into<String>) -> Self {
         Self::new(Method::DELETE, url)
     }
@@ -90,7 +90,7 @@ impl Request {
         }
         let end_of_path = self.url.find(['?', '#']).unwrap_or(self.url.len());
         let separator = if self.url[..end_of_path].ends_with('/') { "" } else { "/" };
-        let escaped = format!("{separator}{}", utf8_percent_encode(&segment, SEGMENT));
+        let escaped = format!("{separator}{}", utf8_percent_encode(&segment, PATH_SEGMENT));
         self.url.insert_str(end_of_path, &escaped);
         self
     }
@@ -111,11 +111,11 @@ impl Request {
         self
     }
 
-    /// Sets a header. Those of the connection itself (`Host`, `Content-Length`, …) cannot be set.
+    /// Sets a header. Connection-level headers (`Host`, `Content-Length`, …) cannot be set.
     #[must_use]
     pub fn header(mut self, name: &str, value: impl AsRef<str>) -> Self {
         match (HeaderName::try_from(name), HeaderValue::try_from(value.as_ref())) {
-            (Ok(name), _) if FORBIDDEN.contains(&name.as_str()) => {
+            (Ok(name), _) if FORBIDDEN_HEADERS.contains(&name.as_str()) => {
                 self.problem(format!("the header {name} may not be set"));
             }
             (Ok(name), Ok(value)) => {
@@ -142,7 +142,7 @@ impl Request {
         self
     }
 
-    /// Sets the body to the value's JSON, and the content type unless one is set.
+    /// Sets the body to the value as JSON, and the content type unless one is set.
     #[must_use]
     pub fn json(mut self, value: &impl Serialize) -> Self {
         match serde_json::to_vec(value) {
@@ -188,18 +188,18 @@ impl Request {
         &self.body
     }
 
-    /// Returns the URL's host, with its port where one is written.
+    /// Returns the URL's host, with the port if the URL has one.
     pub(crate) fn host(&self) -> &str {
         let authority = &self.url[self.start_of_authority()..self.end_of_authority()];
         authority.rsplit('@').next().unwrap_or(authority)
     }
 
-    /// Refuses what cannot be sent.
+    /// Returns the URL, or an error if the request cannot be sent.
     pub(crate) fn check(&self) -> Result<Uri, FetchError> {
         if let Some(problem) = &self.problem {
             return Err(FetchError::InvalidRequest(problem.clone()));
         }
-        // The URL itself may carry a key in its query: the message names the rule only.
+        // The query may contain a credential, so the message does not quote the URL.
         let uri: Uri = self.url.parse().map_err(|error| {
             FetchError::InvalidRequest(format!(
                 "the URL is not valid ({error}); build it with segment and query"
@@ -227,13 +227,13 @@ impl Request {
         self.url[start..].find(['/', '?', '#']).map_or(self.url.len(), |length| start + length)
     }
 
-    /// Keeps the first problem; the later ones often follow from it.
+    /// Keeps the first problem only: later ones often follow from it.
     fn problem(&mut self, problem: String) {
         self.problem.get_or_insert(problem);
     }
 }
 
-/// Shows neither query, values of headers nor body: any of them may be a credential.
+/// Omits query, header values and body: each may contain a credential.
 impl fmt::Debug for Request {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} {}{}", self.method, self.host(), self.path())

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::arguments::parse;
 use crate::{FetchError, ToolError};
 
-/// A response; its body is read once, when it is asked for.
+/// A response. Its body can be read once, and is not read before that.
 #[derive(Debug)]
 pub struct Response {
     head: Parts,
@@ -16,14 +16,14 @@ pub struct Response {
 }
 
 impl Response {
-    /// A response of one's own making, for tests. A status that HTTP does not know is 500.
+    /// Creates a response, for tests. An invalid HTTP status becomes 500.
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         let (mut head, ()) = http::Response::new(()).into_parts();
         head.status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Self { head, body: Body::Whole(body.into()) }
     }
 
-    /// Adds a header, for tests. One that HTTP does not allow is left out.
+    /// Adds a header, for tests. A header that HTTP does not allow is left out.
     #[must_use]
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
@@ -47,16 +47,16 @@ impl Response {
         Ok(self.into_bytes().await?.1)
     }
 
-    /// Reads the body as UTF-8; what is none becomes U+FFFD.
+    /// Reads the body as UTF-8; invalid sequences become U+FFFD.
     pub async fn text(self) -> Result<String, FetchError> {
         Ok(self.into_text().await?.1)
     }
 
     /// Reads the body as JSON, whatever the status. The error is retryable unless the body is JSON
-    /// that `T` cannot hold.
+    /// that does not fit `T`.
     pub async fn json<T: DeserializeOwned>(self) -> Result<T, ToolError> {
         let text = self.text().await.map_err(|error| error.for_model("The server"))?;
-        parse(&text).map_err(|misfit| misfit.for_model("The server"))
+        parse(&text).map_err(|error| error.for_model("The server"))
     }
 
     /// Reads head and body.
@@ -107,7 +107,7 @@ impl Body {
     }
 }
 
-/// Status 200 with the value as JSON.
+/// Creates a response with status 200 and the value as its JSON body.
 impl From<Value> for Response {
     fn from(value: Value) -> Self {
         let mut response = Self::new(200, value.to_string());

@@ -1,4 +1,4 @@
-//! What handlers return.
+//! Return types of handlers.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,24 +6,24 @@ use serde_json::Value;
 
 use crate::{Content, Failure, schema};
 
-/// What a tool answers: text for the model, and perhaps a value for programs, pictures, documents.
+/// Result of a tool: text for the model, optionally a value for programs, images, audio, documents.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolResult {
     /// What the model reads.
     pub text: String,
-    /// A JSON value. It reaches clients only where the tool declares `output`; see [`Structured`].
+    /// A JSON value. Clients receive it only if the tool declares `output`; see [`Structured`].
     pub structured: Option<Value>,
-    /// What clients show beside the text, in this order.
+    /// Content that clients show in addition to the text, in this order.
     pub content: Vec<Content>,
 }
 
 impl ToolResult {
-    /// A result of text alone.
+    /// Creates a result with text only.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// Adds a picture, a sound, a document or a link beside the text.
+    /// Adds an image, audio, a document or a link.
     ///
     /// ```
     /// # use kitbag_toolkit::prelude::*;
@@ -51,24 +51,24 @@ impl ToolResult {
 pub struct Structured<T> {
     /// What the model reads.
     pub text: String,
-    /// The value; it serializes to a JSON object.
+    /// The value; must serialize to a JSON object.
     pub structured: T,
-    /// What clients show beside the text, in this order.
+    /// Content that clients show in addition to the text, in this order.
     pub content: Vec<Content>,
 }
 
 impl<T: Serialize + JsonSchema> Structured<T> {
-    /// A value and the text that says the same.
+    /// Creates a result from a value and a text that says the same.
     pub fn new(text: impl Into<String>, structured: T) -> Self {
         Self { text: text.into(), structured, content: Vec::new() }
     }
 
-    /// A value whose JSON is the text too.
+    /// Creates a result whose text is the JSON of the value.
     pub fn json(structured: T) -> Result<Self, Failure> {
         Ok(Self::new(serde_json::to_string(&structured)?, structured))
     }
 
-    /// Adds a picture, a sound, a document or a link beside the text.
+    /// Adds an image, audio, a document or a link.
     #[must_use]
     pub fn with(mut self, content: impl Into<Content>) -> Self {
         self.content.push(content.into());
@@ -76,16 +76,16 @@ impl<T: Serialize + JsonSchema> Structured<T> {
     }
 }
 
-/// Anything that a handler may return.
+/// Types that a handler may return.
 #[diagnostic::on_unimplemented(
     message = "a tool cannot answer with `{Self}`",
     note = "return a string, `ToolResult`, `Structured<T>`, or a `Result` of one of these"
 )]
 pub trait IntoToolResult {
-    /// Returns the answer, or why there is none.
+    /// Returns the result, or why the handler failed.
     fn into_tool_result(self) -> Result<ToolResult, Failure>;
 
-    /// Returns the JSON Schema that the structured value keeps, where one is declared.
+    /// Returns the JSON Schema of the structured value, if one is declared.
     fn output_schema() -> Option<Value> {
         None
     }

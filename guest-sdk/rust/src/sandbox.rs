@@ -1,4 +1,4 @@
-//! The component's side of the contract: what the host calls, and what it is asked for.
+//! The component's side of the WIT contract: exports that the host calls, and imports.
 
 #[allow(unsafe_code, missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
 #[doc(hidden)]
@@ -25,9 +25,9 @@ use crate::{Ctx, Progress, Toolkit};
 
 pub(crate) use self::fetch::read;
 
-/// What `export!` knows of the author's crate.
+/// Access to the author's crate; implemented by `export!`.
 pub trait Author {
-    /// Makes the toolkit.
+    /// Creates the toolkit.
     fn toolkit() -> Toolkit;
 }
 
@@ -56,7 +56,7 @@ impl<A: Author> tools::Guest for Component<A> {
     }
 }
 
-/// The host behind [`Ctx`], one import a method.
+/// Host functions behind [`Ctx`]; each method calls one import.
 #[derive(Clone, Copy)]
 pub(crate) struct Platform;
 
@@ -65,8 +65,8 @@ impl Platform {
         log::write(&arguments);
     }
 
-    pub(crate) fn progress(&self, it: Progress) {
-        progress::report(it.progress, it.total, it.message.as_deref());
+    pub(crate) fn progress(&self, report: Progress) {
+        progress::report(report.progress, report.total, report.message.as_deref());
     }
 
     pub(crate) fn secret(&self, name: &str) -> Result<Option<String>, SecretError> {

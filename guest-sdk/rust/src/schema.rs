@@ -1,26 +1,26 @@
-//! JSON Schemas (draft 2020-12) of arguments and structured results, made when they are asked for.
+//! Generates JSON Schemas (draft 2020-12) of arguments and structured results on demand.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RestrictFormats;
 use serde_json::Value;
 
-/// The schema of what `T` is read from.
+/// Returns the schema of the JSON that `T` deserializes from.
 pub(crate) fn input<T: JsonSchema>() -> Value {
     generate::<T>(SchemaSettings::draft2020_12().for_deserialize())
 }
 
-/// The schema of what `T` is written as.
+/// Returns the schema of the JSON that `T` serializes to.
 pub(crate) fn output<T: JsonSchema>() -> Value {
     generate::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
 
 fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
-    // Rust's number formats ("uint32") mean nothing to a reader of the standard.
+    // Rust's number formats ("uint32") are not part of the JSON Schema standard.
     let settings = settings.with_transform(RestrictFormats::default());
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
 
-    // Tokens that tell a model nothing: the draft, which the protocol fixes, and the type's Rust name.
+    // Not useful to a model: the draft, which the protocol fixes, and the type's Rust name.
     schema.remove("$schema");
     if schema.get("title").and_then(Value::as_str) == Some(&T::schema_name()) {
         schema.remove("title");

@@ -15,43 +15,43 @@ use serde_json::Value;
 pub struct Setting(ConfigField);
 
 impl Setting {
-    /// Free text.
+    /// Creates a setting for free text.
     pub fn string(label: impl Into<String>) -> Self {
         Self::of(ConfigKind::String, label.into())
     }
 
-    /// Any JSON number.
+    /// Creates a setting for any JSON number.
     pub fn number(label: impl Into<String>) -> Self {
         Self::of(ConfigKind::Number, label.into())
     }
 
-    /// On or off.
+    /// Creates a setting that is on or off.
     pub fn boolean(label: impl Into<String>) -> Self {
         Self::of(ConfigKind::Boolean, label.into())
     }
 
-    /// One of `options`.
+    /// Creates a setting that is one of `options`.
     pub fn select<O: Into<String>>(label: impl Into<String>, options: impl IntoIterator<Item = O>) -> Self {
         let mut setting = Self::of(ConfigKind::Select, label.into());
         setting.0.options = options.into_iter().map(Into::into).collect();
         setting
     }
 
-    /// Help text.
+    /// Sets the help text.
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.0.description = Some(text.into());
         self
     }
 
-    /// The value that applies when the user set none.
+    /// Sets the value that applies when the user has not set one.
     #[must_use]
     pub fn default(mut self, value: impl Into<Value>) -> Self {
         self.0.default = Some(value.into());
         self
     }
 
-    /// The user must fill it in.
+    /// Marks the setting as one that the user must fill in.
     #[must_use]
     pub fn required(mut self) -> Self {
         self.0.required = true;

@@ -9,7 +9,7 @@ use crate::{Ctx, SvcError};
 #[derive(Clone)]
 pub struct Svc(Ctx);
 
-#[expect(clippy::unused_async, reason = "only today's contract answers without waiting")]
+#[expect(clippy::unused_async, reason = "the imports are synchronous only in the current contract")]
 impl Svc {
     pub(crate) fn new(ctx: Ctx) -> Self {
         Self(ctx)
@@ -25,22 +25,22 @@ impl Svc {
         self.0.platform().get_document(id)
     }
 
-    /// Stores the documents, all or none, and returns how many. They belong to this toolkit: it
-    /// neither names a source nor touches the documents of another.
+    /// Stores the documents, all or none, and returns how many. Their source is this toolkit; documents
+    /// of other sources cannot be changed.
     /// Needs [`Scope::Ingest`](crate::Scope::Ingest).
     pub async fn ingest(&self, documents: Vec<IngestDocument>) -> Result<usize, SvcError> {
         self.0.platform().ingest(documents)
     }
 }
 
-/// What narrows a search.
+/// Options that narrow a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchOptions {
-    /// How many results at most, 1 to 50; by default 10.
+    /// Maximum number of results, 1 to 50; 10 by default.
     pub limit: Option<u32>,
-    /// The id of a toolkit, or `user`; exact.
+    /// Source to search: the id of a toolkit, or `user`; exact match.
     pub source: Option<String>,
-    /// Byline; case-insensitive.
+    /// Author to search; case-insensitive.
     pub author: Option<String>,
 }
 
@@ -95,31 +95,31 @@ pub struct Document {
 pub struct IngestDocument {
     /// Title.
     pub title: String,
-    /// Body to index. Required unless a file is given, which then becomes the body.
+    /// Text to index. Required unless a file is given, whose content is then indexed.
     pub text: Option<String>,
     /// Canonical URL of the original.
     pub url: Option<String>,
     /// Free-text byline.
     pub author: Option<String>,
-    /// File that the service fetches, stores and processes; public internet only.
+    /// URL of a file that the service fetches, stores and processes; public internet only.
     pub file_url: Option<String>,
-    /// The same for audio; implies `audio/mpeg`.
+    /// Like `file_url`, for audio; implies `audio/mpeg`.
     pub audio_url: Option<String>,
     /// Media type of `file_url`.
     pub mime_type: Option<String>,
-    /// Stores the file and a searchable record of its metadata, and processes nothing.
+    /// If set, the file is stored with a searchable record of its metadata, but not processed.
     pub capture_only: bool,
-    /// Sub-group of the toolkit's documents.
+    /// Group of the toolkit's documents.
     pub feed: Option<IngestFeed>,
 }
 
-/// A sub-group of a toolkit's documents: a channel, a show, a company. Deduplication happens within it.
+/// A group of a toolkit's documents: a channel, a show, a company. Documents are deduplicated per feed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IngestFeed {
-    /// The entity's stable id upstream, not its display name.
+    /// Stable id of the channel, show or company at its origin; not its display name.
     pub key: String,
-    /// Shown to the user.
+    /// Display name, shown to the user.
     pub name: String,
-    /// Word for the kind of grouping.
+    /// Word for the kind of group, such as `author`.
     pub label: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! One tool: what the model reads about it, and the handler behind it.
+//! One tool: its description for the model, and its handler.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::arguments::{self, Misfit};
+use crate::arguments::{self, ParseError};
 use crate::error::CallError;
 use crate::{Ctx, IntoToolResult, ToolResult, schema};
 
@@ -23,15 +23,15 @@ pub struct Tool {
     annotations: ToolAnnotations,
     mutating: bool,
     always_on: bool,
-    // Invariant: a call makes no schema. They are made when the definition is asked for.
+    // Invariant: a call generates no schemas. They are generated only for the definition.
     input: fn() -> Value,
     output: fn() -> Option<Value>,
     handler: Handler,
 }
 
 impl Tool {
-    /// A tool named `name` (`[a-zA-Z0-9_-]+`, `snake_case` by convention). Its schemas follow from
-    /// the handler's types.
+    /// Creates a tool named `name` (`[a-zA-Z0-9_-]+`, `snake_case` by convention). Its schemas are
+    /// derived from the handler's types.
     pub fn new<Args, Output, Answer>(
         name: impl Into<Cow<'static, str>>,
         handler: impl Fn(Args, Ctx) -> Answer + 'static,
@@ -55,50 +55,50 @@ impl Tool {
                     let answer = handler(args, ctx);
                     Box::pin(async move { answer.await.into_tool_result().map_err(CallError::from) })
                 }
-                Err(Misfit::Shape(why) | Misfit::Malformed(why)) => {
+                Err(ParseError::Shape(why) | ParseError::Malformed(why)) => {
                     Box::pin(std::future::ready(Err(CallError::InvalidParams(why))))
                 }
             }),
         }
     }
 
-    /// Display name.
+    /// Sets the display name.
     #[must_use]
     pub fn title(mut self, title: impl Into<Cow<'static, str>>) -> Self {
         self.title = Some(title.into());
         self
     }
 
-    /// What the model reads to decide whether to call the tool.
+    /// Sets the description, which the model reads to decide whether to call the tool.
     #[must_use]
     pub fn description(mut self, text: impl Into<Cow<'static, str>>) -> Self {
         self.description = text.into();
         self
     }
 
-    /// Replaces the schema that follows from the handler's type. The handler is only called with
-    /// arguments that fit it.
+    /// Replaces the input schema derived from the handler's type. The handler is called only with
+    /// arguments that fit this schema.
     #[must_use]
     pub fn input_schema(mut self, schema: fn() -> Value) -> Self {
         self.input = schema;
         self
     }
 
-    /// The tool changes state; clients are expected to ask before they call it.
+    /// Marks the tool as one that changes state; clients are expected to ask before they call it.
     #[must_use]
     pub fn mutating(mut self) -> Self {
         self.mutating = true;
         self
     }
 
-    /// The tool is listed ahead of the toolkit's other tools.
+    /// Lists the tool ahead of the toolkit's other tools.
     #[must_use]
     pub fn always_on(mut self) -> Self {
         self.always_on = true;
         self
     }
 
-    /// Whether the tool changes nothing. By default it does so unless it is
+    /// Sets whether the tool is read-only. By default it is, unless it is
     /// [`mutating`](Self::mutating) or its toolkit may ingest.
     #[must_use]
     pub fn read_only_hint(mut self, hint: bool) -> Self {
@@ -106,21 +106,21 @@ impl Tool {
         self
     }
 
-    /// Whether the tool may destroy something. By default not, where it is read-only.
+    /// Sets whether the tool may destroy something. The default is `false` for a read-only tool.
     #[must_use]
     pub fn destructive_hint(mut self, hint: bool) -> Self {
         self.annotations.destructive_hint = Some(hint);
         self
     }
 
-    /// Whether calling again with the same arguments changes nothing more.
+    /// Sets whether calling again with the same arguments has no further effect.
     #[must_use]
     pub fn idempotent_hint(mut self, hint: bool) -> Self {
         self.annotations.idempotent_hint = Some(hint);
         self
     }
 
-    /// Whether the tool talks to an open world of outside things. By default not, where it is read-only.
+    /// Sets whether the tool interacts with external systems. The default is `false` for a read-only tool.
     #[must_use]
     pub fn open_world_hint(mut self, hint: bool) -> Self {
         self.annotations.open_world_hint = Some(hint);
@@ -131,7 +131,7 @@ impl Tool {
         &self.name
     }
 
-    /// Runs the handler on arguments that keep the input schema.
+    /// Runs the handler on arguments that fit the input schema.
     pub(crate) fn call(&self, arguments: &str, ctx: Ctx) -> PendingResult {
         (self.handler)(arguments, ctx)
     }

@@ -1,4 +1,4 @@
-//! The toolkit: what it declares, and its tools.
+//! The toolkit: its declaration and its tools.
 
 use std::borrow::Cow;
 
@@ -36,8 +36,8 @@ pub enum Scope {
 
 /// An OAuth 2.0 client-credentials grant (RFC 6749, section 4.4) that the host carries out.
 ///
-/// The host mints the token, keeps it and attaches it to requests to `api_host`; the toolkit never
-/// sees it. An `Authorization` header that a handler sets stays as it is.
+/// The host obtains the token, caches it and attaches it to requests to `api_host`; the toolkit never
+/// sees it. An `Authorization` header that a handler sets is not replaced.
 #[derive(Clone, Debug)]
 pub struct ClientCredentials {
     /// Token endpoint; its host is listed in `egress`.
@@ -53,7 +53,7 @@ pub struct ClientCredentials {
 }
 
 impl Toolkit {
-    /// A toolkit with a stable `id` (`^[a-z0-9-]+$`) and a display name. It also needs a
+    /// Creates a toolkit with a stable `id` (`^[a-z0-9-]+$`) and a display name. It also needs a
     /// description, an icon, a version and a tool.
     pub fn new(id: impl Into<Text>, name: impl Into<Text>) -> Self {
         Self {
@@ -73,35 +73,35 @@ impl Toolkit {
         }
     }
 
-    /// One line that describes the toolkit.
+    /// Sets the description: one line.
     #[must_use]
     pub fn description(mut self, line: impl Into<Text>) -> Self {
         self.description = line.into();
         self
     }
 
-    /// A single emoji, or an HTTPS URL of a square picture.
+    /// Sets the icon: a single emoji, or the HTTPS URL of a square image.
     #[must_use]
     pub fn icon(mut self, icon: impl Into<Text>) -> Self {
         self.icon = icon.into();
         self
     }
 
-    /// Semantic version, usually `env!("CARGO_PKG_VERSION")`.
+    /// Sets the semantic version, usually `env!("CARGO_PKG_VERSION")`.
     #[must_use]
     pub fn version(mut self, version: impl Into<Text>) -> Self {
         self.version = version.into();
         self
     }
 
-    /// Attribution in the directory.
+    /// Sets the author shown in the directory.
     #[must_use]
     pub fn author(mut self, author: impl Into<Text>) -> Self {
         self.author = Some(author.into());
         self
     }
 
-    /// Who sees the toolkit; by default its owner alone.
+    /// Sets who sees the toolkit; by default only its owner.
     #[must_use]
     pub fn visibility(mut self, visibility: Visibility) -> Self {
         self.visibility = visibility;
@@ -115,7 +115,7 @@ impl Toolkit {
         self
     }
 
-    /// Declares a host that handlers may reach: `api.example.com`, or `api.example.com:8443` for a
+    /// Declares a host that handlers may connect to: `api.example.com`, or `api.example.com:8443` for a
     /// port that is not the scheme's default.
     #[must_use]
     pub fn egress(mut self, host: impl Into<Text>) -> Self {
@@ -137,7 +137,7 @@ impl Toolkit {
         self
     }
 
-    /// Declares the sign-in that the host carries out for requests to one host.
+    /// Declares an OAuth grant that the host carries out for requests to one host.
     #[must_use]
     pub fn auth(mut self, auth: ClientCredentials) -> Self {
         self.auth = Some(auth);
@@ -151,7 +151,7 @@ impl Toolkit {
         self
     }
 
-    /// Checks the declaration against every rule that applies at deploy; reports all problems at once.
+    /// Checks the declaration against every rule that applies at deploy, and reports all problems at once.
     #[cfg(not(target_family = "wasm"))]
     pub fn check(&self) -> Result<(), kitbag_manifest::Problems> {
         self.validated().map(drop)
@@ -196,7 +196,7 @@ impl Toolkit {
     pub(crate) fn validated(&self) -> Result<kitbag_manifest::ValidDefinition, kitbag_manifest::Problems> {
         let checked = kitbag_manifest::validate(self.definition());
 
-        // The definition holds settings by key, where the second of a pair would silently win.
+        // The definition is a map by key, in which a repeated key would silently replace the first one.
         let mut seen = std::collections::HashSet::new();
         let repeated: Vec<_> = self.config.iter().filter(|(key, _)| !seen.insert(key)).collect();
         if repeated.is_empty() {

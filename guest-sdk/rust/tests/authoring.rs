@@ -1,4 +1,5 @@
-//! The toolkit that docs/authoring.md shows under "In Rust": it compiles, does what the text says, and is the one there.
+//! The toolkit that docs/authoring.md shows under "In Rust". Checks that it compiles, does what the text says
+//! and is identical to the code there.
 
 // authoring.md
 use kitbag_toolkit::prelude::*;
@@ -76,7 +77,7 @@ fn a_book_is_kept_and_a_missing_one_is_said_in_the_apis_words() {
 #[test]
 fn the_documentation_has_this_toolkit() {
     let documentation = include_str!("../../../docs/authoring.md");
-    let code = include_str!("authoring.rs").split("// authoring.md\n").nth(1).expect("it is marked");
+    let code = include_str!("authoring.rs").split("// authoring.md\n").nth(1).expect("the code is marked");
 
     assert!(documentation.contains(code), "docs/authoring.md shows another toolkit than this file");
 }

@@ -1,11 +1,11 @@
-//! Node.js loads core modules, and the linker of `wasm32-wasip2` makes components unless it is told not to.
-//! The locale data of `Intl` is packed.
+//! Links a core module for Node.js, which cannot load components: the linker of `wasm32-wasip2` makes a
+//! component by default. Also packs the locale data of `Intl`.
 
 #[cfg(feature = "intl")]
 #[path = "build/intl.rs"]
 mod intl;
 
-/// Bytes of the stack of compiled code. Scripts that recurse too deep are stopped before its end.
+/// Stack size of compiled code, in bytes. Scripts that recurse too deep are stopped before they reach it.
 const STACK_BYTES: u32 = 256 * 1024;
 
 fn main() {

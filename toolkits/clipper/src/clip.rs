@@ -1,4 +1,4 @@
-//! Keeps a page.
+//! The tool `clip`: stores a page.
 
 use kitbag_toolkit::prelude::*;
 
@@ -9,19 +9,19 @@ pub(crate) struct ClipArgs {
     /// URL of the page, with https:// or http://.
     #[schemars(length(min = 8, max = 2048))]
     url: String,
-    /// Title of the page, where it is known.
+    /// Title of the page, if it is known.
     #[schemars(length(min = 1, max = 500))]
     title: Option<String>,
-    /// Who wrote it, where that is known.
+    /// Author of the page, if known.
     #[schemars(length(min = 1, max = 200))]
     author: Option<String>,
 }
 
-/// What was kept.
+/// The page that was stored.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Clipped {
     url: String,
-    /// Pages of one site are kept together.
+    /// Site of the page; pages of one site are stored together.
     site: String,
 }
 

@@ -1,4 +1,4 @@
-//! Finds pages again.
+//! The tool `clipped`: searches clipped pages.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use kitbag_toolkit::prelude::*;
 
 use crate::site;
 
-/// Results of one search at most: those of other sites are left out of them.
+/// Maximum results of one search, before results of other sites are filtered out.
 const MAX_SEARCH_RESULTS: u32 = 50;
 
 #[derive(Deserialize, JsonSchema)]
@@ -16,7 +16,7 @@ pub(crate) struct ClippedArgs {
     query: String,
     /// Only pages of this site, such as en.wikipedia.org.
     site: Option<String>,
-    /// Pages at most.
+    /// Maximum number of pages.
     #[serde(default = "ten")]
     #[schemars(range(min = 1, max = 50))]
     limit: u32,
@@ -25,7 +25,7 @@ pub(crate) struct ClippedArgs {
 /// Pages that were found.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Pages {
-    /// Best first.
+    /// Best match first.
     pages: Vec<SearchResult>,
 }
 

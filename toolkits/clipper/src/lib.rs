@@ -1,8 +1,8 @@
-//! A web clipper: keeps pages, and finds them again.
+//! A web clipper: stores web pages, and searches them.
 //!
-//! A toolkit reaches only hosts that it lists, and nobody can list the web. So the clipper reaches none:
-//! it hands the page's URL to the knowledge base, which fetches it as it fetches every file, from the
-//! public internet only, keeps it, and reads the text out of it.
+//! A toolkit can reach only hosts that it lists, and it cannot list the whole web. So the clipper sends no
+//! requests: it passes the page's URL to the knowledge base, which fetches it like any file (from the public
+//! internet only), stores it and extracts its text.
 
 mod clip;
 mod clipped;

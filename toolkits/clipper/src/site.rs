@@ -1,29 +1,29 @@
-//! Which site a page is of.
+//! Determines the site of a page.
 
 use kitbag_toolkit::http::Uri;
 use kitbag_toolkit::prelude::*;
 
-/// Returns the host of a page in lower case, without `www.`: one site has one feed.
+/// Returns the host of a page in lower case without `www.`, so that a site has one feed.
 pub(crate) fn of_page(url: &str) -> Result<String, ToolError> {
-    let no_page = || {
+    let invalid_url = || {
         ToolError::new(format!("{url:?} is not the URL of a web page. Give one with https:// or http://."))
     };
-    // What follows `#` names a place in the page, and is no part of a URI.
+    // The fragment names a place in the page, and the URI parser does not accept it.
     let page = url.split('#').next().unwrap_or_default();
-    let uri: Uri = page.parse().map_err(|_| no_page())?;
+    let uri: Uri = page.parse().map_err(|_| invalid_url())?;
     match (uri.scheme_str(), uri.host()) {
-        (Some("https" | "http"), Some(host)) if !host.is_empty() => Ok(normal(host)),
-        _ => Err(no_page()),
+        (Some("https" | "http"), Some(host)) if !host.is_empty() => Ok(normalize(host)),
+        _ => Err(invalid_url()),
     }
 }
 
-/// A site as a person names it: with `www.` or without, perhaps by one of its pages.
+/// Returns the site that a person means: a host with or without `www.`, or the URL of a page.
 pub(crate) fn named(text: &str) -> String {
     let text = text.trim();
-    of_page(text).unwrap_or_else(|_| normal(text.trim_end_matches('/')))
+    of_page(text).unwrap_or_else(|_| normalize(text.trim_end_matches('/')))
 }
 
-fn normal(host: &str) -> String {
+fn normalize(host: &str) -> String {
     let host = host.to_lowercase();
     host.strip_prefix("www.").unwrap_or(&host).to_owned()
 }

@@ -1,4 +1,4 @@
-//! Keeps a note.
+//! The tool `add`: stores a note.
 
 use kitbag_toolkit::prelude::*;
 
@@ -9,15 +9,15 @@ pub(crate) struct AddArgs {
     /// The note, in Markdown or plain text.
     #[schemars(length(min = 1, max = 100_000))]
     text: String,
-    /// By default its first line.
+    /// Title of the note; by default its first line.
     #[schemars(length(min = 1, max = 200))]
     title: Option<String>,
-    /// The notebook to put it into; a new name begins a new one.
+    /// The notebook for the note; a new name creates a new notebook.
     #[schemars(length(min = 1, max = 100))]
     notebook: Option<String>,
 }
 
-/// What was kept.
+/// The note that was stored.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Added {
     title: String,

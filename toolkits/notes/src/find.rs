@@ -1,12 +1,12 @@
-//! Finds notes, and lists them.
+//! The tools `find` and `list`.
 
 use std::fmt::Write as _;
 
 use kitbag_toolkit::prelude::*;
 
-use crate::note::{self, MARK};
+use crate::note::{self, TITLE_PREFIX};
 
-/// Results of one search at most: those of other notebooks are left out of them.
+/// Maximum results of one search, before notes of other notebooks are filtered out.
 const MAX_SEARCH_RESULTS: u32 = 50;
 
 #[derive(Deserialize, JsonSchema)]
@@ -16,7 +16,7 @@ pub(crate) struct FindArgs {
     query: String,
     /// Only notes of this notebook.
     notebook: Option<String>,
-    /// Notes at most.
+    /// Maximum number of notes.
     #[serde(default = "ten")]
     #[schemars(range(min = 1, max = 50))]
     limit: u32,
@@ -59,7 +59,7 @@ pub(crate) async fn find(args: FindArgs, ctx: Ctx) -> Result<Structured<Notes>> 
 }
 
 pub(crate) async fn list(args: ListArgs, ctx: Ctx) -> Result<Structured<Notes>> {
-    let mut notes = search(&ctx, MARK, args.notebook.as_deref()).await?;
+    let mut notes = search(&ctx, TITLE_PREFIX, args.notebook.as_deref()).await?;
     notes.sort_by_cached_key(|note| (note.notebook.clone(), note.title.to_lowercase()));
 
     let lines: Vec<_> = notes.iter().map(heading).collect();

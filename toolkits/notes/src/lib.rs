@@ -1,4 +1,4 @@
-//! Notes: added, found, listed. Each is a document of the calling user's knowledge base.
+//! Adds, finds and lists notes. Each note is a document in the calling user's knowledge base.
 
 mod add;
 mod find;

@@ -1,13 +1,13 @@
-//! What a note is among documents.
+//! How a note is stored as a document.
 
 use kitbag_toolkit::prelude::*;
 
-/// Begins the title of every note. A knowledge base can be searched and not listed: this is a word that
-/// all notes have, and so the search for it is the list.
-pub(crate) const MARK: &str = "Note";
+/// Prefix of the title of every note. A knowledge base can be searched but not listed: all notes contain this
+/// word, so that a search for it lists them.
+pub(crate) const TITLE_PREFIX: &str = "Note";
 
-/// Letters of a title that is made of the note's first line.
-const LONGEST_TITLE: usize = 80;
+/// Maximum length of a title that is made from the note's first line.
+const MAX_TITLE_CHARS: usize = 80;
 
 /// A note.
 pub(crate) struct Note {
@@ -18,11 +18,11 @@ pub(crate) struct Note {
 
 impl Note {
     pub(crate) fn title(&self) -> String {
-        self.title.clone().unwrap_or_else(|| shortened(self.text.trim().lines().next().unwrap_or_default()))
+        self.title.clone().unwrap_or_else(|| shorten(self.text.trim().lines().next().unwrap_or_default()))
     }
 
     pub(crate) fn into_document(self) -> IngestDocument {
-        let title = format!("{MARK}: {}", self.title());
+        let title = format!("{TITLE_PREFIX}: {}", self.title());
         let feed = self.notebook.map(|name| IngestFeed {
             key: key(&name),
             name: name.trim().to_owned(),
@@ -32,13 +32,13 @@ impl Note {
     }
 }
 
-/// The title without the mark.
+/// Returns the title without the prefix.
 pub(crate) fn title(document: &DocumentSummary) -> &str {
-    let rest = document.title.strip_prefix(MARK).and_then(|rest| rest.strip_prefix(": "));
+    let rest = document.title.strip_prefix(TITLE_PREFIX).and_then(|rest| rest.strip_prefix(": "));
     rest.unwrap_or(&document.title)
 }
 
-/// Whether a note lies in a notebook; its name is known by any spelling of case.
+/// Returns whether a note is in a notebook; ignores case in the name.
 pub(crate) fn is_in(document: &DocumentSummary, notebook: &str) -> bool {
     document.feed.as_deref().is_some_and(|name| key(name) == key(notebook))
 }
@@ -47,10 +47,10 @@ fn key(name: &str) -> String {
     name.trim().to_lowercase()
 }
 
-fn shortened(line: &str) -> String {
-    if line.chars().count() <= LONGEST_TITLE {
+fn shorten(line: &str) -> String {
+    if line.chars().count() <= MAX_TITLE_CHARS {
         return line.to_owned();
     }
-    let cut: String = line.chars().take(LONGEST_TITLE - 1).collect();
+    let cut: String = line.chars().take(MAX_TITLE_CHARS - 1).collect();
     format!("{}…", cut.trim_end())
 }

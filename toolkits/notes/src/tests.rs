@@ -2,7 +2,7 @@ use kitbag_toolkit::prelude::*;
 
 use super::toolkit;
 
-/// A note as the knowledge base holds it.
+/// Returns a note as the knowledge base stores it.
 fn note(id: &str, title: &str, notebook: Option<&str>, text: &str) -> Document {
     Document {
         summary: DocumentSummary {

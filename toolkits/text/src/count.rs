@@ -1,4 +1,4 @@
-//! How long a text is, by every measure that people ask for.
+//! The tool `count`: words, characters, lines, sentences and paragraphs of a text.
 
 use kitbag_toolkit::prelude::*;
 use unicode_segmentation::UnicodeSegmentation as _;
@@ -15,11 +15,11 @@ pub(crate) struct Counts {
     words: usize,
     /// Characters as a reader sees them: an accented letter or an emoji is one.
     characters: usize,
-    /// The same without white space.
+    /// Characters without white space.
     characters_without_spaces: usize,
     /// Size in UTF-8.
     bytes: usize,
-    /// Lines, the last one included where it does not end with a line break.
+    /// Lines, including the last one if it does not end with a line break.
     lines: usize,
     /// Sentences, as Unicode divides them.
     sentences: usize,

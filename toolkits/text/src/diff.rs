@@ -1,9 +1,9 @@
-//! Two texts, line by line.
+//! The tool `diff`: compares two texts line by line.
 
 use kitbag_toolkit::prelude::*;
 use similar::{ChangeTag, TextDiff};
 
-/// Beyond this many lines around a change, a diff is the text again.
+/// Maximum lines of context around a change. With more, a diff would repeat the whole text.
 const MAX_CONTEXT: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! Lines as a list: sorted, or each once.
+//! The tools `sort_lines` and `dedupe_lines`.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -10,10 +10,10 @@ use unicode_segmentation::UnicodeSegmentation as _;
 pub(crate) struct SortArgs {
     /// The lines to sort.
     text: String,
-    /// What decides.
+    /// What to sort by.
     #[serde(default)]
     by: SortKey,
-    /// Last things first.
+    /// Whether to sort in descending order.
     #[serde(default)]
     descending: bool,
 }
@@ -21,18 +21,18 @@ pub(crate) struct SortArgs {
 #[derive(Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum SortKey {
-    /// The alphabet, without regard to case.
+    /// Alphabetically; ignores case.
     #[default]
     Text,
     /// The number that a line begins with; lines without one come last.
     Number,
-    /// How many characters a line has.
+    /// The number of characters in a line.
     Length,
 }
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct DedupeArgs {
-    /// The lines to go through.
+    /// The lines to deduplicate.
     text: String,
     /// Whether lines that differ in case or in white space at their ends count as the same.
     #[serde(default)]
@@ -41,15 +41,15 @@ pub(crate) struct DedupeArgs {
 
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Deduped {
-    /// The text that stays.
+    /// The remaining text.
     text: String,
-    /// How many lines went.
+    /// Number of lines removed.
     removed: usize,
 }
 
 pub(crate) async fn sort_lines(args: SortArgs, _ctx: Ctx) -> Result<String> {
     let mut lines: Vec<&str> = args.text.lines().collect();
-    // Stable: lines that compare equal keep their order, whichever way the others go.
+    // Stable in both directions: lines that compare equal keep their order.
     match args.by {
         SortKey::Text => sort(&mut lines, str::to_lowercase, String::cmp, args.descending),
         SortKey::Length => sort(&mut lines, |line| line.graphemes(true).count(), usize::cmp, args.descending),

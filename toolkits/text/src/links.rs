@@ -1,4 +1,4 @@
-//! Links and addresses in a text.
+//! The tool `extract_links`: web links and e-mail addresses in a text.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! A title as part of a URL.
+//! The tool `slug`: makes a part of a URL from a title.
 
 use deunicode::deunicode;
 use kitbag_toolkit::prelude::*;
@@ -7,7 +7,7 @@ use kitbag_toolkit::prelude::*;
 pub(crate) struct SlugArgs {
     /// The title.
     title: String,
-    /// The longest slug wanted, in characters. It is cut between words where it can be.
+    /// Maximum length of the slug, in characters. It is cut between words if possible.
     #[schemars(range(min = 1))]
     max_length: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! Open-Meteo: its hosts, its errors, and the user's settings in its words.
+//! The API of Open-Meteo: hosts, errors, and query parameters for the user's settings.
 
 use kitbag_toolkit::http::response::Parts;
 use kitbag_toolkit::prelude::*;
@@ -8,10 +8,10 @@ use serde::de::DeserializeOwned;
 pub(crate) const FORECAST_HOST: &str = "api.open-meteo.com";
 pub(crate) const GEOCODING_HOST: &str = "geocoding-api.open-meteo.com";
 
-/// The licence of the data (CC BY 4.0) asks for it.
+/// Attribution, which the licence of the data (CC BY 4.0) requires.
 pub(crate) const ATTRIBUTION: &str = "Weather data by Open-Meteo.com";
 
-/// What the user chose on the toolkit's page; each has a default.
+/// The user's settings; each has a default.
 #[derive(Deserialize)]
 pub(crate) struct Settings {
     pub(crate) units: Units,
@@ -48,8 +48,8 @@ impl Units {
         }
     }
 
-    /// Metric units are the API's own default.
-    pub(crate) fn ask(self, request: Request) -> Request {
+    /// Adds the query parameters for these units; metric units are the API's default.
+    pub(crate) fn apply_to(self, request: Request) -> Request {
         match self {
             Self::Metric => request,
             Self::Imperial => request
@@ -60,12 +60,12 @@ impl Units {
     }
 }
 
-/// Calls the API; an error that it explains is passed on in its own words.
+/// Calls the API. If the API explains an error, the message contains its explanation.
 pub(crate) async fn get<T: DeserializeOwned>(ctx: &Ctx, request: Request) -> Result<T, ToolError> {
-    ctx.fetch_json_with(request, explained).await
+    ctx.fetch_json_with(request, error_of_response).await
 }
 
-fn explained(head: &Parts, body: &str) -> Option<ToolError> {
+fn error_of_response(head: &Parts, body: &str) -> Option<ToolError> {
     #[derive(Deserialize)]
     struct Explanation {
         reason: String,

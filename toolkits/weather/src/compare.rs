@@ -1,4 +1,4 @@
-//! The weather of several places side by side.
+//! The tool `compare`: the weather of several places.
 
 use std::fmt::Write as _;
 
@@ -17,14 +17,14 @@ pub(crate) struct CompareArgs {
 
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Comparison {
-    /// In the order of the question.
+    /// In the order of the requested places.
     forecasts: Vec<Forecast>,
 }
 
 pub(crate) async fn compare(args: CompareArgs, ctx: Ctx) -> Result<Structured<Comparison>> {
     let settings: Settings = ctx.config_as()?;
 
-    // All places at once: the answer takes as long as the slowest, not as long as all together.
+    // Requests for all places run concurrently: the call takes as long as the slowest one.
     let forecasts =
         try_join_all(args.places.iter().map(|place| forecast::of_place(&ctx, place, 1, &settings))).await?;
 

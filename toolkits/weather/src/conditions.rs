@@ -1,6 +1,6 @@
-//! Weather conditions: WMO code table 4677, as far as Open-Meteo uses it.
+//! Weather conditions: the codes of WMO code table 4677 that Open-Meteo uses.
 
-/// Names a condition.
+/// Returns the name of a weather code.
 pub(crate) fn name(code: u8) -> &'static str {
     match code {
         0 => "clear sky",

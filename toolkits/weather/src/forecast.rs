@@ -1,4 +1,4 @@
-//! The weather of one place: now, and over the next days.
+//! The tool `forecast`: the weather of one place, now and on the next days.
 
 use std::fmt::Write as _;
 
@@ -10,10 +10,10 @@ use crate::places::{self, Place};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ForecastArgs {
-    /// Name of the place. Add nothing to it; where it is ambiguous, the largest place is meant.
+    /// Name of the place only, with nothing added. If it is ambiguous, the largest place is used.
     #[schemars(length(min = 2))]
     place: String,
-    /// How many days, today included.
+    /// Number of days, including today.
     #[serde(default = "three")]
     #[schemars(range(min = 1, max = 16))]
     days: u8,
@@ -26,7 +26,7 @@ pub(crate) struct Forecast {
     /// metric: °C, km/h, mm. imperial: °F, mph, inch.
     units: Units,
     pub(crate) current: Current,
-    /// Today and after, in the place's own time.
+    /// Today and the next days, in the place's local time.
     pub(crate) days: Vec<Day>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Day {
     pub(crate) low: f64,
     pub(crate) high: f64,
     precipitation: f64,
-    /// In percent; the last days of a long forecast have none.
+    /// In percent; not available for the last days of a long forecast.
     precipitation_probability: Option<f64>,
     conditions: &'static str,
 }
@@ -64,7 +64,7 @@ pub(crate) async fn forecast(args: ForecastArgs, ctx: Ctx) -> Result<Structured<
     Ok(Structured::new(describe(&forecast), forecast))
 }
 
-/// Finds the place and asks for its weather.
+/// Finds a place and requests its weather.
 pub(crate) async fn of_place(
     ctx: &Ctx,
     name: &str,
@@ -82,9 +82,9 @@ pub(crate) async fn of_place(
         )
         .query("timezone", "auto")
         .query("forecast_days", days);
-    let answer: Answered = api::get(ctx, settings.units.ask(request)).await?;
+    let response: ForecastResponse = api::get(ctx, settings.units.apply_to(request)).await?;
 
-    let Answered { current: now, daily } = answer;
+    let ForecastResponse { current: now, daily } = response;
     Ok(Forecast {
         place,
         units: settings.units,
@@ -100,15 +100,15 @@ pub(crate) async fn of_place(
     })
 }
 
-/// The API's answer, in its own names.
+/// The API's response, with its own field names.
 #[derive(Deserialize)]
-struct Answered {
-    current: AnsweredCurrent,
-    daily: AnsweredDaily,
+struct ForecastResponse {
+    current: CurrentResponse,
+    daily: DailyResponse,
 }
 
 #[derive(Deserialize)]
-struct AnsweredCurrent {
+struct CurrentResponse {
     time: String,
     temperature_2m: f64,
     apparent_temperature: f64,
@@ -117,9 +117,9 @@ struct AnsweredCurrent {
     weather_code: u8,
 }
 
-/// One list a variable, all of one length; a value that the model lacks is null.
+/// One list per variable, all of the same length; a value that the forecast model lacks is null.
 #[derive(Deserialize)]
-struct AnsweredDaily {
+struct DailyResponse {
     time: Vec<String>,
     temperature_2m_min: Vec<Option<f64>>,
     temperature_2m_max: Vec<Option<f64>>,
@@ -128,8 +128,8 @@ struct AnsweredDaily {
     weather_code: Vec<Option<u8>>,
 }
 
-impl AnsweredDaily {
-    /// Leaves out days without a temperature: the far end of a forecast has such.
+impl DailyResponse {
+    /// Converts to days; leaves out days without temperatures, which occur at the end of a long forecast.
     fn into_days(self) -> Vec<Day> {
         let at = |list: &[Option<f64>], index: usize| list.get(index).copied().flatten();
         let days = self.time.into_iter().enumerate().filter_map(|(index, date)| {

@@ -1,4 +1,4 @@
-//! Places by name.
+//! The tool `find_place`: finds places by name.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub(crate) struct PlaceArgs {
     /// Name of the place, or a postal code.
     #[schemars(length(min = 2))]
     name: String,
-    /// How many places at most.
+    /// Maximum number of places.
     #[serde(default = "five")]
     #[schemars(range(min = 1, max = 20))]
     limit: u8,
@@ -65,11 +65,11 @@ pub(crate) async fn locate(ctx: &Ctx, name: &str, settings: &Settings) -> Result
     Ok(places.swap_remove(0))
 }
 
-/// Invariant: what is found is never empty; no place at all is an error.
+/// Searches places by name. Invariant: the result is never empty; if no place is found, it is an error.
 async fn search(ctx: &Ctx, name: &str, limit: u8, settings: &Settings) -> Result<Vec<Place>, ToolError> {
     #[derive(Deserialize)]
     struct Found {
-        // The API leaves the field out where it finds nothing.
+        // The API omits the field if it finds nothing.
         #[serde(default)]
         results: Vec<Place>,
     }

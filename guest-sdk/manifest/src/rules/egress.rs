@@ -1,4 +1,4 @@
-//! Rules of the hosts that a toolkit may reach, and of the sign-in that the host does for it.
+//! Rules for `egress` (the hosts that a toolkit may reach) and `auth` (the OAuth grant of the host).
 
 use std::collections::HashSet;
 
@@ -46,8 +46,8 @@ pub(super) fn auth(auth: &OAuth2ClientCredentials, definition: &ToolkitDefinitio
     }
 }
 
-/// Accepts a bare host name or address literal with an optional port, spelled as a URL parser
-/// (WHATWG URL, IDNA included) would spell it: what is listed is what is compared.
+/// Accepts a bare host name or IP literal with an optional port, in the normal form of a URL parser
+/// (WHATWG URL, including IDNA): entries are compared literally.
 fn check_host(entry: &str) -> Result<(), String> {
     const EXPECTED: &str =
         "must be a bare host name with an optional :port, such as api.example.com or api.example.com:8443";
@@ -66,15 +66,15 @@ fn check_host(entry: &str) -> Result<(), String> {
         return Err(format!("{entry:?} has port 0; {EXPECTED}"));
     }
     let parsed = Host::parse(host).map_err(|error| format!("{entry:?} is no host ({error}); {EXPECTED}"))?;
-    let spelled = parsed.to_string();
-    if host.ends_with('.') || spelled != host {
-        let suggestion = spelled.trim_end_matches('.');
+    let normalized = parsed.to_string();
+    if host.ends_with('.') || normalized != host {
+        let suggestion = normalized.trim_end_matches('.');
         return Err(format!("{entry:?} must be written {suggestion:?}"));
     }
     Ok(())
 }
 
-/// Splits `host[:port]`; nothing when the port is no number.
+/// Splits `host[:port]`; `None` if the port is not a number.
 fn split_port(entry: &str) -> Option<(&str, Option<u16>)> {
     let after_host =
         if entry.starts_with('[') { entry.find(']')? + 1 } else { entry.find(':').unwrap_or(entry.len()) };
@@ -88,7 +88,7 @@ fn split_port(entry: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-/// Whether a token may travel to this URL: encrypted, or without leaving the machine.
+/// Returns whether a token may be sent to this URL: encrypted, or on the same machine only.
 fn is_protected(url: &Url) -> bool {
     let loopback = match url.host() {
         Some(Host::Domain(name)) => name == "localhost",

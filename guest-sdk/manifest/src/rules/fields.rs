@@ -1,4 +1,4 @@
-//! Rules of everything but the network.
+//! Rules for all fields of a declaration except `egress` and `auth`.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -7,19 +7,19 @@ use crate::{
     ConfigField, ConfigKind, Problems, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition, ToolkitDefinition,
 };
 
-/// A document's source is the toolkit that brought it, or this.
-const USERS_OWN_SOURCE: &str = "user";
+/// Source of documents that users add themselves. All other sources are toolkit ids.
+const USER_SOURCE: &str = "user";
 
-/// MCP's bound on a tool's listed name, `{id}__{tool}`.
-const MAX_LISTED_NAME: usize = 128;
+/// MCP's maximum length of a tool's listed name, `{id}__{tool}`.
+const MAX_LISTED_NAME_LENGTH: usize = 128;
 
-/// Bytes that the compiled patterns of all tools may take.
+/// Maximum total size of the compiled patterns of all tools, in bytes.
 const MAX_TOOLKIT_TEXT_PATTERNS_SIZE: usize = 16 << 20;
 
 pub(super) fn identity(definition: &ToolkitDefinition, problems: &mut Problems) {
     if definition.id.is_empty() || !definition.id.bytes().all(is_id_byte) {
         problems.add("id", "must match ^[a-z0-9-]+$");
-    } else if definition.id == USERS_OWN_SOURCE {
+    } else if definition.id == USER_SOURCE {
         problems.add("id", "is the source of what users keep themselves: choose another");
     }
     not_blank("name", &definition.name, problems);
@@ -65,15 +65,15 @@ pub(super) fn tools(definition: &ToolkitDefinition, problems: &mut Problems) {
     }
 }
 
-/// Checks one tool; returns what the patterns of its schemas take.
+/// Checks one tool; returns the compiled size of the patterns in its schemas.
 fn tool(path: &str, toolkit_id: &str, tool: &ToolDefinition, problems: &mut Problems) -> PatternsSize {
     let name_path = format!("{path}.name");
     if tool.name.is_empty() || !tool.name.bytes().all(is_tool_name_byte) {
         problems.add(name_path, "must match [a-zA-Z0-9_-]+");
-    } else if toolkit_id.len() + "__".len() + tool.name.len() > MAX_LISTED_NAME {
+    } else if toolkit_id.len() + "__".len() + tool.name.len() > MAX_LISTED_NAME_LENGTH {
         problems.add(
             name_path,
-            format!("{toolkit_id}__{} is longer than {MAX_LISTED_NAME} characters", tool.name),
+            format!("{toolkit_id}__{} is longer than {MAX_LISTED_NAME_LENGTH} characters", tool.name),
         );
     }
     if let Some(title) = &tool.title {

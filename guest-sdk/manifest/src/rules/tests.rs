@@ -21,7 +21,7 @@ fn good() -> ToolkitDefinition {
     }
 }
 
-/// The paths of all problems, in order.
+/// Returns the paths of all problems of a changed declaration, in order.
 fn paths(change: impl FnOnce(&mut ToolkitDefinition)) -> Vec<String> {
     let mut definition = good();
     change(&mut definition);

@@ -1,10 +1,10 @@
-//! How much one check may cost.
+//! Bounds on the cost of one check.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Steps that checking one value may take: reads of the value, each longer for a long text or a pattern.
-/// They are a fraction of a second of a processor's time.
+/// Maximum steps for checking one value. A step is one read of the value; long texts and patterns count as
+/// several. All of them take a fraction of a second of CPU time.
 pub const MAX_STEPS: u64 = 5_000_000;
 
 /// Bounds on one check.
@@ -15,28 +15,28 @@ pub struct Budget {
     pub(super) stop: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
 }
 
-/// How long a single match of a pattern, which nothing interrupts, may take at the worst.
+/// Maximum time of a single pattern match, which cannot be interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Matching {
-    /// Some milliseconds.
+    /// A few milliseconds.
     Prompt,
-    /// Some seconds.
+    /// A few seconds.
     Thorough,
 }
 
 impl Budget {
-    /// The whole budget: what it does not suffice for is refused.
+    /// Returns the full budget; a value that exceeds it is refused.
     pub fn whole() -> Self {
         Self { steps: MAX_STEPS, matching: Matching::Thorough, stop: None }
     }
 
-    /// What a check may cost on a thread that has other work: `steps` of them, and no match of a
-    /// pattern that may take longer than some milliseconds.
+    /// Returns a budget for a thread that has other work: at most `steps` steps, and no pattern match that
+    /// may take longer than a few milliseconds.
     pub fn prompt(steps: u64) -> Self {
         Self { steps, matching: Matching::Prompt, stop: None }
     }
 
-    /// Asks `stop` every few thousand steps, and ends the check when it says so.
+    /// Calls `stop` every few thousand steps, and aborts the check when it returns `true`.
     #[must_use]
     pub fn until(self, stop: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self { stop: Some(Arc::new(stop)), ..self }
@@ -50,18 +50,18 @@ impl fmt::Debug for Budget {
     }
 }
 
-/// Why a check was ended before it knew.
+/// Why a check was aborted without a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exceeded {
     /// All steps are used up.
     Steps,
-    /// A pattern would have to be matched against a longer text than is safe, in bytes.
+    /// A text is longer than the maximum, in bytes, for a pattern that applies to it.
     Text(usize),
-    /// A pattern gave up on its text: it tries too many ways to match.
+    /// A pattern reached its backtrack limit.
     Pattern,
-    /// A pattern of names would have to be matched against a longer name than is safe, in bytes.
+    /// A name is longer than the maximum, in bytes, for `patternProperties`.
     Name(usize),
-    /// Whoever wanted the check has stopped it.
+    /// The caller stopped the check, or a match would have taken too long for its budget.
     Stopped,
 }
 
@@ -69,12 +69,12 @@ impl fmt::Display for Exceeded {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Steps => write!(out, "takes more than {MAX_STEPS} steps to check against its schema"),
-            Self::Text(longest) => {
-                write!(out, "has a text of more than {longest} bytes, too long for a pattern of its schema")
+            Self::Text(max_bytes) => {
+                write!(out, "has a text of more than {max_bytes} bytes, too long for a pattern of its schema")
             }
-            Self::Name(longest) => write!(
+            Self::Name(max_bytes) => write!(
                 out,
-                "has a name of more than {longest} bytes, too long for the patternProperties of its schema"
+                "has a name of more than {max_bytes} bytes, too long for the patternProperties of its schema"
             ),
             Self::Pattern => out.write_str("has a text on which a pattern of its schema gives up"),
             Self::Stopped => out.write_str("takes too long to check against its schema"),

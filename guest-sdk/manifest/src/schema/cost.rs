@@ -1,37 +1,37 @@
-//! What checks against a schema may cost, estimated before it is compiled.
+//! Estimates the cost of checks against a schema, before the schema is compiled.
 //!
-//! `$ref`, `anyOf` and their like multiply: forty definitions of which each refers to the next one twice
-//! are 2^40 evaluations of a single number. All counts are made once for each subschema, so the estimate
-//! itself takes time in proportion to the schema.
+//! `$ref`, `anyOf` and similar keywords multiply: forty definitions that each refer to the next one twice
+//! are 2^40 evaluations of a single number. Each count is computed once per subschema, so the estimate
+//! itself takes time proportional to the size of the schema.
 //!
-//! How often one value is evaluated is bounded here. How many values there are, and how deep a schema that
-//! contains itself goes, is up to who calls: that is counted while a value is checked (`meter`).
+//! This module bounds how often one value is evaluated. The number of values, and the depth of recursion in a
+//! schema that contains itself, depend on the caller's value and are counted during the check (`meter`).
 
 use serde_json::Value;
 
 use super::budget::MAX_STEPS;
 use super::graph::{self, Node};
 
-/// How many values (keywords, names, options) a schema may consist of.
+/// Maximum number of values (keywords, names, options) in a schema.
 const MAX_SCHEMA_VALUES: usize = 20_000;
 
-/// How many subschemas may be evaluated for one value, not counting what is in it.
+/// Maximum number of subschemas evaluated for one value, not counting those for its members and items.
 const MAX_EVALUATIONS: u64 = 10_000;
 
-/// How many subschemas may lead to one another for the same value. Each takes some stack, at each level of
-/// a value.
+/// Maximum length of a chain of subschemas that apply to the same value. Each takes some stack, at each level
+/// of a value.
 const MAX_DEPTH: u64 = 32;
 
-/// How many validators a schema may be compiled to.
+/// Maximum number of validators that a schema may be compiled to.
 const MAX_VALIDATORS: u64 = 50_000;
 
-/// Counts a value and everything in it, up to `limit`; nothing beyond that.
+/// Counts a value and everything in it; `None` if the count exceeds `limit`.
 pub(super) fn values(value: &Value, limit: usize) -> Option<usize> {
     let mut counted = 0;
     let mut open = vec![value];
     while let Some(value) = open.pop() {
         counted += 1;
-        // What is open will be counted: the list itself must not outgrow the limit either.
+        // Includes the values still to be counted, so that the list itself does not exceed the limit.
         if counted + open.len() > limit {
             return None;
         }
@@ -46,8 +46,8 @@ pub(super) fn values(value: &Value, limit: usize) -> Option<usize> {
     Some(counted)
 }
 
-/// Refuses a schema that is too costly to compile, or to check values against; the text says how costly it
-/// is, what is allowed, and what to change. Returns the patterns of names, whose cost is another matter.
+/// Refuses a schema that is too costly to compile, or to check values against. The error says how costly it
+/// is, what is allowed and what to change. Returns the patterns of names, whose cost is not checked here.
 pub(super) fn admit(schema: &Value) -> Result<Vec<&str>, String> {
     if values(schema, MAX_SCHEMA_VALUES).is_none() {
         return Err(format!(
@@ -56,52 +56,53 @@ pub(super) fn admit(schema: &Value) -> Result<Vec<&str>, String> {
     }
     let graph::Parts { nodes, name_patterns } = graph::read(schema)?;
     let depth = depth(&nodes);
-    over(&nodes, &depth, u64::MAX - 1).map_or(Ok(()), |(path, _)| {
+    first_exceeding(&nodes, &depth, u64::MAX - 1).map_or(Ok(()), |(path, _)| {
         Err(format!(
             "{path}: leads back to itself for the same value, so a check would not end: refer to it from properties or items"
         ))
     })?;
     let evaluations = evaluations(&nodes);
-    over(&nodes, &evaluations, MAX_EVALUATIONS).map_or(Ok(()), |(path, count)| {
+    first_exceeding(&nodes, &evaluations, MAX_EVALUATIONS).map_or(Ok(()), |(path, count)| {
         Err(format!(
             "{path}: checking one value may take {} evaluations, and {MAX_EVALUATIONS} are allowed: alternatives and references multiply, so use fewer of them for the same value",
-            shown(count)
+            format_count(count)
         ))
     })?;
-    over(&nodes, &depth, MAX_DEPTH).map_or(Ok(()), |(path, depth)| {
+    first_exceeding(&nodes, &depth, MAX_DEPTH).map_or(Ok(()), |(path, depth)| {
         Err(format!(
             "{path}: {depth} subschemas lead to one another for the same value, and {MAX_DEPTH} may: nest less"
         ))
     })?;
     let visits = visits(&nodes, &evaluations);
-    // Without end: the schema contains itself, and how deep it goes depends on the value.
+    // Infinite counts are left out: the schema contains itself, and its depth depends on the value.
     let bounded: Vec<u64> = visits.iter().map(|count| if *count == u64::MAX { 0 } else { *count }).collect();
-    over(&nodes, &bounded, MAX_STEPS).map_or(Ok(()), |(path, count)| {
+    first_exceeding(&nodes, &bounded, MAX_STEPS).map_or(Ok(()), |(path, count)| {
         Err(format!(
             "{path}: checking one value in it may take {} evaluations, and {MAX_STEPS} are allowed: alternatives multiply at each level, so tell them apart further up",
-            shown(count)
+            format_count(count)
         ))
     })?;
-    over(&nodes[..1], &validators(&nodes), MAX_VALIDATORS).map_or(Ok(()), |(_, count)| {
+    first_exceeding(&nodes[..1], &validators(&nodes), MAX_VALIDATORS).map_or(Ok(()), |(_, count)| {
         Err(format!(
             "would be compiled to {} validators, and {MAX_VALIDATORS} are allowed: unevaluatedProperties, unevaluatedItems and $id multiply, so use additionalProperties, items and $defs",
-            shown(count)
+            format_count(count)
         ))
     })?;
     Ok(name_patterns)
 }
 
-/// The first node whose count is too high.
-fn over<'a>(nodes: &'a [Node], counts: &[u64], most: u64) -> Option<(&'a str, u64)> {
-    let (node, count) = nodes.iter().zip(counts).find(|(_, count)| **count > most)?;
+/// Returns path and count of the first node whose count exceeds `max`.
+fn first_exceeding<'a>(nodes: &'a [Node], counts: &[u64], max: u64) -> Option<(&'a str, u64)> {
+    let (node, count) = nodes.iter().zip(counts).find(|(_, count)| **count > max)?;
     Some((if node.path.is_empty() { "/" } else { &node.path }, *count))
 }
 
-fn shown(count: u64) -> String {
+/// Formats a count for an error message; [`u64::MAX`] means infinite.
+fn format_count(count: u64) -> String {
     if count == u64::MAX { "endlessly many".to_owned() } else { count.to_string() }
 }
 
-/// The longest way through subschemas for the same value; [`u64::MAX`] where it has no end.
+/// Computes for each node the longest chain of subschemas for the same value; [`u64::MAX`] if it is infinite.
 fn depth(nodes: &[Node]) -> Vec<u64> {
     solve(
         nodes.len(),
@@ -110,13 +111,13 @@ fn depth(nodes: &[Node]) -> Vec<u64> {
     )
 }
 
-/// How many subschemas are evaluated for one value, all alternatives included.
+/// Computes for each node how many subschemas are evaluated for one value, including all alternatives.
 ///
-/// Where `unevaluatedProperties` asks which members are evaluated, every alternative is tried again on
-/// the way: that is a second count for each node.
+/// To find out which members are evaluated, `unevaluatedProperties` tries every alternative again. Each node
+/// has a second count for that.
 fn evaluations(nodes: &[Node]) -> Vec<u64> {
     let count = nodes.len();
-    let mut counts = solve(2 * count, tracked(nodes), |key, known| {
+    let mut counts = solve(2 * count, dependencies(nodes), |key, known| {
         let node = &nodes[key % count];
         let in_place = |offset: usize| sum(node.in_place().map(|next| known[next + offset]));
         match key < count {
@@ -129,9 +130,9 @@ fn evaluations(nodes: &[Node]) -> Vec<u64> {
     counts
 }
 
-/// What the two counts of each node depend on: the evaluation of a node, and after all of those the
-/// search for what it has evaluated.
-fn tracked(nodes: &[Node]) -> impl Fn(usize) -> Vec<usize> {
+/// Returns the dependencies of the two counts of each node. Keys below `nodes.len()` are for the evaluation
+/// of a node, the following keys for the search for what it has evaluated.
+fn dependencies(nodes: &[Node]) -> impl Fn(usize) -> Vec<usize> {
     let count = nodes.len();
     move |key| {
         let node = &nodes[key % count];
@@ -145,21 +146,21 @@ fn tracked(nodes: &[Node]) -> impl Fn(usize) -> Vec<usize> {
     }
 }
 
-/// How many evaluations may meet at one value somewhere in a value, [`u64::MAX`] for a schema that
-/// contains itself.
+/// Computes for each node the maximum number of evaluations of one value inside the checked value;
+/// [`u64::MAX`] for a schema that contains itself.
 fn visits(nodes: &[Node], evaluations: &[u64]) -> Vec<u64> {
     let count = nodes.len();
-    let tracked = tracked(nodes);
+    let dependencies = dependencies(nodes);
     let mut counts = solve(
         2 * count,
         |key| {
             let node = &nodes[key % count];
             let parts = node.properties.iter().chain(&node.members).chain(&node.items);
-            tracked(key).into_iter().chain(parts.copied()).collect()
+            dependencies(key).into_iter().chain(parts.copied()).collect()
         },
         |key, known| {
             let node = &nodes[key % count];
-            // Applied to a part of the value, a subschema is evaluated there, and below.
+            // A subschema for a part of the value is evaluated for that part and for everything in it.
             let there = |part: &usize| evaluations[*part].max(known[*part]);
             let of_members = node
                 .properties
@@ -169,20 +170,21 @@ fn visits(nodes: &[Node], evaluations: &[u64]) -> Vec<u64> {
                 .unwrap_or(0)
                 .saturating_add(sum(node.members.iter().map(there)));
             let own = of_members.max(sum(node.items.iter().map(there)));
-            sum(tracked(key).into_iter().map(|next| known[next])).saturating_add(own)
+            sum(dependencies(key).into_iter().map(|next| known[next])).saturating_add(own)
         },
     );
     counts.truncate(count);
     counts
 }
 
-/// How many validators the schema is compiled to, for the first node. Definitions are compiled once, except
-/// where `unevaluatedProperties` or `unevaluatedItems` unfolds all that applies to the same value.
+/// Computes how many validators the schema is compiled to; the result has one count, for the root.
+/// Definitions are compiled once, but `unevaluatedProperties` and `unevaluatedItems` unfold all that applies
+/// to the same value.
 fn validators(nodes: &[Node]) -> Vec<u64> {
     let count = nodes.len();
     let unfolded = |node: &Node| -> Vec<usize> {
-        // References are unfolded, what stands in the node is compiled too; members named by
-        // `properties` only lend their names.
+        // References are unfolded, and subschemas of the node are compiled too. Of `properties` only the
+        // names are used.
         let compiled = node.branches.iter().chain(&node.members).chain(&node.items).copied();
         compiled.chain(node.in_place().map(|next| next + count)).collect()
     };
@@ -209,42 +211,42 @@ fn validators(nodes: &[Node]) -> Vec<u64> {
             needs.saturating_add(1)
         },
     );
-    // The root, and each definition that something refers to.
+    // Counts the root, and each definition that is referred to.
     let mut referred = vec![false; count];
     nodes.iter().flat_map(|node| &node.references).for_each(|target| referred[*target] = true);
     referred[0] = true;
     let once = sum((0..count).filter(|index| referred[*index]).map(|index| counts[index]));
-    // With resources of its own a definition is compiled again for each way that leads to it.
+    // If definitions are resources (`$id`), they are compiled again for each path that leads to them.
     let resources = nodes.iter().filter(|node| node.is_resource).count() as u64;
-    let ways = resources.max(1).saturating_pow(u32::try_from(resources).unwrap_or(u32::MAX));
-    vec![once.saturating_mul(ways)]
+    let paths = resources.max(1).saturating_pow(u32::try_from(resources).unwrap_or(u32::MAX));
+    vec![once.saturating_mul(paths)]
 }
 
 fn sum(counts: impl Iterator<Item = u64>) -> u64 {
     counts.fold(0, u64::saturating_add)
 }
 
-/// Computes a count for each of `size` keys, each once, after those that it needs. What is in a cycle, or
-/// leads into one, is [`u64::MAX`].
+/// Computes a count for each of `size` keys once, in the order of their dependencies (`needs`). A key in a
+/// cycle, or that depends on one, gets [`u64::MAX`].
 fn solve(
     size: usize,
     needs: impl Fn(usize) -> Vec<usize>,
     compute: impl Fn(usize, &[u64]) -> u64,
 ) -> Vec<u64> {
     let mut missing = vec![0_usize; size];
-    let mut needed_by = vec![Vec::new(); size];
+    let mut dependents = vec![Vec::new(); size];
     for (key, missing) in missing.iter_mut().enumerate() {
         let needs = needs(key);
         *missing = needs.len();
         for need in needs {
-            needed_by[need].push(key);
+            dependents[need].push(key);
         }
     }
     let mut known = vec![u64::MAX; size];
     let mut ready: Vec<usize> = (0..size).filter(|key| missing[*key] == 0).collect();
     while let Some(key) = ready.pop() {
         known[key] = compute(key, &known);
-        for waiting in &needed_by[key] {
+        for waiting in &dependents[key] {
             missing[*waiting] -= 1;
             if missing[*waiting] == 0 {
                 ready.push(*waiting);

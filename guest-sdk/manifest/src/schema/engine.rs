@@ -1,8 +1,8 @@
-//! The engines that match texts with patterns.
+//! The regex engines that match texts against patterns.
 //!
-//! Invariant: a compiled pattern keeps no memory of its own for matches. A thread has that for one match of
-//! [`Linear`] at a time, and a check for a few patterns of [`Backtracking`] until it ends: what patterns take
-//! grows with the number of threads that check and not with the number of patterns.
+//! Invariant: a compiled pattern keeps no memory of its own for matches. Each thread has the memory for one
+//! [`Linear`] match, and each check keeps a few compiled [`Backtracking`] patterns until it ends: the memory
+//! of patterns grows with the number of threads that check and not with the number of patterns.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,40 +15,41 @@ use super::budget::Exceeded;
 use super::look_around;
 use super::meter::{charge, end};
 
-/// How often a pattern may backtrack.
+/// Maximum number of times that a pattern may backtrack in one match.
 const BACKTRACK_LIMIT: usize = 4_000;
 
-/// Backtracking patterns that stay compiled until the end of a check. Each has automata that grow while they
-/// match, to some MiB at the worst.
-const MAX_KEPT: usize = 4;
+/// Maximum number of backtracking patterns that stay compiled until the end of a check. Each has automata
+/// that grow during matches, to some MiB at worst.
+const MAX_COMPILED: usize = 4;
 
-/// Steps that compiling a backtracking pattern takes.
+/// Steps that compiling a backtracking pattern counts as.
 const STEPS_PER_COMPILATION: u64 = 3_000;
 
 thread_local! {
-    static CACHE: RefCell<Option<Cache>> = const { RefCell::new(None) };
-    /// The one that was used last is the first.
-    static KEPT: RefCell<Vec<(Arc<str>, fancy_regex::Regex)>> = const { RefCell::new(Vec::new()) };
+    /// Memory for one match of a [`Linear`] pattern.
+    static MATCH_CACHE: RefCell<Option<Cache>> = const { RefCell::new(None) };
+    /// Compiled backtracking patterns of the current check, most recently used first.
+    static COMPILED: RefCell<Vec<(Arc<str>, fancy_regex::Regex)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Gives back what patterns took for the matches of one check.
+/// Frees what patterns allocated for the matches of one check.
 pub(super) fn end_of_check() {
-    KEPT.take();
+    COMPILED.take();
 }
 
-/// A pattern that is matched in time linear in the text.
+/// A pattern that is matched in time linear in the length of the text.
 pub(super) struct Linear(Vec<Part>);
 
-/// What has to match, or must not.
+/// An automaton that must match, or must not match if `matches` is `false`.
 struct Part {
     automaton: PikeVM,
     matches: bool,
 }
 
 impl Linear {
-    /// Compiles a pattern of at most `size` bytes; nothing for a larger one, and for what it does not know.
+    /// Compiles a pattern to at most `size` bytes; `None` if it is larger, or has unsupported syntax.
     ///
-    /// Look-ahead at the beginning of the text is known: it only asks for more than one match.
+    /// Look-ahead at the beginning of the text is supported: it becomes separate matches.
     pub(super) fn compile(pattern: &str, size: usize) -> Option<Self> {
         let mut left = size;
         let parts = look_around::split(pattern).into_iter().map(|(pattern, matches)| {
@@ -61,7 +62,7 @@ impl Linear {
 
     pub(super) fn is_match(&self, text: &str) -> bool {
         let matched = catch_unwind(AssertUnwindSafe(|| {
-            CACHE.with_borrow_mut(|cache| {
+            MATCH_CACHE.with_borrow_mut(|cache| {
                 self.0.iter().all(|Part { automaton, matches }| {
                     let cache = cache.get_or_insert_with(|| automaton.create_cache());
                     cache.reset(automaton);
@@ -77,16 +78,16 @@ impl Linear {
 pub(super) struct Backtracking(Arc<str>);
 
 impl Backtracking {
-    /// Accepts a pattern whose parts take at most `size` bytes together when they are compiled.
+    /// Accepts a pattern whose parts take at most `size` bytes in total when compiled.
     pub(super) fn admit(pattern: &str, size: usize) -> Option<Self> {
         automaton(&look_around::without(pattern), size)?;
         let admitted = Self(pattern.into());
         admitted.compile().map(|_| admitted)
     }
 
-    /// Whether the text matches; ends the check where the pattern tries too many ways.
+    /// Returns whether the text matches; aborts the check if the pattern reaches its backtrack limit.
     pub(super) fn is_match(&self, text: &str) -> bool {
-        let known = KEPT.with_borrow_mut(|kept| {
+        let known = COMPILED.with_borrow_mut(|kept| {
             let at = kept.iter().position(|(pattern, _)| Arc::ptr_eq(pattern, &self.0))?;
             Some(kept.remove(at).1)
         });
@@ -95,11 +96,11 @@ impl Backtracking {
             self.compile().expect("it was compiled when it was admitted")
         });
         let matched = catch_unwind(AssertUnwindSafe(|| regex.is_match(text)));
-        // Neither a match nor none: whatever else the schema says must not be decided by it.
+        // The result is unknown: it must not count as a match or as a mismatch in the schema.
         let Ok(Ok(matched)) = matched else { end(Exceeded::Pattern) };
-        KEPT.with_borrow_mut(|kept| {
+        COMPILED.with_borrow_mut(|kept| {
             kept.insert(0, (self.0.clone(), regex));
-            kept.truncate(MAX_KEPT);
+            kept.truncate(MAX_COMPILED);
         });
         matched
     }
@@ -109,8 +110,8 @@ impl Backtracking {
     }
 }
 
-/// Returns how many bytes a pattern takes when it is compiled; nothing where that is more than `limit`, and
-/// for what is no pattern without look-around.
+/// Returns how many bytes a pattern takes when compiled; `None` if that is more than `limit`, or if it is not
+/// a valid pattern without look-around.
 pub(super) fn measure(pattern: &str, limit: usize) -> Option<usize> {
     automaton(pattern, limit).map(|automaton| automaton.get_nfa().memory_usage())
 }

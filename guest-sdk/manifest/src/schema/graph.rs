@@ -1,4 +1,4 @@
-//! A JSON Schema as a graph: which subschemas apply to the same value, and which to what is in it.
+//! A JSON Schema as a graph: which subschemas apply to the same value, and which to its members and items.
 //!
 //! Every reference is an edge to its target, so a definition that is used a thousand times is one node.
 
@@ -7,57 +7,57 @@ use std::collections::HashMap;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
-/// Published meta-schemas, which the validator knows by heart: a reference to one is a leaf.
+/// URL prefixes of published meta-schemas. They are built into the validator: a reference to one is a leaf.
 const META_SCHEMAS: [&str; 2] = ["https://json-schema.org/", "http://json-schema.org/"];
 
-/// Patterns in `patternProperties` of one schema: each is matched against every name.
+/// Maximum number of patterns in `patternProperties` of one schema: each is matched against every name.
 const MAX_NAME_PATTERNS: usize = 32;
 
-/// The dialect that schemas are written in.
+/// The JSON Schema dialect of all schemas.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// One subschema.
 #[derive(Debug, Default)]
 pub(super) struct Node {
-    /// Where it stands, as a JSON Pointer; the root is empty.
+    /// Its location as a JSON Pointer; empty for the root.
     pub(super) path: String,
-    /// Subschemas of its own that apply to the same value: `anyOf`, `if`, `not`.
+    /// Nested subschemas that apply to the same value: `anyOf`, `if`, `not`.
     pub(super) branches: Vec<usize>,
-    /// Targets of its references, which apply to the same value too.
+    /// Targets of its references, which also apply to the same value.
     pub(super) references: Vec<usize>,
-    /// Subschemas for members of which a member matches one: `properties`.
+    /// Subschemas for members, at most one for each member: `properties`.
     pub(super) properties: Vec<usize>,
-    /// Subschemas for members of which a member may match all: `patternProperties`.
+    /// Subschemas for members, all of which may apply to one member: `patternProperties`.
     pub(super) members: Vec<usize>,
-    /// Subschemas for items of which an item may match all.
+    /// Subschemas for items, all of which may apply to one item.
     pub(super) items: Vec<usize>,
-    /// It has `unevaluatedProperties` or `unevaluatedItems`.
+    /// Whether it has `unevaluatedProperties` or `unevaluatedItems`.
     pub(super) is_unevaluated: bool,
-    /// It has a `$id` of its own.
+    /// Whether it has its own `$id`.
     pub(super) is_resource: bool,
 }
 
 impl Node {
-    /// Subschemas that stand in this one.
+    /// Returns the subschemas nested in this one.
     pub(super) fn parts(&self) -> impl Iterator<Item = usize> {
         [&self.branches, &self.properties, &self.members, &self.items].into_iter().flatten().copied()
     }
 
-    /// Subschemas that apply to the same value.
+    /// Returns the subschemas that apply to the same value.
     pub(super) fn in_place(&self) -> impl Iterator<Item = usize> {
         self.branches.iter().chain(&self.references).copied()
     }
 }
 
-/// What a schema consists of.
+/// The parts of a schema.
 pub(super) struct Parts<'a> {
-    /// Every subschema that the root reaches; the root is the first.
+    /// Every subschema that can be reached from the root; the root is the first.
     pub(super) nodes: Vec<Node>,
     /// Patterns of names, in `patternProperties`.
     pub(super) name_patterns: Vec<&'a str>,
 }
 
-/// Reads a schema. The text says which reference or keyword makes that impossible.
+/// Reads a schema. The error names the reference or keyword that is not supported.
 pub(super) fn read(schema: &Value) -> Result<Parts<'_>, String> {
     let mut graph = Graph {
         root: schema,
@@ -80,7 +80,8 @@ pub(super) fn read(schema: &Value) -> Result<Parts<'_>, String> {
             "it has {found} patterns in patternProperties, and may have {MAX_NAME_PATTERNS}"
         ));
     }
-    // A leaf must not be made something else by a name of the schema's own, nor lead back by an anchor.
+    // A name in the schema must not replace a meta-schema, which counts as a leaf, and no anchor may lead
+    // from it back into the schema.
     if graph.refers_to_meta_schema && graph.names.can_shadow_meta_schemas() {
         return Err(format!(
             "a schema that refers to {} has no anchors, and no $id that is not a plain name",
@@ -90,17 +91,17 @@ pub(super) fn read(schema: &Value) -> Result<Parts<'_>, String> {
     Ok(Parts { nodes: graph.nodes, name_patterns: graph.name_patterns })
 }
 
-/// What references call parts of the document.
+/// Names by which references address parts of the document.
 #[derive(Default)]
 struct Names<'a> {
-    /// Schemas with a `$id`, by it.
+    /// Schemas with a `$id`, by that id.
     resources: HashMap<&'a str, Vec<&'a Value>>,
-    /// Schemas with `$anchor` or `$dynamicAnchor`, by name: of all resources, which is more than a
-    /// reference can mean.
+    /// Schemas with `$anchor` or `$dynamicAnchor`, by name. Those of all resources are included, which are
+    /// more than a reference can resolve to.
     anchors: HashMap<&'a str, Vec<&'a Value>>,
-    /// The resource that a value below the root's own is part of, by the value's address.
+    /// The resource that contains a value, by the value's address. Values of the root resource are left out.
     within: HashMap<*const Value, &'a Value>,
-    /// There is a `$recursiveAnchor`.
+    /// Whether there is a `$recursiveAnchor`.
     has_recursive_anchor: bool,
 }
 
@@ -141,7 +142,7 @@ struct Graph<'a> {
     names: Names<'a>,
     /// Nodes by the address of their value.
     known: HashMap<*const Value, usize>,
-    /// Nodes whose keywords are still to be read.
+    /// Nodes whose keywords have not been read yet.
     open: Vec<(usize, &'a Value)>,
     nodes: Vec<Node>,
     name_patterns: Vec<&'a str>,
@@ -157,8 +158,8 @@ impl<'a> Graph<'a> {
         })
     }
 
-    /// Reads the keywords of every draft: in which of them the validator reads a part of the schema
-    /// is not decided here.
+    /// Reads the keywords of a node, those of every draft: which draft the validator applies to a part of
+    /// the schema is not known here.
     fn expand(
         &mut self,
         index: usize,
@@ -170,7 +171,7 @@ impl<'a> Graph<'a> {
         for (keyword, value) in keywords {
             let path = format!("{}/{}", node.path, escaped(keyword));
             match keyword.as_str() {
-                // Names are all relative to the same place; of paths that would have to be worked out.
+                // Plain names all resolve against the same base URI; paths would have to be resolved.
                 "$id" if index != 0 && value.as_str().is_some_and(|id| !is_name(id)) => {
                     return Err(format!("{path}: below the root, $id must match [a-zA-Z0-9_-]+"));
                 }
@@ -215,7 +216,7 @@ impl<'a> Graph<'a> {
         Ok(())
     }
 
-    /// Nodes of all subschemas in an array or an object.
+    /// Returns the nodes of all subschemas in an array or an object.
     fn each(&mut self, values: &'a Value, path: &str) -> Vec<usize> {
         match values {
             Value::Array(items) => {
@@ -230,7 +231,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// What a reference in a resource may lead to.
+    /// Returns the nodes that a reference in a resource may resolve to.
     fn targets(&mut self, reference: &str, resource: &'a Value, path: &str) -> Result<Vec<usize>, String> {
         let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         if META_SCHEMAS.iter().any(|known| document.starts_with(known)) {
@@ -251,7 +252,7 @@ impl<'a> Graph<'a> {
         if targets.is_empty() {
             return Err(unknown());
         }
-        // A target that nothing else leads to is called by its name.
+        // If the target has no node yet, the reference becomes its path.
         let name = if reference.starts_with("#/") { fragment.into_owned() } else { reference.to_owned() };
         Ok(targets.into_iter().map(|target| self.node(target, name.clone())).collect())
     }
@@ -261,7 +262,7 @@ fn is_name(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-/// A member's name as a token of a JSON Pointer (RFC 6901, section 3).
+/// Escapes a member's name as a token of a JSON Pointer (RFC 6901, section 3).
 fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

@@ -1,7 +1,8 @@
-//! Look-around in the text of a pattern: what can be matched without it, and what it consists of.
+//! Look-around in patterns: splits off look-ahead for separate matches, and removes look-around for
+//! measuring.
 
-/// Takes look-ahead at the beginning of the text out of a pattern: it matches where all the parts do that are
-/// marked with `true`, and none of the others. `^(?!a)(?=.*b)c` is `^c` and `^(?:.*b)` without `^(?:a)`.
+/// Splits look-ahead at the beginning of the text off a pattern. The pattern matches if all parts marked with
+/// `true` match, and no other part does. `^(?!a)(?=.*b)c` becomes `^c` and `^(?:.*b)`, and not `^(?:a)`.
 pub(super) fn split(pattern: &str) -> Vec<(String, bool)> {
     let whole = || vec![(pattern.to_owned(), true)];
     let Some(mut rest) = pattern.strip_prefix('^') else { return whole() };
@@ -11,7 +12,7 @@ pub(super) fn split(pattern: &str) -> Vec<(String, bool)> {
         parts.push((format!("^(?:{})", &inner[..end]), matches));
         rest = &inner[end + 1..];
     }
-    // A quantifier would be of the look-ahead, and an alternative need not look ahead.
+    // A quantifier here would apply to the look-ahead, and the look-ahead would not apply to an alternative.
     if rest.starts_with(['*', '+', '?', '{']) || has_alternatives(rest) {
         return whole();
     }
@@ -19,31 +20,31 @@ pub(super) fn split(pattern: &str) -> Vec<(String, bool)> {
     parts
 }
 
-/// What a text that begins with look-ahead has after its opening, and whether it is to match.
+/// Returns whether the look-ahead that a text begins with is positive, and the text after its opening.
 fn look_ahead(text: &str) -> Option<(bool, &str)> {
     let positive = text.strip_prefix("(?=").map(|inner| (true, inner));
     positive.or_else(|| text.strip_prefix("(?!").map(|inner| (false, inner)))
 }
 
-/// The place of the parenthesis that closes a group, from the group's inside on.
+/// Returns the index of the parenthesis that closes a group, in the text after the group's opening.
 fn group_end(inside: &str) -> Option<usize> {
-    outermost(inside).find(|(_, letter)| *letter == ')').map(|(at, _)| at)
+    outermost(inside).find(|(_, character)| *character == ')').map(|(at, _)| at)
 }
 
 fn has_alternatives(pattern: &str) -> bool {
-    outermost(pattern).any(|(_, letter)| letter == '|')
+    outermost(pattern).any(|(_, character)| character == '|')
 }
 
-/// The letters of a pattern that are in no group of it, are not escaped and in no class; those that close
-/// groups of it are not among them.
+/// Returns the characters of a pattern that are not escaped and not in a group or a character class. The
+/// delimiters of its groups and classes are not included.
 fn outermost(pattern: &str) -> impl Iterator<Item = (usize, char)> {
     let (mut depth, mut is_in_class, mut is_escaped) = (0_usize, false, false);
-    pattern.char_indices().filter(move |(_, letter)| {
+    pattern.char_indices().filter(move |(_, character)| {
         if is_escaped {
             is_escaped = false;
             return false;
         }
-        match letter {
+        match character {
             '\\' => is_escaped = true,
             '[' => is_in_class = true,
             ']' => is_in_class = false,
@@ -55,11 +56,12 @@ fn outermost(pattern: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
-/// Leaves of a pattern the parts that an engine without look-around and backreferences compiles. The engine
-/// that backtracks has each of them compiled once, so repetitions around look-around go as well.
+/// Removes look-around and backreferences from a pattern, so that an engine without them can compile its
+/// parts. Counted repetitions around look-around are removed too, because the backtracking engine compiles
+/// each part once.
 pub(super) fn without(pattern: &str) -> String {
     let mut kept = String::with_capacity(pattern.len());
-    // Whether each group that is open has one of the two in it.
+    // For each open group, whether it contains look-around or a backreference.
     let mut groups = vec![false];
     let mut is_in_class = false;
     let mut rest = pattern;
@@ -84,8 +86,9 @@ pub(super) fn without(pattern: &str) -> String {
             }
             '(' if !is_in_class => {
                 groups.push(false);
-                let looks = ["(?=", "(?!", "(?<=", "(?<!"].into_iter().find(|look| rest.starts_with(look));
-                if let Some(look) = looks {
+                let look_around =
+                    ["(?=", "(?!", "(?<=", "(?<!"].into_iter().find(|look| rest.starts_with(look));
+                if let Some(look) = look_around {
                     length = look.len();
                     mark(&mut groups);
                     kept.push_str("(?:");
@@ -113,14 +116,14 @@ fn mark(groups: &mut [bool]) {
     }
 }
 
-/// Bytes of the backreference that a text begins with: `\1`, `\k<name>`.
+/// Returns the length in bytes of the backreference that a text begins with (`\1`, `\k<name>`), or 0.
 fn backreference(text: &str) -> usize {
     let named = text.strip_prefix("\\k<").and_then(|name| name.find('>')).map(|end| "\\k<".len() + end + 1);
     let digits = text.bytes().skip(1).take_while(u8::is_ascii_digit).count();
     named.unwrap_or(if digits > 0 { 1 + digits } else { 0 })
 }
 
-/// Bytes of the counted repetition that a text begins with: `{3}`, `{1,5}`.
+/// Returns the length in bytes of the counted repetition that a text begins with (`{3}`, `{1,5}`), or 0.
 fn repetition(text: &str) -> usize {
     let Some(counts) = text.strip_prefix('{') else { return 0 };
     let digits = counts.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b',').count();

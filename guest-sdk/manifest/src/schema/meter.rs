@@ -1,7 +1,7 @@
-//! Counts the steps of a check, and ends it when there are too many.
+//! Counts the steps of a check, and aborts it when there are too many.
 //!
 //! The validator has no budget of its own and cannot be told to stop. It reads the value through
-//! [`metered`](super::metered), which counts here and ends the check from within such a read.
+//! [`metered`](super::metered), which counts here and aborts the check from within such a read.
 
 use std::cell::{Cell, RefCell};
 
@@ -10,86 +10,90 @@ use super::{engine, unwind};
 
 pub(super) use super::unwind::end;
 
-/// After how many steps whoever wants the check is asked whether it is to go on.
-const STEPS_BETWEEN_LOOKS: u64 = 2048;
+/// Steps between two calls of the `stop` function of a budget.
+const STEPS_BETWEEN_STOP_CHECKS: u64 = 2048;
 
-/// Bytes of text that are read, compared or matched in the time of one step.
-const TEXT_PER_STEP: usize = 8;
+/// Bytes of text that count as one step when they are read, compared or matched.
+const TEXT_BYTES_PER_STEP: usize = 8;
 
-/// Steps that a pattern costs before it has read anything.
+/// Steps that a match counts as before it reads any text.
 const STEPS_PER_MATCH: u64 = 10;
 
 thread_local! {
-    static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
-    /// Bytes that a member's name may have.
-    static MAX_NAME: Cell<usize> = const { Cell::new(usize::MAX) };
-    /// At how many steps left to look up again.
-    static NEXT_LOOK: Cell<u64> = const { Cell::new(0) };
+    static STEPS_LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
+    /// Maximum length of a member's name, in bytes.
+    static MAX_NAME_BYTES: Cell<usize> = const { Cell::new(usize::MAX) };
+    /// Number of steps left at which `stop` is called next.
+    static NEXT_STOP_CHECK: Cell<u64> = const { Cell::new(0) };
     static BUDGET: RefCell<Option<Budget>> = const { RefCell::new(None) };
 }
 
-/// How long a text may be that a pattern is matched against, in bytes.
+/// Maximum length of a text that a pattern is matched against, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextLimits {
-    /// So long that the match takes a few milliseconds at the worst.
+    /// Length at which a match takes a few milliseconds at worst.
     pub(super) prompt: usize,
-    /// So long that it takes a few seconds at the worst.
+    /// Length at which a match takes a few seconds at worst.
     pub(super) thorough: usize,
 }
 
-/// Runs a check within a budget, of a value whose names have at most `max_name` bytes. It must not begin
-/// another one.
-pub(super) fn within<T>(budget: &Budget, max_name: usize, check: impl FnOnce() -> T) -> Result<T, Exceeded> {
+/// Runs a check within a budget; names in the value may have at most `max_name_bytes`. Checks must not be
+/// nested.
+pub(super) fn within<T>(
+    budget: &Budget,
+    max_name_bytes: usize,
+    check: impl FnOnce() -> T,
+) -> Result<T, Exceeded> {
     struct Reset;
     impl Drop for Reset {
         fn drop(&mut self) {
-            LEFT.set(u64::MAX);
-            NEXT_LOOK.set(0);
-            MAX_NAME.set(usize::MAX);
+            STEPS_LEFT.set(u64::MAX);
+            NEXT_STOP_CHECK.set(0);
+            MAX_NAME_BYTES.set(usize::MAX);
             BUDGET.take();
             engine::end_of_check();
         }
     }
 
     let _reset = Reset;
-    LEFT.set(budget.steps);
-    NEXT_LOOK.set(budget.steps.saturating_sub(STEPS_BETWEEN_LOOKS));
-    MAX_NAME.set(max_name);
+    STEPS_LEFT.set(budget.steps);
+    NEXT_STOP_CHECK.set(budget.steps.saturating_sub(STEPS_BETWEEN_STOP_CHECKS));
+    MAX_NAME_BYTES.set(max_name_bytes);
     BUDGET.set(Some(budget.clone()));
     unwind::catch(check)
 }
 
-/// Counts steps; does not return when there are too many.
+/// Counts steps; aborts the check, without returning, when there are too many.
 #[inline]
 pub(super) fn charge(steps: u64) {
-    let left = LEFT.get();
+    let left = STEPS_LEFT.get();
     if left < steps {
         end(Exceeded::Steps);
     }
-    LEFT.set(left - steps);
-    if left - steps < NEXT_LOOK.get() {
-        look();
+    STEPS_LEFT.set(left - steps);
+    if left - steps < NEXT_STOP_CHECK.get() {
+        check_stop();
     }
 }
 
 /// Counts a text that is read or compared.
 #[inline]
 pub(super) fn charge_text(bytes: usize) {
-    charge(1 + (bytes / TEXT_PER_STEP) as u64);
+    charge(1 + (bytes / TEXT_BYTES_PER_STEP) as u64);
 }
 
 /// Counts a name that is read.
 pub(super) fn charge_name(bytes: usize) {
-    if bytes > MAX_NAME.get() {
-        end(Exceeded::Name(MAX_NAME.get()));
+    if bytes > MAX_NAME_BYTES.get() {
+        end(Exceeded::Name(MAX_NAME_BYTES.get()));
     }
     charge_text(bytes);
-    // The patterns of `patternProperties` may take the square of a name's length.
+    // Matching `patternProperties` may take time quadratic in the length of a name.
     let length = bytes as u64;
     charge(length * length / 64);
 }
 
-/// Counts a match of a pattern against a text, before it is made.
+/// Counts a match of a pattern against a text of so many bytes; called before the match.
 pub(super) fn charge_match(bytes: usize, limits: TextLimits) {
     if bytes > limits.thorough {
         end(Exceeded::Text(limits.thorough));
@@ -101,21 +105,21 @@ pub(super) fn charge_match(bytes: usize, limits: TextLimits) {
     }
     charge_text(bytes);
     charge(STEPS_PER_MATCH);
-    // A long match takes time that no step counts.
+    // Steps do not account for the time of a long match, so `stop` is called before it.
     if bytes > limits.prompt / 16 {
-        look();
+        check_stop();
     }
 }
 
-/// Steps that are left of the check under way.
+/// Returns the steps left in the current check.
 #[cfg(test)]
-pub(super) fn left() -> u64 {
-    LEFT.get()
+pub(super) fn steps_left() -> u64 {
+    STEPS_LEFT.get()
 }
 
 #[cold]
-fn look() {
-    NEXT_LOOK.set(LEFT.get().saturating_sub(STEPS_BETWEEN_LOOKS));
+fn check_stop() {
+    NEXT_STOP_CHECK.set(STEPS_LEFT.get().saturating_sub(STEPS_BETWEEN_STOP_CHECKS));
     let stop = BUDGET.with_borrow(|budget| budget.as_ref().and_then(|budget| budget.stop.clone()));
     if stop.is_some_and(|stop| stop()) {
         end(Exceeded::Stopped);
@@ -136,7 +140,7 @@ mod tests {
 
         assert_eq!(run(9), Err(Exceeded::Steps));
         assert_eq!(run(10), Ok(()));
-        // Outside of a check nothing is counted.
+        // Outside of a check the number of steps is not limited.
         charge(u64::MAX / 2);
     }
 

@@ -1,4 +1,4 @@
-//! JSON values whose every read is counted.
+//! JSON values that count each read as steps of a check.
 
 use std::borrow::Cow;
 use std::slice;
@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value};
 
 use super::meter::{charge, charge_name, charge_text};
 
-/// `serde_json`'s values, as the validator reads them.
+/// `serde_json` values with counted reads, as the validator sees them.
 pub(super) struct Metered;
 
 impl Json for Metered {
@@ -139,9 +139,9 @@ impl<'a> Array<'a, Metered> for &'a [Value] {
 
     fn is_unique(&self) -> bool {
         self.iter().for_each(charge_whole);
-        // Hashes of these can be made to collide; then each is compared with all others.
-        let odd = self.iter().filter(|item| !hashes_well(item)).count() as u64;
-        charge(odd.saturating_mul(odd) / 16);
+        // Hashes of these can be made to collide; each is then compared with all others.
+        let colliding = self.iter().filter(|item| !hashes_well(item)).count() as u64;
+        charge(colliding.saturating_mul(colliding) / 16);
         unique::is_unique(self)
     }
 }
@@ -157,7 +157,7 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// Counts a value with all that is in it.
+/// Counts a read of a value and everything in it.
 fn charge_whole(value: &Value) {
     let mut open = vec![value];
     while let Some(value) = open.pop() {
@@ -174,14 +174,15 @@ fn charge_whole(value: &Value) {
     }
 }
 
-/// Whether the validator's hash tells a value from others: not where it may be that of many others, as for
-/// whole numbers that are hashed as floating-point ones, and for arrays and objects of them.
+/// Returns whether a value's hash in the validator is shared by few other values. It can be shared by many
+/// for large integers, which are hashed as floating-point numbers, and for arrays and objects of them.
 fn hashes_well(value: &Value) -> bool {
-    const EXACT: u64 = 1 << 53;
+    /// Integers below this have exact floating-point values.
+    const EXACT_F64_LIMIT: u64 = 1 << 53;
 
     match value {
         Value::Number(number) => {
-            number.is_f64() || number.as_i64().is_some_and(|number| number.unsigned_abs() < EXACT)
+            number.is_f64() || number.as_i64().is_some_and(|number| number.unsigned_abs() < EXACT_F64_LIMIT)
         }
         Value::Array(_) | Value::Object(_) => false,
         Value::Null | Value::Bool(_) | Value::String(_) => true,

@@ -1,8 +1,8 @@
-//! Patterns: each is compiled within a bound, and knows how long a text it may be matched against.
+//! Patterns of schemas, with bounds on their compiled size and on the texts that they are matched against.
 //!
-//! Authors write the patterns and callers choose the texts, and nothing interrupts a match. So an engine
-//! whose time is linear in the text is preferred; look-around and backreferences need one that
-//! backtracks, which gets short texts only.
+//! Authors write the patterns, callers choose the texts, and a match cannot be interrupted. So an engine
+//! whose time is linear in the length of the text is preferred; look-around and backreferences need one that
+//! backtracks, which is given short texts only.
 
 use std::ops::AddAssign;
 use std::sync::Arc;
@@ -17,32 +17,32 @@ use super::engine::{Backtracking, Linear, measure};
 use super::meter::{TextLimits, charge_match};
 use super::metered::Metered;
 
-/// Bytes that all compiled patterns of texts of one schema may take.
+/// Maximum total size of the compiled patterns for texts (`pattern`) of one schema, in bytes.
 const MAX_TEXT_PATTERNS_SIZE: usize = 4 << 20;
 
-/// Bytes that all compiled patterns of names (`patternProperties`) of one schema may take. The validator
-/// matches these itself, and each keeps what it needed for its longest name, once a thread.
+/// Maximum total size of the compiled patterns for names (`patternProperties`) of one schema, in bytes. The
+/// validator matches these itself, and each keeps the memory for its longest name in every thread.
 pub(crate) const MAX_NAME_PATTERNS_SIZE: usize = 64 << 10;
 
-/// Bytes that one of them may take.
+/// Maximum size of one of them, in bytes.
 const MAX_NAME_PATTERN_SIZE: usize = 16 << 10;
 
-/// Bytes of a name that patterns are matched against.
-pub(super) const MAX_NAME_LENGTH: usize = 256;
+/// Maximum length of a name that patterns are matched against, in bytes.
+pub(super) const MAX_NAME_BYTES: usize = 256;
 
-/// Bytes that a compiled pattern may take, and how long texts may then be. The engine's time for a byte of
-/// text is at the worst proportional to the size: a few nanoseconds for each of its states.
-const LINEAR: [(usize, TextLimits); 4] = [
+/// Maximum size of a compiled pattern in bytes, with the limits of texts for that size. The engine's time for
+/// a byte of text is at worst proportional to the size: a few nanoseconds for each state.
+const LINEAR_LIMITS: [(usize, TextLimits); 4] = [
     (4 << 10, TextLimits { prompt: 8 << 10, thorough: 8 << 20 }),
     (16 << 10, TextLimits { prompt: 2 << 10, thorough: 2 << 20 }),
     (128 << 10, TextLimits { prompt: 256, thorough: 256 << 10 }),
     (1 << 20, TextLimits { prompt: 32, thorough: 32 << 10 }),
 ];
 
-/// The same for a pattern that backtracks: its time grows with the square of the text, or more.
-const BACKTRACKING: (usize, TextLimits) = (16 << 10, TextLimits { prompt: 64, thorough: 2 << 10 });
+/// The same for a pattern that backtracks: its time grows with the square of the text's length, or faster.
+const BACKTRACKING_LIMITS: (usize, TextLimits) = (16 << 10, TextLimits { prompt: 64, thorough: 2 << 10 });
 
-/// What the patterns of schemas take when they are compiled, in bytes.
+/// Size of the compiled patterns of schemas, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PatternsSize {
     pub(crate) texts: usize,
@@ -56,14 +56,15 @@ impl AddAssign for PatternsSize {
     }
 }
 
-/// The engine of patterns of names, which knows no look-around. Those of texts are matched by a keyword of ours.
-pub(super) fn engine_of_names() -> PatternOptions<Regex> {
-    // Without automata that are built while they match: each would keep its states, once a thread.
+/// Returns the options of the validator's engine for patterns of names, which does not support look-around.
+/// Patterns for texts are matched by [`Pattern`] instead.
+pub(super) fn name_pattern_options() -> PatternOptions<Regex> {
+    // No lazy DFAs, which are built during matches: each would keep its states in every thread.
     PatternOptions::regex().size_limit(MAX_NAME_PATTERN_SIZE).dfa_size_limit(0)
 }
 
-/// Returns what patterns of names take together when they are compiled, or why they cannot be.
-pub(super) fn size_of_names(patterns: &[&str]) -> Result<usize, String> {
+/// Returns the total compiled size of patterns of names in bytes, or why they cannot be compiled.
+pub(super) fn name_patterns_size(patterns: &[&str]) -> Result<usize, String> {
     let mut sum = 0;
     for pattern in patterns {
         let measured =
@@ -91,7 +92,7 @@ enum Engine {
     Backtracking(Backtracking),
 }
 
-/// Makes the keyword for one schema, and counts in `taken` what its patterns take.
+/// Returns the factory of the keyword for one schema. It adds the compiled size of each pattern to `taken`.
 #[expect(clippy::type_complexity, reason = "the type is the library's")]
 pub(super) fn factory(
     taken: Arc<AtomicUsize>,
@@ -121,12 +122,12 @@ fn compile(source: &str) -> Result<(Pattern, usize), ValidationError<'static>> {
     let invalid = || ValidationError::custom(not_a_pattern(source));
     let translated = to_rust_regex(source).map_err(|()| invalid())?;
     let compiled = |engine, limits| Pattern { engine, limits, source: source.to_owned() };
-    for (size, limits) in LINEAR {
+    for (size, limits) in LINEAR_LIMITS {
         if let Some(linear) = Linear::compile(&translated, size) {
             return Ok((compiled(Engine::Linear(linear), limits), size));
         }
     }
-    let (size, limits) = BACKTRACKING;
+    let (size, limits) = BACKTRACKING_LIMITS;
     let backtracking = Backtracking::admit(&translated, size).ok_or_else(invalid)?;
     Ok((compiled(Engine::Backtracking(backtracking), limits), size))
 }
@@ -135,12 +136,12 @@ fn not_a_pattern(source: &str) -> String {
     format!("\"{source}\" is not a regular expression, or too large a one")
 }
 
-/// Bytes of a pattern that a message quotes; a longer one tells a model nothing.
-const MAX_QUOTED: usize = 100;
+/// Maximum length of a pattern quoted in a message, in bytes; a longer one does not help a model.
+const MAX_QUOTED_BYTES: usize = 100;
 
 impl Pattern {
     fn mismatch(&self) -> String {
-        if self.source.len() > MAX_QUOTED {
+        if self.source.len() > MAX_QUOTED_BYTES {
             return "value does not match the pattern".to_owned();
         }
         format!("value does not match \"{}\"", self.source)

@@ -1,8 +1,8 @@
-//! Ends a check from within a read of the value, several calls deep in the validator.
+//! Aborts a check from within a read of the value, several calls deep in the validator.
 //!
-//! Natively the stack is unwound, and caught where the check began. WebAssembly cannot do that by itself: the
-//! program that runs the module does it by an exception. What the functions on the way held is not given
-//! back then, so it throws the instance away afterwards.
+//! Natively, the stack is unwound to where the check began. WebAssembly cannot unwind by itself: the program
+//! that runs the module does it with an exception. Memory of the abandoned functions is not freed then, so
+//! the program discards the instance afterwards.
 
 use super::budget::Exceeded;
 
@@ -13,7 +13,7 @@ mod platform {
     use super::Exceeded;
 
     pub(in crate::schema) fn catch<T>(check: impl FnOnce() -> T) -> Result<T, Exceeded> {
-        // Neither the value nor the compiled schema is changed by a check: nothing half-done is seen after it.
+        // Unwind safe: a check changes neither the value nor the compiled schema.
         catch_unwind(AssertUnwindSafe(check)).map_err(|panic| match panic.downcast::<Exceeded>() {
             Ok(exceeded) => *exceeded,
             Err(panic) => resume_unwind(panic),
@@ -21,13 +21,13 @@ mod platform {
     }
 
     pub(in crate::schema) fn end(why: Exceeded) -> ! {
-        // Not a panic: no message is written, and nobody else's hook is called.
+        // Not `panic!`: no message is written, and no panic hook is called.
         resume_unwind(Box::new(why))
     }
 }
 
 #[cfg(target_family = "wasm")]
-#[expect(unsafe_code, reason = "the program that runs the module is called, and calls back")]
+#[expect(unsafe_code, reason = "calls the program that runs the module, which calls back")]
 mod platform {
     use std::cell::Cell;
     use std::ffi::c_void;
@@ -36,14 +36,14 @@ mod platform {
 
     #[link(wasm_import_module = "kitbag-rules")]
     unsafe extern "C" {
-        /// Calls `run_check` with `check`, and returns also where `end` was called on the way.
+        /// Calls `run_check` with `check`; also returns if `end_check` is called during that.
         fn catch_end(check: *mut c_void);
-        /// Leaves everything up to `catch_end`.
+        /// Unwinds the stack up to `catch_end`.
         fn end_check() -> !;
     }
 
     thread_local! {
-        static WHY: Cell<Option<Exceeded>> = const { Cell::new(None) };
+        static END_REASON: Cell<Option<Exceeded>> = const { Cell::new(None) };
     }
 
     pub(in crate::schema) fn catch<T>(check: impl FnOnce() -> T) -> Result<T, Exceeded> {
@@ -52,23 +52,23 @@ mod platform {
         let mut run: &mut dyn FnMut() = &mut run;
         // SAFETY: `run_check` gets the address that is passed here, and `run` outlives the call.
         unsafe { catch_end((&raw mut run).cast()) };
-        made.ok_or_else(|| WHY.take().expect("only `end` leaves a check before its end"))
+        made.ok_or_else(|| END_REASON.take().expect("only `end` leaves a check early"))
     }
 
-    /// Runs what [`catch`] was given.
+    /// Runs the check that was passed to [`catch`].
     ///
     /// # Safety
     /// The address must be the one that `catch_end` was called with.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn run_check(check: *mut c_void) {
-        // SAFETY: the caller keeps the contract of this function.
+        // SAFETY: the caller upholds the contract of this function.
         let run = unsafe { &mut *check.cast::<&mut dyn FnMut()>() };
         run();
     }
 
     pub(in crate::schema) fn end(why: Exceeded) -> ! {
-        WHY.set(Some(why));
-        // SAFETY: the import takes nothing.
+        END_REASON.set(Some(why));
+        // SAFETY: the import takes no arguments.
         unsafe { end_check() }
     }
 }

@@ -1,19 +1,19 @@
-//! What a caller reads of a value that does not fit: where, and what would fit there.
+//! Messages about values that do not fit a schema: where, and what is expected there.
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
-/// Distance of a value from a choice that accepts another kind of value altogether.
-const NOT_MEANT: usize = 1_000;
+/// Distance of a value from a branch that accepts only other types of values.
+const OTHER_TYPE_DISTANCE: usize = 1_000;
 
-/// Distance of a value that has another discriminator than the choice asks for.
-const OTHER_DISCRIMINATOR: usize = 10;
+/// Distance of a value from a branch that expects another discriminator.
+const OTHER_DISCRIMINATOR_DISTANCE: usize = 10;
 
 /// Returns the violations behind an error as `path: what is wrong`, without the offending value itself.
 ///
-/// Of a choice (`anyOf`, `oneOf`) that accepts nothing, the violations of the branch that was meant are
-/// returned, as far as that can be told.
+/// If no branch of a choice (`anyOf`, `oneOf`) fits, the violations of the branch that was probably meant are
+/// returned, as far as it can be determined.
 pub(super) fn lines(error: &ValidationError<'_>, value: &Value) -> Vec<String> {
     let (ValidationErrorKind::AnyOf { context: branches }
     | ValidationErrorKind::OneOfNotValid { context: branches }) = error.kind()
@@ -21,23 +21,23 @@ pub(super) fn lines(error: &ValidationError<'_>, value: &Value) -> Vec<String> {
         return vec![line(error, value)];
     };
     let path = error.instance_path().as_str();
-    let nearest = branches.iter().map(|branch| distance(branch, path)).min().unwrap_or(NOT_MEANT);
+    let nearest = branches.iter().map(|branch| distance(branch, path)).min().unwrap_or(OTHER_TYPE_DISTANCE);
     let meant: Vec<_> = branches.iter().filter(|branch| distance(branch, path) == nearest).collect();
     match meant.first() {
-        Some(branch) if nearest < NOT_MEANT && (meant.len() == 1 || !is_at(branch, path)) => {
+        Some(branch) if nearest < OTHER_TYPE_DISTANCE && (meant.len() == 1 || !is_at(branch, path)) => {
             branch.iter().flat_map(|error| lines(error, value)).collect()
         }
-        _ => vec![format!("{}: {}", shown(path), choices(&meant, value))],
+        _ => vec![format!("{}: {}", format_pointer(path), choices(&meant, value))],
     }
 }
 
-/// Whether all errors of a branch are about the value at `path` itself, and none about a member of it.
+/// Returns whether all errors of a branch are about the value at `path` itself, and none about its members.
 fn is_at(branch: &[ValidationError<'_>], path: &str) -> bool {
     branch.iter().all(|error| error.instance_path().as_str() == path)
 }
 
 fn line(error: &ValidationError<'_>, value: &Value) -> String {
-    format!("{}: {}", shown(error.instance_path().as_str()), message(error, value))
+    format!("{}: {}", format_pointer(error.instance_path().as_str()), message(error, value))
 }
 
 fn message(error: &ValidationError<'_>, value: &Value) -> String {
@@ -48,12 +48,12 @@ fn message(error: &ValidationError<'_>, value: &Value) -> String {
     }
 }
 
-/// A JSON Pointer (RFC 6901); the root is `/`.
-fn shown(path: &str) -> &str {
+/// Formats a JSON Pointer (RFC 6901); the root is `/`.
+fn format_pointer(path: &str) -> &str {
     if path.is_empty() { "/" } else { path }
 }
 
-/// How far a value at `path` is from what a branch accepts.
+/// Returns how far the value at `path` is from what a branch accepts.
 fn distance(branch: &[ValidationError<'_>], path: &str) -> usize {
     let weights = branch.iter().map(|error| {
         let inner = error.instance_path().as_str().strip_prefix(path).unwrap_or_default();
@@ -68,24 +68,24 @@ fn distance(branch: &[ValidationError<'_>], path: &str) -> usize {
                 | ValidationErrorKind::Not { .. }
         );
         match inner.matches('/').count() {
-            0 if is_kind || is_value => NOT_MEANT,
-            1 if is_value => OTHER_DISCRIMINATOR,
+            0 if is_kind || is_value => OTHER_TYPE_DISTANCE,
+            1 if is_value => OTHER_DISCRIMINATOR_DISTANCE,
             _ => 1,
         }
     });
     weights.fold(0, usize::saturating_add)
 }
 
-/// How many choices are told; more would tell a model nothing.
-const MAX_CHOICES: usize = 5;
+/// Maximum number of choices listed in a message; more do not help a model.
+const MAX_LISTED_CHOICES: usize = 5;
 
-/// Says what each of several choices asks for.
+/// Describes what each of several choices expects.
 fn choices(branches: &[&Vec<ValidationError<'_>>], value: &Value) -> String {
     let mut messages = Vec::new();
     for error in branches.iter().copied().flatten() {
         add_choices(error, value, &mut messages);
     }
-    if messages.len() > MAX_CHOICES {
+    if messages.len() > MAX_LISTED_CHOICES {
         return format!("value fits none of {} choices", branches.len());
     }
     messages.join(", or ")
@@ -98,7 +98,7 @@ fn add_choices(error: &ValidationError<'_>, value: &Value, messages: &mut Vec<St
                 add_choices(error, value, messages);
             }
         }
-        _ if messages.len() > MAX_CHOICES => {}
+        _ if messages.len() > MAX_LISTED_CHOICES => {}
         _ => {
             let message = message(error, value);
             if !messages.contains(&message) {
@@ -108,8 +108,8 @@ fn add_choices(error: &ValidationError<'_>, value: &Value, messages: &mut Vec<St
     }
 }
 
-/// Names what is too much where no property is declared at all; the validator then says only that
-/// something is.
+/// Returns the names of the surplus properties if no property is allowed at all; the validator does not
+/// name them in that case.
 fn surplus(error: &ValidationError<'_>, at: Option<&Value>) -> Option<String> {
     let closed = matches!(error.kind(), ValidationErrorKind::FalseSchema)
         && error.schema_path().to_string().ends_with("/additionalProperties");

@@ -1,34 +1,34 @@
-//! JSON over HTTP, with the errors that a model can act on.
+//! JSON over HTTP, with errors that a model can act on.
 
 use http::StatusCode;
 use http::response::Parts;
 use serde::de::DeserializeOwned;
 
-use crate::arguments::{Misfit, parse};
+use crate::arguments::{ParseError, parse};
 use crate::{Ctx, FetchError, Request, ToolError};
 
 impl Ctx {
-    /// Calls a JSON API and reads its answer.
+    /// Calls a JSON API and parses the response body.
     ///
     /// | what happens | the error |
     /// |---|---|
     /// | status 4xx other than 429 | not retryable |
-    /// | status 429, 5xx, or no answer at all | retryable |
-    /// | the body is no JSON | retryable for GET, HEAD and OPTIONS; what else was asked for may have been done |
-    /// | the body is JSON that `T` cannot hold | not retryable; names the path |
-    /// | the body is empty, and `T` has no value for `null` | not retryable |
+    /// | status 429, 5xx, or no response | retryable |
+    /// | the body is not JSON | retryable for GET, HEAD and OPTIONS; others may already have taken effect |
+    /// | the body is JSON that does not fit `T` | not retryable; names the path |
+    /// | the body is empty, and `T` does not accept `null` | not retryable |
     /// | the request cannot be built | not retryable |
     ///
-    /// A status below 400 counts as success: redirects are followed before it is seen. An empty body, such as
-    /// that of a 204, is read as `null`: `()` and `Option` hold it.
+    /// A status below 400 counts as success: the host has already followed redirects. An empty body, such as
+    /// that of a 204, is read as `null`, which `()` and `Option` accept.
     pub async fn fetch_json<T: DeserializeOwned>(&self, request: impl Into<Request>) -> Result<T, ToolError> {
         self.fetch_json_with(request, |_, _| None).await
     }
 
-    /// As [`fetch_json`](Self::fetch_json), with the API's own way to say what is wrong.
+    /// Like [`fetch_json`](Self::fetch_json), with a mapping for the API's own error responses.
     ///
-    /// `error_map` sees the head and the text of each response whose status is an error. What it
-    /// returns is the error; where it returns nothing, the table above applies.
+    /// `error_map` gets head and body text of each response whose status is an error (4xx or 5xx). If it
+    /// returns an error, that is the result; if it returns `None`, the table of `fetch_json` applies.
     ///
     /// ```
     /// # use kitbag_toolkit::prelude::*;
@@ -62,8 +62,8 @@ impl Ctx {
                 || ToolError::new(format!("{host} answered with HTTP status {status} and an empty body"));
             return parse("null").map_err(|_| empty());
         }
-        parse(&body).map_err(|misfit| {
-            let error = misfit.for_model(&host);
+        parse(&body).map_err(|error| {
+            let error = error.for_model(&host);
             if is_safe { error } else { error.not_retryable() }
         })
     }
@@ -76,7 +76,7 @@ impl FetchError {
     }
 }
 
-impl Misfit {
+impl ParseError {
     pub(crate) fn for_model(self, server: &str) -> ToolError {
         match self {
             Self::Malformed(why) => {

@@ -1,16 +1,17 @@
-//! One call in a test, and the small world around it.
+//! One call in a test: its arguments and the environment in which it runs.
 
 use std::collections::HashMap;
 
 use kitbag_manifest::{ToolkitDefinition, config};
 use serde_json::{Map, Value, json};
 
-use super::platform::{Platform, World};
+use super::platform::{HostState, Platform};
 use crate::{Document, FetchError, Request, Response};
 
 type Upstream = Box<dyn Fn(&Request) -> Answer>;
 
-/// A call for [`dispatch`](crate::dispatch): the tool, its arguments, and what the call finds around it.
+/// A call for [`dispatch`](crate::dispatch): the tool, its arguments, and the user, settings, credentials,
+/// documents and HTTP responses that the handler sees.
 ///
 /// ```
 /// # use kitbag_toolkit::prelude::*;
@@ -41,7 +42,7 @@ pub struct Call {
     documents: Vec<Document>,
 }
 
-/// What the handler's side of a call is made of.
+/// Input of a handler, as the host passes it.
 pub(super) struct Invocation {
     pub(super) arguments: String,
     pub(super) user_id: String,
@@ -49,7 +50,7 @@ pub(super) struct Invocation {
 }
 
 impl Call {
-    /// A call of `tool` (its name without the toolkit's prefix) with no arguments.
+    /// Creates a call of `tool` (its name without the toolkit's prefix) with no arguments.
     pub fn new(tool: impl Into<String>) -> Self {
         Self {
             tool: tool.into(),
@@ -92,7 +93,7 @@ impl Call {
         self
     }
 
-    /// Answers the requests that the declaration lets through: with a [`Response`], a JSON
+    /// Sets the function that answers requests the declaration grants: with a [`Response`], a JSON
     /// [`Value`], or a [`FetchError`].
     #[must_use]
     pub fn fetch<A: Into<Answer>>(mut self, upstream: impl Fn(&Request) -> A + 'static) -> Self {
@@ -100,7 +101,7 @@ impl Call {
         self
     }
 
-    /// Puts a document into the user's knowledge base. A search there finds the documents that hold
+    /// Adds a document to the user's knowledge base. A search there finds the documents that contain
     /// any word of the query.
     #[must_use]
     pub fn document(mut self, document: Document) -> Self {
@@ -116,7 +117,7 @@ impl Call {
         &self.arguments
     }
 
-    /// Says what the host would not have stored for this toolkit.
+    /// Lists the credentials and settings that the host would not have stored for this toolkit.
     pub(super) fn problems(&self, definition: &ToolkitDefinition) -> Vec<String> {
         let undeclared = self
             .secrets
@@ -137,12 +138,12 @@ impl Call {
             user_id: self.user_id,
             config: Value::Object(config).to_string(),
         };
-        let world = World::new(definition, self.secrets, self.upstream, self.documents);
-        (invocation, Platform::new(world))
+        let state = HostState::new(definition, self.secrets, self.upstream, self.documents);
+        (invocation, Platform::new(state))
     }
 }
 
-/// What an upstream of a test answers; made from a [`Response`], a JSON [`Value`], a [`FetchError`],
+/// Reply of a test's upstream, converted from a [`Response`], a JSON [`Value`], a [`FetchError`],
 /// or a [`Result`] of these.
 pub struct Answer(pub(super) Result<Response, FetchError>);
 

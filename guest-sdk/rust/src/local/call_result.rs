@@ -1,4 +1,4 @@
-//! The result of MCP's `tools/call`, as the server spells it.
+//! Serializes the result of MCP's `tools/call` as the server does.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -62,25 +62,25 @@ struct Link<'a> {
     size: Option<u64>,
 }
 
-/// Spells a result, with the structured value that its `output` declares, or a failure.
+/// Serializes a result, with its structured value where the tool declares `output`, or a failure.
 pub(super) fn of(result: &Result<ToolResult, Failure>, structured: Option<&Value>) -> String {
-    let spell =
+    let to_json =
         |result: &CallResult<'_>| serde_json::to_string(result).expect("plain data always serialises");
     match result {
         Ok(result) => {
             let text = Block::Text { text: &result.text };
             let content = std::iter::once(text).chain(result.content.iter().map(block)).collect();
-            spell(&CallResult { content, structured_content: structured, is_error: false })
+            to_json(&CallResult { content, structured_content: structured, is_error: false })
         }
         Err(failure) => {
             let envelope = serde_json::to_string(failure).expect("plain data always serialises");
             let content = vec![Block::Text { text: &envelope }];
-            spell(&CallResult { content, structured_content: None, is_error: true })
+            to_json(&CallResult { content, structured_content: None, is_error: true })
         }
     }
 }
 
-/// What content counts for in the size of a result, in bytes.
+/// Returns how much a content block adds to the size of a result, in bytes.
 pub(super) fn size(content: &Content) -> usize {
     let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     CONTENT_OVERHEAD_BYTES

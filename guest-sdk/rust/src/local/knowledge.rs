@@ -1,4 +1,4 @@
-//! A knowledge base in memory, behind the same scopes and rules.
+//! An in-memory knowledge base for tests, with the scopes and some of the rules of the real one.
 
 use kitbag_manifest::limits::{DEFAULT_SEARCH_RESULTS, MAX_SEARCH_RESULTS};
 use kitbag_manifest::{SCOPE_INGEST, SCOPE_SEARCH};
@@ -6,12 +6,12 @@ use kitbag_manifest::{SCOPE_INGEST, SCOPE_SEARCH};
 use super::Platform;
 use crate::{Document, IngestDocument, SearchOptions, SearchResult, SvcError};
 
-/// How much of a document's text a match shows.
+/// Maximum length of a search result's snippet.
 const SNIPPET_CHARS: usize = 200;
 
 impl Platform {
     pub(crate) fn search(&self, query: &str, options: SearchOptions) -> Result<Vec<SearchResult>, SvcError> {
-        self.needs_scope(SCOPE_SEARCH)?;
+        self.require_scope(SCOPE_SEARCH)?;
         let SearchOptions { limit, source, author } = options;
         let limit = limit.unwrap_or(DEFAULT_SEARCH_RESULTS);
         if !(1..=MAX_SEARCH_RESULTS).contains(&limit) {
@@ -22,7 +22,7 @@ impl Platform {
 
         let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
         let mut found: Vec<SearchResult> = self
-            .world()
+            .state()
             .documents
             .iter()
             .filter(|document| source.as_ref().is_none_or(|source| *source == document.summary.source))
@@ -35,13 +35,13 @@ impl Platform {
     }
 
     pub(crate) fn get_document(&self, id: &str) -> Result<Document, SvcError> {
-        self.needs_scope(SCOPE_SEARCH)?;
-        let found = self.world().documents.iter().find(|document| document.summary.id == id);
+        self.require_scope(SCOPE_SEARCH)?;
+        let found = self.state().documents.iter().find(|document| document.summary.id == id);
         found.cloned().ok_or(SvcError::NotFound)
     }
 
     pub(crate) fn ingest(&self, documents: Vec<IngestDocument>) -> Result<usize, SvcError> {
-        self.needs_scope(SCOPE_INGEST)?;
+        self.require_scope(SCOPE_INGEST)?;
         let problems: Vec<String> = documents
             .iter()
             .enumerate()
@@ -53,13 +53,13 @@ impl Platform {
             return Err(SvcError::Invalid(problems.join("\n")));
         }
         let stored = documents.len();
-        self.world().ingested.borrow_mut().extend(documents);
+        self.state().ingested.borrow_mut().extend(documents);
         Ok(stored)
     }
 
-    /// In the sandbox, a component that uses a scope without declaring it is refused at deploy.
-    fn needs_scope(&self, scope: &str) -> Result<(), SvcError> {
-        if self.world().definition.has_scope(scope) {
+    /// Refuses a call whose scope is not declared. On a server, such a component is refused at deploy.
+    fn require_scope(&self, scope: &str) -> Result<(), SvcError> {
+        if self.state().definition.has_scope(scope) {
             return Ok(());
         }
         Err(SvcError::Invalid(format!("the toolkit does not declare the scope {scope}")))
@@ -70,7 +70,7 @@ fn has_byline(document: &Document, author: &str) -> bool {
     document.summary.author.as_ref().is_some_and(|byline| byline.to_lowercase() == author.to_lowercase())
 }
 
-/// The score is the part of the query's words that the document holds.
+/// Scores a document by the fraction of the query's words that it contains; `None` if it contains none.
 fn match_words(document: &Document, words: &[String]) -> Option<SearchResult> {
     let text = format!("{} {}", document.summary.title, document.text).to_lowercase();
     let hits = words.iter().filter(|word| text.contains(word.as_str())).count();
@@ -82,8 +82,8 @@ fn match_words(document: &Document, words: &[String]) -> Option<SearchResult> {
     })
 }
 
-/// Those rules of the knowledge base that a handler breaks by mistake, in its words. It also looks at what
-/// URLs are, and at how long everything is.
+/// Checks the rules of the knowledge base that handlers are likely to break, with its error texts. The
+/// knowledge base also checks URLs and lengths.
 fn check(document: &IngestDocument) -> Vec<&'static str> {
     let blank = |text: &str| text.trim().is_empty();
     let has_file = document.file_url.is_some() || document.audio_url.is_some();

@@ -1,4 +1,4 @@
-//! What came of a call.
+//! The outcome of a call in a test.
 
 use kitbag_manifest::limits::DEFAULT_RESULT_MIB;
 use kitbag_manifest::reply::{Failure, check_structured};
@@ -9,10 +9,10 @@ use super::call_result;
 use crate::error::CallError;
 use crate::{Content, IngestDocument, Progress, Request, ToolResult};
 
-/// What came of a call: the envelope that a client receives, and what a test may see besides.
+/// The outcome of a call: the envelope that a client receives, and details for assertions.
 #[derive(Debug)]
 pub struct Outcome {
-    pub(super) ending: Ending,
+    pub(super) call: CallOutcome,
     pub(super) log: Vec<Vec<Value>>,
     pub(super) progress: Vec<Progress>,
     pub(super) requests: Vec<Request>,
@@ -23,7 +23,7 @@ pub struct Outcome {
 impl Outcome {
     /// Whether the call succeeded.
     pub fn is_ok(&self) -> bool {
-        self.ending.result.is_ok()
+        self.call.result.is_ok()
     }
 
     /// Returns what the model reads.
@@ -38,13 +38,13 @@ impl Outcome {
     /// Returns the structured value.
     ///
     /// # Panics
-    /// When the call failed or returned none.
+    /// When the call failed or returned no structured value.
     #[track_caller]
     pub fn structured(&self) -> &Value {
         self.result().structured.as_ref().expect("the call returned a structured value")
     }
 
-    /// Returns what the result holds beside the text.
+    /// Returns the content of the result other than the text.
     ///
     /// # Panics
     /// When the call failed.
@@ -59,16 +59,16 @@ impl Outcome {
     /// When the call succeeded.
     #[track_caller]
     pub fn failure(&self) -> &Failure {
-        match &self.ending.result {
+        match &self.call.result {
             Ok(result) => panic!("the call succeeded with {:?}", result.text),
             Err(failure) => failure,
         }
     }
 
-    /// Returns what the log keeps of a failure and the model does not see: the causes of an error
-    /// that is no [`ToolError`](crate::ToolError), or the data of one that is.
+    /// Returns the details of a failure that are logged and not shown to the model: the data of a
+    /// [`ToolError`](crate::ToolError), or the causes of any other error.
     pub fn detail(&self) -> Option<&str> {
-        self.ending.detail.as_deref()
+        self.call.detail.as_deref()
     }
 
     /// Returns the entries that the handler logged, in order.
@@ -76,18 +76,18 @@ impl Outcome {
         &self.log
     }
 
-    /// Returns what the handler reported of its progress, in order and without the host's limits.
+    /// Returns all progress reports of the handler, in order; the host's rate limit is not applied.
     pub fn progress(&self) -> &[Progress] {
         &self.progress
     }
 
-    /// Returns the requests that reached the upstream, in order; those that the declaration does
-    /// not grant are not among them.
+    /// Returns the requests that reached the upstream, in order, without those that the declaration
+    /// does not grant.
     pub fn requests(&self) -> &[Request] {
         &self.requests
     }
 
-    /// Returns how many requests were in flight at once, at most.
+    /// Returns the maximum number of requests that were in flight at once.
     pub fn most_in_flight(&self) -> usize {
         self.most_in_flight
     }
@@ -97,10 +97,10 @@ impl Outcome {
         &self.ingested
     }
 
-    /// Returns the envelope as JSON. A structured value is in it even where the tool declares no `output`; see
-    /// [`to_call_result`](Self::to_call_result) for what reaches clients.
+    /// Returns the envelope as JSON. It has the structured value even if the tool declares no `output`; see
+    /// [`to_call_result`](Self::to_call_result) for what clients receive.
     pub fn to_json(&self) -> Value {
-        match &self.ending.result {
+        match &self.call.result {
             Ok(ToolResult { text, structured: None, .. }) => json!({ "ok": true, "text": text }),
             Ok(ToolResult { text, structured: Some(value), .. }) => {
                 json!({ "ok": true, "text": text, "structured": value })
@@ -111,32 +111,32 @@ impl Outcome {
 
     /// Returns the result of MCP's `tools/call` as a client receives it, as JSON.
     pub fn to_call_result(&self) -> String {
-        call_result::of(&self.ending.result, self.ending.declared.as_ref())
+        call_result::of(&self.call.result, self.call.declared.as_ref())
     }
 
     #[track_caller]
     fn result(&self) -> &ToolResult {
-        match &self.ending.result {
+        match &self.call.result {
             Ok(result) => result,
             Err(failure) => {
-                let detail = self.ending.detail.as_deref().unwrap_or("no further detail");
+                let detail = self.call.detail.as_deref().unwrap_or("no further detail");
                 panic!("the call failed: {}: {} ({detail})", failure.code, failure.error)
             }
         }
     }
 }
 
-/// How a call ended, and what only the log learns of it.
+/// Result of a call, with the detail that only the log gets.
 #[derive(Debug)]
-pub(super) struct Ending {
+pub(super) struct CallOutcome {
     result: Result<ToolResult, Failure>,
-    /// The structured value, where the tool declares `output`.
+    /// The structured value, if the tool declares `output`.
     declared: Option<Value>,
     detail: Option<String>,
 }
 
-impl Ending {
-    /// The call was refused before the handler ran.
+impl CallOutcome {
+    /// Creates the outcome of a call that failed without a detail for the log.
     pub(super) fn of_failure(failure: Failure) -> Self {
         Self { result: Err(failure), declared: None, detail: None }
     }

@@ -1,4 +1,4 @@
-//! The host of a test: it grants what the declaration grants, and nothing else.
+//! The host in a test: grants exactly what the declaration grants.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -11,16 +11,16 @@ use serde_json::Value;
 use url::Url;
 
 use super::call::Answer;
-use super::outcome::{Ending, Outcome};
+use super::outcome::{CallOutcome, Outcome};
 use crate::ctx::SecretError;
 use crate::{Document, FetchError, IngestDocument, Progress, Request, Response};
 
 /// The host behind [`Ctx`](crate::Ctx).
 #[derive(Clone)]
-pub(crate) struct Platform(Rc<World>);
+pub(crate) struct Platform(Rc<HostState>);
 
-/// What a call finds, and what it leaves behind.
-pub(super) struct World {
+/// State of one call: what the test provides, and what the handler does.
+pub(super) struct HostState {
     pub(super) definition: ToolkitDefinition,
     secrets: HashMap<String, String>,
     upstream: Box<dyn Fn(&Request) -> Answer>,
@@ -33,7 +33,7 @@ pub(super) struct World {
     pub(super) ingested: RefCell<Vec<IngestDocument>>,
 }
 
-impl World {
+impl HostState {
     pub(super) fn new(
         definition: ToolkitDefinition,
         secrets: HashMap<String, String>,
@@ -56,11 +56,11 @@ impl World {
 }
 
 impl Platform {
-    pub(super) fn new(world: World) -> Self {
-        Self(Rc::new(world))
+    pub(super) fn new(state: HostState) -> Self {
+        Self(Rc::new(state))
     }
 
-    pub(super) fn world(&self) -> &World {
+    pub(super) fn state(&self) -> &HostState {
         &self.0
     }
 
@@ -96,16 +96,16 @@ impl Platform {
         self.0.requests.borrow_mut().push(request.clone());
         self.0.in_flight.update(|now| now + 1);
         self.0.most_in_flight.update(|most| most.max(self.0.in_flight.get()));
-        // As on a network, whatever else the handler has to send leaves before the answer is there.
+        // As on a network, the handler's other requests are sent before this response arrives.
         yield_once().await;
         let Answer(answer) = (self.0.upstream)(&request);
         self.0.in_flight.update(|now| now - 1);
         answer
     }
 
-    pub(super) fn into_outcome(self, ending: Ending) -> Outcome {
+    pub(super) fn into_outcome(self, call: CallOutcome) -> Outcome {
         Outcome {
-            ending,
+            call,
             log: self.0.log.take(),
             progress: self.0.progress.take(),
             requests: self.0.requests.take(),

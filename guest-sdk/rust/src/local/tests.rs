@@ -1,4 +1,4 @@
-//! A call in a test obeys the rules of a call in the sandbox.
+//! A call in a test follows the same rules as a call in the sandbox.
 
 mod envelope;
 mod grants;
@@ -6,7 +6,7 @@ mod json;
 
 use crate::prelude::*;
 
-/// A toolkit that declares nothing but what every toolkit must.
+/// Creates a toolkit with only the required fields, and no tools.
 fn bare() -> Toolkit {
     Toolkit::new("books", "Books").description("Finds books.").icon("📚").version("1.0.0")
 }

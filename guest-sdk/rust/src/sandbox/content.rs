@@ -1,4 +1,4 @@
-//! What stands beside a result's text, in the contract's types.
+//! Converts content of results to the WIT types.
 
 use super::tools;
 use crate::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink};

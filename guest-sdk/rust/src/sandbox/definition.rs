@@ -1,4 +1,4 @@
-//! The declaration in the contract's types.
+//! Converts the declaration to the WIT types.
 
 use kitbag_manifest::{
     ConfigField, ConfigKind, OAuth2ClientCredentials, ToolAnnotations, ToolDefinition, ToolkitDefinition,

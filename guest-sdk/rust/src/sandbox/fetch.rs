@@ -1,4 +1,4 @@
-//! `wasi:http`, through pollables: several requests may be in flight at once.
+//! HTTP requests through `wasi:http` with pollables, so that several can be in flight at once.
 
 use futures_util::future::join;
 use http::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
@@ -15,14 +15,14 @@ use super::Platform;
 use super::network::explain;
 use crate::{FetchError, Request, Response};
 
-/// How much of a body is asked for at once.
-const CHUNK: u64 = 64 * 1024;
+/// Maximum bytes of a response body per read.
+const READ_CHUNK_BYTES: u64 = 64 * 1024;
 
 impl Platform {
     pub(crate) async fn fetch(&self, request: Request) -> Result<Response, FetchError> {
         let uri = request.check()?;
         let (method, mut headers, body) = request.into_parts();
-        // Without a length the body would travel in chunks, which some servers refuse.
+        // Without a length the body would be sent in chunked transfer coding, which some servers refuse.
         if !body.is_empty() || [Method::POST, Method::PUT, Method::PATCH].contains(&method) {
             headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
         }
@@ -41,12 +41,12 @@ pub(crate) async fn read(body: IncomingBody) -> Result<Vec<u8>, FetchError> {
     let ready = AsyncPollable::new(stream.subscribe());
     let mut bytes = Vec::new();
     loop {
-        match stream.read(CHUNK) {
+        match stream.read(READ_CHUNK_BYTES) {
             Ok(chunk) if chunk.is_empty() => ready.wait_for().await,
             Ok(chunk) => bytes.extend(chunk),
             Err(StreamError::Closed) => return Ok(bytes),
             Err(StreamError::LastOperationFailed(error)) => {
-                // The error's own text is the host's business and may hold its inner story.
+                // The error's own text is not shown: it may contain internal details of the host.
                 return Err(http_error_code(&error).map_or_else(
                     || FetchError::Network("the connection was lost before the body's end".to_owned()),
                     |code| explain(&code),
@@ -74,8 +74,8 @@ fn head(method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<OutgoingReque
     Ok(request)
 }
 
-/// Sends a body. That it broke off is no answer yet: the server may have answered early, and
-/// where it did not, the response tells what went wrong.
+/// Sends a body. Write errors are ignored: the server may have responded early, and if it has not,
+/// the error is reported in place of the response.
 async fn send(outgoing: OutgoingBody, body: &[u8]) {
     if !body.is_empty() {
         let stream =
@@ -84,7 +84,7 @@ async fn send(outgoing: OutgoingBody, body: &[u8]) {
             return;
         }
     }
-    // Fails only where the length does not match, which the host then reports as the response.
+    // Fails only if the length does not match, which the host then reports in place of the response.
     let _ = OutgoingBody::finish(outgoing, None);
 }
 
@@ -102,7 +102,7 @@ fn into_response(incoming: IncomingResponse) -> Result<Response, FetchError> {
         .map_err(|_| FetchError::Network("the response has no valid status".to_owned()))?;
     let mut headers = HeaderMap::new();
     for (name, value) in incoming.headers().entries() {
-        // A header that HTTP does not allow cannot be asked for by name either.
+        // Skips a header that HTTP does not allow: it could not be looked up by name.
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
             headers.append(name, value);
         }

@@ -1,10 +1,10 @@
-//! Errors of the transport, in words for a person or a model.
+//! Messages for network errors, written for a person or a model.
 
 use wasip2::http::types::ErrorCode;
 
 use crate::FetchError;
 
-/// Says what went wrong between the toolkit and the server.
+/// Converts an error of `wasi:http` into a message.
 pub(super) fn explain(code: &ErrorCode) -> FetchError {
     let words = match code {
         ErrorCode::HttpRequestDenied => "the host refused the request; is it listed in egress?",

@@ -1,4 +1,4 @@
-//! The knowledge base in the contract's types.
+//! Calls the knowledge base through the WIT contract.
 
 use super::Platform;
 use super::bindings::kitbag::toolkit::{ingest, knowledge, search};

@@ -1,7 +1,7 @@
-//! The module's exports. Whoever calls owns the memories of a request until `componentize` takes them, and reads its
-//! answer before it calls again.
+//! The module's exports. The caller owns the memory blocks of a request until `componentize` takes them, and
+//! must read its answer before the next call.
 
-#![expect(unsafe_code, reason = "memory is handed over by its address")]
+#![expect(unsafe_code, reason = "memory is passed by address")]
 
 use std::cell::RefCell;
 
@@ -9,21 +9,22 @@ thread_local! {
     static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// First byte of an answer: the rest is a component, or says in UTF-8 why there is none.
-const MADE: u8 = 0;
+/// First byte of an answer whose rest is the component.
+const SUCCEEDED: u8 = 0;
+/// First byte of an answer whose rest is an error message in UTF-8.
 const FAILED: u8 = 1;
 
-/// Returns the address of memory for so many bytes.
+/// Allocates `length` bytes of memory and returns the address.
 #[unsafe(no_mangle)]
 extern "C" fn allocate(length: usize) -> *mut u8 {
     Box::into_raw(vec![0_u8; length].into_boxed_slice()).cast()
 }
 
-/// Makes a component of an engine, its memory, and the names of the granted interfaces, a line each. Returns where
-/// the answer is: the address in the upper half, its length in the lower one.
+/// Makes a component from an engine, its memory, and the names of the granted interfaces, one per line.
+/// Returns the location of the answer: its address in the upper 32 bits, its length in the lower 32 bits.
 ///
 /// # Safety
-/// All memories must come from `allocate`, and have these lengths.
+/// All memory blocks must come from `allocate` with the same lengths.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn componentize(
     engine: *mut u8,
@@ -33,17 +34,16 @@ unsafe extern "C" fn componentize(
     granted: *mut u8,
     granted_length: usize,
 ) -> u64 {
-    // SAFETY: the caller keeps the contract of this function.
-    let [engine, memory, granted] = unsafe {
-        [taken(engine, engine_length), taken(memory, memory_length), taken(granted, granted_length)]
-    };
+    // SAFETY: the caller upholds the contract of this function.
+    let [engine, memory, granted] =
+        unsafe { [take(engine, engine_length), take(memory, memory_length), take(granted, granted_length)] };
     let granted = String::from_utf8_lossy(&granted);
-    let made = crate::componentize(&engine, &memory, |name| granted.lines().any(|it| it == name));
+    let result = crate::componentize(&engine, &memory, |name| granted.lines().any(|it| it == name));
     ANSWER.with_borrow_mut(|answer| {
         answer.clear();
-        match made {
+        match result {
             Ok(component) => {
-                answer.push(MADE);
+                answer.push(SUCCEEDED);
                 answer.extend(component);
             }
             Err(error) => {
@@ -55,11 +55,11 @@ unsafe extern "C" fn componentize(
     })
 }
 
-/// Takes memory of [`allocate`].
+/// Takes ownership of memory from [`allocate`].
 ///
 /// # Safety
-/// As for [`componentize`].
-unsafe fn taken(pointer: *mut u8, length: usize) -> Box<[u8]> {
-    // SAFETY: the caller keeps the contract of this function.
+/// The same as for [`componentize`].
+unsafe fn take(pointer: *mut u8, length: usize) -> Box<[u8]> {
+    // SAFETY: the caller upholds the contract of this function.
     unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(pointer, length)) }
 }

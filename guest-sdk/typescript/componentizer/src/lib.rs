@@ -1,7 +1,7 @@
-//! From the engine, a core module, and the memory that it had once it ran a toolkit's bundle, to a component.
+//! Makes a component from the engine, a core module, and its memory after it has run a toolkit's bundle.
 //!
-//! Compiled to WebAssembly it travels in the npm package of the TypeScript SDK, and runs where the engine ran: in
-//! Node.js. Its exports are `allocate` and `componentize`.
+//! Compiled to WebAssembly, it is part of the npm package of the TypeScript SDK and runs in Node.js, as the
+//! engine does when it runs the bundle. Its exports are `allocate` and `componentize`.
 
 #[cfg(target_family = "wasm")]
 mod exports;
@@ -12,8 +12,8 @@ use wit_component::ComponentEncoder;
 
 pub use snapshot::{Snapshot, snapshot};
 
-/// Makes a component that begins with `memory`. Of the engine's imports it has those whose interface `is_granted`
-/// accepts by its full name, with the version; every other one is a function that traps.
+/// Makes a component whose initial memory is `memory`. It keeps the engine's imports from interfaces that
+/// `is_granted` accepts, given the full name with version; every other import becomes a function that traps.
 pub fn componentize(engine: &[u8], memory: &[u8], is_granted: impl Fn(&str) -> bool) -> Result<Vec<u8>> {
     let module = snapshot(&Snapshot { engine, memory, is_granted })?;
     ComponentEncoder::default()

@@ -1,4 +1,4 @@
-//! Rewrites a core module: with its memory as it is now, and without the imports that are not granted.
+//! Rewrites a core module: its current memory becomes its initial memory, and ungranted imports are removed.
 
 use std::convert::Infallible;
 
@@ -14,25 +14,25 @@ use wasmparser::{
 };
 
 const PAGE_BYTES: usize = 1 << 16;
-/// So many zeros are cheaper within a segment than between two.
+/// Minimum run of zeros that ends a data segment; shorter runs are cheaper inside a segment.
 const GAP_BYTES: usize = 64;
-/// Segments, of which wasmtime takes 100,000.
+/// Maximum number of data segments; wasmtime accepts 100,000.
 const MAX_SEGMENTS: usize = 50_000;
-/// What is for the builder alone, or was done before the memory was taken.
+/// Exports that only the builder uses, or that were called before the snapshot was taken.
 const DROPPED_EXPORTS: [&str; 7] =
     ["_initialize", "allocate", "compile", "reserve", "start", "clock_gettime", "gettimeofday"];
 
-/// What a module is made of.
+/// Input of [`snapshot()`].
 pub struct Snapshot<'a, G> {
-    /// A core module with one memory, whose globals are constant but for the stack pointer.
+    /// A core module with one memory, whose globals other than the stack pointer are constant.
     pub engine: &'a [u8],
-    /// The whole of its memory, with no function of the module running.
+    /// Its whole memory, taken while no function of the module was running.
     pub memory: &'a [u8],
-    /// Whether an interface, by its full name, may be imported.
+    /// Whether an interface, given by its full name, may be imported.
     pub is_granted: G,
 }
 
-/// Returns a core module whose instances begin with the memory of `snapshot`.
+/// Returns a core module whose initial memory is the memory of `snapshot`.
 pub fn snapshot<G: Fn(&str) -> bool>(snapshot: &Snapshot<'_, G>) -> Result<Vec<u8>> {
     let plan = Plan::of(snapshot)?;
     let mut rewriter = Rewriter { plan, memory: snapshot.memory, gap: gap_for(snapshot.memory) };
@@ -42,17 +42,17 @@ pub fn snapshot<G: Fn(&str) -> bool>(snapshot: &Snapshot<'_, G>) -> Result<Vec<u
     Ok(module.finish())
 }
 
-/// An import that becomes a function of the module's own.
+/// A function of the module that replaces an import, and traps.
 struct Stub {
     type_index: u32,
-    /// What a backtrace shows when it is called.
+    /// Name shown in the backtrace of the trap.
     name: String,
 }
 
-/// Which functions stay, and as which.
+/// Which imported functions are kept, and how functions are renumbered.
 struct Plan {
-    /// For each imported function whether it stays.
-    stays: Vec<bool>,
+    /// For each imported function, whether it is kept.
+    is_kept: Vec<bool>,
     stubs: Vec<Stub>,
     /// Number of functions that the module defines.
     defined: u32,
@@ -60,7 +60,7 @@ struct Plan {
 
 impl Plan {
     fn of<G: Fn(&str) -> bool>(snapshot: &Snapshot<'_, G>) -> Result<Self> {
-        let mut plan = Self { stays: Vec::new(), stubs: Vec::new(), defined: 0 };
+        let mut plan = Self { is_kept: Vec::new(), stubs: Vec::new(), defined: 0 };
         let mut variables = 0;
         for payload in Parser::new(0).parse_all(snapshot.engine) {
             match payload? {
@@ -93,9 +93,9 @@ impl Plan {
         let TypeRef::Func(type_index) = import.ty else {
             bail!("the engine imports {}, which is no function", import.name);
         };
-        let stays = is_granted(import.module);
-        self.stays.push(stays);
-        if !stays {
+        let is_kept = is_granted(import.module);
+        self.is_kept.push(is_kept);
+        if !is_kept {
             let name = format!("{}#{} is not granted", import.module, import.name);
             self.stubs.push(Stub { type_index, name });
         }
@@ -103,16 +103,16 @@ impl Plan {
     }
 
     fn kept(&self) -> u32 {
-        count(self.stays.iter().filter(|stays| **stays).count())
+        count(self.is_kept.iter().filter(|is_kept| **is_kept).count())
     }
 
     /// Kept imports come first, then the module's own functions, then the stubs.
     fn new_index(&self, old: u32) -> u32 {
-        let Some(stays) = self.stays.get(old as usize) else {
-            return old - count(self.stays.len()) + self.kept();
+        let Some(is_kept) = self.is_kept.get(old as usize) else {
+            return old - count(self.is_kept.len()) + self.kept();
         };
-        let before = count(self.stays[..old as usize].iter().filter(|it| *it == stays).count());
-        if *stays { before } else { self.kept() + self.defined + before }
+        let before = count(self.is_kept[..old as usize].iter().filter(|it| *it == is_kept).count());
+        if *is_kept { before } else { self.kept() + self.defined + before }
     }
 
     fn names(&self) -> NameSection {
@@ -129,7 +129,7 @@ impl Plan {
 struct Rewriter<'a> {
     plan: Plan,
     memory: &'a [u8],
-    /// So many zeros end a segment.
+    /// Length of a run of zeros that ends a data segment.
     gap: usize,
 }
 
@@ -143,8 +143,8 @@ impl Reencode for Rewriter<'_> {
     }
 
     fn parse_import_section(&mut self, to: &mut ImportSection, from: ImportSectionReader<'_>) -> Rewritten {
-        for (import, stays) in from.into_imports().zip(self.plan.stays.clone()) {
-            if stays {
+        for (import, is_kept) in from.into_imports().zip(self.plan.is_kept.clone()) {
+            if is_kept {
                 utils::parse_import(self, to, import?)?;
             }
         }
@@ -198,7 +198,7 @@ impl Reencode for Rewriter<'_> {
         Ok(())
     }
 
-    /// Names of the engine's functions say nothing to an author.
+    /// Drops the names of the engine's functions, which mean nothing to an author.
     fn parse_custom_section(&mut self, module: &mut Module, section: CustomSectionReader<'_>) -> Rewritten {
         if section.name() == "name" { Ok(()) } else { utils::parse_custom_section(self, module, section) }
     }
@@ -208,7 +208,8 @@ fn count(length: usize) -> u32 {
     u32::try_from(length).expect("a module has less than 2^32 of anything")
 }
 
-/// Memory of which little is not zero gets segments with more zeros in them, so that there are not too many.
+/// Returns the run of zeros that ends a segment. It is longer for sparse memory, so that there are at most
+/// [`MAX_SEGMENTS`] segments.
 fn gap_for(memory: &[u8]) -> usize {
     let mut gap = GAP_BYTES;
     while segments(memory, gap).nth(MAX_SEGMENTS).is_some() {
@@ -217,7 +218,7 @@ fn gap_for(memory: &[u8]) -> usize {
     gap
 }
 
-/// Returns what is not zero, each piece with its address; a piece has less than `gap` zeros in a row.
+/// Returns the nonzero segments of a memory with their addresses. Runs of `gap` zeros end a segment.
 fn segments(memory: &[u8], gap: usize) -> impl Iterator<Item = (u32, &[u8])> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -252,7 +253,7 @@ mod tests {
             (func (export "call") (result i32) (i32.add (call $granted) (call $refused))))
     "#;
 
-    fn made(memory: &[u8]) -> String {
+    fn print_snapshot(memory: &[u8]) -> String {
         let engine = wat::parse_str(ENGINE).expect("a module");
         let module =
             snapshot(&Snapshot { engine: &engine, memory, is_granted: |name: &str| name == "granted" });
@@ -263,7 +264,7 @@ mod tests {
 
     #[test]
     fn what_is_not_granted_is_a_function_that_traps() {
-        let text = made(&vec![0; PAGE_BYTES]);
+        let text = print_snapshot(&vec![0; PAGE_BYTES]);
 
         assert!(
             text.contains(r#"(import "granted" "one""#) && !text.contains(r#"(import "refused""#),
@@ -279,7 +280,7 @@ mod tests {
         memory[100..105].copy_from_slice(b"after");
         memory[PAGE_BYTES * 2 - 1] = 7;
 
-        let text = made(&memory);
+        let text = print_snapshot(&memory);
 
         assert!(
             text.contains("(memory (;0;) 2)") && text.contains("\"after\"") && !text.contains("before"),

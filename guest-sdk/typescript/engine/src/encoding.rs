@@ -1,4 +1,4 @@
-//! The module `kitbag:encoding`: UTF-8 by the standard library, all else by the crate `encoding_rs`.
+//! The module `kitbag:encoding`: UTF-8 by the standard library, other encodings by the crate `encoding_rs`.
 
 use encoding_rs::{Decoder, DecoderResult, Encoding as Named};
 use rquickjs::function::MutFn;
@@ -28,13 +28,13 @@ impl ModuleDef for Encoding {
     }
 }
 
-/// The bytes of a string in UTF-8. A lone surrogate becomes U+FFFD.
+/// Encodes a string as UTF-8. A lone surrogate becomes U+FFFD.
 fn encode<'js>(ctx: Ctx<'js>, text: JsString<'js>) -> Result<TypedArray<'js, u8>> {
     let bytes = text.to_cstring()?;
     TypedArray::new_copy(ctx, well_formed(bytes.as_ref()).as_bytes())
 }
 
-/// The text of UTF-8; `undefined` where the bytes are not UTF-8 and `fatal` is set.
+/// Decodes UTF-8; `undefined` if the bytes are not UTF-8 and `fatal` is set.
 fn decode<'js>(
     ctx: Ctx<'js>,
     bytes: TypedArray<'js, u8>,
@@ -52,13 +52,13 @@ fn decode<'js>(
     read_bytes(&ctx, &bytes, text)?
 }
 
-/// The name of an encoding by one of its labels (Encoding Standard, section 4.2), in lower case.
+/// Returns the name of an encoding, in lower case, for one of its labels (Encoding Standard, section 4.2).
 fn encoding_name(label: Text) -> Option<String> {
     Named::for_label_no_replacement(label.0.as_bytes()).map(|named| named.name().to_ascii_lowercase())
 }
 
-/// Makes a function that decodes one piece after the other: `(bytes, last) => text`, or `undefined` where
-/// the bytes are not in the encoding and `fatal` is set.
+/// Returns a function that decodes data piece by piece: `(bytes, last) => text`. It returns `undefined` if
+/// the bytes are not valid in the encoding and `fatal` is set.
 fn create_decoder<'js>(ctx: Ctx<'js>, name: Text, fatal: bool, keep_bom: bool) -> Result<Function<'js>> {
     let named = Named::for_label(name.0.as_bytes())
         .ok_or_else(|| Exception::throw_range(&ctx, "this encoding is not supported"))?;
@@ -78,7 +78,7 @@ fn create_decoder<'js>(ctx: Ctx<'js>, name: Text, fatal: bool, keep_bom: bool) -
     Function::new(ctx.clone(), MutFn::from(step))
 }
 
-/// Not enough memory for the text.
+/// There is not enough memory for the text.
 struct TooLarge;
 
 fn decoded(
@@ -99,7 +99,7 @@ fn decoded(
     }
 }
 
-/// Where `needle` is in `haystack`, at `from` or later; -1 where it is not.
+/// Returns the index of the first `needle` in `haystack` at `from` or later; -1 if there is none.
 fn find<'js>(
     ctx: Ctx<'js>,
     haystack: TypedArray<'js, u8>,

@@ -1,8 +1,8 @@
 //! The engine of toolkits that are written in TypeScript: `QuickJS`, and those parts of the web
-//! platform that are better native than in JavaScript.
+//! platform that are better implemented natively than in JavaScript.
 //!
-//! A native part is a module that JavaScript imports by its name, such as `kitbag:url`. The classes that
-//! authors see are TypeScript in `guest-sdk/typescript/src/sandbox/web`, over these modules.
+//! A native part is a module that JavaScript imports by name, such as `kitbag:url`. The classes that authors
+//! use are written in TypeScript (`guest-sdk/typescript/src/sandbox/web`) on top of these modules.
 
 #![allow(clippy::needless_pass_by_value, reason = "functions that JavaScript calls own their arguments")]
 
@@ -18,7 +18,7 @@ mod sandbox;
 mod url;
 #[cfg_attr(
     not(any(feature = "crypto", target_family = "wasm")),
-    allow(dead_code, reason = "some is for variants alone")
+    allow(dead_code, reason = "some items are used by some variants only")
 )]
 mod values;
 

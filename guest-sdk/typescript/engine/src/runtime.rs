@@ -1,4 +1,4 @@
-//! The engine itself: a runtime, a context, and the native modules.
+//! The engine: a runtime, a context, and the native modules.
 
 #[cfg(target_family = "wasm")]
 use rquickjs::Value;
@@ -9,25 +9,25 @@ use rquickjs::{CatchResultExt, Context, Ctx, Exception, Module, Object, Promise,
 
 use crate::{compression::Compression, encoding::Encoding, url::Url};
 
-/// How much of the stack scripts may use: less than build.rs gives, for native functions at its end.
+/// Maximum stack for scripts: less than build.rs sets, to leave room for native functions.
 #[cfg(target_family = "wasm")]
 const MAX_STACK_BYTES: usize = 192 * 1024;
-/// What a call may add to the heap before cycles in it are looked for, which touches all of it.
-const GARBAGE_BYTES: usize = 16 << 20;
+/// Heap growth after which the cycle collector runs. A run touches the whole heap.
+const GC_THRESHOLD_BYTES: usize = 16 << 20;
 
-/// Why a module did not run: the exception's text and stack.
+/// Why a module failed: the exception's text and stack.
 #[derive(Debug)]
 pub struct EngineError(pub String);
 
-/// One engine with a heap of its own.
+/// A JavaScript engine with its own heap.
 pub struct Engine {
-    /// Before the runtime, which it belongs to: it is dropped first.
+    /// Declared before the runtime, which owns it, so that it is dropped first.
     context: Context,
     runtime: Runtime,
 }
 
 impl Engine {
-    /// Makes an engine that has run nothing. `host` is its module `kitbag:host`.
+    /// Creates an engine that has not run any code. `host` is its module `kitbag:host`.
     pub fn new<M: ModuleDef>(host: M) -> Result<Self, EngineError> {
         let failed = |error: rquickjs::Error| EngineError(error.to_string());
         #[cfg(target_family = "wasm")]
@@ -61,7 +61,8 @@ impl Engine {
         Ok(Self { context, runtime })
     }
 
-    /// Compiles a module to bytecode of this very engine, without its source: stack traces have their lines.
+    /// Compiles a module to bytecode of this exact engine. Drops the source, but stack traces keep line
+    /// numbers.
     pub fn compile(&self, name: &str, source: &str) -> Result<Vec<u8>, EngineError> {
         self.context.with(|ctx| {
             let options = WriteOptions { strip_source: true, ..WriteOptions::default() };
@@ -73,8 +74,8 @@ impl Engine {
 
     /// Runs a module until the promise of its `default` export is settled, and returns the value as JSON.
     ///
-    /// `wait` is asked when nothing can be run: it waits for what comes next from outside, such as a timer,
-    /// and calls back; it returns whether there was anything to wait for.
+    /// `wait` is called when no job is ready: it waits for the next external event, such as a timer, and runs
+    /// its callback. It returns whether there was anything to wait for.
     pub fn evaluate(
         &self,
         name: &str,
@@ -113,8 +114,8 @@ impl Engine {
         })
     }
 
-    /// Calls `listen` with a promise, its reason, and whether somebody awaits it by now: when it is rejected and nobody
-    /// does, and when somebody does later.
+    /// Calls `listen` with a promise, its reason and whether it has a handler now: when a promise without a
+    /// handler is rejected, and when a handler is attached to it later.
     #[cfg(target_family = "wasm")]
     pub(crate) fn on_rejection(
         &self,
@@ -123,30 +124,31 @@ impl Engine {
         self.runtime.set_host_promise_rejection_tracker(Some(Box::new(listen)));
     }
 
-    /// Bounds what a toolkit's top level may do: `must_end` is asked now and then, and the heap has so many bytes.
+    /// Limits a toolkit's top level: `must_end` is called periodically and stops it, and the heap has at most
+    /// `bytes`.
     #[cfg(target_family = "wasm")]
-    pub(crate) fn bound(&self, must_end: impl Fn() -> bool + 'static, bytes: usize) {
+    pub(crate) fn set_limits(&self, must_end: impl Fn() -> bool + 'static, bytes: usize) {
         self.runtime.set_interrupt_handler(Some(Box::new(must_end)));
         self.runtime.set_memory_limit(bytes);
     }
 
-    /// Takes the bounds away: those of a call are the host's.
+    /// Removes the limits: the host limits calls.
     #[cfg(target_family = "wasm")]
-    pub(crate) fn unbound(&self) {
+    pub(crate) fn clear_limits(&self) {
         self.runtime.set_interrupt_handler(None);
         self.runtime.set_memory_limit(0);
     }
 
-    /// Lets `setup` add what a context has beside the language.
+    /// Calls `setup` with the context, for example to define globals.
     pub fn with<R>(&self, setup: impl FnOnce(Ctx<'_>) -> R) -> R {
         self.context.with(setup)
     }
 
-    /// Frees what is in cycles, and looks for more only after the heap has grown much.
-    pub fn settle(&self) {
+    /// Frees garbage in cycles, and sets the heap size at which the cycle collector runs next.
+    pub fn collect_garbage(&self) {
         self.runtime.run_gc();
         let used = usize::try_from(self.runtime.memory_usage().malloc_size).unwrap_or_default();
-        self.runtime.set_gc_threshold(used + GARBAGE_BYTES);
+        self.runtime.set_gc_threshold(used + GC_THRESHOLD_BYTES);
     }
 }
 
@@ -156,10 +158,10 @@ mod tests {
 
     use super::*;
 
-    /// A host that has nothing.
-    struct Nothing;
+    /// A host module without exports.
+    struct EmptyHost;
 
-    impl ModuleDef for Nothing {
+    impl ModuleDef for EmptyHost {
         fn declare(_: &Declarations<'_>) -> rquickjs::Result<()> {
             Ok(())
         }
@@ -170,7 +172,7 @@ mod tests {
     }
 
     fn evaluate(source: &str) -> Result<String, String> {
-        let engine = Engine::new(Nothing).expect("an engine");
+        let engine = Engine::new(EmptyHost).expect("an engine");
         engine.evaluate("test.js", source, |_| Ok(false)).map_err(|EngineError(why)| why)
     }
 
@@ -193,7 +195,7 @@ mod tests {
 
     #[test]
     fn bytecode_has_no_source_and_keeps_its_lines() {
-        let engine = Engine::new(Nothing).expect("an engine");
+        let engine = Engine::new(EmptyHost).expect("an engine");
 
         let bytecode =
             engine.compile("test.js", "/* a remark */ export const call = () => 1;").expect("it compiles");

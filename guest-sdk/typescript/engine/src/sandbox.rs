@@ -1,9 +1,10 @@
-//! The component's side of the contract: what the host calls, and what JavaScript asks of the host.
+//! The component's side of the WIT contract: exports that the host calls, and imports that JavaScript uses.
 //!
-//! A component begins with a snapshot: the builder hands the toolkit's bundle to `start` of [`exports`], and what
-//! memory holds then is in every instance. Calls come through the export `tools` of the contract.
+//! A component starts from a snapshot: the builder passes the toolkit's bundle to `start` of [`exports`], and
+//! the memory after that is the initial memory of every instance. Calls come through the export `tools` of
+//! the contract.
 //!
-//! Invariant: nothing here is asked of the host before the snapshot is taken. Whoever tries, is told so.
+//! Invariant: the host is not called before the snapshot is taken. A toolkit that tries to gets an error.
 
 mod allocator;
 mod call;

@@ -1,7 +1,7 @@
 //! The module `kitbag:url`: the URL Standard by the crate `url`.
 //!
-//! A URL is passed as its serialized text. Parsing that again takes less than a microsecond, and no object
-//! has to be kept on both sides.
+//! A URL is passed as its serialized text. Parsing it again takes less than a microsecond, and avoids an
+//! object that both sides would have to keep.
 
 use rquickjs::module::{Declarations, Exports, ModuleDef};
 use rquickjs::{Ctx, Exception, Function, Result, String as JsString};
@@ -30,7 +30,7 @@ impl ModuleDef for Url {
     }
 }
 
-/// Serializes what `url` is relative to `base`; `undefined` where it is not a URL.
+/// Parses `url` relative to `base`, and serializes it; `undefined` if it is not a URL.
 fn parse(ctx: Ctx<'_>, url: Text, base: Option<Text>) -> Result<Option<JsString<'_>>> {
     let base = match base.map(|base| Parsed::parse(&base.0)) {
         None => None,
@@ -43,7 +43,7 @@ fn parse(ctx: Ctx<'_>, url: Text, base: Option<Text>) -> Result<Option<JsString<
     }
 }
 
-/// The components by the numbers that `url.ts` knows them by.
+/// Returns a component of a URL, by its number in `url.ts`.
 fn get(ctx: Ctx<'_>, href: Text, component: u8) -> Result<JsString<'_>> {
     let url = parsed(&ctx, &href)?;
     let text = match component {
@@ -88,7 +88,7 @@ fn set(ctx: Ctx<'_>, href: Text, component: u8, value: Text) -> Result<JsString<
     JsString::from_str(ctx, url.as_str())
 }
 
-/// Splits `application/x-www-form-urlencoded` text into names and values, one after the other.
+/// Splits `application/x-www-form-urlencoded` text into a list that alternates names and values.
 fn parse_query(query: Text) -> Vec<String> {
     let mut pairs = Vec::new();
     for (name, value) in form_urlencoded::parse(query.0.as_bytes()) {

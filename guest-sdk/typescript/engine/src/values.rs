@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use rquickjs::{ArrayBuffer, Ctx, Error, Exception, FromJs, Object, Result, TypedArray, Value};
 
-/// The encoding of a lone surrogate as three bytes begins with this one, and no other letter's does with a second
-/// byte of `0xA0` or more.
+/// First byte of the three-byte encoding of a lone surrogate. Other characters with this first byte have a
+/// second byte below `0xA0`.
 const SURROGATE_LEAD: u8 = 0xED;
 
 /// A string as UTF-8. A lone surrogate, which UTF-8 cannot hold, becomes U+FFFD, as in `USVString` (Web IDL).
@@ -21,7 +21,7 @@ impl<'js> FromJs<'js> for Text {
     }
 }
 
-/// The engine's encoding of a string as UTF-8: without a copy where nothing has to be replaced.
+/// Converts the engine's encoding of a string to UTF-8, without a copy unless something has to be replaced.
 pub(crate) fn well_formed(bytes: &[u8]) -> Cow<'_, str> {
     match str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
@@ -44,7 +44,7 @@ fn without_surrogates(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&clean).into_owned()
 }
 
-/// A copy of what an `ArrayBuffer`, a typed array or a `DataView` holds.
+/// A copy of the contents of an `ArrayBuffer`, a typed array or a `DataView`.
 pub(crate) struct Bytes(pub(crate) Vec<u8>);
 
 impl<'js> FromJs<'js> for Bytes {
@@ -63,23 +63,23 @@ fn view<'js>(object: &Object<'js>) -> Result<(ArrayBuffer<'js>, usize, usize)> {
     Ok((object.get("buffer")?, object.get("byteOffset")?, object.get("byteLength")?))
 }
 
-/// Nothing where the buffer is detached or shorter than that.
-#[expect(unsafe_code, reason = "the engine hands out its memory as it is")]
+/// Copies bytes of a buffer; returns an empty vector if the buffer is detached or too short.
+#[expect(unsafe_code, reason = "the engine exposes its memory directly")]
 fn copy(buffer: &ArrayBuffer<'_>, offset: usize, length: usize) -> Vec<u8> {
-    // SAFETY: the slice is gone before JavaScript runs again, and nothing else writes to the buffer.
+    // SAFETY: the slice is dropped before JavaScript runs again, and nothing else writes to the buffer.
     let bytes = unsafe { buffer.as_bytes() };
     let piece = bytes.and_then(|bytes| bytes.get(offset..offset.checked_add(length)?));
     piece.map(<[u8]>::to_vec).unwrap_or_default()
 }
 
-/// Reads what an `Uint8Array` shows, without a copy. `read` gets no context, so it cannot run JavaScript.
-#[expect(unsafe_code, reason = "the engine hands out its memory as it is")]
+/// Reads the bytes of an `Uint8Array` without a copy. `read` gets no context, so it cannot run JavaScript.
+#[expect(unsafe_code, reason = "the engine exposes its memory directly")]
 pub(crate) fn read_bytes<R>(
     ctx: &Ctx<'_>,
     bytes: &TypedArray<'_, u8>,
     read: impl FnOnce(&[u8]) -> R,
 ) -> Result<R> {
-    // SAFETY: the slice is gone before JavaScript runs again, and nothing else writes to the buffer.
+    // SAFETY: the slice is dropped before JavaScript runs again, and nothing else writes to the buffer.
     let contents = unsafe { bytes.as_bytes() };
     contents.map(read).ok_or_else(|| Exception::throw_type(ctx, "the buffer is detached"))
 }

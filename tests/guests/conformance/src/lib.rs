@@ -1,5 +1,5 @@
-//! The tools that the protocol's own conformance suite calls. Names, texts and behaviour are the
-//! suite's; `tests/conformance` has what runs it.
+//! The tools that MCP's conformance suite calls. The suite defines names, texts and behaviour;
+//! `tests/conformance` runs it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ kitbag_toolkit::export!(toolkit);
 
 /// One red pixel.
 const PNG: &[u8] = include_bytes!("pixel.png");
-/// A moment of silence.
+/// A short silent recording.
 const WAV: &[u8] = include_bytes!("silence.wav");
 
 fn toolkit() -> Toolkit {
@@ -35,7 +35,7 @@ fn toolkit() -> Toolkit {
         .tool(
             Tool::new("json_schema_2020_12_tool", anything)
                 .description("Has a schema with everything in it.")
-                .input_schema(intricate_schema),
+                .input_schema(schema_with_many_keywords),
         )
 }
 
@@ -99,7 +99,7 @@ async fn anything(_: Anything, _: Ctx) -> &'static str {
     "fits"
 }
 
-fn intricate_schema() -> Value {
+fn schema_with_many_keywords() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",

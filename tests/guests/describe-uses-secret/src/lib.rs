@@ -1,4 +1,4 @@
-//! Uses a capability, although one that it declares, while it describes itself.
+//! Uses a capability in `describe`, although one that it declares.
 
 use guest_support::{Invocation, Outcome, ToolkitDefinition, definition, secrets, text, tool};
 

@@ -1,4 +1,4 @@
-//! Declares behavioural hints in every way there is, and lists the tool that belongs first last.
+//! Declares behavioural hints in every possible way, and lists its `always_on` tool last.
 
 use guest_support::{
     Invocation, Outcome, ToolAnnotations, ToolDefinition, ToolkitDefinition, definition, text, tool,

@@ -12,24 +12,24 @@ pub(crate) fn big_result(_: &Invocation) -> Outcome {
 }
 
 pub(crate) fn big_picture(_: &Invocation) -> Outcome {
-    beside_the_text(vec![picture(5_000_000)])
+    with_content(vec![picture(5_000_000)])
 }
 
 pub(crate) fn many_pictures(_: &Invocation) -> Outcome {
-    beside_the_text((0..50_000).map(|_| picture(0)).collect())
+    with_content((0..50_000).map(|_| picture(0)).collect())
 }
 
 fn picture(size: usize) -> Content {
     Content::Image(Media { data: vec![0; size], media_type: "image/png".to_owned() })
 }
 
-fn beside_the_text(content: Vec<Content>) -> Outcome {
+fn with_content(content: Vec<Content>) -> Outcome {
     Ok(ToolResult { text: "see the pictures".to_owned(), structured: None, content })
 }
 
-#[allow(unsafe_code, reason = "the one way to make a string that is not UTF-8")]
+#[allow(unsafe_code, reason = "a string that is not UTF-8 cannot be made in safe code")]
 pub(crate) fn invalid_utf8(_: &Invocation) -> Outcome {
-    // SAFETY: the string is read by nobody on this side; it is lowered to the host byte by byte.
+    // SAFETY: the guest does not read the string; it is only copied to the host as bytes.
     text(unsafe { String::from_utf8_unchecked(vec![b'a', 0xff, 0xfe, b'z']) })
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn undeclared_output(_: &Invocation) -> Outcome {
     structured(&json!({ "count": 1 }))
 }
 
-/// A result whose structured value is whatever text it is given.
+/// Returns a result whose structured value is the given text.
 fn structured_text(structured: String) -> Outcome {
     let text = "see the structured value".to_owned();
     Ok(ToolResult { text, structured: Some(structured), content: Vec::new() })

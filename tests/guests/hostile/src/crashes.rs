@@ -33,9 +33,9 @@ pub(crate) fn recurse(_: &Invocation) -> Outcome {
     text(descend(0).to_string())
 }
 
-#[allow(unconditional_recursion, reason = "that is the point")]
+#[allow(unconditional_recursion, reason = "the tool recurses without end on purpose")]
 fn descend(depth: u64) -> u64 {
-    // Work after the call, so that it cannot become a loop.
+    // Works after the call, so that the compiler cannot turn it into a loop.
     black_box(descend(black_box(depth + 1))).wrapping_add(1)
 }
 

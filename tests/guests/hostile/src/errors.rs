@@ -1,4 +1,4 @@
-//! Errors that carry what the model must not see. Tests look for the words in capitals.
+//! Errors with details that the model must not see. Tests look for the words in capitals.
 
 use guest_support::{CallError, Invocation, Outcome, ToolError};
 

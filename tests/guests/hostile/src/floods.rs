@@ -1,4 +1,4 @@
-//! Host calls that cost the host something each, without end.
+//! Endless host calls, each of which costs the host something.
 
 use std::hint::black_box;
 
@@ -7,7 +7,7 @@ use guest_support::wasip2::io::poll::poll;
 use guest_support::wasip2::random::random::get_random_bytes;
 use guest_support::{Invocation, Outcome, text};
 
-/// As many as the host gives at once.
+/// Maximum random bytes that the host returns per call.
 const RANDOM_BYTES: u64 = 64 << 10;
 const POLLABLES: usize = 100;
 

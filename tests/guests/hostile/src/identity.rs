@@ -1,4 +1,4 @@
-//! Who calls, and what is left of the calls before.
+//! The calling user, and state left over from earlier calls.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

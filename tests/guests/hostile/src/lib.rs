@@ -1,4 +1,4 @@
-//! Misbehaves in every way a call can, one tool for each. All it declares is settings.
+//! Misbehaves in every way that a call can, with one tool for each. Declares settings and nothing else.
 
 #![allow(clippy::unnecessary_wraps, reason = "all tools have one signature")]
 
@@ -17,7 +17,7 @@ use guest_support::{
 
 guest_support::toolkit!(describe, call);
 
-/// A tool's name, what it does, and the doing.
+/// Name, description and function of a tool.
 type Misbehaviour = (&'static str, &'static str, fn(&Invocation) -> Outcome);
 
 const MISBEHAVIOURS: &[Misbehaviour] = &[

@@ -1,12 +1,12 @@
-//! More to read than anybody wants.
+//! Output to the log, to progress reports and to the standard streams, most of it far too much.
 
 use std::io::{Write as _, stdout};
 use std::time::Duration;
 
 use guest_support::{Invocation, Outcome, clock, error, log, progress, text};
 
-const FLOOD: usize = 10_000_000;
-const LINE: usize = 10_000;
+const FLOOD_BYTES: usize = 10_000_000;
+const LINE_BYTES: usize = 10_000;
 
 pub(crate) fn log_ok(_: &Invocation) -> Outcome {
     log::write(&["\"first entry\"".to_owned(), r#"{"answer":42}"#.to_owned()]);
@@ -17,22 +17,22 @@ pub(crate) fn log_ok(_: &Invocation) -> Outcome {
 }
 
 pub(crate) fn log_flood(_: &Invocation) -> Outcome {
-    let line = "x".repeat(LINE);
-    for _ in 0..FLOOD / LINE {
+    let line = "x".repeat(LINE_BYTES);
+    for _ in 0..FLOOD_BYTES / LINE_BYTES {
         log::write(std::slice::from_ref(&line));
     }
     text("logged")
 }
 
 pub(crate) fn log_for_ever(_: &Invocation) -> Outcome {
-    let line = "x".repeat(LINE);
+    let line = "x".repeat(LINE_BYTES);
     loop {
         log::write(std::slice::from_ref(&line));
     }
 }
 
 pub(crate) fn report_for_ever(_: &Invocation) -> Outcome {
-    let line = "x".repeat(LINE);
+    let line = "x".repeat(LINE_BYTES);
     for done in 0_u32.. {
         progress::report(f64::from(done), None, Some(&line));
     }
@@ -40,16 +40,16 @@ pub(crate) fn report_for_ever(_: &Invocation) -> Outcome {
 }
 
 pub(crate) fn stdout_flood(_: &Invocation) -> Outcome {
-    let line = "x".repeat(LINE);
-    for _ in 0..FLOOD / LINE {
+    let line = "x".repeat(LINE_BYTES);
+    for _ in 0..FLOOD_BYTES / LINE_BYTES {
         println!("{line}");
     }
     text("printed")
 }
 
 pub(crate) fn stdout_one_line(_: &Invocation) -> Outcome {
-    let piece = "x".repeat(LINE);
-    for _ in 0..FLOOD / LINE {
+    let piece = "x".repeat(LINE_BYTES);
+    for _ in 0..FLOOD_BYTES / LINE_BYTES {
         print!("{piece}");
     }
     text("printed")

@@ -1,4 +1,4 @@
-//! Attempts to hold on to the host, or to see more of it than a call.
+//! Attempts to keep the host busy, or to see more of it than a call may.
 
 use std::io::Read as _;
 use std::time::Duration;
@@ -8,21 +8,21 @@ use guest_support::serde_json::json;
 use guest_support::wasip2::filesystem::preopens::get_directories;
 use guest_support::{Invocation, Outcome, clock, structured, text};
 
-const AN_HOUR: Duration = Duration::from_hours(1);
+const ONE_HOUR: Duration = Duration::from_hours(1);
 
 pub(crate) fn sleep_poll(_: &Invocation) -> Outcome {
-    clock::wait(AN_HOUR);
+    clock::wait(ONE_HOUR);
     text("an hour later")
 }
 
 pub(crate) fn resource_flood(_: &Invocation) -> Outcome {
     let mut kept = Vec::new();
     loop {
-        kept.push(clock::alarm(AN_HOUR));
+        kept.push(clock::alarm(ONE_HOUR));
     }
 }
 
-/// Every list is empty where nothing could be reached.
+/// Returns environment and arguments; both lists are empty if the sandbox works.
 pub(crate) fn read_env(_: &Invocation) -> Outcome {
     structured(&json!({
         "variables": env::vars().collect::<Vec<_>>(),
@@ -30,7 +30,7 @@ pub(crate) fn read_env(_: &Invocation) -> Outcome {
     }))
 }
 
-/// Every value is empty or absent where nothing could be reached.
+/// Tries to read and write files; every value is empty or null if the sandbox works.
 pub(crate) fn read_files(_: &Invocation) -> Outcome {
     let mut input = String::new();
     let read = io::stdin().read_to_string(&mut input);

@@ -1,5 +1,5 @@
-//! Asks for credentials: one that it needs, one that it can do without, and two with which the host
-//! signs in for it.
+//! Uses credentials: one that is required, one that is optional, and two with which the host signs in for the
+//! toolkit.
 
 use kitbag_toolkit::prelude::*;
 

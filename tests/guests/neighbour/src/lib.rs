@@ -1,4 +1,4 @@
-//! Uses the knowledge base as the probe does, under an id of its own: another source.
+//! Uses the knowledge base like the probe, but with another id and so as another source.
 
 #[path = "../../probe/src/knowledge.rs"]
 mod knowledge;

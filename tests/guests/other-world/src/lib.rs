@@ -1,4 +1,4 @@
-//! A good component, and no toolkit: it exports a function of a world of its own.
+//! A valid component that is not a toolkit: it exports a function of another world.
 
 /// The greeter of that world.
 pub struct Greeter;
@@ -21,7 +21,7 @@ mod bindings {
         ",
     });
 
-    // The names of a component's exports are no names for a linker of native code.
+    // A native linker does not accept the names of a component's exports.
     #[cfg(target_family = "wasm")]
     use super::Greeter;
     #[cfg(target_family = "wasm")]

@@ -1,4 +1,4 @@
-//! Imports every capability there is, and declares none.
+//! Imports every capability, and declares none.
 
 use guest_support::http::{self, Request};
 use guest_support::search::SearchOptions;

@@ -42,7 +42,7 @@ pub(crate) fn ingest(invocation: &Invocation) -> Outcome {
     }
 }
 
-/// Reads a document under the names of the toolkit specification.
+/// Reads a document with the field names of the toolkit specification.
 fn document(value: &Value) -> Document {
     let feed = &value["feed"];
     Document {

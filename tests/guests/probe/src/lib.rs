@@ -1,7 +1,7 @@
-//! Uses each capability raw, and returns what the host answered: its value, or its error as the
-//! text of a tool error.
+//! Calls each capability directly, and returns what the host answered: its value, or its error as the text of
+//! a tool error.
 //!
-//! It is declared everything there is to declare, so that a test sees what the host refuses even then.
+//! It declares everything that can be declared, so that tests see what the host refuses even then.
 
 mod knowledge;
 mod network;
@@ -13,9 +13,8 @@ use guest_support::{
 
 guest_support::toolkit!(describe, call);
 
-/// Hosts that the probe may reach. The first is for tests that resolve names themselves, the next
-/// two for a server on this machine. The last, where clouds keep credentials, is refused although
-/// it is listed.
+/// Hosts that the probe declares. The first is for tests with their own name resolution, the next two are for
+/// a server on this machine. The last one, the metadata address of clouds, is refused although it is listed.
 const EGRESS: [&str; 4] = ["upstream.test:80", "127.0.0.1:18999", "localhost:18999", "169.254.169.254"];
 
 const SECRETS: [&str; 2] = ["API_KEY", "OTHER_KEY"];

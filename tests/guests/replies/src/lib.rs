@@ -1,5 +1,5 @@
 //! One tool for each kind of reply. `guest-sdk/typescript/test/toolkits/replies` is the same toolkit in
-//! TypeScript, and `tests/replies.json` says what both answer, on a server and without one.
+//! TypeScript, and `tests/replies.json` lists the replies of both, with and without a server.
 
 use kitbag_toolkit::prelude::*;
 
@@ -38,7 +38,7 @@ struct Echo {
     tags: Vec<String>,
 }
 
-/// As the schema library of the TypeScript SDK writes it.
+/// The schema as the schema library of the TypeScript SDK generates it.
 fn echo_schema() -> Value {
     json!({
         "type": "object",
@@ -56,7 +56,7 @@ async fn echo(echo: Echo, _: Ctx) -> String {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Asked {
+struct RateArgs {
     stars: i32,
 }
 
@@ -67,12 +67,12 @@ struct Rating {
     tags: Vec<String>,
 }
 
-async fn rate(asked: Asked, _: Ctx) -> Structured<Rating> {
-    Structured::new("rated", Rating { stars: asked.stars, tags: Vec::new() })
+async fn rate(args: RateArgs, _: Ctx) -> Structured<Rating> {
+    Structured::new("rated", Rating { stars: args.stars, tags: Vec::new() })
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Failing {
+struct FailArgs {
     how: How,
 }
 
@@ -85,12 +85,12 @@ enum How {
     Thrown,
 }
 
-async fn fail(failing: Failing, _: Ctx) -> Result<String> {
+async fn fail(args: FailArgs, _: Ctx) -> Result<String> {
     let closed = ToolError::new("The library is closed: \"until nine\".").data(json!({ "now": 8 }));
-    match failing.how {
+    match args.how {
         How::ToolError => Err(closed.into()),
         How::Retryable => Err(closed.retryable().into()),
-        How::Wrapped => Err(closed).context("for the log alone"),
+        How::Wrapped => Err(closed).context("for the log only"),
         How::Thrown => {
             let count: u32 = "many".parse().context("reading the count")?;
             Ok(count.to_string())

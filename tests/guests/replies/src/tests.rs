@@ -1,4 +1,4 @@
-//! The replies of the table without a server.
+//! Tests the replies of the table without a server.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::toolkit;
 struct Case<'a> {
     tool: String,
     arguments: Value,
-    /// A list in the arguments: its name, an item, and how often it stands there.
+    /// A list to add to the arguments: its name, an item, and how often the item is repeated.
     repeat: Option<(String, Value, usize)>,
     #[serde(default)]
     secrets: BTreeMap<String, String>,
@@ -39,7 +39,7 @@ fn every_reply_of_the_table_is_the_same_without_a_server() {
         serde_json::from_str(include_str!("../../../replies.json")).expect("a list of cases");
     let mut differences = Vec::new();
 
-    // A tool that does not exist is a mistake of the test here, and not a reply.
+    // Without a server, a call of a tool that does not exist panics and has no reply.
     for case in cases.iter().filter(|case| case.result.is_some()) {
         let expected = case.result.map(RawValue::get).expect("it has a result");
         let found = dispatch(&toolkit(), case.call()).to_call_result();

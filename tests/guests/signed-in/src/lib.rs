@@ -1,5 +1,5 @@
-//! Has the host sign in for it, by the client-credentials grant, at one of the two hosts it may
-//! reach: the other must never see the token. Both are names of a server on this machine.
+//! Has the Kitbag host sign in for it, by the client-credentials grant, at one of the two hosts that it may
+//! reach. The other one must never receive the token. Both are names of a server on this machine.
 
 use guest_support::{
     Invocation, Oauth2ClientCredentials, Outcome, ToolkitDefinition, definition, http, tool, unknown,

@@ -1,15 +1,15 @@
-//! Waiting.
+//! Waiting inside of host calls.
 
 use std::time::Duration;
 
 use wasip2::clocks::monotonic_clock;
 
-/// Waits inside a host call; the guest itself runs no instruction meanwhile.
+/// Waits inside a host call; the guest executes no instructions meanwhile.
 pub fn wait(duration: Duration) {
     monotonic_clock::subscribe_duration(nanoseconds(duration)).block();
 }
 
-/// Returns a pollable that becomes ready after `duration`, and occupies the host until it is dropped.
+/// Returns a pollable that becomes ready after `duration`; it uses resources of the host until it is dropped.
 pub fn alarm(duration: Duration) -> wasip2::io::poll::Pollable {
     monotonic_clock::subscribe_duration(nanoseconds(duration))
 }

@@ -23,7 +23,7 @@ pub fn definition(version: &str) -> ToolkitDefinition {
     }
 }
 
-/// Answers `greet`: `GREETING, NAME!`.
+/// Carries out the tool `greet`; returns `GREETING, NAME!`.
 pub fn greet(invocation: &Invocation, greeting: &str) -> Outcome {
     if invocation.tool != "greet" {
         return unknown(&invocation.tool);

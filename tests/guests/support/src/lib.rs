@@ -1,14 +1,14 @@
-//! What the test guests share.
+//! Shared code of the test guests.
 //!
-//! They stand for toolkits that no SDK has tamed, so they speak the contract raw. A guest is a
-//! function for each of the contract's two exports, and [`toolkit!`] with their names.
+//! The guests stand for toolkits that are not written with an SDK, so they use the contract directly. A guest
+//! has one function for each of the contract's two exports, and calls [`toolkit!`] with their names.
 
 pub mod clock;
 pub mod greeter;
 pub mod http;
 
-/// Bindings to the world `kitbag:toolkit/toolkit`. An import that a guest does not call is not in
-/// its component, although the world lists it.
+/// Bindings to the world `kitbag:toolkit/toolkit`. A component has only the imports that its guest calls,
+/// although the world lists more.
 #[allow(unsafe_code, missing_docs, clippy::pedantic, reason = "generated")]
 pub mod bindings {
     wit_bindgen::generate!({
@@ -36,7 +36,7 @@ use serde_json::Value;
 /// What a call returns.
 pub type Outcome = Result<ToolResult, CallError>;
 
-/// Makes a component of `fn() -> ToolkitDefinition` and `fn(&Invocation) -> Outcome`.
+/// Makes a component from `fn() -> ToolkitDefinition` and `fn(&Invocation) -> Outcome`.
 #[macro_export]
 macro_rules! toolkit {
     ($describe:path, $call:path) => {
@@ -53,7 +53,7 @@ macro_rules! toolkit {
             }
         }
 
-        // The names of a component's exports are no names for a linker of native code.
+        // A native linker does not accept the names of a component's exports.
         #[cfg(target_family = "wasm")]
         #[allow(unsafe_code, missing_docs, clippy::pedantic, reason = "generated")]
         mod export {
@@ -64,8 +64,8 @@ macro_rules! toolkit {
     };
 }
 
-/// Returns a declaration that keeps every rule, grants nothing, and is shared by all users, so that
-/// a test may call it as anyone.
+/// Returns a valid declaration that grants nothing and is shared by all users, so that tests may call it as
+/// any user.
 pub fn definition(id: &str, tools: Vec<ToolDefinition>) -> ToolkitDefinition {
     ToolkitDefinition {
         id: id.to_owned(),
@@ -108,22 +108,22 @@ pub fn arguments(invocation: &Invocation) -> Value {
     serde_json::from_str(&invocation.arguments).unwrap_or_default()
 }
 
-/// A result of text alone.
+/// Returns a result with text only.
 pub fn text(text: impl Into<String>) -> Outcome {
     Ok(ToolResult { text: text.into(), structured: None, content: Vec::new() })
 }
 
-/// A result whose text is its structured value as JSON.
+/// Returns a result whose text is its structured value as JSON.
 pub fn structured(value: &Value) -> Outcome {
     Ok(ToolResult { text: value.to_string(), structured: Some(value.to_string()), content: Vec::new() })
 }
 
-/// An error that the model may read.
+/// Returns an error that the model may read.
 pub fn error(message: impl Into<String>) -> Outcome {
     Err(CallError::ToolError(ToolError { message: message.into(), retryable: false, data: None }))
 }
 
-/// The answer to a tool that the declaration does not list.
+/// Returns the failure for a tool that the declaration does not list.
 pub fn unknown(tool: &str) -> Outcome {
     Err(CallError::Failure(format!("there is no tool {tool:?}")))
 }

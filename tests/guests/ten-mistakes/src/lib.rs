@@ -1,5 +1,5 @@
-//! Breaks at least one rule in every part of a declaration, so that a test can tell whether all
-//! problems are reported at once.
+//! Breaks at least one rule in every part of a declaration, so that a test can check that all problems are
+//! reported at once.
 
 use guest_support::{
     ConfigField, ConfigKind, Invocation, Oauth2ClientCredentials, Outcome, ToolDefinition, ToolkitDefinition,

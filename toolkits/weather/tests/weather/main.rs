@@ -1,5 +1,5 @@
-//! The toolkit against a server on loopback that answers as Open-Meteo does. The requests travel
-//! over a real connection: what the server reads is what the API would read.
+//! Tests the toolkit with a server on loopback that imitates Open-Meteo. Requests use a real connection, so
+//! that the server receives what the API would receive.
 
 mod upstream;
 
@@ -68,7 +68,7 @@ fn a_forecast_says_what_the_weather_is_and_will_be() {
     assert_eq!(outcome.structured()["current"]["temperature"], 18.4);
     assert_eq!(outcome.structured()["days"].as_array().map(Vec::len), Some(2));
     let [search, forecast] = outcome.requests() else {
-        panic!("one request a step: {:?}", outcome.requests())
+        panic!("one request per step: {:?}", outcome.requests())
     };
     assert_eq!(search.query_value("language").as_deref(), Some("en"));
     assert_eq!(forecast.query_value("latitude").as_deref(), Some("52.52437"));
@@ -86,7 +86,7 @@ fn the_users_settings_apply() {
 
     assert!(outcome.text().starts_with("Oslo, Norway (59.91, 10.75)\nNow: 18.4 °F"), "{}", outcome.text());
     let [search, forecast] = outcome.requests() else {
-        panic!("one request a step: {:?}", outcome.requests())
+        panic!("one request per step: {:?}", outcome.requests())
     };
     assert_eq!(search.query_value("language").as_deref(), Some("no"));
     assert_eq!(forecast.query_value("wind_speed_unit").as_deref(), Some("mph"));

@@ -1,4 +1,4 @@
-//! A small HTTP server on loopback, and the way of a test's requests to it.
+//! A small HTTP server on loopback, and forwarding of a test's requests to it.
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -24,7 +24,7 @@ impl Upstream {
         Self { address }
     }
 
-    /// Sends a request here instead of to its own host, and returns the answer.
+    /// Sends a request to this server instead of its own host, and returns the response.
     pub(crate) fn forward(&self, request: &Request) -> Result<Response, FetchError> {
         self.exchange(request).map_err(|error| FetchError::Network(error.to_string()))
     }

@@ -5,7 +5,7 @@ use crate::schema::Schema;
 use crate::schema::budget::Budget;
 use crate::schema::meter;
 
-/// `$defs` of which each is made of the next one; the last is `last`.
+/// Creates `$defs` in which each definition is made from the next one; the last is `last`.
 fn chain(steps: usize, step: impl Fn(&Value) -> Value, last: Value) -> Value {
     let definitions = (0..steps).map(|index| {
         let next = json!({ "$ref": format!("#/$defs/{}", index + 1) });
@@ -102,7 +102,7 @@ fn a_declaration_that_would_unfold_without_end_is_refused() {
         let schema = json!({ keyword: false, "$ref": "#/$defs/0", "$defs": chain(30, double, json!({})) });
         assert!(refusal(&schema).contains("evaluations"), "{keyword}");
     }
-    // Little of it applies to one value, all of it would be compiled again and again.
+    // Little of it applies to one value, but all of it would be compiled repeatedly.
     let rest: Map<String, Value> = (0..4500).map(|index| (format!("p{index}"), json!({}))).collect();
     let level =
         |next: &Value| json!({ "allOf": [next, { "properties": rest }], "unevaluatedProperties": false });
@@ -228,25 +228,25 @@ fn names_that_look_like_keywords_are_names() {
     assert_eq!(admit(&schema), Ok(Vec::new()));
 }
 
-/// Reads of one value that one evaluation makes at most, for the small schemas and values of these tests.
+/// Maximum reads of one value by one evaluation, for the small schemas and values of these tests.
 const READS_PER_EVALUATION: u64 = 60;
 
-/// How many evaluations may meet at one value, by the estimate.
+/// Returns the estimated maximum number of evaluations of one value.
 fn estimate(schema: &Value) -> u64 {
     let nodes = graph::read(schema).expect("it can be followed").nodes;
     let evaluations = evaluations(&nodes);
     evaluations[0].max(visits(&nodes, &evaluations)[0])
 }
 
-/// How many steps the validator really takes.
+/// Returns how many steps the validator really takes.
 fn steps(schema: &Value, value: &Value) -> u64 {
     let schema = Schema::compile(schema).unwrap_or_else(|error| panic!("{error}: {schema}"));
     let budget = Budget { steps: u64::MAX / 2, ..Budget::whole() };
     let check = || {
         let _ = schema.validator.is_valid(value);
-        budget.steps - meter::left()
+        budget.steps - meter::steps_left()
     };
-    meter::within(&budget, usize::MAX, check).expect("it has steps enough")
+    meter::within(&budget, usize::MAX, check).expect("it has enough steps")
 }
 
 #[track_caller]
@@ -302,7 +302,7 @@ fn no_check_takes_more_than_was_estimated_for_schemas_and_values_at_random() {
     }
 }
 
-/// Numbers that look random and are the same in each run (an LCG with Knuth's constants).
+/// A pseudo-random number generator with a fixed seed (an LCG with Knuth's constants).
 struct Dice(u64);
 
 impl Dice {

@@ -1,4 +1,4 @@
-//! What becomes of arguments, results and errors.
+//! How arguments, results and errors are checked and reported.
 
 use std::num::NonZeroU8;
 
@@ -61,11 +61,11 @@ fn a_structured_result_declares_its_schema_and_is_checked_against_it() {
     }
 
     #[derive(Deserialize, JsonSchema)]
-    struct Asked {
+    struct RateArgs {
         stars: u8,
     }
 
-    let rate = || Tool::new("t", async |args: Asked, _| Structured::json(Rating { stars: args.stars }));
+    let rate = || Tool::new("t", async |args: RateArgs, _| Structured::json(Rating { stars: args.stars }));
     let good = run(rate(), json!({ "stars": 5 }));
     let bad = run(rate(), json!({ "stars": 6 }));
 
@@ -79,7 +79,7 @@ fn a_structured_result_declares_its_schema_and_is_checked_against_it() {
 fn arguments_that_break_the_schema_never_reach_the_handler() {
     #[derive(Deserialize, JsonSchema)]
     struct Page {
-        // Only the schema knows the bound: the type would take the value.
+        // The bound is in the schema only: the type would accept the value.
         #[expect(dead_code, reason = "the handler never runs")]
         #[schemars(range(max = 9))]
         page: u8,
@@ -117,7 +117,7 @@ fn arguments_that_fit_the_schema_but_not_the_type_are_named_too() {
 fn a_tool_error_is_what_the_model_reads() {
     let tool = Tool::new("t", async |_: NoArgs, _| -> Result<String> {
         Err(ToolError::new("Closed until nine.").retryable().data(json!({ "now": 8 })))
-            .context("this part is for nobody")
+            .context("the model must not see this")
     });
 
     let outcome = run(tool, json!({}));

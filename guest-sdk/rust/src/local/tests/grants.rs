@@ -12,14 +12,14 @@ async fn read(args: Text, ctx: Ctx) -> Result<String> {
     Ok(format!("{} {}", response.status().as_u16(), response.text().await?))
 }
 
-fn fetching(toolkit: Toolkit, url: &str) -> Outcome {
+fn call_read(toolkit: Toolkit, url: &str) -> Outcome {
     let call = Call::new("read").args(json!({ "text": url })).fetch(|_| Response::new(418, "tea"));
     dispatch(&toolkit.tool(Tool::new("read", read).description("d")), call)
 }
 
 #[test]
 fn a_listed_host_is_reached() {
-    let outcome = fetching(bare().egress("a.example").egress("b.example:8443"), "https://b.example:8443/x");
+    let outcome = call_read(bare().egress("a.example").egress("b.example:8443"), "https://b.example:8443/x");
 
     assert_eq!(outcome.text(), "418 tea");
     assert_eq!(outcome.requests()[0].url(), "https://b.example:8443/x");
@@ -31,13 +31,13 @@ fn a_host_that_is_not_listed_is_a_network_error_that_names_the_line_to_add() {
         ("https://evil.example/x", r#"add .egress("evil.example")"#),
         ("https://a.example:8443/x", r#"add .egress("a.example:8443")"#),
     ] {
-        let outcome = fetching(bare().egress("a.example"), url);
+        let outcome = call_read(bare().egress("a.example"), url);
 
         let detail = outcome.detail().expect("a network error is for the log");
         assert!(detail.starts_with("network error: ") && detail.contains(line), "{detail}");
         assert!(outcome.requests().is_empty());
     }
-    assert!(!fetching(bare(), "https://a.example/").is_ok());
+    assert!(!call_read(bare(), "https://a.example/").is_ok());
 }
 
 #[test]
@@ -80,7 +80,7 @@ async fn need(args: Text, ctx: Ctx) -> Result<String> {
     ctx.require_secret(&args.text).await
 }
 
-fn secretive(tool: &str, name: &str, call: impl FnOnce(Call) -> Call) -> Outcome {
+fn call_with_secret(tool: &str, name: &str, call: impl FnOnce(Call) -> Call) -> Outcome {
     let toolkit = bare()
         .secret("API_KEY")
         .tool(Tool::new("peek", peek).description("d"))
@@ -92,15 +92,15 @@ fn secretive(tool: &str, name: &str, call: impl FnOnce(Call) -> Call) -> Outcome
 fn a_declared_credential_is_read() {
     let set = |call: Call| call.secret("API_KEY", "k-1");
 
-    assert_eq!(secretive("peek", "API_KEY", set).text(), "k-1");
-    assert_eq!(secretive("need", "API_KEY", set).text(), "k-1");
+    assert_eq!(call_with_secret("peek", "API_KEY", set).text(), "k-1");
+    assert_eq!(call_with_secret("need", "API_KEY", set).text(), "k-1");
 }
 
 #[test]
 fn a_credential_without_a_value_is_nothing_or_an_error_that_says_how_to_set_it() {
-    assert_eq!(secretive("peek", "API_KEY", |call| call).text(), "not set");
+    assert_eq!(call_with_secret("peek", "API_KEY", |call| call).text(), "not set");
     assert_eq!(
-        secretive("need", "API_KEY", |call| call).to_json(),
+        call_with_secret("need", "API_KEY", |call| call).to_json(),
         json!({
             "ok": false,
             "code": "TOOL_ERROR",
@@ -113,20 +113,20 @@ fn a_credential_without_a_value_is_nothing_or_an_error_that_says_how_to_set_it()
 #[test]
 fn a_credential_that_is_not_declared_is_a_failure() {
     for tool in ["peek", "need"] {
-        let outcome = secretive(tool, "OTHER_KEY", |call| call.secret("API_KEY", "k-1"));
+        let outcome = call_with_secret(tool, "OTHER_KEY", |call| call.secret("API_KEY", "k-1"));
 
         assert_eq!(outcome.failure().error, "The tool failed.");
-        assert!(outcome.detail().expect("a story").contains(r#"add .secret("OTHER_KEY")"#));
+        assert!(outcome.detail().expect("a detail").contains(r#"add .secret("OTHER_KEY")"#));
     }
 }
 
 #[test]
 #[should_panic(expected = "secret OTHER_KEY: not declared")]
 fn a_credential_that_nobody_could_set_is_a_mistake_of_the_test() {
-    secretive("peek", "API_KEY", |call| call.secret("OTHER_KEY", "x"));
+    call_with_secret("peek", "API_KEY", |call| call.secret("OTHER_KEY", "x"));
 }
 
-/// Tries all three methods, one after the other, and tells how each went.
+/// Tries all three methods of the knowledge base in turn; the result has one line for each.
 async fn study(_: NoArgs, ctx: Ctx) -> Result<String> {
     let Some(svc) = ctx.svc() else { return Ok("no knowledge base".to_owned()) };
     let found = match svc.search("whale", SearchOptions::default()).await {
@@ -141,7 +141,7 @@ async fn study(_: NoArgs, ctx: Ctx) -> Result<String> {
     Ok([found, read, stored].join("\n"))
 }
 
-fn studying(toolkit: Toolkit) -> Outcome {
+fn call_study(toolkit: Toolkit) -> Outcome {
     let document = |id: &str, title: &str, text: &str| Document {
         summary: DocumentSummary { id: id.into(), title: title.into(), ..DocumentSummary::default() },
         text: text.into(),
@@ -159,9 +159,9 @@ fn a_scope_grants_its_own_part_of_the_knowledge_base() {
     let refused = |scope: &str| {
         format!("The knowledge base refused the request: the toolkit does not declare the scope {scope}")
     };
-    let search = studying(bare().scope(Scope::Search));
-    let ingest = studying(bare().scope(Scope::Ingest));
-    let both = studying(bare().scope(Scope::Search).scope(Scope::Ingest));
+    let search = call_study(bare().scope(Scope::Search));
+    let ingest = call_study(bare().scope(Scope::Ingest));
+    let both = call_study(bare().scope(Scope::Search).scope(Scope::Ingest));
 
     assert_eq!(search.text(), format!("Moby Dick\nA white Whale.\n{}", refused("svc:ingest")));
     assert!(search.ingested().is_empty());
@@ -172,7 +172,7 @@ fn a_scope_grants_its_own_part_of_the_knowledge_base() {
 
 #[test]
 fn without_a_scope_there_is_no_knowledge_base() {
-    assert_eq!(studying(bare()).text(), "no knowledge base");
+    assert_eq!(call_study(bare()).text(), "no knowledge base");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `fetch_json`: each row of its table of errors.
+//! Tests of `fetch_json`: one for each row of its error table.
 
 use super::bare;
 use crate::prelude::*;

@@ -1,9 +1,10 @@
-// Writes the locale data of `Intl` from the npm packages of CLDR: one JSON file a locale, and `supplemental.json`
-// for what no locale owns. `build.rs` packs them; `src/intl/schema.rs` says what each field means.
+// Writes the locale data of `Intl` from the npm packages of CLDR: one JSON file per locale, and
+// `supplemental.json` for data that no locale owns. `build.rs` packs them; `src/intl/schema.rs` documents the
+// fields.
 //
 //     npm ci && node generate.js
 //
-// The version of CLDR is the one that Node.js 20 carries (ICU 78.2), so that both print the same.
+// The version of CLDR is the one in Node.js 20 (ICU 78.2), so that both format alike.
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
@@ -13,7 +14,7 @@ const LOCALES = [
   "ru", "sk", "sv", "th", "tr", "uk", "vi", "zh", "zh-Hant",
 ];
 
-/** The units of ECMA-402, section 6.6.2, with the category that CLDR files them under. */
+/** The units of ECMA-402, section 6.6.2, with their categories in CLDR. */
 const UNITS = {
   acre: "area", hectare: "area", bit: "digital", byte: "digital", kilobit: "digital", kilobyte: "digital",
   megabit: "digital", megabyte: "digital", gigabit: "digital", gigabyte: "digital", terabit: "digital",
@@ -24,7 +25,7 @@ const UNITS = {
   nanosecond: "duration", microsecond: "duration", millisecond: "duration", second: "duration", minute: "duration",
   hour: "duration", day: "duration", week: "duration", month: "duration", year: "duration", percent: "concentr",
 };
-/** Compound units with a pattern of their own. */
+/** Compound units with their own pattern in CLDR. */
 const COMPOUND_UNITS = {
   "kilometer-per-hour": "speed", "meter-per-second": "speed", "mile-per-hour": "speed",
   "mile-per-gallon": "consumption", "liter-per-kilometer": "consumption",
@@ -46,7 +47,7 @@ const locales = new Map(LOCALES.map((locale) => [locale, extract(locale)]));
 for (const [locale, data] of locales) write(locale, data);
 write("supplemental", shared());
 
-/** All that one locale owns, or `undefined` where CLDR has no such locale. */
+/** Returns all data of one locale. */
 function extract(locale) {
   const main = (name, file) => read(`cldr-${name}-full/main/${locale}/${file}.json`).main[locale];
   return {
@@ -122,7 +123,7 @@ function compact(from) {
     });
 }
 
-/** `[plural category, text]` of the keys `NAME-count-CATEGORY`. */
+/** Returns `[plural category, text]` for each key `NAME-count-CATEGORY`. */
 function counts(from, name) {
   return Object.entries(from)
     .filter(([key]) => key.startsWith(`${name}-count-`) && !key.includes("-alt-"))
@@ -193,7 +194,7 @@ function dates(locale, from, main) {
   };
 }
 
-/** Thailand's years are Buddhist without saying so, but for a year alone. The package of that calendar has no data. */
+/** Patterns of the Buddhist calendar in Thai: no era, except for a year alone. CLDR's package for it has no data. */
 function thai({ date_formats: [full, long, ...others], available, intervals }) {
   return {
     date_formats: [full, long.replace("G ", ""), ...others],
@@ -254,7 +255,7 @@ function currentTenders() {
   return codes;
 }
 
-/** What no locale owns. */
+/** Returns the data that no locale owns. */
 function shared() {
   const { fractions, region } = supplemental("currencyData").currencyData;
   const codes = new Set(Object.values(region).flatMap((uses) => uses.flatMap((use) => Object.keys(use))));
@@ -287,7 +288,7 @@ function shared() {
   };
 }
 
-/** Locales of CLDR with the same data as one of ours that they inherit from. */
+/** Returns locales of CLDR that have the same data as the locale in `LOCALES` that they inherit from. */
 function sameAs() {
   const parents = supplemental("parentLocales").parentLocales.parentLocale;
   // "no" is the macrolanguage, for which CLDR has Bokmål's data.
@@ -301,7 +302,7 @@ function sameAs() {
   return sorted(found);
 }
 
-/** The canonical id of each zone of CLDR with its aliases, and the metazones of each with their ends. */
+/** Returns the aliases of time zones with their canonical ids in CLDR, and the metazones of each with their ends. */
 function timeZones() {
   const { u: { tz } } = read("cldr-bcp47/bcp47/timezone.json").keyword;
   const aliases = Object.values(tz)
@@ -321,7 +322,7 @@ function timeZones() {
   return { zone_aliases: sorted(aliases), metazones: sorted(uses) };
 }
 
-/** JSON with one entry a line, so that a change of CLDR reads well in a diff. */
+/** Formats JSON with one entry per line, for readable diffs when CLDR changes. */
 function lines(value) {
   const entry = (key, item) => {
     const text = JSON.stringify(item);

@@ -1,4 +1,4 @@
-//! The module `kitbag:host` of this machine.
+//! The module `kitbag:host`, implemented natively without a sandbox.
 
 #![allow(clippy::needless_pass_by_value, reason = "functions that JavaScript calls own their arguments")]
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rquickjs::module::{Declarations, Exports, ModuleDef};
 use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Persistent, Result, Value};
 
-/// The module `kitbag:host`, with one set of timers a thread.
+/// The module `kitbag:host`, with one set of timers per thread.
 pub(crate) struct Host;
 
 impl ModuleDef for Host {
@@ -44,7 +44,7 @@ impl ModuleDef for Host {
     }
 }
 
-/// Waits for the next timer and calls back; false where there is none.
+/// Waits for the next timer and calls its callback; returns `false` if there is no timer.
 pub(crate) fn wait(ctx: &Ctx<'_>) -> Result<bool> {
     let next = TIMERS.with_borrow_mut(|timers| timers.queue.pop_first());
     let Some(((due, _), callback)) = next else {
@@ -55,7 +55,7 @@ pub(crate) fn wait(ctx: &Ctx<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// Drops what belongs to an engine, before the engine is dropped.
+/// Drops all timers. Must be called before the engine, which owns their callbacks, is dropped.
 pub(crate) fn forget_timers() {
     TIMERS.take();
 }
@@ -67,7 +67,7 @@ pub(crate) fn print(text: String) {
 #[derive(Default)]
 struct Timers {
     last_id: u32,
-    /// In the order in which they are due.
+    /// Callbacks by due time and id.
     queue: BTreeMap<(Instant, u32), Persistent<Function<'static>>>,
 }
 
@@ -100,7 +100,7 @@ fn random_bytes(ctx: Ctx<'_>, length: usize) -> Result<ArrayBuffer<'_>> {
     ArrayBuffer::new(ctx, bytes)
 }
 
-/// There is no network: answers with an error, soon.
+/// There is no network: calls `done` with an error, asynchronously.
 fn send_request<'js>(
     ctx: Ctx<'js>,
     _method: String,

@@ -1,10 +1,10 @@
-//! Runs a bundled module in the engine, on this machine, and prints its default export as JSON:
+//! Runs a bundled module in the engine, natively, and prints its default export as JSON:
 //!
 //! ```sh
 //! cargo run -p kitbag-engine --example run -- FILE.js
 //! ```
 //!
-//! There is a clock, timers, random bytes and a log (standard error), and no network.
+//! The module has a clock, timers, random bytes and a log (standard error), but no network.
 
 mod host;
 

@@ -1,6 +1,6 @@
 //! AES: GCM (NIST SP 800-38D), CBC with PKCS#7 padding (SP 800-38A) and key wrap (RFC 3394).
 //!
-//! Every function is `None` for a key that is not of 16 or 32 bytes.
+//! Every function returns `None` unless the key has 16 or 32 bytes.
 
 use aes::cipher::array::ArraySize;
 use aes::cipher::block_padding::Pkcs7;
@@ -14,7 +14,7 @@ use aes_kw::AesKw;
 
 const BLOCK_BYTES: usize = 16;
 
-/// Evaluates an expression with `$cipher` as AES for a key of that length.
+/// Evaluates an expression with `$cipher` as AES for the length of the key.
 macro_rules! with_aes {
     ($key:expr, $cipher:ident => $value:expr) => {
         match $key.len() {
@@ -31,7 +31,7 @@ macro_rules! with_aes {
     };
 }
 
-/// Ciphertext and tag. `None` unless the nonce has 12 or 16 bytes and the tag at most 16.
+/// Returns ciphertext and tag; `None` unless the nonce has 12 or 16 bytes and the tag at most 16.
 pub(super) fn gcm_encrypt(
     key: &[u8],
     nonce: &[u8],
@@ -46,7 +46,7 @@ pub(super) fn gcm_encrypt(
     })
 }
 
-/// The plaintext of ciphertext and tag; `None` where the tag is wrong, and as in [`gcm_encrypt`].
+/// Returns the plaintext for ciphertext and tag; `None` if the tag is wrong, and as in [`gcm_encrypt`].
 pub(super) fn gcm_decrypt(
     key: &[u8],
     nonce: &[u8],
@@ -79,8 +79,8 @@ where
     Some(data)
 }
 
-/// The crate checks whole tags only, so a shorter one is computed again: what encryption makes of the ciphertext is
-/// the plaintext (it is the same key stream), and encryption of that has the tag.
+/// The crate checks whole tags only, so a shorter tag is computed again. Encrypting the ciphertext gives the
+/// plaintext, because the key stream is the same, and encrypting the plaintext gives the tag.
 fn gcm_open<A, N>(
     cipher: &AesGcm<A, N>,
     nonce: &[u8],
@@ -111,7 +111,7 @@ where
     (core::hint::black_box(difference) == 0).then_some(data)
 }
 
-/// The ciphertext of padded data. `None` unless the initialisation vector has 16 bytes.
+/// Returns the ciphertext of the padded data; `None` unless the initialisation vector has 16 bytes.
 pub(super) fn cbc_encrypt(key: &[u8], iv: &[u8], mut data: Vec<u8>) -> Option<Vec<u8>> {
     let length = data.len();
     let padding = BLOCK_BYTES - length % BLOCK_BYTES;
@@ -124,7 +124,7 @@ pub(super) fn cbc_encrypt(key: &[u8], iv: &[u8], mut data: Vec<u8>) -> Option<Ve
     })
 }
 
-/// The plaintext without its padding; `None` where the padding is wrong, and as in [`cbc_encrypt`].
+/// Returns the plaintext without its padding; `None` if the padding is wrong, and as in [`cbc_encrypt`].
 pub(super) fn cbc_decrypt(key: &[u8], iv: &[u8], mut data: Vec<u8>) -> Option<Vec<u8>> {
     with_aes!(key, cipher => {
         let mode = cbc::Decryptor::inner_iv_slice_init(cipher, iv).ok()?;
@@ -134,7 +134,7 @@ pub(super) fn cbc_decrypt(key: &[u8], iv: &[u8], mut data: Vec<u8>) -> Option<Ve
     })
 }
 
-/// The wrapped form of `data`, which has a multiple of 8 bytes, at least 16.
+/// Wraps `data`; `None` unless its length is a multiple of 8 bytes and at least 16.
 pub(super) fn wrap(key: &[u8], data: &[u8]) -> Option<Vec<u8>> {
     if data.len() < 16 {
         return None;
@@ -146,7 +146,7 @@ pub(super) fn wrap(key: &[u8], data: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// What was wrapped; `None` where the integrity check fails.
+/// Unwraps `data`; `None` if the integrity check fails.
 pub(super) fn unwrap(key: &[u8], data: &[u8]) -> Option<Vec<u8>> {
     if data.len() < 16 + aes_kw::IV_LEN {
         return None;

@@ -1,7 +1,7 @@
-//! Keys on curves, which are P-256 (FIPS 186-5), Ed25519 (RFC 8032) and X25519 (RFC 7748).
+//! Elliptic-curve keys: P-256 (FIPS 186-5), Ed25519 (RFC 8032) and X25519 (RFC 7748).
 //!
-//! A private key is the scalar or seed, of 32 bytes. A public key is an uncompressed point (SEC 1 §2.3.3) on
-//! P-256, and 32 bytes on the others.
+//! A private key is the scalar or seed, of 32 bytes. A public key is an uncompressed point (SEC 1 §2.3.3) for
+//! P-256, and 32 bytes for the others.
 
 use ed25519_dalek::Signer as _;
 use p256::ecdsa::signature::hazmat::{PrehashSigner as _, PrehashVerifier as _};
@@ -25,13 +25,15 @@ pub(super) enum Curve {
     X25519,
 }
 
-/// `PrivateKeyInfo` of a seed up to its 32 bytes, but for the last byte of the object identifier (RFC 8410 §7).
+/// `PrivateKeyInfo` up to the 32 bytes of the seed, with 0 as last byte of the object identifier (RFC 8410
+/// §7).
 const OCTET_KEY_PRIVATE: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0, 4, 0x22, 4, 0x20];
-/// `SubjectPublicKeyInfo` up to the 32 bytes of the key, likewise (RFC 8410 §4).
+/// `SubjectPublicKeyInfo` up to the 32 bytes of the key, with 0 as last byte of the object identifier (RFC
+/// 8410 §4).
 const OCTET_KEY_PUBLIC: [u8; 12] = [0x30, 0x2a, 0x30, 5, 6, 3, 0x2b, 0x65, 0, 3, 0x21, 0];
 
 impl Curve {
-    /// The curve of a registered name.
+    /// Returns the curve with a registered name.
     pub(super) fn of_name(name: &str) -> Option<Self> {
         match name {
             "P-256" => Some(Self::P256),
@@ -41,7 +43,7 @@ impl Curve {
         }
     }
 
-    /// The last byte of the object identifier `1.3.101.x` of a curve with keys of octets (RFC 8410 §3).
+    /// Returns the last byte of the object identifier `1.3.101.x` of Ed25519 or X25519 (RFC 8410 §3).
     const fn octet_key_arc(self) -> u8 {
         if matches!(self, Self::X25519) { 110 } else { 112 }
     }
@@ -55,7 +57,7 @@ impl Curve {
     }
 }
 
-/// The public key of a private key; `None` where that is none.
+/// Returns the public key of a private key; `None` if the private key is not valid.
 pub(super) fn public_of(curve: Curve, private: &[u8]) -> Option<Vec<u8>> {
     if curve == Curve::P256 {
         return Some(point(&SecretKey::from_slice(private).ok()?.public_key()));
@@ -68,7 +70,7 @@ pub(super) fn public_of(curve: Curve, private: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// A public key from its point, compressed or not; `None` where that is not on the curve.
+/// Reads a public key from its point, compressed or not; `None` if the point is not on the curve.
 pub(super) fn public_from_point(curve: Curve, bytes: &[u8]) -> Option<Vec<u8>> {
     if curve == Curve::P256 {
         return Some(point(&PublicKey::from_sec1_bytes(bytes).ok()?));
@@ -76,7 +78,7 @@ pub(super) fn public_from_point(curve: Curve, bytes: &[u8]) -> Option<Vec<u8>> {
     octets(bytes)
 }
 
-/// A private key from `PrivateKeyInfo` (RFC 5208).
+/// Reads a private key from `PrivateKeyInfo` (RFC 5208).
 pub(super) fn private_from_pkcs8(curve: Curve, der: &[u8]) -> Option<Vec<u8>> {
     if curve == Curve::P256 {
         return Some(SecretKey::from_pkcs8_der(der).ok()?.to_bytes().to_vec());
@@ -88,7 +90,7 @@ pub(super) fn private_from_pkcs8(curve: Curve, der: &[u8]) -> Option<Vec<u8>> {
     octets(<&OctetStringRef>::from_der(info.private_key.as_bytes()).ok()?.as_bytes())
 }
 
-/// `PrivateKeyInfo` of a private key, with the public one where the curve's standard has it.
+/// Returns `PrivateKeyInfo` of a private key, including the public key if the curve's standard has it.
 pub(super) fn private_to_pkcs8(curve: Curve, private: &[u8]) -> Option<Vec<u8>> {
     if curve == Curve::P256 {
         return Some(SecretKey::from_slice(private).ok()?.to_pkcs8_der().ok()?.as_bytes().to_vec());
@@ -96,7 +98,7 @@ pub(super) fn private_to_pkcs8(curve: Curve, private: &[u8]) -> Option<Vec<u8>> 
     Some(octet_key(OCTET_KEY_PRIVATE, 11, curve, private))
 }
 
-/// A public key from `SubjectPublicKeyInfo` (RFC 5280 §4.1).
+/// Reads a public key from `SubjectPublicKeyInfo` (RFC 5280 §4.1).
 pub(super) fn public_from_spki(curve: Curve, der: &[u8]) -> Option<Vec<u8>> {
     if curve == Curve::P256 {
         return Some(point(&PublicKey::from_public_key_der(der).ok()?));
@@ -108,7 +110,7 @@ pub(super) fn public_from_spki(curve: Curve, der: &[u8]) -> Option<Vec<u8>> {
     octets(info.subject_public_key.as_bytes()?)
 }
 
-/// `SubjectPublicKeyInfo` of a public key.
+/// Returns `SubjectPublicKeyInfo` of a public key.
 pub(super) fn public_to_spki(curve: Curve, public: &[u8]) -> Option<Vec<u8>> {
     if curve == Curve::P256 {
         return Some(PublicKey::from_sec1_bytes(public).ok()?.to_public_key_der().ok()?.as_bytes().to_vec());
@@ -116,7 +118,8 @@ pub(super) fn public_to_spki(curve: Curve, public: &[u8]) -> Option<Vec<u8>> {
     Some(octet_key(OCTET_KEY_PUBLIC, 8, curve, public))
 }
 
-/// The secret that two keys share (SEC 1 §3.3.1, RFC 7748 §6.1); `None` for all zeros of X25519.
+/// Returns the shared secret of two keys (SEC 1 §3.3.1, RFC 7748 §6.1); `None` if it is all zeros with
+/// X25519.
 pub(super) fn shared_secret(curve: Curve, private: &[u8], public: &[u8]) -> Option<Vec<u8>> {
     if curve == Curve::P256 {
         let key = SecretKey::from_slice(private).ok()?;
@@ -129,7 +132,7 @@ pub(super) fn shared_secret(curve: Curve, private: &[u8], public: &[u8]) -> Opti
     shared.was_contributory().then(|| shared.as_bytes().to_vec())
 }
 
-/// A signature: ECDSA's `r` and `s` one after the other, with a nonce from key and data (RFC 6979), or EdDSA's.
+/// Signs data: with ECDSA, as `r` followed by `s` with a nonce from key and data (RFC 6979), or with EdDSA.
 pub(super) fn sign(curve: Curve, hash: Hash, private: &[u8], data: &[u8]) -> Option<Vec<u8>> {
     if curve == Curve::P256 {
         let key = SigningKey::from(SecretKey::from_slice(private).ok()?);
@@ -140,7 +143,7 @@ pub(super) fn sign(curve: Curve, hash: Hash, private: &[u8], data: &[u8]) -> Opt
     Some(key.sign(data).to_bytes().to_vec())
 }
 
-/// Whether a signature is right.
+/// Verifies a signature; `None` if it is wrong.
 pub(super) fn verify(curve: Curve, hash: Hash, public: &[u8], signature: &[u8], data: &[u8]) -> Option<()> {
     if curve == Curve::P256 {
         let key = VerifyingKey::from_sec1_bytes(public).ok()?;

@@ -15,7 +15,7 @@ pub(super) enum Hash {
 }
 
 impl Hash {
-    /// The hash function of a registered name.
+    /// Returns the hash function with a registered name.
     pub(super) fn of_name(name: &str) -> Option<Self> {
         match name {
             "SHA-1" => Some(Self::Sha1),
@@ -52,12 +52,12 @@ macro_rules! with_hash {
 }
 pub(super) use with_hash;
 
-/// The digest of `data`.
+/// Returns the digest of `data`.
 pub(super) fn digest(hash: Hash, data: &[u8]) -> Vec<u8> {
     with_hash!(hash, D => D::digest(data).to_vec())
 }
 
-/// The HMAC of `data`, as long as the hash function's output.
+/// Returns the HMAC of `data`, which is as long as the hash function's output.
 pub(super) fn hmac(hash: Hash, key: &[u8], data: &[u8]) -> Option<Vec<u8>> {
     with_hash!(hash, D => {
         let mac = Hmac::<D>::new_from_slice(key).ok()?;
@@ -65,14 +65,14 @@ pub(super) fn hmac(hash: Hash, key: &[u8], data: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// Whether `signature` is the HMAC of `data`, compared in constant time.
+/// Returns whether `signature` is the HMAC of `data`, compared in constant time.
 pub(super) fn hmac_verify(hash: Hash, key: &[u8], signature: &[u8], data: &[u8]) -> bool {
     with_hash!(hash, D => {
         Hmac::<D>::new_from_slice(key).is_ok_and(|mac| mac.chain_update(data).verify_slice(signature).is_ok())
     })
 }
 
-/// `length` bytes of HKDF; `None` beyond 255 times the hash function's output.
+/// Derives `length` bytes with HKDF; `None` if that is more than 255 times the hash function's output.
 pub(super) fn hkdf(hash: Hash, key: &[u8], salt: &[u8], info: &[u8], length: usize) -> Option<Vec<u8>> {
     if length > 255 * 64 {
         return None;
@@ -82,7 +82,7 @@ pub(super) fn hkdf(hash: Hash, key: &[u8], salt: &[u8], info: &[u8], length: usi
     Some(derived)
 }
 
-/// `length` bytes of PBKDF2 with HMAC.
+/// Derives `length` bytes with PBKDF2 and HMAC.
 pub(super) fn pbkdf2(
     hash: Hash,
     password: &[u8],
@@ -95,7 +95,7 @@ pub(super) fn pbkdf2(
     Some(derived)
 }
 
-/// `length` bytes of zero; `None` where memory does not suffice.
+/// Allocates `length` zero bytes; `None` if there is not enough memory.
 fn zeroed(length: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(length).ok()?;

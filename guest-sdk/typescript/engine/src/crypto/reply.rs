@@ -1,8 +1,8 @@
-//! Replies in bytes.
+//! Results in bytes for JavaScript.
 
 use rquickjs::{ArrayBuffer, Ctx, IntoJs, Result, Value};
 
-/// An `ArrayBuffer`, or `undefined`.
+/// Bytes that become an `ArrayBuffer` in JavaScript; `None` becomes `undefined`.
 pub(super) struct Reply(pub(super) Option<Vec<u8>>);
 
 impl<'js> IntoJs<'js> for Reply {

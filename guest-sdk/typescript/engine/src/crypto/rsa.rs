@@ -1,7 +1,8 @@
 //! RSA signatures (RFC 8017): RSASSA-PKCS1-v1_5 and RSASSA-PSS, with keys of 1,024 to 8,192 bits.
 //!
-//! A private key is `PrivateKeyInfo`, a public one `SubjectPublicKeyInfo`. Nothing here decrypts: RUSTSEC-2023-0071 is
-//! about timing of private operations that an attacker can ask for, and signing is blinded.
+//! A private key is `PrivateKeyInfo`, a public key `SubjectPublicKeyInfo`. Nothing here decrypts:
+//! RUSTSEC-2023-0071 is about the timing of private operations that an attacker can trigger, and signing is
+//! blinded.
 
 use chacha20::ChaCha20Rng;
 use rsa::pkcs1::{RsaPrivateKey as PrivateComponents, RsaPublicKey as PublicComponents, UintRef};
@@ -18,28 +19,29 @@ use sha2::{Sha256, Sha384, Sha512};
 use super::hash::{Hash, digest, with_hash};
 
 const MAX_MODULUS_BYTES: usize = RsaPublicKey::MAX_SIZE / 8;
-/// Nine numbers, of which the modulus and the private exponent are the longest, and what is around them.
+/// Maximum size of a key: nine numbers, of which the modulus and the private exponent are the longest, and
+/// their encoding.
 const MAX_DER_BYTES: usize = 5 * MAX_MODULUS_BYTES + 256;
 
 /// How a digest becomes the number that is signed.
 #[derive(Clone, Copy)]
 pub(super) enum Padding {
     Pkcs1,
-    /// With a salt of so many bytes.
+    /// With the length of the salt, in bytes.
     Pss(usize),
 }
 
-/// Checks `PrivateKeyInfo`, and returns it as this crate writes it.
+/// Checks `PrivateKeyInfo`, and returns it re-encoded.
 pub(super) fn private_from_pkcs8(der: &[u8]) -> Option<Vec<u8>> {
     pkcs8(&private_key(der)?)
 }
 
-/// Checks `SubjectPublicKeyInfo`, and returns it as this crate writes it.
+/// Checks `SubjectPublicKeyInfo`, and returns it re-encoded.
 pub(super) fn public_from_spki(der: &[u8]) -> Option<Vec<u8>> {
     spki(&public_key(der)?)
 }
 
-/// `PrivateKeyInfo` of big-endian numbers: modulus, public and private exponent, and two primes.
+/// Returns `PrivateKeyInfo` for big-endian numbers: modulus, public and private exponent, and two primes.
 #[expect(clippy::many_single_char_names, reason = "RFC 8017 names them so")]
 pub(super) fn private_from_components([n, e, d, p, q]: [&[u8]; 5]) -> Option<Vec<u8>> {
     if [n, e, d, p, q].iter().any(|number| number.is_empty() || number.len() > MAX_MODULUS_BYTES) {
@@ -51,7 +53,7 @@ pub(super) fn private_from_components([n, e, d, p, q]: [&[u8]; 5]) -> Option<Vec
     pkcs8(&key)
 }
 
-/// `SubjectPublicKeyInfo` of big-endian numbers: modulus and public exponent.
+/// Returns `SubjectPublicKeyInfo` for big-endian numbers: modulus and public exponent.
 pub(super) fn public_from_components([n, e]: [&[u8]; 2]) -> Option<Vec<u8>> {
     if [n, e].iter().any(|number| number.is_empty() || number.len() > MAX_MODULUS_BYTES) {
         return None;
@@ -60,7 +62,8 @@ pub(super) fn public_from_components([n, e]: [&[u8]; 2]) -> Option<Vec<u8>> {
     spki(&RsaPublicKey::new(n, e).ok()?)
 }
 
-/// The big-endian numbers of `PrivateKeyInfo`: `n`, `e`, `d`, `p`, `q`, `dp`, `dq` and `qi` of RFC 7518 §6.3.
+/// Returns the big-endian numbers of `PrivateKeyInfo`: `n`, `e`, `d`, `p`, `q`, `dp`, `dq` and `qi` of RFC
+/// 7518 §6.3.
 pub(super) fn private_components(der: &[u8]) -> Option<[Vec<u8>; 8]> {
     let info = PrivateKeyInfoRef::try_from(der).ok()?;
     let key = PrivateComponents::<UintRef<'_>>::from_der(info.private_key.as_bytes()).ok()?;
@@ -81,14 +84,15 @@ pub(super) fn private_components(der: &[u8]) -> Option<[Vec<u8>; 8]> {
     )
 }
 
-/// The big-endian numbers of `SubjectPublicKeyInfo`: `n` and `e`.
+/// Returns the big-endian numbers of `SubjectPublicKeyInfo`: `n` and `e`.
 pub(super) fn public_components(der: &[u8]) -> Option<[Vec<u8>; 2]> {
     let info = SubjectPublicKeyInfoRef::try_from(der).ok()?;
     let key = PublicComponents::<UintRef<'_>>::from_der(info.subject_public_key.as_bytes()?).ok()?;
     Some([key.modulus, key.public_exponent].map(|number| number.as_bytes().to_vec()))
 }
 
-/// A signature as long as the modulus. `random` is 32 bytes of the platform's randomness, for blinding and the salt.
+/// Returns a signature, which is as long as the modulus. `random` is 32 random bytes of the platform, for
+/// blinding and the salt.
 pub(super) fn sign(
     padding: Padding,
     hash: Hash,
@@ -107,7 +111,7 @@ pub(super) fn sign(
     .ok()
 }
 
-/// Whether a signature is right.
+/// Verifies a signature; `None` if it is wrong.
 pub(super) fn verify(
     padding: Padding,
     hash: Hash,

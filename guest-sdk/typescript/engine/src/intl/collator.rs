@@ -1,5 +1,5 @@
-//! `Intl.Collator`, by ICU4X. Its tailorings for the languages of the world are nearly 1 MB: those of our locales
-//! are packed with the other locale data.
+//! `Intl.Collator`, by ICU4X. Its tailorings for all languages are nearly 1 MB: only those of the supported
+//! locales are included, packed with the other locale data.
 
 use icu_collator::options::{AlternateHandling, CaseLevel, CollatorOptions, Strength};
 use icu_collator::provider::{
@@ -15,7 +15,7 @@ use icu_provider::prelude::{
 
 use super::data::{self, LocaleData};
 
-/// A collator for a tag with the keywords `co`, `kf` and `kn`; `None` if the tag is not well-formed.
+/// Creates a collator for a tag with the keywords `co`, `kf` and `kn`; `None` if the tag is not well-formed.
 pub(crate) fn collator(
     locale: LocaleData,
     tag: &str,
@@ -35,7 +35,7 @@ pub(crate) fn collator(
     Collator::try_new_unstable(&Provider(locale), CollatorPreferences::from(&tag), options).ok()
 }
 
-/// ICU4X's own data, but for the tailoring of a locale.
+/// Data of ICU4X, except for tailorings, which come from the locale's data.
 struct Provider(LocaleData);
 
 impl DataProvider<CollationTailoringV1> for Provider {
@@ -49,7 +49,7 @@ impl DataProvider<CollationTailoringV1> for Provider {
     }
 }
 
-/// Hands requests for these markers on.
+/// Implements requests for these markers by `$provider`.
 macro_rules! provide {
     ($provider:expr, $($marker:ty),*) => {
         $(impl DataProvider<$marker> for Provider

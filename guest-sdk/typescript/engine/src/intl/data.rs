@@ -1,5 +1,5 @@
-//! The locale data: each section is unpacked when it is first asked for and then kept, so that what is used while
-//! a component is made is ready in its snapshot.
+//! The locale data. Each section is unpacked when it is first used, and then kept: sections that are used
+//! while a component is built are part of its snapshot.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use super::schema;
 use packed::{COLLATIONS, LOCALES, SPANS, SUPPLEMENTAL, ZONES};
 
 /// The index that `build.rs` writes.
-#[allow(clippy::unreadable_literal, reason = "offsets are not for reading")]
+#[allow(clippy::unreadable_literal, reason = "offsets are generated")]
 mod packed {
     include!(concat!(env!("OUT_DIR"), "/intl.rs"));
 }
@@ -33,7 +33,7 @@ pub(crate) type Supplemental = schema::Supplemental<Text>;
 
 type Cache<T> = RefCell<BTreeMap<usize, &'static T>>;
 
-/// One of the locales that have data.
+/// A locale with data.
 #[derive(Clone, Copy)]
 pub(crate) struct LocaleData(&'static (&'static str, [usize; 6]));
 
@@ -47,7 +47,7 @@ impl LocaleData {
         self.0.0
     }
 
-    /// The language alone.
+    /// Returns the language subtag.
     pub(crate) fn language(self) -> &'static str {
         self.name().split('-').next().unwrap_or_default()
     }
@@ -83,7 +83,7 @@ impl LocaleData {
     }
 }
 
-/// What no locale owns.
+/// Returns the data that no locale owns.
 pub(crate) fn supplemental() -> &'static Supplemental {
     thread_local!(static CACHE: Cache<Supplemental> = Cache::default());
     section(&CACHE, SUPPLEMENTAL)
@@ -94,20 +94,20 @@ pub(crate) fn find<'t, V>(table: &'t [(Text, V)], key: &str) -> Option<&'t V> {
     table.binary_search_by_key(&key, |(known, _)| known).ok().map(|found| &table[found].1)
 }
 
-/// The text for a plural category, or else the one for `other`.
+/// Returns the text for a plural category, or the one for `other` if there is none.
 pub(crate) fn plural(counts: &[(Text, Text)], category: &str) -> Text {
     let of = |wanted: &str| counts.iter().find(|(count, _)| *count == wanted).map(|(_, text)| *text);
     of(category).or_else(|| of("other")).unwrap_or("{0}")
 }
 
-/// The tailoring of ICU4X's collation for a locale, by the collation's name.
+/// Returns the collation tailoring of ICU4X for a locale, by the collation's name.
 pub(crate) fn tailoring(locale: LocaleData, collation: &str) -> Option<&'static CollationData<'static>> {
     thread_local!(static CACHE: Cache<CollationData<'static>> = Cache::default());
     let of = COLLATIONS.iter().find(|(name, known, _)| *name == locale.name() && *known == collation);
     of.map(|(_, _, number)| section(&CACHE, *number))
 }
 
-/// The canonical spelling and the `TZif` file of a zone of the IANA database, found in any case.
+/// Returns the canonical spelling and the `TZif` file of a zone in the IANA database; ignores case.
 pub(crate) fn time_zone(name: &str) -> Option<(&'static str, Vec<u8>)> {
     let wanted = name.to_ascii_lowercase();
     let found = ZONES
@@ -119,17 +119,18 @@ pub(crate) fn time_zone(name: &str) -> Option<(&'static str, Vec<u8>)> {
     Some((name, unpack(number)))
 }
 
-/// Names of all zones.
+/// Returns the names of all zones.
 pub(crate) fn time_zones() -> impl Iterator<Item = &'static str> {
     ZONES.iter().map(|(name, _)| *name)
 }
 
-/// Names of all locales with data.
+/// Returns the names of all locales with data.
 pub(crate) fn locales() -> impl Iterator<Item = &'static str> {
     LOCALES.iter().map(|(name, _)| *name)
 }
 
-/// Leaks what it unpacks: there is a fixed number of sections, and each is unpacked once.
+/// Returns a section, unpacked. The memory is leaked: the number of sections is fixed, and each is unpacked
+/// once.
 fn section<T: Deserialize<'static>>(cache: &'static LocalKey<Cache<T>>, number: usize) -> &'static T {
     if let Some(known) = cache.with_borrow(|cache| cache.get(&number).copied()) {
         return known;

@@ -10,20 +10,20 @@ pub(crate) struct Options {
     pub(crate) numbering: String,
     pub(crate) buddhist: bool,
     pub(crate) zone: Zone,
-    /// One of `h`, `H`, `K`, `k`.
+    /// Hour cycle as a pattern letter: `h`, `H`, `K` or `k`.
     pub(crate) hour: char,
     pub(crate) format: Format,
 }
 
-/// What is shown.
+/// Which components are shown, and how.
 pub(crate) enum Format {
-    /// Pattern letters of the components, such as `yMMMd`.
+    /// Skeleton: pattern letters of the components, such as `yMMMd`.
     Skeleton(String),
-    /// Date and time styles: 0 for full to 3 for short.
+    /// Date and time styles, from 0 for full to 3 for short.
     Styles(Option<usize>, Option<usize>),
 }
 
-/// `Intl.DateTimeFormat`, without what JavaScript sees.
+/// The native part of `Intl.DateTimeFormat`.
 pub(crate) struct DateTimeFormat {
     locale: LocaleData,
     options: Options,
@@ -31,7 +31,7 @@ pub(crate) struct DateTimeFormat {
     digits: Vec<char>,
 }
 
-/// A time in a zone, by the Gregorian calendar.
+/// A time in a zone, in the Gregorian calendar.
 struct Fields {
     year: i64,
     month: usize,
@@ -82,12 +82,12 @@ impl DateTimeFormat {
         Self { locale, items: items.collect(), options, digits }
     }
 
-    /// The name of the time zone.
+    /// Returns the name of the time zone.
     pub(crate) fn zone(&self) -> &str {
         self.options.zone.name()
     }
 
-    /// The pattern's fields, such as `y1M3d1`, for `resolvedOptions`.
+    /// Returns letter and count of each field of the pattern, such as `M3`, for `resolvedOptions`.
     pub(crate) fn fields(&self) -> Vec<String> {
         let fields = self.items.iter().filter_map(|item| match item {
             Item::Field(letter, count) => Some(format!("{letter}{count}")),
@@ -118,7 +118,7 @@ impl DateTimeFormat {
 
     fn field(&self, letter: char, count: usize, fields: &Fields, time: f64) -> (&'static str, String) {
         let dates = self.locale.dates();
-        // Wide, abbreviated, narrow.
+        // Index into names: wide, abbreviated, narrow.
         let width = match count {
             0..=3 => 1,
             4 => 0,
@@ -223,7 +223,8 @@ impl DateTimeFormat {
             .collect()
     }
 
-    /// Formats the time from `start` to `end`; each part is also said to be of one of them or of both.
+    /// Formats the range from `start` to `end`. Also returns the source of each part: one of the two, or
+    /// both.
     pub(crate) fn format_range(&self, start: f64, end: f64) -> (Parts, Vec<&'static str>) {
         let of = |time| Fields::of(time, self.options.zone.offset(time).seconds);
         let (first, second) = (of(start), of(end));
@@ -267,7 +268,7 @@ impl DateTimeFormat {
         (parts, sources)
     }
 
-    /// The largest field that differs, if the pattern shows one that does.
+    /// Returns the largest field that differs, if the pattern shows a field that does.
     fn difference(&self, first: &Fields, second: &Fields) -> Option<char> {
         let half = |fields: &Fields| fields.hour / 12;
         let largest = if (first.year > 0) != (second.year > 0) {
@@ -302,7 +303,7 @@ impl DateTimeFormat {
         shown.then_some(largest)
     }
 
-    /// A pattern of CLDR for both times; without one the two are formatted apart.
+    /// Returns a pattern of CLDR for both times; `None` if the two have to be formatted separately.
     fn interval(&self, difference: char) -> Option<Vec<Item>> {
         let dates = self.locale.dates();
         let calendar = if self.options.buddhist { &dates.generic } else { &dates.gregorian };
@@ -370,7 +371,7 @@ impl DateTimeFormat {
         Some(self.with_widths(pattern))
     }
 
-    /// Gives an interval's fields the widths of the pattern for one time.
+    /// Gives the fields of an interval pattern the widths of the pattern for a single time.
     fn with_widths(&self, pattern: Vec<Item>) -> Vec<Item> {
         let width = |field: Field, numeric: bool| {
             self.items.iter().find_map(|item| match item {
@@ -396,7 +397,7 @@ impl DateTimeFormat {
     }
 }
 
-/// The letters of a pattern's fields that are kept.
+/// Returns the letters of those fields of a pattern that `keep` accepts.
 fn letters_of(items: &[Item], keep: impl Fn(Field) -> bool) -> String {
     items
         .iter()
@@ -410,7 +411,7 @@ fn letters_of(items: &[Item], keep: impl Fn(Field) -> bool) -> String {
         .collect()
 }
 
-/// The same fields with another hour cycle.
+/// Returns the letters of the fields with another hour cycle.
 fn with_hour(items: &[Item], hour: char) -> String {
     letters_of(items, |field| field != Field::DayPeriod)
         .chars()
@@ -418,7 +419,7 @@ fn with_hour(items: &[Item], hour: char) -> String {
         .collect()
 }
 
-/// Where an interval's pattern repeats a field for the first time.
+/// Returns the index at which an interval pattern first repeats a field.
 fn second_half(pattern: &[Item]) -> usize {
     let field = |item: &Item| match item {
         Item::Field(letter, count) => classify(*letter, *count).map(|(field, _, _)| field),
@@ -464,7 +465,7 @@ fn half_day(fields: &Fields) -> &'static str {
 
 impl Fields {
     fn of(time: f64, offset: i32) -> Self {
-        // Times of JavaScript are within 8.64e15 ms.
+        // Times in JavaScript are within 8.64e15 ms.
         #[allow(clippy::cast_possible_truncation, reason = "bounded by the range of Date")]
         let time = time.floor() as i64 + i64::from(offset) * 1000;
         let (days, milliseconds) = (time.div_euclid(86_400_000), time.rem_euclid(86_400_000));

@@ -1,4 +1,4 @@
-//! Language tags: canonical form, likely subtags, and which locale's data serves a request. By ICU4X.
+//! Language tags, by ICU4X: canonical form, likely subtags, and which locale's data is used for a request.
 
 use icu_locale::{LanguageIdentifier, Locale, LocaleCanonicalizer, LocaleDirectionality, LocaleExpander};
 
@@ -28,20 +28,20 @@ pub(crate) fn minimize(tag: &str) -> Option<String> {
     Some(locale.to_string())
 }
 
-/// `rtl` or `ltr`.
+/// Returns the direction of the script: `rtl` or `ltr`.
 pub(crate) fn direction(tag: &str) -> &'static str {
     let id = Locale::try_from_str(tag).map(|locale| locale.id);
     if id.is_ok_and(|id| LocaleDirectionality::new_extended().is_right_to_left(&id)) { "rtl" } else { "ltr" }
 }
 
-/// A locale that is available, and the one with its data.
+/// An available locale, and the locale whose data it uses.
 pub(crate) struct Available {
     pub(crate) name: String,
     pub(crate) data: LocaleData,
 }
 
-/// Finds the best available locale for a canonical tag without extensions (ECMA-402, section 9.2.2). The parents
-/// that CLDR names come before those found by leaving out subtags: `es-AR` has the data of `es-419`.
+/// Finds the best available locale for a canonical tag without extensions (ECMA-402, section 9.2.2). Parents
+/// listed in CLDR take precedence over those found by removing subtags: `es-AR` has the data of `es-419`.
 pub(crate) fn best(tag: &str) -> Option<Available> {
     let supplemental = data::supplemental();
     let expanded = |tag: &str| {
@@ -51,16 +51,16 @@ pub(crate) fn best(tag: &str) -> Option<Available> {
     };
     let script = expanded(tag)?.script;
     let mut name = tag.to_owned();
-    // Each step leaves out a subtag or goes to a parent; nothing is that deep.
+    // Each step removes a subtag or goes to a parent; no locale needs 8 steps.
     for _ in 0..8 {
-        if let Some(data) = held(&name) {
+        if let Some(data) = data_for(&name) {
             return Some(Available { name, data });
         }
         let full = expanded(&name)?;
         let language = full.language.to_string();
         let with_script = full.script.map(|script| format!("{language}-{script}"));
         for candidate in with_script.iter().chain([&language]) {
-            if let Some(data) = held(candidate).filter(|_| expanded(candidate).as_ref() == Some(&full)) {
+            if let Some(data) = data_for(candidate).filter(|_| expanded(candidate).as_ref() == Some(&full)) {
                 return Some(Available { name, data });
             }
         }
@@ -69,7 +69,7 @@ pub(crate) fn best(tag: &str) -> Option<Available> {
             continue;
         }
         let shorter = name.rsplit_once('-').map(|(shorter, _)| shorter.to_owned())?;
-        // Without its script a tag may mean another one, as `zh` does for `zh-HK`.
+        // A shorter tag may imply another script, as `zh` does for `zh-HK`.
         name = if expanded(&shorter)?.script == script {
             shorter
         } else {
@@ -79,14 +79,14 @@ pub(crate) fn best(tag: &str) -> Option<Available> {
     None
 }
 
-fn held(name: &str) -> Option<LocaleData> {
+fn data_for(name: &str) -> Option<LocaleData> {
     LocaleData::named(name).or_else(|| {
         let same = data::find(&data::supplemental().same, name)?;
         LocaleData::named(same)
     })
 }
 
-/// The hour letter that the locale's region prefers: `h`, `H`, `K` or `k`.
+/// Returns the hour cycle that the locale's region prefers, as a pattern letter: `h`, `H`, `K` or `k`.
 pub(crate) fn hour(tag: &str) -> char {
     let full = Locale::try_from_str(tag).ok().map(|locale| locale.id).map(|mut id| {
         LocaleExpander::new_extended().maximize(&mut id);

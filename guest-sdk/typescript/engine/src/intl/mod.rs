@@ -1,8 +1,8 @@
-//! The module `kitbag:intl`: what the global `Intl` is made of. Numbers, dates, lists and relative times are
-//! formatted with patterns of CLDR that `build.rs` packs; plural rules, collation, segmentation, case mapping and
-//! language tags are ICU4X's.
+//! The module `kitbag:intl`: the native part of the global `Intl`. Numbers, dates, lists and relative times
+//! are formatted with patterns of CLDR that `build.rs` packs; plural rules, collation, segmentation, case
+//! mapping and language tags are implemented by ICU4X.
 //!
-//! JavaScript checks options and hands over what they resolve to; a formatter is a function that closes over it.
+//! JavaScript checks the options and passes their resolved values; a formatter is a closure over these.
 
 mod collator;
 mod data;
@@ -95,18 +95,18 @@ impl ModuleDef for Intl {
     }
 }
 
-/// The available locale for a tag, and the name of the one with its data.
+/// Returns the available locale for a tag, and the name of the locale whose data it uses.
 fn best_locale(tag: String) -> Option<Vec<String>> {
     locale::best(&tag).map(|found| vec![found.name, String::from(found.data.name())])
 }
 
-fn held(ctx: &Ctx<'_>, name: &str) -> Result<LocaleData> {
+fn locale_data(ctx: &Ctx<'_>, name: &str) -> Result<LocaleData> {
     LocaleData::named(name).ok_or_else(|| Exception::throw_range(ctx, "no data for this locale"))
 }
 
-/// The usual numbering system of a locale with data, and that of its script.
+/// Returns the default numbering system of a locale with data, and that of its script.
 fn default_numbering(ctx: Ctx<'_>, name: String) -> Result<Vec<&'static str>> {
-    let numbers = held(&ctx, &name)?.numbers();
+    let numbers = locale_data(&ctx, &name)?.numbers();
     Ok(vec![numbers.numbering, numbers.native])
 }
 
@@ -118,7 +118,7 @@ fn knows(kind: &str, name: &str) -> bool {
     }
 }
 
-/// The values of `Intl.supportedValuesOf`.
+/// Returns the values of `Intl.supportedValuesOf`.
 fn supported(kind: &str) -> Vec<&'static str> {
     let shared = data::supplemental();
     match kind {
@@ -133,7 +133,7 @@ fn supported(kind: &str) -> Vec<&'static str> {
     }
 }
 
-/// Changes the case of a text by the rules of a language.
+/// Converts a text to upper or lower case by the rules of a language.
 fn case_map(text: String, tag: String, upper: bool) -> String {
     let id = LanguageIdentifier::try_from_str(&tag).unwrap_or(LanguageIdentifier::UNKNOWN);
     let mapper = CaseMapper::new();
@@ -141,7 +141,7 @@ fn case_map(text: String, tag: String, upper: bool) -> String {
         .into_owned()
 }
 
-/// A number, a text with the digits of a large one, or anything else for what is not a number.
+/// Reads a number: a JavaScript number, or a text with the digits of a large one. Anything else is `NaN`.
 fn number_of(value: &Value<'_>) -> Result<Number> {
     Ok(match (value.as_number(), value.as_string()) {
         (Some(number), _) => Number::from_f64(number),
@@ -218,7 +218,7 @@ fn number_options(options: &Object<'_>) -> Result<number::Options> {
     })
 }
 
-/// Long, short or narrow.
+/// Returns the index of a width: 0 for long, 1 for short, 2 for narrow.
 fn width(name: &str) -> usize {
     match name {
         "long" => 0,
@@ -227,9 +227,9 @@ fn width(name: &str) -> usize {
     }
 }
 
-/// A function of a number that gives its text, or with `true` its parts.
+/// Returns a function `(number, parts)` that formats a number: to text, or to parts if `parts` is `true`.
 fn number_format<'js>(ctx: Ctx<'js>, name: String, options: Object<'js>) -> Result<Function<'js>> {
-    let format = NumberFormat::new(held(&ctx, &name)?, number_options(&options)?);
+    let format = NumberFormat::new(locale_data(&ctx, &name)?, number_options(&options)?);
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, value: Value<'js>, parts: bool| {
         let formatted = format.format(&number_of(&value)?);
         output(&ctx, formatted, parts)
@@ -244,7 +244,7 @@ fn output<'js>(ctx: &Ctx<'js>, formatted: parts::Parts, parts: bool) -> Result<V
     }
 }
 
-/// `format`, `formatRange`, the zone's name and the pattern's fields.
+/// Returns an object with `format`, `formatRange`, the zone's name and the pattern's fields.
 fn date_time_format<'js>(ctx: Ctx<'js>, name: String, options: Object<'js>) -> Result<Object<'js>> {
     let text = |name: &str| options.get::<_, Option<String>>(name).map(Option::unwrap_or_default);
     let style = |name: &str| -> Result<Option<usize>> {
@@ -266,7 +266,7 @@ fn date_time_format<'js>(ctx: Ctx<'js>, name: String, options: Object<'js>) -> R
             datetime::Format::Skeleton(skeleton)
         },
     };
-    let format = std::rc::Rc::new(DateTimeFormat::new(held(&ctx, &name)?, format));
+    let format = std::rc::Rc::new(DateTimeFormat::new(locale_data(&ctx, &name)?, format));
     let object = Object::new(ctx.clone())?;
     object.set("timeZone", format.zone())?;
     object.set("fields", format.fields())?;
@@ -276,7 +276,7 @@ fn date_time_format<'js>(ctx: Ctx<'js>, name: String, options: Object<'js>) -> R
         if parts {
             return formatted.to_array(&ctx).map(Array::into_value);
         }
-        // As V8 does it: scripts that take times apart expect a plain space before "PM".
+        // As in V8: scripts that parse formatted times expect a plain space before "PM".
         rquickjs::String::from_str(ctx, &formatted.into_text().replace('\u{202f}', " "))
             .map(rquickjs::String::into_value)
     })?;
@@ -301,7 +301,7 @@ fn date_time_format<'js>(ctx: Ctx<'js>, name: String, options: Object<'js>) -> R
     Ok(object)
 }
 
-/// `select` of a number, and the plural categories.
+/// Returns an object with `select`, a function of a number, and the plural categories.
 fn plural_rules<'js>(
     ctx: Ctx<'js>,
     name: String,
@@ -321,7 +321,7 @@ fn plural_rules<'js>(
     Ok(object)
 }
 
-/// A function that compares two texts: negative, zero or positive.
+/// Returns a function that compares two texts; its result is negative, zero or positive.
 fn collator(
     ctx: Ctx<'_>,
     name: String,
@@ -330,14 +330,14 @@ fn collator(
     ignore_punctuation: bool,
 ) -> Result<Function<'_>> {
     let tag = format!("{name}-u{keywords}");
-    let collator = collator::collator(held(&ctx, &name)?, &tag, &sensitivity, ignore_punctuation)
+    let collator = collator::collator(locale_data(&ctx, &name)?, &tag, &sensitivity, ignore_punctuation)
         .ok_or_else(|| Exception::throw_range(&ctx, "no collation for this locale"))?;
     Function::new(ctx, move |left: String, right: String| {
         collator.as_borrowed().compare(&left, &right) as i32
     })
 }
 
-/// A list joined to a text, or with `parts` to its parts.
+/// Joins a list to a text, or to parts if `parts` is `true`.
 fn list(
     ctx: Ctx<'_>,
     name: String,
@@ -346,28 +346,30 @@ fn list(
     items: Vec<String>,
     parts: bool,
 ) -> Result<Value<'_>> {
-    let joined = phrases::list(held(&ctx, &name)?, kind.min(2), width(&style), &items);
+    let joined = phrases::list(locale_data(&ctx, &name)?, kind.min(2), width(&style), &items);
     output(&ctx, joined, parts)
 }
 
-/// A function of a distance, a unit, whether words may be used, and whether parts are asked for.
+/// Returns a function `(value, unit, words, parts)` that formats a relative time. `words` allows words such
+/// as "tomorrow"; `parts` selects parts instead of text.
 fn relative_time_format<'js>(
     ctx: Ctx<'js>,
     name: String,
     style: String,
     options: Object<'js>,
 ) -> Result<Function<'js>> {
-    let locale = held(&ctx, &name)?;
+    let locale = locale_data(&ctx, &name)?;
     let numbers = NumberFormat::new(locale, number_options(&options)?);
     let plurals = Plurals::new(locale.name(), PluralRuleType::Cardinal);
     let style = ["", "-short", "-narrow"][width(&style)];
     Function::new(ctx, move |ctx: Ctx<'js>, value: f64, unit: String, words: bool, parts: bool| {
-        let said = phrases::relative(locale, &numbers, &plurals, (&unit, style), value, words);
-        output(&ctx, said, parts)
+        let formatted = phrases::relative(locale, &numbers, &plurals, (&unit, style), value, words);
+        output(&ctx, formatted, parts)
     })
 }
 
-/// The ends of a text's segments, doubled, and one more where a segment is like a word.
+/// Returns the end of each segment of a text, in UTF-16 code units, times two; plus one if the segment is
+/// word-like.
 fn segment(ctx: Ctx<'_>, text: String, granularity: String) -> Result<TypedArray<'_, u32>> {
     TypedArray::new(ctx, segmenter::segment(&text, &granularity))
 }

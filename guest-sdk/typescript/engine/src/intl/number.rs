@@ -1,4 +1,4 @@
-//! `Intl.NumberFormat`: rounding by `fixed_decimal`, patterns and symbols of CLDR.
+//! `Intl.NumberFormat`: rounding by `fixed_decimal`, patterns and symbols from CLDR.
 
 use std::str::FromStr;
 
@@ -12,10 +12,11 @@ use super::parts::{Parts, placeholders};
 use super::pattern::{Affix, Pattern};
 use super::plural::Plurals;
 
-/// Digits of a number that is formatted at most. A text such as "1e30000" is as long as its value.
+/// Maximum digits of a formatted number: a short text such as "1e30000" would be formatted with all its
+/// digits.
 const MAX_DIGITS: i16 = 2000;
 
-/// What is to be formatted.
+/// A number to format.
 pub(crate) enum Number {
     NaN,
     Infinity(Sign),
@@ -34,7 +35,7 @@ impl Number {
         }
     }
 
-    /// Reads a decimal literal or `Infinity`; what is too long or neither is not a number.
+    /// Reads a decimal literal or `Infinity`; anything else, and a number that is too long, is `NaN`.
     pub(crate) fn from_text(text: &str) -> Self {
         match text {
             "Infinity" | "+Infinity" => Self::Infinity(Sign::None),
@@ -50,7 +51,7 @@ impl Number {
     }
 }
 
-/// How many digits a number has.
+/// Options for the number of digits.
 #[derive(Clone)]
 pub(crate) struct Digits {
     pub(crate) integer: i16,
@@ -64,7 +65,7 @@ pub(crate) struct Digits {
     pub(crate) strip_if_integer: bool,
 }
 
-/// Which of the digit options decides.
+/// Which of the digit options determines rounding.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rounding {
     Fraction,
@@ -132,7 +133,7 @@ impl Digits {
     }
 }
 
-/// What a number is an amount of.
+/// The style of a number.
 pub(crate) enum Style {
     Decimal,
     Percent,
@@ -141,7 +142,7 @@ pub(crate) enum Style {
         display: CurrencyDisplay,
         accounting: bool,
     },
-    /// Unit, and its width: long, short or narrow.
+    /// A unit, and the index of its width: long, short or narrow.
     Unit {
         unit: String,
         width: usize,
@@ -191,7 +192,7 @@ pub(crate) struct Options {
     pub(crate) digits: Digits,
 }
 
-/// `Intl.NumberFormat`, without what JavaScript sees.
+/// The native part of `Intl.NumberFormat`.
 pub(crate) struct NumberFormat {
     locale: LocaleData,
     options: Options,
@@ -210,7 +211,7 @@ impl NumberFormat {
         let numbers = locale.numbers();
         let of = |id: &str| numbers.systems.iter().find(|system| system.id == id);
         let system = of(&options.numbering).or_else(|| of("latn")).unwrap_or(&numbers.systems[0]);
-        // The sign of a percentage stands where the locale has it, of a unit as well.
+        // The percent sign is placed by the locale's pattern, also for the unit `percent`.
         let percentage = match &options.style {
             Style::Unit { unit, width } => unit == "percent" && *width > 0,
             style => matches!(style, Style::Percent),
@@ -274,10 +275,10 @@ impl NumberFormat {
             (Some(plurals), Some(rounded)) => plurals.category(rounded),
             _ => "other",
         };
-        self.dress(&digits, sign, exponent, rounded.as_ref(), category)
+        self.with_symbols(&digits, sign, exponent, rounded.as_ref(), category)
     }
 
-    /// The number as its digits are shown.
+    /// Returns the number rounded as it is shown.
     pub(crate) fn rounded(&self, number: &Number) -> Option<Decimal> {
         match number {
             Number::Finite(decimal) => Some(self.round(decimal).1),
@@ -286,7 +287,7 @@ impl NumberFormat {
     }
 
     /// Puts signs, symbols and units around the digits.
-    fn dress(
+    fn with_symbols(
         &self,
         digits: &Parts,
         sign: Option<Sign>,
@@ -326,7 +327,7 @@ impl NumberFormat {
         }
     }
 
-    /// Rounds, and in the notations that have one finds the exponent (ECMA-402, section 16.5.19).
+    /// Rounds a number, and determines the exponent in notations that have one (ECMA-402, section 16.5.19).
     fn round(&self, number: &Decimal) -> (i16, Decimal) {
         let scaled = |exponent: i16| {
             let mut scaled = number.clone();
@@ -369,7 +370,7 @@ impl NumberFormat {
             .map(|(_, _, pattern)| Pattern::parse(pattern))
     }
 
-    /// Digits with groups, decimal sign and exponent.
+    /// Writes the digits with groups, decimal sign and exponent.
     fn digits(&self, rounded: &Decimal, exponent: i16, parts: &mut Parts) {
         let money = matches!(self.options.style, Style::Currency { .. });
         let own =
@@ -407,7 +408,7 @@ impl NumberFormat {
         }
     }
 
-    /// Sizes of the last group and of those before it; zero for none.
+    /// Returns the sizes of the last group and of those before it; the first is zero if there are no groups.
     fn groups(&self, count: usize) -> (usize, usize) {
         let least = match self.options.grouping {
             Grouping::Never => return (0, 1),
@@ -453,7 +454,7 @@ impl NumberFormat {
         {
             parts.push("literal", "\u{a0}");
         }
-        // Some compact patterns are words alone, such as "mille".
+        // Some compact patterns consist of a word only, such as "mille".
         if !compact || pattern.zeros > 0 {
             parts.append(digits);
         }
@@ -514,7 +515,7 @@ impl NumberFormat {
     }
 }
 
-/// The compact patterns of a power of ten, or of the largest that there is.
+/// Returns the compact patterns of the largest power of ten that is at most `magnitude`.
 fn nearest<'c>(
     compact: &'c [(u8, &'static str, &'static str)],
     magnitude: i16,
@@ -524,7 +525,7 @@ fn nearest<'c>(
     compact.iter().filter(move |(of, _, _)| Some(*of) == power)
 }
 
-/// Compact patterns may have one for the very number.
+/// Returns the plural category, or `1` for exactly one if the compact patterns have one for that.
 fn compact_category<'c>(
     rounded: &Decimal,
     compact: &[(u8, &'static str, &'static str)],
@@ -546,7 +547,8 @@ fn is_plain(affix: &Affix) -> bool {
     }
 }
 
-/// Whether a currency that ends in this letter stands apart from digits: neither a symbol nor a space.
+/// Returns whether a currency that has this letter next to the digits needs a space: neither a symbol nor a
+/// space.
 fn is_word(letter: char) -> bool {
     let symbol = matches!(letter, '$' | '¢'..='¥' | '֏' | '؋' | '৲' | '৳' | '฿' | '៛' | '\u{20a0}'..='\u{20cf}' | '﷼' | '＄' | '￥');
     !symbol && !letter.is_whitespace()
@@ -576,7 +578,7 @@ fn symbol(locale: LocaleData, code: &str, display: CurrencyDisplay) -> Option<&'
     }
 }
 
-/// The ten digits of a numbering system.
+/// Returns the ten digits of a numbering system.
 pub(crate) fn digits(numbering: &str) -> Vec<char> {
     data::find(&data::supplemental().digits, numbering)
         .map_or("0123456789", |digits| *digits)
@@ -584,12 +586,12 @@ pub(crate) fn digits(numbering: &str) -> Vec<char> {
         .collect()
 }
 
-/// Digits after the decimal sign that a currency has.
+/// Returns how many digits a currency has after the decimal sign.
 pub(crate) fn fraction_digits(code: &str) -> u8 {
     data::find(&data::supplemental().fractions, code).copied().unwrap_or(2)
 }
 
-/// A rounding mode by its name in ECMA-402.
+/// Returns a rounding mode by its name in ECMA-402.
 pub(crate) fn rounding_mode(name: &str) -> SignedRoundingMode {
     match name {
         "ceil" => SignedRoundingMode::Ceil,

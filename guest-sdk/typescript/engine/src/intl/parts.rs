@@ -1,8 +1,8 @@
-//! Formatted text that knows what its parts are.
+//! Formatted text with the kinds of its parts.
 
 use rquickjs::{Array, Ctx, Result};
 
-/// A text and the end and kind of each part, for `format` and `formatToParts`.
+/// A text, with end and kind of each part, for `format` and `formatToParts`.
 #[derive(Default)]
 pub(crate) struct Parts {
     text: String,
@@ -10,7 +10,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Appends a part; literals next to each other become one.
+    /// Appends a part; adjacent literals are merged.
     pub(crate) fn push(&mut self, kind: &'static str, text: &str) {
         if text.is_empty() {
             return;
@@ -22,7 +22,7 @@ impl Parts {
         }
     }
 
-    /// Appends a text of which the white space at both ends is literal.
+    /// Appends a part; white space at both ends of the text becomes literals.
     pub(crate) fn push_trimmed(&mut self, kind: &'static str, text: &str) {
         let inner = text.trim_matches(is_space);
         if inner.is_empty() {
@@ -49,7 +49,7 @@ impl Parts {
         self.text
     }
 
-    /// Kind and text in turns.
+    /// Returns an array that alternates kind and text.
     pub(crate) fn to_array<'js>(&self, ctx: &Ctx<'js>) -> Result<Array<'js>> {
         let array = Array::new(ctx.clone())?;
         for (index, (kind, text)) in self.iter().enumerate() {
@@ -60,12 +60,12 @@ impl Parts {
     }
 }
 
-/// Spaces and the marks of direction that CLDR sets among them.
+/// Returns whether a letter is white space, or a direction mark that CLDR places with it.
 fn is_space(letter: char) -> bool {
     letter.is_whitespace() || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{61c}')
 }
 
-/// Splits a text such as `{1} at {0}` into literals and the numbers of its arguments.
+/// Splits a text such as `{1} at {0}` into literals (`Err`) and argument numbers (`Ok`).
 pub(crate) fn placeholders(pattern: &str) -> Vec<std::result::Result<usize, &str>> {
     let mut found = Vec::new();
     let mut rest = pattern;

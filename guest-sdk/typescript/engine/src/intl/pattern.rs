@@ -1,6 +1,6 @@
-//! Patterns of numbers, such as `#,##0.00 ¤;(#,##0.00 ¤)` (UTS #35, part 3, section 3.2).
+//! Number patterns, such as `#,##0.00 ¤;(#,##0.00 ¤)` (UTS #35, part 3, section 3.2).
 
-/// A piece of what stands before or after the digits.
+/// A piece of the prefix or suffix of the digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Affix {
     Literal(String),
@@ -10,18 +10,18 @@ pub(crate) enum Affix {
     Currency,
 }
 
-/// What stands before and after the digits.
+/// Prefix and suffix of the digits.
 pub(crate) type Affixes = (Vec<Affix>, Vec<Affix>);
 
-/// A pattern of numbers, taken apart.
+/// A parsed number pattern.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     pub(crate) positive: Affixes,
-    /// Where the pattern says it.
+    /// Only if the pattern specifies it.
     pub(crate) negative: Option<Affixes>,
-    /// Zeros before the decimal sign: of a compact pattern, how many digits are left of the number.
+    /// Zeros before the decimal sign: in a compact pattern, the number of integer digits that are shown.
     pub(crate) zeros: usize,
-    /// Sizes of the last group and of those before it; zero where there are no groups.
+    /// Sizes of the last group and of those before it; zero if there are no groups.
     pub(crate) groups: (usize, usize),
 }
 
@@ -46,7 +46,7 @@ impl Pattern {
     }
 }
 
-/// The two halves around `;`.
+/// Splits a pattern at `;`.
 fn split_unquoted(pattern: &str) -> (&str, &str) {
     let mut quoted = false;
     for (index, letter) in pattern.char_indices() {
@@ -59,7 +59,7 @@ fn split_unquoted(pattern: &str) -> (&str, &str) {
     (pattern, "")
 }
 
-/// Prefix, digits and suffix.
+/// Splits a pattern into prefix, digits and suffix.
 fn cut(pattern: &str) -> (&str, &str, &str) {
     let mut quoted = false;
     let (mut start, mut end) = (None, pattern.len());

@@ -7,7 +7,8 @@ use super::number::{Number, NumberFormat};
 use super::parts::{Parts, placeholders};
 use super::plural::Plurals;
 
-/// Joins a list. `kind` is 0 for conjunctions, 1 for disjunctions and 2 for units; `width` 0 for long to 2.
+/// Joins a list. `kind` is 0 for conjunctions, 1 for disjunctions, 2 for units; `width` is 0 for long, 1 for
+/// short, 2 for narrow.
 pub(crate) fn list(locale: LocaleData, kind: usize, width: usize, items: &[String]) -> Parts {
     let [start, middle, end, pair] = locale.phrases().lists[kind * 3 + width];
     let mut parts = Parts::default();
@@ -17,7 +18,7 @@ pub(crate) fn list(locale: LocaleData, kind: usize, width: usize, items: &[Strin
         }
         return parts;
     };
-    // What stands between two items is what a pattern has between its arguments.
+    // Splits a pattern into the texts before, between and after its two arguments.
     let pieces = |pattern: &'static str| {
         let (before, rest) = pattern.split_once("{0}").unwrap_or(("", pattern));
         let (between, after) = rest.split_once("{1}").unwrap_or((rest, ""));
@@ -43,7 +44,8 @@ fn element(parts: &mut Parts, item: &str) {
     parts.push("element", item);
 }
 
-/// Spanish says "e" before an i and "u" before an o; Hebrew sets a hyphen before what is not Hebrew.
+/// Adjusts the text between two items to the next item: Spanish has "e" before an i and "u" before an o,
+/// Hebrew a hyphen before a word that is not Hebrew.
 fn euphonic<'t>(language: &str, kind: usize, joint: &'t str, next: &str) -> &'t str {
     let next = next.to_lowercase();
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| next.starts_with(prefix));
@@ -63,7 +65,8 @@ fn euphonic<'t>(language: &str, kind: usize, joint: &'t str, next: &str) -> &'t 
     }
 }
 
-/// Says how far a time is: `unit` such as `day`, `style` such as `-short`. Words such as "tomorrow" if `words`.
+/// Formats a relative time. `unit` is such as `day`, `style` such as `-short`; `words` allows words such as
+/// "tomorrow".
 pub(crate) fn relative(
     locale: LocaleData,
     numbers: &NumberFormat,
@@ -76,7 +79,7 @@ pub(crate) fn relative(
     let relative = &locale.phrases().relative;
     let name = format!("{unit}{style}");
     let Some(entry) = relative.iter().find(|entry| entry.name == name) else { return parts };
-    // Minus zero is not "now" of the past, but "in 0 days" it is not either.
+    // Minus zero matches the words for zero too.
     let exact = |(distance, _): &&(i8, &'static str)| {
         f64::from(*distance).to_bits() == value.to_bits() || value == 0.0 && *distance == 0
     };

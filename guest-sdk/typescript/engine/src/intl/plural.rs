@@ -4,21 +4,21 @@ use fixed_decimal::Decimal;
 use icu_locale::Locale;
 use icu_plurals::{PluralCategory, PluralRuleType, PluralRules};
 
-/// Rules of a locale; where it has none, all numbers are `other`.
+/// Plural rules of a locale; if it has no rules, all numbers are `other`.
 pub(crate) struct Plurals(Option<PluralRules>);
 
 impl Plurals {
-    pub(crate) fn new(locale: &str, ordinal: PluralRuleType) -> Self {
+    pub(crate) fn new(locale: &str, kind: PluralRuleType) -> Self {
         let locale: Option<Locale> = locale.parse().ok();
-        Self(locale.and_then(|locale| PluralRules::try_new((&locale).into(), ordinal.into()).ok()))
+        Self(locale.and_then(|locale| PluralRules::try_new((&locale).into(), kind.into()).ok()))
     }
 
-    /// The category of a number with the digits that it is shown with.
+    /// Returns the category of a number, which depends on the digits that are shown.
     pub(crate) fn category(&self, number: &Decimal) -> &'static str {
         self.0.as_ref().map_or("other", |rules| name(rules.category_for(number)))
     }
 
-    /// In the order of ECMA-402.
+    /// Returns the plural categories in the order of ECMA-402.
     pub(crate) fn categories(&self) -> Vec<&'static str> {
         let order = ["few", "many", "one", "two", "zero", "other"];
         let known: Vec<_> = self.0.iter().flat_map(|rules| rules.categories().map(name)).collect();

@@ -1,26 +1,26 @@
-//! The locale data as `data/intl/generate.js` writes it: JSON there, deflated Postcard in the engine. `build.rs`
-//! packs it with `S = String`; the engine borrows from the unpacked bytes with `S = &'static str`.
+//! The locale data that `data/intl/generate.js` writes: JSON there, deflated Postcard in the engine.
+//! `build.rs` packs it with `S = String`; the engine borrows from the unpacked bytes with `S = &'static str`.
 
 use serde::{Deserialize, Serialize};
 
-/// A list in the order of its keys.
+/// Key-value pairs sorted by key.
 pub(crate) type Table<S, V> = Vec<(S, V)>;
-/// A text for each plural category that the locale has for it.
+/// A text for each plural category of the locale.
 pub(crate) type Counts<S> = Table<S, S>;
-/// Names in the widths wide, abbreviated and narrow.
+/// Names in three widths: wide, abbreviated and narrow.
 pub(crate) type Names<S> = [Vec<S>; 3];
 
 /// Digits, symbols and patterns of numbers.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Numbers<S> {
-    /// The numbering system that the locale uses unless told otherwise.
+    /// The default numbering system of the locale.
     pub(crate) numbering: S,
     /// The numbering system of the locale's script.
     pub(crate) native: S,
-    /// Digits before the first group separator at least.
+    /// Minimum number of digits before the first group separator.
     pub(crate) min_grouping: u8,
     pub(crate) systems: Vec<System<S>>,
-    /// Code, symbol and narrow symbol, where one of these is not the code itself.
+    /// Code, symbol and narrow symbol, unless both symbols are the code itself.
     pub(crate) currencies: Vec<(S, S, S)>,
 }
 
@@ -37,15 +37,15 @@ pub(crate) struct System<S> {
     pub(crate) exponential: S,
     pub(crate) infinity: S,
     pub(crate) nan: S,
-    /// Empty where amounts of money use `decimal`.
+    /// Empty if amounts of money use `decimal`.
     pub(crate) currency_decimal: S,
-    /// Empty where amounts of money use `group`.
+    /// Empty if amounts of money use `group`.
     pub(crate) currency_group: S,
     pub(crate) decimal_pattern: S,
     pub(crate) percent_pattern: S,
     pub(crate) currency_pattern: S,
     pub(crate) accounting_pattern: S,
-    /// `{0} {1}`: the number and the currency's name.
+    /// Patterns of number and currency name, such as `{0} {1}`.
     pub(crate) currency_names: Counts<S>,
     /// Power of ten, plural category, pattern.
     pub(crate) compact_short: Vec<(u8, S, S)>,
@@ -54,30 +54,30 @@ pub(crate) struct System<S> {
     pub(crate) range: S,
 }
 
-/// Names of currencies; the plural category `""` is the name by itself.
+/// Names of currencies; the plural category `""` is the name without an amount.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct CurrencyNames<S> {
     pub(crate) currencies: Table<S, Counts<S>>,
 }
 
-/// A pattern of division by the unit (empty where there is none), and patterns of amounts.
+/// Pattern for "per unit" (may be empty), and patterns of amounts.
 pub(crate) type UnitPatterns<S> = (S, Counts<S>);
 
-/// Patterns of units in the widths long, short and narrow.
+/// Patterns of units in three widths: long, short and narrow.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Units<S> {
     pub(crate) units: Table<S, [UnitPatterns<S>; 3]>,
     pub(crate) per: [S; 3],
 }
 
-/// What depends on the calendar.
+/// Patterns that depend on the calendar.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Calendar<S> {
     /// Full, long, medium, short.
     pub(crate) date_formats: [S; 4],
     /// Skeleton and pattern.
     pub(crate) available: Table<S, S>,
-    /// Skeleton, and a pattern for each field that is the largest to differ.
+    /// By skeleton: a pattern for each field that may be the largest difference.
     pub(crate) intervals: Table<S, Table<S, S>>,
 }
 
@@ -93,14 +93,14 @@ pub(crate) struct Dates<S> {
     pub(crate) days_alone: Names<S>,
     pub(crate) days_short: [Vec<S>; 2],
     pub(crate) quarters: Names<S>,
-    /// `am`, `pm`, `noon`, `morning1` and the like.
+    /// Names of day periods: `am`, `pm`, `noon`, `morning1` and others.
     pub(crate) periods: [Table<S, S>; 3],
     pub(crate) periods_alone: [Table<S, S>; 3],
     pub(crate) eras: Names<S>,
     pub(crate) time_formats: [S; 4],
     pub(crate) date_time_formats: [S; 4],
     pub(crate) at_time_formats: [S; 4],
-    /// By field (`skeleton::Field`): how it joins a pattern that lacks it.
+    /// By field (`skeleton::Field`): how it is appended to a pattern without it.
     pub(crate) append: Vec<S>,
     /// By field, for `append`.
     pub(crate) field_names: Vec<S>,
@@ -111,7 +111,7 @@ pub(crate) struct Dates<S> {
     pub(crate) gmt_zero: S,
 }
 
-/// Long generic, standard and daylight names, then short ones; empty where there is none.
+/// Long generic, standard and daylight names, then the short ones; empty if there is no name.
 pub(crate) type ZoneNames<S> = [S; 6];
 
 /// Names of time zones.
@@ -140,23 +140,23 @@ pub(crate) struct Relative<S> {
     pub(crate) past: Counts<S>,
 }
 
-/// What no locale owns.
+/// Data that no locale owns.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Supplemental<S> {
-    /// A locale, and the one that has its data.
+    /// Locales without their own data, and the locale that has the same data.
     pub(crate) same: Table<S, S>,
-    /// Parents that are not found by leaving out subtags.
+    /// Parent locales that are not found by removing subtags.
     pub(crate) parents: Table<S, S>,
     /// Ten digits of each numbering system.
     pub(crate) digits: Table<S, S>,
     pub(crate) currencies: Vec<S>,
-    /// Digits after the decimal sign, where not as `DEFAULT`.
+    /// Digits after the decimal sign, for currencies that differ from `DEFAULT`.
     pub(crate) fractions: Table<S, u8>,
     /// By region, or by language and region: the preferred hour letter, and the first that is allowed.
     pub(crate) hours: Vec<(S, S, S)>,
-    /// By language: day period, its first hour, and the hour after its last.
+    /// By language: day period, its first hour, and the hour after its last one.
     pub(crate) day_periods: Table<S, Vec<(S, u8, u8)>>,
-    /// Other names of zones, and CLDR's.
+    /// Other names of zones, with their names in CLDR.
     pub(crate) zone_aliases: Table<S, S>,
     /// The metazones that a zone has been in, each with its end in seconds since 1970.
     pub(crate) metazones: Table<S, Vec<(S, Option<i64>)>>,

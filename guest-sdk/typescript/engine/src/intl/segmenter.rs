@@ -1,10 +1,10 @@
-//! `Intl.Segmenter`, by ICU4X without its dictionaries: Thai, Lao, Khmer and Burmese words are not found, nor the
-//! words of Chinese and Japanese.
+//! `Intl.Segmenter`, by ICU4X without its dictionaries: it does not find word boundaries within Thai, Lao,
+//! Khmer, Burmese, Chinese and Japanese text.
 
 use icu_segmenter::options::{SentenceBreakInvariantOptions, WordBreakInvariantOptions};
 use icu_segmenter::{GraphemeClusterSegmenter, SentenceSegmenter, WordSegmenter};
 
-/// The ends of the segments in UTF-16 code units, doubled, and one more where a segment is like a word.
+/// Returns the end of each segment in UTF-16 code units, times two; plus one if the segment is word-like.
 pub(crate) fn segment(text: &str, granularity: &str) -> Vec<u32> {
     let units: Vec<u16> = text.encode_utf16().collect();
     let end = |index: usize| u32::try_from(index).unwrap_or(u32::MAX / 2) << 1;

@@ -1,10 +1,10 @@
-//! Finds the pattern for a set of date and time fields, as UTS #35, part 4, section 2.6.2.2 describes ("Matching
-//! Skeletons") and ICU's `DateTimePatternGenerator` does it.
+//! Finds the pattern for a set of date and time fields, as described in UTS #35, part 4, section 2.6.2.2
+//! ("Matching Skeletons") and implemented in ICU's `DateTimePatternGenerator`.
 
 use super::data::{Calendar, Dates};
 use super::parts::placeholders;
 
-/// Fields in the order of ICU, which is that of `Dates::append`.
+/// Fields in the order of ICU, which is also the order of `Dates::append`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Field {
     Era,
@@ -35,14 +35,14 @@ const LONG: i32 = -0x104;
 const MISSING: i32 = 0x1000;
 const EXTRA: i32 = 0x10000;
 
-/// A run of a pattern: a field's letter and how often it stands there, or a text.
+/// An element of a pattern: a field's letter with its repetition count, or a literal text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Item {
     Field(char, usize),
     Literal(String),
 }
 
-/// Takes a date pattern apart, with its quotes.
+/// Parses a date pattern, including quotes.
 pub(crate) fn parse(pattern: &str) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let mut letters = pattern.chars().peekable();
@@ -68,7 +68,7 @@ pub(crate) fn parse(pattern: &str) -> Vec<Item> {
     items
 }
 
-/// What a letter stands for: its field, ICU's measure of its width, and the least count of that width.
+/// Returns the field of a pattern letter, ICU's measure of its width, and the minimum count for that width.
 pub(crate) fn classify(letter: char, count: usize) -> Option<(Field, i32, usize)> {
     let text = |shift: i32| match count {
         0..=3 => (SHORT - shift, 3),
@@ -137,9 +137,9 @@ pub(crate) fn classify(letter: char, count: usize) -> Option<(Field, i32, usize)
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Skeleton {
     widths: [i32; FIELDS],
-    /// Letter and count, `None` where the field is missing.
+    /// Letter and count; `None` if the field is missing.
     original: [Option<(char, usize)>; FIELDS],
-    /// A marker of half days that nobody asked for.
+    /// The day period (AM or PM) was added because of the hour cycle, and not requested.
     added_period: bool,
 }
 
@@ -168,7 +168,7 @@ impl Skeleton {
         skeleton
     }
 
-    /// The widths without what numbers differ in: patterns with the same are variants of each other.
+    /// Returns the letters with minimum counts: patterns with the same base are variants of each other.
     fn base(&self) -> String {
         let mut base = String::new();
         for (letter, count) in self.original.iter().flatten() {
@@ -182,7 +182,7 @@ impl Skeleton {
         (0..FIELDS).filter(|field| self.widths[*field] != 0).fold(0, |mask, field| mask | 1 << field)
     }
 
-    /// How far the pattern's fields are from those wanted, and which of them it lacks.
+    /// Returns the distance of the pattern's fields from the wanted ones, and the mask of missing fields.
     fn distance(&self, include: u32, pattern: &Self) -> (i32, u32) {
         let (mut distance, mut missing) = (0, 0);
         for field in 0..FIELDS {
@@ -208,7 +208,7 @@ struct Entry {
     base: String,
     skeleton: Skeleton,
     pattern: Vec<Item>,
-    /// From a table of skeletons, and not made from the pattern itself.
+    /// The skeleton comes from a table, and was not derived from the pattern.
     specified: bool,
 }
 
@@ -232,7 +232,7 @@ impl Generator {
         for (skeleton, pattern) in &calendar.available {
             generator.add(Some(skeleton), pattern, true);
         }
-        // ICU looks through them by the first letter.
+        // ICU searches them by first letter.
         generator.entries.sort_by_key(|entry| entry.base.bytes().next());
         generator
     }
@@ -253,7 +253,7 @@ impl Generator {
         }
     }
 
-    /// The pattern for the fields of `skeleton`, such as `yMMMd`.
+    /// Returns the pattern for the fields of `skeleton`, such as `yMMMd`.
     pub(crate) fn best(&self, skeleton: &str) -> Vec<Item> {
         let wanted = Skeleton::of(&parse(skeleton));
         let all = wanted.mask();
@@ -291,7 +291,7 @@ impl Generator {
         (entry, missing)
     }
 
-    /// The fields of `mask`, put together from several patterns where no one has all.
+    /// Returns a pattern for the fields of `mask`, composed of several patterns if none has all fields.
     fn joined(&self, wanted: &Skeleton, mask: u32) -> Option<Vec<Item>> {
         if mask == 0 {
             return None;
@@ -336,7 +336,7 @@ impl Generator {
     }
 }
 
-/// Gives the pattern's fields the widths that were asked for.
+/// Gives the pattern's fields the requested widths.
 fn adjust(entry: &Entry, wanted: &Skeleton) -> Vec<Item> {
     let adjusted = entry.pattern.iter().map(|item| {
         let Item::Field(letter, count) = item else { return item.clone() };
@@ -369,7 +369,7 @@ fn adjust(entry: &Entry, wanted: &Skeleton) -> Vec<Item> {
     adjusted.collect()
 }
 
-/// Fills a text such as `{1} 'at' {0}` with patterns.
+/// Inserts patterns into a text such as `{1} 'at' {0}`.
 pub(crate) fn join(pattern: &str, arguments: &[&[Item]]) -> Vec<Item> {
     let mut items = Vec::new();
     for piece in placeholders(pattern) {
@@ -382,7 +382,8 @@ pub(crate) fn join(pattern: &str, arguments: &[&[Item]]) -> Vec<Item> {
 }
 
 impl Generator {
-    /// The distance of an interval's skeleton, for `formatRange`; `None` where fields are missing or superfluous.
+    /// Returns the distance of an interval's skeleton, for `formatRange`; `None` if fields are missing or
+    /// superfluous.
     pub(crate) fn interval_distance(wanted: &str, skeleton: &str) -> Option<i32> {
         let (wanted, found) = (Skeleton::of(&parse(wanted)), Skeleton::of(&parse(skeleton)));
         let (distance, missing) = wanted.distance(u32::MAX, &found);

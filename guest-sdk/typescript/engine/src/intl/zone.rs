@@ -1,4 +1,4 @@
-//! Time zones: offsets by the IANA database, names by CLDR.
+//! Time zones: offsets from the IANA database, names from CLDR.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ pub(crate) struct Zone {
     rules: TimeZone,
 }
 
-/// What a zone shows at a time.
+/// Offset of a zone from UTC at one time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Offset {
     pub(crate) seconds: i32,
@@ -46,9 +46,9 @@ impl Zone {
         &self.name
     }
 
-    /// The offset at a time in milliseconds since 1970.
+    /// Returns the offset at a time in milliseconds since 1970.
     pub(crate) fn offset(&self, time: f64) -> Offset {
-        // Times of JavaScript are within 8.64e15 ms.
+        // Times in JavaScript are within 8.64e15 ms.
         #[allow(clippy::cast_possible_truncation, reason = "bounded by the range of Date")]
         let found = self.rules.find_local_time_type((time / 1000.0).floor() as i64);
         found.map_or(Offset { seconds: 0, daylight: false }, |found| Offset {
@@ -57,7 +57,8 @@ impl Zone {
         })
     }
 
-    /// The name that the pattern letter asks for: `z` specific, `v` generic, `O` an offset; four of them are long.
+    /// Returns the name for a pattern letter: specific for `z`, generic for `v`, an offset for `O`. The long
+    /// form is for a letter that is repeated four times.
     pub(crate) fn display(
         &self,
         letter: char,
@@ -83,7 +84,7 @@ impl Zone {
         let names = metazone(id, time).and_then(|metazone| data::find(&zones.metazones, metazone));
         if let Some(names) = names {
             let mut name = of(names, kind);
-            // A zone without summer time has no generic name of its own.
+            // A zone without daylight saving time has no generic name of its own.
             if name.is_empty() && kind == 0 && !self.has_daylight(time) {
                 name = of(names, 1);
             }
@@ -94,14 +95,14 @@ impl Zone {
         gmt(offset.seconds, long, locale, digits)
     }
 
-    /// Whether the offset changes within half a year.
+    /// Returns whether the zone has daylight saving time within half a year before or after.
     fn has_daylight(&self, time: f64) -> bool {
         const MONTH: f64 = 30.0 * 86_400_000.0;
         [-6.0, -3.0, 0.0, 3.0, 6.0].into_iter().any(|months| self.offset(time + months * MONTH).daylight)
     }
 }
 
-/// `GMT+1`, or `GMT+01:00` if long.
+/// Formats an offset as `GMT+1`, or `GMT+01:00` if long.
 fn gmt(seconds: i32, long: bool, locale: LocaleData, digits: &[char]) -> String {
     let dates = locale.dates();
     let (positive, negative) = dates.hour_format.split_once(';').unwrap_or(("+HH:mm", "-HH:mm"));
@@ -131,7 +132,7 @@ fn gmt(seconds: i32, long: bool, locale: LocaleData, digits: &[char]) -> String 
     dates.gmt_format.replace("{0}", &offset)
 }
 
-/// `+05:30`, `-0800` and `+09`, in ECMA-402's spelling, with the seconds.
+/// Parses an offset such as `+05:30`, `-0800` or `+09`; returns it in ECMA-402's format, and its seconds.
 fn fixed(name: &str) -> Option<(String, i32)> {
     let (sign, rest) = match name.as_bytes().first()? {
         b'+' => (1, &name[1..]),
@@ -155,7 +156,7 @@ fn fixed(name: &str) -> Option<(String, i32)> {
     Some((format!("{sign_text}{hours:02}:{minutes:02}"), sign * (hours * 3600 + minutes * 60)))
 }
 
-/// CLDR's name of a zone, which is often older.
+/// Returns CLDR's name of a zone, which is often an older one.
 fn canonical(name: &str) -> &str {
     data::find(&data::supplemental().zone_aliases, name).copied().unwrap_or(name)
 }

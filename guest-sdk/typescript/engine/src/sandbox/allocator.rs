@@ -1,14 +1,14 @@
-//! The memory of scripts, sorted while the component is made.
+//! The allocator of scripts, which keeps the snapshot of a toolkit small.
 //!
-//! A toolkit is started twice. The first time all allocations are numbered, and the numbers of those that are not freed
-//! are its [`Survivors`]. Scripts have neither time nor randomness then, so the second time the same ones survive: they
-//! are laid one after the other, all others behind them, and the snapshot ends before those. So an instance begins
-//! with what its calls can reach, and nothing else.
+//! A toolkit is started twice while its component is built. The first start numbers all allocations; those that are not
+//! freed by its end are the [`Survivors`]. Scripts have neither time nor randomness then, so the second start makes the
+//! same allocations: it places the survivors one after the other and all others in a temporary heap behind them. The
+//! snapshot ends where that heap begins, so that an instance starts with what its calls can reach and nothing else.
 //!
-//! Invariant: the sizes of blocks depend on what was asked for alone, since the engine makes use of what a block
-//! has beyond that. A block of either heap has the size of [`usable`].
+//! Invariant: the usable size of a block depends only on the requested size, because `QuickJS` makes use of the bytes
+//! beyond what it requested. See [`usable`].
 
-#![expect(unsafe_code, reason = "an allocator hands out memory")]
+#![expect(unsafe_code, reason = "an allocator returns raw memory")]
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::{Cell, RefCell};
@@ -29,18 +29,18 @@ unsafe extern "C" {
 }
 
 const PAGE_BYTES: usize = 1 << 16;
-/// What a call may allocate before memory grows, which costs a call to the system: enough for most.
+/// Free memory at the end of a snapshot, for what a call allocates: growing memory takes system calls.
 const CALL_BYTES: usize = 256 << 10;
 
 thread_local! {
     static START: RefCell<Start> = const { RefCell::new(Start::None) };
-    /// Where the temporary heap begins, once [`reserve`] has put it somewhere.
+    /// Address at which the temporary heap begins, set by [`reserve`].
     static BOUNDARY: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// The start of a toolkit that is under way.
+/// The start that is in progress.
 enum Start {
-    /// There is none: a bundle is compiled, or a call runs.
+    /// None: a bundle is being compiled, or a call runs.
     None,
     First(First),
     Second(Second),
@@ -48,42 +48,43 @@ enum Start {
 
 #[derive(Default)]
 struct First {
-    /// Allocations so far.
+    /// Number of allocations so far.
     count: u32,
-    /// The numbers of those that are not freed, by their addresses.
+    /// Address → number of each allocation that is not freed.
     alive: HashMap<usize, u32>,
-    /// A block was larger than the second time's would be.
-    is_odd: bool,
+    /// Whether a block had another usable size than [`usable`] says.
+    has_odd_size: bool,
 }
 
 struct Second {
+    /// Number of allocations so far.
     count: u32,
     survivors: Survivors,
-    /// Where the temporary heap begins.
+    /// Address at which the temporary heap begins.
     boundary: usize,
-    /// Blocks of the temporary heap that are not freed.
+    /// Number of blocks of the temporary heap that are not freed.
     temporary: usize,
-    /// A survivor found no room before the boundary.
+    /// Whether a survivor did not fit below the boundary.
     is_full: bool,
 }
 
-/// Which allocations survive the start of a toolkit.
+/// The allocations that survive the start of a toolkit.
 pub(super) struct Survivors {
-    /// All allocations.
+    /// Number of all allocations.
     count: u32,
-    /// Bytes of those that survive.
+    /// Memory that the survivors take, in bytes.
     bytes: u32,
-    /// A bit for each, the lowest of a byte first.
+    /// One bit for each allocation, least significant first: whether it survives.
     bits: Vec<u8>,
 }
 
 impl Survivors {
-    /// Two numbers of four bytes, little-endian, and the bits.
+    /// Encodes them: `count` and `bytes` as little-endian `u32`, then `bits`.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         [&self.count.to_le_bytes()[..], &self.bytes.to_le_bytes(), &self.bits].concat()
     }
 
-    /// Reads what [`Self::to_bytes`] returned.
+    /// Decodes the result of [`Self::to_bytes`].
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (count, rest) = bytes.split_first_chunk()?;
         let (bytes, bits) = rest.split_first_chunk()?;
@@ -96,14 +97,14 @@ impl Survivors {
     }
 }
 
-/// Begins to number allocations.
+/// Begins the first start of a toolkit.
 pub(super) fn begin_first() {
     START.set(Start::First(First::default()));
 }
 
-/// Returns what survives; `None` if that cannot be told for a second time.
+/// Ends the first start. Returns `None` if its allocations cannot be repeated with the same sizes.
 pub(super) fn end_first() -> Option<Survivors> {
-    let Start::First(First { count, alive, is_odd: false }) = START.replace(Start::None) else { return None };
+    let Start::First(First { count, alive, has_odd_size: false }) = START.replace(Start::None) else { return None };
     let mut bits = vec![0; (count as usize).div_ceil(8)];
     let mut bytes = 0;
     for (address, number) in alive {
@@ -114,34 +115,34 @@ pub(super) fn end_first() -> Option<Survivors> {
     Some(Survivors { count, bytes: u32::try_from(bytes).ok()?, bits })
 }
 
-/// Makes room for survivors of so many bytes, and for calls. Nothing else may have been allocated by then.
+/// Makes the heap large enough for survivors of `bytes` bytes and for calls. Must precede every other allocation.
 pub(super) fn reserve(bytes: usize) {
-    // SAFETY: memory is taken and given back at once: it is the end of the heap from now on.
+    // SAFETY: the block is freed at once; its memory stays at the end of the heap.
     unsafe { free(malloc(bytes + CALL_BYTES)) };
     BOUNDARY.set(core::arch::wasm32::memory_size::<0>() * PAGE_BYTES);
 }
 
-/// Begins to part the survivors from all others, in a memory that has room for them.
+/// Begins the second start, after [`reserve`].
 pub(super) fn begin_second(survivors: Survivors) {
     START.set(Start::Second(Second { count: 0, survivors, boundary: BOUNDARY.get(), temporary: 0, is_full: false }));
 }
 
-/// Returns where the snapshot ends; `None` if the second time was not like the first.
-pub(super) fn end_second() -> Option<usize> {
+/// Ends the second start. Returns the length of the snapshot, in bytes, or `None` if this start differed from the first.
+pub(super) fn end_second() -> Option<u32> {
     let Start::Second(second) = START.replace(Start::None) else { return None };
     let is_like_first = second.count == second.survivors.count && second.temporary == 0 && !second.is_full;
-    is_like_first.then_some(second.boundary)
+    is_like_first.then(|| u32::try_from(second.boundary).ok()).flatten()
 }
 
-/// The heap of the engine.
+/// The allocator of `QuickJS`.
 pub(crate) struct SnapshotAllocator;
 
-// SAFETY: each block is the C library's or that of the temporary heap, and handed back to the same; both keep the
-// trait's contract.
+// SAFETY: each block comes from the C library or from the temporary heap and is freed by the same; the contract of
+// both is the trait's.
 unsafe impl Allocator for SnapshotAllocator {
     fn alloc(&mut self, size: usize) -> *mut u8 {
         START.with_borrow_mut(|start| match start {
-            // SAFETY: any size may be asked for.
+            // SAFETY: any size may be requested.
             Start::None => unsafe { malloc(size) }.cast(),
             Start::First(first) => first.alloc(size),
             Start::Second(second) => second.alloc(size),
@@ -150,7 +151,7 @@ unsafe impl Allocator for SnapshotAllocator {
 
     fn calloc(&mut self, count: usize, size: usize) -> *mut u8 {
         if START.with_borrow(|start| matches!(start, Start::None)) {
-            // SAFETY: any size may be asked for.
+            // SAFETY: any size may be requested.
             return unsafe { calloc(count, size) }.cast();
         }
         let Some(bytes) = count.checked_mul(size) else { return ptr::null_mut() };
@@ -164,7 +165,7 @@ unsafe impl Allocator for SnapshotAllocator {
 
     unsafe fn dealloc(&mut self, pointer: *mut u8) {
         START.with_borrow_mut(|start| match start {
-            // SAFETY: the caller keeps the contract of this function.
+            // SAFETY: the caller upholds the contract of this function.
             Start::None => unsafe { free(pointer.cast()) },
             Start::First(first) => first.free(pointer),
             Start::Second(second) => second.free(pointer),
@@ -173,13 +174,13 @@ unsafe impl Allocator for SnapshotAllocator {
 
     unsafe fn realloc(&mut self, pointer: *mut u8, new_size: usize) -> *mut u8 {
         if START.with_borrow(|start| matches!(start, Start::None)) {
-            // SAFETY: the caller keeps the contract of this function.
+            // SAFETY: the caller upholds the contract of this function.
             return unsafe { realloc(pointer.cast(), new_size) }.cast();
         }
-        // Always another block, so that it has a number of its own.
+        // Always a new block, so that it has a number of its own.
         let moved = self.alloc(new_size);
         if !moved.is_null() {
-            // SAFETY: both are as large as that, and they are apart.
+            // SAFETY: both blocks have at least that size, and they do not overlap.
             unsafe {
                 ptr::copy_nonoverlapping(pointer, moved, Self::usable_size(pointer).min(new_size));
                 self.dealloc(pointer);
@@ -190,9 +191,9 @@ unsafe impl Allocator for SnapshotAllocator {
 
     unsafe fn usable_size(pointer: *mut u8) -> usize {
         START.with_borrow(|start| match start {
-            // SAFETY: the block is of the temporary heap.
+            // SAFETY: the block comes from the temporary heap.
             Start::Second(second) if second.is_temporary(pointer) => usable(unsafe { temporary_size(pointer) }),
-            // SAFETY: the caller keeps the contract of this function.
+            // SAFETY: the caller upholds the contract of this function.
             _ => unsafe { malloc_usable_size(pointer.cast()) },
         })
     }
@@ -200,12 +201,12 @@ unsafe impl Allocator for SnapshotAllocator {
 
 impl First {
     fn alloc(&mut self, size: usize) -> *mut u8 {
-        // SAFETY: any size may be asked for.
+        // SAFETY: any size may be requested.
         let block = unsafe { malloc(size) };
         if !block.is_null() {
             self.alive.insert(block.addr(), self.count);
-            // SAFETY: it is a block of the C library.
-            self.is_odd |= unsafe { malloc_usable_size(block) } != usable(size);
+            // SAFETY: the block comes from the C library.
+            self.has_odd_size |= unsafe { malloc_usable_size(block) } != usable(size);
         }
         self.count += 1;
         block.cast()
@@ -214,8 +215,8 @@ impl First {
     fn free(&mut self, pointer: *mut u8) {
         if !pointer.is_null() {
             self.alive.remove(&pointer.addr());
-            // Zeros take no room in a snapshot, should this memory become one.
-            // SAFETY: nobody uses the block any more.
+            // Zeros take no space in the snapshot, in case it is taken from this memory.
+            // SAFETY: the block is no longer used.
             unsafe {
                 pointer.write_bytes(0, malloc_usable_size(pointer.cast()));
                 free(pointer.cast());
@@ -229,7 +230,7 @@ impl Second {
         let survives = self.survivors.contain(self.count);
         self.count += 1;
         if survives {
-            // SAFETY: any size may be asked for.
+            // SAFETY: any size may be requested.
             let block = unsafe { malloc(size) }.cast();
             self.is_full |= self.is_temporary(block);
             return block;
@@ -242,10 +243,10 @@ impl Second {
     fn free(&mut self, pointer: *mut u8) {
         if self.is_temporary(pointer) {
             self.temporary -= 1;
-            // SAFETY: the block is of the temporary heap, and nobody uses it any more.
+            // SAFETY: the block comes from the temporary heap and is no longer used.
             unsafe { temporary_free(pointer) };
         } else {
-            // SAFETY: it is a block of the C library.
+            // SAFETY: the block comes from the C library.
             unsafe { free(pointer.cast()) };
         }
     }
@@ -255,25 +256,25 @@ impl Second {
     }
 }
 
-/// Bytes of a block that the C library returns for so many: what is left of the next multiple of its alignment.
+/// Usable bytes of a block of the C library for a request of `size` bytes: blocks are multiples of its alignment.
 fn usable(size: usize) -> usize {
     const ALIGNMENT: usize = 16;
     (size + OVERHEAD_BYTES).next_multiple_of(ALIGNMENT) - OVERHEAD_BYTES
 }
 
-/// What the C library keeps of a block for itself.
+/// Bytes of each block that the C library uses itself.
 const OVERHEAD_BYTES: usize = 4;
 
-/// The heap of what does not survive; it takes pages of its own.
+/// The heap of allocations that do not survive. It grows the memory for pages of its own.
 static TEMPORARY: GlobalDlmalloc = GlobalDlmalloc;
-/// Ahead of a block of the temporary heap: its size.
+/// Bytes before a block of the temporary heap, which hold the requested size.
 const HEADER_BYTES: usize = 16;
 
 fn temporary_alloc(size: usize) -> *mut u8 {
     let Ok(layout) = Layout::from_size_align(usable(size) + HEADER_BYTES, HEADER_BYTES) else {
         return ptr::null_mut();
     };
-    // SAFETY: the layout is not empty, and the header lies within it.
+    // SAFETY: the layout is not empty and includes the header.
     unsafe {
         let header = TEMPORARY.alloc(layout);
         if header.is_null() {
@@ -285,40 +286,40 @@ fn temporary_alloc(size: usize) -> *mut u8 {
 }
 
 /// # Safety
-/// The block must be of [`temporary_alloc`], and not freed.
+/// The block must come from [`temporary_alloc`] and must not be freed.
 unsafe fn temporary_size(block: *mut u8) -> usize {
-    // SAFETY: the header is ahead of it.
+    // SAFETY: the header precedes the block.
     unsafe { block.sub(HEADER_BYTES).cast::<usize>().read() }
 }
 
 /// # Safety
-/// As for [`temporary_size`]; nobody may use the block any more.
+/// As for [`temporary_size`], and the block must no longer be used.
 unsafe fn temporary_free(block: *mut u8) {
-    // SAFETY: it was allocated with this very layout.
+    // SAFETY: the block was allocated with this layout.
     unsafe {
         let bytes = usable(temporary_size(block)) + HEADER_BYTES;
         TEMPORARY.dealloc(block.sub(HEADER_BYTES), Layout::from_size_align_unchecked(bytes, HEADER_BYTES));
     }
 }
 
-/// Memory that the builder fills before it calls: of the temporary heap, and cleared once it is dropped.
-pub(super) struct Handed(&'static mut [u8]);
+/// A request of the builder, in the temporary heap. Cleared and freed when it is dropped.
+pub(super) struct Input(&'static mut [u8]);
 
-/// Returns the address of memory for so many bytes.
-pub(super) fn hand_over(length: usize) -> *mut u8 {
-    temporary_alloc(length)
-}
+impl Input {
+    /// Allocates memory for the builder to write `length` bytes to.
+    pub(super) fn allocate(length: usize) -> *mut u8 {
+        temporary_alloc(length)
+    }
 
-impl Handed {
     /// # Safety
-    /// The memory must be of [`hand_over`] for this length, filled, and nobody else's.
+    /// The memory must come from [`Input::allocate`] with this length and be initialised, and nothing else may use it.
     pub(super) unsafe fn take(pointer: *mut u8, length: usize) -> Self {
-        // SAFETY: the caller keeps the contract of this function.
+        // SAFETY: the caller upholds the contract of this function.
         Self(unsafe { slice::from_raw_parts_mut(pointer, length) })
     }
 }
 
-impl Deref for Handed {
+impl Deref for Input {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -326,10 +327,10 @@ impl Deref for Handed {
     }
 }
 
-impl Drop for Handed {
+impl Drop for Input {
     fn drop(&mut self) {
         self.0.fill(0);
-        // SAFETY: it is of the temporary heap, and not used from here on.
+        // SAFETY: the memory comes from the temporary heap and is no longer used.
         unsafe { temporary_free(self.0.as_mut_ptr()) };
     }
 }

@@ -1,4 +1,4 @@
-//! The contract's export `tools`: one call, and the declaration.
+//! The contract's export `tools`: calls, and the declaration.
 
 use rquickjs::promise::PromiseState;
 use rquickjs::{CatchResultExt, Ctx, Function, Object, Result, Value};
@@ -24,7 +24,7 @@ impl tools::Guest for Component {
     fn call(invocation: tools::Invocation) -> std::result::Result<tools::ToolResult, tools::CallError> {
         with_toolkit(|ctx, call, _| match outcome(ctx, &call, invocation).catch(ctx) {
             Ok(outcome) => Ok(outcome),
-            // The SDK turns what handlers throw into a failure by itself: this is thrown by nobody's code.
+            // The SDK already converts exceptions of handlers to failures; this one comes from elsewhere.
             Err(caught) => Ok(Err(tools::CallError::Failure(caught.to_string()))),
         })
         .unwrap_or_else(|error| Err(tools::CallError::Failure(error.to_string())))
@@ -33,14 +33,14 @@ impl tools::Guest for Component {
 
 type Outcome = std::result::Result<tools::ToolResult, tools::CallError>;
 
-/// Calls the toolkit's function, and waits for what it promises.
+/// Calls the toolkit's function, and waits for its promise.
 fn outcome<'js>(ctx: &Ctx<'js>, call: &Function<'js>, it: tools::Invocation) -> Result<Outcome> {
     let returned: Value = call.call((it.tool, it.arguments, it.user_id, it.config))?;
     let Some(promise) = returned.as_promise() else {
         return from_variant(&returned.get()?);
     };
     let is_settled = event_loop::run(ctx, || promise.state() != PromiseState::Pending);
-    let rejected = rejections::tell();
+    let rejected = rejections::log_unhandled();
     if !is_settled {
         let why =
             "the handler waits for a promise that nothing can settle: no timer and no request is under way";
@@ -50,7 +50,7 @@ fn outcome<'js>(ctx: &Ctx<'js>, call: &Function<'js>, it: tools::Invocation) -> 
     }
     promise
         .result::<Object>()
-        .expect("the loop ends when the promise is settled")
+        .expect("the event loop ends when the promise is settled")
         .and_then(|it| from_variant(&it))
 }
 
@@ -109,7 +109,7 @@ fn media(it: &Object<'_>) -> Result<tools::Media> {
     Ok(tools::Media { data: it.get::<_, Bytes>("data")?.0, media_type: required(it, "mediaType")? })
 }
 
-/// In bytes; nothing for what is no size.
+/// Reads a size in bytes; `None` for a negative number.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,14 +1,14 @@
-//! The module `kitbag:toolkit`: the contract's capabilities, one function each.
+//! The module `kitbag:toolkit`: the contract's capabilities as functions.
 //!
-//! All are here, and a component imports those that its declaration grants: the builder puts a trap in the place of
-//! each other one. What the contract calls an error is thrown as `{ tag, val? }`.
+//! The engine imports all of them; in a component, the builder keeps those that its declaration grants and
+//! replaces the others by traps. Errors of the contract are thrown as `{ tag, val? }`.
 
 use rquickjs::function::Func;
 use rquickjs::module::{Declarations, Exports, ModuleDef};
 use rquickjs::{Ctx, Error, IntoJs, Object, Result, Value};
 
 use super::bindings::kitbag::toolkit::{ingest, knowledge, log, progress, search, secrets};
-use super::moment::only_in_a_call;
+use super::moment::require_call;
 use super::record::{required, text};
 use crate::values::Text;
 
@@ -34,25 +34,25 @@ impl ModuleDef for Capabilities {
     }
 }
 
-/// Appends an entry of one plain string.
+/// Appends a log entry of one plain string.
 pub(super) fn write_log(text: &str) {
     log::write(&[text.to_owned()]);
 }
 
 fn write(ctx: Ctx<'_>, arguments: Vec<Text>) -> Result<()> {
-    only_in_a_call(&ctx, "writes to the log")?;
+    require_call(&ctx, "writes to the log")?;
     log::write(&arguments.into_iter().map(|Text(text)| text).collect::<Vec<_>>());
     Ok(())
 }
 
 fn report(ctx: Ctx<'_>, progress: f64, total: Option<f64>, message: Option<Text>) -> Result<()> {
-    only_in_a_call(&ctx, "reports progress")?;
+    require_call(&ctx, "reports progress")?;
     progress::report(progress, total, message.as_ref().map(|Text(text)| text.as_str()));
     Ok(())
 }
 
 fn secret(ctx: Ctx<'_>, name: Text) -> Result<Option<String>> {
-    only_in_a_call(&ctx, "asks for a credential")?;
+    require_call(&ctx, "asks for a credential")?;
     secrets::get(&name.0).map_err(|error| match error {
         secrets::SecretError::Undeclared => throw(&ctx, "undeclared", None),
         secrets::SecretError::Unavailable(why) => throw(&ctx, "unavailable", Some(why)),
@@ -60,7 +60,7 @@ fn secret(ctx: Ctx<'_>, name: Text) -> Result<Option<String>> {
 }
 
 fn find<'js>(ctx: Ctx<'js>, query: Text, options: Object<'js>) -> Result<Vec<Object<'js>>> {
-    only_in_a_call(&ctx, "searches the knowledge base")?;
+    require_call(&ctx, "searches the knowledge base")?;
     let options = search::SearchOptions {
         limit: options.get("limit")?,
         source: text(&options, "source")?,
@@ -78,7 +78,7 @@ fn find<'js>(ctx: Ctx<'js>, query: Text, options: Object<'js>) -> Result<Vec<Obj
 }
 
 fn get_document<'js>(ctx: Ctx<'js>, id: Text) -> Result<Object<'js>> {
-    only_in_a_call(&ctx, "reads the knowledge base")?;
+    require_call(&ctx, "reads the knowledge base")?;
     let document = search::get_document(&id.0).map_err(|error| refusal(&ctx, error))?;
     let result = summary(&ctx, document.summary)?;
     result.set("text", document.text)?;
@@ -86,12 +86,12 @@ fn get_document<'js>(ctx: Ctx<'js>, id: Text) -> Result<Object<'js>> {
 }
 
 fn store<'js>(ctx: Ctx<'js>, documents: Vec<Object<'js>>) -> Result<u32> {
-    only_in_a_call(&ctx, "writes to the knowledge base")?;
+    require_call(&ctx, "writes to the knowledge base")?;
     let documents = documents.iter().map(document).collect::<Result<Vec<_>>>()?;
     ingest::ingest(&documents).map_err(|error| refusal(&ctx, error))
 }
 
-/// An absent member stays absent.
+/// Converts a summary to an object; absent members stay absent.
 fn summary<'js>(ctx: &Ctx<'js>, it: search::DocumentSummary) -> Result<Object<'js>> {
     let summary = Object::new(ctx.clone())?;
     let members = [
@@ -141,7 +141,7 @@ fn refusal(ctx: &Ctx<'_>, error: knowledge::KnowledgeError) -> Error {
     }
 }
 
-/// Throws a variant of the contract.
+/// Throws a variant of the contract as an object `{ tag, val }`.
 fn throw(ctx: &Ctx<'_>, tag: &str, value: Option<String>) -> Error {
     let thrown = || -> Result<_> {
         let variant = Object::new(ctx.clone())?;

@@ -1,4 +1,4 @@
-//! The declaration: from the manifest, which is JSON, to the contract's types.
+//! Converts the declaration from the manifest, which is JSON, to the WIT types.
 
 use rquickjs::{Ctx, Object, Result};
 
@@ -6,7 +6,7 @@ use super::bindings::kitbag::toolkit::definition as wit;
 use super::record::{json, list, required, text};
 use crate::values::Text;
 
-/// Reads what the builder has checked.
+/// Reads a manifest that the builder has checked.
 pub(super) fn definition(ctx: &Ctx<'_>, manifest: &str) -> Result<wit::ToolkitDefinition> {
     let it: Object = ctx.json_parse(manifest)?.get()?;
     let tools: Vec<Object> = list(&it, "tools")?;

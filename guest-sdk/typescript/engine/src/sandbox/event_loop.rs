@@ -1,6 +1,6 @@
-//! What a call waits for: timers, and requests under way.
+//! The event loop of a call: timers, and requests in flight.
 //!
-//! One loop, in [`run`]: first everything that can go on without waiting, then one wait for whatever comes first.
+//! The loop is in [`run`]: it first runs everything that is ready, then waits once for the first event.
 
 use std::cell::{Cell, RefCell};
 
@@ -8,31 +8,32 @@ use rquickjs::Ctx;
 use wasip2::clocks::monotonic_clock::{self, subscribe_instant};
 use wasip2::io::poll::{Pollable, poll};
 
-/// What happens when its time has come.
+/// Function that runs when its timer is due or its pollable is ready.
 pub(super) type Task = Box<dyn for<'js> FnOnce(&Ctx<'js>)>;
 
-struct Waiting {
-    /// Nothing else that waits has it.
+struct PendingTask {
+    /// Unique among all pending tasks.
     key: u32,
-    /// Whom it belongs to; several may have one.
+    /// Id of its timer or request; several tasks may have the same.
     id: u32,
     until: Until,
     task: Task,
 }
 
-/// Dropped before the task, which holds what a pollable belongs to.
+/// What a task waits for. Declared before the task, so that it is dropped first: the task owns the pollable's
+/// parent.
 enum Until {
-    /// By the monotonic clock, in nanoseconds.
+    /// Time of the monotonic clock, in nanoseconds.
     Time(u64),
     Ready(Pollable),
 }
 
 thread_local! {
-    static WAITING: RefCell<Vec<Waiting>> = const { RefCell::new(Vec::new()) };
+    static PENDING_TASKS: RefCell<Vec<PendingTask>> = const { RefCell::new(Vec::new()) };
     static LAST_ID: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Returns a number that nothing else of this call has.
+/// Returns a number that is unique within this call.
 pub(super) fn new_id() -> u32 {
     LAST_ID.set(LAST_ID.get() + 1);
     LAST_ID.get()
@@ -43,34 +44,34 @@ pub(super) fn when_ready(id: u32, pollable: Pollable, task: Task) {
     add(id, Until::Ready(pollable), task);
 }
 
-/// Runs `task` after so many nanoseconds. Of two that are due at the same time the older runs first.
+/// Runs `task` after the given time. Of two that are due at the same time, the older one runs first.
 pub(super) fn after(id: u32, nanoseconds: u64, task: Task) {
     add(id, Until::Time(monotonic_clock::now().saturating_add(nanoseconds)), task);
 }
 
 fn add(id: u32, until: Until, task: Task) {
     let key = new_id();
-    WAITING.with_borrow_mut(|waiting| waiting.push(Waiting { key, id, until, task }));
+    PENDING_TASKS.with_borrow_mut(|waiting| waiting.push(PendingTask { key, id, until, task }));
 }
 
-/// Forgets the tasks of an id.
-pub(super) fn forget(id: u32) {
-    forget_those(|it| it.id == id);
+/// Cancels the tasks of an id.
+pub(super) fn cancel(id: u32) {
+    cancel_where(|it| it.id == id);
 }
 
-/// Forgets a timer. Scripts clear numbers that they made up, too, and those may be a request's.
-pub(super) fn forget_timer(id: u32) {
-    forget_those(|it| it.id == id && it.time().is_some());
+/// Cancels a timer. Only timers, because scripts may pass any number, which may be the id of a request.
+pub(super) fn cancel_timer(id: u32) {
+    cancel_where(|it| it.id == id && it.time().is_some());
 }
 
-fn forget_those(which: impl Fn(&Waiting) -> bool) {
-    let forgotten: Vec<_> =
-        WAITING.with_borrow_mut(|waiting| waiting.extract_if(.., |it| which(it)).collect());
-    // Outside of the borrow: what a task holds may be anything.
-    drop(forgotten);
+fn cancel_where(which: impl Fn(&PendingTask) -> bool) {
+    let cancelled: Vec<_> =
+        PENDING_TASKS.with_borrow_mut(|waiting| waiting.extract_if(.., |it| which(it)).collect());
+    // Dropped outside of the borrow, because a task may hold anything.
+    drop(cancelled);
 }
 
-/// Runs until `is_done` says so. Returns whether it ever did: it does not where nothing is left to wait for.
+/// Runs until `is_done` returns `true`. Returns `false` if there is nothing left to wait for before that.
 pub(super) fn run(ctx: &Ctx<'_>, is_done: impl Fn() -> bool) -> bool {
     loop {
         while ctx.execute_pending_job() {}
@@ -79,7 +80,7 @@ pub(super) fn run(ctx: &Ctx<'_>, is_done: impl Fn() -> bool) -> bool {
         }
         let Some(ready) = wait() else { return false };
         for key in ready {
-            // One that ran before may have ended the wait for this one.
+            // An earlier task may have cancelled this one.
             if let Some(task) = take(key) {
                 task(ctx);
                 while ctx.execute_pending_job() {}
@@ -88,10 +89,10 @@ pub(super) fn run(ctx: &Ctx<'_>, is_done: impl Fn() -> bool) -> bool {
     }
 }
 
-/// Waits for the first, and returns the keys of all whose time has come: timers by their times, then the others.
-/// Nothing where nothing is waited for.
+/// Waits for the first event, and returns the keys of all tasks that are due or ready: timers in the order of
+/// their times, then the others. `None` if there are no pending tasks.
 fn wait() -> Option<Vec<u32>> {
-    WAITING.with_borrow(|waiting| {
+    PENDING_TASKS.with_borrow(|waiting| {
         let mut timers: Vec<_> = waiting.iter().filter_map(|it| Some((it.time()?, it.key))).collect();
         timers.sort_unstable();
         let next = timers.first().map(|(due, _)| subscribe_instant(*due));
@@ -105,20 +106,20 @@ fn wait() -> Option<Vec<u32>> {
         let ready = poll(&all);
         let now = monotonic_clock::now();
         let due = timers.into_iter().take_while(|(due, _)| *due <= now).map(|(_, key)| key);
-        // The one beyond the keys is the timers'.
+        // The index beyond the keys is that of the timers.
         let others = ready.into_iter().filter_map(|index| keys.get(index as usize).copied());
         Some(due.chain(others).collect())
     })
 }
 
 fn take(key: u32) -> Option<Task> {
-    WAITING.with_borrow_mut(|waiting| {
+    PENDING_TASKS.with_borrow_mut(|waiting| {
         let index = waiting.iter().position(|it| it.key == key)?;
         Some(waiting.remove(index).task)
     })
 }
 
-impl Waiting {
+impl PendingTask {
     fn time(&self) -> Option<u64> {
         match self.until {
             Until::Time(due) => Some(due),

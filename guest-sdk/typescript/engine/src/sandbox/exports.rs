@@ -1,27 +1,27 @@
-//! What the builder calls while it makes a component: [`allocate`], [`compile`], [`reserve`], [`start`]. None is in the
-//! component.
+//! Exports that the builder calls to make a component: [`allocate`], [`compile`], [`reserve`], [`start`]. The
+//! component does not have them.
 
-#![expect(unsafe_code, reason = "memory is handed over by its address")]
+#![expect(unsafe_code, reason = "memory is passed by address")]
 
 use std::cell::RefCell;
 
 use rquickjs::{CatchResultExt, CaughtError, Ctx, Error, Function, Module, Object, Persistent, Value};
 
-use super::allocator::{self, Handed, Survivors};
+use super::allocator::{self, Input, Survivors};
 use super::{capabilities, host, http, moment, rejections};
 use crate::runtime::{Engine, EngineError};
 
 /// The bundle's name in stack traces.
-const BUNDLE: &str = "toolkit.js";
-/// Most memory that a toolkit's top level may take; a call, which begins with it, has 64 MiB by default.
+const BUNDLE_NAME: &str = "toolkit.js";
+/// Maximum memory of a toolkit's top level. Every call starts with it, and has 128 MiB in total by default.
 const MAX_START_BYTES: usize = 48 << 20;
 
-/// The toolkit, once it is started.
+/// A toolkit that has been started.
 struct Toolkit {
-    /// Before the engine, which it belongs to.
+    /// Declared before the engine, which owns it, so that it is dropped first.
     call: Persistent<Function<'static>>,
     engine: Engine,
-    /// JSON.
+    /// The manifest as JSON.
     manifest: String,
 }
 
@@ -30,7 +30,7 @@ thread_local! {
     static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Hands the function that makes calls, and the manifest, to `action`.
+/// Calls `action` with the toolkit's function for calls, and the manifest.
 pub(super) fn with_toolkit<R>(
     action: impl for<'js> FnOnce(&Ctx<'js>, Function<'js>, &str) -> rquickjs::Result<R>,
 ) -> rquickjs::Result<R> {
@@ -41,45 +41,46 @@ pub(super) fn with_toolkit<R>(
     })
 }
 
-/// Returns the address of memory for so many bytes.
+/// Allocates `length` bytes of memory and returns the address.
 #[unsafe(no_mangle)]
 extern "C" fn allocate(length: usize) -> *mut u8 {
-    allocator::hand_over(length)
+    Input::allocate(length)
 }
 
-/// Makes room for survivors of so many bytes. It is the first thing that the instance does whose memory is to be the
-/// snapshot.
+/// Makes the memory large enough for survivors of `bytes` bytes. Must be the first call to the instance that is to be
+/// the snapshot.
 #[unsafe(no_mangle)]
 extern "C" fn reserve(bytes: usize) {
     allocator::reserve(bytes);
 }
 
-/// Compiles a bundle, a module, to what [`start`] takes. Returns where the answer is: the address in the upper half, its
-/// length in the lower one. Its first byte is 0, and the bytecode follows; or 1, and the text of a failure.
+/// Compiles a bundle (an ES module) to bytecode for [`start`]. Returns the location of the answer: its
+/// address in the upper 32 bits, its length in the lower 32 bits. The first byte of the answer is 0, followed
+/// by the bytecode, or 1, followed by an error message.
 ///
-/// An engine that compiles is thrown away: its memory is full of what compiling left.
+/// The instance should be discarded afterwards: its memory is full of leftovers of compiling.
 ///
 /// # Safety
-/// The memory must come from `allocate`, and have this length.
+/// The memory must come from `allocate` with the same length.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn compile(bundle: *mut u8, length: usize) -> u64 {
-    // SAFETY: the caller keeps the contract of this function.
-    let bundle = unsafe { Handed::take(bundle, length) };
-    tell_panics();
-    let bytecode =
-        Engine::new(host::Host).and_then(|engine| engine.compile(BUNDLE, &String::from_utf8_lossy(&bundle)));
-    answered(bytecode)
+    // SAFETY: the caller upholds the contract of this function.
+    let bundle = unsafe { Input::take(bundle, length) };
+    log_panics();
+    let bytecode = Engine::new(host::Host)
+        .and_then(|engine| engine.compile(BUNDLE_NAME, &String::from_utf8_lossy(&bundle)));
+    store_answer(bytecode)
 }
 
-/// Runs a compiled bundle, which exports `call`, and keeps it with its manifest. Answers as [`compile`] does.
+/// Runs a compiled bundle, which exports `call`, and keeps it with its manifest. Answers like [`compile`].
 ///
-/// A bundle is started twice, by two instances. The first one is given no survivors, and answers which there are
-/// (`Survivors::to_bytes`), or nothing where it cannot tell. The second one is given those, and answers where the snapshot
-/// ends, in four bytes, little-endian; or nothing where they were others this time. A snapshot is the whole memory of the
-/// first instance then.
+/// The builder starts a bundle twice, in two instances. The first start gets no survivors and answers with them
+/// ([`Survivors::to_bytes`]), or with nothing if it cannot tell. The second start gets them and answers with the length
+/// of the snapshot, a little-endian `u32`, or with nothing if it differed from the first. Without an answer, the whole
+/// memory of the first instance is the snapshot.
 ///
 /// # Safety
-/// All memories must come from `allocate`, and have these lengths. The bytecode must come from `compile`.
+/// All memory blocks must come from `allocate` with the same lengths. The bytecode must come from `compile`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn start(
     bytecode: *mut u8,
@@ -89,32 +90,32 @@ unsafe extern "C" fn start(
     survivors: *mut u8,
     survivors_length: usize,
 ) -> u64 {
-    // SAFETY: the caller keeps the contract of this function.
+    // SAFETY: the caller upholds the contract of this function.
     let [bytecode, manifest, survivors] = unsafe {
         [
-            Handed::take(bytecode, bytecode_length),
-            Handed::take(manifest, manifest_length),
-            Handed::take(survivors, survivors_length),
+            Input::take(bytecode, bytecode_length),
+            Input::take(manifest, manifest_length),
+            Input::take(survivors, survivors_length),
         ]
     };
     let manifest = String::from_utf8_lossy(&manifest).into_owned();
-    let known = Survivors::from_bytes(&survivors);
-    drop(survivors);
-    let is_first = known.is_none();
-    known.map_or_else(allocator::begin_first, allocator::begin_second);
-    answered(started(bytecode, manifest).map(|toolkit| {
-        let learned = if is_first {
+    let survivors = Survivors::from_bytes(&survivors);
+    let is_first = survivors.is_none();
+    survivors.map_or_else(allocator::begin_first, allocator::begin_second);
+    store_answer(start_toolkit(bytecode, manifest).map(|toolkit| {
+        let answer = if is_first {
             allocator::end_first().map(|survivors| survivors.to_bytes())
         } else {
-            allocator::end_second().and_then(|end| Some(u32::try_from(end).ok()?.to_le_bytes().to_vec()))
+            allocator::end_second().map(|length| length.to_le_bytes().to_vec())
         };
         TOOLKIT.set(Some(toolkit));
-        moment::end_of_making();
-        learned.unwrap_or_default()
+        moment::finish_build();
+        answer.unwrap_or_default()
     }))
 }
 
-fn answered(result: Result<Vec<u8>, EngineError>) -> u64 {
+/// Stores an answer for the builder, and returns its location.
+fn store_answer(result: Result<Vec<u8>, EngineError>) -> u64 {
     let answer = match result {
         Ok(bytes) => [&[0][..], &bytes].concat(),
         Err(EngineError(why)) => [&[1][..], why.as_bytes()].concat(),
@@ -125,22 +126,22 @@ fn answered(result: Result<Vec<u8>, EngineError>) -> u64 {
     })
 }
 
-fn started(bytecode: Handed, manifest: String) -> Result<Toolkit, EngineError> {
-    tell_panics();
+fn start_toolkit(bytecode: Input, manifest: String) -> Result<Toolkit, EngineError> {
+    log_panics();
     let engine = Engine::new(super::Host)?;
-    engine.bound(moment::is_over, MAX_START_BYTES);
+    engine.set_limits(moment::has_violation, MAX_START_BYTES);
     rejections::watch(&engine);
     let call = engine.with(|ctx| {
-        let _making = moment::making(&ctx);
+        let _top_level = moment::enter_top_level(&ctx);
         let mut run = || -> rquickjs::Result<_> {
             host::define_random(&ctx)?;
             http::grant(has_egress(&ctx, &manifest)?);
-            // SAFETY: the builder has it from `compile`.
+            // SAFETY: the builder got the bytecode from `compile`.
             let module = unsafe { Module::load(ctx.clone(), &bytecode)? };
             drop(bytecode);
             let (module, done) = module.eval()?;
             done.finish::<()>()?;
-            // What the top level did not wait for belongs to it all the same.
+            // Jobs that the top level has not awaited are part of it too.
             while ctx.execute_pending_job() {}
             let exports: Object = module.namespace()?;
             let call: Function = exports.get("call")?;
@@ -148,13 +149,13 @@ fn started(bytecode: Handed, manifest: String) -> Result<Toolkit, EngineError> {
         };
         run().catch(&ctx).map_err(|error| EngineError(failure(&error)))
     });
-    if let Some(asked) = moment::asked_too_early() {
-        return Err(EngineError(asked));
+    if let Some(violation) = moment::take_violation() {
+        return Err(EngineError(violation));
     }
     let call = call?;
-    rejections::tell();
-    engine.unbound();
-    engine.settle();
+    rejections::log_unhandled();
+    engine.clear_limits();
+    engine.collect_garbage();
     Ok(Toolkit { call, engine, manifest })
 }
 
@@ -170,7 +171,7 @@ fn has_egress(ctx: &Ctx<'_>, manifest: &str) -> rquickjs::Result<bool> {
     Ok(!manifest.get::<_, Vec<Value>>("egress")?.is_empty())
 }
 
-/// A panic ends in a trap, which says nothing.
-fn tell_panics() {
+/// Logs panics: a panic ends in a trap, which has no message.
+fn log_panics() {
     std::panic::set_hook(Box::new(|panic| capabilities::write_log(&format!("the engine failed: {panic}"))));
 }

@@ -1,4 +1,4 @@
-//! The module `kitbag:host`: time, randomness, timers, requests, and the log of what is printed.
+//! The module `kitbag:host`: time, randomness, timers, requests, and printing to the log.
 
 use rquickjs::function::Func;
 use rquickjs::module::{Declarations, Exports, ModuleDef};
@@ -6,15 +6,15 @@ use rquickjs::{ArrayBuffer, Ctx, Error, Exception, Function, Object, Persistent,
 use wasip2::clocks::monotonic_clock;
 use wasip2::random::random::{get_random_bytes, get_random_u64};
 
-use super::event_loop::{after, forget_timer, new_id};
-use super::moment::only_in_a_call;
+use super::event_loop::{after, cancel_timer, new_id};
+use super::moment::require_call;
 use super::{capabilities, http, rejections};
 use crate::values::Text;
 
-const NANOSECONDS_A_MILLISECOND: f64 = 1e6;
-/// Longest time of a timer: what 31 bits of milliseconds hold, as in browsers.
+const NANOSECONDS_PER_MILLISECOND: f64 = 1e6;
+/// Maximum time of a timer, in milliseconds: the largest 31-bit number, as in browsers.
 const MAX_TIMER_MS: f64 = 2_147_483_647.0;
-/// Most random bytes at once.
+/// Maximum random bytes per request.
 const MAX_RANDOM_BYTES: u32 = 1 << 20;
 
 /// The module `kitbag:host`.
@@ -40,7 +40,7 @@ impl ModuleDef for Host {
     fn evaluate<'js>(_ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
         exports.export("monotonicNow", Func::from(monotonic_now))?;
         exports.export("setTimer", Func::from(set_timer))?;
-        exports.export("clearTimer", Func::from(forget_timer))?;
+        exports.export("clearTimer", Func::from(cancel_timer))?;
         exports.export("randomBytes", Func::from(random_bytes))?;
         exports.export("sendRequest", Func::from(http::send_request))?;
         exports.export("abortRequest", Func::from(http::abort_request))?;
@@ -50,14 +50,14 @@ impl ModuleDef for Host {
     }
 }
 
-/// Makes `Math.random` one whose numbers differ from call to call: the language's own is seeded once, and that
-/// seed would be in the snapshot.
+/// Replaces `Math.random` by one whose numbers differ from call to call: the engine's own is seeded once, and
+/// that seed would be in the snapshot.
 pub(super) fn define_random(ctx: &Ctx<'_>) -> Result<()> {
     let math: Object = ctx.globals().get("Math")?;
     math.set("random", Func::from(random))
 }
 
-/// Tells the log of what no code of the toolkit catches, and goes on.
+/// Logs an exception that the toolkit has not caught, and continues.
 pub(super) fn report(ctx: &Ctx<'_>, result: Result<()>) {
     match result {
         Ok(()) => {}
@@ -70,33 +70,33 @@ pub(super) fn report(ctx: &Ctx<'_>, result: Result<()>) {
 
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a call are far below 2^53")]
 fn monotonic_now(ctx: Ctx<'_>) -> Result<f64> {
-    only_in_a_call(&ctx, "asks for the time")?;
-    Ok(monotonic_clock::now() as f64 / NANOSECONDS_A_MILLISECOND)
+    require_call(&ctx, "asks for the time")?;
+    Ok(monotonic_clock::now() as f64 / NANOSECONDS_PER_MILLISECOND)
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the time is clamped")]
 fn set_timer<'js>(ctx: Ctx<'js>, callback: Function<'js>, milliseconds: f64) -> Result<u32> {
-    only_in_a_call(&ctx, "sets a timer")?;
+    require_call(&ctx, "sets a timer")?;
     let milliseconds = if milliseconds > 0.0 { milliseconds.min(MAX_TIMER_MS) } else { 0.0 };
     let callback = Persistent::save(&ctx, callback);
     let id = new_id();
     let run = move |ctx: &Ctx<'_>| report(ctx, callback.restore(ctx).and_then(|callback| callback.call(())));
-    after(id, (milliseconds * NANOSECONDS_A_MILLISECOND) as u64, Box::new(run));
+    after(id, (milliseconds * NANOSECONDS_PER_MILLISECOND) as u64, Box::new(run));
     Ok(id)
 }
 
 fn random_bytes<'js>(ctx: Ctx<'js>, length: u32) -> Result<ArrayBuffer<'js>> {
-    only_in_a_call(&ctx, "asks for randomness")?;
+    require_call(&ctx, "asks for randomness")?;
     if length > MAX_RANDOM_BYTES {
         return Err(Exception::throw_range(&ctx, "too many random bytes at once"));
     }
     ArrayBuffer::new(ctx, get_random_bytes(u64::from(length)))
 }
 
-/// A number of 53 random bits, from 0 to below 1.
-#[expect(clippy::cast_precision_loss, reason = "53 bits are what a number holds")]
+/// Returns a random number of 53 bits, at least 0 and less than 1.
+#[expect(clippy::cast_precision_loss, reason = "a number holds 53 bits")]
 fn random(ctx: Ctx<'_>) -> Result<f64> {
-    only_in_a_call(&ctx, "asks for randomness")?;
+    require_call(&ctx, "asks for randomness")?;
     Ok((get_random_u64() >> 11) as f64 / (1_u64 << 53) as f64)
 }
 

@@ -1,4 +1,4 @@
-//! Requests by `wasi:http`, in tasks of the event loop: several may be under way at once.
+//! HTTP requests through `wasi:http`, in tasks of the event loop, so that several can be in flight at once.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -11,20 +11,20 @@ use wasip2::http::types::{
 };
 use wasip2::io::streams::{InputStream, OutputStream, StreamError};
 
-use super::event_loop::{forget, new_id, when_ready};
+use super::event_loop::{cancel, new_id, when_ready};
 use super::host::report;
-use super::moment::only_in_a_call;
+use super::moment::require_call;
 use crate::values::{Bytes, Text};
 
-/// How much of a response's body is asked for at once.
-const READ_BYTES: u64 = 64 * 1024;
+/// Maximum bytes of a response body per read.
+const READ_CHUNK_BYTES: u64 = 64 * 1024;
 
-/// A JavaScript function that waits for an answer.
+/// A JavaScript function that is called with a result.
 type Callback = Persistent<Function<'static>>;
 
-/// A response's body, as it is read.
+/// A response body that is being read.
 struct Body {
-    /// Dropped before the body, which it belongs to.
+    /// Declared before the body, which owns it, so that it is dropped first.
     stream: InputStream,
     _body: IncomingBody,
 }
@@ -34,12 +34,12 @@ thread_local! {
     static BODIES: RefCell<BTreeMap<u32, Body>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// Says whether the toolkit declares any egress. Without it nothing of `wasi:http` is there.
+/// Sets whether the toolkit declares any egress. Without egress, the component does not import `wasi:http`.
 pub(super) fn grant(has_egress: bool) {
     GRANTED.set(has_egress);
 }
 
-/// Sends a request. `done(error, status, headers)` is called once, when the response's head is there.
+/// Sends a request. `done(error, status, headers)` is called once, when the response's head has arrived.
 pub(super) fn send_request<'js>(
     ctx: Ctx<'js>,
     method: Text,
@@ -48,7 +48,7 @@ pub(super) fn send_request<'js>(
     body: Option<Bytes>,
     done: Function<'js>,
 ) -> Result<u32> {
-    only_in_a_call(&ctx, "sends a request")?;
+    require_call(&ctx, "sends a request")?;
     let done = Persistent::save(&ctx, done);
     let body = body.map(|Bytes(bytes)| bytes).unwrap_or_default();
     let id = new_id();
@@ -59,13 +59,14 @@ pub(super) fn send_request<'js>(
     Ok(id)
 }
 
-/// Ends a request, or the reading of its response's body.
+/// Aborts a request, or the reading of its response body.
 pub(super) fn abort_request(id: u32) {
-    forget(id);
+    cancel(id);
     BODIES.with_borrow_mut(|bodies| bodies.remove(&id));
 }
 
-/// Reads a piece of a response's body: `done(error, piece)`, without a piece at the end.
+/// Reads a piece of a response body and calls `done(error, piece)`; `piece` is undefined at the end of the
+/// body.
 pub(super) fn read_body<'js>(ctx: Ctx<'js>, id: u32, done: Function<'js>) {
     read_piece(&ctx, id, Persistent::save(&ctx, done));
 }
@@ -110,17 +111,17 @@ fn start(
     Ok(pending)
 }
 
-/// A request's body on its way.
+/// A request body that is being sent.
 struct Upload {
-    /// Dropped before the body, which it belongs to.
+    /// Declared before the body, which owns it, so that it is dropped first.
     stream: OutputStream,
     outgoing: OutgoingBody,
     bytes: Vec<u8>,
     sent: usize,
 }
 
-/// Sends what the host takes now, and the rest when it takes more. That a body broke off is no answer yet: the
-/// server may have answered early, and where it did not, the response says what went wrong.
+/// Sends as much as the host accepts now, and the rest when it accepts more. Write errors are ignored: the
+/// server may have responded early, and if it has not, the error is reported in place of the response.
 fn send_piece(id: u32, mut upload: Upload) {
     while upload.sent < upload.bytes.len() {
         let room = match upload.stream.check_write() {
@@ -138,14 +139,15 @@ fn send_piece(id: u32, mut upload: Upload) {
         upload.sent = end;
     }
     let Upload { stream, outgoing, .. } = upload;
-    // A flush is under way when the stream is dropped, and goes on.
+    // The flush continues after the stream is dropped.
     if stream.flush().is_ok() {
         drop(stream);
         finish(outgoing);
     }
 }
 
-/// Fails only where the length does not match, which the host then reports as the response.
+/// Finishes a request body. It fails only if the length does not match, which the host then reports in place
+/// of the response.
 fn finish(outgoing: OutgoingBody) {
     let _ = OutgoingBody::finish(outgoing, None);
 }
@@ -183,12 +185,12 @@ fn wait_for_head(id: u32, pending: FutureIncomingResponse, done: Callback) {
 fn read_piece(ctx: &Ctx<'_>, id: u32, done: Callback) {
     let read = BODIES.with_borrow(|bodies| {
         let stream = &bodies.get(&id)?.stream;
-        Some(match stream.read(READ_BYTES) {
+        Some(match stream.read(READ_CHUNK_BYTES) {
             Ok(piece) if piece.is_empty() => Err(stream.subscribe()),
             Ok(piece) => Ok(Ok(Some(piece))),
             Err(StreamError::Closed) => Ok(Ok(None)),
             Err(StreamError::LastOperationFailed(error)) => {
-                // The error's own text is the host's business and may hold its inner story.
+                // The error's own text is not shown: it may contain internal details of the host.
                 Ok(Err(http_error_code(&error)
                     .map_or_else(|| "connection-terminated".to_owned(), |it| name_of(&it))))
             }
@@ -212,12 +214,12 @@ fn answer<'js>(ctx: &Ctx<'js>, done: Callback, arguments: impl rquickjs::functio
     report(ctx, done.restore(ctx).and_then(|done| done.call(arguments)));
 }
 
-/// A header's value as fetch has it: a byte for a letter.
+/// Encodes a header's value as in `fetch`: one byte per character.
 fn latin1(value: &str) -> Vec<u8> {
     value.chars().map(|letter| u8::try_from(letter).unwrap_or(b'?')).collect()
 }
 
-/// An error's name in `wasi:http`, such as `dns-timeout`.
+/// Returns an error's name in `wasi:http`, such as `dns-timeout`.
 fn name_of(code: &ErrorCode) -> String {
     let debug = format!("{code:?}");
     let variant = debug.trim_start_matches("ErrorCode::").split(['(', ' ']).next().unwrap_or_default();

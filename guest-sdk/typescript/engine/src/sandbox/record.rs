@@ -1,25 +1,25 @@
-//! Members of JavaScript objects, on their way into the contract's records.
+//! Reads members of JavaScript objects for the contract's records.
 
 use rquickjs::{Ctx, FromJs, Object, Result, Value};
 
 use crate::values::Text;
 
-/// Returns a text; nothing where it is undefined or null.
+/// Returns a text; `None` if it is undefined or null.
 pub(super) fn text(object: &Object<'_>, name: &str) -> Result<Option<String>> {
     Ok(object.get::<_, Option<Text>>(name)?.map(|Text(text)| text))
 }
 
-/// Returns a text that is there.
+/// Returns a text; an error if it is missing.
 pub(super) fn required(object: &Object<'_>, name: &str) -> Result<String> {
     Ok(object.get::<_, Text>(name)?.0)
 }
 
-/// Returns a list's items; none where there is no list.
+/// Returns a list's items; an empty list if it is undefined or null.
 pub(super) fn list<'js, T: FromJs<'js>>(object: &Object<'js>, name: &str) -> Result<Vec<T>> {
     Ok(object.get::<_, Option<Vec<T>>>(name)?.unwrap_or_default())
 }
 
-/// Returns a value as JSON text; nothing where it is undefined.
+/// Returns a value as JSON text; `None` if it is undefined.
 pub(super) fn json<'js>(ctx: &Ctx<'js>, object: &Object<'js>, name: &str) -> Result<Option<String>> {
     let value: Value = object.get(name)?;
     let json = ctx.json_stringify(value)?;

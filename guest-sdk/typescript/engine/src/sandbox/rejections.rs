@@ -1,4 +1,4 @@
-//! Promises that were rejected and that nobody listens to. What they say would be lost.
+//! Logs unhandled promise rejections, whose reasons would otherwise be lost.
 
 use std::cell::RefCell;
 
@@ -7,10 +7,10 @@ use rquickjs::{Coerced, Ctx, Persistent, Result, Value};
 use super::capabilities::write_log;
 use crate::runtime::Engine;
 
-/// Most of them that are told; a loop may make any number.
-const MAX_TOLD: usize = 20;
+/// Maximum number of rejections that are logged; a loop may create any number.
+const MAX_LOGGED: usize = 20;
 
-/// A rejected promise, and why it was.
+/// A rejected promise, and its reason.
 struct Rejected {
     promise: Persistent<Value<'static>>,
     reason: String,
@@ -20,25 +20,25 @@ thread_local! {
     static REJECTED: RefCell<Vec<Rejected>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Remembers promises from when they are rejected until somebody listens.
+/// Collects promises that are rejected, and removes them when a handler is attached.
 pub(super) fn watch(engine: &Engine) {
     engine.on_rejection(|ctx, promise, reason, is_handled| {
         let promise = Persistent::save(&ctx, promise);
-        // Dropped outside of the borrow, like all that scripts made.
-        let forgotten = REJECTED.with_borrow_mut(|rejected| {
-            if !is_handled && rejected.len() < MAX_TOLD {
+        // Dropped outside of the borrow, like all values of scripts.
+        let removed = REJECTED.with_borrow_mut(|rejected| {
+            if !is_handled && rejected.len() < MAX_LOGGED {
                 rejected.push(Rejected { promise, reason: text(&ctx, reason) });
                 return None;
             }
             let index = rejected.iter().position(|it| it.promise == promise)?;
             Some(rejected.swap_remove(index))
         });
-        drop(forgotten);
+        drop(removed);
     });
 }
 
-/// Tells the log of those that nobody listens to; returns how many.
-pub(super) fn tell() -> usize {
+/// Logs the rejections that have no handler; returns how many.
+pub(super) fn log_unhandled() -> usize {
     let rejected = REJECTED.take();
     for Rejected { reason, .. } in &rejected {
         write_log(&format!("a promise was rejected, and nobody awaits it: {reason}"));
@@ -46,7 +46,7 @@ pub(super) fn tell() -> usize {
     rejected.len()
 }
 
-/// What was thrown, as text: with its stack where it has one.
+/// Returns a thrown value as text, with its stack if it has one.
 pub(super) fn text<'js>(ctx: &Ctx<'js>, thrown: Value<'js>) -> String {
     let stack = thrown.as_exception().and_then(rquickjs::Exception::stack);
     let text: Result<Coerced<String>> = rquickjs::FromJs::from_js(ctx, thrown);
