@@ -13,6 +13,7 @@ mod encoding;
 #[cfg(feature = "intl")]
 mod intl;
 mod runtime;
+mod script;
 #[cfg(target_family = "wasm")]
 mod sandbox;
 mod url;

@@ -5,7 +5,7 @@ import { bundle, withoutLocales } from "./bundle.js";
 import { BUNDLE, makeComponent } from "./component.js";
 import { engineFor, entryCode, extrasOf, withMap } from "./entry.js";
 import { BuildFailure } from "./failure.js";
-import { inFunction } from "./function-scope.js";
+import { asScript } from "./script.js";
 import { missingParts } from "./missing.js";
 import { readDeclaration } from "./read.js";
 import type { Built, Reporter } from "./reporter.js";
@@ -37,7 +37,7 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
   report.step(`bundling ${manifest.id} ${manifest.version}`);
   const plugins = (await mentions(root, read.sources, "locales")) ? [] : [withoutLocales()];
   const extras = extrasOf(read.code);
-  const made = await inFunction(await bundle(entry, entryCode(entry, extras), "sandbox", plugins));
+  const made = await asScript(await bundle(entry, entryCode(entry, extras), "sandbox", plugins));
   const map = embeddedMap(made.map, BUNDLE, root);
 
   report.step("making the component");

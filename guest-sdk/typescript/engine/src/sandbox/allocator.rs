@@ -14,6 +14,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::hint::black_box;
 use std::ops::Deref;
 use std::{ptr, slice};
 
@@ -117,8 +118,9 @@ pub(super) fn end_first() -> Option<Survivors> {
 
 /// Makes the heap large enough for survivors of `bytes` bytes and for calls. Must precede every other allocation.
 pub(super) fn reserve(bytes: usize) {
-    // SAFETY: the block is freed at once; its memory stays at the end of the heap.
-    unsafe { free(malloc(bytes + CALL_BYTES)) };
+    // SAFETY: the block is freed at once; its memory stays at the end of the heap. Hidden from the compiler, which would
+    // remove both calls.
+    unsafe { free(black_box(malloc(bytes + CALL_BYTES))) };
     BOUNDARY.set(core::arch::wasm32::memory_size::<0>() * PAGE_BYTES);
 }
 

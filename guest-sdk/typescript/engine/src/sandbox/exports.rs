@@ -5,11 +5,12 @@
 
 use std::cell::RefCell;
 
-use rquickjs::{CatchResultExt, CaughtError, Ctx, Error, Function, Module, Object, Persistent, Value};
+use rquickjs::{CatchResultExt, CaughtError, Ctx, Error, Function, Object, Persistent, Promise, Value};
 
 use super::allocator::{self, Input, Survivors};
 use super::{capabilities, host, http, moment, rejections};
 use crate::runtime::{Engine, EngineError};
+use crate::script;
 
 /// The bundle's name in stack traces.
 const BUNDLE_NAME: &str = "toolkit.js";
@@ -54,7 +55,7 @@ extern "C" fn reserve(bytes: usize) {
     allocator::reserve(bytes);
 }
 
-/// Compiles a bundle (an ES module) to bytecode for [`start`]. Returns the location of the answer: its
+/// Compiles a bundle to bytecode for [`start`]. Returns the location of the answer: its
 /// address in the upper 32 bits, its length in the lower 32 bits. The first byte of the answer is 0, followed
 /// by the bytecode, or 1, followed by an error message.
 ///
@@ -72,7 +73,7 @@ unsafe extern "C" fn compile(bundle: *mut u8, length: usize) -> u64 {
     store_answer(bytecode)
 }
 
-/// Runs a compiled bundle, which exports `call`, and keeps it with its manifest. Answers like [`compile`].
+/// Runs a compiled bundle, a script whose value is a promise of the function for calls, and keeps it with its manifest. Answers like [`compile`].
 ///
 /// The builder starts a bundle twice, in two instances. The first start gets no survivors and answers with them
 /// ([`Survivors::to_bytes`]), or with nothing if it cannot tell. The second start gets them and answers with the length
@@ -133,18 +134,15 @@ fn start_toolkit(bytecode: Input, manifest: String) -> Result<Toolkit, EngineErr
     rejections::watch(&engine);
     let call = engine.with(|ctx| {
         let _top_level = moment::enter_top_level(&ctx);
-        let mut run = || -> rquickjs::Result<_> {
+        let run = || -> rquickjs::Result<_> {
             host::define_random(&ctx)?;
             http::grant(has_egress(&ctx, &manifest)?);
             // SAFETY: the builder got the bytecode from `compile`.
-            let module = unsafe { Module::load(ctx.clone(), &bytecode)? };
+            let promise: Promise = unsafe { script::run(&ctx, &bytecode)? }.get()?;
             drop(bytecode);
-            let (module, done) = module.eval()?;
-            done.finish::<()>()?;
+            let call: Function = promise.finish()?;
             // Jobs that the top level has not awaited are part of it too.
             while ctx.execute_pending_job() {}
-            let exports: Object = module.namespace()?;
-            let call: Function = exports.get("call")?;
             Ok(Persistent::save(&ctx, call))
         };
         run().catch(&ctx).map_err(|error| EngineError(failure(&error)))

@@ -42,11 +42,6 @@ pub(super) fn finish_build() {
     IS_BUILT.set(true);
 }
 
-/// Returns whether the build is finished, so that calls run.
-pub(super) fn is_built() -> bool {
-    IS_BUILT.get()
-}
-
 /// Takes the first refused action of the top level, with its stack.
 pub(super) fn take_violation() -> Option<String> {
     VIOLATION.take()

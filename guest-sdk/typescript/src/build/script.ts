@@ -1,0 +1,42 @@
+// A bundle becomes a function: once it has run, its variables and functions are garbage unless a call can reach them.
+// Those of a module live as long as the engine, and so would every function of every package.
+import { init, parse, type StaticImport } from "es-module-lexer";
+
+import type { Bundle } from "./bundle.js";
+
+/** Returns the bundle as a script whose value is a promise of its one export. */
+export async function asScript(bundle: Bundle): Promise<Bundle> {
+  await init;
+  const { code } = bundle;
+  const [imports, [exported, ...others]] = parse(code);
+  if (exported?.type !== "direct" || exported.localName === undefined || others.length > 0) {
+    throw new Error("a bundle has one export, of a variable");
+  }
+  const statements = imports.filter((it): it is StaticImport => it.type === "static");
+  const spans = statements.map(({ importStart, importEnd }) => ({ start: importStart, end: importEnd }));
+  const exportSpan = { start: exported.exportStart, end: code.indexOf("}", exported.end) + 1 };
+  return {
+    ...bundle,
+    // An async function may await whatever a module may await at its top level.
+    code: `(async()=>{${statements.map((it) => dynamicImport(code, it)).join("")}\n${[...spans, exportSpan].reduce(blanked, code)}\nreturn ${exported.localName}})()`,
+    map: withLineBefore(bundle.map),
+  };
+}
+
+/** Imports at run time what a statement like `import{a as b}from"kitbag:url"` or `import*as a from"kitbag:url"` imports. */
+function dynamicImport(code: string, { importStart, start, specifier }: StaticImport): string {
+  const clause = code.slice(importStart + "import".length, start - 1).trim();
+  const [, names, namespace] = /^(?:(\{[^}]*\})|\*\s*as\s+([\w$]+))\s*from$/.exec(clause) ?? [];
+  const pattern = names?.replace(/\s+as\s+/g, ":") ?? namespace;
+  return `${pattern === undefined ? "" : `const ${pattern}=`}await import(${JSON.stringify(specifier)});`;
+}
+
+/** Replaces a statement by spaces, so that everything else stays where it is. */
+function blanked(code: string, { start, end }: { start: number; end: number }): string {
+  return code.slice(0, start) + code.slice(start, end).replace(/[^\n]/g, " ") + code.slice(end);
+}
+
+function withLineBefore(json: string): string {
+  const map = JSON.parse(json) as { mappings: string };
+  return JSON.stringify({ ...map, mappings: `;${map.mappings}` });
+}
