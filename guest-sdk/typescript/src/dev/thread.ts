@@ -7,7 +7,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { answerOf } from "../build/answer.js";
 import type { ToolkitDefinition } from "../define.js";
 import { runHandler, type Trace } from "../local/dispatch.js";
-import { knowLimits } from "../rules.js";
+import { setLimits } from "../rules.js";
 import type { SvcIngestDoc } from "../types.js";
 import { confine } from "./confine.js";
 import { document } from "./documents.js";
@@ -33,7 +33,7 @@ port.on("message", (message: ToThread) => {
 const print = (...args: unknown[]) => say({ kind: "printed", text: formatWithOptions({ depth: 4 }, ...args) });
 // In the sandbox nobody waits for such a promise either.
 process.on("unhandledRejection", (reason) => print("unhandled rejection:", reason));
-knowLimits((workerData as ThreadData).limits);
+setLimits((workerData as ThreadData).limits);
 await confine(consoleOf(print));
 
 const found = await answerOf(() => start(workerData as ThreadData));
