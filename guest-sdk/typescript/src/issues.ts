@@ -44,7 +44,7 @@ function linesOf(issue: Issue, within: PropertyKey[]): string[] {
   const smallest = Math.min(...distances);
   const nearest = errors.filter((_, index) => distances[index] === smallest);
   const isClear = nearest.length === 1 || nearest[0]!.some((it) => it.path.length > 0);
-  if (smallest < WRONG_KIND_DISTANCE && isClear) return nearest[0]!.flatMap((it) => linesOf(it, path));
+  if (smallest < OTHER_TYPE_DISTANCE && isClear) return nearest[0]!.flatMap((it) => linesOf(it, path));
   return [`${pointer(path)}: ${choices(nearest)}`];
 }
 
@@ -64,7 +64,7 @@ function choices(branches: Issue[][]): string {
 /**
  * Distance of a value from a branch that expects a different type or constant: the branch was not intended.
  */
-const WRONG_KIND_DISTANCE = 1000;
+const OTHER_TYPE_DISTANCE = 1000;
 
 /**
  * Returns how far a value is from a branch of a union: a different type counts most, then a different
@@ -72,7 +72,7 @@ const WRONG_KIND_DISTANCE = 1000;
  */
 function distanceOf(branch: Issue[]): number {
   const weights = branch.map(({ code, path }) => {
-    if (path.length === 0 && (code === "invalid_type" || code === "invalid_value" || code === "invalid_union")) return WRONG_KIND_DISTANCE;
+    if (path.length === 0 && (code === "invalid_type" || code === "invalid_value" || code === "invalid_union")) return OTHER_TYPE_DISTANCE;
     return code === "invalid_value" && path.length === 1 ? MAX_REPORTED : 1;
   });
   return weights.reduce((sum, weight) => sum + weight, 0);
