@@ -15,7 +15,7 @@ if (command === "build") {
   const { main } = await import("../dist/dev/cli.js");
   process.exitCode = await main(args);
 } else {
-  const asked = command === "--help" || command === "-h";
-  (asked ? console.log : console.error)(USAGE);
-  process.exitCode = asked ? 0 : 2;
+  const isHelp = command === "--help" || command === "-h";
+  (isHelp ? console.log : console.error)(USAGE);
+  process.exitCode = isHelp ? 0 : 2;
 }

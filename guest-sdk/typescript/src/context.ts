@@ -8,7 +8,7 @@ import { notListed, urlOf } from "./request-url.js";
 import { ToolError } from "./tool-error.js";
 import type { FetchInit, ToolContext, ToolkitConfig } from "./types.js";
 
-/** Makes what one call's handler receives. */
+/** Creates the `ToolContext` of one call. */
 export function makeContext(toolkit: ToolkitConfig, invocation: Invocation, platform: Platform): ToolContext {
   const secrets = toolkit.secrets ?? [];
   const egress = toolkit.egress ?? [];
@@ -24,7 +24,8 @@ export function makeContext(toolkit: ToolkitConfig, invocation: Invocation, plat
     const url = urlOf(input);
     const checked = checkedRequest(url, input, init);
     const target = input instanceof URL ? input.href : input;
-    // In the sandbox the host refuses such a request by itself; it never gets that far where `egress` is empty.
+    // With a non-empty `egress` the host refuses unlisted hosts. With an empty one the component does not
+    // import `wasi:http` at all, so such a request would never reach the host: it is refused here.
     if (egress.length === 0) {
       platform.log([logArgument(`fetch: ${notListed(url)}`)]);
       throw new TypeError(`network error: ${notListed(url)}`);
@@ -32,7 +33,7 @@ export function makeContext(toolkit: ToolkitConfig, invocation: Invocation, plat
     try {
       return await platform.fetch(target, checked);
     } catch (error) {
-      // Whoever stops a request gets their own reason back, whatever it is.
+      // An aborted request rejects with the signal's reason, whatever value that is.
       const signal = signalOf(input, checked);
       throw signal?.aborted === true ? signal.reason : networkError(error, url, egress);
     }
@@ -57,11 +58,14 @@ export function makeContext(toolkit: ToolkitConfig, invocation: Invocation, plat
   return Object.freeze(context);
 }
 
-/** What `fetch` rejects with is the same in the sandbox and in a test, and names nothing of the machine. */
+/**
+ * Makes the error that `fetch` rejects with: the same in the sandbox and in a test, without details of the
+ * machine.
+ */
 function networkError(error: unknown, url: URL, egress: readonly string[]): unknown {
   if (isAbort(error)) return error;
-  const said = !allows(egress, url) ? notListed(url) : `${entryFor(url)} cannot be reached`;
-  return new TypeError(`network error: ${said}`, { cause: error });
+  const reason = !allows(egress, url) ? notListed(url) : `${entryFor(url)} cannot be reached`;
+  return new TypeError(`network error: ${reason}`, { cause: error });
 }
 
 function isAbort(error: unknown): boolean {

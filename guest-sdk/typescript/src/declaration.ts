@@ -1,11 +1,11 @@
-// From what an author wrote to plain data. Only what TypeScript would have said is checked here, for those who
-// write JavaScript; whether the declaration keeps the rules is not.
+// Converts the argument of `defineToolkit` to plain data. Only types are checked here, for authors who write
+// JavaScript; the rules of declarations are checked in `rules.ts`.
 import { inputSchema, isSchema, outputSchema } from "./json-schema.js";
 import type { Json } from "./manifest.js";
 import { DeclarationError, type Problem } from "./problems.js";
 import type { OAuth2ClientCredentials, ToolAnnotations } from "./types.js";
 
-/** A declaration as plain data; what the author left out is not there. */
+/** A declaration as plain data. Fields that the author left out are absent. */
 export interface Declaration {
   id: string;
   tools: { name: string; inputSchema: Json; outputSchema?: Json; annotations?: ToolAnnotations }[];
@@ -13,10 +13,10 @@ export interface Declaration {
   [field: string]: unknown;
 }
 
-/** Reads a value that stands at `path`, and returns it as plain data; adds what is wrong with it. */
+/** Returns the value at `path` as plain data, and adds any problems with it to `problems`. */
 type Reader = (value: unknown, path: string, problems: Problem[]) => unknown;
 
-/** Reads a declaration; all values of a wrong type are thrown at once. */
+/** Converts a declaration; throws one `DeclarationError` that lists all values of a wrong type. */
 export function declarationOf(config: unknown): Declaration {
   const problems: Problem[] = [];
   const declaration = TOOLKIT(config, "", problems) as Declaration;
@@ -117,7 +117,7 @@ function list(read: Reader, what: string): Reader {
   };
 }
 
-/** Names the members that nobody would read as well: most are misspelt. */
+/** Reads an object with these members. Unknown members are problems too: most of them are misspelled. */
 function object(members: { [name: string]: Reader }): Reader {
   return (value, path, problems) => {
     if (!isRecord(value)) return void problems.push({ path: path || "(root)", message: "must be an object" });

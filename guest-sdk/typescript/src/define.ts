@@ -2,44 +2,53 @@ import type { ToolDefinition, ToolkitConfig, Schema } from "./types.js";
 import type { Declaration } from "./declaration.js";
 import type { Manifest } from "./manifest.js";
 
-/** A `fetch` that tests put in the place of the network. */
+/** A function like `fetch` that answers requests in tests. */
 export type FetchImplementation = {
-  // As a method, so that a mock may ask for less than every kind of URL.
+  // A method's parameters are compared bivariantly, so a mock may accept only strings, for example.
   call(url: string | URL | Request, init?: RequestInit): Promise<Response> | Response;
 }["call"];
 
-/** What tests may change. */
+/** Options of `defineToolkit`, for tests. */
 export interface DefineOptions {
-  /** Answers the requests that `egress` lets through. By default the network does. */
+  /** Answers the requests that `egress` allows. By default they go to the network. */
   fetchImpl?: FetchImplementation | undefined;
 }
 
-/** A toolkit, as `extension.ts` exports it. */
+/** A toolkit: the result of `defineToolkit`, and the default export of `extension.ts`. */
 export interface ToolkitDefinition {
-  /** What the author declared. */
+  /** The argument of `defineToolkit`. */
   readonly config: ToolkitConfig;
-  /** The same as plain data. Not in the sandbox. */
+  /** The declaration as plain data. Absent in the sandbox. */
   readonly declaration: Declaration;
-  /** The same with every default explicit: what `manifest.json` holds. Only where the rules are. */
+  /**
+   * The declaration with all defaults filled in, as in `manifest.json`. Absent in the sandbox and during a
+   * build.
+   */
   readonly manifest: Manifest;
-  /** What tests changed. */
+  /** The options of `defineToolkit`. */
   readonly options: DefineOptions;
 }
 
 const BRAND = Symbol.for("kitbag.toolkit");
 
-/** Makes the function that makes toolkits; `read` refuses a declaration that is wrong. */
+/**
+ * Creates a `defineToolkit` function; `read` returns the declaration's derived data, or throws if it is not
+ * valid.
+ */
 export function definer(read: (config: unknown) => { declaration?: Declaration; manifest?: Manifest }) {
   return (config: ToolkitConfig, options: DefineOptions = {}): ToolkitDefinition =>
     Object.freeze({ ...read(config), config, options, [BRAND]: true }) as unknown as ToolkitDefinition;
 }
 
-/** Whether a module's default export is a toolkit, whichever copy of this package made it. */
+/** Whether a value is a toolkit, also one made by another copy of this package. */
 export function isToolkit(value: unknown): value is ToolkitDefinition {
   return typeof value === "object" && value !== null && BRAND in value;
 }
 
-/** Returns its argument; `args` is typed from `input`, and `structured` from `output`. */
+/**
+ * Returns its argument unchanged. It exists for its types: the handler's `args` get the type of `input`, and
+ * its `structured` result that of `output`.
+ */
 export function tool<Input extends Schema, Output extends Schema | undefined = undefined>(
   definition: ToolDefinition<Input, Output>,
 ): ToolDefinition<Input, Output> {

@@ -1,6 +1,6 @@
 /**
- * Whether `egress` lists the URL's host. A bare host stands for the scheme's default port,
- * `host:port` for that port alone.
+ * Whether `egress` lists the URL's host. An entry without a port allows the default port of the URL's scheme,
+ * an entry `host:port` only that port.
  */
 export function allows(egress: readonly string[], url: URL): boolean {
   const name = hostname(url);
@@ -9,12 +9,12 @@ export function allows(egress: readonly string[], url: URL): boolean {
   return egress.includes(entryFor(url)) || (port !== undefined && egress.includes(`${name}:${port}`));
 }
 
-/** Returns the entry that would grant the URL. */
+/** Returns the `egress` entry that would allow the URL. */
 export function entryFor(url: URL): string {
   return url.port === "" ? hostname(url) : `${hostname(url)}:${url.port}`;
 }
 
-/** A name with its root's dot is the same name. */
+/** Returns the host name without the trailing dot of the DNS root, which does not change its meaning. */
 function hostname(url: URL): string {
   return url.hostname.replace(/\.$/, "");
 }

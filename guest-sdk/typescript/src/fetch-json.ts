@@ -6,19 +6,20 @@ import type { FetchJsonOptions } from "./types.js";
 
 type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
-/** Requests that change nothing: asking again is harmless. */
+/** Safe methods (RFC 9110, section 9.2.1): the request can be repeated. */
 const SAFE_METHODS = ["GET", "HEAD", "OPTIONS"];
 const NOT_MODIFIED = 304;
 
 /**
- * Calls a JSON API and reads its answer. An empty body of a success (204, 304, or any other) is `undefined`.
+ * Sends a request to a JSON API and returns the parsed body; `undefined` if the body of a success (204, 304,
+ * or any other) is empty.
  *
  * | what happens | the error |
  * |---|---|
- * | status 429, 5xx, or no answer at all | retryable |
+ * | status 429, 5xx, or no response | retryable |
  * | any other status but 2xx and 304 | not retryable |
- * | the body is no JSON | retryable for GET, HEAD and OPTIONS; what else was asked for may have been done |
- * | the body is empty and `schema` asks for a value, or is JSON that it refuses | not retryable; names the path |
+ * | the body is not JSON | retryable for GET, HEAD and OPTIONS; other requests may already have had their effect |
+ * | the body is empty and `schema` requires a value, or is JSON that `schema` rejects | not retryable; names the path |
  */
 export async function fetchJson(
   fetch: Fetch,
@@ -39,8 +40,8 @@ export async function fetchJson(
   try {
     value = isEmpty ? undefined : JSON.parse(body);
   } catch {
-    // Engines word what is wrong with JSON differently; none of it helps a model.
-    throw new ToolError(`${host} answered with ${kindOf(response)}`, { retryable: SAFE_METHODS.includes(methodOf(url, init)) });
+    // JSON.parse's message is left out: it differs between engines and does not help a model.
+    throw new ToolError(`${host} answered with ${malformedKind(response)}`, { retryable: SAFE_METHODS.includes(methodOf(url, init)) });
   }
   if (options.schema === undefined) return value;
   const checked = await check(options.schema, value);
@@ -53,8 +54,8 @@ function methodOf(url: string | URL | Request, init: RequestInit | undefined): s
   return (init?.method ?? (url instanceof Request ? url.method : "GET")).toUpperCase();
 }
 
-/** Says what a body is that is no JSON. */
-function kindOf(response: Response): string {
+/** Describes a body that is not JSON, with its media type if that is not a JSON type. */
+function malformedKind(response: Response): string {
   const [type = ""] = (response.headers.get("content-type") ?? "").split(";");
   const name = type.trim().toLowerCase();
   const isNamed = /^[a-z0-9.+-]{1,40}\/[a-z0-9.+-]{1,80}$/.test(name) && !name.includes("json");
@@ -67,9 +68,9 @@ async function attempt<T>(host: string, signal: AbortSignal | null | undefined, 
   } catch (error) {
     const { message } = (error ?? {}) as { message?: string };
     if (message?.startsWith("invalid request: ")) throw error;
-    const told = message?.startsWith("network error: ") ? message : "network error: the answer broke off";
-    const why = signal?.aborted === true ? "the request was aborted" : told;
-    throw new ToolError(`${host} gave no answer: ${why}`, { retryable: true });
+    const networkError = message?.startsWith("network error: ") ? message : "network error: the answer broke off";
+    const reason = signal?.aborted === true ? "the request was aborted" : networkError;
+    throw new ToolError(`${host} gave no answer: ${reason}`, { retryable: true });
   }
 }
 

@@ -1,17 +1,18 @@
-// From a schema of the library to JSON Schema. The server checks values against it before and after a call, and
-// the schema itself looks inside.
+// Converts zod schemas to JSON Schema. The server validates arguments and results against the JSON Schema
+// outside the sandbox; the zod schema validates them once more inside.
 //
-// Invariant: the JSON Schema accepts every value that the schema may accept. What it cannot say exactly it leaves
-// out, and tells the model in the description instead. docs/decisions/0021 has the reasons.
+// Invariant: the JSON Schema accepts every value that the zod schema may accept. Constraints that JSON Schema
+// cannot express exactly are left out, and described to the model in `description` instead.
+// docs/decisions/0021 has the reasons.
 import { z } from "zod";
 
 import type { Json } from "./manifest.js";
 import { checksOf, loosenChecks } from "./schema-checks.js";
-import { inlineRoot, noted, type JsonObject } from "./schema-text.js";
+import { inlineRoot, withNotesInDescriptions, type JsonObject } from "./schema-text.js";
 
 type Direction = "input" | "output";
 
-/** A definition of the library's, as far as it matters here. */
+/** The members of a zod schema definition that are used here. */
 interface Definition {
   type: string;
   coerce?: boolean;
@@ -30,17 +31,21 @@ interface Definition {
   getter?: () => z.ZodType;
 }
 
-/** Returns the JSON Schema (draft 2020-12) of what the schema accepts; what JSON cannot hold throws. */
+/**
+ * Returns the JSON Schema (draft 2020-12) of the schema's input; throws for types that JSON does not have.
+ */
 export function inputSchema(schema: z.ZodType): Json {
   return jsonSchema(schema, "input");
 }
 
-/** Returns the JSON Schema (draft 2020-12) of what the schema makes of it; what JSON cannot hold throws. */
+/**
+ * Returns the JSON Schema (draft 2020-12) of the schema's output; throws for types that JSON does not have.
+ */
 export function outputSchema(schema: z.ZodType): Json {
   return jsonSchema(schema, "output");
 }
 
-/** Whether a value is a schema of the library, of whichever copy. */
+/** Whether a value is a zod schema, from any installed copy of zod. */
 export function isSchema(value: unknown): value is z.ZodType {
   return typeof value === "object" && value !== null && "_zod" in value && "safeParse" in value;
 }
@@ -52,15 +57,15 @@ function jsonSchema(schema: z.ZodType, io: Direction): Json {
     unrepresentable: "any",
     override: ({ zodSchema, jsonSchema }) => loosen(zodSchema as unknown as z.ZodType, jsonSchema as JsonObject, io),
   });
-  // Through JSON, which is how it travels. The draft is the protocol's business and tells a model nothing.
+  // Converted to plain JSON, as it is sent. MCP fixes the draft, so `$schema` gives the model no information.
   const plain = JSON.parse(JSON.stringify(made)) as JsonObject;
   delete plain.$schema;
-  return noted(inlineRoot(plain, io));
+  return withNotesInDescriptions(inlineRoot(plain, io));
 }
 
 function loosen(schema: z.ZodType, json: JsonObject, io: Direction): void {
   const definition = definitionOf(schema);
-  refuseWhatJsonCannotHold(definition, io);
+  rejectTypesNotInJson(definition, io);
   switch (definition.type) {
     case "string":
     case "number":
@@ -73,32 +78,34 @@ function loosen(schema: z.ZodType, json: JsonObject, io: Direction): void {
       json.not = {};
       break;
     case "object":
-      require(json, Object.entries(definition.shape ?? {}).flatMap(([key, field]) => (isOptional(field, io) ? [] : [key])));
+      setRequired(json, Object.entries(definition.shape ?? {}).flatMap(([key, field]) => (isOptional(field, io) ? [] : [key])));
       break;
     case "record":
-      // Names that a pattern describes are left to the schema: what is allowed for them is allowed for all.
+      // Names that must match a pattern are left to zod: the JSON Schema applies the value's schema to all
+      // names.
       delete json.patternProperties;
       if (mayBeAbsent(definition.valueType!, io)) delete json.required;
       break;
     case "union":
-      // Loosened choices may overlap.
+      // Branches that were loosened may overlap, and `oneOf` would reject a value that matches two.
       if (json.oneOf !== undefined) json.anyOf = json.oneOf;
       delete json.oneOf;
       break;
     case "pipe":
-      if (io === "input" && definitionOf(definition.in!).type === "transform") suggest(json);
+      if (io === "input" && definitionOf(definition.in!).type === "transform") makeAdvisory(json);
       break;
     case "catch":
-      if (io === "input" || !fits(definition.innerType!, constantOf(definition))) suggest(json);
+      if (io === "input" || !fits(definition.innerType!, constantOf(definition))) makeAdvisory(json);
       break;
     case "default":
-      if (io === "output" && !fits(definition.innerType!, definition.defaultValue)) suggest(json);
+      if (io === "output" && !fits(definition.innerType!, definition.defaultValue)) makeAdvisory(json);
       break;
   }
   if (io === "input" && definition.coerce === true) json.type = coercible(definition.type, json.type);
 }
 
-const UNHELD: Record<string, string> = {
+/** Types of zod that JSON does not have, with their names in the error message. */
+const TYPES_NOT_IN_JSON: Record<string, string> = {
   bigint: "BigInt",
   symbol: "Symbols",
   date: "Date",
@@ -108,13 +115,13 @@ const UNHELD: Record<string, string> = {
   function: "Function types",
 };
 
-function refuseWhatJsonCannotHold({ type, coerce, values = [] }: Definition, io: Direction): void {
-  const isMade = io === "input" && coerce === true;
-  const what = type === "literal" && values.some((value) => typeof value === "bigint") ? "BigInt literals" : UNHELD[type];
-  if (what !== undefined && !isMade) throw new Error(`${what} cannot be represented in JSON Schema`);
+function rejectTypesNotInJson({ type, coerce, values = [] }: Definition, io: Direction): void {
+  const isCoerced = io === "input" && coerce === true;
+  const name = type === "literal" && values.some((value) => typeof value === "bigint") ? "BigInt literals" : TYPES_NOT_IN_JSON[type];
+  if (name !== undefined && !isCoerced) throw new Error(`${name} cannot be represented in JSON Schema`);
 }
 
-/** What JavaScript converts to the type; the first is what the model should send. */
+/** Returns the JSON types that JavaScript converts to the type, the preferred one first. */
 function coercible(type: string, first: Json | undefined): Json {
   const number = typeof first === "string" ? first : "number";
   switch (type) {
@@ -130,34 +137,37 @@ function coercible(type: string, first: Json | undefined): Json {
   }
 }
 
-/** The model reads what the value should be, and every value is accepted. */
-function suggest(json: JsonObject): void {
-  const suggested: JsonObject = {};
+/**
+ * Makes a schema accept every value, and keeps the preferred schema as the first choice, for the model to
+ * read.
+ */
+function makeAdvisory(json: JsonObject): void {
+  const preferred: JsonObject = {};
   for (const [key, value] of Object.entries(json)) {
     if (ANNOTATIONS.includes(key)) continue;
-    suggested[key] = value;
+    preferred[key] = value;
     delete json[key];
   }
-  if (Object.keys(suggested).length > 0) json.anyOf = [suggested, {}];
+  if (Object.keys(preferred).length > 0) json.anyOf = [preferred, {}];
 }
 
 const ANNOTATIONS = ["title", "description", "default", "examples", "deprecated", "readOnly", "id"];
 
-function require(json: JsonObject, keys: string[]): void {
+function setRequired(json: JsonObject, keys: string[]): void {
   if (keys.length > 0) json.required = keys;
   else delete json.required;
 }
 
 let anyIsRequired: boolean | undefined;
 
-/** Whether an object may lack this member. */
+/** Whether this member of an object is optional. */
 function isOptional(schema: z.ZodType, io: Direction): boolean {
-  // Later releases of the library ask for every member that does not say itself that it may be absent.
+  // Later releases of zod require every member that is not explicitly optional.
   anyIsRequired ??= !z.object({ any: z.any() }).safeParse({}).success;
   return io === "input" && anyIsRequired ? schema._zod.optin !== undefined : mayBeAbsent(schema, io);
 }
 
-/** Whether a schema accepts that nothing is there, or returns nothing. */
+/** Whether a schema accepts `undefined` (input), or may return it (output). */
 function mayBeAbsent(schema: z.ZodType, io: Direction, seen = new Set<z.ZodType>()): boolean {
   if (seen.has(schema)) return false;
   seen.add(schema);
@@ -196,18 +206,21 @@ function mayBeAbsent(schema: z.ZodType, io: Direction, seen = new Set<z.ZodType>
   }
 }
 
-/** What a `.catch()` puts in a wrong value's place, where it is always the same. */
+/** Returns the replacement value of a `.catch()`; `undefined` if it depends on the invalid value. */
 function constantOf({ catchValue }: Definition): unknown {
   return catchValue !== undefined && catchValue.length === 0 ? catchValue(undefined) : undefined;
 }
 
-/** Whether a value that the library puts in unchecked is one that the schema returns as well. */
+/**
+ * Whether a value that zod inserts without validation (a default, a `.catch()`) is also a valid output of the
+ * schema.
+ */
 function fits(schema: z.ZodType, value: unknown): boolean {
   try {
     const checked = schema.safeParse(value);
     return checked.success && JSON.stringify(checked.data) === JSON.stringify(value);
   } catch {
-    // It waits for something, or a refinement throws: nothing is known.
+    // The schema is asynchronous, or a refinement throws: the result is unknown.
     return false;
   }
 }

@@ -2,28 +2,28 @@ import type { KnowledgeError, Platform } from "./platform.js";
 import { ToolError } from "./tool-error.js";
 import type { SvcClient, SvcIngestDoc, SvcSearchOptions } from "./types.js";
 
-/** Returns the client of the calling user's knowledge base, where a scope grants one. */
+/** Returns the client of the calling user's knowledge base; `undefined` without a scope. */
 export function knowledgeClient(scopes: readonly string[], platform: Platform): SvcClient | undefined {
   const mayRead = scopes.includes("svc:search");
   const mayWrite = scopes.includes("svc:ingest");
   if (!mayRead && !mayWrite) return undefined;
   return {
     search: async (query, options) => {
-      needs(mayRead, "svc:search");
-      text("query", query);
+      requireScope(mayRead, "svc:search");
+      checkText("query", query);
       const { limit, source, author } = options ?? {};
       checkLimit(limit);
-      optionalText("source", source);
-      optionalText("author", author);
-      return platform.search(query, given({ limit, source, author }));
+      checkOptionalText("source", source);
+      checkOptionalText("author", author);
+      return platform.search(query, withoutNulls({ limit, source, author }));
     },
     getDocument: async (id) => {
-      needs(mayRead, "svc:search");
-      text("id", id);
+      requireScope(mayRead, "svc:search");
+      checkText("id", id);
       return platform.getDocument(id);
     },
     ingest: async (docs) => {
-      needs(mayWrite, "svc:ingest");
+      requireScope(mayWrite, "svc:ingest");
       if (!Array.isArray(docs)) throw refused("documents: must be a list");
       docs.forEach((doc, index) => checkTypes(`documents[${index}]`, doc));
       return { ingested: await platform.ingest(docs) };
@@ -31,7 +31,7 @@ export function knowledgeClient(scopes: readonly string[], platform: Platform): 
   };
 }
 
-/** What the model reads of an error of the knowledge base. */
+/** Returns the `ToolError` for an error of the knowledge base. */
 export function knowledgeError(error: KnowledgeError): ToolError {
   switch (error.tag) {
     case "not-found":
@@ -43,24 +43,23 @@ export function knowledgeError(error: KnowledgeError): ToolError {
   }
 }
 
-function refused(why: string): ToolError {
-  return new ToolError(`The knowledge base refused the request: ${why}`);
+function refused(reason: string): ToolError {
+  return new ToolError(`The knowledge base refused the request: ${reason}`);
 }
 
-function needs(granted: boolean, scope: string): void {
+function requireScope(granted: boolean, scope: string): void {
   if (!granted) throw refused(`the toolkit does not declare the scope ${scope}`);
 }
 
-/** Leaves out what is undefined or null. */
-function given(options: SvcSearchOptions): SvcSearchOptions {
+function withoutNulls(options: SvcSearchOptions): SvcSearchOptions {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value != null));
 }
 
-function text(path: string, value: unknown): void {
+function checkText(path: string, value: unknown): void {
   if (typeof value !== "string") throw refused(`${path}: must be a string`);
 }
 
-/** As the server's MAX_RESULTS; test/build/knowledge-parity.test.mjs asks both for one more. */
+/** The server's limit on search results; test/build/knowledge-parity.test.mjs compares the two. */
 const MAX_LIMIT = 50;
 
 function checkLimit(limit: unknown): void {
@@ -71,17 +70,17 @@ function checkLimit(limit: unknown): void {
 
 const OPTIONAL_TEXTS = ["text", "url", "author", "fileUrl", "audioUrl", "mimeType"] as const;
 
-/** What is no text must not travel as the text "undefined". */
+/** Checks types: a value that is not a string must not be sent as the string "undefined". */
 function checkTypes(path: string, doc: SvcIngestDoc): void {
   if (typeof doc !== "object" || doc === null) throw refused(`${path}: must be an object`);
-  text(`${path}.title`, doc.title);
-  for (const key of OPTIONAL_TEXTS) optionalText(`${path}.${key}`, doc[key]);
+  checkText(`${path}.title`, doc.title);
+  for (const key of OPTIONAL_TEXTS) checkOptionalText(`${path}.${key}`, doc[key]);
   if (doc.feed == null) return;
-  text(`${path}.feed.key`, doc.feed.key);
-  text(`${path}.feed.name`, doc.feed.name);
-  optionalText(`${path}.feed.label`, doc.feed.label);
+  checkText(`${path}.feed.key`, doc.feed.key);
+  checkText(`${path}.feed.name`, doc.feed.name);
+  checkOptionalText(`${path}.feed.label`, doc.feed.label);
 }
 
-function optionalText(path: string, value: unknown): void {
-  if (value !== undefined && value !== null) text(path, value);
+function checkOptionalText(path: string, value: unknown): void {
+  if (value !== undefined && value !== null) checkText(path, value);
 }

@@ -1,4 +1,6 @@
-/** Spells one argument of `ctx.log` as JSON text; what JSON cannot hold says so. */
+/**
+ * Returns one argument of `ctx.log` as JSON text; a value that cannot be converted is replaced with a notice.
+ */
 export function logArgument(value: unknown): string {
   try {
     return JSON.stringify(value, readable) ?? JSON.stringify(String(value));
@@ -7,7 +9,7 @@ export function logArgument(value: unknown): string {
   }
 }
 
-/** Errors, collections and large numbers would otherwise be `{}` or throw. */
+/** Replaces values that JSON would show as `{}` (errors, maps, sets) or that throw (BigInt). */
 function readable(_key: string, value: unknown): unknown {
   if (typeof value === "bigint") return value.toString();
   if (value instanceof Error) return Object.assign({ name: value.name, message: value.message }, value);

@@ -1,9 +1,9 @@
 import type { ManifestConfigField, OAuth2ClientCredentials, ToolAnnotations } from "./types.js";
 
-/** JSON, as far as types can say. */
+/** A JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** A toolkit's declaration as plain data, every default explicit: what `manifest.json` holds. */
+/** A toolkit's declaration as plain data with all defaults filled in: the content of `manifest.json`. */
 export interface Manifest {
   id: string;
   name: string;

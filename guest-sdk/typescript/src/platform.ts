@@ -1,25 +1,25 @@
 import type { Progress, SvcDocument, SvcIngestDoc, SvcSearchOptions, SvcSearchResult } from "./types.js";
 
-/** The host behind a `ToolContext`: one of the sandbox, one of a test. */
+/** The host functions behind a `ToolContext`. The sandbox has one implementation, tests have another. */
 export interface Platform {
-  /** Appends an entry of several JSON texts. */
+  /** Appends an entry to the log; each argument is JSON text. */
   log(args: string[]): void;
   progress(report: Progress): void;
-  /** Reads a credential that the declaration lists. */
+  /** Returns the value of a declared credential; `undefined` if the user has not set it. */
   secret(name: string): string | undefined;
-  /** Sends a request that the declaration's `egress` lets through; what it throws is a network error. */
+  /** Sends a request, if the declaration's `egress` allows it; any exception is a network error. */
   fetch(input: string | Request, init: RequestInit | undefined): Promise<Response>;
   search(query: string, options: SvcSearchOptions): SvcSearchResult[] | Promise<SvcSearchResult[]>;
   getDocument(id: string): SvcDocument | Promise<SvcDocument>;
-  /** Stores the documents and returns how many. */
+  /** Stores the documents and returns their number. */
   ingest(docs: SvcIngestDoc[]): number | Promise<number>;
 }
 
-/** One call, as it comes from the host. */
+/** One call, as received from the host. */
 export interface Invocation {
   userId: string;
   config: Record<string, unknown>;
 }
 
-/** Why the knowledge base did not do what was asked, as the contract tells the kinds apart. */
+/** An error of the knowledge base: the variant `knowledge-error` of the WIT contract. */
 export type KnowledgeError = { tag: "not-found" } | { tag: "invalid"; val: string } | { tag: "unavailable"; val: string };

@@ -1,14 +1,14 @@
-/** One thing that is wrong with a declaration. */
+/** One violated rule of a declaration. */
 export interface Problem {
-  /** Where: `tools[2].name`. */
+  /** Path of the field, such as `tools[2].name`. */
   path: string;
-  /** What is wrong, and what would be right. */
+  /** The violated rule, such as `must match ^[a-z0-9-]+$`. */
   message: string;
 }
 
-/** All that is wrong with a declaration, in the order of its fields. */
+/** Thrown by `defineToolkit` for a declaration that is not valid. The message lists all problems. */
 export class DeclarationError extends Error {
-  /** What is wrong. */
+  /** All problems, in the order of the fields. */
   readonly problems: readonly Problem[];
 
   constructor(id: unknown, problems: readonly Problem[]) {

@@ -1,4 +1,4 @@
-// `node --import kitbag/register --test`: lets Node.js run TypeScript, whatever its version.
+// `node --import kitbag/register --test`: runs TypeScript in any supported version of Node.js.
 import { register } from "node:module";
 
 process.setSourceMapsEnabled(true);

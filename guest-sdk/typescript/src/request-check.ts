@@ -1,9 +1,13 @@
-// What is wrong with a request before it is sent. Engines word it differently, and some send something else.
+// Validates a request before it is sent, so that errors are the same in all engines: their own messages
+// differ, and some engines send a changed request instead of rejecting it.
 
 const METHOD_TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const FORBIDDEN_METHODS = ["CONNECT", "TRACE", "TRACK"];
 
-/** Returns what to send; throws where no request can be made of it. The message names the rule, and never a value. */
+/**
+ * Returns the options to send. Throws a `TypeError` for an invalid request; its message names the rule, never
+ * a value, which could be a secret.
+ */
 export function checkedRequest(url: URL, input: string | URL | Request, init: RequestInit = {}): RequestInit {
   if (url.username !== "" || url.password !== "") {
     throw invalid("the URL must not hold a user name or a password: send them in an Authorization header");
@@ -16,19 +20,21 @@ export function checkedRequest(url: URL, input: string | URL | Request, init: Re
   return headers === init.headers ? init : { ...init, headers };
 }
 
-/** Returns the headers as they were given; an iterable can be gone through once, perhaps, and becomes what was made of it. */
+/**
+ * Returns the headers as given; other iterables become `Headers`, because they may allow only one iteration.
+ */
 function checkedHeaders(given: RequestInit["headers"]): RequestInit["headers"] {
   if (given === undefined) return undefined;
   try {
     const made = new Headers(given);
-    const lasts = given instanceof Headers || Array.isArray(given) || !(Symbol.iterator in given);
-    return lasts ? given : made;
+    const isReusable = given instanceof Headers || Array.isArray(given) || !(Symbol.iterator in given);
+    return isReusable ? given : made;
   } catch (cause) {
     throw invalid("a header has a name or a value that HTTP does not allow", cause);
   }
 }
 
-/** Returns what may stop a request: null takes the signal of a Request away. */
+/** Returns the abort signal of a request. `signal: null` in the options removes that of a `Request`. */
 export function signalOf(input: string | URL | Request, init?: RequestInit): AbortSignal | null | undefined {
   if (init?.signal !== undefined) return init.signal;
   return input instanceof Request ? input.signal : undefined;

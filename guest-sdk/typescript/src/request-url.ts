@@ -1,19 +1,19 @@
 import { entryFor } from "./egress.js";
 
-/** Says which entry of `egress` would let a request through. */
+/** Returns the error text for a host that `egress` does not list; it names the entry to add. */
 export function notListed(url: URL): string {
   const entry = entryFor(url);
   return `${entry} is not listed in egress: add ${JSON.stringify(entry)} to the toolkit's egress`;
 }
 
-/** Returns where a request goes; a request that cannot be sent throws. */
+/** Returns the URL of a request. Throws a `TypeError` unless it is an absolute http or https URL. */
 export function urlOf(input: string | URL | Request): URL {
   const text = typeof input === "string" ? input : input instanceof URL ? input.href : input.url;
   let url: URL;
   try {
     url = new URL(text);
   } catch {
-    // The text itself may carry a key: the message names the rule only.
+    // The message does not quote the URL, which may contain a key.
     throw new TypeError("invalid request: the URL must be absolute, such as https://api.example.com/path");
   }
   if (url.protocol !== "https:" && url.protocol !== "http:") {

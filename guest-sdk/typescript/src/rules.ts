@@ -1,4 +1,4 @@
-// The rules that the server keeps as well: the crate kitbag-manifest, compiled to WebAssembly.
+// The rules that the server applies too: the crate kitbag-manifest, compiled to WebAssembly.
 import { readFileSync } from "node:fs";
 
 import type { Declaration } from "./declaration.js";
@@ -6,14 +6,14 @@ import type { DispatchFailure } from "./local/dispatch.js";
 import type { Json, Manifest, ManifestField } from "./manifest.js";
 import { DeclarationError, type Problem } from "./problems.js";
 
-// A thread of `kitbag dev` has no such global any more when its first call comes.
+// Kept here because a thread of `kitbag dev` removes the global `WebAssembly` before its first call.
 const { Instance, Module } = WebAssembly;
 
 /** Limits of calls; times are in milliseconds, sizes in bytes. */
 export interface Limits {
   callTime: number;
   mcpRequest: number;
-  /** What each piece of content counts for besides its parts. */
+  /** Bytes that each content block counts for in addition to its parts. */
   contentOverhead: number;
   redirects: number;
   connectTimeout: number;
@@ -21,7 +21,7 @@ export interface Limits {
   redactedBytes: number;
   searchResults: number;
   maxSearchResults: number;
-  /** Of the server that these rules belong to. */
+  /** Version of the server that these rules belong to. */
   version: string;
 }
 
@@ -35,35 +35,41 @@ export type Cause =
   | { cause: "limit"; name: string }
   | { cause: "busy" };
 
-/** Why the sign-in of a declared `auth` came to nothing, where trying again does not help. */
+/** Why the sign-in of a declared `auth` failed permanently: a retry would fail too. */
 export type SignInCause =
   | { cause: "missing-credentials"; toolkit: string; names: string[] }
   | { cause: "refused-credentials"; toolkit: string; names: string[]; host: string; status: number; code: string }
   | { cause: "unusable-token"; host: string; reason: string };
 
-/** Returns the manifest of a declaration, and the text of `manifest.json`; all problems are thrown at once. */
+/**
+ * Returns the manifest of a declaration and the text of `manifest.json`; throws a `DeclarationError` with all
+ * problems.
+ */
 export function manifestOf(declaration: Declaration): { manifest: Manifest; text: string } {
   const { manifest: text, problems } = ask<{ manifest?: string; problems?: Problem[] }>({ ask: "declaration", declaration });
   if (text === undefined) throw new DeclarationError(declaration.id, problems!);
   return { manifest: JSON.parse(text) as Manifest, text };
 }
 
-/** Returns what a client receives for arguments that do not fit. */
+/** Returns the error envelope for arguments that do not match `schema`; `undefined` if they do. */
 export function argumentsFailure(schema: Json, args: Json): DispatchFailure | undefined {
   return ask<{ failure?: DispatchFailure }>({ ask: "arguments", schema, arguments: args }).failure;
 }
 
-/** Returns what reaches the client of a result's structured value, or what it receives instead. `size` is in bytes. */
+/**
+ * Returns the structured value for the client, or the error envelope instead. `size` is the whole result's,
+ * in bytes.
+ */
 export function checkedResult(size: number, structured: string | undefined, output: Json | undefined): { structured?: Json; failure?: DispatchFailure } {
   return ask({ ask: "result", size, structured, output });
 }
 
-/** Returns what a client receives of a call that failed. */
+/** Returns the error envelope for a failed call. */
 export function failureOf(cause: Cause): DispatchFailure {
   return ask<{ failure: DispatchFailure }>({ ask: "failure", ...cause }).failure;
 }
 
-/** Returns what a handler sees of a user's settings, and what is wrong with some of them. */
+/** Returns the settings that a handler sees, and for each value that does not fit its key and the reason. */
 export function settingsOf(fields: Record<string, ManifestField>, values: Record<string, unknown>): { config: Record<string, Json>; problems: Record<string, string> } {
   return ask({ ask: "settings", fields, values });
 }
@@ -73,25 +79,25 @@ export function allows(egress: readonly string[], url: URL): boolean {
   return ask({ ask: "allows", egress, url: url.href });
 }
 
-/** Returns the first text that is no range of addresses. */
+/** Returns the first text that is not a CIDR range; `undefined` if all are. */
 export function wrongRange(ranges: readonly string[]): string | undefined {
   return ask<string | null>({ ask: "ranges", ranges }) ?? undefined;
 }
 
-/** Whether a handler may reach an address; `opened` are ranges that it may reach although they are private. */
+/** Whether a handler may reach an IP address. `opened` are private CIDR ranges that are allowed. */
 export function permits(opened: readonly string[], address: string): boolean {
   return ask({ ask: "permits", opened, address });
 }
 
 let limits: Limits | undefined;
 
-/** The limits of a server whose operator changed none. */
+/** Returns a server's default limits. */
 export function limitsOfCalls(): Limits {
   return (limits ??= ask<Limits>({ ask: "limits" }));
 }
 
-/** Takes limits over from a thread that has asked: the module takes a while to load. */
-export function knowLimits(known: Limits): void {
+/** Sets the limits that another thread has already read, because loading the module takes time. */
+export function setLimits(known: Limits): void {
   limits = known;
 }
 
@@ -103,33 +109,33 @@ interface Exports {
   _initialize?(): void;
 }
 
-interface Running {
+interface RulesInstance {
   exports: Exports;
-  /** A check was left in its middle: the instance has served its time. */
-  isSpent: boolean;
+  /** A check was aborted, so the instance must not be used again. */
+  isAborted: boolean;
 }
 
 let module: WebAssembly.Module | undefined;
-let running: Running | undefined;
+let idleInstance: RulesInstance | undefined;
 
-/** Asks the module; both sides speak JSON. */
+/** Sends a request to the module and returns its response; both are JSON. */
 function ask<T>(request: object): T {
-  const current = (running ??= start());
+  const current = (idleInstance ??= start());
   const { memory, allocate, answer } = current.exports;
   const bytes = new TextEncoder().encode(JSON.stringify(request));
   const pointer = allocate(bytes.length);
   new Uint8Array(memory.buffer, pointer, bytes.length).set(bytes);
-  // Until it has answered, it may not be asked again.
-  running = undefined;
+  // An instance handles one request at a time; one that throws is not used again.
+  idleInstance = undefined;
   const place = BigInt.asUintN(64, answer(pointer, bytes.length));
   const text = new TextDecoder().decode(new Uint8Array(memory.buffer, Number(place >> 32n), Number(place & 0xffff_ffffn)));
-  if (!current.isSpent) running = current;
+  if (!current.isAborted) idleInstance = current;
   const answered = JSON.parse(text) as T & { error?: string };
   if (typeof answered === "object" && answered?.error !== undefined) throw new Error(`the rules do not understand: ${answered.error}`);
   return answered;
 }
 
-/** Leaves a check; see `unwind.rs` of kitbag-manifest. */
+/** Thrown through the module to abort a check; see `unwind.rs` of kitbag-manifest. */
 const END_OF_CHECK = Symbol("end of a check");
 
 function readRules(): Uint8Array<ArrayBuffer> {
@@ -141,10 +147,11 @@ function readRules(): Uint8Array<ArrayBuffer> {
   }
 }
 
-function start(): Running {
+function start(): RulesInstance {
   module ??= new Module(readRules());
   const imports: WebAssembly.Imports = {};
-  // The standard library names what it could ask the system for; rules ask for nothing but a seed.
+  // Rust's standard library imports WASI functions; the rules call none of them but the one for a random
+  // seed.
   for (const { module: from, name } of Module.imports(module)) {
     (imports[from] ??= {})[name] = () => {
       if (name.endsWith("random-u64")) return 0n;
@@ -158,7 +165,7 @@ function start(): Running {
         current.exports.run_check(check);
       } catch (thrown) {
         if (thrown !== END_OF_CHECK) throw thrown;
-        current.isSpent = true;
+        current.isAborted = true;
       }
     },
     end_check: () => {
@@ -166,7 +173,7 @@ function start(): Running {
     },
   };
   const exports = new Instance(module, imports).exports as unknown as Exports;
-  const current: Running = { exports, isSpent: false };
+  const current: RulesInstance = { exports, isAborted: false };
   exports._initialize?.();
   return current;
 }

@@ -8,15 +8,18 @@ export type Ending =
   | { kind: "result"; text: string; structured: string | undefined; content: ToolContent[] }
   | { kind: "tool-error"; error: ToolError }
   | { kind: "invalid-params"; message: string }
-  /** For the log alone. */
+  /** Any other exception: for the log only. */
   | { kind: "failure"; thrown: unknown };
 
-/** How a mismatch of `output` begins, here and on the host: what only the schema itself can see is seen here. */
-const MISMATCH = "The tool's structured result does not match its output schema:";
+/**
+ * Start of the error for a result that zod rejects, in the words that the host uses when the JSON Schema
+ * rejects it.
+ */
+const OUTPUT_MISMATCH = "The tool's structured result does not match its output schema:";
 
-/** Runs one tool on arguments that keep the JSON Schema of its `input`. Neither throws nor rejects. */
+/** Runs one tool with arguments that match the JSON Schema of its `input`. Neither throws nor rejects. */
 export function run(tool: AnyTool, args: unknown, ctx: ToolContext): Ending | Promise<Ending> {
-  // The schema may ask for more than JSON Schema can say, and it fills in defaults.
+  // The zod schema may be stricter than its JSON Schema, and it fills in defaults.
   return step(
     () => check(tool.input, args),
     (input) => {
@@ -35,8 +38,8 @@ function finish(tool: AnyTool, returned: ToolResult | string): Ending | Promise<
   const { text, structured, content = [] } = result;
   const { output } = tool;
   if (structured === undefined) {
-    // A client that knows the output schema takes a result without a structured value for a broken answer.
-    if (output !== undefined) return { kind: "tool-error", error: new ToolError(`${MISMATCH} /: the handler returned no structured value`) };
+    // Clients that know the output schema reject a result without a structured value.
+    if (output !== undefined) return { kind: "tool-error", error: new ToolError(`${OUTPUT_MISMATCH} /: the handler returned no structured value`) };
     return { kind: "result", text, structured, content };
   }
   if (output === undefined) return { kind: "result", text, structured: json(structured), content };
@@ -44,7 +47,7 @@ function finish(tool: AnyTool, returned: ToolResult | string): Ending | Promise<
     () => check(output, structured),
     (checked) => {
       if (checked.success) return { kind: "result", text, structured: json(checked.data), content };
-      return { kind: "tool-error", error: new ToolError(`${MISMATCH} ${issueLines(checked.error).join("; ")}`) };
+      return { kind: "tool-error", error: new ToolError(`${OUTPUT_MISMATCH} ${issueLines(checked.error).join("; ")}`) };
     },
     failed,
   );

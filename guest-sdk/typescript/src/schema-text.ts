@@ -1,20 +1,20 @@
-// JSON Schema as a text: what its root must be, and what a model reads in it.
+// Transformations of JSON Schemas: notes in descriptions, and the root that MCP requires.
 import type { Json } from "./manifest.js";
 
 export type JsonObject = { [key: string]: Json };
 
-/** Notes of one schema, until they are in its description: wrappers of a schema inherit them as they do keywords. */
+/** Temporary keyword for a schema's notes. Wrappers of a schema inherit it as they inherit other keywords. */
 const NOTES = "kitbag:notes";
 
-/** Adds what no keyword says. */
+/** Adds a note: a constraint that is not expressed by keywords. */
 export function note(json: JsonObject, text: string | undefined): void {
   if (text === undefined) return;
   const notes = (json[NOTES] as string[] | undefined) ?? [];
   if (!notes.includes(text)) json[NOTES] = [...notes, text];
 }
 
-/** Returns the schema with all notes in descriptions. */
-export function noted(json: JsonObject): JsonObject {
+/** Returns the schema with all notes moved into descriptions. */
+export function withNotesInDescriptions(json: JsonObject): JsonObject {
   return eachSchema(json, (schema) => {
     const { [NOTES]: notes, ...rest } = schema;
     if (!Array.isArray(notes)) return schema;
@@ -25,15 +25,15 @@ export function noted(json: JsonObject): JsonObject {
   });
 }
 
-/** Brings the schema of an object into the form that MCP asks for: `"type": "object"` stands at the root. */
+/** Returns an object's schema in the form that MCP requires, with `"type": "object"` at the root. */
 export function inlineRoot(json: JsonObject, io: "input" | "output"): JsonObject {
-  const root = suggestedMembers(withoutReference(json));
-  if (io === "output") return withObjectType(pooled(root), "every");
-  // Arguments are always an object: choices that are none can never be meant.
+  const root = withAdvisoryMembers(withoutReference(json));
+  if (io === "output") return withObjectType(withOpenIntersections(root), "every");
+  // Arguments are always an object, so other choices at the root never apply.
   return withObjectType(root, "some");
 }
 
-/** Calls `change` for every schema within a schema, the innermost first. */
+/** Applies `change` to every subschema and to the schema itself, innermost first. */
 function eachSchema(json: JsonObject, change: (schema: JsonObject) => JsonObject): JsonObject {
   const inside = (value: Json): Json => (isObject(value) ? eachSchema(value, change) : value);
   const changed: JsonObject = {};
@@ -49,7 +49,7 @@ function eachSchema(json: JsonObject, change: (schema: JsonObject) => JsonObject
   return change(changed);
 }
 
-/** A root with an id of its own is a reference to itself. */
+/** Inlines a root that is a `$ref`: zod makes the root of a schema with an id a reference into `$defs`. */
 function withoutReference(json: JsonObject): JsonObject {
   const target = referenced(json.$ref, json);
   if (target === undefined) return json;
@@ -62,18 +62,24 @@ function withoutReference(json: JsonObject): JsonObject {
   return Object.keys(others).length === 0 ? root : { ...root, $defs: others };
 }
 
-/** Of members that are only suggested (a `z.preprocess` around the object) each is named, and none is asked for. */
-function suggestedMembers(json: JsonObject): JsonObject {
+/**
+ * Turns an advisory root (from `z.preprocess` around an object) into an object whose members are all
+ * advisory.
+ */
+function withAdvisoryMembers(json: JsonObject): JsonObject {
   const { anyOf, ...rest } = json;
   if (!Array.isArray(anyOf) || anyOf.length !== 2 || !isObject(anyOf[1]) || Object.keys(anyOf[1]).length > 0) return json;
-  const suggested = isObject(anyOf[0]) ? (referenced(anyOf[0].$ref, json) ?? anyOf[0]) : {};
-  if (!isObject(suggested.properties)) return json;
-  const members = Object.entries(suggested.properties).map(([name, schema]) => [name, { anyOf: [schema, {}] }]);
+  const preferred = isObject(anyOf[0]) ? (referenced(anyOf[0].$ref, json) ?? anyOf[0]) : {};
+  if (!isObject(preferred.properties)) return json;
+  const members = Object.entries(preferred.properties).map(([name, schema]) => [name, { anyOf: [schema, {}] }]);
   return { type: "object", ...rest, properties: Object.fromEntries(members) as JsonObject };
 }
 
-/** In an intersection each side would refuse the members of the other. */
-function pooled(json: JsonObject): JsonObject {
+/**
+ * Removes `additionalProperties: false` from the parts of each `allOf`: each part would reject the others'
+ * members.
+ */
+function withOpenIntersections(json: JsonObject): JsonObject {
   const shared = new Set<Json>();
   eachSchema(json, (schema) => {
     if (Array.isArray(schema.allOf)) for (const part of schema.allOf) if (isObject(part)) shared.add(part.$ref ?? null);
@@ -96,7 +102,7 @@ function pooled(json: JsonObject): JsonObject {
   });
 }
 
-/** A choice between objects is an object too, and MCP wants to be told so. */
+/** Adds `"type": "object"` to a root that is a choice between objects: MCP requires the keyword. */
 function withObjectType(json: JsonObject, quantifier: "some" | "every"): JsonObject {
   if (Array.isArray(json.type) && json.type.includes("object")) return { ...json, type: "object" };
   if (json.type !== undefined || !isObjects(json, json, quantifier, [])) return json;
@@ -121,7 +127,7 @@ function referenced(reference: Json | undefined, root: JsonObject): JsonObject |
   return isObject(target) ? target : undefined;
 }
 
-/** The name that a reference into `$defs` ends with, a JSON Pointer (RFC 6901). */
+/** Returns the name at the end of a reference into `$defs`, a JSON Pointer (RFC 6901). */
 function nameOf(reference: Json): string {
   const [, name = ""] = /^#\/\$defs\/(.+)$/.exec(String(reference)) ?? [];
   return name.replaceAll("~1", "/").replaceAll("~0", "~");

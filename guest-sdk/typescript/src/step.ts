@@ -1,8 +1,9 @@
 /**
- * Hands what `first` returns to `next`: at once, or when it is there. `failed` answers for what either of them
- * throws.
+ * Passes the result of `first` to `next`, after awaiting it if it is a promise. If either throws or rejects,
+ * returns the result of `failed`.
  *
- * What is there at once makes no promise, which costs an interpreter more than the rest of the step.
+ * A synchronous result creates no promise, because in the interpreter a promise costs more than the rest of
+ * the step.
  */
 export function step<T, R>(
   first: () => T | PromiseLike<T>,

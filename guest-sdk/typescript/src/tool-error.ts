@@ -1,19 +1,22 @@
-/** How a {@link ToolError} differs from the default. */
+/** Options of a {@link ToolError}. */
 export interface ToolErrorOptions {
-  /** Whether the model should consider trying again. By default not. */
+  /** Whether a retry may succeed. By default false. */
   retryable?: boolean | undefined;
-  /** For the log; the model does not see it. */
+  /** Data for the toolkit's log, as JSON; the model does not see it. */
   data?: unknown;
 }
 
-// A bundle may hold two copies of this module; an error of either is one that the model reads.
+// A bundle may contain two copies of this module; errors of both must be recognised.
 const BRAND = Symbol.for("kitbag.ToolError");
 
-/** An error that the author means the model to read. */
+/**
+ * An error whose message is sent to the model. Thrown by a handler, directly or as a `cause` of another
+ * error, it ends the call with the code `TOOL_ERROR`.
+ */
 export class ToolError extends Error {
-  /** Whether the model should consider trying again. */
+  /** Whether a retry may succeed. */
   readonly retryable: boolean;
-  /** For the log; the model does not see it. */
+  /** Data for the toolkit's log, as JSON; the model does not see it. */
   readonly data: unknown;
 
   constructor(message: string, options: ToolErrorOptions = {}) {
@@ -25,7 +28,7 @@ export class ToolError extends Error {
   }
 }
 
-/** Finds what the model may read of anything thrown: a `ToolError`, or one among its causes. */
+/** Returns a thrown `ToolError`, or the first one among the causes of a thrown value. */
 export function toolErrorWithin(thrown: unknown): ToolError | undefined {
   const seen = new Set<unknown>();
   let error = thrown;

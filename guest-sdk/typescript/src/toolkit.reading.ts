@@ -1,4 +1,5 @@
-// What `kitbag/extend/toolkit` is while a declaration is read: whoever reads it has the rules, and tests nothing.
+// `kitbag/extend/toolkit` while the build reads a declaration. The rules are checked by the process that
+// reads it, and `dispatch` is not needed.
 import { declarationOf } from "./declaration.js";
 import { definer } from "./define.js";
 

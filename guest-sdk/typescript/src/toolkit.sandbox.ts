@@ -1,5 +1,5 @@
-// What `kitbag/extend/toolkit` is inside the sandbox. The rules were kept when the component was made,
-// and there is nothing to test: neither has to be in it.
+// `kitbag/extend/toolkit` inside the sandbox. The declaration was checked when the component was built, so a
+// component contains neither the rules nor `dispatch`.
 import { definer } from "./define.js";
 
 export const defineToolkit = definer(() => ({}));

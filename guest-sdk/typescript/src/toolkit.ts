@@ -2,7 +2,12 @@ import { declarationOf } from "./declaration.js";
 import { definer } from "./define.js";
 import { manifestOf } from "./rules.js";
 
-/** Declares a toolkit. Everything that is wrong with the declaration is thrown at once, with its paths. */
+/**
+ * Declares a toolkit. Throws a `DeclarationError` that lists all problems of the declaration with their
+ * paths.
+ *
+ * The second argument, optional, is for tests.
+ */
 export const defineToolkit = definer((config) => {
   const declaration = declarationOf(config);
   return { declaration, manifest: manifestOf(declaration).manifest };

@@ -5,23 +5,31 @@ import type { ToolError } from "./tool-error.js";
 /** A schema of the library that this package re-exports as `z`. */
 export type Schema = z.ZodType;
 
-/** What a handler returns: with a schema `output` a structured value that it accepts, else anything, or a bare text. */
+/**
+ * What a handler returns. With an `output` schema: a result whose `structured` value matches it. Without one:
+ * any result, or a string, which stands for `{ text }`.
+ */
 export type HandlerResult<O> = O extends z.ZodType ? StructuredResult<z.input<O>> : ToolResult | string;
 
-/** What a tool with `output` answers. */
+/** The result of a tool that declares `output`: `structured` is required. */
 export type StructuredResult<Structured> = ToolResult<Structured> & { structured: Structured };
 
-/** What a tool answers. */
+/** The result of a tool call. */
 export interface ToolResult<Structured = unknown> {
-  /** What the model reads. */
+  /** The text that the model reads. */
   text: string;
-  /** A value for programs. It reaches clients only where the tool declares `output`, and then it is required. */
+  /**
+   * A JSON value for programs. Required if the tool declares `output`; otherwise clients do not receive it.
+   */
   structured?: Structured | undefined;
-  /** What clients show beside the text, in this order. Usually nothing. */
+  /** Further MCP content blocks after the text, in this order. Most tools have none. */
   content?: ToolContent[] | undefined;
 }
 
-/** One thing beside the text of a result. Bytes may be base64 text, as the protocol has them. */
+/**
+ * One MCP content block besides the text. `data` and `blob` are raw bytes or a base64 string; `size` is in
+ * bytes.
+ */
 export type ToolContent =
   | { type: "image" | "audio"; data: Uint8Array | string; mimeType: string }
   | {
@@ -38,15 +46,21 @@ export type ToolContent =
       size?: number | undefined;
     };
 
-/** The four behavioural hints of the Model Context Protocol. An absent one takes its default. */
+/**
+ * The four tool annotations (behavioural hints) of the Model Context Protocol.
+ *
+ * An omitted hint takes its default: `readOnlyHint` is true unless the tool is `mutating` or the toolkit
+ * declares the scope `svc:ingest`. A read-only tool is by default neither destructive nor open-world. The
+ * others have no default.
+ */
 export interface ToolAnnotations {
-  /** The tool changes nothing. */
+  /** The tool does not change anything. */
   readOnlyHint?: boolean | undefined;
-  /** The tool may destroy something. */
+  /** The tool may delete or overwrite something. */
   destructiveHint?: boolean | undefined;
-  /** Calling again with the same arguments changes nothing more. */
+  /** A repeated call with the same arguments has no additional effect. */
   idempotentHint?: boolean | undefined;
-  /** The tool talks to an open world of outside things. */
+  /** The tool interacts with external systems, such as the Web. */
   openWorldHint?: boolean | undefined;
 }
 
@@ -55,161 +69,230 @@ export interface ToolDefinition<
   Input extends Schema = Schema,
   Output extends Schema | undefined = Schema | undefined,
 > {
-  /** `[a-zA-Z0-9_-]+`, unique within the toolkit; snake_case by convention. */
+  /**
+   * Matches `[a-zA-Z0-9_-]+`, unique within the toolkit; snake_case by convention. The listed name
+   * `{id}__{name}` has at most 128 characters.
+   */
   name: string;
   /** Display name. */
   title?: string | undefined;
-  /** What the model reads to decide whether to call the tool. */
+  /** Tells the model what the tool does and when to call it. */
   description: string;
-  /** Schema of the arguments, which are checked before the handler runs. */
+  /** Schema of the arguments, an object. Arguments are validated before the handler runs. */
   input: Input;
-  /** Schema of the structured result, which is checked before it is sent. Every result has one then. */
+  /**
+   * Schema of the structured result, an object. If it is set, every result needs a `structured` value, which
+   * is validated before it is sent; a result that does not match becomes a tool error.
+   */
   output?: Output | undefined;
-  /** Behavioural hints. */
+  /** Behavioural hints for clients. */
   annotations?: ToolAnnotations | undefined;
-  /** The tool changes state. */
+  /** The tool changes state. By default false. */
   mutating?: boolean | undefined;
-  /** The tool is listed ahead of the toolkit's other tools. */
+  /** The tool is listed before the toolkit's other tools. By default false. */
   alwaysOn?: boolean | undefined;
-  /** Does the work. A bare string stands for `{ text }`, where there is no `output`. */
+  /**
+   * Runs one call. `args` is the parsed value of `input`.
+   *
+   * Throw a `ToolError` to send a message to the model. For any other exception the model learns only that
+   * the tool failed; the exception and its stack go to the toolkit's log.
+   */
   handler(args: z.output<Input>, ctx: ToolContext): Promise<HandlerResult<Output>> | HandlerResult<Output>;
 }
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- a list holds tools of any input
+/** A tool with any input and output. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- a list holds tools with different inputs
 export type AnyTool = ToolDefinition<any, any>;
 
-/** One setting that a user fills in. */
+/** One setting that users can set for the toolkit. Not for credentials: those belong in `secrets`. */
 export interface ManifestConfigField {
-  /** What values it takes. */
+  /** Type of the value. A `select` takes one of `options`. */
   type: "string" | "number" | "boolean" | "select";
-  /** Label beside the field. */
+  /** Label of the field. */
   label: string;
   /** Help text. */
   description?: string | undefined;
-  /** Applies where the user set nothing. */
+  /** Value used while the user has not set one. Must fit `type`. */
   default?: string | number | boolean | undefined;
-  /** The user must fill it in. */
+  /** The user must set a value. By default false. */
   required?: boolean | undefined;
-  /** The choices of a `select`. */
+  /** The allowed values of a `select`, at least one; not allowed for other types. */
   options?: string[] | undefined;
 }
 
-/** The OAuth2 client-credentials grant, which the host carries out; handlers never see the token. */
+/**
+ * An OAuth 2.0 client-credentials grant (RFC 6749, section 4.4). The host obtains the access token and
+ * attaches it to requests to `apiHost`; handlers never see the token.
+ */
 export interface OAuth2ClientCredentials {
   type: "oauth2_client_credentials";
-  /** Token endpoint; its host is listed in `egress`. */
+  /** Token endpoint: an `https://` URL (`http://` on loopback only) whose host is listed in `egress`. */
   tokenUrl: string;
-  /** Name in `secrets` of the client id. */
+  /** Name of the client ID in `secrets`. */
   clientIdSecret: string;
-  /** Name in `secrets` of the client secret. */
+  /** Name of the client secret in `secrets`. */
   clientSecretSecret: string;
-  /** Space-delimited scopes. */
+  /** Space-delimited scopes to request. */
   scope?: string | undefined;
-  /** The one host that receives the token; listed in `egress`. */
+  /** The only host that receives the token, written as in `egress`, where it must be listed too. */
   apiHost: string;
 }
 
-/** A scope of the knowledge base. */
+/**
+ * A permission for the calling user's knowledge base: to read (`svc:search`) or to add documents
+ * (`svc:ingest`).
+ */
 export type SvcScope = "svc:search" | "svc:ingest";
 
-/** What an author says about a toolkit: the argument of `defineToolkit`. */
+/** A toolkit's declaration and handlers: the argument of `defineToolkit`. */
 export interface ToolkitConfig {
-  /** `^[a-z0-9-]+$`; stable. Tools are listed as `{id}__{tool}`. */
+  /** Stable identifier, `^[a-z0-9-]+$`, except `user`. Clients see tools as `{id}__{tool}`. */
   id: string;
   /** Display name. */
   name: string;
-  /** One line. */
+  /** Description in one line. */
   description: string;
-  /** A single emoji, or an HTTPS URL of a square icon. */
+  /** A single emoji, or an `https://` URL of a square picture. */
   icon: string;
-  /** Semantic version. */
+  /** Semantic version. A server refuses a changed component under a version that it already has. */
   version: string;
-  /** Attribution in the directory. */
+  /** Author, shown in the directory. */
   author?: string | undefined;
-  /** At least one. */
+  /** The toolkit's tools, at least one. */
   tools: readonly AnyTool[];
-  /** UPPER_SNAKE_CASE names of the credentials that handlers may read. */
+  /** Names, in UPPER_SNAKE_CASE, of the credentials that handlers may read. */
   secrets?: readonly string[] | undefined;
-  /** Hosts that handlers may reach: `api.example.com`, or `api.example.com:8443`. */
+  /**
+   * Hosts that handlers may reach: `api.example.com`, or `api.example.com:8443`. Without a port, only the
+   * default port of the URL's scheme is allowed. No wildcards.
+   */
   egress?: readonly string[] | undefined;
-  /** Use of the calling user's knowledge base. */
+  /** Permissions for the calling user's knowledge base. */
   scopes?: readonly SvcScope[] | undefined;
-  /** The user's settings, by key. */
+  /** The settings that users can set, by key (`^[a-zA-Z_][a-zA-Z0-9_]*$`). */
   config?: Readonly<Record<string, ManifestConfigField>> | undefined;
-  /** Who sees the toolkit; by default its owner alone. */
+  /** Who can see and call the toolkit: its owner only (`private`, the default) or every user (`shared`). */
   visibility?: "shared" | "private" | undefined;
-  /** Sign-in that the host carries out. */
+  /** OAuth 2.0 sign-in that the host performs for requests to one host. */
   auth?: OAuth2ClientCredentials | undefined;
 }
 
-/** What every handler receives beside its arguments. */
+/** The second argument of every handler: the caller, their settings, and what the toolkit declared. */
 export interface ToolContext {
-  /** The calling user's opaque id: an identity, not a credential. */
+  /** Opaque id of the calling user. It identifies the user and is not a credential. */
   readonly userId: string;
-  /** The calling user's settings, defaults applied. Preferences only, and read-only. */
+  /**
+   * The calling user's settings over the defaults, read-only. A setting without value and default is absent.
+   */
   readonly config: Readonly<Record<string, unknown>>;
-  /** Reads one declared credential; `undefined` where the user has set none. An undeclared name throws. */
+  /**
+   * Returns the calling user's value of a declared credential, or `undefined` if the user has not set it.
+   *
+   * Rejects with an `Error` if `name` is not listed in `secrets`, and with a retryable `ToolError` if the
+   * host cannot read credentials at the moment.
+   */
   secret(name: string): Promise<string | undefined>;
-  /** Reads a credential that the tool cannot do without; where none is set, the error says how to set it. */
+  /**
+   * As `secret`, but rejects with a `ToolError` that says how to set the credential if the user has not set
+   * it.
+   */
   requireSecret(name: string): Promise<string>;
-  /** Standard `fetch`, to the hosts that the toolkit lists in `egress`. */
+  /**
+   * Sends a request to a host listed in `egress`; otherwise like the standard `fetch`.
+   *
+   * The host follows redirects, and checks each one as it checks the request. It adds a `User-Agent` if none
+   * is set. Any HTTP status is a response. A stream as the body is read whole before it is sent.
+   *
+   * Rejects with a `TypeError` whose message starts with `invalid request: ` if the request is malformed, or
+   * with `network error: ` if the host is not listed in `egress` or cannot be reached; with the signal's
+   * reason if `init` or the `Request` has an aborted signal.
+   */
   fetch(url: string | URL | Request, init?: FetchInit): Promise<Response>;
-  /** Calls a JSON API. */
+  /**
+   * Sends a request to a JSON API as `fetch` does, and returns the parsed body; `undefined` if the body of a
+   * successful response is empty.
+   *
+   * Rejects with a `ToolError`, unless the request is malformed (a `TypeError`):
+   * - retryable for status 429, 5xx, network errors and aborted requests, and for malformed JSON in answer to
+   *   GET, HEAD or OPTIONS;
+   * - not retryable for any other status except 2xx and 304, for malformed JSON in answer to other methods,
+   *   and for a body that `schema` does not accept, in which case the message names the path.
+   */
   fetchJson<S extends z.ZodType>(
     url: string | URL | Request,
     options: FetchJsonOptions & { schema: S },
   ): Promise<z.output<S>>;
-  // For authors who name the result's type: `fetchJson<Book>(url, { schema })`.
+  // For calls with an explicit result type: `fetchJson<Book>(url, { schema })`.
   fetchJson<T>(url: string | URL | Request, options: FetchJsonOptions & { schema: z.ZodType<T> }): Promise<T>;
   fetchJson(url: string | URL | Request, options?: FetchJsonOptions): Promise<unknown>;
-  /** The calling user's knowledge base; `undefined` without a scope. */
+  /** The calling user's knowledge base; `undefined` if the toolkit declares no scope. */
   readonly svc: SvcClient | undefined;
-  /** Appends one entry to the invocation's log. Values of the user's secrets are taken out of it. */
+  /**
+   * Appends one entry to the log of this call. Arguments are converted to JSON, and values of the user's
+   * secrets are removed. By default a call may log 256 KiB; further entries are dropped.
+   */
   log(...args: unknown[]): void;
-  /** Tells the client how far a long call has come. Where it did not ask, nothing happens. */
+  /**
+   * Reports the progress of a long call, if the client asked for progress; otherwise does nothing. A report
+   * less than 25 ms after the one before is dropped.
+   */
   progress(report: Progress): void;
 }
 
-/** How far a long call has come. */
+/** A progress report, as in MCP's `notifications/progress`. */
 export interface Progress {
-  /** Grows from report to report. */
+  /** Work done so far, in any unit. A report that does not increase it is dropped. */
   progress: number;
-  /** What it grows to, in the same unit. */
+  /** Total work, in the same unit. */
   total?: number | undefined;
-  /** What is being done. */
+  /** What the call is doing. Cut at 1024 bytes. */
   message?: string | undefined;
 }
 
-/** The options of a request. Any bytes may be its body: since TypeScript 5.7 a plain `Uint8Array` is no `BodyInit`. */
+/**
+ * The options of `fetch`. `body` may be any `ArrayBufferView`: since TypeScript 5.7, `BodyInit` does not
+ * include a plain `Uint8Array`.
+ */
 export type FetchInit = Omit<RequestInit, "body"> & { body?: BodyInit | ArrayBufferView | null | undefined };
 
-/** How a JSON API is called. */
+/** The options of `fetchJson`. */
 export interface FetchJsonOptions {
-  /** Checks the body, and types the result. */
+  /** Validates the parsed body, and gives the result its type. */
   schema?: z.ZodType | undefined;
-  /** As for `fetch`. */
+  /** The options of the request, as for `fetch`. */
   init?: FetchInit | undefined;
-  /** Says in the API's own way what is wrong; `undefined` leaves it to the default mapping. */
+  /**
+   * Turns a response with an error status (any but 2xx and 304) and its body into a `ToolError`. `undefined`
+   * selects the default error.
+   */
   errorMap?: ((res: Response, body: string) => ToolError | undefined) | undefined;
 }
 
-/** The calling user's own knowledge base. */
+/**
+ * The calling user's own knowledge base.
+ *
+ * All methods reject with a `ToolError`: retryable if the knowledge base is unavailable, not retryable if the
+ * scope is not declared or the request breaks a rule, which the message names.
+ */
 export interface SvcClient {
-  /** Returns the best matches, best first. Needs `svc:search`. */
+  /** Returns the documents that match best, best first. Needs scope `svc:search`. */
   search(query: string, options?: SvcSearchOptions): Promise<SvcSearchResult[]>;
-  /** Returns one document with its text. Needs `svc:search`. */
+  /** Returns one document with its text; rejects if there is no such document. Needs scope `svc:search`. */
   getDocument(id: string): Promise<SvcDocument>;
-  /** Stores the documents, all or none, as this toolkit's. Needs `svc:ingest`. */
+  /**
+   * Stores all the documents or none, as documents of this toolkit, and returns their number. Needs scope
+   * `svc:ingest`.
+   */
   ingest(docs: SvcIngestDoc[]): Promise<{ ingested: number }>;
 }
 
-/** What narrows a search. */
+/** Limits and filters of a search. */
 export interface SvcSearchOptions {
-  /** 1 to 50; by default 10. */
+  /** Maximum number of results, 1 to 50; by default 10. */
   limit?: number | undefined;
-  /** A toolkit's id, or `user`; exact. */
+  /** Only documents of this source: a toolkit's id, or `user`. Compared exactly. */
   source?: string | undefined;
-  /** Byline; case-insensitive. */
+  /** Only documents with this author. Compared without regard to case. */
   author?: string | undefined;
 }
 
@@ -219,18 +302,18 @@ export interface SvcDocumentSummary {
   title: string;
   url?: string | undefined;
   author?: string | undefined;
-  /** The toolkit's id, or `user`. */
+  /** The id of the toolkit that ingested it, or `user`. */
   source: string;
-  /** Name of the feed that it belongs to. */
+  /** Name of the feed that the document belongs to. */
   feed?: string | undefined;
 }
 
-/** One match. */
+/** One search result. */
 export interface SvcSearchResult {
   document: SvcDocumentSummary;
-  /** The passage that matched best. */
+  /** The passage of the document that matched best. */
   snippet: string;
-  /** Higher is better; comparable within one search only. */
+  /** Relevance: higher is better. Comparable only within one search. */
   score: number;
 }
 
@@ -239,33 +322,38 @@ export interface SvcDocument extends SvcDocumentSummary {
   text: string;
 }
 
-/** A document to store. It is always attributed to the toolkit itself. */
+/** A document to store. Its source is always the toolkit itself. */
 export interface SvcIngestDoc {
   title: string;
-  /** Required unless `fileUrl` or `audioUrl` is there. */
+  /** The text of the document. Required unless `fileUrl` or `audioUrl` is set. */
   text?: string | undefined;
-  /** Canonical URL of the original. */
+  /** Canonical URL of the original, absolute http or https. */
   url?: string | undefined;
-  /** Free-text byline. */
+  /** Author, as free text. */
   author?: string | undefined;
-  /** File to capture; public internet only. */
+  /**
+   * URL of a file that the host downloads and reads; on the public internet only. Not together with
+   * `audioUrl`.
+   */
   fileUrl?: string | undefined;
-  /** Audio to capture; implies `audio/mpeg`. */
+  /**
+   * URL of a recording that the host downloads and transcribes; its media type is `audio/mpeg` by default.
+   */
   audioUrl?: string | undefined;
-  /** Media type of `fileUrl`. */
+  /** Media type of the file, such as `application/pdf`. */
   mimeType?: string | undefined;
-  /** Stores the artifact and a record of its metadata, and processes nothing. */
+  /** Stores the file and its metadata without extracting text. Needs `fileUrl` or `audioUrl`. */
   captureOnly?: boolean | undefined;
-  /** Sub-group of the toolkit's documents. */
+  /** Group of this toolkit's documents that the document belongs to. */
   feed?: SvcIngestFeed | undefined;
 }
 
-/** Sub-group of a toolkit's documents; deduplication happens within it. */
+/** A group of a toolkit's documents. Duplicates are detected within a feed. */
 export interface SvcIngestFeed {
-  /** The entity's stable id upstream; survives a rename. */
+  /** Stable id of the feed in its original system; it identifies the feed even if `name` changes. */
   key: string;
-  /** Shown to the user. */
+  /** Name shown to the user. */
   name: string;
-  /** Word for the kind of grouping: a channel, a show, a company. */
+  /** The kind of group, as a word: channel, show, company. */
   label?: string | undefined;
 }

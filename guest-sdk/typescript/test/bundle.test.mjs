@@ -1,4 +1,4 @@
-// What the packages of npm do that a bundle for the sandbox has to bear with.
+// Things that npm packages do and that a bundle for the sandbox must cope with.
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,8 +8,8 @@ import { pathToFileURL } from "node:url";
 import { bundle } from "../dist/build/bundle.js";
 import { folder } from "./support.mjs";
 
-/** A folder with an `extension.ts` and packages of one file each. */
-async function made(extension, packages = {}) {
+/** Creates a folder with an `extension.ts` and packages of one file each. */
+async function toolkitFolder(extension, packages = {}) {
   const files = { "extension.ts": extension };
   for (const [name, { main, ...rest }] of Object.entries(packages)) {
     files[`node_modules/${name}/package.json`] = JSON.stringify({ name, version: "1.0.0", main: "index.js", ...rest });
@@ -19,12 +19,12 @@ async function made(extension, packages = {}) {
 }
 
 async function bundled(extension, packages) {
-  const root = await made(extension, packages);
+  const root = await toolkitFolder(extension, packages);
   const entry = join(root, "extension.ts");
   return { root, ...(await bundle(entry, `export { default } from ${JSON.stringify(entry)};`, "sandbox")) };
 }
 
-/** What the bundle's default export is. */
+/** Returns the default export of the bundle. */
 async function valueOf(extension, packages) {
   const { root, code } = await bundled(extension, packages);
   const file = join(root, "bundle.mjs");
@@ -36,7 +36,7 @@ const refused = (extension, packages) => bundled(extension, packages).then(() =>
 
 test("a module that a package leaves out in browsers is none of the author's files", async () => {
   const inspect = { main: 'module.exports = require("./util.js");', browser: { "./util.js": false } };
-  const root = await made('import inspect from "inspect"; export default Object.keys(inspect).length;', { inspect });
+  const root = await toolkitFolder('import inspect from "inspect"; export default Object.keys(inspect).length;', { inspect });
   await writeFile(join(root, "node_modules/inspect/util.js"), 'module.exports = require("util").inspect;');
   const entry = join(root, "extension.ts");
   const { sources } = await bundle(entry, `export { default } from ${JSON.stringify(entry)};`, "sandbox");
@@ -76,7 +76,7 @@ test("an import of what only Node.js has names the way that leads to it", async 
   const said = await refused('import { readFile } from "outer"; export default readFile;', packages);
   assert.match(said, /^node_modules\/@scope\/inner\/index\.js:1:\d+: node_modules\/@scope\/inner\/index\.js imports "node:fs", which exists in Node\.js only/);
   assert.match(said, /\n {2}extension\.ts imports "outer", which imports "@scope\/inner"$/);
-  // With the SDK and its schema library in it, which are found in a way of their own.
+  // Again with the SDK and zod in the bundle, which plugins of their own resolve.
   const whole = await refused('import { defineToolkit } from "kitbag/extend/toolkit"; import "outer"; export default defineToolkit;', packages);
   assert.match(whole, /\n {2}extension\.ts imports "outer", which imports "@scope\/inner"$/);
   assert.match(await refused('const fs = require("fs"); export default fs;'), /^extension\.ts:1:\d+: extension\.ts imports "fs", which exists in Node\.js only/);

@@ -1,4 +1,4 @@
-// `toFetchHandler` under the official clients: what they refuse, no test of ours would notice.
+// `toFetchHandler` with the official MCP clients, which may reject replies that the other tests accept.
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 
@@ -37,7 +37,7 @@ const toolkit = defineToolkit({
 const open = [];
 after(() => Promise.all(open.map((client) => client.close())));
 
-/** A client whose requests go to the handler, with no network between them. */
+/** Connects a client directly to the handler, without a network. */
 async function connected({ Client, StreamableHTTPClientTransport }) {
   const handle = toFetchHandler(toolkit);
   const fetch = (url, init) => handle(new Request(url, init));
@@ -65,7 +65,7 @@ for (const [name, sdk] of Object.entries(CLIENTS)) {
 
   test(`${name} calls a tool, and checks its structured content`, async () => {
     const client = await connected(sdk);
-    // From the list it knows the schema that the result has to fit.
+    // The client learns the output schema from the list.
     await client.listTools();
 
     const result = await client.callTool({ name: "sums__add", arguments: { a: 1, b: 2 } });

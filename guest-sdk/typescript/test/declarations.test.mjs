@@ -1,4 +1,4 @@
-// The table that holds both SDKs and the host to one set of rules.
+// The table of declarations that the host and both SDKs must judge in the same way.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ const table = JSON.parse(await readFile(new URL("../../../tests/declarations.jso
 
 const handler = async () => "";
 
-/** The table has JSON Schemas, an author has schemas of the library. */
+/** Returns a zod schema for one of the table's JSON Schemas. */
 function schema(json) {
   return { object: () => z.object({ n: z.int().optional() }), string: () => z.string(), array: () => z.array(z.string()) }[json.type]();
 }

@@ -1,4 +1,4 @@
-// `kitbag dev`: the same grants as in the sandbox, and always the newest version that works.
+// `kitbag dev` applies the grants of the sandbox, and serves the newest working version.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -20,7 +20,7 @@ after(() => Promise.all(running.map((it) => it.close())));
 
 const TOKEN = "of-the-test";
 
-/** A toolkit of one tool whose handler is the given text. */
+/** Returns the source of a toolkit with one tool; `handler` is the source of its handler. */
 const extension = (handler, rest = "", before = "") => `
 import { defineToolkit, tool, z } from "kitbag/extend/toolkit";
 ${before}
@@ -29,7 +29,7 @@ export default defineToolkit({
   tools: [tool({ name: "go", description: "Goes.", input: z.object({ what: z.string().optional() }), handler: ${handler} })],
 });`;
 
-/** Serves a toolkit; \`lines\` is what a person would read. */
+/** Serves a toolkit; `lines` are the lines of the console. */
 async function served(files, options = {}) {
   const directory = await folder(typeof files === "string" ? { "extension.ts": files } : files);
   const lines = [];
@@ -55,12 +55,12 @@ async function eventually(holds) {
   const end = Date.now() + 15_000;
   for (;;) {
     if (await holds()) return;
-    if (Date.now() > end) throw new Error("it did not come to pass");
+    if (Date.now() > end) throw new Error("the condition was not met in time");
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
 
-/** An API on loopback. */
+/** Starts an HTTP server on loopback; returns its host and port. */
 async function api(answer) {
   const server = createServer(answer);
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -1,4 +1,4 @@
-// Places in the bundle, and where the author wrote them.
+// Mapping of positions in the bundle to positions in the author's files.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 

@@ -1,4 +1,4 @@
-// What a component may import follows from its declaration.
+// The interfaces that a component may import, derived from its declaration.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 

@@ -1,10 +1,10 @@
-// A toolkit under test: no server, no sandbox, the same grants and the same errors.
+// `dispatch` and `toFetchHandler`: calls without server or sandbox, with the same grants and errors.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { defineToolkit, dispatch, toFetchHandler, tool, ToolError, z } from "kitbag/extend/toolkit";
 
-/** A toolkit of one tool that does what the test wants. */
+/** Returns a toolkit with one tool, `go`, with the given handler. */
 function toolkit(handler, config = {}, options = {}) {
   const { input = z.object({}), output, ...rest } = config;
   return defineToolkit(
@@ -150,7 +150,7 @@ test("a declared auth signs in where the test brings the credentials", async () 
   ]);
 });
 
-/** A toolkit that signs in, and a network with a token endpoint that answers so. */
+/** Returns a declaration with `auth`, and a network whose token endpoint responds with `answer`. */
 const signingIn = (answer) => {
   const auth = { type: "oauth2_client_credentials", tokenUrl: "https://auth.example/t", clientIdSecret: "ID", clientSecretSecret: "SECRET", apiHost: "api.example" };
   const fetchImpl = async (url, init) =>
@@ -262,7 +262,7 @@ test("fetchJson maps what goes wrong", async () => {
   assert.deepEqual(await run("/302"), failed("api.example answered with HTTP status 302"));
   assert.deepEqual(await run("/html"), failed("api.example answered with malformed JSON (text/html)", true));
   assert.deepEqual(await run("/cut"), failed("api.example answered with malformed JSON", true));
-  // What was asked for may have been done.
+  // Not retryable: the request may already have had its effect.
   assert.deepEqual(await run("/cut", false, "DELETE"), failed("api.example answered with malformed JSON"));
   assert.deepEqual(await run("/down"), failed("api.example gave no answer: network error: api.example cannot be reached", true));
   const shape = await run("/shape");

@@ -1,4 +1,4 @@
-// `node --import kitbag/register`: what the build takes, a test takes as well.
+// `node --import kitbag/register` loads what a build accepts.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { test } from "node:test";
@@ -54,7 +54,7 @@ console.log(z === ours, z.mark);`;
   };
   assert.equal(await run({ "main.ts": main, ...library }), "true the author's");
   assert.equal(await run({ "main.ts": main }), "true undefined");
-  // One package of several, run from their common folder, which has another.
+  // A package inside a larger repository, run from the root folder, which has another version of zod.
   const inner = Object.fromEntries(Object.entries(library).map(([name, text]) => [`packages/t/${name}`, text]));
   const outer = { "node_modules/zod/package.json": '{ "name": "zod", "version": "3.25.0", "main": "index.js" }', "node_modules/zod/index.js": "exports.z = {};" };
   assert.equal(await run({ "main.ts": 'import "./packages/t/main.js";', "packages/t/main.ts": main, ...inner, ...outer }), "true the author's");

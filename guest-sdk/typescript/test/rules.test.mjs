@@ -1,4 +1,5 @@
-// The module that holds the rules, and what this package still knows by itself because handlers need it.
+// The module rules.wasm, and the rules that this package implements itself because handlers need them in the
+// sandbox.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 

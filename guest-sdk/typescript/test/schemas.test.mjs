@@ -1,4 +1,4 @@
-// A schema of the library and its JSON Schema: what the first accepts the second must let through.
+// zod schemas and their JSON Schemas: the JSON Schema must accept every value that zod accepts.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -79,8 +79,8 @@ const VALUES = [
   { kind: "circle", radius: 1 }, { kind: "square", side: "2" }, { kind: "disc", radius: 1 }, { kind: "disc" }, { name: "a", children: [{ name: "b" }] },
 ];
 
-/** As it travels. */
-const travelled = (value) => JSON.parse(JSON.stringify({ value }));
+/** Returns `{ value }` as it is after conversion to JSON. */
+const throughJson = (value) => JSON.parse(JSON.stringify({ value }));
 
 test("what a schema accepts its JSON Schema lets through, and what it returns as well", () => {
   let accepted = 0;
@@ -88,7 +88,7 @@ test("what a schema accepts its JSON Schema lets through, and what it returns as
     for (const root of [z.object({ value: schema }), z.object({ value: schema }).meta({ id: "Root" })]) {
       const [input, output] = [inputSchema(root), outputSchema(root)];
       for (const value of VALUES) {
-        const args = travelled(value);
+        const args = throughJson(value);
         const checked = root.safeParse(args);
         if (!checked.success) continue;
         accepted += 1;

@@ -1,4 +1,4 @@
-// What several tests need.
+// Helpers of several tests.
 import { execFile } from "node:child_process";
 import { rmSync } from "node:fs";
 import { mkdir, mkdtemp, realpath, writeFile } from "node:fs/promises";
@@ -10,7 +10,7 @@ import { build } from "esbuild";
 
 const PACKAGE = fileURLToPath(new URL("..", import.meta.url));
 
-/** A folder that is gone when the process is. */
+/** Creates a temporary folder that is removed when the process exits. */
 export async function temporary() {
   const directory = await realpath(await mkdtemp(join(tmpdir(), "kitbag-test-")));
   process.once("exit", () => rmSync(directory, { recursive: true, force: true }));

@@ -1,22 +1,22 @@
 import { isToolkit, type ToolkitDefinition } from "../define.js";
-import type { Answer } from "./read.js";
+import type { ModuleOutcome } from "./read.js";
 
-/** Runs a module and says what its default export is; the toolkit itself, where it is one. */
-export async function answerOf(start: () => Promise<{ default?: unknown }>): Promise<{ answer: Answer; toolkit?: ToolkitDefinition }> {
-  let made: unknown;
+/** Runs a module and reports what its default export is; also returns the toolkit, if it is one. */
+export async function evaluateModule(start: () => Promise<{ default?: unknown }>): Promise<{ answer: ModuleOutcome; toolkit?: ToolkitDefinition }> {
+  let exported: unknown;
   try {
-    made = (await start()).default;
+    exported = (await start()).default;
   } catch (error) {
     const { name, message, problems, stack } = error as Error & { problems?: { path: string; message: string }[] };
     if (name === "DeclarationError") return { answer: { kind: "problems", message, problems: problems ?? [] } };
     return { answer: { kind: "thrown", message: error instanceof Error ? clean(stack ?? message) : String(error) } };
   }
-  if (made === undefined) return { answer: { kind: "no-default-export" } };
-  if (!isToolkit(made)) return { answer: { kind: "no-toolkit" } };
-  return { answer: { kind: "declaration", declaration: made.declaration }, toolkit: made };
+  if (exported === undefined) return { answer: { kind: "no-default-export" } };
+  if (!isToolkit(exported)) return { answer: { kind: "no-toolkit" } };
+  return { answer: { kind: "declaration", declaration: exported.declaration }, toolkit: exported };
 }
 
-/** Without the lines of Node.js itself. */
+/** Removes the frames of Node.js and of this package's own files from a stack. */
 function clean(stack: string): string {
   return stack.split("\n").filter((line) => !/node:internal|reading-thread|build\/answer/.test(line)).join("\n");
 }

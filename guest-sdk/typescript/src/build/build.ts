@@ -13,9 +13,9 @@ import { embeddedMap } from "./source-map.js";
 import { startFailureText } from "./start-failure.js";
 import { checkTypes } from "./types.js";
 
-/** How a build may differ from the default. */
+/** Options of a build. */
 export interface BuildOptions {
-  /** Where the results go; by default `dist` beside the entry. */
+  /** Output folder; by default `dist` next to the entry file. */
   out?: string | undefined;
 }
 
@@ -26,9 +26,10 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
   const root = dirname(entry);
 
   report.step("reading the declaration");
-  // Both take a second, and neither needs the other.
+  // Run in parallel: each takes about a second, and they are independent.
   const [reading, types] = await Promise.allSettled([readDeclaration(entry, report), checkTypes(entry, report)]);
-  // What keeps a module from being read is behind many a type error, and says more: a Node-only import, say.
+  // Reported first: the reason why a module cannot be read (a Node-only import, for example) often causes
+  // type errors too, and its message is clearer.
   if (reading.status === "rejected") throw reading.reason;
   if (types.status === "rejected") throw types.reason;
   const { manifest, text, bundle: read } = reading.value;
@@ -42,12 +43,12 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
 
   report.step("making the component");
   const parts = { engine: engineFor(extras), bundle: withMap(made.code, map), text };
-  const component = await makeComponent(parts, manifest, (why) => startFailureText(why, made, root), report);
+  const component = await makeComponent(parts, manifest, (error) => startFailureText(error, made, root), report);
   const out = resolve(options.out ?? join(root, "dist"));
   const results = { component: join(out, `${manifest.id}.wasm`), manifest: join(out, "manifest.json") };
   await mkdir(out, { recursive: true });
-  const unchanged = await replace(results.component, component);
-  await replace(results.manifest, text);
+  const unchanged = await replaceFile(results.component, component);
+  await replaceFile(results.manifest, text);
   return {
     ...results,
     id: manifest.id,
@@ -63,7 +64,7 @@ async function mentions(root: string, sources: string[], word: string): Promise<
   return texts.some((text) => text.includes(word));
 }
 
-/** Returns the module that `path` names, or that lies in the folder that it names. */
+/** Returns the path of the entry file: `path` itself, or the `extension.ts` in the folder `path`. */
 export async function findEntry(path: string): Promise<string> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isFile()) return resolve(path);
@@ -72,8 +73,8 @@ export async function findEntry(path: string): Promise<string> {
   throw new BuildFailure("usage", found === undefined ? `there is no ${path}` : `there is no extension.ts in ${path}`);
 }
 
-/** Writes a file so that nobody ever sees half of it. Returns whether it was the same before. */
-async function replace(path: string, content: string | Uint8Array): Promise<boolean> {
+/** Writes a file atomically. Returns whether it already had this content. */
+async function replaceFile(path: string, content: string | Uint8Array): Promise<boolean> {
   const before = await readFile(path).catch(() => undefined);
   if (before?.equals(Buffer.from(content)) === true) return true;
   const temporary = `${path}.${process.pid}.tmp`;

@@ -1,13 +1,13 @@
-// From extension.ts to one file: once to read the declaration in Node.js, once for the sandbox.
+// Bundles extension.ts into one file: once to read the declaration in Node.js, once for the sandbox.
 import { basename, dirname, join, relative, resolve } from "node:path";
 
 import { build, type BuildFailure as EsbuildFailure, type Message, type Metafile, type Plugin } from "esbuild";
 
 import { BuildFailure } from "./failure.js";
-import { addUnguarded, asNodeOnly, missingApart, noNodeModules, wayTo, type UnguardedRequires } from "./node-modules.js";
+import { addUnguarded, externalizeUnresolved, importChain, nodeOnlyMessage, noNodeModules, type UnguardedRequires } from "./node-modules.js";
 import { PACKAGE } from "./package.js";
 
-/** What a bundle is for: `reading` says what is declared, `sandbox` is what travels. */
+/** What a bundle is for: `reading` to read the declaration, `sandbox` to become part of the component. */
 export type Purpose = "reading" | "sandbox";
 
 export interface Bundle {
@@ -16,13 +16,13 @@ export interface Bundle {
   map: string;
   /** The author's own files, relative to the entry's folder. */
   sources: string[];
-  /** What imports what. */
+  /** esbuild's metafile: the import graph. */
   metafile: Metafile;
 }
 
 const ENTRY = { reading: "dist/toolkit.reading.js", sandbox: "dist/toolkit.sandbox.js" };
 
-/** Bundles `code`, which imports the author's entry, with everything that it needs. */
+/** Bundles `code`, which imports the author's entry file, with all its dependencies. */
 export async function bundle(entry: string, code: string, purpose: Purpose, extra: Plugin[] = []): Promise<Bundle> {
   const root = dirname(entry);
   const unguarded: UnguardedRequires = new Set();
@@ -35,13 +35,13 @@ export async function bundle(entry: string, code: string, purpose: Purpose, extr
       bundle: true,
       format: "esm",
       target: "es2022",
-      // As for a page: what a package replaces there by its "browser" field is replaced here.
+      // The "browser" field of packages applies, as in bundles for the Web.
       platform: "browser",
       mainFields: ["browser", "module", "main"],
       conditions: ["worker", "browser", "import"],
-      // A bundle lies nowhere; asking the engine where ends the call.
+      // A bundle has no URL, and in the engine reading `import.meta.url` would end the call.
       define: { "process.env.NODE_ENV": '"production"', "import.meta.url": "undefined" },
-      // Names and statements stay as they are: a stack trace tells them.
+      // Names and statements stay unchanged, because stack traces show them.
       minifySyntax: false,
       minifyWhitespace: purpose === "sandbox",
       keepNames: false,
@@ -51,7 +51,7 @@ export async function bundle(entry: string, code: string, purpose: Purpose, extr
       logLevel: "silent",
       plugins: [...extra, ownModules(purpose), oneSchemaLibrary(), dataModules(), node],
     });
-  const inBrowsers = async () => {
+  const bundleForBrowsers = async () => {
     try {
       return await bundled(noNodeModules(root, unguarded));
     } catch (error) {
@@ -60,29 +60,32 @@ export async function bundle(entry: string, code: string, purpose: Purpose, extr
     }
   };
   try {
-    const result = await inBrowsers();
+    const result = await bundleForBrowsers();
     const file = (end: string) => result.outputFiles.find(({ path }) => path.endsWith(end))!.text;
-    const sources = Object.keys(result.metafile.inputs).filter((path) => isAuthors(path, root));
+    const sources = Object.keys(result.metafile.inputs).filter((path) => isAuthorSource(path, root));
     return { code: file("toolkit.js"), map: file("toolkit.js.map"), sources, metafile: result.metafile };
   } catch (error) {
-    const imports = await bundled(missingApart()).catch(() => undefined);
+    const imports = await bundled(externalizeUnresolved()).catch(() => undefined);
     throw asFailure(error, entry, imports?.metafile);
   }
 }
 
-/** Whether a source, by its path relative to the entry's folder, was written by the toolkit's author. */
-export function isAuthors(path: string, root: string): boolean {
+/**
+ * Whether a source file belongs to the toolkit's author. `path` is relative to `root`, the entry's folder.
+ */
+export function isAuthorSource(path: string, root: string): boolean {
   const absolute = resolve(root, path);
-  // Not a file at all: a module of a plugin's, `data:` text, or one that a package leaves out in browsers.
+  // A path with a prefix is not a file: it is a plugin's module, a `data:` URL, or a module that a package
+  // disables in browsers.
   return !/^[(<]?[\w-]+[)>]?:/.test(path) && !absolute.includes("/node_modules/") && !absolute.startsWith(join(PACKAGE, "dist/"));
 }
 
-/** What a toolkit imports is this very package: the one that makes the component. */
+/** Resolves imports of `kitbag` to this package, the one that builds the component. */
 function ownModules(purpose: Purpose): Plugin {
   return {
     name: "kitbag",
     setup(build) {
-      // The engine's native modules, which are the SDK's own affair.
+      // The engine's native modules, which only the SDK may import.
       build.onResolve({ filter: /^kitbag:/ }, ({ path, importer }) => {
         if (importer.startsWith(join(PACKAGE, "dist/"))) return { path, external: true };
         return { errors: [{ text: `there is no ${JSON.stringify(path)}: toolkits import "kitbag/extend/toolkit"` }] };
@@ -97,7 +100,7 @@ function ownModules(purpose: Purpose): Plugin {
 
 const RESOLVED = Symbol("resolved");
 
-/** The author's schemas and the SDK must be of one library: the author's copy, else the SDK's own. */
+/** Resolves zod to one copy for the toolkit and the SDK: the author's, else the SDK's own. */
 function oneSchemaLibrary(): Plugin {
   return {
     name: "zod",
@@ -115,8 +118,8 @@ function oneSchemaLibrary(): Plugin {
 }
 
 /**
- * Leaves out the schema library's messages in fifty languages, an eighth of a component. English is not
- * among those left out.
+ * Leaves out zod's messages in fifty languages, which are an eighth of a component. The English messages are
+ * not affected.
  */
 export function withoutLocales(): Plugin {
   return {
@@ -127,7 +130,7 @@ export function withoutLocales(): Plugin {
   };
 }
 
-/** Modules that stand in their own address. */
+/** Rejects imports of `data:` URLs, except for JavaScript and JSON. */
 function dataModules(): Plugin {
   return {
     name: "data",
@@ -144,12 +147,12 @@ function dataModules(): Plugin {
 function asFailure(error: unknown, entry: string, imports: Metafile | undefined): BuildFailure {
   const { errors } = error as EsbuildFailure;
   if (!Array.isArray(errors)) throw error;
-  return new BuildFailure("source", errors.map((message) => line(message, entry, imports)).join("\n"));
+  return new BuildFailure("source", errors.map((message) => errorText(message, entry, imports)).join("\n"));
 }
 
-function line(message: Message, entry: string, imports: Metafile | undefined): string {
+function errorText(message: Message, entry: string, imports: Metafile | undefined): string {
   const { location, notes } = message;
-  const text = asNodeOnly(message, dirname(entry)) ?? message.text;
+  const text = nodeOnlyMessage(message, dirname(entry)) ?? message.text;
   if (text.startsWith("No matching export") && text.includes('import "default"') && location?.file === "kitbag:entry") {
     return noDefaultExport(relative(dirname(entry), entry));
   }
@@ -158,11 +161,11 @@ function line(message: Message, entry: string, imports: Metafile | undefined): s
   const missing = /^Could not resolve "((?:@[a-z0-9~-][^/"]*\/)?[a-z0-9~-][^/"]*)/.exec(text);
   const hints = text === message.text ? notes.map((note) => note.text) : [];
   if (missing !== null) hints.splice(0, hints.length, `It is not installed: npm install ${missing[1]}`);
-  const way = location === null || imports === undefined ? undefined : wayTo(location.file, imports);
-  return [where + text, ...hints, way ?? ""].filter((part) => part !== "").join("\n  ");
+  const chain = location === null || imports === undefined ? undefined : importChain(location.file, imports);
+  return [where + text, ...hints, chain ?? ""].filter((part) => part !== "").join("\n  ");
 }
 
-/** Says what an entry has to end with. */
+/** Returns the error text for an entry file without a default export. */
 export function noDefaultExport(name: string): string {
   return `${name} has no default export: end it with \`export default defineToolkit({ … })\``;
 }

@@ -1,14 +1,16 @@
 import { parentPort, workerData } from "node:worker_threads";
 
-import { componentize, StartFailure, type Order } from "./engine.js";
+import { componentize, StartFailure, type ComponentizeRequest } from "./engine.js";
 
-/** What a thread says: lines that the bundle printed, and then how it ended. */
-export type Answer = { printed: string } | { component: Uint8Array } | { failure: string };
+/**
+ * Messages of the thread: any number of log lines that the bundle printed, then the component or a failure.
+ */
+export type ThreadMessage = { printed: string } | { component: Uint8Array } | { failure: string };
 
-const say = (answer: Answer) => parentPort!.postMessage(answer);
+const post = (message: ThreadMessage) => parentPort!.postMessage(message);
 try {
-  say({ component: await componentize(workerData as Order, (printed) => say({ printed })) });
+  post({ component: await componentize(workerData as ComponentizeRequest, (printed) => post({ printed })) });
 } catch (error) {
   if (!(error instanceof StartFailure)) throw error;
-  say({ failure: error.message });
+  post({ failure: error.message });
 }

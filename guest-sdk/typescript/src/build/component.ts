@@ -1,9 +1,9 @@
-// From the bundle to the component.
+// Makes the component of a bundle.
 import { Worker } from "node:worker_threads";
 
 import type { Manifest } from "../manifest.js";
-import type { Answer } from "./component-thread.js";
-import type { Order, Parts } from "./engine.js";
+import type { ThreadMessage } from "./component-thread.js";
+import type { ComponentizeRequest, Parts } from "./engine.js";
 import { BuildFailure } from "./failure.js";
 import { grantedInterfaces } from "./imports.js";
 import type { Reporter } from "./reporter.js";
@@ -11,21 +11,26 @@ import type { Reporter } from "./reporter.js";
 /** The bundle's name in stack traces. */
 export const BUNDLE = "toolkit.js";
 
-/** A module that has not started by then never will: in Node.js it did within the same time. */
+/**
+ * Time limit for the module's top level in the engine. It has already run in Node.js, within a shorter limit.
+ */
 const START_TIMEOUT_MS = 30_000;
 
-/** Makes the component of a bundle that imports what the manifest declares; `explain` turns what the engine throws into what is told. */
-export function makeComponent(parts: Parts, manifest: Manifest, explain: (why: string) => string, report: Reporter): Promise<Uint8Array> {
-  const order: Order = { ...parts, granted: grantedInterfaces(manifest) };
-  // In a thread of its own: a module that never ends can be ended.
-  const worker = new Worker(new URL("./component-thread.js", import.meta.url), { workerData: order, env: {}, execArgv: ["--no-warnings"] });
+/**
+ * Makes the component of a bundle; it imports only what the manifest grants. `explain` turns an error of the
+ * engine into the message for the author.
+ */
+export function makeComponent(parts: Parts, manifest: Manifest, explain: (error: string) => string, report: Reporter): Promise<Uint8Array> {
+  const request: ComponentizeRequest = { ...parts, granted: grantedInterfaces(manifest) };
+  // A thread, so that a module that never finishes can be terminated.
+  const worker = new Worker(new URL("./component-thread.js", import.meta.url), { workerData: request, env: {}, execArgv: ["--no-warnings"] });
   return new Promise<Uint8Array>((resolve, reject) => {
-    const refuse = (why: string) => reject(new BuildFailure("source", `the toolkit cannot start in the sandbox:\n${explain(why)}`));
+    const refuse = (error: string) => reject(new BuildFailure("source", `the toolkit cannot start in the sandbox:\n${explain(error)}`));
     const timer = setTimeout(() => refuse(`it took longer than ${START_TIMEOUT_MS / 1000} s to start`), START_TIMEOUT_MS);
-    worker.on("message", (answer: Answer) => {
-      if ("printed" in answer) return answer.printed.trimEnd().split("\n").forEach((line) => report.printed(line));
-      if ("failure" in answer) return refuse(answer.failure);
-      resolve(answer.component);
+    worker.on("message", (message: ThreadMessage) => {
+      if ("printed" in message) return message.printed.trimEnd().split("\n").forEach((line) => report.printed(line));
+      if ("failure" in message) return refuse(message.failure);
+      resolve(message.component);
     });
     worker.once("error", (error) => reject(new BuildFailure("toolchain", `the component was not made: ${error.message}`)));
     worker.once("exit", (status) => {

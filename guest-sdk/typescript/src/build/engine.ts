@@ -1,11 +1,12 @@
-// The engine runs the bundle here, in Node.js; what its memory holds then is what every instance begins with.
-// The exports of both modules are described in engine/src/sandbox/exports.rs and componentizer/src/exports.rs.
+// Runs the bundle in the engine, in Node.js. The engine's memory afterwards becomes the initial memory of
+// every instance. The exports of both modules are described in engine/src/sandbox/exports.rs and
+// componentizer/src/exports.rs.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { PACKAGE } from "./package.js";
 
-/** A module that is handed memory. */
+/** Exports of a WebAssembly module that receives data through its memory. */
 interface Exports {
   memory: WebAssembly.Memory;
   _initialize?(): void;
@@ -22,44 +23,45 @@ interface Componentizer extends Exports {
   componentize(...engineAndMemoryAndGranted: number[]): bigint;
 }
 
-/** Why a bundle does not start: what was thrown, with its stack in the bundle. */
+/** The bundle's top level failed. The message is the exception, with its stack in lines of the bundle. */
 export class StartFailure extends Error {}
 
-/** The first byte of an answer, unless it says why there is none. */
-const MADE = 0;
+/** First byte of a successful result; otherwise an error message follows. */
+const STATUS_OK = 0;
 
-/** What a component is made of. */
+/** The parts of a component. */
 export interface Parts {
-  /** The variant of the engine: a file of this package. */
+  /** File name of the engine variant in this package. */
   engine: string;
-  /** A module of JavaScript. */
+  /** Source of the JavaScript module. */
   bundle: string;
-  /** The manifest's text. */
+  /** Text of the manifest. */
   text: string;
 }
 
-/** What to make. */
-export interface Order extends Parts {
-  /** Interfaces, without their versions. */
+/** The arguments of `componentize`. */
+export interface ComponentizeRequest extends Parts {
+  /** Interfaces that the component may import, without versions. */
   granted: readonly string[];
 }
 
-/** Makes a component; `print` hears what the bundle prints. */
-export async function componentize({ engine: variant, bundle, text, granted }: Order, print: (line: string) => void): Promise<Uint8Array> {
+/** Makes a component; calls `print` with each log entry that the bundle prints. */
+export async function componentize({ engine: variant, bundle, text, granted }: ComponentizeRequest, print: (line: string) => void): Promise<Uint8Array> {
   const engine = await readFile(join(PACKAGE, variant));
   const module = await WebAssembly.compile(engine);
-  const memory = await started(module, bundle, text, print);
+  const memory = await memoryAfterStart(module, bundle, text, print);
 
-  const names = imported(module, granted).join("\n");
-  const maker = await instantiate<Componentizer>(await WebAssembly.compile(await readFile(join(PACKAGE, "componentizer.wasm"))));
-  return answerOf(maker, maker.componentize(...handed(maker, engine, memory, encoded(names))), Error).slice();
+  const names = grantedImports(module, granted).join("\n");
+  const componentizer = await instantiate<Componentizer>(await WebAssembly.compile(await readFile(join(PACKAGE, "componentizer.wasm"))));
+  return resultOf(componentizer, componentizer.componentize(...copyIn(componentizer, engine, memory, encoded(names))), Error).slice();
 }
 
 /**
- * Returns the granted interfaces as the engine imports them, with their versions: of two versions the newer, which is
- * the engine's own. The older one belongs to the standard library of Rust, which the engine does not print with.
+ * Returns the granted interfaces with the versions that the engine imports. Of two versions it returns the
+ * newer one, which the engine's own code uses; the older one belongs to Rust's standard library, which the
+ * engine does not print with.
  */
-function imported(module: WebAssembly.Module, granted: readonly string[]): string[] {
+function grantedImports(module: WebAssembly.Module, granted: readonly string[]): string[] {
   const interfaces = WebAssembly.Module.imports(module).map((it) => it.module);
   interfaces.sort((one, other) => one.localeCompare(other, "en", { numeric: true }));
   const newest = new Map(interfaces.map((name) => [name.split("@")[0]!, name]));
@@ -67,34 +69,36 @@ function imported(module: WebAssembly.Module, granted: readonly string[]): strin
 }
 
 /**
- * Runs the bundle, and returns what the engine's memory holds then. It is run twice: the first time shows which
- * allocations are still there at the end, and the second time those are laid together.
+ * Runs the top level of the bundle, and returns the engine's memory afterwards. It runs twice: the first run finds
+ * which allocations remain at the end ("survivors"), and the second run places them next to each other.
  */
-async function started(module: WebAssembly.Module, bundle: string, manifest: string, print: (line: string) => void): Promise<Uint8Array> {
-  // Compiling leaves much in memory that no call needs: another instance runs what this one compiled.
+async function memoryAfterStart(module: WebAssembly.Module, bundle: string, manifest: string, print: (line: string) => void): Promise<Uint8Array> {
+  // Compiling leaves data in memory that calls do not need, so the bytecode runs in other instances.
   const compiler = await instantiate<Engine>(module);
-  const bytecode = answerOf(compiler, surviving(() => compiler.compile(...handed(compiler, encoded(bundle)))), StartFailure).slice();
+  const bytecode = resultOf(compiler, catchingTraps(() => compiler.compile(...copyIn(compiler, encoded(bundle)))), StartFailure).slice();
   const start = (engine: Engine, survivors: Uint8Array) =>
-    answerOf(engine, surviving(() => engine.start(...handed(engine, bytecode, encoded(manifest), survivors))), StartFailure).slice();
+    resultOf(engine, catchingTraps(() => engine.start(...copyIn(engine, bytecode, encoded(manifest), survivors))), StartFailure).slice();
 
-  const first: Engine = await instantiate<Engine>(module, (list, length) => print(printed(first, list, length)));
+  const first: Engine = await instantiate<Engine>(module, (list, length) => print(logEntryText(first, list, length)));
   const survivors = start(first, new Uint8Array());
   if (survivors.length > 0) {
     const second = await instantiate<Engine>(module, () => {});
-    second.reserve(number(survivors.subarray(4)));
+    second.reserve(littleEndianU32(survivors.subarray(4)));
     const end = start(second, survivors);
-    if (end.length > 0) return new Uint8Array(second.memory.buffer, 0, number(end));
+    if (end.length > 0) return new Uint8Array(second.memory.buffer, 0, littleEndianU32(end));
   }
   return new Uint8Array(first.memory.buffer);
 }
 
-/** Four bytes, little-endian. */
-function number(bytes: Uint8Array): number {
+function littleEndianU32(bytes: Uint8Array): number {
   return new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
 }
 
-/** What ends the engine itself is the bundle's doing, such as recursion in its own parser. */
-function surviving<T>(action: () => T): T {
+/**
+ * Turns a trap or a stack overflow of the engine into a `StartFailure`: the bundle causes it, for example by
+ * recursion in the engine's parser.
+ */
+function catchingTraps<T>(action: () => T): T {
   try {
     return action();
   } catch (error) {
@@ -103,14 +107,14 @@ function surviving<T>(action: () => T): T {
   }
 }
 
-/** Makes an instance that reaches nothing but the log. */
+/** Creates an instance whose only working import is the log. */
 async function instantiate<E extends Exports>(module: WebAssembly.Module, log?: (list: number, length: number) => void): Promise<E> {
   const imports: Record<string, Record<string, Function>> = {};
   const emptyList = (place: number) => new Uint32Array(exports.memory.buffer, place >>> 0, 2).fill(0);
   for (const { module: from, name } of WebAssembly.Module.imports(module)) {
     (imports[from] ??= {})[name] =
       name === "write" && log !== undefined && from.startsWith("kitbag:toolkit/log@") ? log
-      // What tables of hashes begin with: whatever stands in memory will do.
+      // The seed of hash tables: the function writes nothing, so it is whatever the memory contains.
       : name === "insecure-seed" ? () => {}
       : name === "get-environment" ? emptyList
       : () => {
@@ -122,8 +126,11 @@ async function instantiate<E extends Exports>(module: WebAssembly.Module, log?: 
   return exports;
 }
 
-/** Copies each piece into an instance's memory; returns addresses and lengths as its functions take them. */
-function handed(instance: Exports, ...pieces: Uint8Array[]): number[] {
+/**
+ * Copies data into an instance's memory; returns the address and length of each piece, as arguments for an
+ * export.
+ */
+function copyIn(instance: Exports, ...pieces: Uint8Array[]): number[] {
   return pieces.flatMap((piece) => {
     const address = instance.allocate(piece.length) >>> 0;
     new Uint8Array(instance.memory.buffer, address, piece.length).set(piece);
@@ -131,16 +138,19 @@ function handed(instance: Exports, ...pieces: Uint8Array[]): number[] {
   });
 }
 
-/** What a function answers, where it says: the address is in the upper half, the length in the lower one. */
-function answerOf({ memory }: Exports, place: bigint, Failure: new (why: string) => Error): Uint8Array {
-  const [address, length] = [Number(BigInt.asUintN(64, place) >> 32n), Number(BigInt.asUintN(32, place))];
-  const answer = new Uint8Array(memory.buffer, address, length);
-  if (answer[0] !== MADE) throw new Failure(decoded(answer.subarray(1)));
-  return answer.subarray(1);
+/**
+ * Returns the result of an export; throws `Failure` if it is an error. The export returns the result's
+ * address in the upper 32 bits and its length in the lower ones.
+ */
+function resultOf({ memory }: Exports, location: bigint, Failure: new (message: string) => Error): Uint8Array {
+  const [address, length] = [Number(BigInt.asUintN(64, location) >> 32n), Number(BigInt.asUintN(32, location))];
+  const result = new Uint8Array(memory.buffer, address, length);
+  if (result[0] !== STATUS_OK) throw new Failure(decoded(result.subarray(1)));
+  return result.subarray(1);
 }
 
-/** An entry of the log: a list of strings, each an address and a length. */
-function printed({ memory }: Exports, list: number, length: number): string {
+/** Returns the text of a log entry: a list of strings, each an address and a length. */
+function logEntryText({ memory }: Exports, list: number, length: number): string {
   const words = new Uint32Array(memory.buffer, list >>> 0, 2 * length);
   return Array.from({ length }, (_, index) => decoded(new Uint8Array(memory.buffer, words[2 * index]!, words[2 * index + 1]!))).join(" ");
 }

@@ -2,26 +2,29 @@ import { join } from "node:path";
 
 import { PACKAGE } from "./package.js";
 
-/** Stands for the source map, which exists once the bundle does. */
+/** Placeholder for the source map, which is known only after bundling. */
 const MAP_PLACEHOLDER = '"kitbag:source-map"';
 
-/** What only one variant of the engine has: code that mentions it needs that variant, and a module that installs it. */
+/**
+ * APIs that only the full engine has. Code that mentions one needs that engine, and the module that installs
+ * it.
+ */
 const EXTRAS = [
   { module: "web/subtle.js", mentioned: /\bsubtle\b|\bCryptoKey\b/ },
   { module: "web/intl.js", mentioned: /\bIntl\b|\btoLocale\w+|\blocaleCompare\b/ },
 ];
 
-/** Returns which extras a toolkit's code mentions. */
+/** Returns the modules of the extras that a toolkit's code mentions. */
 export function extrasOf(code: string): string[] {
   return EXTRAS.filter(({ mentioned }) => mentioned.test(code)).map(({ module }) => module);
 }
 
-/** Returns the file of the variant that has these extras. */
+/** Returns the file name of the engine variant with these extras. */
 export function engineFor(extras: readonly string[]): string {
   return extras.length === 0 ? "engine.wasm" : "engine-full.wasm";
 }
 
-/** Returns the module that a component's bundle starts from: it connects the author's toolkit with the engine. */
+/** Returns the source of a component's entry module, which connects the author's toolkit to the engine. */
 export function entryCode(extension: string, extras: readonly string[]): string {
   const sandbox = join(PACKAGE, "dist/sandbox");
   return [
@@ -32,7 +35,7 @@ export function entryCode(extension: string, extras: readonly string[]): string 
   ].join("\n");
 }
 
-/** Puts the source map into its place in the bundle. */
+/** Returns the bundle with the source map inserted. */
 export function withMap(code: string, map: object): string {
   const at = code.lastIndexOf(MAP_PLACEHOLDER);
   if (at === -1) throw new Error("the bundle has no place for its source map");

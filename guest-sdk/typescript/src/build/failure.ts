@@ -1,12 +1,12 @@
-/** What a build could not do, and whose fault it is: exit codes and `--json` tell the kinds apart. */
+/** What caused a failure. Determines the exit code, and appears in the output of `--json`. */
 export type FailureKind = "usage" | "source" | "types" | "declaration" | "toolchain";
 
-/** A reason to make no component. */
+/** An error that ends a build; the message is for the author. */
 export class BuildFailure extends Error {
   constructor(
     readonly kind: FailureKind,
     message: string,
-    /** Of a declaration: each problem, for programs. */
+    /** For kind `declaration`: the individual problems, for programs. */
     readonly problems?: readonly { path: string; message: string }[],
   ) {
     super(message);

@@ -1,6 +1,6 @@
 import type { Manifest } from "../manifest.js";
 
-/** What every toolkit may import: the call's own log and progress, clocks, and random numbers. */
+/** Interfaces that every toolkit may import: log and progress of the call, clocks, and random numbers. */
 const ALWAYS = ["kitbag:toolkit/log", "kitbag:toolkit/progress", "wasi:clocks/monotonic-clock", "wasi:clocks/wall-clock", "wasi:io/poll", "wasi:random/random"];
 const HTTP = ["wasi:http/outgoing-handler", "wasi:http/types", "wasi:io/error", "wasi:io/streams"];
 

@@ -1,13 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** What authors reach for and the engine has not; the rest fails loudly enough by itself. */
+/** Common uses of APIs that the sandbox lacks. Others fail with a clear error by themselves. */
 const MISSING: [pattern: RegExp, what: string][] = [
   [/\bBuffer\.(?:from|alloc)/, "Buffer is not there: use Uint8Array, TextEncoder, btoa and atob"],
   [/\bprocess\.env\b/, "there is no environment: declare a setting in config, or a credential in secrets"],
 ];
 
-/** Returns a line for each thing in the author's files that the sandbox has not. */
+/** Returns a warning for each use of such an API in the author's files. */
 export async function missingParts(root: string, sources: string[]): Promise<string[]> {
   const found: string[] = [];
   for (const source of sources.filter((path) => /\.[mc]?[jt]sx?$/.test(path))) {

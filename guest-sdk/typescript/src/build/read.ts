@@ -1,4 +1,4 @@
-// Reads what a toolkit declares: its module runs here, in a thread of its own, and says it.
+// Reads a toolkit's declaration by running its module in a thread of Node.js.
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -16,20 +16,20 @@ import { BuildFailure } from "./failure.js";
 import { locate } from "./package.js";
 import type { Reporter } from "./reporter.js";
 
-/** A module that has not ended by then never will. */
+/** Time limit for running the top level of the module. */
 const READ_TIMEOUT_MS = 10_000;
-/** How Node.js ends where nothing is left that could go on. */
+/** Exit status of Node.js when a top-level `await` never settles. */
 const EXIT_UNSETTLED_AWAIT = 13;
 
-/** What a thread finds in the module. */
-export type Answer =
+/** The result of running a toolkit's module. */
+export type ModuleOutcome =
   | { kind: "declaration"; declaration: Declaration }
   | { kind: "no-default-export" }
   | { kind: "no-toolkit" }
   | { kind: "problems"; message: string; problems: readonly Problem[] }
   | { kind: "thrown"; message: string };
 
-/** Returns the manifest of the toolkit in `entry`, its text, and the author's files that it is made of. */
+/** Returns the manifest of the toolkit in `entry`, the manifest's text, and the bundle that was read. */
 export async function readDeclaration(entry: string, report: Reporter): Promise<{ manifest: Manifest; text: string; bundle: Bundle }> {
   checkSchemaLibrary(dirname(entry));
   const made = await bundle(entry, readingCode(entry), "reading");
@@ -40,21 +40,23 @@ export async function readDeclaration(entry: string, report: Reporter): Promise<
     const located = { ...(JSON.parse(made.map) as object), sourceRoot: root.href };
     const map = Buffer.from(JSON.stringify(located)).toString("base64");
     await writeFile(file, `${made.code}\n//# sourceMappingURL=data:application/json;base64,${map}\n`);
-    const answer = await ask(file, report);
-    // Places are told from the author's folder on, as everywhere else.
-    if (answer.kind === "thrown") answer.message = answer.message.replaceAll(root.href, "").replaceAll(fileURLToPath(root), "");
-    return { ...judge(answer, basename(entry)), bundle: made };
+    const outcome = await runReadingThread(file, report);
+    // File names are shown relative to the author's folder, as everywhere else.
+    if (outcome.kind === "thrown") outcome.message = outcome.message.replaceAll(root.href, "").replaceAll(fileURLToPath(root), "");
+    return { ...manifestFrom(outcome, basename(entry)), bundle: made };
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
 }
 
-/** The module that a bundle for reading starts from: a missing default export is found by its reader. */
+/** Returns the entry module of a bundle for reading. It does not fail if there is no default export. */
 export function readingCode(entry: string): string {
   return `import * as module from ${JSON.stringify(entry)}; export default module.default;`;
 }
 
-/** An older one makes schemas of another kind, and every one of them would be refused as none. */
+/**
+ * Throws a `BuildFailure` if the installed zod is older than version 4: its schemas would not be recognised.
+ */
 export function checkSchemaLibrary(root: string): void {
   const found = locate("zod/package.json", root);
   const version = found === undefined ? undefined : (JSON.parse(readFileSync(found, "utf8")) as { version: string }).version;
@@ -62,12 +64,12 @@ export function checkSchemaLibrary(root: string): void {
   throw new BuildFailure("source", `zod ${version} is installed, and toolkits are written with zod 4: npm install zod@4`);
 }
 
-/** Returns the manifest and its text; every other answer is a reason to make no component. */
-export function judge(answer: Answer, name: string): { manifest: Manifest; text: string } {
-  switch (answer.kind) {
+/** Returns the manifest and its text; throws a `BuildFailure` if the module has no valid declaration. */
+export function manifestFrom(outcome: ModuleOutcome, name: string): { manifest: Manifest; text: string } {
+  switch (outcome.kind) {
     case "declaration":
       try {
-        return manifestOf(answer.declaration);
+        return manifestOf(outcome.declaration);
       } catch (error) {
         if (!(error instanceof DeclarationError)) throw error;
         throw new BuildFailure("declaration", error.message, error.problems);
@@ -77,18 +79,18 @@ export function judge(answer: Answer, name: string): { manifest: Manifest; text:
     case "no-toolkit":
       throw new BuildFailure("source", `the default export of ${name} is no toolkit: it must be the result of defineToolkit({ … })`);
     case "problems":
-      throw new BuildFailure("declaration", answer.message, answer.problems);
+      throw new BuildFailure("declaration", outcome.message, outcome.problems);
     case "thrown":
-      throw new BuildFailure("source", `${name} failed while it was read:\n${answer.message}`);
+      throw new BuildFailure("source", `${name} failed while it was read:\n${outcome.message}`);
   }
 }
 
-function ended(status: number): string {
+function exitMessage(status: number): string {
   if (status === EXIT_UNSETTLED_AWAIT) return "its top level awaits what never comes";
   return `it ended the process with status ${status}`;
 }
 
-function ask(file: string, report: Reporter): Promise<Answer> {
+function runReadingThread(file: string, report: Reporter): Promise<ModuleOutcome> {
   const worker = new Worker(new URL("./reading-thread.js", import.meta.url), {
     workerData: pathToFileURL(file).href,
     env: {},
@@ -99,14 +101,14 @@ function ask(file: string, report: Reporter): Promise<Answer> {
   for (const stream of [worker.stdout, worker.stderr]) {
     stream.setEncoding("utf8").on("data", (text: string) => text.trimEnd().split("\n").forEach((line) => report.printed(line)));
   }
-  return new Promise<Answer>((resolve, reject) => {
+  return new Promise<ModuleOutcome>((resolve, reject) => {
     const timer = setTimeout(() => {
       const limit = `${READ_TIMEOUT_MS / 1000} s`;
       reject(new BuildFailure("source", `the module did not finish within ${limit}; what takes time belongs into a handler`));
     }, READ_TIMEOUT_MS);
-    worker.once("message", (answer: Answer) => resolve(answer));
+    worker.once("message", (outcome: ModuleOutcome) => resolve(outcome));
     worker.once("error", (error) => resolve({ kind: "thrown", message: error instanceof Error ? (error.stack ?? error.message) : String(error) }));
-    worker.once("exit", (status) => resolve({ kind: "thrown", message: ended(status) }));
+    worker.once("exit", (status) => resolve({ kind: "thrown", message: exitMessage(status) }));
     worker.once("exit", () => clearTimeout(timer));
   }).finally(() => worker.terminate());
 }

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 
-import { answerOf } from "./answer.js";
+import { evaluateModule } from "./answer.js";
 
-const { answer } = await answerOf(() => import(workerData as string));
+const { answer } = await evaluateModule(() => import(workerData as string));
 parentPort!.postMessage(answer);

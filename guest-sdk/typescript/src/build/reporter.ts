@@ -1,29 +1,29 @@
 import type { BuildFailure } from "./failure.js";
 
-/** What a build put where. */
+/** The result of a successful build. `component` and `manifest` are paths. */
 export interface Built {
   component: string;
   manifest: string;
   id: string;
   version: string;
-  /** Bytes of the component. */
+  /** Size of the component in bytes. */
   size: number;
   milliseconds: number;
-  /** Nothing had changed since the last build: the component is the one that was there. */
+  /** Whether the component is identical to the one of the last build. */
   unchanged: boolean;
 }
 
-/** Hears how a build goes. */
+/** Receives the events of a build. */
 export interface Reporter {
   step(text: string): void;
   warning(text: string): void;
-  /** A line that the author's own code printed. */
+  /** A line printed by the author's code. */
   printed(line: string): void;
   failed(failure: BuildFailure): void;
   done(built: Built): void;
 }
 
-/** For people: progress on standard error, the two paths on standard output. */
+/** Text for people: progress on standard error, the two paths on standard output. */
 export const forPeople: Reporter = {
   step: (text) => console.error(text),
   warning: (text) => console.error(`warning: ${text}`),
@@ -37,7 +37,7 @@ export const forPeople: Reporter = {
   },
 };
 
-/** For programs: one JSON object a line on standard output. */
+/** JSON for programs: one object per line on standard output. */
 export const forPrograms: Reporter = {
   step: (text) => write({ event: "step", text }),
   warning: (text) => write({ event: "warning", text }),
@@ -46,7 +46,7 @@ export const forPrograms: Reporter = {
   done: (built) => write({ event: "done", ...built }),
 };
 
-/** Hears of warnings only. */
+/** Returns a reporter that passes warnings on and ignores all other events. */
 export function warningsOnly(warning: (text: string) => void): Reporter {
   return { step: () => {}, printed: () => {}, failed: () => {}, done: () => {}, warning };
 }

@@ -1,4 +1,4 @@
-// Checks the author's types with the author's own compiler, if there is one.
+// Type-checks the toolkit with the author's TypeScript compiler, if one is installed.
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
@@ -10,7 +10,7 @@ import { BuildFailure } from "./failure.js";
 import { locate, PACKAGE } from "./package.js";
 import type { Reporter } from "./reporter.js";
 
-/** What holds without a tsconfig.json: strict, and the web's types without a page's. */
+/** Compiler options without a tsconfig.json: strict mode, and the Web's types without the DOM. */
 const DEFAULTS = {
   strict: true,
   target: "es2022",
@@ -22,14 +22,14 @@ const DEFAULTS = {
   resolveJsonModule: true,
 };
 
-/** Types of the language that the sandbox has; TypeScript before 5.7 knows none of ES2024. */
+/** Returns the type libraries that match the sandbox. TypeScript before 5.7 has none for ES2024. */
 function libraries(version: string): string[] {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   const isOld = major < 5 || (major === 5 && minor < 7);
   return [isOld ? "es2023" : "es2024", "webworker", "webworker.iterable", "webworker.asynciterable"];
 }
 
-/** Refuses a toolkit whose types are wrong, in the compiler's own words. */
+/** Throws a `BuildFailure` with the compiler's messages if there are type errors. */
 export async function checkTypes(entry: string, report: Reporter): Promise<void> {
   if (!/\.[mc]?tsx?$/.test(entry)) return;
   const root = dirname(entry);
@@ -65,7 +65,7 @@ function configuration(entry: string, root: string, version: string): object {
   };
 }
 
-/** A folder where nothing was installed sees the SDK that builds it, and the SDK's schema library. */
+/** Returns path mappings to this SDK and its zod, for whichever of them the author has not installed. */
 function fallbacks(root: string): Record<string, string[]> | undefined {
   const paths: Record<string, string[]> = {};
   const from = createRequire(`${root}/_`);
@@ -92,8 +92,8 @@ function run(compiler: string, args: string[], cwd: string): Promise<void> {
   return new Promise((resolve, reject) => {
     execFile(process.execPath, [compiler, ...args], { cwd, maxBuffer: 16 << 20 }, (error, stdout, stderr) => {
       if (error === null) return resolve();
-      const said = `${stdout}${stderr}`.trimEnd();
-      reject(new BuildFailure("types", said === "" ? `the compiler failed: ${error.message}` : `the types are wrong:\n${said}`));
+      const output = `${stdout}${stderr}`.trimEnd();
+      reject(new BuildFailure("types", output === "" ? `the compiler failed: ${error.message}` : `the types are wrong:\n${output}`));
     });
   });
 }

@@ -1,12 +1,12 @@
-// Which addresses a toolkit may reach, whatever name led to them.
+// The IP addresses that a toolkit may reach.
 import { BuildFailure } from "../build/failure.js";
 import { permits, wrongRange } from "../rules.js";
 
-/** Decides about resolved addresses. */
+/** Decides whether a resolved address may be reached. */
 export class AddressGuard {
   readonly #opened: readonly string[];
 
-  /** Ranges that may be reached although they are private. */
+  /** `opened` are private CIDR ranges that are allowed. */
   constructor(opened: readonly string[]) {
     const wrong = wrongRange(opened);
     if (wrong !== undefined) throw new BuildFailure("usage", `${JSON.stringify(wrong)} is no range of addresses, such as 127.0.0.0/8`);
@@ -14,7 +14,7 @@ export class AddressGuard {
   }
 
   permits(address: string): boolean {
-    // Which interface a link-local address is on makes no difference.
+    // The zone id of a link-local address (`%eth0`) does not matter.
     return permits(this.#opened, address.replace(/%.*$/, ""));
   }
 }

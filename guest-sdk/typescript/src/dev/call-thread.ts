@@ -1,47 +1,47 @@
-// A thread from the server's side: started, asked for one call, ended.
+// The server's side of a thread: starts it, runs one call, and ends it.
 import { Worker } from "node:worker_threads";
 
 import { BuildFailure } from "../build/failure.js";
-import type { Answer } from "../build/read.js";
+import type { ModuleOutcome } from "../build/read.js";
 import type { Outbound, OutboundRequest } from "./outbound.js";
 import type { CallData, FromThread, ThreadData, ToThread } from "./protocol.js";
 
-/** A module that has not ended by then never will. */
+/** Time limit for running the top level of the module. */
 const START_TIMEOUT_MS = 10_000;
-/** As much as a call has on a server, and what Node.js itself needs. */
+/** Heap limit of a thread: the memory of a call on a server, and what Node.js itself needs. */
 const MAX_HEAP_MIB = 256;
 
-/** How a call's thread came to its end. */
+/** How a call's thread ended. */
 export type ThreadEnd =
   | Extract<FromThread, { kind: "ended" }>
-  /** It was ended at the deadline. */
+  /** It was terminated at the deadline. */
   | { kind: "late" }
-  /** It ended without an answer. */
+  /** It ended without a result. */
   | { kind: "died"; message: string };
 
-/** Hears what happens in a thread while it happens. */
+/** Receives the events of a thread as they occur. */
 export interface Listener {
   printed(text: string): void;
   logged(entry: unknown[]): void;
   requested(method: string, url: string, outcome: string): void;
 }
 
-/** Where a call's requests go. */
+/** Sends a call's requests. */
 export interface Network {
   outbound: Outbound;
   egress: readonly string[];
 }
 
-/** One thread; it runs one call at most, as an instance in the sandbox does. */
+/** A thread that runs at most one call, like an instance in the sandbox. */
 export class CallThread {
-  /** What the module is. */
-  readonly answer: Promise<Answer>;
+  /** The result of running the module. */
+  readonly answer: Promise<ModuleOutcome>;
   readonly #worker: Worker;
   readonly #requests = new Map<number, AbortController>();
   #listener: Listener;
   #network: Network | undefined;
   #ended: ((end: ThreadEnd) => void) | undefined;
-  /** Of a thread that died before it was asked for anything. */
+  /** Set once the thread has died; a later call ends with it at once. */
   #death: ThreadEnd | undefined;
 
   constructor(data: ThreadData, listener: Listener) {
@@ -59,7 +59,7 @@ export class CallThread {
     this.#worker.on("exit", () => this.#die("the thread ended"));
   }
 
-  /** Runs a call for at most `milliseconds`. The thread is of no use afterwards. */
+  /** Runs a call for at most `milliseconds`, and then ends the thread. */
   async run(call: CallData, network: Network, listener: Listener, milliseconds: number): Promise<ThreadEnd> {
     if (this.#death !== undefined) return this.#death;
     this.#listener = listener;
@@ -69,7 +69,7 @@ export class CallThread {
       return await new Promise<ThreadEnd>((resolve) => {
         this.#ended = resolve;
         timer = setTimeout(() => resolve({ kind: "late" }), milliseconds);
-        this.#tell({ kind: "call", call });
+        this.#post({ kind: "call", call });
       });
     } finally {
       clearTimeout(timer);
@@ -77,14 +77,14 @@ export class CallThread {
     }
   }
 
-  /** Ends the thread, whatever it does, and its requests. */
+  /** Terminates the thread and aborts its requests. */
   end(): void {
     for (const request of this.#requests.values()) request.abort();
     void this.#worker.terminate();
   }
 
-  #start(): Promise<Answer> {
-    return new Promise<Answer>((resolve, reject) => {
+  #start(): Promise<ModuleOutcome> {
+    return new Promise<ModuleOutcome>((resolve, reject) => {
       const timer = setTimeout(() => {
         this.end();
         reject(new BuildFailure("source", `the module did not finish within ${START_TIMEOUT_MS / 1000} s; what takes time belongs into a handler`));
@@ -93,7 +93,7 @@ export class CallThread {
         if (message.kind === "answer") {
           clearTimeout(timer);
           resolve(message.answer);
-        } else this.#hear(message);
+        } else this.#handle(message);
       });
       this.#worker.once("error", (error) => resolve({ kind: "thrown", message: String((error as Error)?.stack ?? error) }));
       this.#worker.once("exit", () => {
@@ -103,7 +103,7 @@ export class CallThread {
     });
   }
 
-  #hear(message: Exclude<FromThread, { kind: "answer" }>): void {
+  #handle(message: Exclude<FromThread, { kind: "answer" }>): void {
     switch (message.kind) {
       case "printed":
         return this.#listener.printed(message.text);
@@ -127,16 +127,16 @@ export class CallThread {
       const { status, statusText, headers, body } = await outbound.send(egress, request, control.signal);
       this.#listener.requested(request.method, request.url, String(status));
       const stream = body as ReadableStream<Uint8Array> | null;
-      this.#tell({ kind: "response", id, status, statusText, headers: [...headers], body: stream }, stream === null ? [] : [stream]);
+      this.#post({ kind: "response", id, status, statusText, headers: [...headers], body: stream }, stream === null ? [] : [stream]);
     } catch (error) {
       const { message, cause } = error as Error;
-      const why = cause instanceof Error ? cause.message : message;
-      this.#listener.requested(request.method, request.url, why);
-      this.#tell({ kind: "no-response", id, message: why });
+      const reason = cause instanceof Error ? cause.message : message;
+      this.#listener.requested(request.method, request.url, reason);
+      this.#post({ kind: "no-response", id, message: reason });
     }
   }
 
-  #tell(message: ToThread, transferred: ReadableStream[] = []): void {
+  #post(message: ToThread, transferred: ReadableStream[] = []): void {
     this.#worker.postMessage(message, transferred as never[]);
   }
 

@@ -60,19 +60,22 @@ export async function main(args: string[]): Promise<number> {
     const development = await develop(positionals[0] ?? ".", options, terminal);
     await stopped;
     await development.close();
-    // The compiler may still be at the types of a version that nobody waits for.
+    // A type check of an older version may still be running.
     process.exit(0);
   } catch (error) {
     const usage = error instanceof BuildFailure || (error as { code?: string }).code?.startsWith("ERR_PARSE_ARGS") === true;
     console.error(`error: ${usage ? (error as Error).message : ((error as Error).stack ?? String(error))}`);
     return usage ? 2 : 3;
   } finally {
-    // Open, it would keep the process alive.
+    // An open standard input would keep the process alive.
     process.stdin.destroy();
   }
 }
 
-/** Resolves when the process is asked to stop; whoever asks a second time does not want to wait. */
+/**
+ * Resolves at SIGINT or SIGTERM, or at the end of standard input if asked. The same signal again ends the
+ * process at once.
+ */
 function stop(atEndOfInput: boolean): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => resolve());

@@ -1,11 +1,11 @@
-// Leaves of Node.js what a toolkit finds in the sandbox.
+// Removes the globals of Node.js that a toolkit does not have in the sandbox.
 import { runInNewContext } from "node:vm";
 
-/** The language's own globals that the sandbox has not. */
-const NOT_OF_THE_LANGUAGE = ["Atomics", "Intl", "SharedArrayBuffer", "WebAssembly"];
+/** Globals of the language that are removed too. */
+const REMOVED_LANGUAGE_GLOBALS = ["Atomics", "Intl", "SharedArrayBuffer", "WebAssembly"];
 
-/** What the sandbox has of the web. Its `fetch` is `ctx.fetch`. */
-const WEB = [
+/** Web globals that are kept. `fetch` is not one of them: toolkits use `ctx.fetch`. */
+const WEB_GLOBALS = [
   ...["AbortController", "AbortSignal", "Blob", "ByteLengthQueuingStrategy", "CompressionStream", "CountQueuingStrategy"],
   ...["Crypto", "CryptoKey", "CustomEvent", "DOMException", "DecompressionStream", "Event", "EventTarget", "File", "FormData"],
   ...["Headers", "Performance", "ReadableByteStreamController", "ReadableStream", "ReadableStreamBYOBReader"],
@@ -16,16 +16,16 @@ const WEB = [
   ...["setInterval", "setTimeout", "structuredClone"],
 ];
 
-/** What parts of the above are made with. */
-const INSIDE = ["Buffer"];
+/** Globals that the implementation of the above in Node.js needs. */
+const INTERNAL_GLOBALS = ["Buffer"];
 
-/** Removes every other global of this thread, and puts `console` in the place of its own. */
+/** Removes every other global of this thread, and replaces `console`. */
 export async function confine(console: object): Promise<void> {
-  await platformReady();
+  await loadLazyPlatform();
   const language = runInNewContext("Object.getOwnPropertyNames(globalThis)") as string[];
-  const kept = new Set<PropertyKey>([...language.filter((name) => !NOT_OF_THE_LANGUAGE.includes(name)), ...WEB, ...INSIDE]);
-  for (const name of WEB) {
-    // Some are made when they are first asked for, with what is about to go.
+  const kept = new Set<PropertyKey>([...language.filter((name) => !REMOVED_LANGUAGE_GLOBALS.includes(name)), ...WEB_GLOBALS, ...INTERNAL_GLOBALS]);
+  for (const name of WEB_GLOBALS) {
+    // Some are created when first read, and creating them needs globals that are removed below.
     const value = (globalThis as Record<string, unknown>)[name];
     Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
   }
@@ -38,10 +38,10 @@ export async function confine(console: object): Promise<void> {
 }
 
 /**
- * Node.js makes `Request` and its kin when they are first asked for, and some versions then compile a
- * parser in the background, by the global `WebAssembly` that is about to go.
+ * Loads `fetch` and its classes. Node.js loads them on first use, and some versions then compile a parser in
+ * the background, with the global `WebAssembly` that `confine` removes.
  */
-async function platformReady(): Promise<void> {
+async function loadLazyPlatform(): Promise<void> {
   const { compile, instantiate } = WebAssembly;
   let compiles = false;
   const instantiated = new Promise<void>((resolve) => {

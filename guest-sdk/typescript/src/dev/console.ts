@@ -1,12 +1,12 @@
-/** Most of a text that is shown of one thing that happened. */
+/** Maximum number of characters shown of one event. */
 const MAX_LENGTH = 4_000;
 
-/** Where a person reads what happens. */
+/** Output for people. */
 export interface Console {
   line(text: string): void;
 }
 
-/** Standard error; what others wrote does not steer the terminal. */
+/** Standard error. Control characters are escaped, because the text may come from the toolkit or a server. */
 export const terminal: Console = {
   line: (text) => {
     const shown = text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)} …` : text;

@@ -1,4 +1,4 @@
-// Serves one toolkit over MCP, and always its newest version that works.
+// Serves the newest working version of one toolkit over MCP.
 import { dirname, resolve } from "node:path";
 
 import { findEntry } from "../build/build.js";
@@ -14,32 +14,32 @@ import { ToolkitVersion, type DevWorld, type VersionOptions } from "./version.js
 import { watch } from "./watch.js";
 import { readSecrets, secretNotes, typedSettings } from "./world.js";
 
-/** What may differ from one run to another. */
+/** Options of `kitbag dev`. */
 export interface DevOptions {
   listen: Listen;
-  /** Whoever has it may call. */
+  /** Bearer token that clients must send. */
   token: string;
-  /** Lines of NAME=value for the credentials that the toolkit declares. */
+  /** File with lines NAME=value for the credentials that the toolkit declares. */
   envFile?: string | undefined;
   /** Settings as a user would set them. */
   settings: Record<string, string>;
-  /** Ranges of addresses that requests may reach although they are not public. */
+  /** Private CIDR ranges that requests may reach. */
   allowedRanges: readonly string[];
-  /** How long a call may take, in milliseconds. */
+  /** Time limit of a call in milliseconds. */
   callTime: number;
 }
 
 /** A toolkit that is being served. */
 export interface Development {
   url: string;
-  /** Ends everything; calls that run are ended too. */
+  /** Stops the server and terminates running calls. */
   close(): Promise<void>;
 }
 
-/** Serves the toolkit at `path` until it is closed; it need not work yet. */
+/** Serves the toolkit at `path` until it is closed. Starts even if the toolkit does not build yet. */
 export async function develop(path: string, options: DevOptions, console: Console): Promise<Development> {
   const entry = await findEntry(path);
-  const live = new Live(entry, options, console);
+  const live = new LiveToolkit(entry, options, console);
   const { server, url } = await serve(options.listen, options.token, (request) => live.answer(request));
   console.line(connections(url, options.token));
   await live.renew();
@@ -56,16 +56,17 @@ export async function develop(path: string, options: DevOptions, console: Consol
   };
 }
 
-/** The version that is served, or why there is none. */
-class Live {
+/** The version that is served, or the reason why there is none. */
+class LiveToolkit {
   #version: ToolkitVersion | undefined;
   #fault: string | undefined = "the toolkit has not been read yet";
   #secrets: Record<string, string> = {};
-  #types = 0;
-  /** What was last said of the types, if they were wrong. */
+  /** Number of type checks started; only the latest one is reported. */
+  #typeChecks = 0;
+  /** The last reported type errors, if any. */
   #typeFault: string | undefined;
   readonly #versionOptions: VersionOptions;
-  /** The knowledge base; it is there until the server ends. */
+  /** The knowledge base, kept until the server stops. */
   readonly #documents: SvcDocument[] = [];
 
   constructor(
@@ -76,12 +77,12 @@ class Live {
     this.#versionOptions = { outbound: new Outbound(options.allowedRanges), console, callTime: options.callTime };
   }
 
-  /** The author's files outside and inside of the entry's folder. */
+  /** Absolute paths of the author's files. */
   get sources(): string[] {
     return (this.#version?.sources ?? []).map((source) => resolve(dirname(this.entry), source));
   }
 
-  /** Makes what is on disk the version that is served; where that fails, the one before stays. */
+  /** Builds and serves the version on disk; if that fails, the previous version stays. */
   async renew(): Promise<void> {
     const began = performance.now();
     try {
@@ -98,7 +99,7 @@ class Live {
       this.#fault = undefined;
       if (isNew || wasBroken) this.#announce(this.#version!, performance.now() - began);
     } catch (error) {
-      this.#fault = told(error);
+      this.#fault = errorText(error);
       const still = this.#version === undefined ? "" : `\n${this.#name()} is served on: the version before this change`;
       this.console.line(`error: ${this.#fault}${still}`);
       return;
@@ -133,19 +134,22 @@ class Live {
     this.console.line(`${this.#name()} is served, after ${(milliseconds / 1000).toFixed(1)} s: ${tools}`);
   }
 
-  /** Takes longer than all else, and a call does not need it: a wrong type is said, and served. */
+  /**
+   * Checks types in the background, because it is slow and calls do not need it. Type errors are only
+   * reported.
+   */
   #checkTypes(): void {
-    const turn = (this.#types += 1);
+    const turn = (this.#typeChecks += 1);
     let fault: string | undefined;
     void checkTypes(this.entry, warningsOnly((text) => (fault = text)))
-      .catch((error: unknown) => (fault = `${told(error)}\na build would refuse this`))
+      .catch((error: unknown) => (fault = `${errorText(error)}\na build would refuse this`))
       .then(() => {
-        if (turn === this.#types) this.#tellTypes(fault);
+        if (turn === this.#typeChecks) this.#reportTypes(fault);
       });
   }
 
-  /** A change that leaves the types as they were is no reason to say it again. */
-  #tellTypes(fault: string | undefined): void {
+  /** Prints the result of a type check if it differs from the last one. */
+  #reportTypes(fault: string | undefined): void {
     if (fault === this.#typeFault) return;
     this.console.line(fault === undefined ? "the types are right again" : `warning: ${fault}`);
     this.#typeFault = fault;
@@ -157,7 +161,7 @@ class Live {
   }
 }
 
-function told(error: unknown): string {
+function errorText(error: unknown): string {
   return error instanceof BuildFailure ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 

@@ -1,22 +1,22 @@
 import { FrameMap } from "../sandbox/stack.js";
 
-/** How many causes of a failure are told. */
-const MAX_CAUSES = 5;
+/** Maximum number of errors shown: the failure itself and its causes. */
+const MAX_ERRORS = 5;
 
-/** Tells a failure and its causes, in the lines of the bundle. */
+/** Describes a failure and its causes, with positions in the bundle. */
 export function failureText(thrown: unknown): string {
-  const told: string[] = [];
+  const texts: string[] = [];
   let error = thrown;
-  for (let depth = 0; depth < MAX_CAUSES && error !== undefined; depth += 1) {
+  for (let depth = 0; depth < MAX_ERRORS && error !== undefined; depth += 1) {
     const text = error instanceof Error ? (error.stack ?? `${error.name}: ${error.message}`) : `the handler threw ${String(error)}`;
-    told.push((depth === 0 ? "" : "Caused by: ") + text);
+    texts.push((depth === 0 ? "" : "Caused by: ") + text);
     error = error instanceof Error ? error.cause : undefined;
   }
-  return told.join("\n");
+  return texts.join("\n");
 }
 
-/** The same in the lines of the author's files; frames of anybody else are left out. */
-export function inAuthorsLines(text: string, frames: FrameMap): string {
+/** Maps the stack frames in a text to the author's files, and removes all other frames. */
+export function withAuthorFrames(text: string, frames: FrameMap): string {
   const lines = text.split("\n").flatMap((line) => {
     if (!/^\s+at /.test(line)) return [line];
     const place = /^(\s+at (?:async )?(?:[^(]+ )?\(?)([^\s(]*):(\d+):(\d+)\)?$/.exec(line);

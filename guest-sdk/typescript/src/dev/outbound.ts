@@ -1,4 +1,4 @@
-// The requests of handlers on their way out: the declaration's hosts, at addresses that anybody can reach.
+// Sends the requests of handlers: to hosts that the declaration lists, at public addresses.
 import { lookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
 
@@ -10,7 +10,7 @@ import { AddressGuard } from "./addresses.js";
 
 const RESPONSE_TIMEOUT_MS = 60_000;
 
-/** A request as a thread asks for it. */
+/** A request of a thread. */
 export interface OutboundRequest {
   url: string;
   method: string;
@@ -18,26 +18,28 @@ export interface OutboundRequest {
   body: Uint8Array | null;
 }
 
-/** Sends what a declaration lets through. */
+/** Sends requests that a declaration allows. */
 export class Outbound {
   readonly #guard: AddressGuard;
   readonly #agent: Agent;
 
-  /** `allowedRanges` may be reached although they are not public. */
+  /** `allowedRanges` are private CIDR ranges that may be reached. */
   constructor(allowedRanges: readonly string[]) {
     this.#guard = new AddressGuard(allowedRanges);
     this.#agent = new Agent({
-      connect: { lookup: guarded(this.#guard), timeout: limitsOfCalls().connectTimeout },
+      connect: { lookup: guardedLookup(this.#guard), timeout: limitsOfCalls().connectTimeout },
       headersTimeout: RESPONSE_TIMEOUT_MS,
       keepAliveTimeout: 1_000,
     });
   }
 
-  /** Redirects are answers like any other: whoever follows one comes back here. */
+  /**
+   * Sends a request. A redirect is returned as a response; the caller follows it with another call of `send`.
+   */
   async send(egress: readonly string[], { url, method, headers, body }: OutboundRequest, signal: AbortSignal) {
     const target = new URL(url);
     if (!allows(egress, target)) throw new TypeError(notListed(target));
-    // An address is not looked up, and would pass by the guard there.
+    // An IP address in the URL is not looked up, so `guardedLookup` would not see it.
     const host = target.hostname.replace(/^\[|\]$/g, "");
     if (isIP(host) !== 0 && !this.#guard.permits(host)) throw refused(host);
     return fetch(target, { method, headers, body, signal, redirect: "manual", dispatcher: this.#agent });
@@ -48,8 +50,11 @@ export class Outbound {
   }
 }
 
-/** What a name leads to is judged where the connection is about to be opened: it cannot change in between. */
-function guarded(guard: AddressGuard): LookupFunction {
+/**
+ * Returns a DNS lookup that yields only permitted addresses. The connection uses its result, so the address
+ * cannot change between check and use.
+ */
+function guardedLookup(guard: AddressGuard): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, found) => {
       if (error !== null) return callback(error, "", 0);

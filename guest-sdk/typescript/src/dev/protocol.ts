@@ -1,20 +1,20 @@
-// What the server and a call's thread say to each other.
-import type { Answer } from "../build/read.js";
+// Messages between the server and a call's thread.
+import type { ModuleOutcome } from "../build/read.js";
 import type { Limits } from "../rules.js";
 import type { Ending } from "../local/call.js";
 import type { Json } from "../manifest.js";
 import type { SvcDocument, SvcIngestDoc } from "../types.js";
 
-/** What a thread starts with. */
+/** The data that a thread starts with. */
 export interface ThreadData {
-  /** The bundle. */
+  /** Source of the bundle. */
   code: string;
   /** Its name in stack traces. */
   file: string;
   limits: Limits;
 }
 
-/** One call whose arguments fit, and what it finds around it. */
+/** One call with valid arguments, and its environment. */
 export interface CallData {
   tool: string;
   args: Json;
@@ -31,7 +31,7 @@ export type ToThread =
 
 /** From the thread to the server. */
 export type FromThread =
-  | { kind: "answer"; answer: Answer }
+  | { kind: "answer"; answer: ModuleOutcome }
   | { kind: "printed"; text: string }
   | { kind: "logged"; entry: unknown[] }
   | { kind: "request"; id: number; url: string; method: string; headers: [string, string][]; body: Uint8Array | null }

@@ -1,4 +1,4 @@
-// HTTP on this machine alone, for programs that were given the token, and never for a page.
+// An HTTP server on loopback, for programs that have the token. Requests of Web pages are refused.
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isIP, type AddressInfo } from "node:net";
@@ -6,13 +6,16 @@ import { isIP, type AddressInfo } from "node:net";
 import { BuildFailure } from "../build/failure.js";
 import { limitsOfCalls } from "../rules.js";
 
-/** Where to listen. */
+/** Address to listen on. */
 export interface Listen {
   host: string;
   port: number;
 }
 
-/** Reads `127.0.0.1:8788`, `localhost:0`, `[::1]:8788`; an address that others could reach is refused. */
+/**
+ * Parses `127.0.0.1:8788`, `localhost:0` or `[::1]:8788`; throws a `BuildFailure` unless it is a loopback
+ * address.
+ */
 export function listenAddress(text: string): Listen {
   const found = /^(?:\[([0-9a-f:]+)\]|([^:[\]]+)):(\d{1,5})$/i.exec(text);
   const host = found?.[1] ?? found?.[2] ?? "";
@@ -23,7 +26,7 @@ export function listenAddress(text: string): Listen {
   return { host, port };
 }
 
-/** Serves `answer` at `/mcp` to whoever has the token, and returns the server once it listens. */
+/** Serves `answer` at `/mcp` to clients with the token; resolves once the server listens. */
 export async function serve({ host, port }: Listen, token: string, answer: (request: Request) => Promise<Response>): Promise<{ server: Server; url: string }> {
   const server = createServer((request, response) => {
     void respond(request, response, token, answer).catch(() => response.destroy());
@@ -47,33 +50,36 @@ async function respond(request: IncomingMessage, response: ServerResponse, token
 
   const headers = Object.entries(request.headers).filter((it): it is [string, string] => typeof it[1] === "string");
   const { method = "GET" } = request;
-  const plain = method === "GET" || method === "HEAD";
-  const answered = await answer(new Request(`http://${request.headers.host}/mcp`, { method, headers, ...(!plain && { body }) }));
+  const isBodiless = method === "GET" || method === "HEAD";
+  const answered = await answer(new Request(`http://${request.headers.host}/mcp`, { method, headers, ...(!isBodiless && { body }) }));
   const content = new Uint8Array(await answered.arrayBuffer());
   response.writeHead(answered.status, { ...Object.fromEntries(answered.headers), "content-length": content.length });
   response.end(content);
 }
 
-/** A page could reach this server by a name of its own that leads here; it is told by `Host` and `Origin`. */
+/**
+ * Returns the status and message with which to refuse a request, if any. `Host` and `Origin` are checked
+ * because a Web page can reach this server through DNS rebinding.
+ */
 function refused({ method, url, headers, socket }: IncomingMessage, token: string): [status: number, why: string] | undefined {
   const own = [socket.localAddress, "localhost"].map((name) => `${name!.includes(":") ? `[${name}]` : name}:${socket.localPort}`);
   if (!own.includes(headers.host?.toLowerCase() ?? "")) return [403, "the Host of the request is not this server"];
   const { origin } = headers;
   if (origin !== undefined && !own.some((it) => origin === `http://${it}`)) return [403, "pages of this Origin may not call this server"];
   if (new URL(url ?? "/", "http://local").pathname !== "/mcp") return [404, "there is nothing here: MCP is spoken at /mcp"];
-  if (!isSame(headers.authorization ?? "", `Bearer ${token}`)) return [401, "this server wants the token that `kitbag toolkit dev` prints: Authorization: Bearer …"];
+  if (!isEqual(headers.authorization ?? "", `Bearer ${token}`)) return [401, "this server wants the token that `kitbag toolkit dev` prints: Authorization: Bearer …"];
   if (method !== "POST") return undefined;
   const type = headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
   return type === "application/json" ? undefined : [415, "Content-Type must be application/json"];
 }
 
-/** Takes as long for every text. */
-function isSame(one: string, other: string): boolean {
+/** Compares in constant time. */
+function isEqual(one: string, other: string): boolean {
   const [a, b] = [one, other].map((text) => createHash("sha256").update(text).digest());
   return timingSafeEqual(a!, b!);
 }
 
-/** Reads a body; nothing when it is too large. */
+/** Reads a body; returns `undefined` if it is too large. */
 async function bodyOf(request: IncomingMessage): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const parts: Buffer[] = [];
   let size = 0;

@@ -1,20 +1,24 @@
-// What keeps other accounts of the machine from calling the toolkit: loopback is open to all of them.
+// The token that keeps other accounts of the machine from calling the toolkit: they can all reach loopback.
 import { randomBytes } from "node:crypto";
 import { link, mkdir, readFile, stat, unlink, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-/** 128 bits, as 32 hexadecimal digits. */
+/** 128 bits as 32 hexadecimal digits. */
 const TOKEN_FORMAT = /^[0-9a-f]{32}$/;
 const OTHER_USERS_MODE = 0o077;
 
-/** Returns the user's token, which is kept so that a client is connected once; where it cannot be kept, one for this run. */
+/**
+ * Returns the user's token. It is kept in a file, so that a client has to be connected only once; if it
+ * cannot be kept, returns a token for this run only.
+ */
 export async function devToken(state = process.env["XDG_STATE_HOME"] || join(homedir(), ".local/state")): Promise<string> {
   const file = join(state, "kitbag", "dev-token");
   const made = randomBytes(16).toString("hex");
   try {
     await mkdir(join(state, "kitbag"), { recursive: true, mode: 0o700 });
-    // Linked once it is whole, and only where there is none: of two that start at once, both use one.
+    // The complete file is linked only if there is none yet, so two processes that start at once use the same
+    // token.
     const whole = `${file}.${made.slice(0, 8)}`;
     await writeFile(whole, `${made}\n`, { mode: 0o600, flag: "wx" });
     await link(whole, file).catch((error: NodeJS.ErrnoException) => {

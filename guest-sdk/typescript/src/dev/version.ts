@@ -1,4 +1,4 @@
-// One version of a toolkit that runs: threads for its calls, one at a time each.
+// One version of a running toolkit. Each call runs in a thread of its own.
 import { basename, dirname } from "node:path";
 
 import type { Plugin } from "esbuild";
@@ -6,7 +6,7 @@ import type { Plugin } from "esbuild";
 import { bundle } from "../build/bundle.js";
 import { BUNDLE } from "../build/component.js";
 import { missingParts } from "../build/missing.js";
-import { checkSchemaLibrary, judge, readingCode } from "../build/read.js";
+import { checkSchemaLibrary, manifestFrom, readingCode } from "../build/read.js";
 import { embeddedMap } from "../build/source-map.js";
 import { callTool } from "../local/call.js";
 import type { DispatchResult } from "../local/dispatch.js";
@@ -16,34 +16,38 @@ import { failureOf, limitsOfCalls } from "../rules.js";
 import { FrameMap } from "../sandbox/stack.js";
 import type { SvcDocument } from "../types.js";
 import { CallThread, type Listener, type ThreadEnd } from "./call-thread.js";
-import { keep } from "./documents.js";
+import { storeDocuments } from "./documents.js";
 import type { Outbound } from "./outbound.js";
 import type { Console } from "./console.js";
 import type { CallData, ThreadData } from "./protocol.js";
-import { inAuthorsLines } from "./failure-text.js";
+import { withAuthorFrames } from "./failure-text.js";
 
-/** Calls that run at once; each has a thread of its own. */
+/** Calls that run at the same time, each in its own thread. */
 const MAX_RUNNING_CALLS = 8;
-/** Calls that wait for their turn. */
+/** Calls that wait for a running call to end; further calls fail with `busy`. */
 const MAX_WAITING_CALLS = 64;
 
-/** What calls find around them; it outlives a version. */
+/** The environment of calls. It is kept when the toolkit changes. */
 export interface DevWorld {
   secrets: Record<string, string>;
   config: Record<string, unknown>;
   documents: SvcDocument[];
 }
 
-/** Where a version runs. */
+/** Options of a version. */
 export interface VersionOptions {
   outbound: Outbound;
   console: Console;
-  /** How long a call may take, in milliseconds. */
+  /** Time limit of a call in milliseconds. */
   callTime: number;
 }
 
-/** A version that a change made; the calls of the one before end as they began. */
+/**
+ * One version of the toolkit's code. Calls that are running when a new version replaces it finish with this
+ * one.
+ */
 export class ToolkitVersion {
+  /** A thread that has started and waits for the next call. */
   #spare: CallThread | undefined;
   #running = 0;
   #closed = false;
@@ -53,7 +57,7 @@ export class ToolkitVersion {
     readonly manifest: Manifest,
     /** The author's files, relative to the entry's folder. */
     readonly sources: string[],
-    /** What the sandbox would not have. */
+    /** Uses of APIs that the sandbox lacks. */
     readonly warnings: string[],
     readonly data: ThreadData,
     readonly frames: FrameMap,
@@ -63,17 +67,17 @@ export class ToolkitVersion {
     this.#spare = first;
   }
 
-  /** Bundles the toolkit and reads its declaration by the rules of a build; a fault is a `BuildFailure`. */
+  /** Bundles the toolkit and reads its declaration as a build does; throws a `BuildFailure`. */
   static async make(entry: string, options: VersionOptions): Promise<ToolkitVersion> {
     const root = dirname(entry);
     checkSchemaLibrary(root);
     const made = await bundle(entry, readingCode(entry), "reading", [withoutBuffer()]);
     const data = { code: made.code, file: BUNDLE, limits: limitsOfCalls() };
     const frames = new FrameMap(embeddedMap(made.map, BUNDLE, root));
-    const first = new CallThread(data, quietBut(options.console));
+    const first = new CallThread(data, startListener(options.console));
     try {
       const answer = await first.answer;
-      const { manifest } = judge(answer.kind === "thrown" ? { ...answer, message: inAuthorsLines(answer.message, frames) } : answer, basename(entry));
+      const { manifest } = manifestFrom(answer.kind === "thrown" ? { ...answer, message: withAuthorFrames(answer.message, frames) } : answer, basename(entry));
       const warnings = await missingParts(root, made.sources);
       return new ToolkitVersion(manifest, made.sources, warnings, data, frames, options, first);
     } catch (error) {
@@ -82,11 +86,11 @@ export class ToolkitVersion {
     }
   }
 
-  /** Runs a call in a thread of its own, and gives back what a client would receive. */
+  /** Runs a call in a thread of its own, and returns what a client would receive. */
   async call(tool: string, args: Record<string, unknown>, world: DevWorld): Promise<DispatchResult> {
-    const turn = this.#turn();
-    if (turn === undefined) return failureOf({ cause: "busy" }) as DispatchResult;
-    await turn;
+    const slot = this.#waitForSlot();
+    if (slot === undefined) return failureOf({ cause: "busy" }) as DispatchResult;
+    await slot;
     try {
       return await this.#run(tool, args, world);
     } finally {
@@ -95,14 +99,15 @@ export class ToolkitVersion {
     }
   }
 
-  /** Ends what does not run a call. */
+  /** Ends the spare thread. Running calls continue. */
   close(): void {
     this.#closed = true;
     this.#spare?.end();
     this.#spare = undefined;
   }
 
-  #turn(): Promise<void> | undefined {
+  /** Resolves when the call may run; returns `undefined` if too many calls are waiting. */
+  #waitForSlot(): Promise<void> | undefined {
     if (this.#running < MAX_RUNNING_CALLS) {
       this.#running += 1;
       return Promise.resolve();
@@ -123,7 +128,7 @@ export class ToolkitVersion {
     const redact = redactor(Object.values(secrets));
     const { console } = this.options;
     const say = (text: string) => console.line(redact(text));
-    const heard: Listener = {
+    const listener: Listener = {
       printed: (text) => say(`  ${name} | ${text}`),
       logged: (entry) => say(`  ${name} logged ${entry.map((it) => JSON.stringify(it)).join(" ")}`),
       requested: (method, url, outcome) => say(`  ${name} ${method} ${url}: ${outcome}`),
@@ -132,12 +137,12 @@ export class ToolkitVersion {
     say(`← ${name} ${JSON.stringify(args)}`);
     const began = performance.now();
     const described = this.manifest.tools.find((it) => it.name === name)!;
-    const asked = { args, secrets, config: world.config };
-    const result = await callTool(this.manifest, described, asked, async ({ args, config }) => {
-      const end = await this.#handle({ tool: name, args, secrets, config, documents: world.documents }, heard);
+    const input = { args, secrets, config: world.config };
+    const result = await callTool(this.manifest, described, input, async ({ args, config }) => {
+      const end = await this.#handle({ tool: name, args, secrets, config, documents: world.documents }, listener);
       if (end.kind === "ended") {
-        keep(world.documents, end.ingested, id);
-        if (end.failure !== undefined) say(`  ${inAuthorsLines(end.failure, this.frames).replaceAll("\n", "\n  ")}`);
+        storeDocuments(world.documents, end.ingested, id);
+        if (end.failure !== undefined) say(`  ${withAuthorFrames(end.failure, this.frames).replaceAll("\n", "\n  ")}`);
         return end.ending;
       }
       const { callTime } = this.options;
@@ -150,32 +155,32 @@ export class ToolkitVersion {
   }
 
   /** Runs a handler in a thread. */
-  async #handle(call: CallData, heard: Listener): Promise<ThreadEnd> {
-    const thread = this.#take();
+  async #handle(call: CallData, listener: Listener): Promise<ThreadEnd> {
+    const thread = this.#takeThread();
     const answer = await thread.answer.catch((error: unknown) => ({ kind: "thrown" as const, message: String(error) }));
     if (answer.kind !== "declaration") return { kind: "died", message: "message" in answer ? answer.message : answer.kind };
     const { outbound, callTime } = this.options;
-    return thread.run(call, { outbound, egress: this.manifest.egress }, heard, callTime);
+    return thread.run(call, { outbound, egress: this.manifest.egress }, listener, callTime);
   }
 
-  /** The thread that is ready; the next call finds another one. */
-  #take(): CallThread {
-    const thread = this.#spare ?? this.#thread();
-    this.#spare = this.#closed ? undefined : this.#thread();
+  /** Returns the spare thread, or a new one, and starts another spare for the next call. */
+  #takeThread(): CallThread {
+    const thread = this.#spare ?? this.#newThread();
+    this.#spare = this.#closed ? undefined : this.#newThread();
     return thread;
   }
 
-  #thread(): CallThread {
-    const thread = new CallThread(this.data, quietBut());
-    // Whoever takes it hears of it.
+  #newThread(): CallThread {
+    const thread = new CallThread(this.data, startListener());
+    // Prevents an unhandled rejection; the call that takes the thread handles the error.
     thread.answer.catch(() => {});
     return thread;
   }
 }
 
 /**
- * What Node.js has of the web needs the global `Buffer`, so that one stays in a thread; here its name goes
- * out of the bundle. It leads to bytes only.
+ * Replaces the name `Buffer` in the bundle. The global itself must stay in the thread, because the Web APIs
+ * of Node.js need it. It gives access to bytes only.
  */
 function withoutBuffer(): Plugin {
   return {
@@ -186,7 +191,10 @@ function withoutBuffer(): Plugin {
   };
 }
 
-/** While a module starts, its first thread alone is heard: the others would only repeat it. */
-function quietBut(console?: Console): Listener {
+/**
+ * Returns the listener for the start of a module. Only the first thread of a version gets a console: the
+ * others would print the same lines again.
+ */
+function startListener(console?: Console): Listener {
   return { printed: (text) => console?.line(`  | ${text}`), logged: () => {}, requested: () => {} };
 }

@@ -1,4 +1,5 @@
-// Notices changes by looking: it works on every file system, and a few hundred files take a millisecond.
+// Detects file changes by polling, which works on every file system and takes a millisecond for a few hundred
+// files.
 import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
@@ -7,33 +8,33 @@ const SOURCE_FILE = /\.(?:[mc]?[jt]sx?|json)$/;
 const IGNORED_FOLDERS = new Set(["node_modules", "dist"]);
 const MAX_FILES = 2_000;
 
-/** What to look at: known files, and all sources under folders. */
+/** What to watch: individual files, and all source files below folders. */
 export interface Watched {
   files: string[];
   folders: string[];
 }
 
-/** Calls `changed` when a file is another than before, until the returned function is called. */
+/** Calls `changed` after each change, until the returned function is called. */
 export async function watch(what: () => Watched, changed: () => Promise<void>): Promise<() => void> {
   let before = await signature(what());
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
-  const look = async () => {
+  const poll = async () => {
     const now = await signature(what());
     if (now !== before && !stopped) {
       before = now;
       await changed();
     }
-    if (!stopped) timer = setTimeout(() => void look(), POLL_INTERVAL_MS);
+    if (!stopped) timer = setTimeout(() => void poll(), POLL_INTERVAL_MS);
   };
-  timer = setTimeout(() => void look(), POLL_INTERVAL_MS);
+  timer = setTimeout(() => void poll(), POLL_INTERVAL_MS);
   return () => {
     stopped = true;
     clearTimeout(timer);
   };
 }
 
-/** One line a file: its name, when it was written, its size. */
+/** Returns one line per file: name, modification time, size. */
 async function signature({ files, folders }: Watched): Promise<string> {
   const found = new Set(files.map((file) => resolve(file)));
   for (const folder of folders) await collect(folder, found);

@@ -1,4 +1,4 @@
-// What calls find around them: credentials from a file, settings from the command line.
+// The environment of calls: credentials from a file, settings from the command line.
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 
@@ -6,7 +6,7 @@ import { BuildFailure } from "../build/failure.js";
 import type { Manifest } from "../manifest.js";
 import { settingsOf } from "../rules.js";
 
-/** Reads lines of NAME=value. */
+/** Reads a file with lines NAME=value; throws a `BuildFailure` if it cannot be read. */
 export async function readSecrets(file: string | undefined): Promise<Record<string, string>> {
   if (file === undefined) return {};
   const text = await readFile(file, "utf8").catch((error: Error) => {
@@ -15,7 +15,7 @@ export async function readSecrets(file: string | undefined): Promise<Record<stri
   return parseEnv(text) as Record<string, string>;
 }
 
-/** Takes key=value apart. */
+/** Parses `key=value` pairs; throws a `BuildFailure` for any other text. */
 export function readSettings(pairs: readonly string[]): Record<string, string> {
   return Object.fromEntries(pairs.map((pair) => {
     const at = pair.indexOf("=");
@@ -24,9 +24,9 @@ export function readSettings(pairs: readonly string[]): Record<string, string> {
   }));
 }
 
-/** Gives settings the types that the manifest declares; `problems` says which ones calls do not get. */
+/** Converts settings to their declared types. `problems` describes those that calls do not receive. */
 export function typedSettings({ config: fields }: Manifest, texts: Record<string, string>): { config: Record<string, unknown>; problems: string[] } {
-  const given = Object.entries(texts).map(([key, text]) => [key, Object.hasOwn(fields, key) ? typed(fields[key]!.type, text) : text] as const);
+  const given = Object.entries(texts).map(([key, text]) => [key, Object.hasOwn(fields, key) ? parsedValue(fields[key]!.type, text) : text] as const);
   const { problems } = settingsOf(fields, Object.fromEntries(given));
   return {
     config: Object.fromEntries(given.filter(([key]) => !Object.hasOwn(problems, key))),
@@ -34,7 +34,7 @@ export function typedSettings({ config: fields }: Manifest, texts: Record<string
   };
 }
 
-/** Names in the file that the toolkit does not get, and names that it would like to. */
+/** Returns notes on credentials that the toolkit does not declare, and on declared ones that are not set. */
 export function secretNotes({ secrets }: Manifest, values: Record<string, string>): string[] {
   return [
     ...Object.keys(values).filter((name) => !secrets.includes(name)).map((name) => `credential ${name}: the toolkit does not declare it, and does not get it`),
@@ -42,8 +42,8 @@ export function secretNotes({ secrets }: Manifest, values: Record<string, string
   ];
 }
 
-/** What is no number and no truth value stays a text, which does not fit. */
-function typed(type: string, text: string): unknown {
+/** Parses a value. Invalid text stays a string, which is then reported as not fitting. */
+function parsedValue(type: string, text: string): unknown {
   if (type === "number") return text.trim() === "" || !Number.isFinite(Number(text)) ? text : Number(text);
   if (type === "boolean") return { true: true, false: false }[text] ?? text;
   return text;

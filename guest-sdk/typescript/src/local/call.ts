@@ -1,5 +1,4 @@
-// What is done around a handler, as the host does it: arguments and result are checked, and what comes back is
-// what a client would receive.
+// The host's part of a call: validates arguments and result, and makes the reply that a client would receive.
 import type { Json, Manifest, ManifestTool } from "../manifest.js";
 import { argumentsFailure, checkedResult, failureOf, limitsOfCalls, settingsOf, type Cause } from "../rules.js";
 import type { Ending as HandlerEnding } from "../run.js";
@@ -7,33 +6,33 @@ import type { ToolContent } from "../types.js";
 import type { DispatchFailure, DispatchSuccess } from "./dispatch.js";
 import { redactor } from "./redaction.js";
 
-/** How a call's handler ended, as plain data. */
+/** How a handler ended, as plain data. */
 export type Ending =
   | { kind: "result"; text: string; structured: string | undefined; content: ToolContent[] }
   | { kind: "failed"; cause: Cause };
 
-/** What a handler is called with. */
+/** The validated input of a handler. */
 export interface CheckedCall {
   args: Json;
-  /** The user's settings over the defaults. */
+  /** The user's settings, with defaults applied. */
   config: Record<string, Json>;
 }
 
-/** What a call brings. */
-export interface Asked {
+/** The input of a call, before validation. */
+export interface CallInput {
   args: unknown;
   secrets: Record<string, string>;
   config: Record<string, unknown>;
 }
 
-/** Calls a tool; `handle` runs its handler, where the arguments fit. */
+/** Calls a tool; `handle` runs its handler if the arguments are valid. */
 export async function callTool(
   manifest: Manifest,
   tool: ManifestTool,
-  { args: given, secrets, config: values }: Asked,
+  { args: given, secrets, config: values }: CallInput,
   handle: (call: CheckedCall) => Promise<Ending>,
 ): Promise<DispatchSuccess | DispatchFailure> {
-  // Arguments travel as JSON: what a client cannot send, a test does not either.
+  // Converted to JSON and back, so that a test cannot pass values that a client could not send.
   const args = JSON.parse(JSON.stringify(given)) as Json;
   const redact = redactor(Object.values(secrets));
   const refused = argumentsFailure(tool.inputSchema, args);
@@ -42,7 +41,7 @@ export async function callTool(
   return redact(replyTo(await handle({ args, config }), tool.outputSchema));
 }
 
-/** Brings the end of a handler that ran here into plain data. */
+/** Converts the ending of a handler to plain data. */
 export function plainEnding(ending: HandlerEnding): Ending {
   switch (ending.kind) {
     case "result":
@@ -59,7 +58,7 @@ export function plainEnding(ending: HandlerEnding): Ending {
 function replyTo(ending: Ending, output: Json | undefined): DispatchSuccess | DispatchFailure {
   if (ending.kind === "failed") return failureOf(ending.cause);
   const { text, structured, content } = ending;
-  const size = bytes(text) + bytes(structured ?? "") + content.reduce((sum, it) => sum + contentSize(it), 0);
+  const size = utf8Length(text) + utf8Length(structured ?? "") + content.reduce((sum, it) => sum + contentSize(it), 0);
   const { failure, structured: declared } = checkedResult(size, structured, output);
   if (failure !== undefined) return failure;
   const reply: DispatchSuccess = { ok: true, text };
@@ -69,28 +68,29 @@ function replyTo(ending: Ending, output: Json | undefined): DispatchSuccess | Di
   return reply;
 }
 
+/** Returns what a content block counts for in the size of a result, in bytes. */
 function contentSize(content: ToolContent): number {
   const { contentOverhead } = limitsOfCalls();
   switch (content.type) {
     case "resource": {
       const { resource } = content;
-      const body = "blob" in resource ? dataSize(resource.blob) : bytes(resource.text);
-      return contentOverhead + bytes(resource.uri) + bytes(resource.mimeType ?? "") + body;
+      const body = "blob" in resource ? dataSize(resource.blob) : utf8Length(resource.text);
+      return contentOverhead + utf8Length(resource.uri) + utf8Length(resource.mimeType ?? "") + body;
     }
     case "resource_link": {
       const { uri, name, title = "", description = "", mimeType = "" } = content;
-      return contentOverhead + [uri, name, title, description, mimeType].reduce((sum, text) => sum + bytes(text), 0);
+      return contentOverhead + [uri, name, title, description, mimeType].reduce((sum, text) => sum + utf8Length(text), 0);
     }
     default:
-      return contentOverhead + dataSize(content.data) + bytes(content.mimeType);
+      return contentOverhead + dataSize(content.data) + utf8Length(content.mimeType);
   }
 }
 
-/** Of bytes, or of the bytes that a text in base64 stands for. */
+/** Returns the number of bytes, or of decoded bytes if the data is a base64 string. */
 function dataSize(data: Uint8Array | string): number {
   return typeof data === "string" ? Math.floor((data.replace(/=+$/, "").length * 3) / 4) : data.length;
 }
 
-function bytes(text: string): number {
+function utf8Length(text: string): number {
   return new TextEncoder().encode(text).length;
 }

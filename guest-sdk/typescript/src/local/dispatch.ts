@@ -8,35 +8,38 @@ import { checkWorld, testPlatform, type TestWorld, type Trace } from "./world.js
 
 export type { TestWorld, Trace };
 
-/** One call of one tool in a test, and what it finds around it. */
+/** One tool call in a test, with its environment. */
 export interface DispatchCall extends TestWorld {
-  /** The tool, with or without the toolkit's prefix. */
+  /** Name of the tool, with or without the prefix `{toolkitId}__`. */
   tool?: string | undefined;
-  /** The same, as MCP's `tools/call` spells it. */
+  /** The same as `tool`, under the name that it has in MCP's `tools/call`. Used if `tool` is not set. */
   name?: string | undefined;
-  /** Its arguments; by default none. */
+  /** Arguments of the tool; by default none. */
   arguments?: Record<string, unknown> | undefined;
-  /** The same. */
+  /** The same as `arguments`, which takes precedence. */
   args?: Record<string, unknown> | undefined;
 }
 
-/** What a client would receive. `trace` is what the call left behind; it is not enumerable. */
+/**
+ * The reply that a client would receive, and `trace` (not enumerable): the effects of the call, for
+ * assertions.
+ */
 export type DispatchResult = (DispatchSuccess | DispatchFailure) & { readonly trace: Trace };
 
-/** The handler's result. */
+/** A successful result. */
 export interface DispatchSuccess {
   ok: true;
-  /** What the model reads. */
+  /** The text that the model reads. */
   text: string;
-  /** What the handler attached. */
+  /** The structured value that the handler returned. */
   structured?: unknown;
-  /** The same, only where the tool declares `output`: what reaches clients. */
+  /** The structured value that clients receive; present only if the tool declares `output`. */
   structuredContent?: unknown;
-  /** What stands beside the text. */
+  /** Further content blocks. */
   content?: ToolContent[] | undefined;
 }
 
-/** The error envelope. */
+/** The error envelope of a failed call. */
 export interface DispatchFailure {
   ok: false;
   code: "TOOL_ERROR" | "INVALID_PARAMS";
@@ -45,25 +48,26 @@ export interface DispatchFailure {
 }
 
 /**
- * Runs one call as the host would, in this process: arguments are checked first, what the declaration
- * does not grant is refused, and what comes back is what a client would receive.
+ * Runs one tool call in this process as the host would: validates arguments and result, refuses what the
+ * declaration does not grant, and resolves with the reply that a client would receive.
  *
- * Rejects when the test itself is wrong: no such tool, or a credential or setting that is not declared.
+ * A failed call resolves with `ok: false`. Rejects only if the test itself is wrong: there is no such tool,
+ * or a credential or setting is not declared or does not fit.
  */
 export function dispatch(server: ToolkitDefinition, call: DispatchCall): Promise<DispatchResult> {
   return dispatchInto({ log: [], progress: [], requests: [], ingested: [] }, server, call);
 }
 
-/** The same; what the call leaves behind is in `trace` while it runs. */
+/** Runs a call as `dispatch` does, and records its effects in `trace` while it runs. */
 async function dispatchInto(trace: Trace, server: ToolkitDefinition, call: DispatchCall): Promise<DispatchResult> {
   const { manifest } = server;
   checkWorld(manifest, call);
-  const asked = call.tool ?? call.name ?? "";
-  const name = asked.startsWith(`${manifest.id}__`) ? asked.slice(manifest.id.length + 2) : asked;
+  const requested = call.tool ?? call.name ?? "";
+  const name = requested.startsWith(`${manifest.id}__`) ? requested.slice(manifest.id.length + 2) : requested;
   const described = manifest.tools.find((it) => it.name === name);
   if (described === undefined) {
     const names = manifest.tools.map((it) => it.name).join(", ");
-    throw new Error(`${JSON.stringify(manifest.id)} has no tool ${JSON.stringify(asked)}; it has ${names}`);
+    throw new Error(`${JSON.stringify(manifest.id)} has no tool ${JSON.stringify(requested)}; it has ${names}`);
   }
   const { secrets = {}, config = {} } = call;
   const reply = await callTool(manifest, described, { args: call.arguments ?? call.args ?? {}, secrets, config }, (checked) =>
@@ -73,7 +77,7 @@ async function dispatchInto(trace: Trace, server: ToolkitDefinition, call: Dispa
   return Object.defineProperty(reply, "trace", { value: trace }) as DispatchResult;
 }
 
-/** Runs a handler on arguments that fit. */
+/** Runs a handler with valid arguments. */
 export async function runHandler(server: ToolkitDefinition, name: string, { args, config }: CheckedCall, world: TestWorld, trace: Trace): Promise<Ending> {
   const tool = server.config.tools.find((it) => it.name === name)!;
   const invocation = { userId: world.userId ?? "test-user", config };

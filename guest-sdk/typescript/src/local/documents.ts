@@ -1,22 +1,25 @@
-// A knowledge base in memory, behind the same rules.
+// A knowledge base in memory that applies the server's rules.
 import { knowledgeError } from "../knowledge.js";
 import { limitsOfCalls } from "../rules.js";
 import type { SvcDocument, SvcIngestDoc, SvcSearchOptions, SvcSearchResult } from "../types.js";
 
-/** How much of a document's text a match shows. */
+/** Length of a snippet in UTF-16 code units. */
 const SNIPPET_LENGTH = 200;
 
-/** Finds the documents that hold any word of the query; the score is the part of the words they hold. */
+/**
+ * Returns the documents that contain any word of the query; the score is the fraction of the words they
+ * contain.
+ */
 export function searchDocuments(documents: SvcDocument[], query: string, options: SvcSearchOptions): SvcSearchResult[] {
   const { limit = limitsOfCalls().searchResults, source, author } = options;
-  if (blank(query)) throw knowledgeError({ tag: "invalid", val: "query: is empty: say what to search for" });
+  if (isBlank(query)) throw knowledgeError({ tag: "invalid", val: "query: is empty: say what to search for" });
   const words = query.toLowerCase().split(/\s+/).filter((word) => word !== "");
   return documents
     .filter((document) => source === undefined || document.source === source)
     .filter((document) => author === undefined || document.author?.toLowerCase() === author.toLowerCase())
     .map(({ text, ...document }) => {
-      const held = `${document.title} ${text}`.toLowerCase();
-      const score = words.filter((word) => held.includes(word)).length / words.length;
+      const searched = `${document.title} ${text}`.toLowerCase();
+      const score = words.filter((word) => searched.includes(word)).length / words.length;
       return { document, snippet: text.slice(0, SNIPPET_LENGTH), score };
     })
     .filter(({ score }) => score > 0)
@@ -27,26 +30,29 @@ export function searchDocuments(documents: SvcDocument[], query: string, options
 const MUST_NOT_BE_EMPTY = "must not be empty";
 const MEDIA_TYPE = /^[!#$&^_.+\w-]+\/[!#$&^_.+\w-]+\s*(;.*)?$/;
 
-/** Says which rules a document breaks, and where; of the server's, those that do not count letters. */
+/**
+ * Returns a message with path for each of the server's rules that a document breaks, except the length
+ * limits.
+ */
 export function documentProblems(path: string, doc: SvcIngestDoc): string[] {
   const { feed, fileUrl, audioUrl } = doc;
   const hasFile = fileUrl != null || audioUrl != null;
   const hasTwo = fileUrl != null && audioUrl != null;
   const rules: [field: string, broken: string | false | undefined][] = [
-    ["title", blank(doc.title) && MUST_NOT_BE_EMPTY],
+    ["title", isBlank(doc.title) && MUST_NOT_BE_EMPTY],
     ["url", urlProblem(doc.url)],
     ["mimeType", typeProblem(doc, hasFile)],
     ["fileUrl", !hasTwo && urlProblem(fileUrl)],
     ["audioUrl", hasTwo ? "must not stand beside fileUrl: a document has one file" : urlProblem(audioUrl)],
     ["captureOnly", doc.captureOnly === true && !hasFile && "needs fileUrl or audioUrl: there is nothing to capture"],
-    ["text", !hasFile && blank(doc.text) && "is required where there is neither fileUrl nor audioUrl"],
-    ["feed.key", feed != null && blank(feed.key) && MUST_NOT_BE_EMPTY],
-    ["feed.name", feed != null && blank(feed.name) && MUST_NOT_BE_EMPTY],
+    ["text", !hasFile && isBlank(doc.text) && "is required where there is neither fileUrl nor audioUrl"],
+    ["feed.key", feed != null && isBlank(feed.key) && MUST_NOT_BE_EMPTY],
+    ["feed.name", feed != null && isBlank(feed.name) && MUST_NOT_BE_EMPTY],
   ];
   return rules.flatMap(([field, broken]) => (broken ? [`${path}.${field}: ${broken}`] : []));
 }
 
-function blank(text: string | null | undefined): boolean {
+function isBlank(text: string | null | undefined): boolean {
   return text == null || text.trim() === "";
 }
 

@@ -1,11 +1,11 @@
-// The toolkit as an MCP server, for tests: the protocol as docs/mcp.md has it, without sign-in.
+// The toolkit as an MCP server for tests: the protocol of docs/mcp.md without authorization.
 import type { ToolkitDefinition } from "../define.js";
 import type { Manifest } from "../manifest.js";
 import { limitsOfCalls } from "../rules.js";
 import type { ToolContent } from "../types.js";
 import { dispatch, type DispatchResult, type TestWorld } from "./dispatch.js";
 
-/** Runs one call of a tool that the manifest names. */
+/** Calls a tool by its listed name, `{toolkitId}__{tool}`. */
 export type Caller = (tool: string, args: Record<string, unknown>) => Promise<DispatchResult>;
 
 const STATELESS = "2026-07-28";
@@ -26,14 +26,15 @@ class RpcError extends Error {
 }
 
 /**
- * Returns a function from a request to a response that speaks MCP, both the current revision and those
- * with `initialize`. `world` is what calls find around them.
+ * Returns the toolkit as an MCP server for tests: a function from an HTTP request to its response. It
+ * supports the stateless revision of MCP and those with `initialize`, without authorization. `world` is the
+ * environment of calls.
  */
 export function toFetchHandler(server: ToolkitDefinition, world: TestWorld = {}): (request: Request) => Promise<Response> {
   return fetchHandler(server.manifest, (tool, args) => dispatch(server, { ...world, tool, arguments: args }));
 }
 
-/** The same, wherever the calls run. */
+/** Returns an MCP server for a manifest; `caller` runs the calls. */
 export function fetchHandler(manifest: Manifest, caller: Caller): (request: Request) => Promise<Response> {
   return async (request) => {
     if (request.method !== "POST") {
@@ -67,8 +68,8 @@ async function answer(
   const listing = stateless ? { ...complete, ttlMs: 0, cacheScope: "private" } : {};
   switch (method) {
     case "initialize": {
-      const asked = String(params.protocolVersion);
-      const protocolVersion = asked !== STATELESS && VERSIONS.includes(asked) ? asked : LATEST_WITH_INITIALIZE;
+      const requested = String(params.protocolVersion);
+      const protocolVersion = requested !== STATELESS && VERSIONS.includes(requested) ? requested : LATEST_WITH_INITIALIZE;
       return { protocolVersion, capabilities: CAPABILITIES, serverInfo: serverInfo() };
     }
     case "server/discover":
@@ -101,7 +102,7 @@ function serverInfo(): object {
   return { name: "kitbag", title: "Kitbag", version: limitsOfCalls().version };
 }
 
-/** `alwaysOn` tools first, then the others as declared. */
+/** Lists the tools: first those with `alwaysOn`, then the others, each in declaration order. */
 function list(manifest: Manifest): unknown[] {
   const ordered = [...manifest.tools].sort((a, b) => Number(b.alwaysOn) - Number(a.alwaysOn));
   return ordered.map((tool) => ({
@@ -148,12 +149,12 @@ function base64(data: Uint8Array | string): string {
   return typeof data === "string" ? data : btoa(String.fromCharCode(...data));
 }
 
-/** What the headers say must be what the body says. */
+/** Throws an `RpcError` unless the `Mcp-Method` and `Mcp-Name` headers match the body. */
 function checkHeaders(headers: Headers, method: string, params: Params): void {
-  const told = headers.get("mcp-method");
-  if (told === null) throw new RpcError(-32020, "missing required Mcp-Method header", 400);
-  if (told !== method) {
-    throw new RpcError(-32020, `Mcp-Method header \`${told}\` does not match body value \`${method}\``, 400);
+  const header = headers.get("mcp-method");
+  if (header === null) throw new RpcError(-32020, "missing required Mcp-Method header", 400);
+  if (header !== method) {
+    throw new RpcError(-32020, `Mcp-Method header \`${header}\` does not match body value \`${method}\``, 400);
   }
   if (method !== "tools/call") return;
   const name = headers.get("mcp-name");
@@ -170,8 +171,8 @@ function parse(body: string): { id?: unknown; method?: unknown; params?: unknown
   } catch {
     throw new RpcError(-32700, "this is not JSON", 400);
   }
-  const one = typeof message === "object" && message !== null && !Array.isArray(message);
-  if (!one || (message as { jsonrpc?: unknown }).jsonrpc !== "2.0") {
+  const isObject = typeof message === "object" && message !== null && !Array.isArray(message);
+  if (!isObject || (message as { jsonrpc?: unknown }).jsonrpc !== "2.0") {
     throw new RpcError(-32600, "a message is one JSON object of JSON-RPC 2.0, never a batch", 400);
   }
   return message as { id?: unknown };

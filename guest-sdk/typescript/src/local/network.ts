@@ -1,4 +1,4 @@
-// The network of a test, behind the same allowlist: what the host does on the way is done here.
+// Requests in tests: applies the allowlist, signs in, and follows redirects as the host does.
 import { allows } from "../egress.js";
 import type { FetchImplementation } from "../define.js";
 import { notListed } from "../request-url.js";
@@ -6,16 +6,16 @@ import { limitsOfCalls, type SignInCause } from "../rules.js";
 import type { OAuth2ClientCredentials, ToolkitConfig } from "../types.js";
 import type { Trace } from "./world.js";
 
-const REDIRECTS = [301, 302, 303, 307, 308];
-/** What stays behind where a redirect leads to another origin. */
-const CREDENTIALS = ["authorization", "cookie", "proxy-authorization"];
+const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
+/** Headers that are removed when a redirect leads to another origin. */
+const CREDENTIAL_HEADERS = ["authorization", "cookie", "proxy-authorization"];
 
 /** Sends the requests of one call. */
 export class Network {
-  /** The newest. */
+  /** The newest access token. */
   #token: Promise<string> | undefined;
-  /** Headers that the handler knows nothing of. */
-  readonly #attached = new Set<string>();
+  /** Values of `Authorization` that were added here, not by the handler. */
+  readonly #attachedAuthorizations = new Set<string>();
 
   constructor(
     readonly config: ToolkitConfig,
@@ -24,18 +24,21 @@ export class Network {
     readonly trace: Trace,
   ) {}
 
-  /** Sends a request, signs it in where the declaration says so, and follows redirects. */
+  /**
+   * Sends a request, with an access token if the declaration has an `auth` for its host, and follows
+   * redirects.
+   */
   async fetch(input: string | Request, init: RequestInit | undefined): Promise<Response> {
     const first = new URL(typeof input === "string" ? input : input.url);
-    let [target, request] = [input, await this.#signIn(first, headed(input, init), input)];
+    let [target, request] = [input, await this.#signIn(first, withUserAgent(input, init), input)];
     let url = first;
     for (let followed = 0; followed <= limitsOfCalls().redirects; followed += 1) {
-      const response = await this.#sendAgainSignedIn(url, target, request, await this.#send(url, target, request));
-      const location = REDIRECTS.includes(response.status) ? response.headers.get("location") : null;
+      const response = await this.#retryWithNewToken(url, target, request, await this.#send(url, target, request));
+      const location = REDIRECT_STATUSES.includes(response.status) ? response.headers.get("location") : null;
       if (location === null) return response;
       const next = new URL(location, url);
       if (url.protocol === "https:" && next.protocol !== "https:") throw new TypeError("it leads from https to http");
-      request = redirected(request, target, response.status, url.origin === next.origin);
+      request = redirectedInit(request, target, response.status, url.origin === next.origin);
       [url, target] = [next, next.href];
     }
     throw new TypeError("too many redirects");
@@ -46,12 +49,12 @@ export class Network {
     const method = (init.method ?? (typeof target === "string" ? "GET" : target.method)).toUpperCase();
     this.trace.requests.push({ method, url: url.href });
     if (this.fetchImpl !== undefined) return this.fetchImpl(target, init);
-    // Node.js asks for this; the sandbox and the types that authors have know nothing of it.
+    // Node.js requires `duplex` for streams; the sandbox does not, and neither do the types that authors see.
     const streams = init.body instanceof ReadableStream && { duplex: "half" };
     return fetch(target, { ...init, ...streams, redirect: "manual" } as RequestInit);
   }
 
-  /** Attaches the token of a declared `auth`. */
+  /** Adds the access token of a declared `auth`. */
   async #signIn(url: URL, init: RequestInit, input: string | Request): Promise<RequestInit> {
     const { auth } = this.config;
     if (auth === undefined || !allows([auth.apiHost], url)) return init;
@@ -61,29 +64,29 @@ export class Network {
       const names = [auth.clientIdSecret, auth.clientSecretSecret].filter((name) => this.secrets[name] === undefined);
       throw this.#failed({ cause: "missing-credentials", toolkit: this.config.id, names });
     }
-    this.#token ??= this.#minted(auth, id, secret);
+    this.#token ??= this.#requestToken(auth, id, secret);
     const bearer = `Bearer ${await this.#token}`;
-    this.#attached.add(bearer);
+    this.#attachedAuthorizations.add(bearer);
     return withHeader(init, "authorization", bearer);
   }
 
-  /** Sends a request whose token was refused with a new one, once. A body that is gone cannot be sent again. */
-  async #sendAgainSignedIn(url: URL, target: string | Request, init: RequestInit, response: Response): Promise<Response> {
+  /** Repeats a request once with a new token if its token was refused, unless its body has been consumed. */
+  async #retryWithNewToken(url: URL, target: string | Request, init: RequestInit, response: Response): Promise<Response> {
     if (response.status !== 401 && response.status !== 403) return response;
     const refused = headersOf(target, init).get("authorization") ?? "";
-    if (!this.#attached.has(refused)) return response;
+    if (!this.#attachedAuthorizations.has(refused)) return response;
     if (init.body instanceof ReadableStream || (typeof target === "object" && target.bodyUsed)) return response;
     const { auth } = this.config;
     const { [auth!.clientIdSecret]: id, [auth!.clientSecretSecret]: secret } = this.secrets;
     const current = this.#token;
     const isCurrent = refused === `Bearer ${await current}`;
-    // Another request that was refused may have asked for the new one already.
-    if (isCurrent && current === this.#token) this.#token = this.#minted(auth!, id!, secret!);
+    // Another refused request may already have requested the new token.
+    if (isCurrent && current === this.#token) this.#token = this.#requestToken(auth!, id!, secret!);
     let token: string;
     try {
       token = await this.#token!;
     } catch {
-      // What the API answered is the answer.
+      // Without a new token, the API's response is returned.
       delete this.trace.signIn;
       return response;
     }
@@ -91,17 +94,17 @@ export class Network {
     return this.#send(url, target, withHeader(init, "authorization", `Bearer ${token}`));
   }
 
-  /** A token that was not to be had is asked for again by the next request. */
-  #minted(auth: OAuth2ClientCredentials, id: string, secret: string): Promise<string> {
-    const minted = this.#mint(auth, id, secret);
-    minted.catch(() => {
-      if (this.#token === minted) this.#token = undefined;
+  /** Requests a token. If that fails, the next request tries again. */
+  #requestToken(auth: OAuth2ClientCredentials, id: string, secret: string): Promise<string> {
+    const token = this.#fetchToken(auth, id, secret);
+    token.catch(() => {
+      if (this.#token === token) this.#token = undefined;
     });
-    return minted;
+    return token;
   }
 
-  /** Asks for a token (RFC 6749, section 4.4). */
-  async #mint(auth: OAuth2ClientCredentials, id: string, secret: string): Promise<string> {
+  /** Requests a token from the token endpoint (RFC 6749, section 4.4). */
+  async #fetchToken(auth: OAuth2ClientCredentials, id: string, secret: string): Promise<string> {
     const url = new URL(auth.tokenUrl);
     const form = new URLSearchParams({ grant_type: "client_credentials", ...(auth.scope && { scope: auth.scope }) });
     const response = await this.#send(url, auth.tokenUrl, {
@@ -125,20 +128,22 @@ export class Network {
     const { access_token: token, token_type: type = "bearer" } = answer ?? {};
     const unusable = (reason: string) => this.#failed({ cause: "unusable-token", host, reason });
     if (typeof token !== "string") throw unusable("it is no JSON object with access_token");
-    // Section 5.1 asks for a type; many servers leave it out, and there is one only.
+    // Section 5.1 requires token_type, but many servers omit it, and only Bearer is supported.
     if (String(type).toLowerCase() !== "bearer") throw unusable("its token_type is not Bearer");
     if (!/^[!-~]+$/.test(token)) throw unusable("its access_token cannot stand in a header");
     return token;
   }
 
-  /** What the model reads of it is the host's to say, whatever the handler makes of the network error. */
+  /**
+   * Records why the sign-in failed: that becomes the reply, whatever the handler makes of the network error.
+   */
   #failed(cause: SignInCause): TypeError {
     this.trace.signIn = cause;
     return new TypeError("the host could not sign in");
   }
 }
 
-/** Section 2.3.1: both parts are form-urlencoded first. */
+/** Encodes a client ID or secret for HTTP Basic authentication (RFC 6749, section 2.3.1). */
 function formEncoded(text: string): string {
   return new URLSearchParams({ "": text }).toString().slice(1);
 }
@@ -152,8 +157,8 @@ function objectIn(text: string): { [member: string]: unknown } | undefined {
   }
 }
 
-/** Adds the default `User-Agent`; an own one wins. */
-function headed(input: string | Request, init: RequestInit = {}): RequestInit {
+/** Adds the default `User-Agent` unless the request has one. */
+function withUserAgent(input: string | Request, init: RequestInit = {}): RequestInit {
   return headersOf(input, init).has("user-agent") ? init : withHeader(init, "user-agent", limitsOfCalls().userAgent, input);
 }
 
@@ -161,7 +166,9 @@ function headersOf(input: string | Request, init: RequestInit): Headers {
   return new Headers(init.headers ?? (typeof input === "string" ? undefined : input.headers));
 }
 
-/** Adds a header, and leaves the headers in the form in which the handler gave them: mocks look at them. */
+/**
+ * Adds a header, and keeps the form in which the handler gave the headers, because mocks may inspect them.
+ */
 function withHeader(init: RequestInit, name: string, value: string, input?: string | Request): RequestInit {
   const { headers } = init;
   if (headers === undefined && typeof input === "object") {
@@ -178,11 +185,11 @@ function withHeader(init: RequestInit, name: string, value: string, input?: stri
   return { ...init, headers: { ...headers, [name]: value } };
 }
 
-/** The next request, as the Fetch Standard has it. */
-function redirected(init: RequestInit, target: string | Request, status: number, sameOrigin: boolean): RequestInit {
+/** Returns the options of the request that follows a redirect (Fetch Standard, HTTP-redirect fetch). */
+function redirectedInit(init: RequestInit, target: string | Request, status: number, sameOrigin: boolean): RequestInit {
   const method = (init.method ?? (typeof target === "string" ? "GET" : target.method)).toUpperCase();
   const headers = headersOf(target, init);
-  if (!sameOrigin) for (const name of CREDENTIALS) headers.delete(name);
+  if (!sameOrigin) for (const name of CREDENTIAL_HEADERS) headers.delete(name);
   const becomesGet = (status === 303 && method !== "HEAD") || ((status === 301 || status === 302) && method === "POST");
   if (!becomesGet) return { ...init, method, headers };
   headers.delete("content-type");

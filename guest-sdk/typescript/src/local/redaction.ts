@@ -3,20 +3,20 @@ import { limitsOfCalls } from "../rules.js";
 const REPLACEMENT = "[redacted]";
 
 /**
- * Returns a function that takes the values of secrets out of every text of a value. The host also finds
- * them in other encodings (base64, percent-encoded, in hexadecimal); a test sees the plain ones go.
+ * Returns a function that replaces the values of secrets in all strings of a value. Only plain values are
+ * found here; the host also finds them in base64, percent-encoding and hexadecimal.
  */
 export function redactor(values: string[]): <T>(value: T) => T {
   const lines = values.flatMap((value) => value.split(/\r?\n/)).map((line) => line.trim());
   const { redactedBytes } = limitsOfCalls();
-  // Shorter ones are left alone, as the host leaves them.
-  const found = lines.filter((line) => new TextEncoder().encode(line).length >= redactedBytes);
-  const clean = (text: string) => found.reduce((cleaned, line) => cleaned.replaceAll(line, REPLACEMENT), text);
+  // Shorter lines are not redacted, as on the host.
+  const redacted = lines.filter((line) => new TextEncoder().encode(line).length >= redactedBytes);
+  const clean = (text: string) => redacted.reduce((cleaned, line) => cleaned.replaceAll(line, REPLACEMENT), text);
   const walk = (value: unknown): unknown => {
     if (typeof value === "string") return clean(value);
     if (Array.isArray(value)) return value.map(walk);
     if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [clean(key), walk(inner)]));
   };
-  return <T>(value: T) => (found.length === 0 ? value : (walk(value) as T));
+  return <T>(value: T) => (redacted.length === 0 ? value : (walk(value) as T));
 }

@@ -1,4 +1,4 @@
-// The world of a test: it grants what the declaration grants, and nothing else.
+// The host functions of a test. They grant exactly what the declaration grants.
 import { knowledgeError } from "../knowledge.js";
 import type { FetchImplementation, ToolkitDefinition } from "../define.js";
 import type { Manifest } from "../manifest.js";
@@ -8,37 +8,42 @@ import type { Progress, SvcClient, SvcDocument, SvcIngestDoc } from "../types.js
 import { Network } from "./network.js";
 import { documentProblems, searchDocuments } from "./documents.js";
 
-/** What a call finds around it. */
+/** The environment of a call in a test. */
 export interface TestWorld {
-  /** The calling user; by default `test-user`. */
+  /** Id of the calling user; by default `test-user`. */
   userId?: string | undefined;
-  /** Credentials as the user would set them. */
+  /** The user's credentials by name. Only declared names are allowed. */
   secrets?: Record<string, string> | undefined;
-  /** Settings as the user would set them. */
+  /** The user's settings by key. Only declared keys are allowed. */
   config?: Record<string, unknown> | undefined;
-  /** The user's knowledge base: a search finds the documents that hold any word of the query. */
+  /** The user's knowledge base. A search finds the documents that contain any word of the query. */
   documents?: SvcDocument[] | undefined;
-  /** Answers in the place of that knowledge base. */
+  /** Methods that replace those of that knowledge base. */
   svc?: Partial<SvcClient> | undefined;
-  /** Answers requests; by default what `defineToolkit` was given, and else the network. */
+  /** Answers requests; by default the `fetchImpl` of `defineToolkit`, else the network. */
   fetchImpl?: FetchImplementation | undefined;
 }
 
-/** What a call left behind, for a test to look at. */
+/** The effects of a call, for assertions in tests. */
 export interface Trace {
-  /** Entries of `ctx.log`, as they would be written. */
+  /** Entries of `ctx.log`, with secrets redacted: one array of arguments per entry. */
   log: unknown[][];
+  /** Reports of `ctx.progress`. */
   progress: Progress[];
-  /** Requests that `egress` let through, redirects included. */
+  /** Requests that `egress` allowed, including redirects and requests for tokens. */
   requests: { method: string; url: string }[];
+  /** Documents that the call ingested. */
   ingested: SvcIngestDoc[];
-  /** What the handler threw, when the model learnt only that the tool failed. */
+  /** The exception that the handler threw, if the model learns only that the tool failed. */
   failure?: unknown;
-  /** Why the host could not sign in for the toolkit: what a call that fails is about. */
+  /** Why the sign-in failed. If the call fails too, this becomes its error. */
   signIn?: SignInCause | undefined;
 }
 
-/** Says what the host would not have stored for this toolkit: the test itself is wrong. */
+/**
+ * Throws if the test has credentials or settings that the toolkit does not declare, or settings that do not
+ * fit.
+ */
 export function checkWorld({ id, secrets, config }: Manifest, world: TestWorld): void {
   const problems = [
     ...Object.keys(world.secrets ?? {})
@@ -49,7 +54,7 @@ export function checkWorld({ id, secrets, config }: Manifest, world: TestWorld):
   if (problems.length > 0) throw new Error(`the call does not fit ${JSON.stringify(id)}:\n${problems.join("\n")}`);
 }
 
-/** Makes the host of one call. */
+/** Creates the host functions of one call. */
 export function testPlatform(toolkit: ToolkitDefinition, world: TestWorld, trace: Trace): Platform {
   const { config } = toolkit;
   const network = new Network(config, world.secrets ?? {}, world.fetchImpl ?? toolkit.options.fetchImpl, trace);

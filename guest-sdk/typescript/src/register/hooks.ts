@@ -1,4 +1,4 @@
-// Module hooks: types are dropped on the way in, nothing is checked.
+// Module hooks that strip types from TypeScript when it is loaded. Types are not checked.
 import { readFile } from "node:fs/promises";
 import type { LoadHook, ResolveHook } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -8,11 +8,11 @@ import { transform, type Loader } from "esbuild";
 /** This package's own modules. */
 const PACKAGE = new URL("..", import.meta.url).href;
 const SCHEMA_LIBRARY = /^zod(\/|$)/;
-/** The first module of the author's that imports this package. */
+/** URL of the first module of the author's that imports this package. */
 let author: string | undefined;
 
 export const resolve: ResolveHook = async (specifier, context, next) => {
-  // As in a build, schemas are of one library: the author's copy, else the SDK's own.
+  // As in a build, the SDK and the toolkit share one copy of zod: the author's, else the SDK's own.
   const { parentURL } = context;
   const isOwn = parentURL?.startsWith(PACKAGE) === true;
   if (/^kitbag(\/|$)/.test(specifier) && !isOwn) author ??= parentURL;
@@ -22,10 +22,10 @@ export const resolve: ResolveHook = async (specifier, context, next) => {
       try {
         return await next(specifier, { ...context, parentURL: from });
       } catch {
-        // It has none.
+        // No copy of zod there.
       }
     }
-    // What `next` is given stays in the context.
+    // `next` keeps the context that it was last given, so the original parent is restored explicitly.
     return next(specifier, { ...context, parentURL });
   }
   try {
@@ -35,27 +35,30 @@ export const resolve: ResolveHook = async (specifier, context, next) => {
       try {
         return await next(spelling, context);
       } catch {
-        // The next one, or the error that the author's own spelling brought.
+        // Try the next one; if all fail, the error for the author's own spelling is thrown.
       }
     }
-    // Where nothing is installed, this package stands in.
+    // If the author has not installed them, this package and its zod are used.
     if (/^(kitbag|zod)(\/|$)/.test(specifier)) return next(specifier, { ...context, parentURL: import.meta.url });
     throw error;
   }
 };
 
-/** What TypeScript and the build find behind a name, and Node.js does not: a.ts behind ./a.js and ./a, a folder's index. */
+/**
+ * Returns the other file names that TypeScript and the build try for a specifier: a.ts for ./a.js or ./a, an
+ * index.
+ */
 function spellings(specifier: string): string[] {
   const relative = /^\.{1,2}(\/|$)/.test(specifier);
   if (relative && /\.[mc]?jsx?$/.test(specifier)) return [specifier.replace(/js(x?)$/, "ts$1")];
   if (relative) return [".ts", ".js", ".json", "/index.ts", "/index.js"].map((end) => specifier.replace(/\/$/, "") + end);
-  // A file within a package that has no `exports`.
+  // A path into a package without `exports`.
   return /^(@[^/]+\/)?[^./@][^/]*\/./.test(specifier) ? [`${specifier}.js`, `${specifier}/index.js`] : [];
 }
 
 export const load: LoadHook = async (url, context, next) => {
   const loader = url.startsWith("file:") ? loaderFor(new URL(url).pathname) : undefined;
-  // What says itself how it is to be read is read so.
+  // An import with a `type` attribute is loaded by Node.js.
   if (loader === undefined || context.importAttributes.type !== undefined) return next(url, context);
   const file = fileURLToPath(url);
   const { code } = await transform(await readFile(file, "utf8"), {

@@ -1,4 +1,4 @@
-// The component's side of the contract: what the host calls, and what it is asked for.
+// The component's side of the WIT contract: the function that the engine runs for each invocation.
 import { makeContext } from "../context.js";
 import type { ToolkitDefinition } from "../define.js";
 import type { Json } from "../manifest.js";
@@ -11,7 +11,7 @@ import { sandboxPlatform } from "./platform.js";
 import { withCompiledSchemas } from "./schemas.js";
 import { FrameMap, failureText, type EmbeddedMap } from "./stack.js";
 
-/** The record `invocation`. */
+/** The WIT record `invocation`. */
 interface WitInvocation {
   tool: string;
   arguments: string;
@@ -28,10 +28,10 @@ type WitCallError =
   | { tag: "invalid-params"; val: string }
   | { tag: "failure"; val: string };
 
-/** What the engine calls: the parts of an invocation, in the contract's order; `args` and `config` are JSON. */
+/** The function that the engine calls with the parts of an invocation; `args` and `config` are JSON. */
 export type Call = (tool: string, args: string, userId: string, config: string) => WitResult | Promise<WitResult>;
 
-/** Makes the function that the engine calls. Runs while the component is made. */
+/** Creates the function that the engine calls. Runs while the component is built. */
 export function callable({ config: declared }: ToolkitDefinition, map: EmbeddedMap): Call {
   const toolkit = { ...declared, tools: declared.tools.map(withCompiledSchemas) };
   return (tool, args, userId, config) => call(toolkit, map, { tool, arguments: args, userId, config });
@@ -72,7 +72,7 @@ function toolError(error: ToolError): { message: string; retryable: boolean; dat
   try {
     data = JSON.stringify(error.data);
   } catch {
-    // Data that JSON cannot hold is left out; the error itself matters more.
+    // Data that cannot be converted to JSON is dropped, so that the error itself is still reported.
   }
   return { message: String(error.message), retryable: error.retryable === true, data };
 }

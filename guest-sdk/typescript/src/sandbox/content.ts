@@ -1,6 +1,6 @@
 import type { ToolContent } from "../types.js";
 
-/** The variant `content`. */
+/** The WIT variant `content`. */
 export type WitContent =
   | { tag: "image" | "audio"; val: { data: Uint8Array; mediaType: string } }
   | {
@@ -23,7 +23,7 @@ export type WitContent =
       };
     };
 
-/** Brings what stands beside the text into the contract's types. */
+/** Converts content blocks to the types of the WIT contract; throws a `TypeError` for an unknown type. */
 export function contents(list: ToolContent[]): WitContent[] {
   return list.map((content) => {
     switch (content.type) {

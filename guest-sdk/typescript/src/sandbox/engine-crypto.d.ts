@@ -1,6 +1,6 @@
 /**
- * Primitives of the Web Cryptography API. A function that returns `undefined` has refused its key or its data.
- * Private keys on curves are scalars or seeds, public ones uncompressed points; RSA keys are DER.
+ * Primitives of the Web Cryptography API. Functions return `undefined` if a key or the data is not valid.
+ * Private keys on curves are scalars or seeds, public keys uncompressed points; RSA keys are DER.
  */
 declare module "kitbag:crypto" {
   type Bytes = ArrayBuffer | Uint8Array;
@@ -14,7 +14,7 @@ declare module "kitbag:crypto" {
   export function hkdf(hash: Hash, key: Bytes, salt: Bytes, info: Bytes, length: number): ArrayBuffer | undefined;
   export function pbkdf2(hash: Hash, password: Bytes, salt: Bytes, iterations: number, length: number): ArrayBuffer | undefined;
 
-  /** The nonce has 12 or 16 bytes. */
+  /** The nonce has 12 or 16 bytes; `tagBytes` is the length of the tag. */
   export function aesGcmEncrypt(key: Bytes, nonce: Bytes, associated: Bytes, tagBytes: number, data: Bytes): ArrayBuffer | undefined;
   export function aesGcmDecrypt(key: Bytes, nonce: Bytes, associated: Bytes, tagBytes: number, data: Bytes): ArrayBuffer | undefined;
   export function aesCbcEncrypt(key: Bytes, iv: Bytes, data: Bytes): ArrayBuffer | undefined;
@@ -29,7 +29,7 @@ declare module "kitbag:crypto" {
   export function curvePublicFromSpki(curve: Curve, der: Bytes): ArrayBuffer | undefined;
   export function curvePublicToSpki(curve: Curve, publicKey: Bytes): ArrayBuffer | undefined;
   export function curveSharedSecret(curve: Curve, privateKey: Bytes, publicKey: Bytes): ArrayBuffer | undefined;
-  /** ECDSA or EdDSA; the latter has no use for `hash`. */
+  /** ECDSA or EdDSA; EdDSA ignores `hash`. */
   export function curveSign(curve: Curve, hash: Hash, privateKey: Bytes, data: Bytes): ArrayBuffer | undefined;
   export function curveVerify(curve: Curve, hash: Hash, publicKey: Bytes, signature: Bytes, data: Bytes): boolean;
 
@@ -37,11 +37,11 @@ declare module "kitbag:crypto" {
   export function rsaPublicFromSpki(der: Bytes): ArrayBuffer | undefined;
   export function rsaPrivateFromComponents(n: Bytes, e: Bytes, d: Bytes, p: Bytes, q: Bytes): ArrayBuffer | undefined;
   export function rsaPublicFromComponents(n: Bytes, e: Bytes): ArrayBuffer | undefined;
-  /** `n`, `e`, `d`, `p`, `q`, `dp`, `dq`, `qi`. */
+  /** Returns `n`, `e`, `d`, `p`, `q`, `dp`, `dq`, `qi`. */
   export function rsaPrivateComponents(der: Bytes): ArrayBuffer[] | undefined;
-  /** `n`, `e`. */
+  /** Returns `n`, `e`. */
   export function rsaPublicComponents(der: Bytes): ArrayBuffer[] | undefined;
-  /** `saltLength` in bytes is of RSA-PSS, `undefined` of RSASSA-PKCS1-v1_5; `random` is 32 bytes. */
+  /** RSA-PSS with a `saltLength` in bytes, RSASSA-PKCS1-v1_5 with `undefined`. `random` is 32 bytes. */
   export function rsaSign(
     saltLength: number | undefined,
     hash: Hash,

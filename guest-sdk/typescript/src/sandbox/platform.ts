@@ -1,4 +1,4 @@
-// The contract's imports, as the engine offers them, behind the same interface as a test's world.
+// The host functions in the sandbox: the WIT imports, through the engine's native module `kitbag:toolkit`.
 import { getDocument, ingest, log, progress, search, secret } from "kitbag:toolkit";
 
 import { knowledgeError } from "../knowledge.js";
@@ -12,27 +12,28 @@ export const sandboxPlatform: Platform = {
     try {
       return secret(name) ?? undefined;
     } catch (error) {
-      const why = variant<{ tag: string; val?: string }>(error);
-      if (why?.tag !== "unavailable") throw error;
-      throw new ToolError(`The credential ${name} cannot be read now: ${why.val}`, { retryable: true });
+      const witError = errorVariant<{ tag: string; val?: string }>(error);
+      if (witError?.tag !== "unavailable") throw error;
+      throw new ToolError(`The credential ${name} cannot be read now: ${witError.val}`, { retryable: true });
     }
   },
   fetch: (input, init) => fetch(input, init),
-  search: (query, options) => asking(() => search(query, options)),
-  getDocument: (id) => asking(() => getDocument(id)),
-  ingest: (docs) => asking(() => ingest(docs)),
+  search: (query, options) => withToolErrors(() => search(query, options)),
+  getDocument: (id) => withToolErrors(() => getDocument(id)),
+  ingest: (docs) => withToolErrors(() => ingest(docs)),
 };
 
-function asking<T>(question: () => T): T {
+/** Converts a thrown `KnowledgeError` to a `ToolError`. */
+function withToolErrors<T>(action: () => T): T {
   try {
-    return question();
+    return action();
   } catch (error) {
-    const why = variant<KnowledgeError>(error);
-    throw why === undefined ? error : knowledgeError(why);
+    const witError = errorVariant<KnowledgeError>(error);
+    throw witError === undefined ? error : knowledgeError(witError);
   }
 }
 
-/** The error value of a function of the contract; nothing for what is thrown otherwise. */
-function variant<T>(error: unknown): T | undefined {
+/** Returns a thrown value if it is an error variant of the WIT contract. */
+function errorVariant<T>(error: unknown): T | undefined {
   return typeof error === "object" && error !== null && "tag" in error ? (error as T) : undefined;
 }

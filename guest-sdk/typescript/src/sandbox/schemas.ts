@@ -1,15 +1,16 @@
-// The schema library in the sandbox. A component's second import: before the author's module makes schemas.
+// Configures zod in the sandbox. Must be imported before the author's module, which creates schemas.
 import { z } from "zod";
 
 import type { AnyTool } from "../types.js";
 
-// It would write code for each schema when that is first used, and compile it: in every call anew.
+// Otherwise zod generates and compiles code for each schema on first use, which would happen again in every
+// call.
 z.config({ jitless: true });
 
-/** The library's compiler, which versions before 4.6 lack. */
+/** zod's schema compiler; `undefined` before version 4.6. */
 const compile = (z as { compile?: <S>(schema: S) => S }).compile;
 
-/** Returns a tool whose schemas are compiled: now, while the component is made, and not in a call. */
+/** Returns a tool with compiled schemas. Runs while the component is built, to save the time in calls. */
 export function withCompiledSchemas(tool: AnyTool): AnyTool {
   if (compile === undefined) return tool;
   return { ...tool, input: compile(tool.input), ...(tool.output !== undefined && { output: compile(tool.output) }) };

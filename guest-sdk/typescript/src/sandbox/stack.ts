@@ -1,69 +1,79 @@
-// Failures in the words of the author's own files.
+// Describes failures with stack frames mapped to the author's files.
 
-/** Where the author's code went in the bundle. */
+/** The part of a source map that covers the author's files. */
 export interface EmbeddedMap {
   /** The bundle's name in stack traces. */
   file: string;
   sources: string[];
-  /** As in a source map, with the segments of the author's files alone. */
+  /** `mappings` of a source map, with only the segments of the author's files. */
   mappings: string;
 }
 
-/** Most of a failure that is kept: a log has a budget. */
+/** Maximum length of a failure's text in characters, because the size of a log is limited. */
 const MAX_LENGTH = 16 * 1024;
+/** Maximum number of errors described: the failure itself and its causes. */
+const MAX_ERRORS = 5;
 
-/** Numbers of one place: line and column in the bundle, source (-1 for none), line and column there. */
-const WIDTH = 5;
+/**
+ * Numbers per mapping: line and column in the bundle, source (-1 for none), line and column in the source.
+ */
+const FIELDS = 5;
 
-/** Finds the author's line for a place in the bundle. */
+/** Maps positions in the bundle to positions in the author's files. */
 export class FrameMap {
   /** The bundle's name in stack traces. */
   readonly file: string;
   readonly #sources: string[];
-  /** Places in order. */
-  readonly #places: Int32Array;
+  /** Mappings in order of their position in the bundle, `FIELDS` numbers each. */
+  readonly #mappings: Int32Array;
 
   constructor({ file, sources, mappings }: EmbeddedMap) {
     this.file = file;
     this.#sources = sources;
-    this.#places = decode(mappings);
+    this.#mappings = decode(mappings);
   }
 
-  /** Returns `extension.ts:12:5`; nothing for code that is not the author's. Lines and columns count from 1. */
+  /**
+   * Returns `extension.ts:12:5`; `undefined` for code that is not the author's. Lines and columns count from
+   * 1.
+   */
   find(line: number, column: number): string | undefined {
-    const places = this.#places;
-    let [low, high] = [0, places.length / WIDTH];
+    const mappings = this.#mappings;
+    let [low, high] = [0, mappings.length / FIELDS];
     while (low < high) {
       const middle = (low + high) >>> 1;
-      const at = middle * WIDTH;
-      const before = places[at]! - (line - 1) || places[at + 1]! - (column - 1);
-      if (before <= 0) low = middle + 1;
+      const at = middle * FIELDS;
+      const difference = mappings[at]! - (line - 1) || mappings[at + 1]! - (column - 1);
+      if (difference <= 0) low = middle + 1;
       else high = middle;
     }
-    const at = (low - 1) * WIDTH;
-    if (low === 0 || places[at] !== line - 1 || places[at + 2] === -1) return undefined;
-    return `${this.#sources[places[at + 2]!]}:${places[at + 3]! + 1}:${places[at + 4]! + 1}`;
+    const at = (low - 1) * FIELDS;
+    if (low === 0 || mappings[at] !== line - 1 || mappings[at + 2] === -1) return undefined;
+    return `${this.#sources[mappings[at + 2]!]}:${mappings[at + 3]! + 1}:${mappings[at + 4]! + 1}`;
   }
 }
 
-/** Tells the story of a failure for the log: what was thrown, where, and its causes. */
+/**
+ * Describes a failure for the log: the thrown value and its causes, each with its frames in the author's
+ * files.
+ */
 export function failureText(thrown: unknown, frames: FrameMap): string {
-  const told: string[] = [];
+  const texts: string[] = [];
   let error = thrown;
-  for (let depth = 0; depth < 5 && error !== undefined; depth += 1) {
-    told.push((depth === 0 ? "" : "Caused by: ") + one(error, frames));
+  for (let depth = 0; depth < MAX_ERRORS && error !== undefined; depth += 1) {
+    texts.push((depth === 0 ? "" : "Caused by: ") + errorText(error, frames));
     error = error instanceof Error ? error.cause : undefined;
   }
-  return told.join("\n").slice(0, MAX_LENGTH);
+  return texts.join("\n").slice(0, MAX_LENGTH);
 }
 
-function one(error: unknown, frames: FrameMap): string {
-  if (!(error instanceof Error)) return `the handler threw ${shown(error)}`;
-  const own = (error.stack ?? "").split("\n").flatMap((line) => frame(line, frames) ?? []);
+function errorText(error: unknown, frames: FrameMap): string {
+  if (!(error instanceof Error)) return `the handler threw ${valueText(error)}`;
+  const own = (error.stack ?? "").split("\n").flatMap((line) => mappedFrame(line, frames) ?? []);
   return [`${error.name}: ${error.message}`, ...own].join("\n");
 }
 
-function shown(value: unknown): string {
+function valueText(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value);
   } catch {
@@ -71,8 +81,11 @@ function shown(value: unknown): string {
   }
 }
 
-/** `at handler (toolkit.js:10:27)` → `at handler (extension.ts:12:5)`; nothing for a frame of anybody else. */
-function frame(line: string, frames: FrameMap): string | undefined {
+/**
+ * Maps `at handler (toolkit.js:10:27)` to `at handler (extension.ts:12:5)`; `undefined` for other code's
+ * frames.
+ */
+function mappedFrame(line: string, frames: FrameMap): string | undefined {
   const match = /^at (?:(.*) \()?(.*?):(\d+):(\d+)\)?$/.exec(line.trim());
   if (match === null || !match[2]!.endsWith(frames.file)) return undefined;
   const place = frames.find(Number(match[3]), Number(match[4]));
@@ -83,9 +96,9 @@ function frame(line: string, frames: FrameMap): string | undefined {
 
 const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/** Decodes the mappings of a source map. */
+/** Decodes the `mappings` of a source map to `FIELDS` numbers per mapping. */
 function decode(mappings: string): Int32Array {
-  const places: number[] = [];
+  const decoded: number[] = [];
   let [source, sourceLine, sourceColumn] = [0, 0, 0];
   mappings.split(";").forEach((segments, line) => {
     let column = 0;
@@ -93,16 +106,16 @@ function decode(mappings: string): Int32Array {
       const [columnStep = 0, ...steps] = decodeSegment(segment);
       column += columnStep;
       if (steps.length < 3) {
-        places.push(line, column, -1, 0, 0);
+        decoded.push(line, column, -1, 0, 0);
         continue;
       }
       source += steps[0]!;
       sourceLine += steps[1]!;
       sourceColumn += steps[2]!;
-      places.push(line, column, source, sourceLine, sourceColumn);
+      decoded.push(line, column, source, sourceLine, sourceColumn);
     }
   });
-  return Int32Array.from(places);
+  return Int32Array.from(decoded);
 }
 
 function decodeSegment(segment: string): number[] {

@@ -1,4 +1,4 @@
-// The engine's native module over the contract's capabilities: engine/src/sandbox/capabilities.rs.
+// The engine's native module for the capabilities of the WIT contract: engine/src/sandbox/capabilities.rs.
 declare module "kitbag:toolkit" {
   import type { SvcDocument, SvcIngestDoc, SvcSearchOptions, SvcSearchResult } from "../types.js";
 
@@ -7,7 +7,7 @@ declare module "kitbag:toolkit" {
   export function progress(progress: number, total: number | undefined, message: string | undefined): void;
   /** Throws `{ tag: "undeclared" }` or `{ tag: "unavailable", val }`. */
   export function secret(name: string): string | undefined;
-  /** These three throw a `KnowledgeError`. */
+  /** This function and the next two throw a `KnowledgeError`. */
   export function search(query: string, options: SvcSearchOptions): SvcSearchResult[];
   export function getDocument(id: string): SvcDocument;
   export function ingest(docs: SvcIngestDoc[]): number;

@@ -1,4 +1,4 @@
-// What `kitbag build` refuses, and how it says so.
+// The errors of `kitbag build`, and its results.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { readFile, symlink, writeFile } from "node:fs/promises";
@@ -213,7 +213,7 @@ test("the same source is the same component", async () => {
   assert.match(first.stderr, /warning: extension\.ts:6: in the sandbox Buffer is not there/);
 
   const component = await readFile(join(out, "small.wasm"));
-  // What is not granted is named by the function that traps in its place, and by nothing else.
+  // An interface that is not granted appears only in the name of the function that traps in its place.
   for (const name of ["wasi:http/outgoing-handler", "kitbag:toolkit/secrets"]) {
     const mentions = component.toString("latin1").match(new RegExp(`${name}@[\\d.]+#?`, "g"));
     assert.ok(mentions.every((mention) => mention.endsWith("#")), `${name} is imported: ${mentions}`);

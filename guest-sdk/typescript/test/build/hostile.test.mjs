@@ -1,4 +1,4 @@
-// Toolkits that do their worst: each call ends with a clear error, and the server answers the next.
+// Hostile toolkits: each call ends with a clear error, and the server still answers the next call.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 

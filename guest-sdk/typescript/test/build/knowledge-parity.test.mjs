@@ -1,4 +1,4 @@
-// The knowledge base of a test, and the one of a server: the same shapes, and the same errors.
+// The knowledge base of `dispatch` and that of a server give the same results and errors.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -14,7 +14,7 @@ const STORED = [
   { title: "Whales", text: "Whales sing in the deep.", url: "https://sea.example/whales", author: "Ana", feed: FEED },
   { title: "Ships", text: "Ships carry tea." },
 ];
-/** The same as a test brings it. */
+/** The same documents, as a test passes them to `dispatch`. */
 const DOCUMENTS = [
   { id: "1", source: "keeper", title: "Whales", text: "Whales sing in the deep.", url: "https://sea.example/whales", author: "Ana", feed: "Sea tales" },
   { id: "2", source: "keeper", title: "Ships", text: "Ships carry tea." },
@@ -43,8 +43,8 @@ async function inSandbox(tool, args) {
   return result.content[0].text;
 }
 
-/** What the model reads in a test. */
-async function here(tool, args) {
+/** Returns what the model reads when the call runs in this process. */
+async function inProcess(tool, args) {
   const result = await dispatch(toolkit, { tool, arguments: args, documents: structuredClone(DOCUMENTS) });
   const { ok, code, error, retryable } = result;
   return ok ? result.text : JSON.stringify({ ok, code, error, retryable });
@@ -118,6 +118,6 @@ for (const [tool, args] of [
   doc({ source: "user" }),
 ]) {
   test(`${tool} ${JSON.stringify(args)}`, { skip }, async () => {
-    assert.equal(await here(tool, args), await inSandbox(tool, args));
+    assert.equal(await inProcess(tool, args), await inSandbox(tool, args));
   });
 }

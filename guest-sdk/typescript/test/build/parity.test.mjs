@@ -1,5 +1,5 @@
-// One suite of calls, run in this process and in the sandbox of a server: the replies must be the same,
-// byte for byte.
+// Runs the same calls in this process and in the sandbox of a server. The replies must be identical byte for
+// byte.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
@@ -20,8 +20,8 @@ const HEADERS = { "content-type": "application/json", accept: "application/json,
 const skip = program === undefined && "no kitbag program: set TEST_KITBAG, or build it with cargo";
 let upstream, server, probe, bookshelf, directory;
 
-/** Nobody is where the bookshelf's hosts should be. */
-const nobody = async () => {
+/** Fails as on the server, where the bookshelf's hosts do not exist. */
+const unreachable = async () => {
   throw new Error("no such host");
 };
 
@@ -30,7 +30,7 @@ before(async () => {
   upstream = await startUpstream(18997);
   directory = await temporary();
   probe = toFetchHandler(await importToolkit(PROBE, directory), WORLD);
-  bookshelf = toFetchHandler(await importToolkit(BOOKSHELF, directory), { fetchImpl: nobody });
+  bookshelf = toFetchHandler(await importToolkit(BOOKSHELF, directory), { fetchImpl: unreachable });
   server = await startServer();
   for (const [entry, id] of [[PROBE, "probe-ts"], [BOOKSHELF, "bookshelf"]]) {
     const built = await kitbagBuild(entry, `${directory}/${id}`);
@@ -81,8 +81,8 @@ test("the stateless revision is spoken in the same way", { skip }, async () => {
     ["prompts/list", {}],
     ["nope", {}],
   ]) {
-    const told = { ...headers, "mcp-method": method, ...(name && { "mcp-name": name }) };
-    const [sandbox, here] = await both({ jsonrpc: "2.0", id: 1, method, params: { ...params, _meta } }, told);
+    const sent = { ...headers, "mcp-method": method, ...(name && { "mcp-name": name }) };
+    const [sandbox, here] = await both({ jsonrpc: "2.0", id: 1, method, params: { ...params, _meta } }, sent);
     assert.equal(here, sandbox, method);
   }
 });

@@ -1,5 +1,6 @@
-// The table of replies that the server and both SDKs give byte for byte (tests/replies.json): here the toolkit in
-// TypeScript, in a test, under `kitbag dev` and in the sandbox of a server.
+// The table of replies that must be identical byte for byte on the server and in both SDKs
+// (tests/replies.json). Here: the toolkit in TypeScript, in a test, under `kitbag dev` and in the sandbox of
+// a server.
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
@@ -18,8 +19,8 @@ const cases = JSON.parse(await readFile(new URL("../../../../tests/replies.json"
 
 const noServer = program === undefined && "no kitbag program: set TEST_KITBAG, or build it with cargo";
 let directory, toolkit, server;
-/** Under `kitbag dev`, one for each world that calls find around them. */
-const developed = new Map();
+/** Servers of `kitbag dev`, one for each combination of secrets and settings. */
+const devServers = new Map();
 
 before(async () => {
   directory = await temporary();
@@ -32,7 +33,7 @@ before(async () => {
 });
 
 after(async () => {
-  for (const running of developed.values()) await (await running).close();
+  for (const running of devServers.values()) await (await running).close();
   await server?.stop();
 });
 
@@ -49,8 +50,8 @@ async function inATest({ secrets, config, ...call }) {
 
 async function underDev({ secrets = {}, config = {}, ...call }) {
   const world = JSON.stringify({ secrets, config });
-  if (!developed.has(world)) developed.set(world, startDev(secrets, config, developed.size));
-  const { url } = await developed.get(world);
+  if (!devServers.has(world)) devServers.set(world, startDev(secrets, config, devServers.size));
+  const { url } = await devServers.get(world);
   return (await fetch(url, { method: "POST", headers: HEADERS, body: body(call) })).text();
 }
 

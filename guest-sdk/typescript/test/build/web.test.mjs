@@ -1,5 +1,6 @@
-// The web platform: the same cases in Node.js and in the sandbox of a server, their values compared. Cases of a
-// variant of the engine are in toolkits of their own: the others show what the plain one does.
+// The web platform: runs the same cases in Node.js and in the sandbox of a server, and compares their values.
+// Cases that need the full variant of the engine are in separate toolkits, so that all others run in the
+// plain one.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -14,7 +15,7 @@ const skip = program === undefined && "no kitbag program: set TEST_KITBAG, or bu
 const toolkits = { web: await caseSets(), "web-crypto": await caseSets("crypto"), "web-intl": await caseSets("intl") };
 let server;
 
-/** A toolkit with a tool for each set of cases. */
+/** Returns the source of a toolkit with a tool for each set of cases. */
 const source = (id, names) => `
 import { defineToolkit, tool, z } from "kitbag/extend/toolkit";
 import { runCases } from ${JSON.stringify(`${WEB}run.mjs`)};

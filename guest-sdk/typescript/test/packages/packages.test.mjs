@@ -1,4 +1,4 @@
-// Packages of npm that toolkits use: each is built into a toolkit, deployed, and called.
+// npm packages that toolkits use: each is built into a toolkit, deployed, and called.
 import assert from "node:assert/strict";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { kitbagBuild, temporary } from "../support.mjs";
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 const RSS = '<rss version="2.0"><channel><title>news</title></channel></rss>';
 
-/** What is imported, what is done with it, and what comes out. */
+/** For each package: the import, an expression that uses it, and the expected value. */
 const PACKAGES = {
   qs: ['import qs from "qs";', 'qs.stringify({ a: [1, 2] }, { encode: false })', "a[0]=1&a[1]=2"],
   valibot: ['import * as v from "valibot";', 'v.parse(v.pipe(v.string(), v.email()), "a@b.example")', "a@b.example"],
@@ -33,7 +33,7 @@ const PACKAGES = {
   "@octokit/request": ['import { request } from "@octokit/request";', 'request.endpoint("GET /repos/{owner}", { owner: "o" }).url', "https://api.github.com/repos/o"],
 };
 
-/** What cannot be in a toolkit, and what the author is told. */
+/** Packages that cannot be in a toolkit: the import, and the expected error. */
 const REFUSED = {
   mathjs: ['import { evaluate } from "mathjs";', /asks for randomness\n[^]*imports "mathjs", which imports "seedrandom", which does that as soon as it is imported/],
   "@noble/curves": ['import { ed25519 } from "@noble/curves/ed25519.js";', /asks for randomness\n[^]*imports "@noble\/curves", which imports "@noble\/hashes"/],
@@ -51,7 +51,7 @@ before(async () => {
 
 after(() => server?.stop());
 
-/** Builds a toolkit that imports something, in a file beside this one, whose packages it finds. */
+/** Builds a toolkit in a file in this folder, so that it finds the packages that are installed here. */
 async function built(name, imported, expression) {
   const id = name.replaceAll(/\W/g, "-").replace(/^-/, "");
   const entry = join(HERE, `extension-${id}.mjs`);
@@ -64,11 +64,11 @@ export default defineToolkit({ id: "${id}", name: "A", description: "d", icon: "
   return { id, ...(await kitbagBuild(entry, join(directory, id))) };
 }
 
-for (const [name, [imported, told]] of Object.entries(REFUSED)) {
+for (const [name, [imported, message]] of Object.entries(REFUSED)) {
   test(`${name} is refused`, { skip }, async () => {
     const { status, stderr } = await built(name, imported, /{ (\w+) }/.exec(imported)[1]);
     assert.equal(status, 1);
-    assert.match(stderr, told);
+    assert.match(stderr, message);
   });
 }
 

@@ -11,10 +11,13 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const BUILT = fileURLToPath(new URL("../../../../target/debug/kitbag", import.meta.url));
 
-/** The program to test against: `TEST_KITBAG` (variables KITBAG_* are settings of the program), or what cargo built; nothing when there is none. */
+/**
+ * Path of the program under test: `TEST_KITBAG` (variables KITBAG_* are settings of the program), else the
+ * one that cargo built; undefined if there is none.
+ */
 export const program = [process.env.TEST_KITBAG, BUILT].find((path) => path !== undefined && existsSync(path));
 
-/** Starts a server with these settings beside its own. */
+/** Starts a server; `settings` are additional command line flags. */
 export async function startServer(settings = []) {
   const data = await mkdtemp(join(tmpdir(), "kitbag-parity-"));
   const port = await freePort();
@@ -27,7 +30,7 @@ export async function startServer(settings = []) {
   const token = stdout.trim();
   return {
     url,
-    /** Runs a command of the command line; returns what it prints. */
+    /** Runs a command against the server; returns its standard output. */
     cli: async (args, input) => {
       const running = run(program, [...args, "--data", data], { maxBuffer: 16 << 20 });
       if (input !== undefined) running.child.stdin.end(input);

@@ -1,4 +1,5 @@
-// What the probe calls: a server on loopback, and one beside it that is not listed.
+// The HTTP server on loopback that the probe calls. `/redirect-away` leads to the port below, which the probe
+// does not list.
 import http from "node:http";
 import { deflateSync, gzipSync } from "node:zlib";
 

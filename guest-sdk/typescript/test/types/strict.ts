@@ -1,4 +1,5 @@
-// A toolkit in the strictest terms: what may be left out may be undefined, and bytes are plain bytes.
+// A toolkit under the strictest compiler options: optional members may be undefined, and bytes a plain
+// Uint8Array.
 import { defineToolkit, tool, ToolError, z } from "kitbag/extend/toolkit";
 import type {
   FetchJsonOptions, ManifestConfigField, OAuth2ClientCredentials, Progress, SvcIngestDoc, SvcSearchOptions, ToolAnnotations, ToolContent,

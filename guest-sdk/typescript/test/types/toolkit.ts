@@ -1,4 +1,4 @@
-// Code that must compile, and code that must not: `tsc` is the test.
+// Code that must compile, and code that must not. Running `tsc` is the test.
 import { defineToolkit, dispatch, tool, toFetchHandler, z, ToolError } from "kitbag/extend/toolkit";
 import type {
   SvcClient, SvcDocument, SvcIngestDoc, SvcSearchResult, ToolAnnotations, ToolContext, ToolDefinition, ToolkitConfig,
@@ -15,7 +15,7 @@ export const typed = tool({
   handler: async (args, ctx) => {
     const query: string = args.query;
     const year: number | undefined = args.year;
-    // A default makes it always there.
+    // With a default it is always present.
     const page: number = args.page;
     // @ts-expect-error there is no such argument
     args.other;
@@ -23,19 +23,19 @@ export const typed = tool({
     const wrong: number = args.query;
     // @ts-expect-error settings are read-only
     ctx.config.language = "de";
-    // @ts-expect-error without a check there may be no knowledge base
+    // @ts-expect-error without a check it may be undefined
     ctx.svc.search("x");
     const book = await ctx.fetchJson("https://a.example", { schema: Book });
     const id: string = book.id;
     const tags: string[] = book.tags;
     const named = await ctx.fetchJson<z.infer<typeof Book>>("https://a.example", { schema: Book, errorMap: (res, body) => (res.ok ? undefined : new ToolError(body)) });
     named.tags.map((tag) => tag.length);
-    // @ts-expect-error without a schema nothing is known
+    // @ts-expect-error without a schema the type is unknown
     (await ctx.fetchJson("https://a.example")).id;
     const value: string | undefined = await ctx.secret("KEY");
     const required: string = await ctx.requireSecret("KEY");
     ctx.log(query, year, page, wrong, id, tags, value, required);
-    // What has a default may be left out.
+    // A member with a default may be left out.
     return { text: "t", structured: { books: [{ id: "1" }] } };
   },
 });
@@ -72,7 +72,7 @@ tool({
   description: "d",
   input: z.object({ early: z.boolean() }),
   output: z.object({ n: z.number() }),
-  // @ts-expect-error a text alone is none
+  // @ts-expect-error a string has no structured value
   handler: async ({ early }) => (early ? "nothing" : { text: "t", structured: { n: 1 } }),
 });
 

@@ -1,4 +1,4 @@
-// The same under vitest: an author chooses the runner.
+// `dispatch` under vitest, for authors who use that test runner.
 import { expect, test } from "vitest";
 
 import { defineToolkit, dispatch, tool, z } from "kitbag/extend/toolkit";

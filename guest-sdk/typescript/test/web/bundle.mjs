@@ -1,4 +1,4 @@
-// Bundles what runs in the engine itself, on this machine.
+// Bundles modules for the engine's native build, which runs on this machine without WebAssembly.
 import { fileURLToPath } from "node:url";
 
 import { build } from "esbuild";

@@ -1,10 +1,10 @@
 // Lists the cases.
 import { readdir } from "node:fs/promises";
 
-/** The sets that need the larger variant of the engine, each in a toolkit of its own. */
+/** The sets that need the full variant of the engine, each in a toolkit of its own. */
 const VARIANTS = ["crypto", "intl"];
 
-/** Returns the sets of cases by name: those of all engines, or that of a variant. */
+/** Returns the sets of cases by name: those that every engine supports, or only the set `variant`. */
 export async function caseSets(variant) {
   const files = await readdir(new URL("cases", import.meta.url));
   const names = files.map((file) => file.replace(".mjs", "")).sort();

@@ -1,4 +1,4 @@
-// What is printed here is printed alike in Node.js and in the engine.
+// Console output that must be the same in Node.js and in the engine.
 class Own {
   a = 1;
   #hidden = 2;

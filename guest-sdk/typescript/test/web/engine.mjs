@@ -1,4 +1,4 @@
-// Runs a bundled module in the engine. TEST_ENGINE names the example `run` of the engine's crate.
+// Runs a bundled module in the engine. TEST_ENGINE is the path of the example `run` of the engine's crate.
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 
 export const ENGINE = process.env.TEST_ENGINE;
 
-/** Returns the default export, or what its promise becomes, and what was printed. */
+/** Returns the default export, awaited if it is a promise, and the log. */
 export async function inEngine(code, engine = ENGINE) {
   const folder = await mkdtemp(join(tmpdir(), "kitbag-web-"));
   try {

@@ -1,4 +1,4 @@
-// fetch over a network that is made up. Each case is true where all is as it should be, else what it got.
+// fetch over a simulated network. A case returns true if it passes, else the actual value.
 import { aborted, network, requests } from "./network-host.mjs";
 
 const URL_A = "https://a.example/";

@@ -1,13 +1,16 @@
-// The module kitbag:host with a network of its own: `network` maps URLs to answers.
+// A replacement for the module kitbag:host with a simulated network: `network` maps URLs to responses.
 import { clearTimer, monotonicNow, print, randomBytes, setTimer } from "kitbag:host";
 
 export { clearTimer, monotonicNow, print, randomBytes, setTimer };
 
-/** What was asked of the host. */
+/** The requests that were sent, and the ids of those that were aborted. */
 export const requests = [];
 export const aborted = [];
 
-/** `{ error }`, `{ status, headers, pieces, fails, later }` by URL; `hang` for what never comes. */
+/**
+ * By URL: `{ error }`, `{ status, headers, pieces, fails, later, hangs }`, or `"hang"` for no response at
+ * all.
+ */
 export const network = {};
 
 let lastId = 0;
@@ -19,7 +22,7 @@ export function sendRequest(method, url, headers, body, done) {
   requests.push({ method, url, headers, body: body && new Uint8Array(body) });
   const answer = network[url] ?? { error: "no such host" };
   if (answer === "hang") return id;
-  // As in the sandbox: an error may come at once, a response comes later.
+  // As in the sandbox, an error may be reported synchronously, a response never is.
   if (answer.error !== undefined) done(answer.error, undefined, undefined);
   else {
     setTimer(() => {
@@ -46,7 +49,7 @@ export function readBody(id, done) {
     } else if (body.fails !== undefined) done(body.fails, undefined);
     else if (body.hangs !== true) done(undefined, undefined);
   };
-  // Pieces that are there come at once.
+  // Available pieces are delivered synchronously.
   if (body.later) setTimer(next, 1);
   else next();
 }

@@ -1,4 +1,4 @@
-// fetch in the engine, over a network that is made up: what Node.js cannot be compared with.
+// fetch in the engine over a simulated network: cases that cannot be compared with Node.js.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,7 @@ import { ENGINE, inEngine } from "./engine.mjs";
 
 const HOST = fileURLToPath(new URL("network-host.mjs", import.meta.url));
 
-/** Puts another network in the place of the host's. */
+/** Replaces the host's network with the simulated one. */
 const network = {
   name: "network",
   setup(build) {

@@ -1,14 +1,14 @@
-// Runs cases, wherever this is: in Node.js, in the engine, or in a toolkit.
+// Runs cases, in Node.js, in the engine, or in a toolkit.
 
-/** Milliseconds for one case. */
-const PATIENCE = 10_000;
+/** Time limit of one case. */
+const CASE_TIMEOUT_MS = 10_000;
 
 /**
  * Returns the outcome of each case of each set, by "set: case".
  *
- * A case is a function, or `{ expected, run }` where Node.js, of the oldest version that the SDK works with, lacks
- * the API or is wrong: `expected` is then the value. A value is what JSON makes of it; an exception becomes
- * `{ threw: name }`.
+ * A case is a function. It is `{ expected, run }` where the oldest version of Node.js that the SDK supports
+ * lacks the API or is wrong; `expected` is then the value. Values are converted to JSON and back; an
+ * exception becomes `{ threw: name }`.
  */
 export async function runCases(sets) {
   const outcomes = {};
@@ -18,7 +18,10 @@ export async function runCases(sets) {
   return outcomes;
 }
 
-/** Returns what the cases are compared with: as above, and the `expected` where there are. */
+/**
+ * Returns the outcomes to compare with: `expected` of the cases that have it, else the outcome in this
+ * process.
+ */
 export async function expectedOutcomes(sets) {
   const comparable = Object.entries(sets).map(([set, cases]) => {
     return [
@@ -32,7 +35,7 @@ export async function expectedOutcomes(sets) {
 async function outcome(run) {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(Object.assign(new Error("too late"), { name: "TooLate" })), PATIENCE);
+    timer = setTimeout(() => reject(Object.assign(new Error("too late"), { name: "TooLate" })), CASE_TIMEOUT_MS);
   });
   try {
     const value = await Promise.race([run(), late]);

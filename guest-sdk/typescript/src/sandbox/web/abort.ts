@@ -12,7 +12,7 @@ const NO_CONSTRUCTOR = Symbol("no constructor");
 export class AbortSignal extends EventTarget {
   #aborted = false;
   #reason: unknown;
-  /** What is done before the event is sent. */
+  /** Callbacks that run before the `abort` event is dispatched. */
   #steps: Set<() => void> | undefined;
 
   declare onabort: ((event: Event) => unknown) | null;
@@ -92,7 +92,7 @@ export class AbortSignal extends EventTarget {
 defineHandler(AbortSignal.prototype, "abort");
 
 export class AbortController {
-  /** Made when it is asked for. */
+  /** Created on first access. */
   #signal: AbortSignal | undefined;
 
   get signal(): AbortSignal {
@@ -104,7 +104,7 @@ export class AbortController {
   }
 }
 
-/** Calls back before the signal's listeners are called. Returns what takes that back. */
+/** Registers a callback that runs before the signal's listeners. Returns a function that removes it. */
 export function onAbort(signal: AbortSignal, step: () => void): () => void {
   return addStep(signal, step);
 }

@@ -1,14 +1,14 @@
 // Blob and File (File API, sections 3 and 4).
 import { decode, encode } from "kitbag:encoding";
 
-import { viewed } from "./encoding.js";
+import { bytesOf } from "./encoding.js";
 import { ReadableStream } from "./streams.js";
 
 export type BlobPart = string | BufferSource | Blob;
 
-/** What a blob holds; not to be changed. */
+/** Returns a blob's bytes, which must not be changed. */
 export let blobBytes: (blob: Blob) => Uint8Array<ArrayBuffer>;
-/** A blob of bytes that nobody else changes. */
+/** Creates a blob of bytes that must not change afterwards. */
 export let blobOf: (bytes: Uint8Array<ArrayBuffer>, type: string) => Blob;
 
 const STREAM_PIECE_BYTES = 64 * 1024;
@@ -32,7 +32,7 @@ export class Blob {
       throw new TypeError("Blob: the parts are not a sequence");
     }
     const normalize = options?.endings === "native";
-    this.#bytes = joined(Array.from(parts ?? [], (part) => partBytes(part, normalize)));
+    this.#bytes = concatenated(Array.from(parts ?? [], (part) => partBytes(part, normalize)));
     this.#type = checkedType(options?.type ?? "");
   }
 
@@ -99,7 +99,7 @@ export class File extends Blob {
   }
 }
 
-/** A byte stream of copies: who reads may change them. */
+/** Returns a byte stream of copies, because readers may change what they receive. */
 export function streamOf(bytes: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
   let at = 0;
   return new ReadableStream(
@@ -117,8 +117,8 @@ export function streamOf(bytes: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Ar
   ) as ReadableStream<Uint8Array<ArrayBuffer>>;
 }
 
-/** One array with the contents of all; a single one is not copied. */
-export function joined(pieces: Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
+/** Concatenates arrays; a single array is returned without copying. */
+export function concatenated(pieces: Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
   if (pieces.length === 1) return pieces[0]!;
   const all = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
@@ -131,7 +131,7 @@ export function joined(pieces: Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffe
 
 function partBytes(part: BlobPart, normalize: boolean): Uint8Array<ArrayBuffer> {
   if (part instanceof Blob) return blobBytes(part);
-  if (part instanceof ArrayBuffer || ArrayBuffer.isView(part)) return viewed(part).slice();
+  if (part instanceof ArrayBuffer || ArrayBuffer.isView(part)) return bytesOf(part).slice();
   const text = `${part}`;
   return encode(normalize ? text.replace(/\r\n?/g, "\n") : text);
 }

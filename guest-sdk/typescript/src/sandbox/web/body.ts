@@ -1,11 +1,11 @@
 // Bodies of requests and responses (Fetch Standard, section 5.3).
 //
-// Invariant: a body that is read as a whole never becomes a stream. One is made when `body` is asked for, or
-// when a body that comes from the network is cloned.
+// Invariant: a body that is read whole is never converted to a stream. A stream is created only when `body`
+// is accessed, or when a body from the network is cloned.
 import { decode, encode } from "kitbag:encoding";
 
-import { Blob, blobBytes, blobOf, joined, streamOf } from "./blob.js";
-import { viewed } from "./encoding.js";
+import { Blob, blobBytes, blobOf, concatenated, streamOf } from "./blob.js";
+import { bytesOf } from "./encoding.js";
 import { decodeForm, encodeMultipart, FormData } from "./form-data.js";
 import { Incoming } from "./incoming.js";
 import { isDisturbed, ReadableStream } from "./streams.js";
@@ -17,7 +17,7 @@ export type BodyInit = string | BufferSource | Blob | FormData | URLSearchParams
 
 export class Body {
   #source: string | Bytes | Incoming | ReadableStream<Bytes> | null;
-  /** Whether it was read other than as a stream. */
+  /** Whether the body was consumed without a stream. */
   #used = false;
 
   constructor(source: string | Bytes | Incoming | ReadableStream<Bytes> | null) {
@@ -45,7 +45,7 @@ export class Body {
     return (this.#source = streamOf(typeof source === "string" ? encode(source) : source));
   }
 
-  /** Returns a body of the same content; both are read each at its own pace. */
+  /** Returns a body with the same content; the two can be read independently. */
   clone(): Body {
     const source = this.#source;
     if (source === null || typeof source === "string") return new Body(source);
@@ -55,7 +55,7 @@ export class Body {
     return new Body(theirs);
   }
 
-  /** Returns a body with the content of this one, which then counts as read. */
+  /** Returns a body with the content of this one, which then counts as used. */
   takeOver(): Body {
     const taken = new Body(this.#source);
     if (this.#source !== null) this.#used = true;
@@ -63,7 +63,7 @@ export class Body {
     return taken;
   }
 
-  /** Reads all as text or as bytes, whichever it is by itself. */
+  /** Reads the whole body; passes on a string or bytes, depending on the body's source. */
   consume(done: (content: string | Bytes) => void, failed: (error: unknown) => void): void {
     if (this.unusable) return failed(new TypeError("Body is unusable: Body has already been read"));
     const source = this.#source;
@@ -74,7 +74,7 @@ export class Body {
     else done(source);
   }
 
-  /** Reads all as bytes, to be sent; fails where there are more than `limit`. */
+  /** Reads the whole body as bytes, to be sent; fails if a stream has more than `limit` bytes. */
   consumeBytes(limit: number, done: (bytes: Bytes | undefined) => void, failed: (error: unknown) => void): void {
     if (this.#source === null) return done(undefined);
     if (this.#source instanceof ReadableStream && !this.unusable) return readStream(this.#source, limit, done, failed);
@@ -82,7 +82,7 @@ export class Body {
   }
 }
 
-/** Makes a body of what an author gives, and the content type that it brings. */
+/** Converts a `BodyInit` to a body and its content type (Fetch Standard, "extract a body"). */
 export function extractBody(init: unknown): { body: Body; type: string | undefined } {
   if (init === null || init === undefined) return { body: new Body(null), type: undefined };
   if (typeof init === "string") return { body: new Body(init), type: "text/plain;charset=UTF-8" };
@@ -95,7 +95,7 @@ export function extractBody(init: unknown): { body: Body; type: string | undefin
     return { body: new Body(bytes), type };
   }
   if (init instanceof ArrayBuffer || ArrayBuffer.isView(init)) {
-    return { body: new Body(viewed(init as BufferSource).slice()), type: undefined };
+    return { body: new Body(bytesOf(init as BufferSource).slice()), type: undefined };
   }
   if (init instanceof ReadableStream) {
     if (init.locked || isDisturbed(init)) throw new TypeError("the body is a stream that is locked or was read from");
@@ -104,7 +104,7 @@ export function extractBody(init: unknown): { body: Body; type: string | undefin
   return { body: new Body(`${init as string}`), type: "text/plain;charset=UTF-8" };
 }
 
-/** What Request and Response have of their bodies. */
+/** The body members of Request and Response (the mixin `Body`). */
 export interface BodyMethods {
   readonly body: ReadableStream<Uint8Array<ArrayBuffer>> | null;
   readonly bodyUsed: boolean;
@@ -116,7 +116,9 @@ export interface BodyMethods {
   text(): Promise<string>;
 }
 
-/** Defines these; `bodyOf` throws a TypeError for anything else than an instance. */
+/**
+ * Defines the members of `BodyMethods`; `bodyOf` throws a TypeError for an object that is not an instance.
+ */
 export function defineBody<T extends object>(prototype: T, bodyOf: (of: T) => Body, contentType: (of: T) => string | null): void {
   const read = <R>(of: T, convert: (content: string | Bytes) => R): Promise<R> =>
     new Promise((resolve, reject) => {
@@ -140,7 +142,7 @@ export function defineBody<T extends object>(prototype: T, bodyOf: (of: T) => Bo
     },
     blob() {
       const of = this as unknown as T;
-      return read(of, (content) => blobOf(toBytes(content), normalized(contentType(of) ?? "")));
+      return read(of, (content) => blobOf(toBytes(content), normalizedType(contentType(of) ?? "")));
     },
     bytes() {
       return read(this as unknown as T, toBytes);
@@ -159,13 +161,13 @@ export function defineBody<T extends object>(prototype: T, bodyOf: (of: T) => Bo
   Object.defineProperties(prototype, Object.getOwnPropertyDescriptors(methods));
 }
 
-/** A buffer with nothing but these bytes; the same one where possible. */
+/** Returns a buffer with exactly these bytes, without copying if possible. */
 export function exactBuffer(bytes: Bytes): ArrayBuffer {
   return bytes.byteLength === bytes.buffer.byteLength ? bytes.buffer : bytes.slice().buffer;
 }
 
-/** A content type as a Blob has it (MIME Sniffing Standard, section 4.5). */
-function normalized(contentType: string): string {
+/** Returns a content type in the form of `Blob.type` (MIME Sniffing Standard, section 4.5). */
+function normalizedType(contentType: string): string {
   const [essence, ...parameters] = contentType.split(";").map((part) => part.trim());
   return [essence, ...parameters.filter((it) => it.includes("="))].join(";");
 }
@@ -195,7 +197,7 @@ function readStream(
   };
   const next = (): void => {
     reader.read().then(({ done: ended, value }) => {
-      if (ended) return done(joined(pieces));
+      if (ended) return done(concatenated(pieces));
       if (!(value instanceof Uint8Array)) return stop(new TypeError("the stream of a body must be of Uint8Array"));
       length += value.length;
       if (length > limit) return stop(new TypeError(`invalid request: a body that is a stream has at most ${limit} bytes`));

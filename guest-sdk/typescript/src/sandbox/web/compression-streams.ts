@@ -1,7 +1,7 @@
 // CompressionStream and DecompressionStream (Compression Standard).
 import { createCompressor, createDecompressor } from "kitbag:compression";
 
-import { viewed } from "./encoding.js";
+import { bytesOf } from "./encoding.js";
 import { ReadableStream, TransformStream, WritableStream } from "./streams.js";
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -16,7 +16,7 @@ export class CompressionStream {
       if (output.length > 0) controller.enqueue(output);
     };
     this.#transform = new TransformStream<BufferSource, Bytes>({
-      transform: (input, controller) => pass(viewed(input), false, controller),
+      transform: (input, controller) => pass(bytesOf(input), false, controller),
       flush: (controller) => pass(new Uint8Array(0), true, controller),
     });
   }
@@ -31,8 +31,8 @@ export class CompressionStream {
 }
 
 /**
- * Invariant: no more is decompressed than what is read. A TransformStream would put all output of one input into
- * its queue, which may be a thousand times as much.
+ * Invariant: data is decompressed only as it is read. A TransformStream would queue all output of an input
+ * chunk, which may be a thousand times as large.
  */
 export class DecompressionStream {
   readonly #readable: ReadableStream<Bytes>;
@@ -86,7 +86,7 @@ export class DecompressionStream {
       start: (controller) => void (input = controller as never),
       write: (chunk) => {
         try {
-          return write(viewed(chunk));
+          return write(bytesOf(chunk));
         } catch (error) {
           output.error(error);
           throw error;

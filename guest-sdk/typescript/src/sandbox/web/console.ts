@@ -1,4 +1,4 @@
-// The console (Console Standard). It goes to the toolkit's log.
+// The console (Console Standard). It writes to the toolkit's log.
 import { monotonicNow, print } from "kitbag:host";
 
 import { format, inspect, type InspectOptions } from "./inspect.js";
@@ -33,7 +33,7 @@ function elapsed(milliseconds: number): string {
   return milliseconds >= 1000 ? `${(milliseconds / 1000).toFixed(3)}s` : `${Number(milliseconds.toFixed(3))}ms`;
 }
 
-/** Functions that may be called without `this`. */
+/** The global `console`. Its methods work without `this`. */
 export const console = {
   log,
   debug: (...args: unknown[]): void => write(args),

@@ -1,4 +1,4 @@
-// The interface Crypto (Web Cryptography API, section 10). Its `subtle` comes with subtle.ts.
+// The interface Crypto (Web Cryptography API, section 10). Its member `subtle` is added by subtle.ts.
 import { randomBytes } from "kitbag:host";
 
 const MAX_RANDOM_BYTES = 65_536;
@@ -32,7 +32,7 @@ export class Crypto {
   }
 }
 
-/** The global of that name. */
+/** The global `crypto`. */
 export const crypto = new Crypto(NO_CONSTRUCTOR);
 
 function isIntegerArray(view: ArrayBufferView): boolean {

@@ -19,7 +19,7 @@ export class TextEncoder {
       destination.set(bytes);
       return { read: text.length, written: bytes.length };
     }
-    // A character that does not fit is left out whole.
+    // A character whose bytes do not all fit is not written.
     let written = Math.min(room, bytes.length);
     while (written < bytes.length && written > 0 && (bytes[written]! & 0xc0) === 0x80) written -= 1;
     bytes = bytes.subarray(0, written);
@@ -28,13 +28,15 @@ export class TextEncoder {
   }
 }
 
-const NOTHING = new Uint8Array(0);
+const EMPTY = new Uint8Array(0);
 
 export class TextDecoder {
   readonly #encoding: string;
   readonly #fatal: boolean;
   readonly #ignoreBOM: boolean;
-  /** Where a text began and did not end; always for other encodings than UTF-8. */
+  /**
+   * State between chunks of a stream. For a whole UTF-8 text none is needed; other encodings always use one.
+   */
   #step: ((bytes: Uint8Array, last: boolean) => string | undefined) | undefined;
 
   constructor(label: string = "utf-8", options?: TextDecoderOptions) {
@@ -58,7 +60,7 @@ export class TextDecoder {
   }
 
   decode(input?: BufferSource, options?: TextDecodeOptions): string {
-    const bytes = input === undefined ? NOTHING : viewed(input);
+    const bytes = input === undefined ? EMPTY : bytesOf(input);
     const last = !options?.stream;
     let text: string | undefined;
     if (last && this.#step === undefined && this.#encoding === "utf-8") {
@@ -75,8 +77,8 @@ export class TextDecoder {
   }
 }
 
-/** The bytes of a buffer or of a view, without a copy. */
-export function viewed(source: BufferSource): Uint8Array<ArrayBuffer> {
+/** Returns the bytes of a buffer or view without copying. */
+export function bytesOf(source: BufferSource): Uint8Array<ArrayBuffer> {
   if (source instanceof Uint8Array) return source as Uint8Array<ArrayBuffer>;
   if (ArrayBuffer.isView(source)) return new Uint8Array(source.buffer as ArrayBuffer, source.byteOffset, source.byteLength);
   if (source instanceof ArrayBuffer || isShared(source)) return new Uint8Array(source as ArrayBuffer);

@@ -1,4 +1,4 @@
-// Event and EventTarget (DOM Standard, section 2), and the kinds of events that are without a document.
+// Event and EventTarget (DOM Standard, section 2), and event classes that need no document.
 import { monotonicNow } from "kitbag:host";
 
 import { reportError } from "./report-error.js";
@@ -6,7 +6,7 @@ import { reportError } from "./report-error.js";
 const NONE = 0;
 const AT_TARGET = 2;
 
-/** Sends an event to a target's listeners; false where one of them prevented the default. */
+/** Dispatches an event to a target's listeners; returns false if one of them prevented the default. */
 let dispatch: (event: Event, target: EventTarget, listeners: Listener[] | undefined) => boolean;
 
 export class Event {
@@ -14,7 +14,7 @@ export class Event {
   readonly #bubbles: boolean;
   readonly #cancelable: boolean;
   readonly #composed: boolean;
-  /** Asked for when it is read: no clock runs while the component is made. */
+  /** Set on first access, because there is no clock while the component is built. */
   #timeStamp: number | undefined;
   #target: EventTarget | null = null;
   #current: EventTarget | null = null;
@@ -29,7 +29,7 @@ export class Event {
       if (event.#dispatching) throw new DOMException("The event is being dispatched already", "InvalidStateError");
       event.#dispatching = true;
       event.#target = event.#current = target;
-      // Listeners that are added meanwhile are not called, and those that are removed are not either.
+      // Listeners that are added or removed during the dispatch are not called.
       if (listeners !== undefined && !event.#stopped) {
         for (const listener of listeners.slice()) {
           if (event.#stoppedImmediately) break;
@@ -236,7 +236,7 @@ interface ListenerOptions {
 }
 
 export class EventTarget {
-  /** Most targets never have one. */
+  /** Created with the first listener; most targets never have one. */
   #listeners: Listener[] | undefined;
 
   addEventListener(type: string, callback: Callback | null, options?: boolean | ListenerOptions): void {
@@ -284,7 +284,7 @@ function flattened(options: boolean | ListenerOptions | null | undefined): Liste
   return typeof options === "object" && options !== null ? options : { capture: Boolean(options) };
 }
 
-/** Defines `on…`, the one listener of a type that is set by assignment. */
+/** Defines the event handler attribute `on{type}`; `changed` is called after each assignment. */
 export function defineHandler(prototype: EventTarget, type: string, changed?: (target: EventTarget) => void): void {
   const handlers = new WeakMap<EventTarget, { callback: unknown; listener: (event: Event) => void }>();
   Object.defineProperty(prototype, `on${type}`, {

@@ -1,4 +1,4 @@
-// fetch (Fetch Standard, section 5.6), over the host's network.
+// fetch (Fetch Standard, section 5.6), with the host's HTTP client.
 import { abortRequest, sendRequest } from "kitbag:host";
 
 import { onAbort } from "./abort.js";
@@ -8,36 +8,36 @@ import { outgoing, Request, type Outgoing, type RequestInit } from "./request.js
 import { NULL_BODY_STATUSES, received, type Response } from "./response.js";
 import type { URL } from "./url.js";
 
-/** Bytes of a request's body that is a stream: it is read whole before it is sent. */
+/** Maximum size in bytes of a request body that is a stream: it is read whole before it is sent. */
 const MAX_STREAMED_BYTES = 32 * 1024 * 1024;
 
 export function fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
   return new Promise((resolve, reject) => {
-    // An exception here rejects.
+    // An exception here rejects the promise.
     const request = outgoing(new Request(input, init));
     const { signal, body } = request;
     if (signal === undefined)
       return body.consumeBytes(MAX_STREAMED_BYTES, (bytes) => send(request, bytes, resolve, reject), reject);
     if (signal.aborted) return reject(signal.reason);
-    let stop: (() => void) | undefined;
-    const forget = onAbort(signal, () => {
-      stop?.();
+    let abortSending: (() => void) | undefined;
+    const removeAbortHandler = onAbort(signal, () => {
+      abortSending?.();
       reject(signal.reason);
     });
-    const settled =
+    const settle =
       <T>(then: (value: T) => void) =>
       (value: T): void => {
-        forget();
+        removeAbortHandler();
         then(value);
       };
     const sendUnlessAborted = (bytes: Uint8Array<ArrayBuffer> | undefined): void => {
-      if (!signal.aborted) stop = send(request, bytes, settled(resolve), settled(reject));
+      if (!signal.aborted) abortSending = send(request, bytes, settle(resolve), settle(reject));
     };
-    body.consumeBytes(MAX_STREAMED_BYTES, sendUnlessAborted, settled(reject));
+    body.consumeBytes(MAX_STREAMED_BYTES, sendUnlessAborted, settle(reject));
   });
 }
 
-/** Sends a request; returns what stops it. */
+/** Sends a request; returns a function that aborts it. */
 function send(
   request: Outgoing,
   bytes: Uint8Array<ArrayBuffer> | undefined,
@@ -50,7 +50,7 @@ function send(
   const id = sendRequest(method, url, headers, bytes && exactBuffer(bytes), (error, status, list) => {
     if (error !== undefined) return reject(new TypeError(error));
     const value = (wanted: string): string | null => list.find(([name]) => name.toLowerCase() === wanted)?.[1] ?? null;
-    // The host follows redirects, whatever the request says; one that it hands on leads nowhere.
+    // The host follows redirects whatever `redirect` says; this is one that it did not follow.
     if (redirect === "error" && status >= 300 && status <= 399 && value("location") !== null) {
       abortRequest(id);
       return reject(new TypeError('network error: the answer is a redirect, and the request has redirect: "error"'));

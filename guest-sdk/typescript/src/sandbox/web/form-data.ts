@@ -1,9 +1,10 @@
-// FormData (XMLHttpRequest Standard, section 5), and forms as bodies: multipart/form-data (RFC 7578, as HTML has it).
+// FormData (XMLHttpRequest Standard, section 5), and forms as bodies: multipart/form-data (RFC 7578, as in
+// HTML).
 import { decode, encode, find } from "kitbag:encoding";
 import { randomBytes } from "kitbag:host";
 import { parseQuery } from "kitbag:url";
 
-import { Blob, blobBytes, blobOf, File, joined } from "./blob.js";
+import { Blob, blobBytes, blobOf, File, concatenated } from "./blob.js";
 import { pairIterators } from "./iterators.js";
 
 export type FormValue = string | File;
@@ -102,10 +103,10 @@ export function encodeMultipart(form: FormData): { bytes: Uint8Array<ArrayBuffer
     }
   }
   pieces.push(encode(`--${boundary}--\r\n`));
-  return { bytes: joined(pieces), type: `multipart/form-data; boundary=${boundary}` };
+  return { bytes: concatenated(pieces), type: `multipart/form-data; boundary=${boundary}` };
 }
 
-/** Decodes the body of a form by its content type; throws a TypeError where it is not one. */
+/** Decodes a form by its content type; throws a TypeError for other content types and malformed bodies. */
 export function decodeForm(bytes: Uint8Array<ArrayBuffer>, contentType: string): FormData {
   const [essence] = contentType.split(";", 1) as [string];
   const form = new FormData();
@@ -138,7 +139,7 @@ function decodeMultipart(bytes: Uint8Array<ArrayBuffer>, boundary: string, form:
   for (;;) {
     if (bytes[at] === 0x2d && bytes[at + 1] === 0x2d) return;
     const lineEnd = find(bytes, CRLF, at);
-    // A part without headers begins with a blank line.
+    // Searched from the boundary's own line end on: a part without headers starts with a blank line.
     const headEnd = find(bytes, BLANK_LINE, at);
     const end = headEnd === -1 ? -1 : find(bytes, next, headEnd + 2);
     if (lineEnd === -1 || headEnd === -1 || end === -1) throw malformed("a part has no end");

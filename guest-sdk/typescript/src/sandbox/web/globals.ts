@@ -1,19 +1,19 @@
-// How the platform's classes and values become globals.
+// Defines the classes and values of the web platform as globals.
 
-/** Makes a value what a global name stands for. */
+/** Defines a global. */
 export function defineGlobal(name: string, value: unknown): void {
   Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
 }
 
-/** Makes a class of the platform what a global name stands for. */
+/** Defines a class of the web platform as a global. */
 export function defineClass(name: string, made: Function): void {
   asPlatformClass(name, made);
   defineGlobal(name, made);
 }
 
-/** The members of a class of the platform are enumerable, and its objects say what they are (Web IDL, section 3.7). */
+/** Gives a class the form of Web IDL: enumerable members, and `Symbol.toStringTag` (Web IDL, section 3.7). */
 export function asPlatformClass(name: string, made: Function): void {
-  // A bundler may have named it otherwise.
+  // A bundler may have renamed the class.
   Object.defineProperty(made, "name", { value: name, configurable: true });
   const prototype = made.prototype as object;
   for (const member of Object.getOwnPropertyNames(prototype)) {

@@ -3,18 +3,18 @@ import { namesAndValues, pairIterators } from "./iterators.js";
 
 export type HeadersInit = Headers | Iterable<readonly string[]> | Record<string, string>;
 
-/** Makes headers of what the network brought, or of what was checked before, without checks. */
+/** Creates headers without checks, from the network or from a list that was checked before. */
 export let trustedHeaders: (list: [string, string][]) => Headers;
-/** Returns names in lower case and values, as they were given. */
+/** Returns the list of lower-case names and values, in the order in which they were added. */
 export let headerList: (headers: Headers) => [string, string][];
-/** Makes headers refuse changes. */
+/** Makes headers immutable. */
 export let freezeHeaders: (headers: Headers) => void;
 
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** Printable ASCII that has no space at its ends. */
-const USUAL_VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
+/** Printable ASCII without leading or trailing spaces: valid without further checks. */
+const SIMPLE_VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
 const WHITESPACE = "\t\n\r ";
-/** Names that need no check, as they are usually written. */
+/** Common names in their usual spelling and in lower case, which need no check. */
 const KNOWN_NAMES = new Map<string, string>();
 for (const name of [
   "Accept",
@@ -35,9 +35,9 @@ for (const name of [
 const iterator = pairIterators("Headers");
 
 export class Headers {
-  /** Names in lower case, in the order in which they came. */
+  /** Lower-case names and values, in the order in which they were added. */
   #list: [string, string][] = [];
-  /** What iterators go through, until something changes. */
+  /** Cached entries for iterators; cleared by changes. */
   #sorted: [string, string][] | undefined;
   #immutable = false;
 
@@ -135,7 +135,7 @@ export class Headers {
     this.#sorted = undefined;
   }
 
-  /** One entry a name, sorted; cookies stay apart. */
+  /** Returns one entry per name, sorted; values of `set-cookie` are not combined. */
   #entries(): [string, string][] {
     if (this.#sorted !== undefined) return this.#sorted;
     const joined = new Map<string, string>();
@@ -165,7 +165,7 @@ function checkName(name: unknown): string {
 
 function checkValue(value: unknown): string {
   const text = `${value as string}`;
-  if (USUAL_VALUE.test(text)) return text;
+  if (SIMPLE_VALUE.test(text)) return text;
   let [start, end] = [0, text.length];
   while (start < end && WHITESPACE.includes(text[start]!)) start += 1;
   while (start < end && WHITESPACE.includes(text[end - 1]!)) end -= 1;

@@ -1,46 +1,49 @@
-// The body of a response, as it comes from the network.
+// The body of a response from the network.
 import { createDecompressor } from "kitbag:compression";
 import { abortRequest, readBody } from "kitbag:host";
 
 import { onAbort, type AbortSignal } from "./abort.js";
-import { joined } from "./blob.js";
+import { concatenated } from "./blob.js";
 import { ReadableStream } from "./streams.js";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** Bytes of a body that is read as a whole. Beyond that, memory may run out before anyone can say so. */
+/**
+ * Maximum size in bytes of a body that is read whole. With larger ones, memory could run out without a clear
+ * error.
+ */
 const MAX_WHOLE_BYTES = 256 * 1024 * 1024;
 
-const NOTHING = new Uint8Array(0);
+const EMPTY = new Uint8Array(0);
 
 const FORMATS: Record<string, string> = { gzip: "gzip", "x-gzip": "gzip", deflate: "deflate" };
 
 export class Incoming {
   readonly #id: number;
   readonly #signal: AbortSignal | undefined;
-  /** The name of the compression; undefined for none. */
+  /** Compression format; undefined for none. */
   readonly #format: string | undefined;
   #decompress: ((input: Uint8Array | undefined, last: boolean) => Bytes | undefined) | undefined;
-  /** Whether the last input may have more output. */
+  /** Whether the decompressor may have more output without new input. */
   #hasOutput = false;
   #ended = false;
   #failed: ((error: unknown) => void) | undefined;
-  #forget: (() => void) | undefined;
+  #removeAbortHandler: (() => void) | undefined;
 
   constructor(id: number, contentEncoding: string | null, signal: AbortSignal | undefined) {
     this.#id = id;
     this.#format = FORMATS[contentEncoding?.trim().toLowerCase() ?? ""];
     this.#signal = signal;
-    if (signal !== undefined) this.#forget = onAbort(signal, () => this.#abort(signal.reason));
+    if (signal !== undefined) this.#removeAbortHandler = onAbort(signal, () => this.#abort(signal.reason));
   }
 
-  /** Reads all there is. */
+  /** Reads the whole body. */
   readAll(done: (bytes: Bytes) => void, failed: (error: unknown) => void): void {
     const pieces: Bytes[] = [];
     let length = 0;
     this.#read((piece) => {
       if (piece === undefined) {
-        done(joined(pieces));
+        done(concatenated(pieces));
         return false;
       }
       length += piece.length;
@@ -50,7 +53,7 @@ export class Incoming {
     }, failed);
   }
 
-  /** Reads as fast as the stream is read. */
+  /** Returns the body as a stream, which reads from the network only as it is read itself. */
   stream(): ReadableStream<Bytes> {
     const underlying: UnderlyingByteSource = {
       type: "bytes",
@@ -61,7 +64,7 @@ export class Incoming {
               controller.close();
               controller.byobRequest?.respond(0);
             } else {
-              // A byte stream takes no empty piece.
+              // A byte stream does not accept an empty chunk.
               if (piece.length === 0) return true;
               controller.enqueue(piece);
             }
@@ -74,17 +77,18 @@ export class Incoming {
     return new ReadableStream(underlying as never, { highWaterMark: 0 }) as ReadableStream<Bytes>;
   }
 
-  /** Wants no more. */
+  /** Stops reading and aborts the request. */
   cancel(): void {
-    this.#forget?.();
+    this.#removeAbortHandler?.();
     if (this.#ended) return;
     this.#ended = true;
     abortRequest(this.#id);
   }
 
   /**
-   * Gives one piece after the other to `take`, until that returns false; undefined at the end. A piece may be empty.
-   * The host may call back at once: this is a loop, so that a long body needs no deep stack.
+   * Passes one chunk after the other to `take` until that returns false; undefined at the end. A chunk may be
+   * empty. This is a loop, because the host may call back synchronously and a long body must not need a deep
+   * stack.
    */
   #read(take: (piece: Bytes | undefined) => boolean, failed: (error: unknown) => void): void {
     let wantsMore = true;
@@ -128,7 +132,7 @@ export class Incoming {
 
   #end(): void {
     this.#ended = true;
-    this.#forget?.();
+    this.#removeAbortHandler?.();
   }
 
   #last(): Bytes | undefined {
@@ -138,19 +142,20 @@ export class Incoming {
 
   #decoded(raw: Bytes): Bytes | undefined {
     if (this.#format === undefined || raw.length === 0) return raw;
-    // Some servers send DEFLATE without the header of zlib, whose first half byte is 8.
+    // Some servers send raw DEFLATE without the zlib header, in which the low four bits of the first byte are
+    // 8.
     const format = this.#format === "deflate" && (raw[0]! & 0x0f) !== 8 ? "deflate-raw" : this.#format;
     this.#decompress ??= createDecompressor(format);
     return this.#step(raw, false);
   }
 
-  /** Decompresses the next piece; an empty one where more input is needed, undefined at the end. */
+  /** Returns the next decompressed chunk: an empty one if more input is needed, undefined at the end. */
   #step(input: Bytes | undefined, last: boolean): Bytes | undefined {
     if (this.#decompress === undefined) return undefined;
     try {
       const piece = this.#decompress(input, last);
       this.#hasOutput = piece !== undefined;
-      return piece ?? (last ? undefined : NOTHING);
+      return piece ?? (last ? undefined : EMPTY);
     } catch (cause) {
       if (cause instanceof RangeError) throw cause;
       throw new TypeError(`network error: the answer's ${this.#format} is malformed`, { cause });

@@ -2,21 +2,27 @@
 //
 // Invariant: the text is bounded, whatever the value is.
 
-/** How deep objects are shown where nobody says. */
+/** Default nesting depth. */
 const DEFAULT_DEPTH = 2;
-/** How deep they are shown at most: the stack is small. */
+/** Maximum nesting depth, because the stack is small. */
 const MAX_DEPTH = 32;
 const MAX_ITEMS = 100;
 const MAX_STRING_LENGTH = 10_000;
-/** Characters of all text; beyond, objects are only named, and texts are cut. */
+/** Characters of the whole text, roughly. Beyond, objects are shown by name only, and strings are cut. */
 const MAX_LENGTH = 64 * 1024;
-const SHORT_STRING_LENGTH = 16;
-/** An array that is longer is shown without what it has beside its items: to list that, all items are listed. */
+/** Characters of a string that are shown even beyond `MAX_LENGTH`. */
+const MIN_STRING_LENGTH = 16;
+/**
+ * Longer arrays are shown without properties other than their items: listing those would list all items too.
+ */
 const MAX_ARRAY_WITH_KEYS = 10_000;
-/** An object is on one line where it fits, and where it holds no more than so many levels of others. */
+/**
+ * An object is shown on one line if it fits, and if fewer than `LINE_LEVELS` levels of objects are nested in
+ * it.
+ */
 const LINE_LENGTH = 80;
 const LINE_LEVELS = 3;
-/** Items that are so short share a line. */
+/** Array items up to this length share a line. */
 const SHORT_ITEM_LENGTH = 16;
 
 const CUSTOM = Symbol.for("nodejs.util.inspect.custom");
@@ -31,7 +37,9 @@ export function inspect(value: unknown, options?: InspectOptions): string {
   return new Inspector(depth).show(value, 0);
 }
 
-/** The text of the arguments of a call of `console.log`, with `%s` and the like (Console Standard, section 2.2). */
+/**
+ * Formats the arguments of `console.log`, including directives such as `%s` (Console Standard, section 2.2).
+ */
 export function format(args: readonly unknown[]): string {
   const [first, ...rest] = args;
   if (typeof first !== "string") return args.map(shown).join(" ");
@@ -79,7 +87,7 @@ function substituted(directive: string, value: unknown): string {
   }
 }
 
-/** Whether an object says itself what its text is, such as an error or a date. */
+/** Whether an object has its own text representation, such as an error or a date. */
 function hasOwnText(value: object): boolean {
   if (value instanceof Error || value instanceof Date) return true;
   const { toString } = value as { toString?: unknown };
@@ -88,17 +96,17 @@ function hasOwnText(value: object): boolean {
 
 class Inspector {
   readonly #depth: number;
-  /** The objects that hold the one that is shown. */
+  /** The objects that contain the current one, outermost first. */
   readonly #path: object[] = [];
-  /** Objects that are within themselves. */
+  /** Objects that contain themselves. */
   readonly #circular: object[] = [];
   /** Characters so far, roughly. */
   #length = 0;
-  /** How deep the object was that was shown last. */
+  /** Nesting level of the object that was shown last. */
   #lastLevel = 0;
 
-  /** Objects that say themselves what to show, one within the other. */
-  #hooks = 0;
+  /** Number of custom inspection functions that are running, one inside the other. */
+  #customDepth = 0;
 
   constructor(depth: number) {
     this.#depth = depth;
@@ -106,14 +114,14 @@ class Inspector {
 
   show(value: unknown, indentation: number): string {
     if ((typeof value === "object" && value !== null) || typeof value === "function") return this.#object(value, indentation);
-    const text = typeof value === "string" ? quoted(value, this.#room) : primitive(value);
+    const text = typeof value === "string" ? quoted(value, this.#stringLimit) : primitive(value);
     this.#length += text.length;
     return text;
   }
 
-  /** Characters of a text that is shown now. */
-  get #room(): number {
-    return Math.max(Math.min(MAX_STRING_LENGTH, MAX_LENGTH - this.#length), SHORT_STRING_LENGTH);
+  /** Maximum number of characters for the next string. */
+  get #stringLimit(): number {
+    return Math.max(Math.min(MAX_STRING_LENGTH, MAX_LENGTH - this.#length), MIN_STRING_LENGTH);
   }
 
   #object(value: object, indentation: number): string {
@@ -133,11 +141,11 @@ class Inspector {
 
   #unguarded(value: object, indentation: number): string {
     const custom = (value as Record<symbol, unknown>)[CUSTOM];
-    if (typeof custom === "function" && this.#hooks < MAX_DEPTH) {
-      this.#hooks += 1;
+    if (typeof custom === "function" && this.#customDepth < MAX_DEPTH) {
+      this.#customDepth += 1;
       const made: unknown = custom.call(value, this.#depth - this.#path.length, {}, inspect);
       const text = typeof made === "string" ? indented(made, indentation) : made === value ? undefined : this.show(made, indentation);
-      this.#hooks -= 1;
+      this.#customDepth -= 1;
       if (text !== undefined) return text;
     }
     const level = this.#path.length;
@@ -203,7 +211,7 @@ class Inspector {
   }
 }
 
-/** Entries that are missing in an array. */
+/** Consecutive empty slots of an array. */
 class Hole {
   constructor(readonly count: number) {}
 }
@@ -215,9 +223,9 @@ interface Items {
 }
 
 interface Anatomy {
-  /** What stands before the braces. */
+  /** Text before the braces. */
   prefix?: string | undefined;
-  /** What the object is by itself, such as a date. */
+  /** Text of the object itself, such as a date. */
   base?: string | undefined;
   items?: Items | undefined;
   braces: readonly [string, string];
@@ -317,7 +325,7 @@ function functionText(value: Function): string {
   return value.name === "" ? `[${kind} (anonymous)]` : `[${kind}: ${value.name}]`;
 }
 
-/** The engine's `stack` has the frames alone. */
+/** Returns an error's name, message and frames. The engine's `stack` contains only the frames. */
 function errorText(error: Error): string {
   const stack = typeof error.stack === "string" ? error.stack.replace(/\n$/, "") : "";
   const name = className(error) ?? "Error";
@@ -345,7 +353,7 @@ function assembled(
   if (parts.length === 0) return open + close;
   const isFlat = !parts.some((part) => part.includes("\n")) && !open.includes("\n");
   const filledLines = isList && isFlat && parts.length > 6 && parts.every(({ length }) => length <= SHORT_ITEM_LENGTH);
-  // Room for commas, and for the name that stands before.
+  // Includes commas, and 10 characters for the property's name.
   const length = parts.reduce((sum, part) => sum + part.length + 2, open.length + indentation + 10);
   if (isFlat && isShallow && !filledLines && length <= LINE_LENGTH) return `${open} ${parts.join(", ")} ${close}`;
   const line = `\n${" ".repeat(indentation + 2)}`;
@@ -353,7 +361,7 @@ function assembled(
   return `${open}${line}${lines.join(`,${line}`)}\n${" ".repeat(indentation)}${close}`;
 }
 
-/** Several short items a line. */
+/** Puts several short items on each line. */
 function filled(parts: string[], width: number): string[] {
   const lines: string[] = [];
   let line = "";
@@ -395,7 +403,7 @@ function numberText(value: number): string {
 
 const ESCAPES: Record<string, string> = { "\n": "\\n", "\t": "\\t", "\b": "\\b", "\f": "\\f", "\r": "\\r", "\\": "\\\\" };
 
-/** In the quotes that the text has not. */
+/** Returns a string in quotes that it does not contain, if possible. */
 function quoted(text: string, maxLength: number): string {
   const cut = text.length > maxLength ? text.slice(0, maxLength) : text;
   const quote = !cut.includes("'") ? "'" : !cut.includes('"') ? '"' : !cut.includes("`") && !cut.includes("${") ? "`" : "'";

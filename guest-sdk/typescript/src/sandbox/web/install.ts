@@ -1,5 +1,5 @@
-// Makes the web platform what global names stand for. A component's first import: an author's module may use it
-// at its top level.
+// Installs the web platform as globals. Must be a component's first import, because the author's module may
+// use it at its top level.
 import * as abort from "./abort.js";
 import * as blob from "./blob.js";
 import * as compression from "./compression-streams.js";

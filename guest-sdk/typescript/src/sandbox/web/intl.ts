@@ -1,6 +1,6 @@
-// The global Intl, in the variant of the engine that has it: numbers, dates, lists, collation, plural rules and
-// segmentation for the locales of `supportedLocales`. Importing this also gives other classes the methods that
-// build on it.
+// The global Intl, in the full variant of the engine: numbers, dates, lists, collation, plural rules and
+// segmentation for the locales of `supportedLocales`. Importing this also installs the methods of other
+// classes that use it, such as `toLocaleString`.
 import { supported } from "kitbag:intl";
 
 import { Collator } from "./intl/collator.js";

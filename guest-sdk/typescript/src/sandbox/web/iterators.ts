@@ -1,15 +1,17 @@
-// Iterators over names and values, as Web IDL has them for Headers, FormData and URLSearchParams.
+// The iterators over names and values of Headers, FormData and URLSearchParams (Web IDL).
 
 const ITERATOR_PROTOTYPE: object = Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]()));
 
 export type Kind = "entries" | "keys" | "values";
 
-/** Returns the entry at a position; undefined after the last. Entries may come and go while one iterates. */
+/**
+ * Returns the entry at an index; undefined after the last. Entries may be added and removed during iteration.
+ */
 export type EntryAt = (at: number) => readonly [string, unknown] | undefined;
 
 export type MakeIterator = <T>(entryAt: EntryAt, kind: Kind) => IterableIterator<T>;
 
-/** Makes what makes the iterators of one class. */
+/** Returns a function that creates the iterators of one class. */
 export function pairIterators(className: string): MakeIterator {
   class PairIterator {
     readonly #entryAt: EntryAt;
@@ -37,13 +39,13 @@ export function pairIterators(className: string): MakeIterator {
   return ((entryAt: EntryAt, kind: Kind) => new PairIterator(entryAt, kind)) as unknown as MakeIterator;
 }
 
-/** Reads `[name, value]` pairs, or a record, as constructors take them; the values as they are. */
+/** Reads the `[name, value]` pairs or the record that a constructor is given; values are not converted. */
 export function namesAndValues(init: object, className: string): [unknown, unknown][] {
   const iterate = (init as { [Symbol.iterator]?: unknown })[Symbol.iterator];
   if (iterate === undefined || iterate === null) {
     const record = init as Record<string, unknown>;
     const symbols = Object.getOwnPropertySymbols(record).filter((it) => Object.prototype.propertyIsEnumerable.call(record, it));
-    // A symbol cannot become text, which is the error that the caller then makes.
+    // The caller's conversion of a symbol to a string throws the right error.
     return symbols.length === 0 ? Object.entries(record) : [[symbols[0], ""]];
   }
   const pairs: [unknown, unknown][] = [];

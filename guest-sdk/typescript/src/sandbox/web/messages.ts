@@ -1,4 +1,4 @@
-// MessageChannel (HTML Standard, section 9.4), within one engine.
+// MessageChannel (HTML Standard, section 9.4), within one instance of the engine.
 import { setTimer } from "kitbag:host";
 
 import { defineHandler, EventTarget, MessageEvent } from "./events.js";
@@ -11,8 +11,8 @@ const NO_CONSTRUCTOR = Symbol("no constructor");
 
 export class MessagePort extends EventTarget {
   #other: MessagePort | undefined;
-  /** Messages that came before `start`. */
-  #waiting: MessageEvent[] = [];
+  /** Messages that have not been delivered; delivery begins with `start`. */
+  #queue: MessageEvent[] = [];
   #started = false;
   #transferred = false;
 
@@ -42,14 +42,14 @@ export class MessagePort extends EventTarget {
     const ports = received.filter((object) => object instanceof MessagePort);
     const target = this.#other;
     if (target === undefined) return;
-    target.#waiting.push(new MessageEvent("message", { data, ports }));
+    target.#queue.push(new MessageEvent("message", { data, ports }));
     if (target.#started) setTimer(() => target.#deliver(), 0);
   }
 
   start(): void {
     if (this.#started) return;
     this.#started = true;
-    for (let left = this.#waiting.length; left > 0; left -= 1) setTimer(() => this.#deliver(), 0);
+    for (let left = this.#queue.length; left > 0; left -= 1) setTimer(() => this.#deliver(), 0);
   }
 
   close(): void {
@@ -59,18 +59,18 @@ export class MessagePort extends EventTarget {
   }
 
   #deliver(): void {
-    const event = this.#waiting.shift();
+    const event = this.#queue.shift();
     if (event !== undefined) this.dispatchEvent(event);
   }
 
-  /** Returns the port that this one becomes where it is received; undefined for one that was moved before. */
+  /** Transfers this port: returns the new port for the receiver; undefined if it was already transferred. */
   #move(): MessagePort | undefined {
     if (this.#transferred) return undefined;
     const port = makePort();
     const other = this.#other;
     if (other !== undefined) entangle(port, other);
-    port.#waiting = this.#waiting;
-    this.#waiting = [];
+    port.#queue = this.#queue;
+    this.#queue = [];
     this.#other = undefined;
     this.#transferred = true;
     return port;

@@ -1,4 +1,5 @@
-// Performance (High Resolution Time, section 7). The engine's own clock starts when the component is made.
+// Performance (High Resolution Time, section 7), with the host's clock: the engine's own clock starts when
+// the component is built.
 import { monotonicNow } from "kitbag:host";
 
 class Performance {

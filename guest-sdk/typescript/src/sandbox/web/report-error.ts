@@ -1,4 +1,4 @@
-// An exception that nobody is left to catch goes to the toolkit's log (HTML Standard, section 8.1.4.3).
+// Writes an uncaught exception to the toolkit's log (HTML Standard, section 8.1.4.3).
 import { print } from "kitbag:host";
 
 import { inspect } from "./inspect.js";

@@ -13,7 +13,7 @@ export interface RequestInit {
   [option: string]: unknown;
 }
 
-/** What is sent. */
+/** The parts of a request that are sent. */
 export interface Outgoing {
   method: string;
   url: string;
@@ -30,10 +30,10 @@ let contentType: (request: Request) => string | null;
 
 const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const FORBIDDEN_METHOD = /^(connect|trace|track)$/i;
-/** Methods that are meant in any case; others are sent as they are. */
-const USUAL_METHOD = /^(delete|get|head|options|post|put)$/i;
+/** Methods that are converted to upper case; others are sent unchanged. */
+const NORMALIZED_METHOD = /^(delete|get|head|options|post|put)$/i;
 
-/** What an option may be; the first is what it is where nobody says. */
+/** Allowed values of the options; the first one is the default. */
 const OPTIONS = {
   redirect: ["follow", "error", "manual"],
   cache: ["default", "no-store", "reload", "no-cache", "force-cache", "only-if-cached"],
@@ -207,5 +207,5 @@ function checkedMethod(method: unknown): string {
   const text = `${method as string}`;
   if (!METHOD.test(text)) throw new TypeError(`Request: ${JSON.stringify(text)} is not a valid HTTP method`);
   if (FORBIDDEN_METHOD.test(text)) throw new TypeError(`Request: the method ${text} cannot be sent`);
-  return USUAL_METHOD.test(text) ? text.toUpperCase() : text;
+  return NORMALIZED_METHOD.test(text) ? text.toUpperCase() : text;
 }

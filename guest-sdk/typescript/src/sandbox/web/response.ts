@@ -16,7 +16,7 @@ const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 const NO_BODY = new Body(null);
 
-/** Makes the response of a request. */
+/** Creates the response to a request from the network. */
 export let received: (status: number, headers: [string, string][], url: string, body: Body) => Response;
 
 let bodyOf: (response: Response) => Body;
@@ -26,7 +26,7 @@ export interface Response extends BodyMethods {}
 
 export class Response {
   #body = NO_BODY;
-  /** Becomes an object when it is asked for. */
+  /** Converted to `Headers` on first access. */
   #headers: Headers | [string, string][] = [];
   #status = 200;
   #statusText = "";
@@ -91,7 +91,7 @@ export class Response {
   }
 
   get redirected(): boolean {
-    // The server follows redirects, and does not tell.
+    // The host follows redirects and does not report it.
     return false;
   }
 

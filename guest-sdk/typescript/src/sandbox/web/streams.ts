@@ -1,4 +1,4 @@
-// The Streams Standard, by web-streams-polyfill.
+// The Streams Standard, from web-streams-polyfill.
 import { ReadableStream } from "web-streams-polyfill";
 
 export {
@@ -17,7 +17,10 @@ export {
   WritableStreamDefaultWriter,
 } from "web-streams-polyfill";
 
-/** Whether a stream was read from or cancelled (Streams Standard, section 9.1.3); no public member tells. */
+/**
+ * Whether a stream was read from or cancelled (Streams Standard, section 9.1.3). There is no public member
+ * for it.
+ */
 export function isDisturbed(stream: ReadableStream): boolean {
   return (stream as unknown as { _disturbed: boolean })._disturbed;
 }

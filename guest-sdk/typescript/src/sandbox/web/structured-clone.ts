@@ -9,19 +9,22 @@ import { Response } from "./response.js";
 import { ReadableStream, TransformStream, WritableStream } from "./streams.js";
 import { URL, URLSearchParams } from "./url.js";
 
-/** Objects of the platform that cannot be cloned. */
-const PLATFORM = [URL, URLSearchParams, Headers, Request, Response, FormData, EventTarget, Event, AbortController, AbortSignal]
+/** Classes of the web platform whose objects cannot be cloned. */
+const PLATFORM_CLASSES = [URL, URLSearchParams, Headers, Request, Response, FormData, EventTarget, Event, AbortController, AbortSignal]
   .map((it): Function => it)
   .concat(ReadableStream, WritableStream, TransformStream);
-/** Objects of the language that cannot be cloned. */
-const OPAQUE: Function[] = [Promise, WeakMap, WeakSet, WeakRef, FinalizationRegistry];
+/** Classes of the language whose objects cannot be cloned. */
+const OPAQUE_CLASSES: Function[] = [Promise, WeakMap, WeakSet, WeakRef, FinalizationRegistry];
 const ERROR_NAMES = ["EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"];
 
-/** How objects of a class are transferred: the old one is of no use afterwards. Undefined where it cannot be. */
+/**
+ * Transfers an object and returns the new one; undefined if it cannot be transferred. The old one is
+ * detached.
+ */
 type Move = (object: object) => object | undefined;
 const movable: [Function, Move][] = [];
 
-/** Lets objects of a class be transferred. */
+/** Registers a class whose objects can be transferred. */
 export function makeTransferable(made: Function, move: Move): void {
   movable.push([made, move]);
 }
@@ -31,11 +34,11 @@ export function structuredClone(value: unknown, options?: { transfer?: Iterable<
   return cloneWith(value, options?.transfer === undefined ? [] : [...options.transfer]).value;
 }
 
-/** Clones a value. `received` are the objects that became of those that are transferred. */
+/** Clones a value. `received` are the new objects for those in `transfer`, in the same order. */
 export function cloneWith(value: unknown, transfer: object[]): { value: unknown; received: object[] } {
   const seen: Seen = { copies: new Map(), views: new Map() };
   if (transfer.length === 0) return { value: clone(value, seen), received: [] };
-  // Nothing is transferred before it is known that all can be.
+  // Everything is checked first, so that either all objects are transferred or none.
   if (new Set(transfer).size !== transfer.length) throw notCloneable("an object is transferred twice");
   for (const object of transfer) {
     const isMovable = object instanceof ArrayBuffer ? !isDetached(object) : movable.some(([made]) => object instanceof made);
@@ -54,7 +57,7 @@ export function cloneWith(value: unknown, transfer: object[]): { value: unknown;
 
 interface Seen {
   readonly copies: Map<object, unknown>;
-  /** Offset and length of each view: they are gone once its buffer is transferred. */
+  /** Offset and length of each view, saved because they are lost when its buffer is transferred. */
   readonly views: Map<ArrayBufferView, readonly [number, number]>;
 }
 
@@ -92,9 +95,9 @@ function clone(value: unknown, seen: Seen): unknown {
   if (value instanceof Number || value instanceof String || value instanceof Boolean)
     return keep(Object(value.valueOf()) as object);
   if (value instanceof BigInt) return keep(Object(BigInt.prototype.valueOf.call(value)) as object);
-  // What a blob holds never changes.
+  // Blobs are immutable, so no copy is needed.
   if (value instanceof Blob) return keep(value);
-  if ([...PLATFORM, ...OPAQUE].some((it) => value instanceof it) || value instanceof Symbol) {
+  if ([...PLATFORM_CLASSES, ...OPAQUE_CLASSES].some((it) => value instanceof it) || value instanceof Symbol) {
     throw notCloneable(`an object of the class ${className(value)} could not be cloned`);
   }
   return into(keep({}));
@@ -107,7 +110,7 @@ function cloneView(view: ArrayBufferView, seen: Seen): ArrayBufferView {
   ];
   seen.views.set(view, [offset, length]);
   const buffer = clone(view.buffer, seen) as ArrayBuffer;
-  // By the tag: the constructor may be an author's subclass.
+  // Found by the tag, because the constructor may be an author's subclass.
   const Kind = (globalThis as unknown as Record<string, unknown>)[tagOf(view)] as new (
     buffer: ArrayBuffer,
     offset: number,
@@ -138,7 +141,7 @@ function hide(target: object, name: string, value: unknown): void {
 }
 
 function define(target: object, key: string, value: unknown): void {
-  // A key may be __proto__.
+  // Assigning to `__proto__` would set the prototype.
   if (key === "__proto__") Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
   else (target as Record<string, unknown>)[key] = value;
 }

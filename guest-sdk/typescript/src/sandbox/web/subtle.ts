@@ -1,4 +1,4 @@
-// `crypto.subtle`, in the variant of the engine that has it.
+// `crypto.subtle`, in the full variant of the engine.
 import { Crypto } from "./crypto.js";
 import { CryptoKey } from "./crypto/key.js";
 import { newSubtleCrypto, SubtleCrypto } from "./crypto/subtle.js";

@@ -1,10 +1,10 @@
-// The text of `console.table`.
+// Formats the output of `console.table`.
 import { inspect } from "./inspect.js";
 
 const MAX_ROWS = 1000;
 const VALUES = "Values";
 
-/** Draws rows and columns; undefined for what is not a table. */
+/** Returns a text table with rows and columns; undefined if `data` is not an object. */
 export function table(data: unknown, wanted?: readonly string[]): string | undefined {
   if (typeof data !== "object" || data === null) return undefined;
   const rows = Object.entries(data).slice(0, MAX_ROWS);

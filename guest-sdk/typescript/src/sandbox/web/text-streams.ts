@@ -47,7 +47,7 @@ export class TextEncoderStream {
   readonly #transform: TransformStream<string, Uint8Array>;
 
   constructor() {
-    // The first half of a surrogate pair may end one piece, and the second begin the next.
+    // A surrogate pair may be split between two chunks.
     let half = "";
     this.#transform = new TransformStream<string, Uint8Array>({
       transform: (piece, controller) => {

@@ -3,7 +3,7 @@ import { clearTimer, setTimer } from "kitbag:host";
 
 import { reportError } from "./report-error.js";
 
-/** The host's timer of each interval: another one each time. */
+/** The current host timer of each interval. Every repetition uses a new one. */
 const intervals = new Map<number, number>();
 
 export function setTimeout(callback: (...args: unknown[]) => unknown, delay?: number, ...args: unknown[]): number {
@@ -45,7 +45,7 @@ function guarded(name: string, callback: (...args: unknown[]) => unknown, args: 
   };
 }
 
-/** The longest delay is 2³¹ - 1; anything beyond is no delay, as in browsers. */
+/** Returns the delay in milliseconds. Values above 2³¹ - 1 mean no delay, as in browsers. */
 function milliseconds(delay: unknown): number {
   const number = Math.trunc(Number(delay ?? 0));
   return number > 0 && number <= 0x7fffffff ? number : 0;

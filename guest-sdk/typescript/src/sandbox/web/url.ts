@@ -3,7 +3,7 @@ import { get, parse, parseQuery, serializeQuery, set } from "kitbag:url";
 
 import { namesAndValues, pairIterators } from "./iterators.js";
 
-// The components by the numbers that the native module knows them by.
+// The numbers of the components in the native module.
 const ORIGIN = 0;
 const PROTOCOL = 1;
 const USERNAME = 2;
@@ -15,10 +15,10 @@ const PATHNAME = 7;
 const SEARCH = 8;
 const HASH = 9;
 
-/** Gives new `searchParams` to a URL whose query was changed. */
+/** Replaces the pairs of `searchParams` after the URL's query has changed. */
 let replacePairs: (params: URLSearchParams, query: string) => void;
-/** Ties `searchParams` to its URL. */
-let tie: (params: URLSearchParams, changed: (query: string) => void) => void;
+/** Registers the function that updates the URL when its `searchParams` change. */
+let connect: (params: URLSearchParams, changed: (query: string) => void) => void;
 
 export class URL {
   #href: string;
@@ -121,7 +121,7 @@ export class URL {
   get searchParams(): URLSearchParams {
     if (this.#params === undefined) {
       this.#params = new URLSearchParams(get(this.#href, SEARCH));
-      tie(this.#params, (query) => (this.#href = set(this.#href, SEARCH, query)));
+      connect(this.#params, (query) => (this.#href = set(this.#href, SEARCH, query)));
     }
     return this.#params;
   }
@@ -156,7 +156,7 @@ export class URL {
 
 function invalid(input: unknown, base?: unknown): TypeError {
   const error = new TypeError("Invalid URL") as TypeError & { code: string; input: string; base?: string };
-  // Node.js has these, and packages look at them.
+  // As in Node.js: some packages use these properties.
   error.code = "ERR_INVALID_URL";
   error.input = `${input}`;
   if (base !== undefined) error.base = `${base}`;
@@ -174,7 +174,7 @@ export class URLSearchParams {
 
   static {
     replacePairs = (params, query) => (params.#pairs = parseQuery(query.startsWith("?") ? query.slice(1) : query));
-    tie = (params, changed) => (params.#changed = changed);
+    connect = (params, changed) => (params.#changed = changed);
   }
 
   constructor(init?: Init) {
@@ -226,7 +226,7 @@ export class URLSearchParams {
     this.#update();
   }
 
-  /** By UTF-16 code units of the names; pairs of one name keep their order. */
+  /** Sorts by the names' UTF-16 code units; pairs with the same name keep their order. */
   sort(): void {
     const entries = [...this].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
     this.#pairs = entries.flat();

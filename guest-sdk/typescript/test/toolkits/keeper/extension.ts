@@ -1,4 +1,4 @@
-// Hands on what the knowledge base says, without what no two knowledge bases share: ids and scores.
+// Returns what the knowledge base answers, except ids and scores, which differ between knowledge bases.
 import { defineToolkit, tool, z, type ToolContext } from "kitbag/extend/toolkit";
 
 const Loose = z.unknown().optional();
@@ -23,13 +23,13 @@ export default defineToolkit({
       input: z.object({ query: Loose, options: Loose }),
       handler: async ({ query, options }, ctx) => {
         const hits = await ctx.svc!.search(query as never, options as never);
-        const told = hits.map(({ document, snippet, score, ...rest }) => ({
+        const shown = hits.map(({ document, snippet, score, ...rest }) => ({
           document: { ...document, id: typeof document.id },
           snippet,
           score: typeof score,
           ...rest,
         }));
-        return JSON.stringify(told, sorted);
+        return JSON.stringify(shown, sorted);
       },
     }),
     tool({
@@ -53,7 +53,7 @@ async function first(ctx: ToolContext, query: string): Promise<object> {
   return { ...document, id: document.id === hit!.document.id };
 }
 
-/** Members in one order: which one comes first means nothing. */
+/** Sorts the members of objects, because their order has no meaning. */
 function sorted(_: string, value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));

@@ -1,7 +1,7 @@
-// Uses every part of the SDK, each where a test can see it: locally and in the sandbox.
+// Uses every part of the SDK, for tests in this process and in the sandbox.
 import { defineToolkit, tool, z, ToolError, type ToolContext } from "kitbag/extend/toolkit";
 
-// Web platform at the top level: the component is made with it.
+// Uses the web platform at the top level, which runs while the component is built.
 class Lines extends TextDecoderStream {}
 const STOPPED = AbortSignal.any([AbortSignal.abort("before")]);
 
@@ -73,7 +73,7 @@ export default defineToolkit({
       input: z.object({ how: z.string() }),
       output: z.object({ n: z.int().max(9), inner: z.object({ list: z.array(Item) }).optional() }),
       annotations: { openWorldHint: true },
-      // What it returns is wrong on purpose, here and there.
+      // Some of the results are wrong on purpose.
       handler: async ({ how }, ctx): Promise<any> => ends(how, ctx),
     }),
     tool({
@@ -296,7 +296,7 @@ async function ends(how: string, ctx: ToolContext): Promise<unknown> {
   }
 }
 
-/** Stops a request with a reason of its own. */
+/** Aborts a request with the given reason; returns whether `fetch` rejects with it. */
 async function stopsWith(ctx: ToolContext, after: number, reason: Error): Promise<string> {
   const control = new AbortController();
   setTimeout(() => control.abort(reason), after);
@@ -323,7 +323,7 @@ async function joined(stream: ReadableStream<string>): Promise<string> {
   return all;
 }
 
-/** Each entry is true where the platform does what the web does. */
+/** Returns an entry for each check: true if the platform behaves like the Web. */
 async function web(ctx: ToolContext): Promise<Record<string, unknown>> {
   const results: Record<string, unknown> = {};
   const check = async (name: string, test: () => unknown) => {

@@ -1,5 +1,5 @@
 // One tool for each kind of reply. `tests/guests/replies` is the same toolkit in Rust, and `tests/replies.json`
-// says what both answer, on a server and without one.
+// has the replies of both, on a server and without one.
 import { defineToolkit, tool, z, ToolError } from "kitbag/extend/toolkit";
 
 const none = z.object({});
@@ -33,7 +33,7 @@ export default defineToolkit({
       name: "rate",
       description: "Returns stars.",
       input: z.object({ stars: z.int() }),
-      // In the host's words, which the toolkit in Rust gets: the schema library has others.
+      // The host's message, which the toolkit in Rust gets too: zod's own message differs.
       output: z.object({ stars: z.int().max(5, "value is greater than the maximum of 5"), tags: z.array(z.string()) }),
       handler: async ({ stars }) => ({ text: "rated", structured: { stars, tags: [] } }),
     }),

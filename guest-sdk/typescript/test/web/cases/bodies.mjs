@@ -1,4 +1,4 @@
-// Headers, Blob, File, Request, Response, and what fetch refuses before anything is sent.
+// Headers, Blob, File, Request, Response, and requests that fetch rejects before it sends anything.
 const bytes = (...values) => new Uint8Array(values);
 const list = (headers) => [...headers];
 const streamOf = (...pieces) =>

@@ -174,7 +174,7 @@ export default {
     const { buffer } = new Uint8Array([1]);
     return failure(buffer, { transfer: [buffer, buffer] });
   },
-  // Node.js has an error of its own for it.
+  // Node.js throws a different error.
   "transferring what cannot be": { expected: ["DataCloneError", 25, true], run: () => failure({}, { transfer: [{}] }) },
   "nothing is transferred if something cannot be cloned": () => {
     const { buffer } = new Uint8Array([1, 2]);

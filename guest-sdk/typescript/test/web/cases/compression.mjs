@@ -17,7 +17,7 @@ const compressed = (format, ...pieces) =>
 const decompressed = async (format, ...pieces) =>
   new TextDecoder().decode(await bytesOf(streamOf(...pieces).pipeThrough(new DecompressionStream(format))));
 const fromHex = (hex) => new Uint8Array(hex.match(/../g).map((it) => parseInt(it, 16)));
-// Node.js 20 has errors of zlib where the standard has a TypeError.
+// Node.js 20 throws errors of zlib where the standard requires a TypeError.
 const failed = () => "failed";
 
 const perFormat = (title, run) => Object.fromEntries(FORMATS.map((format) => [`${format}: ${title}`, () => run(format)]));
@@ -72,7 +72,7 @@ export default {
         FORMATS.map((format) => decompressed(format, new Uint8Array([255, 254, 253, 252])).catch((error) => error.name)),
       ),
   },
-  // Node.js 20 waits forever for the first.
+  // Node.js 20 never finishes the first.
   "a buffer and a view": {
     expected: ["hello", "hello"],
     run: async () => {
@@ -143,7 +143,7 @@ export default {
   },
 };
 
-/** Numbers that look random and are always the same. */
+/** Returns pseudorandom bytes, the same each time. */
 function noiseOf(length) {
   let state = 1;
   return Uint8Array.from({ length }, () => {

@@ -1,4 +1,4 @@
-// The Web Cryptography API. Signatures that have randomness in them are verified and not compared.
+// The Web Cryptography API. Randomized signatures are verified instead of compared.
 import { ed25519, p256, p384, rsa, x25519 } from "../crypto-keys.mjs";
 
 const { subtle } = crypto;
@@ -9,7 +9,7 @@ const fromHex = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair) => Num
 const fromBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 const filled = (length, start = 0) => Uint8Array.from({ length }, (_, index) => (start + index) & 0xff);
 
-/** A key as a value that can be compared. */
+/** Returns a key as a plain object that can be compared. */
 const shown = ({ type, extractable, algorithm, usages }) => ({
   type,
   extractable,
@@ -24,7 +24,7 @@ const shown = ({ type, extractable, algorithm, usages }) => ({
   },
 });
 
-/** A JSON Web Key with its members in order. */
+/** Returns a JSON Web Key with sorted members. */
 const sorted = (jwk) =>
   Object.fromEntries(
     Object.keys(jwk)
@@ -36,7 +36,7 @@ const threw = async (attempt) => {
   try {
     await attempt();
   } catch (error) {
-    // Node.js 20 has a name of its own for keys that are not extractable.
+    // Node.js 20 uses a different name for keys that are not extractable.
     return [error.name.replace("InvalidAccessException", "InvalidAccessError"), error instanceof DOMException, error instanceof TypeError];
   }
   return "nothing";
@@ -54,7 +54,7 @@ const pair = async ({ pkcs8, spki }, algorithm, { ofPrivate = ["sign"], ofPublic
   publicKey: await subtle.importKey("spki", fromBase64(spki), algorithm, true, ofPublic),
 });
 
-/** Signs with one key, verifies with the other, as it is and after each of three changes. */
+/** Signs with one key and verifies with the other: the right signature and data, and four wrong variants. */
 const signedAndVerified = async ({ privateKey, publicKey }, algorithm) => {
   const data = utf8("header.payload");
   const signature = await subtle.sign(algorithm, privateKey, data);
@@ -70,7 +70,7 @@ const signedAndVerified = async ({ privateKey, publicKey }, algorithm) => {
   };
 };
 
-/** Every format that a pair of keys has, and the keys that come back. */
+/** Exports a pair of keys in every format, and imports them again. */
 const exportedAndImported = async (keys, algorithm, { ofPrivate = ["sign"], ofPublic = ["verify"], raw = true } = {}) => {
   const pkcs8 = await subtle.exportKey("pkcs8", keys.privateKey);
   const spki = await subtle.exportKey("spki", keys.publicKey);
@@ -469,7 +469,7 @@ const curves = {
     for (const hash of HASHES) results.push(await signedAndVerified(await pair(p256, EC), { name: "ECDSA", hash }));
     return results;
   },
-  // RFC 6979, appendix A.2.5. Node.js has nonces that are random.
+  // RFC 6979, appendix A.2.5. Node.js uses random nonces.
   "ECDSA signs alike each time": {
     run: async () => {
       const start = "3041020100301306072a8648ce3d020106082a8648ce3d030107042730250201010420";
@@ -733,7 +733,7 @@ const objects = {
     const key = await hmacKey("SHA-256", utf8("secret"), ["sign"]);
     return [key.usages === key.usages, key.algorithm === key.algorithm, JSON.stringify(key)];
   },
-  "a key gives no hold on what it is": {
+  "changes to a key's attributes do not change the key": {
     run: async () => {
       const key = await hmacKey("SHA-256", utf8("secret"), ["sign"]);
       key.usages.push("verify");

@@ -188,7 +188,7 @@ export default {
     ]),
   ),
   ...Object.fromEntries(LABELS.map((label) => [`the label ${JSON.stringify(label)}`, () => new TextDecoder(label).encoding])),
-  // Node.js 20 takes it for ISO-8859-1.
+  // Node.js 20 decodes it as ISO-8859-1.
   "decodes windows-1252": {
     expected: ["€Ÿé", "windows-1252"],
     run: () => [decoded("latin1", [0x80, 0x9f, 0xe9]), new TextDecoder("ascii").encoding],

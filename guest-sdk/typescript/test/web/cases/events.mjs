@@ -138,7 +138,7 @@ export default {
     const event = new Event("x", { cancelable: true });
     return [target.dispatchEvent(event), event.defaultPrevented, target.dispatchEvent(new Event("x"))];
   },
-  // Node.js lets it.
+  // Node.js lets a passive listener prevent the default.
   "preventDefault in a passive listener": {
     expected: true,
     run: () => {

@@ -1,4 +1,4 @@
-// What global names are there, and how they are defined.
+// Which globals exist, and how they are defined.
 const NAMES = [
   "AbortController",
   "AbortSignal",

@@ -1,5 +1,6 @@
-// Intl for the locales that the engine has data of. Node.js carries the same version of CLDR, so texts are the same.
-// Where they are not, the locale is left out of the comparison, and a case at the end says what the engine answers.
+// Intl for the locales that the engine has data of. Node.js has the same version of CLDR, so texts are the
+// same. Where they are not, the locale is left out of the comparison, and a case at the end has the engine's
+// result.
 const LOCALES = [
   "en", "en-US", "en-GB", "en-AU", "en-CA", "en-IN", "de", "de-AT", "de-CH", "fr", "fr-CA", "es", "es-419", "es-MX", "it", "pt", "pt-PT",
   "nl", "pl", "sv", "da", "nb", "no", "fi", "cs", "sk", "tr", "ru", "uk", "bg", "ar", "he", "hi", "ja", "ko", "zh", "zh-Hant", "zh-TW",
@@ -12,10 +13,10 @@ const zone = { timeZone: "Europe/Berlin" };
 const without = (...locales) => LOCALES.filter((locale) => !locales.includes(locale));
 /** Korean has "PM" in CLDR 48.1, which Node.js 20 carries, and "오후" in 48.2 of Node.js 22. */
 const KOREAN = ["ko"];
-/** ICU has formats of its own for Thailand's calendar, which the packages of CLDR lack. */
+/** ICU has its own formats for the Thai calendar, which the packages of CLDR lack. */
 const THAI = ["th"];
 
-/** One case a locale. */
+/** Returns one case per locale. */
 function each(name, run, locales = LOCALES) {
   return Object.fromEntries(locales.map((locale) => [`${name}, ${locale}`, () => run(locale)]));
 }
@@ -192,7 +193,7 @@ export default {
     expected: ["16:04 น.", "5 มกราคม 2569 เวลา 16:04 น."],
     run: () => [{ hour: "numeric", minute: "numeric" }, { year: "numeric", month: "long", day: "numeric", hour: "numeric", minute: "numeric" }].map((options) => date("th", options)),
   },
-  // V8 looks for letters of fields in the words of a pattern, too: it finds seconds in "a las".
+  // V8 also takes letters in the literal text of a pattern for fields: it finds seconds in "a las".
   "words of a pattern are no fields": {
     expected: [undefined, "numeric"].map((value) => value ?? null),
     run: () => {
@@ -212,7 +213,8 @@ export default {
       new Intl.DateTimeFormat("en", { timeZone: "-08" }).resolvedOptions().timeZone, (() => { try { return date("en", { timeZone: "+24:00" }); } catch (error) { return error.name; } })(),
     ],
   },
-  // The name of a zone is kept, as ECMA-402 has it since 2024; Node.js 20 gives the one that CLDR prefers.
+  // The given name of a zone is kept, as in ECMA-402 since 2024; Node.js 20 returns the name that CLDR
+  // prefers.
   "names of zones are kept": {
     expected: ["Asia/Kolkata", "Asia/Calcutta", "US/Eastern", "UTC", "UTC"],
     run: () => ["asia/kolkata", "Asia/Calcutta", "US/Eastern", "Etc/UTC", "GMT"].map((timeZone) => new Intl.DateTimeFormat("en", { timeZone }).resolvedOptions().timeZone),

@@ -1,4 +1,4 @@
-// The global `crypto` without `subtle`, which not every engine has.
+// The global `crypto` without `subtle`, which only the full variant of the engine has.
 
 const threw = (attempt) => {
   try {

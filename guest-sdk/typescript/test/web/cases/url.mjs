@@ -13,7 +13,7 @@ const parts = (url) => [
   url.hash,
 ];
 
-/** Each is parsed and taken apart. */
+/** URLs that are parsed into their components. */
 const INPUTS = [
   "https://example.com",
   "https://EXAMPLE.com:443/a/../b/./c?x=1#y",

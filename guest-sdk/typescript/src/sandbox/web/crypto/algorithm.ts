@@ -1,11 +1,11 @@
-// What an algorithm implements, and the members of its parameters (Web Cryptography API, section 18).
+// The interface of algorithms, and the members of their parameters (Web Cryptography API, section 18).
 import { isCryptoKey, type CryptoKey, type Hash, type KeyParts } from "./key.js";
 
 export type Operation =
   | "digest" | "sign" | "verify" | "encrypt" | "decrypt" | "generateKey" | "importKey" | "exportKey"
   | "deriveBits" | "wrapKey" | "unwrapKey" | "getKeyLength";
 
-/** Parameters after normalization. Which are there is what the algorithm's `members` say. */
+/** Normalized parameters. Only those in the algorithm's `members` are present. */
 export interface Parameters {
   name: string;
   hash?: Hash;
@@ -24,10 +24,13 @@ export interface Parameters {
   public?: CryptoKey;
 }
 
-/** A key's algorithm, type, usages and bytes come from the caller; the algorithm checks what it needs. */
+/**
+ * An algorithm. `SubtleCrypto` checks a key's algorithm and usages before each operation; the rest is checked
+ * here.
+ */
 export interface Algorithm {
   readonly name: string;
-  /** The members that an operation's parameters have. An operation that is not here is not supported. */
+  /** The parameter members of each operation. An operation without an entry is not supported. */
   readonly members: { readonly [operation in Operation]?: Members };
   digest?(data: Uint8Array): ArrayBuffer;
   sign?(parameters: Parameters, key: KeyParts, data: Uint8Array): ArrayBuffer;
@@ -39,9 +42,9 @@ export interface Algorithm {
   generateKey?(parameters: Parameters, extractable: boolean, usages: KeyUsage[]): CryptoKey | { publicKey: CryptoKey; privateKey: CryptoKey };
   importKey?(format: KeyFormat, data: Uint8Array | JsonWebKey, parameters: Parameters, extractable: boolean, usages: KeyUsage[]): CryptoKey;
   exportKey?(format: KeyFormat, key: KeyParts): ArrayBuffer | JsonWebKey;
-  /** `length` in bits; `null` where the caller gave none. */
+  /** `length` in bits; `null` if the caller gave none. */
   deriveBits?(parameters: Parameters, key: KeyParts, length: number | null): ArrayBuffer;
-  /** The bits that a key derived with these parameters takes; `null` for whatever there is. */
+  /** Returns the length in bits of a key derived with these parameters; `null` for any length. */
   keyLength?(parameters: Parameters): number | null;
 }
 
@@ -59,7 +62,7 @@ export const optional = (read: Member["read"]): Member => ({ read, required: fal
 
 const HASHES = ["SHA-1", "SHA-256", "SHA-384", "SHA-512"] as const;
 
-/** `HashAlgorithmIdentifier`. */
+/** Reads a `HashAlgorithmIdentifier`. */
 export function readHash(value: unknown): Hash {
   const name = readName(value).toUpperCase();
   const hash = HASHES.find((hash) => hash === name);
@@ -67,7 +70,7 @@ export function readHash(value: unknown): Hash {
   return hash;
 }
 
-/** The name in an `AlgorithmIdentifier`. */
+/** Reads the name in an `AlgorithmIdentifier`. */
 export function readName(value: unknown): string {
   if ((typeof value !== "object" && typeof value !== "function") || value === null) return `${value}`;
   const { name } = value as { name?: unknown };
@@ -75,7 +78,7 @@ export function readName(value: unknown): string {
   return `${name}`;
 }
 
-/** `BufferSource`. A view of the caller's bytes, to be used at once or copied. */
+/** Reads a `BufferSource` as a view of the caller's bytes, which must be used at once or copied. */
 export function readBytes(value: unknown, name: string): Uint8Array {
   if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
   if (value instanceof ArrayBuffer) return new Uint8Array(value);
@@ -89,7 +92,7 @@ export function readKey(value: unknown, name: string): CryptoKey {
   return value;
 }
 
-/** An unsigned integer of so many bits, with `[EnforceRange]`. */
+/** Reads an unsigned integer of `bits` bits, with `[EnforceRange]`. */
 export const readUnsigned =
   (bits: 8 | 16 | 32) =>
   (value: unknown, name: string): number => {
@@ -100,6 +103,6 @@ export const readUnsigned =
 
 export const unsupported = (what: string): DOMException => new DOMException(`${what} is not supported`, "NotSupportedError");
 export const operationFailed = (why: string): DOMException => new DOMException(why, "OperationError");
-export const dataWrong = (why: string): DOMException => new DOMException(why, "DataError");
+export const dataError = (why: string): DOMException => new DOMException(why, "DataError");
 export const accessDenied = (why: string): DOMException => new DOMException(why, "InvalidAccessError");
-export const syntaxWrong = (why: string): DOMException => new DOMException(why, "SyntaxError");
+export const syntaxError = (why: string): DOMException => new DOMException(why, "SyntaxError");

@@ -5,39 +5,39 @@ import {
 } from "kitbag:crypto";
 import { randomBytes } from "kitbag:host";
 
-import { accessDenied, dataWrong, operationFailed, readHash, readKey, readText, required, syntaxWrong, unsupported } from "./algorithm.js";
+import { accessDenied, dataError, operationFailed, readHash, readKey, readText, required, syntaxError, unsupported } from "./algorithm.js";
 import type { Algorithm, Parameters } from "./algorithm.js";
 import { base64url, checkJwk, exported, jwkBytes } from "./jwk.js";
 import { checkUsages, keyParts, newKey, type KeyAttributes, type KeyParts } from "./key.js";
 
 type Curve = "P-256" | "Ed25519" | "X25519";
 
-/** Of a private key and of a coordinate, on any of the curves. */
+/** Length in bytes of a private key and of a coordinate, the same for all these curves. */
 const FIELD_BYTES = 32;
 
 const CURVE = { namedCurve: required(readText) };
-const NONE = {};
+const NO_MEMBERS = {};
 const PUBLIC = { public: required(readKey) };
 const HASH = { hash: required(readHash) };
 
 export const ECDSA: Algorithm = {
-  ...keys("ECDSA", { publicUsages: ["verify"], privateUsages: ["sign"] }, { sign: HASH, verify: HASH }),
-  sign: ({ hash }, key, data) => signed(curveSign(curveOf(key), hash!, key.bytes, data)),
+  ...keyOperations("ECDSA", { publicUsages: ["verify"], privateUsages: ["sign"] }, { sign: HASH, verify: HASH }),
+  sign: ({ hash }, key, data) => expectResult(curveSign(curveOf(key), hash!, key.bytes, data)),
   verify: ({ hash }, key, signature, data) => curveVerify(curveOf(key), hash!, key.bytes, signature, data),
 };
 
 export const ED25519: Algorithm = {
-  ...keys("Ed25519", { publicUsages: ["verify"], privateUsages: ["sign"] }, { sign: NONE, verify: NONE }),
-  sign: (_parameters, key, data) => signed(curveSign("Ed25519", "SHA-512", key.bytes, data)),
+  ...keyOperations("Ed25519", { publicUsages: ["verify"], privateUsages: ["sign"] }, { sign: NO_MEMBERS, verify: NO_MEMBERS }),
+  sign: (_parameters, key, data) => expectResult(curveSign("Ed25519", "SHA-512", key.bytes, data)),
   verify: (_parameters, key, signature, data) => curveVerify("Ed25519", "SHA-512", key.bytes, signature, data),
 };
 
-export const ECDH = agreement("ECDH");
-export const X25519 = agreement("X25519");
+export const ECDH = keyAgreement("ECDH");
+export const X25519 = keyAgreement("X25519");
 
-function agreement(name: "ECDH" | "X25519"): Algorithm {
+function keyAgreement(name: "ECDH" | "X25519"): Algorithm {
   return {
-    ...keys(name, { publicUsages: [], privateUsages: ["deriveKey", "deriveBits"] }, { deriveBits: PUBLIC }),
+    ...keyOperations(name, { publicUsages: [], privateUsages: ["deriveKey", "deriveBits"] }, { deriveBits: PUBLIC }),
 
     deriveBits(parameters, key, length) {
       const other = keyParts(parameters.public!);
@@ -62,8 +62,8 @@ function firstBits(secret: ArrayBuffer, length: number): ArrayBuffer {
   return bits;
 }
 
-/** What all four have in common. */
-function keys(
+/** Returns the key operations that all four algorithms share. */
+function keyOperations(
   name: string,
   { publicUsages, privateUsages }: { publicUsages: KeyUsage[]; privateUsages: KeyUsage[] },
   members: Algorithm["members"],
@@ -79,22 +79,22 @@ function keys(
   };
   const attributes = (curve: Curve): KeyAttributes => (hasCurves ? { name, namedCurve: curve } : { name });
   const publicKey = (curve: Curve, point: ArrayBuffer | undefined, extractable: boolean, usages: KeyUsage[]) => {
-    if (point === undefined) throw dataWrong(`this is not a public key of ${name} on ${curve}`);
+    if (point === undefined) throw dataError(`this is not a public key of ${name} on ${curve}`);
     return newKey({ type: "public", extractable, algorithm: attributes(curve), usages, bytes: new Uint8Array(point) });
   };
   const privateKey = (curve: Curve, scalar: ArrayBuffer | undefined, extractable: boolean, usages: KeyUsage[]) => {
-    if (scalar === undefined) throw dataWrong(`this is not a private key of ${name} on ${curve}`);
-    if (usages.length === 0) throw syntaxWrong("a private key without usages is of no use");
+    if (scalar === undefined) throw dataError(`this is not a private key of ${name} on ${curve}`);
+    if (usages.length === 0) throw syntaxError("a private key without usages is of no use");
     return newKey({ type: "private", extractable, algorithm: attributes(curve), usages, bytes: new Uint8Array(scalar) });
   };
 
   const importJwk = (jwk: JsonWebKey, curve: Curve, extractable: boolean, usages: KeyUsage[]) => {
     checkUsages(name, usages, jwk.d === undefined ? publicUsages : privateUsages);
     checkJwk(jwk, { kty, use, extractable, usages });
-    if (jwk.crv !== curve) throw dataWrong(`the JSON Web Key's "crv" is not "${curve}"`);
+    if (jwk.crv !== curve) throw dataError(`the JSON Web Key's "crv" is not "${curve}"`);
     if (name === "ECDSA") checkJwk(jwk, { kty, use, alg: "ES256", extractable, usages });
     if (name === "Ed25519" && jwk.alg !== undefined && jwk.alg !== "EdDSA" && jwk.alg !== "Ed25519") {
-      throw dataWrong('the JSON Web Key\'s "alg" is not "Ed25519"');
+      throw dataError('the JSON Web Key\'s "alg" is not "Ed25519"');
     }
     const point = hasCurves ? jwkPoint(jwk) : jwkBytes(jwk, "x").buffer;
     const known = curvePublicFromPoint(curve, point);
@@ -102,23 +102,24 @@ function keys(
     const scalar = jwkBytes(jwk, "d");
     const computed = scalar.length === FIELD_BYTES ? curvePublicOf(curve, scalar) : undefined;
     if (known === undefined || computed === undefined || !areEqual(known, computed)) {
-      throw dataWrong(`this is not a private key of ${name} on ${curve}`);
+      throw dataError(`this is not a private key of ${name} on ${curve}`);
     }
     return privateKey(curve, scalar.buffer, extractable, usages);
   };
 
   return {
     name,
-    members: { ...members, generateKey: hasCurves ? CURVE : NONE, importKey: hasCurves ? CURVE : NONE, exportKey: {} },
+    members: { ...members, generateKey: hasCurves ? CURVE : NO_MEMBERS, importKey: hasCurves ? CURVE : NO_MEMBERS, exportKey: {} },
 
     generateKey(parameters, extractable, usages) {
       const curve = curveIn(parameters);
       checkUsages(name, usages, [...publicUsages, ...privateUsages]);
       const ofPrivate = usages.filter((usage) => privateUsages.includes(usage));
-      if (ofPrivate.length === 0) throw syntaxWrong("a private key without usages is of no use");
+      if (ofPrivate.length === 0) throw syntaxError("a private key without usages is of no use");
       for (;;) {
         const scalar = randomBytes(FIELD_BYTES);
-        // A number that is not below the curve's order is no key: one in 2^32 on P-256, none elsewhere.
+        // Undefined if the number is not below the curve's order: one in 2^32 on P-256, never on the other
+        // curves.
         const point = curvePublicOf(curve, scalar);
         if (point === undefined) continue;
         const ofPublic = usages.filter((usage) => publicUsages.includes(usage));
@@ -141,15 +142,15 @@ function keys(
       if (format === "jwk") return { ...exportedJwk(key, curve, kty), ...(name === "Ed25519" && { alg: name }), ...exported(key) };
       if (format === "pkcs8" ? key.type !== "private" : key.type !== "public") throw accessDenied(`a ${key.type} key is not exported as ${format}`);
       if (format === "raw") return key.bytes.slice().buffer;
-      return signed((format === "pkcs8" ? curvePrivateToPkcs8 : curvePublicToSpki)(curve, key.bytes));
+      return expectResult((format === "pkcs8" ? curvePrivateToPkcs8 : curvePublicToSpki)(curve, key.bytes));
     },
   };
 }
 
-/** An uncompressed point of the coordinates in a JSON Web Key. */
+/** Returns the uncompressed point of the coordinates in a JSON Web Key. */
 function jwkPoint(jwk: JsonWebKey): Uint8Array {
   const [x, y] = [jwkBytes(jwk, "x"), jwkBytes(jwk, "y")];
-  if (x.length !== FIELD_BYTES || y.length !== FIELD_BYTES) throw dataWrong(`a coordinate on P-256 has ${FIELD_BYTES} bytes`);
+  if (x.length !== FIELD_BYTES || y.length !== FIELD_BYTES) throw dataError(`a coordinate on P-256 has ${FIELD_BYTES} bytes`);
   const point = new Uint8Array(1 + 2 * FIELD_BYTES);
   point[0] = 4;
   point.set(x, 1);
@@ -158,7 +159,7 @@ function jwkPoint(jwk: JsonWebKey): Uint8Array {
 }
 
 function exportedJwk(key: KeyParts, curve: Curve, kty: "EC" | "OKP"): JsonWebKey {
-  const point = key.type === "private" ? new Uint8Array(signed(curvePublicOf(curve, key.bytes))) : key.bytes;
+  const point = key.type === "private" ? new Uint8Array(expectResult(curvePublicOf(curve, key.bytes))) : key.bytes;
   const secret = key.type === "private" ? { d: base64url(key.bytes) } : {};
   if (kty === "OKP") return { kty, crv: curve, x: base64url(point), ...secret };
   const [x, y] = [point.subarray(1, 1 + FIELD_BYTES), point.subarray(1 + FIELD_BYTES)];
@@ -169,12 +170,13 @@ function curveOf({ algorithm }: KeyParts): Curve {
   return (algorithm.namedCurve ?? algorithm.name) as Curve;
 }
 
-function signed(result: ArrayBuffer | undefined): ArrayBuffer {
+/** Throws an OperationError if the native function rejected its input. */
+function expectResult(result: ArrayBuffer | undefined): ArrayBuffer {
   if (result === undefined) throw operationFailed("the key does not allow this");
   return result;
 }
 
-/** Of public keys, so the time that it takes tells nothing. */
+/** Compares public keys, so it need not take constant time. */
 function areEqual(a: ArrayBuffer, b: ArrayBuffer): boolean {
   const others = new Uint8Array(b);
   return a.byteLength === b.byteLength && new Uint8Array(a).every((byte, index) => byte === others[index]);

@@ -1,11 +1,11 @@
 // HKDF and PBKDF2 (Web Cryptography API, sections 31 and 32).
 import { hkdf, pbkdf2 } from "kitbag:crypto";
 
-import { operationFailed, readBytes, readHash, readUnsigned, required, syntaxWrong, unsupported } from "./algorithm.js";
+import { operationFailed, readBytes, readHash, readUnsigned, required, syntaxError, unsupported } from "./algorithm.js";
 import type { Algorithm, Members, Parameters } from "./algorithm.js";
 import { checkUsages, newKey, type KeyParts } from "./key.js";
 
-/** Iterations have no bound but the call's deadline. */
+/** Maximum output of PBKDF2 in bytes. Iterations are limited only by the call's deadline. */
 const MAX_DERIVED_BYTES = 1_048_576;
 
 export const HKDF = derivation(
@@ -42,8 +42,8 @@ function derivation(
     importKey(format, data, _parameters, extractable, usages) {
       if (format !== "raw") throw unsupported(`import of an ${name} key as ${format}`);
       checkUsages(name, usages, ["deriveKey", "deriveBits"]);
-      if (extractable) throw syntaxWrong(`${name} keys are not extractable`);
-      if (usages.length === 0) throw syntaxWrong("a secret key without usages is of no use");
+      if (extractable) throw syntaxError(`${name} keys are not extractable`);
+      if (usages.length === 0) throw syntaxError("a secret key without usages is of no use");
       return newKey({ type: "secret", extractable, algorithm: { name }, usages, bytes: new Uint8Array(data as Uint8Array) });
     },
 

@@ -2,12 +2,14 @@
 import { hmac, hmacVerify } from "kitbag:crypto";
 import { randomBytes } from "kitbag:host";
 
-import { dataWrong, operationFailed, optional, readHash, readUnsigned, required, syntaxWrong, unsupported } from "./algorithm.js";
+import { dataError, operationFailed, optional, readHash, readUnsigned, required, syntaxError, unsupported } from "./algorithm.js";
 import type { Algorithm, Parameters } from "./algorithm.js";
 import { base64url, checkJwk, exported, jwkBytes } from "./jwk.js";
 import { checkUsages, newKey, type Hash } from "./key.js";
 
-/** Keys longer than a block are hashed, so that no longer one is of use. */
+/**
+ * Maximum length of a generated key. HMAC hashes keys longer than a block, so longer keys have no benefit.
+ */
 const MAX_GENERATED_BITS = 65_536;
 
 const BLOCK_BITS: Record<Hash, number> = { "SHA-1": 512, "SHA-256": 512, "SHA-384": 1024, "SHA-512": 1024 };
@@ -25,7 +27,7 @@ export const HMAC: Algorithm = {
 
   generateKey(parameters, extractable, usages) {
     checkUsages("HMAC", usages, ["sign", "verify"]);
-    if (usages.length === 0) throw syntaxWrong("a key without usages is of no use");
+    if (usages.length === 0) throw syntaxError("a key without usages is of no use");
     const length = keyLength(parameters);
     if (length > MAX_GENERATED_BITS) throw operationFailed(`an HMAC key of more than ${MAX_GENERATED_BITS} bits is not generated`);
     return secretKey(parameters.hash!, new Uint8Array(randomBytes(length / 8)), extractable, usages);
@@ -33,7 +35,7 @@ export const HMAC: Algorithm = {
 
   importKey(format, data, parameters, extractable, usages) {
     checkUsages("HMAC", usages, ["sign", "verify"]);
-    if (usages.length === 0) throw syntaxWrong("a secret key without usages is of no use");
+    if (usages.length === 0) throw syntaxError("a secret key without usages is of no use");
     let bytes: Uint8Array<ArrayBuffer>;
     if (format === "raw") {
       bytes = new Uint8Array(data as Uint8Array);
@@ -44,9 +46,9 @@ export const HMAC: Algorithm = {
     } else {
       throw unsupported(`import of an HMAC key as ${format}`);
     }
-    if (bytes.length === 0) throw dataWrong("an HMAC key of no bytes");
+    if (bytes.length === 0) throw dataError("an HMAC key of no bytes");
     if (parameters.length !== undefined && parameters.length !== bytes.length * 8) {
-      throw dataWrong(`the HMAC key has ${bytes.length * 8} bits and not ${parameters.length}`);
+      throw dataError(`the HMAC key has ${bytes.length * 8} bits and not ${parameters.length}`);
     }
     return secretKey(parameters.hash!, bytes, extractable, usages);
   },

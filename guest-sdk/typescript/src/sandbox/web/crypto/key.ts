@@ -1,22 +1,22 @@
 // The interface CryptoKey (Web Cryptography API, section 13).
 
-/** What a key is made of. */
+/** The content of a key. */
 export interface KeyParts {
   type: KeyType;
   extractable: boolean;
   algorithm: KeyAttributes;
   usages: KeyUsage[];
-  /** Octets of a secret key, a scalar or seed, a point, or DER; each algorithm knows which. */
+  /** Octets of a secret key, a scalar or seed, a point, or DER, depending on the algorithm. */
   bytes: Uint8Array<ArrayBuffer>;
 }
 
 export type Hash = "SHA-1" | "SHA-256" | "SHA-384" | "SHA-512";
 
-/** `KeyAlgorithm` and what extends it. */
+/** `KeyAlgorithm` and the dictionaries that extend it. */
 export interface KeyAttributes {
   name: string;
   hash?: { name: Hash };
-  /** Of a secret key, in bits. */
+  /** Length of a secret key, in bits. */
   length?: number;
   namedCurve?: string;
   /** In bits. */
@@ -52,7 +52,7 @@ export class CryptoKey {
     return this.#parts.extractable;
   }
 
-  /** A copy, always the same one: what its owner does to it changes nothing. */
+  /** Returns the same copy each time; changes to it do not affect the key. */
   get algorithm(): KeyAttributes {
     if (this.#algorithm === undefined) {
       const { hash, publicExponent } = this.#parts.algorithm;
@@ -76,7 +76,7 @@ export const isCryptoKey = (value: unknown): value is CryptoKey => isKey(value);
 
 const USAGES: KeyUsage[] = ["encrypt", "decrypt", "sign", "verify", "deriveKey", "deriveBits", "wrapKey", "unwrapKey"];
 
-/** Usages as Web IDL reads them: each once, in the order of the standard. */
+/** Reads usages as Web IDL does: without duplicates, in the order of the standard. */
 export function readUsages(value: unknown): KeyUsage[] {
   if (typeof value !== "object" || value === null || !(Symbol.iterator in value)) throw new TypeError("the key usages are not a sequence");
   const given = new Set<KeyUsage>();
@@ -88,7 +88,7 @@ export function readUsages(value: unknown): KeyUsage[] {
   return USAGES.filter((usage) => given.has(usage));
 }
 
-/** Refuses usages that keys of an algorithm do not have. */
+/** Throws a SyntaxError for a usage that is not allowed for this kind of key. */
 export function checkUsages(algorithm: string, usages: KeyUsage[], allowed: readonly KeyUsage[]): void {
   const wrong = usages.find((usage) => !allowed.includes(usage));
   if (wrong !== undefined) throw new DOMException(`${wrong} is not a usage of this kind of ${algorithm} key`, "SyntaxError");

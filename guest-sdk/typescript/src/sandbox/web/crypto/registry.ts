@@ -1,4 +1,4 @@
-// The algorithms, and their parameters in normal form (Web Cryptography API, section 18.4).
+// The list of algorithms, and the normalization of their parameters (Web Cryptography API, section 18.4).
 import { readName, unsupported } from "./algorithm.js";
 import type { Algorithm, Operation, Parameters } from "./algorithm.js";
 import { AES_CBC, AES_GCM, AES_KW } from "./aes.js";
@@ -15,17 +15,17 @@ const ALGORITHMS = [
 
 const byName = new Map(ALGORITHMS.map((algorithm) => [algorithm.name.toUpperCase(), algorithm]));
 
-/** The algorithm of a key. */
+/** Returns the algorithm of a key. */
 export function algorithmNamed(name: string): Algorithm {
   return byName.get(name.toUpperCase())!;
 }
 
-/** Whether an operation of that name exists for the algorithm that is meant. */
+/** Whether the identified algorithm supports an operation. */
 export function isSupported(operation: Operation, identifier: unknown): boolean {
   return byName.get(readName(identifier).toUpperCase())?.members[operation] !== undefined;
 }
 
-/** Reads what the operation needs from the author's object, whose names may be in any case. */
+/** Finds the algorithm, whose name is case-insensitive, and reads the operation's parameters. */
 export function normalize(operation: Operation, identifier: unknown): { algorithm: Algorithm; parameters: Parameters } {
   const name = readName(identifier);
   const algorithm = byName.get(name.toUpperCase());

@@ -5,23 +5,23 @@ import {
 } from "kitbag:crypto";
 import { randomBytes } from "kitbag:host";
 
-import { accessDenied, dataWrong, operationFailed, readBytes, readHash, readUnsigned, required, syntaxWrong, unsupported } from "./algorithm.js";
+import { accessDenied, dataError, operationFailed, readBytes, readHash, readUnsigned, required, syntaxError, unsupported } from "./algorithm.js";
 import type { Algorithm, Members, Parameters } from "./algorithm.js";
 import { base64url, checkJwk, exported, jwkBytes } from "./jwk.js";
 import { checkUsages, newKey, type Hash } from "./key.js";
 
-const SECRETS = ["d", "p", "q", "dp", "dq", "qi"] as const;
+const PRIVATE_MEMBERS = ["d", "p", "q", "dp", "dq", "qi"] as const;
 
 export const RSASSA_PKCS1 = signatures("RSASSA-PKCS1-v1_5", "RS", {});
 export const RSA_PSS = signatures("RSA-PSS", "PS", { saltLength: required(readUnsigned(32)) });
 
-/** `prefix` is the beginning of the algorithm's name in JOSE. */
+/** Returns a signature algorithm. `prefix` is the start of its JOSE names. */
 function signatures(name: string, prefix: string, members: Members): Algorithm {
   const joseName = (hash: Hash) => `${prefix}${hash.slice("SHA-".length)}`;
 
   const key = (type: "private" | "public", der: ArrayBuffer | undefined, { hash }: Parameters, extractable: boolean, usages: KeyUsage[]) => {
-    if (der === undefined) throw dataWrong(`this is not a ${type} RSA key of 1,024 to 8,192 bits`);
-    if (type === "private" && usages.length === 0) throw syntaxWrong("a private key without usages is of no use");
+    if (der === undefined) throw dataError(`this is not a ${type} RSA key of 1,024 to 8,192 bits`);
+    if (type === "private" && usages.length === 0) throw syntaxError("a private key without usages is of no use");
     const [n, e] = (type === "private" ? rsaPrivateComponents : rsaPublicComponents)(der)!;
     const modulusLength = n!.byteLength * 8 - (Math.clz32(new Uint8Array(n!)[0]!) - 24);
     const algorithm = { name, modulusLength, publicExponent: new Uint8Array(e!), hash: { name: hash! } };
@@ -34,7 +34,7 @@ function signatures(name: string, prefix: string, members: Members): Algorithm {
     const [n, e] = [jwkBytes(jwk, "n"), jwkBytes(jwk, "e")];
     if (jwk.d === undefined) return key("public", rsaPublicFromComponents(n, e), parameters, extractable, usages);
     if (jwk.oth !== undefined) throw unsupported("an RSA key of more than two primes");
-    const [d, p, q] = SECRETS.map((member) => jwkBytes(jwk, member));
+    const [d, p, q] = PRIVATE_MEMBERS.map((member) => jwkBytes(jwk, member));
     return key("private", rsaPrivateFromComponents(n, e, d!, p!, q!), parameters, extractable, usages);
   };
 
@@ -79,7 +79,7 @@ function signatures(name: string, prefix: string, members: Members): Algorithm {
       }
       const [n, e, ...secrets] = (type === "private" ? rsaPrivateComponents : rsaPublicComponents)(bytes)!;
       const jwk: JsonWebKey = { kty: "RSA", n: base64url(n!), e: base64url(e!) };
-      secrets.forEach((secret, index) => (jwk[SECRETS[index]!] = base64url(secret)));
+      secrets.forEach((secret, index) => (jwk[PRIVATE_MEMBERS[index]!] = base64url(secret)));
       return { ...jwk, alg: joseName(algorithm.hash!.name), ...exported(parts) };
     },
   };

@@ -1,7 +1,7 @@
 // The interface SubtleCrypto (Web Cryptography API, section 14).
 //
 // Every method does its work before it returns, so the caller's bytes need not be copied first.
-import { accessDenied, dataWrong, readBytes, readKey, readUnsigned, unsupported } from "./algorithm.js";
+import { accessDenied, dataError, readBytes, readKey, readUnsigned, unsupported } from "./algorithm.js";
 import type { Algorithm } from "./algorithm.js";
 import { keyParts, readUsages, type CryptoKey, type KeyParts } from "./key.js";
 import { algorithmNamed, isSupported, normalize } from "./registry.js";
@@ -175,7 +175,7 @@ function parseJwk(bytes: Uint8Array): JsonWebKey {
     const jwk: unknown = JSON.parse(new TextDecoder().decode(bytes));
     if (typeof jwk === "object" && jwk !== null) return jwk as JsonWebKey;
   } catch {
-    // Reported below, as any other text that is not a key.
+    // Reported below, like any other text that is not a key.
   }
-  throw dataWrong("what was wrapped is not a JSON Web Key");
+  throw dataError("what was wrapped is not a JSON Web Key");
 }

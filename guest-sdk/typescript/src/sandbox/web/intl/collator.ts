@@ -4,7 +4,7 @@ import { collator } from "kitbag:intl";
 import { canonicalLocales, readMatcher, resolveLocale, supportedLocales, typeOption } from "./locales.js";
 import { callable, choice, flag, looseOptions } from "./options.js";
 
-/** Collations beside each language's usual one. */
+/** Collations besides each language's default one. */
 const COLLATIONS: Record<string, readonly string[]> = { ar: ["compat"], de: ["phonebk"], es: ["trad"], fi: ["trad"], sv: ["trad"], vi: ["trad"] };
 
 class Comparer {

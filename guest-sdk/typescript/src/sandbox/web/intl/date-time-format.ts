@@ -2,7 +2,7 @@
 import { dateTimeFormat, defaultHour, timeZone as findTimeZone } from "kitbag:intl";
 
 import { canonicalLocales, numberingSystem, readMatcher, resolveLocale, supportedLocales, typeOption } from "./locales.js";
-import { callable, choice, flag, looseOptions, type Options, type Part, parts, whole } from "./options.js";
+import { callable, choice, flag, looseOptions, type Options, type Part, parts, integerOption } from "./options.js";
 
 type Native = ReturnType<typeof dateTimeFormat>;
 
@@ -10,7 +10,7 @@ const DEFAULT_TIME_ZONE = "UTC";
 const HOUR_LETTERS: Record<string, string> = { h11: "K", h12: "h", h23: "H", h24: "k" };
 const CYCLES: Record<string, string> = { K: "h11", h: "h12", H: "h23", k: "h24" };
 
-/** The components in the order of the specification, with their values and the letters of a skeleton. */
+/** The components in the order of the specification; for each value, the letters of a skeleton. */
 const COMPONENTS: Record<string, Record<string, string>> = {
   weekday: { narrow: "EEEEE", short: "EEE", long: "EEEE" },
   era: { narrow: "GGGGG", short: "GGG", long: "GGGG" },
@@ -27,7 +27,9 @@ const COMPONENTS: Record<string, Record<string, string>> = {
 const DATE = ["weekday", "year", "month", "day"];
 const TIME = ["dayPeriod", "hour", "minute", "second", "fractionalSecondDigits"];
 
-/** Makes a formatter of dates, times or both, where the options do not say which. */
+/**
+ * The arguments of CreateDateTimeFormat: which components are required, and which are used if none are given.
+ */
 export type Required = "date" | "time" | "any";
 export type Defaults = "date" | "time" | "all";
 
@@ -63,8 +65,7 @@ class Formatter {
       if (required === "time" && dateStyle !== undefined) throw new TypeError("Invalid option : dateStyle");
     }
 
-    const usual = defaultHour(locale);
-    const hour = hourLetter(usual, hour12, values["hc"]!);
+    const hour = hourLetter(defaultHour(locale), hour12, values["hc"]!);
     const letters = styled ? "" : withDefaults(shown, skeleton, required, defaults).replace(/j/g, hour);
     const native = dateTimeFormat(data, {
       numberingSystem: values["nu"],
@@ -76,7 +77,7 @@ class Formatter {
       ...(timeStyle !== undefined && { timeStyle }),
     });
     const fields = resolvedFields(native.fields);
-    // A pattern may have a period that nobody asked for.
+    // A pattern may contain a day period although the options have none.
     if (shown["dayPeriod"] === undefined) delete fields["dayPeriod"];
     this.#native = native;
     this.#resolved = {
@@ -132,14 +133,14 @@ function zoneOf(value: unknown): string {
   return zone;
 }
 
-/** The components that the options ask for, and their letters. */
+/** Returns the components that the options request, and the skeleton of their letters. */
 function components(options: Options): { shown: Record<string, string>; skeleton: string } {
   const shown: Record<string, string> = {};
   let skeleton = "";
   for (const [name, letters] of Object.entries(COMPONENTS)) {
     const value =
       name === "fractionalSecondDigits"
-        ? whole(options[name], name, 1, 3, undefined)?.toString()
+        ? integerOption(options[name], name, 1, 3, undefined)?.toString()
         : choice(options, name, Object.keys(letters));
     if (value === undefined) continue;
     shown[name] = value;
@@ -155,14 +156,14 @@ function withDefaults(shown: Record<string, string>, skeleton: string, required:
   return skeleton + (defaults === "time" ? "" : "yMd") + (defaults === "date" ? "" : "jms");
 }
 
-/** The letter of the hour cycle (ECMA-402, section 11.1.2, steps 32 to 36). */
-function hourLetter(usual: string, hour12: boolean | undefined, cycle: string): string {
+/** Returns the letter of the hour cycle (ECMA-402, section 11.1.2, steps 32 to 36). */
+function hourLetter(localeDefault: string, hour12: boolean | undefined, cycle: string): string {
   if (hour12 === true) return "h";
   if (hour12 === false) return "H";
-  return HOUR_LETTERS[cycle] ?? usual;
+  return HOUR_LETTERS[cycle] ?? localeDefault;
 }
 
-/** The components that a pattern has, by its letters and their counts. */
+/** Returns the components of a pattern from its letters and their counts. */
 function resolvedFields(fields: readonly string[]): Record<string, unknown> {
   const found: Record<string, unknown> = {};
   for (const field of fields) {
@@ -199,10 +200,13 @@ function rangeOf(start: unknown, end: unknown): [number, number] {
   return [timeValue(start), timeValue(end)];
 }
 
-/** As a constructor, with what `toLocaleDateString` and the like require. */
+/**
+ * The constructor with the parameters `required` and `defaults`, for `toLocaleDateString` and similar
+ * methods.
+ */
 export const DateFormatter = Formatter;
 
-// The public constructor has no way to ask for other defaults.
+// The public constructor does not have the parameters `required` and `defaults`.
 class Public extends Formatter {
   constructor(locales?: unknown, options?: unknown) {
     super(locales, options);

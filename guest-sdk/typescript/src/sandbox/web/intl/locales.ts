@@ -1,11 +1,11 @@
-// Language tags and the choice of a locale (ECMA-402, sections 6.2 and 9.2).
+// Language tags and locale negotiation (ECMA-402, sections 6.2 and 9.2).
 import { bestLocale, canonicalize, defaultNumbering, knows } from "kitbag:intl";
 
 import { choice, type Options } from "./options.js";
 
 const DEFAULT_LOCALE = "en-US";
 
-/** Canonical tags without duplicates. */
+/** Returns canonical tags without duplicates; throws for an invalid tag. */
 export function canonicalLocales(locales: unknown): string[] {
   if (locales === undefined) return [];
   if (locales === null) throw new TypeError("Cannot convert undefined or null to object");
@@ -19,26 +19,26 @@ export function canonicalLocales(locales: unknown): string[] {
   return [...found];
 }
 
-/** The canonical form of a tag. */
+/** Returns the canonical form of a tag; throws a RangeError if it is not valid. */
 export function canonicalTag(tag: string): string {
   const canonical = canonicalize(tag.toWellFormed());
   if (canonical === undefined) throw new RangeError("Incorrect locale information provided");
   return canonical;
 }
 
-/** Knows the tag of an `Intl.Locale`, which that class sets. */
+/** Returns the tag of an `Intl.Locale`; set by that class to avoid a circular import. */
 let tagOf: ((value: unknown) => string | undefined) | undefined;
 export function registerLocaleClass(tag: (value: unknown) => string | undefined): void {
   tagOf = tag;
 }
 
-/** The tag without extensions. */
+/** Returns the tag without extensions. */
 export function baseName(tag: string): string {
   const at = tag.search(/-[a-z0-9]-/);
   return at < 0 ? tag : tag.slice(0, at);
 }
 
-/** The keywords of a tag's `u` extension. */
+/** Returns the keywords of a tag's `u` extension. */
 export function keywords(tag: string): Map<string, string> {
   const found = new Map<string, string>();
   const extension = /-u((?:-[a-z0-9]{2,8})+)/.exec(tag.split("-x-", 1)[0]!);
@@ -55,16 +55,16 @@ export function keywords(tag: string): Map<string, string> {
   return found;
 }
 
-/** What a formatter supports of one keyword. */
+/** A formatter's support for one keyword. */
 export interface Keyword {
-  /** The value that an option asks for. */
+  /** The value given by an option. */
   option: string | undefined;
   fallback: (data: string, locale: string) => string;
   valid: (value: string, data: string) => boolean;
 }
 
 export interface Resolved {
-  /** The locale with the keywords of the request that were heeded. */
+  /** The locale with those keywords of the request that were applied. */
   locale: string;
   /** The name of the locale with the data. */
   data: string;
@@ -105,7 +105,7 @@ export function resolveLocale(requested: readonly string[], supported: Record<st
   return { locale: extension === "" ? name : `${name}-u${extension}`, data, values };
 }
 
-/** The keyword of numbering systems. */
+/** Returns the support for the keyword of numbering systems. */
 export function numberingSystem(options: Options): Keyword {
   return {
     option: typeOption(options, "numberingSystem"),
@@ -114,21 +114,21 @@ export function numberingSystem(options: Options): Keyword {
   };
 }
 
-/** Reads an option that is a keyword's value. */
+/** Reads an option whose value is a keyword type, in lower case. */
 export function typeOption(options: Options, name: string): string | undefined {
   const value = choice(options, name);
   if (value !== undefined && !/^[a-z0-9]{3,8}(-[a-z0-9]{3,8})*$/i.test(value)) throw new RangeError(`Invalid ${name} : ${value}`);
   return value?.toLowerCase();
 }
 
-/** Those of the requested locales that have data. */
+/** Returns those of the requested locales that have data. */
 export function supportedLocales(locales: unknown, options: unknown): string[] {
   const requested = canonicalLocales(locales);
   if (options !== undefined) choice(Object(options) as Options, "localeMatcher", ["lookup", "best fit"]);
   return requested.filter((tag) => bestLocale(baseName(tag)) !== undefined);
 }
 
-/** Reads the option that all constructors have, and which makes no difference here. */
+/** Validates `localeMatcher`, an option of all constructors that has no effect here. */
 export function readMatcher(options: Options): void {
   choice(options, "localeMatcher", ["lookup", "best fit"]);
 }

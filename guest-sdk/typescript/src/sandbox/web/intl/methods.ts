@@ -1,4 +1,4 @@
-// The methods of other classes that format and compare by locale (ECMA-402, section 20).
+// The locale-sensitive methods of other classes (ECMA-402, section 20).
 import { caseMap } from "kitbag:intl";
 
 import { Collator } from "./collator.js";
@@ -8,7 +8,7 @@ import { NumberFormat } from "./number-format.js";
 
 type Method = (this: unknown, first?: unknown, second?: unknown, third?: unknown) => unknown;
 
-/** Replaces the engine's methods, which know no locale. */
+/** Replaces the engine's methods, which ignore locales. */
 export function installMethods(): void {
   define(Number.prototype, {
     toLocaleString(this: unknown, locales: unknown, options: unknown) {
@@ -73,7 +73,7 @@ function textOf(value: unknown): string {
   return `${value as string}`;
 }
 
-/** Only some languages have rules of their own. */
+/** Changes the case of a text. The native module is used only for the few languages with special rules. */
 function changeCase(text: string, locales: unknown, upper: boolean): string {
   const [first] = canonicalLocales(locales);
   const language = first === undefined ? "" : (baseName(first).split("-")[0] ?? "");

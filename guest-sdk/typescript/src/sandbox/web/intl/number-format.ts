@@ -2,10 +2,10 @@
 import { fractionDigits, numberFormat } from "kitbag:intl";
 
 import { canonicalLocales, numberingSystem, readMatcher, resolveLocale, supportedLocales } from "./locales.js";
-import { callable, choice, looseOptions, type Options, type Part, parts, whole } from "./options.js";
+import { callable, choice, looseOptions, type Options, type Part, parts, integerOption } from "./options.js";
 
 const INCREMENTS = [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 2500, 5000];
-/** Digits of a number beyond those that a double has. */
+/** Maximum length in characters of a number given as a string or BigInt. */
 const MAX_DIGITS = 2000;
 const MODES = ["ceil", "floor", "expand", "trunc", "halfCeil", "halfFloor", "halfExpand", "halfTrunc", "halfEven"] as const;
 const UNITS = new Set(
@@ -16,7 +16,7 @@ const UNITS = new Set(
   ).split(" "),
 );
 
-/** What decides about digits, as `resolvedOptions` shows it and the native module takes it. */
+/** Digit options, as `resolvedOptions` returns them and the native module takes them. */
 export interface DigitOptions {
   minimumIntegerDigits: number;
   minimumFractionDigits?: number;
@@ -30,19 +30,21 @@ export interface DigitOptions {
   trailingZeroDisplay: string;
 }
 
-/** Reads the options about digits (ECMA-402, section 16.1.3). */
-export function digitOptions(options: Options, least: number, most: number, notation: string): DigitOptions {
-  const minimumIntegerDigits = whole(options["minimumIntegerDigits"], "minimumIntegerDigits", 1, 21, 1);
+/**
+ * Reads the digit options (ECMA-402, section 16.1.3, whose mnfdDefault and mxfdDefault the two numbers are).
+ */
+export function digitOptions(options: Options, minFractionDefault: number, maxFractionDefault: number, notation: string): DigitOptions {
+  const minimumIntegerDigits = integerOption(options["minimumIntegerDigits"], "minimumIntegerDigits", 1, 21, 1);
   let minFraction = options["minimumFractionDigits"];
   let maxFraction = options["maximumFractionDigits"];
   const minSignificant = options["minimumSignificantDigits"];
   const maxSignificant = options["maximumSignificantDigits"];
-  const roundingIncrement = whole(options["roundingIncrement"], "roundingIncrement", 1, 5000, 1);
+  const roundingIncrement = integerOption(options["roundingIncrement"], "roundingIncrement", 1, 5000, 1);
   if (!INCREMENTS.includes(roundingIncrement)) throw new RangeError("roundingIncrement value is out of range.");
   const roundingMode = choice(options, "roundingMode", MODES, "halfExpand");
   const priority = choice(options, "roundingPriority", ["auto", "morePrecision", "lessPrecision"], "auto");
   const trailingZeroDisplay = choice(options, "trailingZeroDisplay", ["auto", "stripIfInteger"], "auto");
-  if (roundingIncrement !== 1) most = least;
+  if (roundingIncrement !== 1) maxFractionDefault = minFractionDefault;
 
   const hasSignificant = minSignificant !== undefined || maxSignificant !== undefined;
   const hasFraction = minFraction !== undefined || maxFraction !== undefined;
@@ -61,14 +63,14 @@ export function digitOptions(options: Options, least: number, most: number, nota
     trailingZeroDisplay,
   };
   if (needSignificant) {
-    digits.minimumSignificantDigits = whole(minSignificant, "minimumSignificantDigits", 1, 21, 1);
-    digits.maximumSignificantDigits = whole(maxSignificant, "maximumSignificantDigits", digits.minimumSignificantDigits, 21, 21);
+    digits.minimumSignificantDigits = integerOption(minSignificant, "minimumSignificantDigits", 1, 21, 1);
+    digits.maximumSignificantDigits = integerOption(maxSignificant, "maximumSignificantDigits", digits.minimumSignificantDigits, 21, 21);
   }
   if (needFraction) {
-    minFraction = whole(minFraction, "minimumFractionDigits", 0, 100, undefined);
-    maxFraction = whole(maxFraction, "maximumFractionDigits", 0, 100, undefined);
-    if (minFraction === undefined) minFraction = maxFraction === undefined ? least : Math.min(least, maxFraction as number);
-    if (maxFraction === undefined) maxFraction = Math.max(most, minFraction as number);
+    minFraction = integerOption(minFraction, "minimumFractionDigits", 0, 100, undefined);
+    maxFraction = integerOption(maxFraction, "maximumFractionDigits", 0, 100, undefined);
+    if (minFraction === undefined) minFraction = maxFraction === undefined ? minFractionDefault : Math.min(minFractionDefault, maxFraction as number);
+    if (maxFraction === undefined) maxFraction = Math.max(maxFractionDefault, minFraction as number);
     if ((minFraction as number) > (maxFraction as number)) throw new RangeError("maximumFractionDigits value is out of range.");
     digits.minimumFractionDigits = minFraction as number;
     digits.maximumFractionDigits = maxFraction as number;
@@ -86,7 +88,7 @@ export function digitOptions(options: Options, least: number, most: number, nota
   return digits;
 }
 
-/** The properties of `resolvedOptions` about digits that stand together. */
+/** Returns the digit properties of `resolvedOptions` that follow one another. */
 export function shownDigits(digits: DigitOptions): Record<string, unknown> {
   const shown: Record<string, unknown> = { minimumIntegerDigits: digits.minimumIntegerDigits };
   for (const name of ["minimumFractionDigits", "maximumFractionDigits", "minimumSignificantDigits", "maximumSignificantDigits"] as const) {
@@ -95,7 +97,10 @@ export function shownDigits(digits: DigitOptions): Record<string, unknown> {
   return shown;
 }
 
-/** A number, or the digits of one that a number cannot hold (ECMA-402, section 16.5.16). */
+/**
+ * Returns a number, or a string of digits to keep the precision of a BigInt or string (ECMA-402, section
+ * 16.5.16).
+ */
 function mathematicalValue(value: unknown): number | string {
   const primitive = typeof value === "object" && value !== null ? toPrimitive(value) : value;
   if (typeof primitive === "bigint") return bounded(`${primitive}`);

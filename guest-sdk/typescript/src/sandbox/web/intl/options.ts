@@ -1,22 +1,23 @@
-// Reading of options (ECMA-402, sections 9.2.10 to 9.2.13), and constructors that work without `new`.
+// Reading of options (ECMA-402, sections 9.2.10 to 9.2.13), and constructors that can be called without
+// `new`.
 
 export type Options = Readonly<Record<string, unknown>>;
 
-/** Options that are an object or absent. */
+/** Reads options that must be an object or undefined (GetOptionsObject). */
 export function strictOptions(options: unknown): Options {
   if (options === undefined) return Object.create(null) as Options;
   if (typeof options !== "object" || options === null) throw new TypeError("options must be an object");
   return options as Options;
 }
 
-/** Options as older constructors take them: anything but null. */
+/** Reads the options of older constructors: any value except null (CoerceOptionsToObject). */
 export function looseOptions(options: unknown): Options {
   if (options === undefined) return Object.create(null) as Options;
   if (options === null) throw new TypeError("Cannot convert undefined or null to object");
   return Object(options) as Options;
 }
 
-/** Reads a string option, one of `allowed` if given. */
+/** Reads a string option; throws a RangeError if it is not one of `allowed`. */
 export function choice<T extends string>(options: Options, name: string, allowed: readonly T[], fallback: T): T;
 export function choice<T extends string>(options: Options, name: string, allowed?: readonly T[]): T | undefined;
 export function choice(options: Options, name: string, allowed?: readonly string[], fallback?: string): string | undefined {
@@ -32,15 +33,15 @@ export function flag(options: Options, name: string): boolean | undefined {
   return value === undefined ? undefined : Boolean(value);
 }
 
-/** Checks a number that is to be whole. */
-export function whole<F extends number | undefined>(value: unknown, name: string, least: number, most: number, fallback: F): number | F {
+/** Reads an integer option; throws a RangeError if it is not from `min` to `max` (DefaultNumberOption). */
+export function integerOption<F extends number | undefined>(value: unknown, name: string, min: number, max: number, fallback: F): number | F {
   if (value === undefined) return fallback;
   const number = Number(value);
-  if (!(number >= least && number <= most)) throw new RangeError(`${name} value is out of range.`);
+  if (!(number >= min && number <= max)) throw new RangeError(`${name} value is out of range.`);
   return Math.floor(number);
 }
 
-/** A constructor for the instances of `constructed` that may be called without `new`. */
+/** Returns a constructor for `constructed` that can also be called without `new`. */
 export function callable<C extends abstract new (...args: never[]) => object>(constructed: C): C {
   const wrapper = function (this: unknown, ...args: unknown[]): object {
     return Reflect.construct(constructed, args, new.target ?? wrapper) as object;
@@ -59,7 +60,7 @@ export interface Part {
   value: string;
 }
 
-/** Parts of what the native module gives as kinds and texts in turns. */
+/** Converts the native module's list of alternating types and values to parts. */
 export function parts(flat: readonly string[]): Part[] {
   const found: Part[] = [];
   for (let at = 0; at < flat.length; at += 2) found.push({ type: flat[at]!, value: flat[at + 1]! });

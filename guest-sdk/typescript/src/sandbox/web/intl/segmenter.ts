@@ -40,7 +40,7 @@ export class Segmenter {
   }
 }
 
-/** The segments of one text, found when they are first asked for. */
+/** The segments of a text, computed on first use. */
 class Segments {
   readonly #input: string;
   readonly #words: boolean;
