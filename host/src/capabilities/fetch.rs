@@ -198,7 +198,7 @@ fn remembered(request: &Request<WasiBody>) -> usize {
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
     let is_bodiless = [Method::GET, Method::HEAD].contains(request.method());
-    length.unwrap_or(if is_bodiless { 0 } else { usize::MAX }).min(Repeatable::MAX_REMEMBERED)
+    length.unwrap_or(if is_bodiless { 0 } else { usize::MAX }).min(Repeatable::MAX_RECORDED_BYTES)
 }
 
 /// What `wasi:http` wants of a request: the response, and the connection's own work. Our
