@@ -99,7 +99,7 @@ pub(super) fn key_source(settings: &Settings) -> Result<KeySource, SettingsError
         }
         MasterKey::Variable(name) => KeySource::Text(settings::variable(name)?),
         MasterKey::Command(line) => KeySource::Command(line.clone()),
-        MasterKey::Nowhere => return Err(SettingsError::MasterKey),
+        MasterKey::Invalid => return Err(SettingsError::MasterKey),
     })
 }
 

@@ -128,7 +128,7 @@ fn sign_in(call: &CallContext<'_>, policy: Policy) -> Option<SignIn> {
     };
     let account = Account { user_id: call.user_id.to_string(), toolkit_id: definition.id.as_str().into() };
     let sign_in = call.services.outbound_auth.sign_in(account, Arc::new(declaration), credentials, policy)?;
-    Some(sign_in.noting_in(call.observations.tokens.clone()))
+    Some(sign_in.recording_in(call.observations.tokens.clone()))
 }
 
 /// Links the capability; `view` borrows the invocation's state from the store.

@@ -23,7 +23,7 @@ pub struct ApiHost(Entry);
 
 /// An `egress` entry that is not a valid host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{entry:?} is no bare host name with an optional :port")]
+#[error("{entry:?} is not a bare host name with an optional :port")]
 pub struct InvalidEntry {
     /// The entry as declared.
     pub entry: String,
