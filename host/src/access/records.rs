@@ -61,8 +61,8 @@ impl Records {
         let (toolkit, viewer) = (self.toolkit.clone(), self.user.id().to_owned());
         let invocations = &self.user.stores().invocations;
         let place = match mode {
-            ReadingMode::Once => invocations.read_place(&viewer),
-            ReadingMode::Follow => invocations.follow_place(&viewer),
+            ReadingMode::Once => invocations.reader_permit(&viewer),
+            ReadingMode::Follow => invocations.follower_permit(&viewer),
         };
         let place = place.ok_or(AccessError::TooManyReaders)?;
         let query = Query { toolkit, viewer, since, after, last };
