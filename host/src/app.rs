@@ -181,7 +181,7 @@ impl App {
         let vault = Arc::new(Vault::open(database.clone(), key_source(settings)?).await?);
         let forget_secrets = {
             let vault = vault.clone();
-            move || vault.forget_opened()
+            move || vault.clear_cache()
         };
         let toolkits =
             Toolkits::open(&settings.data, database.clone(), sandbox, compiler, disk.clone(), forget_secrets);

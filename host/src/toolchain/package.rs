@@ -1,4 +1,4 @@
-//! What cargo says about a workspace, before anything is compiled.
+//! Cargo's metadata of a workspace.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::recipe::Recipe;
 use super::{Step, ToolchainError};
 
-/// The packages of one workspace. A crate that stands alone is a workspace of one.
+/// The packages of a workspace. A crate without a workspace is a workspace of one package.
 #[derive(Debug, Deserialize)]
 pub(super) struct Workspace {
     #[serde(rename = "workspace_root")]
@@ -27,7 +27,7 @@ struct Target {
     crate_types: Vec<String>,
 }
 
-/// Reads the workspace that `directory` belongs to. Needs no network: dependencies are left alone.
+/// Reads the workspace that `directory` belongs to. Needs no network: dependencies are not resolved.
 pub(super) async fn read(directory: &Path, recipe: &Recipe) -> Result<Workspace, ToolchainError> {
     let mut command = recipe.cargo(directory);
     command.args(["metadata", "--no-deps", "--format-version=1", "--color=never"]);
@@ -71,7 +71,7 @@ impl Workspace {
 }
 
 impl Package {
-    pub(super) fn check_builds_a_component(&self) -> Result<(), ToolchainError> {
+    pub(super) fn check_is_cdylib(&self) -> Result<(), ToolchainError> {
         if self.targets.iter().any(|target| target.crate_types.iter().any(|it| it == "cdylib")) {
             return Ok(());
         }
