@@ -205,7 +205,7 @@ impl App {
         let (identity, authorization_server) = sign_in(settings, &base_url, egress, &database).await?;
         // Last: whoever uses a key has refused one by now that others could read.
         let directory = settings.data.clone();
-        spawn_blocking(move || ownership::narrow(&directory))
+        spawn_blocking(move || ownership::restrict_permissions(&directory))
             .await
             .map_err(io::Error::other)
             .and_then(|narrowed| narrowed)

@@ -175,7 +175,7 @@ impl From<Interrupted> for ToolkitError {
 
 impl From<std::io::Error> for ToolkitError {
     fn from(error: std::io::Error) -> Self {
-        if DiskFull::is_behind(&error) { Self::DiskFull(DiskFull) } else { Self::Storage(error.to_string()) }
+        if DiskFull::caused(&error) { Self::DiskFull(DiskFull) } else { Self::Storage(error.to_string()) }
     }
 }
 

@@ -125,7 +125,7 @@ pub(super) fn from(ended: &Ended, structured: Structured) -> Reply {
 pub(super) fn missing_secrets(ended: &Ended, missing: &MissingSecrets) -> Vec<String> {
     match ended {
         Ended::Refused(CallError::Tool(ToolError { message: said, .. }) | CallError::Failure(said)) => {
-            missing.behind(said)
+            missing.causing(said)
         }
         Ended::Returned(_) | Ended::Refused(CallError::InvalidParams(_)) | Ended::Faulted(_) => Vec::new(),
     }
@@ -204,7 +204,7 @@ mod tests {
         ];
 
         assert!(failed.iter().all(|ended| sign_in_failure(ended, &noted).is_none()));
-        noted.note(missing());
+        noted.record(missing());
 
         assert!(failed.iter().all(|ended| sign_in_failure(ended, &noted) == Some(missing())));
         assert!(others.iter().all(|ended| sign_in_failure(ended, &noted).is_none()));

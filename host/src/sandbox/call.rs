@@ -148,7 +148,7 @@ impl Runner {
         let (ended, stages, held) = match self.background.run(deadline, guest).await {
             Ok((Ok((ended, stages)), _store)) => {
                 // Taken before the guest's memory, of which this is a copy, is given back.
-                let held = lease.hold(2 * size(&ended));
+                let held = lease.count_existing(2 * size(&ended));
                 (ended, Some(stages), Some(held))
             }
             Ok((Err(error), store)) => (Ended::Faulted(fault(&error, store.data())), None, None),

@@ -130,7 +130,7 @@ impl Artifacts {
             let Upload { file, digest, .. } = upload;
             file.persist(artifacts.component(&digest))?;
             File::open(&artifacts.0.components)?.sync_all()?;
-            artifacts.0.code.adopt(&digest, code)
+            artifacts.0.code.seal_and_persist(&digest, code)
         })
         .await
         .map_err(io::Error::other)?
@@ -143,7 +143,7 @@ impl Artifacts {
 
     /// Seals machine code and gives it its final name, durably. Blocks.
     pub(super) fn keep_code(&self, digest: &str, code: NamedTempFile) -> io::Result<()> {
-        self.0.code.adopt(digest, code)
+        self.0.code.seal_and_persist(digest, code)
     }
 
     /// Removes the files of components that are not in `kept`. What cannot be removed is left for the next

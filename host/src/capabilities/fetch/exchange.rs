@@ -139,7 +139,7 @@ impl Exchange {
 
     fn note(&self, sign_in: &SignIn, why: &SignInError) {
         if let Some(failure) = sign_in.for_model(why) {
-            self.sign_in_failure.note(failure);
+            self.sign_in_failure.record(failure);
         }
         if let SignInError::MissingCredentials { names, .. } = why {
             for name in names {
