@@ -29,8 +29,8 @@ struct Share {
 }
 
 impl Turns {
-    pub(super) fn new(max_per_user: usize, in_all: usize) -> Arc<Self> {
-        Arc::new(Self { max_per_user, users: Mutex::default(), all: Arc::new(Semaphore::new(in_all)) })
+    pub(super) fn new(max_per_user: usize, total: usize) -> Arc<Self> {
+        Arc::new(Self { max_per_user, users: Mutex::default(), all: Arc::new(Semaphore::new(total)) })
     }
 
     /// Waits for a permit of `user`: first for one of their own share, so that one user's queue does not
