@@ -115,7 +115,10 @@ impl MemoryBudget {
     /// Fails if even a single call could not hold this many bytes.
     fn could_ever_hold(&self, needed: usize) -> Result<(), Shortage> {
         let Shared { total, per_user, .. } = &*self.0;
-        match [(*total, TOTAL_SETTING), (*per_user, PER_USER_SETTING)].into_iter().find(|(limit, _)| needed > *limit) {
+        match [(*total, TOTAL_SETTING), (*per_user, PER_USER_SETTING)]
+            .into_iter()
+            .find(|(limit, _)| needed > *limit)
+        {
             Some((_, setting)) => Err(Shortage::TooLarge { needed, setting }),
             None => Ok(()),
         }

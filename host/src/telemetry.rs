@@ -96,8 +96,7 @@ mod tests {
         let written = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
         let sink = written.clone();
         let lines = fmt::layer().with_writer(move || Sink(sink.clone()));
-        let subscriber =
-            registry().with(EnvFilter::new("trace")).with(filter_fn(may_be_logged)).with(lines);
+        let subscriber = registry().with(EnvFilter::new("trace")).with(filter_fn(may_be_logged)).with(lines);
 
         tracing::subscriber::with_default(subscriber, || {
             tracing::debug!(target: "kitbag::egress", "ours");

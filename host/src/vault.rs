@@ -129,6 +129,7 @@ pub enum OpenError {
         /// The key's name.
         name: String,
         /// Number of records sealed with it.
+        records: i64,
     },
     /// The records cannot be read.
     #[error("cannot read the vault: {0}")]

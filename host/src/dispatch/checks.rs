@@ -247,8 +247,9 @@ mod tests {
     async fn a_check_that_nobody_waits_for_gives_its_turn_back() {
         let (checks, schema) = (checks(), costly());
 
-        let abandoned =
-            timeout(Duration::from_millis(1), checks.check_on_pool("ana", &schema, tags("a99x"))).await.is_err();
+        let abandoned = timeout(Duration::from_millis(1), checks.check_on_pool("ana", &schema, tags("a99x")))
+            .await
+            .is_err();
         let turn = timeout(Duration::from_mins(1), checks.turn("ana").acquire_owned()).await;
 
         assert!(turn.is_ok_and(|turn| turn.is_ok()), "abandoned: {abandoned}");

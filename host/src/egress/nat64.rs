@@ -149,7 +149,8 @@ impl Nat64 {
                     if !found.is_empty() && discovered.prefixes.as_ref() != Some(&found) {
                         info!(prefixes = ?found, "this network translates IPv6 addresses to IPv4");
                     }
-                    *discovered = Discovered { prefixes: Some(found), until: Instant::now() + PREFIX_LIFETIME };
+                    *discovered =
+                        Discovered { prefixes: Some(found), until: Instant::now() + PREFIX_LIFETIME };
                 }
                 Err(error) => {
                     warn!(%error, "the name servers did not say whether this network has NAT64");

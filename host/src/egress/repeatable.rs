@@ -262,7 +262,10 @@ mod tests {
         let mut whole = post(vec![data(MAX_RECORDED_BYTES - 1), data(1)]);
         let mut larger = post(vec![data(MAX_RECORDED_BYTES), data(1)]);
 
-        assert_eq!((sent(&mut whole).await.len(), sent(&mut whole).await.len()), (MAX_RECORDED_BYTES, MAX_RECORDED_BYTES));
+        assert_eq!(
+            (sent(&mut whole).await.len(), sent(&mut whole).await.len()),
+            (MAX_RECORDED_BYTES, MAX_RECORDED_BYTES)
+        );
         assert_eq!(sent(&mut larger).await.len(), MAX_RECORDED_BYTES + 1);
         assert_eq!(larger.next().await.unwrap_err(), Unrepeatable::TooLarge);
     }

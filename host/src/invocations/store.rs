@@ -227,7 +227,8 @@ impl Store {
 /// The SQL condition for records of calls that ended at the time in the third parameter or later. For other
 /// users' calls the start, to the second, is compared: else the exact end could be found by repeated
 /// queries.
-const SINCE_CONDITION: &str = "CASE WHEN user_id = ?4 THEN ended_at ELSE started_at - started_at % 1000 END >= ?3";
+const SINCE_CONDITION: &str =
+    "CASE WHEN user_id = ?4 THEN ended_at ELSE started_at - started_at % 1000 END >= ?3";
 
 /// The SQL condition for the records in scope. The fourth parameter is the reading user.
 fn scope_condition(scope: Scope) -> &'static str {

@@ -79,7 +79,11 @@ impl Imports {
 
     /// Imports that the host never links.
     pub fn unknown(&self) -> Vec<&str> {
-        self.0.iter().map(String::as_str).filter(|name| find(name).is_none() && !is_unprivileged(name)).collect()
+        self.0
+            .iter()
+            .map(String::as_str)
+            .filter(|name| find(name).is_none() && !is_unprivileged(name))
+            .collect()
     }
 
     /// Imports without a grant, each with what to declare for it.
@@ -112,7 +116,9 @@ fn interface(name: &str) -> &str {
 }
 
 fn is_unprivileged(name: &str) -> bool {
-    UNPRIVILEGED.iter().any(|entry| if entry.ends_with('/') { name.starts_with(entry) } else { name == *entry })
+    UNPRIVILEGED
+        .iter()
+        .any(|entry| if entry.ends_with('/') { name.starts_with(entry) } else { name == *entry })
 }
 
 #[cfg(test)]

@@ -21,8 +21,11 @@ const REQUIRED_FILES: [(&str, &str); 4] = [
 /// Returns the recipe for the packages installed under `root` (`/`, except in tests).
 /// `sysroot` is that of another compiler, which may have the linker that Debian's compiler lacks.
 pub(super) fn recipe(root: &Path, sysroot: Option<&Path>) -> Result<Recipe, ToolchainError> {
-    let missing: Vec<_> =
-        REQUIRED_FILES.iter().filter(|(part, _)| !root.join(part).exists()).map(|(_, package)| *package).collect();
+    let missing: Vec<_> = REQUIRED_FILES
+        .iter()
+        .filter(|(part, _)| !root.join(part).exists())
+        .map(|(_, package)| *package)
+        .collect();
     if !missing.is_empty() {
         let install = format!(
             "run rustup target add wasm32-wasip2, or on Debian apt-get install -y --no-install-recommends {}",

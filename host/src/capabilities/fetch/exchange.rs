@@ -102,7 +102,10 @@ impl Exchange {
             progress.signs_in = false;
             return self.send(request, progress.timeouts).await;
         };
-        let token = sign_in.token(|| self.count_request().is_ok()).await.inspect_err(|why| self.note(sign_in, why))?;
+        let token = sign_in
+            .token(|| self.count_request().is_ok())
+            .await
+            .inspect_err(|why| self.note(sign_in, why))?;
         let response = self.send(with(&token, request), progress.timeouts).await?;
         if !is_refusal(response.status()) || !mem::take(&mut progress.may_replace_token) {
             return Ok(response);
@@ -133,7 +136,8 @@ impl Exchange {
                 return Err(why.to_string());
             }
         };
-        let token = sign_in.replace(refused, || self.count_request().is_ok()).await.map_err(|why| why.to_string())?;
+        let token =
+            sign_in.replace(refused, || self.count_request().is_ok()).await.map_err(|why| why.to_string())?;
         self.count_request().map_err(|why| why.to_string())?;
         Ok(with(&token, request))
     }
