@@ -87,8 +87,8 @@ impl Records {
 }
 
 impl Reader {
-    /// The next records, oldest first; empty if there are no more for now. A user who may no longer see others'
-    /// calls stops seeing them; once the toolkit is removed, this fails.
+    /// The next records, oldest first; empty if there are no more for now. A user who may no longer see
+    /// others' calls stops seeing them; once the toolkit is removed, this fails.
     pub async fn next_page(&mut self) -> Result<Vec<Logged>, AccessError> {
         let registry = self.records.user.stores().toolkits.registry();
         if registry.get(&self.records.toolkit).is_none() {

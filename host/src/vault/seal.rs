@@ -45,7 +45,7 @@ pub(super) fn seal(master: &MasterKey, id: SecretId<'_>, value: &SecretString) -
     }
 }
 
-/// Opens what was sealed as the secret `id`.
+/// Decrypts a value that was sealed as the secret `id`.
 pub(super) fn open(master: &MasterKey, id: SecretId<'_>, sealed: &Sealed) -> Result<SecretString, Broken> {
     let key = unwrap(master, id, &sealed.wrapped_key)?;
     let value = decrypt(&key, id.associated("value"), &sealed.value)?;
