@@ -1,6 +1,6 @@
 //! Free space on the disk of the data directory. Below a reserve, nothing that needs space is stored.
 //!
-//! The reserve is for what must continue: deletions, records of calls, temporary files of the database.
+//! The reserve is for what must continue: deletions, records of calls, intermediate writes of the database.
 
 use std::future::Future;
 use std::io;

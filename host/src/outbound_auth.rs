@@ -224,7 +224,7 @@ fn is_transient(status: StatusCode) -> bool {
     status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error()
 }
 
-/// Hashes a list of texts. Each is preceded by its length, so that different lists never hash alike.
+/// Hashes a list of texts. Each is preceded by its length, so that different lists are different inputs.
 fn fingerprint<const N: usize>(parts: [&str; N]) -> [u8; 32] {
     let mut digest = Sha256::new();
     for part in parts {

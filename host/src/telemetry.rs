@@ -1,7 +1,7 @@
 //! The log: one line per event on standard error.
 //!
 //! Invariant: traces of libraries are never logged. They contain the data that passes through them: tokens,
-//! arguments, host names that a guest has composed. So only Kitbag's own events can be enabled below
+//! arguments, host names that a guest has composed. So only Kitbag's own events can be more verbose than
 //! `info`, and those of rmcp and hickory are never written: their warnings quote what clients send, and
 //! the names that guests look up. Their failures are logged by `web/mcp` and `egress`.
 //!

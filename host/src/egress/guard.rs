@@ -62,8 +62,8 @@ impl AddressGuard {
         is_public(address, nat64) || opened.iter().any(|range| range.contains(&address) && is_opened(range))
     }
 
-    /// Whether [`permits`](Self::permits) depends on the network's NAT64 prefixes, which the name servers
-    /// tell.
+    /// Whether [`permits`](Self::permits) depends on the network's NAT64 prefixes, which are discovered from
+    /// the name servers.
     pub(super) fn depends_on_nat64(&self, address: IpAddr) -> bool {
         let (Some(opened), IpAddr::V6(address)) = (self.opened(), address.to_canonical()) else {
             return false;

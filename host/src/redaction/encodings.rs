@@ -9,7 +9,8 @@ use secrecy::zeroize::Zeroizing;
 
 use super::MIN_VALUE_BYTES;
 
-/// Without the characters that `encodeURIComponent` does not encode (RFC 3986, section 2.3, and more).
+/// The characters that `encodeURIComponent` encodes: all but RFC 3986's unreserved ones (section 2.3) and
+/// some that browsers add.
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -20,9 +21,9 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'\'')
     .remove(b'(')
     .remove(b')');
-/// Without RFC 3986's unreserved characters.
+/// All characters but RFC 3986's unreserved ones.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-/// Without the characters that may appear unencoded in a path or a query, such as `/` and `:`.
+/// All characters but those that may appear unencoded in a path or a query, such as `/` and `:`.
 const URL: &AsciiSet = &COMPONENT
     .remove(b'/')
     .remove(b':')

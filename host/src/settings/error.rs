@@ -36,7 +36,7 @@ pub enum SettingsError {
         /// What is wrong. The line is not quoted: it may contain a key.
         cause: String,
     },
-    /// `master-key` is not a place of a key; its value, which may be the key itself, is not quoted.
+    /// `master-key` does not say where the key is. Its value, which may be the key itself, is not quoted.
     #[error(
         "the setting master-key says where the key is, and is not the key: file, file:PATH, env:VARIABLE or command:LINE"
     )]

@@ -210,8 +210,8 @@ impl<'de> Deserialize<'de> for MasterKey {
     }
 }
 
-/// Whether this is a valid name of an environment variable (POSIX.1-2017, section 8.1). A longer one is
-/// more likely to be a key, and refused.
+/// Whether this is a valid name of an environment variable (POSIX.1-2017, section 8.1). Names of more than 40
+/// characters are more likely to be keys, and are refused.
 fn is_variable(name: &str) -> bool {
     const MAX_CHARACTERS: usize = 40;
 
