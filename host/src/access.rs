@@ -1,22 +1,22 @@
-//! Who may do what: the only way from a route to toolkits, calls, secrets, settings, records and documents.
+//! Authorization: the only way from a route to toolkits, calls, secrets, settings, records and documents.
 //!
-//! A route asks on behalf of the user who signed in, and gets what that user may have:
+//! A route acts on behalf of the signed-in user, and gets only what that user may access:
 //!
-//! | asked | allowed |
+//! | function | allowed |
 //! |---|---|
 //! | [`User::toolkit`], [`User::call`] | shared toolkits and own private ones |
 //! | [`User::listing`], [`User::toolkit_record`] | the same; operators see all |
 //! | [`User::secret`], [`VisibleToolkit::settings`] | own ones, for a toolkit that the user can see and that declares them |
-//! | [`User::secrets`], [`User::unset_secret`] | own ones, also for a toolkit that the user cannot see any more |
-//! | [`User::records`] | of own calls all; operators, and the owner of a private toolkit, see those of others without content |
+//! | [`User::secrets`], [`User::unset_secret`] | own ones, also for a toolkit that the user can no longer see |
+//! | [`User::records`] | own calls in full; operators, and the owner of a private toolkit, see others' calls without content |
 //! | [`User::documents`] | own ones |
 //! | [`User::operator`] | operators: deploy and manage toolkits, rotate the master key |
 //!
-//! Which operator may change which toolkit depends on its owner at that moment, so the transaction that changes it
-//! decides (`toolkits/store/ownership`).
+//! Which operator may change which toolkit depends on its owner at that moment, so the transaction that
+//! changes it checks that (`toolkits/store/ownership`).
 //!
-//! Invariant: the stores are private fields here, and every function that reaches one takes its user from a
-//! verified [`Caller`]. A route that does not ask does not compile (docs/decisions/0017). This does:
+//! Invariant: the stores are private fields here, and every function that uses one takes its user from a
+//! verified [`Caller`]. A route without such a check does not compile (docs/decisions/0017). This does:
 //!
 //! ```
 //! use kitbag::access::{Access, AccessError};
@@ -28,7 +28,7 @@
 //! }
 //! ```
 //!
-//! A user who was not found to be an operator has no such function:
+//! A [`User`] has no functions of an [`Operator`]:
 //!
 //! ```compile_fail,E0599
 //! use kitbag::access::{Access, AccessError};
@@ -40,7 +40,7 @@
 //! }
 //! ```
 //!
-//! Nor can a route pass by, or make up a permission:
+//! A route cannot access the stores directly, or construct an [`Operator`]:
 //!
 //! ```compile_fail,E0616
 //! use kitbag::access::{Access, AccessError};
@@ -95,7 +95,7 @@ pub use secrets::{OwnSecret, StoredSecret};
 pub use settings::Setting;
 pub use toolkits::VisibleToolkit;
 
-/// What users may reach; a clone shares it.
+/// Guards access to the stores. Clones share it.
 #[derive(Clone)]
 pub struct Access(Arc<Inner>);
 
@@ -105,9 +105,9 @@ struct Inner {
     last_health: LastHealth,
 }
 
-/// Everything that is reached through [`Access`] alone.
+/// Everything that is accessible only through [`Access`].
 pub struct Stores {
-    /// What all of them but files are kept in.
+    /// The database of all stores.
     pub database: Database,
     /// Deploys and the registry.
     pub toolkits: Arc<Toolkits>,
@@ -121,7 +121,7 @@ pub struct Stores {
     pub invocations: Arc<Invocations>,
     /// Documents of users.
     pub knowledge: Knowledge,
-    /// Where everything is stored.
+    /// The disk of the data directory.
     pub disk: Disk,
 }
 
@@ -131,12 +131,12 @@ impl Access {
         Self(Arc::new(Inner { stores, operators, last_health: LastHealth::default() }))
     }
 
-    /// What the caller may do.
+    /// The caller as a user, with their permissions.
     pub fn of(&self, caller: &Caller) -> User {
         User { access: self.clone(), caller: Arc::new(caller.clone()) }
     }
 
-    /// Signals whenever what users can see may have changed.
+    /// Signals when the toolkits that users can see may have changed.
     pub fn published(&self) -> watch::Receiver<()> {
         self.stores().toolkits.published()
     }
@@ -146,7 +146,7 @@ impl Access {
     }
 }
 
-/// A user who has signed in; made from a verified token alone.
+/// A signed-in user, created only from a verified token.
 #[derive(Clone)]
 pub struct User {
     access: Access,
@@ -164,7 +164,7 @@ impl User {
         self.access.0.operators.contains(self.id())
     }
 
-    /// What an operator may do, if the user is one.
+    /// The user as an operator, if they are one.
     pub fn operator(&self) -> Result<Operator, AccessError> {
         if self.is_operator() {
             Ok(Operator::new(self.clone()))

@@ -1,4 +1,4 @@
-//! The composition root: builds every part of a server, and owns them.
+//! The composition root: builds all parts of a server, and owns them.
 
 mod configuration;
 mod connections;
@@ -53,7 +53,7 @@ use configuration::{
 };
 pub use configuration::{compile_limits, limits};
 
-/// How long the database may take to end what is under way. What was committed is safe anyway.
+/// How long the database, and the tasks that write to it, may take to close. Committed data is safe anyway.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A server that is ready to serve.
@@ -68,9 +68,9 @@ pub struct App {
     database: Database,
     invocations: Arc<Invocations>,
     knowledge: Knowledge,
-    /// Ends what would otherwise go on for as long as its client listens.
+    /// Ends streams that would otherwise last as long as their client listens.
     stopping: CancellationToken,
-    /// Held as long as the server lives: two servers must not share a data directory.
+    /// Held as long as the server exists: two servers must not share a data directory.
     _lock: File,
 }
 
@@ -82,21 +82,21 @@ pub enum StartError {
     Data {
         /// The directory.
         path: PathBuf,
-        /// What happened.
+        /// The cause.
         cause: io::Error,
     },
-    /// The data directory is not the user's alone.
+    /// Other users can access the data directory.
     #[error("cannot use the data directory: {0}")]
     Directory(#[from] DirectoryError),
-    /// Another server has the data directory.
+    /// Another server uses the data directory.
     #[error("another server is running on the data directory {0}")]
     InUse(PathBuf),
-    /// The address is taken, or not ours.
+    /// The address is in use, or not an address of this machine.
     #[error("cannot listen on {address}: {cause}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What happened.
+        /// The cause.
         cause: io::Error,
     },
     /// The database cannot be opened.
@@ -105,19 +105,19 @@ pub enum StartError {
     /// The engine did not start.
     #[error("cannot start the sandbox: {0}")]
     Sandbox(#[from] EngineError),
-    /// The system gives no threads.
+    /// Threads cannot be started.
     #[error("cannot start threads: {0}")]
     Threads(io::Error),
     /// Sign-in cannot be set up.
     #[error("cannot set up sign-in: {0}")]
     Identity(#[from] InvalidSettings),
-    /// The users in the data directory are another issuer's.
+    /// The users in the data directory belong to another issuer.
     #[error(transparent)]
     Issuer(#[from] IssuerChange),
-    /// The local issuer's key, or its sign-in code, cannot be read or made.
+    /// The local issuer's key, or its sign-in code, cannot be read or created.
     #[error("cannot set up local sign-in: {0}")]
     LocalIssuer(#[from] LocalIssuerError),
-    /// The settings contradict each other, or name what is not there.
+    /// The settings contradict each other, or refer to something missing.
     #[error(transparent)]
     Settings(#[from] SettingsError),
     /// The vault did not open.
@@ -131,18 +131,19 @@ pub enum StartError {
         "{0}\n(`kitbag model fetch` gets a model that works, and `--model none` searches by words alone)"
     )]
     Model(#[from] ModelError),
-    /// What is deployed cannot be read.
+    /// The deployed toolkits cannot be read.
     #[error("cannot read the deployed toolkits: {0}")]
     Toolkits(#[from] ToolkitError),
 }
 
 impl App {
-    /// Opens the data directory, listens, and builds every part; serves nothing yet.
+    /// Opens the data directory, listens, and builds all parts. Does not serve yet.
     pub async fn start(settings: &Settings) -> Result<Self, StartError> {
         Self::start_with(settings, Program::this()).await
     }
 
-    /// The same in another program than `kitbag`, which `compiler` is.
+    /// As [`start`](Self::start), for programs other than `kitbag`. `compiler` is the `kitbag` program, which
+    /// runs as the compiler process.
     pub async fn start_with(settings: &Settings, compiler: Program) -> Result<Self, StartError> {
         let lock = claim(&settings.data)?;
         let address = settings.listen;
@@ -152,7 +153,7 @@ impl App {
         let base_url = settings.base_url(address);
 
         let database = Database::open(&settings.data).await?;
-        // Before anything of a user is read.
+        // Before any user's data is read.
         bind_issuer(&database, settings.issuer.name(), settings.issuer_replaces.get().map(Issuer::name))
             .await?;
         let egress = Egress::new(egress_settings(settings)?);
@@ -181,7 +182,7 @@ impl App {
         let vault = Arc::new(Vault::open(database.clone(), key_source(settings)?).await?);
         let forget_secrets = {
             let vault = vault.clone();
-            move || vault.forget_opened()
+            move || vault.clear_cache()
         };
         let toolkits =
             Toolkits::open(&settings.data, database.clone(), sandbox, compiler, disk.clone(), forget_secrets);
@@ -203,12 +204,12 @@ impl App {
         };
 
         let (identity, authorization_server) = sign_in(settings, &base_url, egress, &database).await?;
-        // Last: whoever uses a key has refused one by now that others could read.
+        // Last: by now each key file has been refused if others could read it.
         let directory = settings.data.clone();
-        spawn_blocking(move || ownership::narrow(&directory))
+        spawn_blocking(move || ownership::restrict_permissions(&directory))
             .await
             .map_err(io::Error::other)
-            .and_then(|narrowed| narrowed)
+            .and_then(|restricted| restricted)
             .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
         let router = web::router(Shared {
             identity,
@@ -226,7 +227,7 @@ impl App {
             listener,
             router,
             limits: ConnectionLimits {
-                in_all: settings.connections,
+                total: settings.connections,
                 per_address: settings.connections_per_address,
                 proxies: settings.trusted_proxies.to_vec(),
             },
@@ -241,7 +242,7 @@ impl App {
         })
     }
 
-    /// The address that it listens on; behind a reverse proxy, another than that of the public URL.
+    /// The address that it listens on. Behind a reverse proxy it differs from the public URL.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -251,7 +252,7 @@ impl App {
         &self.base_url
     }
 
-    /// Serves until `stop` resolves, then lets calls under way end, for half a minute at most.
+    /// Serves until `stop` resolves, then waits at most 30 s for running calls.
     pub async fn serve(self, stop: impl Future<Output = ()>) {
         info!(url = %self.base_url, "serving");
         let stop = async {
@@ -272,7 +273,7 @@ impl App {
     }
 }
 
-/// Opens what verifies tokens and, in local mode, what gives them out.
+/// Creates the verifier of tokens and, in local mode, the authorization server.
 async fn sign_in(
     settings: &Settings,
     base_url: &Url,
@@ -296,7 +297,7 @@ async fn sign_in(
     Ok((Arc::new(Identity::with_provider(identity, issuer, egress)?), None))
 }
 
-/// Opens what captures files, with the extractors that are installed.
+/// Creates the part that captures files, with the installed extractors.
 async fn capture(
     settings: &Settings,
     background: Background,
@@ -325,7 +326,7 @@ async fn capture(
     Capture::open(&settings.data, egress, capture, extract).await.map_err(failed)
 }
 
-/// Makes the data directory, or checks that it is its owner's alone, and locks it.
+/// Creates the data directory, or checks that only its owner can access it, and locks it.
 fn claim(data: &Path) -> Result<File, StartError> {
     let failed = |cause| StartError::Data { path: data.to_owned(), cause };
     ownership::claim_directory(data)?;
@@ -338,7 +339,7 @@ fn claim(data: &Path) -> Result<File, StartError> {
     }
 }
 
-/// What makes vectors, and a line in the log that says what search goes by.
+/// Creates the embedder, if one is configured, and logs how search works.
 async fn embedder(settings: &Settings, egress: &Egress) -> Result<Option<Embedder>, StartError> {
     if let (Some(url), Some(name)) = (settings.embedding_url.get(), settings.embedding_model.get()) {
         let key = settings.embedding_key.get().map(Secret::get).cloned();

@@ -1,9 +1,9 @@
-//! What a toolkit may do: one capability a file, each with its state, its host functions and its
-//! `add_to_linker`. This file lists each of them once, and nothing else does: the state of a call, the linker,
-//! the checks of a deploy and `describe` are all made from [`Capabilities`] and [`table`].
+//! The capabilities of toolkits: one file each, with its state, its host functions and its
+//! `add_to_linker`. Only this file lists them: the state of a call, the linker, the checks of a deploy and
+//! `describe` are all derived from [`Capabilities`] and [`table`].
 //!
-//! Invariant: a capability is linked only when its [`Grant`] says so. One whose grant is a list (hosts,
-//! names of secrets) checks the list beside its effect.
+//! Invariant: a capability is linked only if its [`Grant`] allows it. One whose grant is a list (hosts,
+//! names of secrets) checks the list just before its effect.
 
 mod call_context;
 pub mod fetch;
@@ -27,7 +27,7 @@ use progress::Progress;
 use search::Search;
 use secrets::Secrets;
 
-/// What the capabilities hold for one call. By default they reach nothing.
+/// The state of the capabilities for one call. The default gives no access to anything.
 #[derive(Default)]
 pub struct Capabilities {
     log: Log,
@@ -39,7 +39,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Gives each what it needs of a call.
+    /// Creates the state for a call.
     pub fn of(call: &CallContext<'_>) -> Self {
         Self {
             log: call.observations.log.clone(),
@@ -51,20 +51,20 @@ impl Capabilities {
         }
     }
 
-    /// For a component that only describes itself: a log, and nothing that reaches anything.
+    /// Creates the state for `describe`: a log, and no access to anything else.
     pub fn outside_a_call(max_log_bytes: usize) -> Self {
         Self { log: Log::new(max_log_bytes), ..Self::default() }
     }
 
-    /// What the guest writes, standard output and standard error included.
+    /// The guest's log, which includes standard output and standard error.
     pub fn log(&self) -> &Log {
         &self.log
     }
 }
 
-/// Where the host functions find the capabilities: the data of a store.
+/// The data of a store, in which the host functions find the capabilities.
 pub trait HasCapabilities: Send + 'static {
-    /// The capabilities, and the resources that the guest has handles to.
+    /// The capabilities, and the table of the guest's resources.
     fn capabilities(&mut self) -> (&mut Capabilities, &mut ResourceTable);
 }
 
@@ -85,15 +85,15 @@ pub enum Grant {
     Always,
     /// For a toolkit that declares it.
     Declared {
-        /// What to declare, for a person.
+        /// What to declare, for error messages.
         what: &'static str,
-        /// Whether a declaration does.
+        /// Whether a declaration grants it.
         by: fn(&ToolkitDefinition) -> bool,
     },
 }
 
 impl Grant {
-    /// What a toolkit would have to declare, or nothing where it does, or where that is not needed.
+    /// What a toolkit has to declare for this; `None` if it does, or if no declaration is needed.
     pub fn missing(&self, definition: &ToolkitDefinition) -> Option<&'static str> {
         match self {
             Self::Declared { what, by } if !by(definition) => Some(what),
@@ -142,7 +142,8 @@ pub fn table<T: HasCapabilities>() -> [Capability<T>; 6] {
     ]
 }
 
-/// Links the types of HTTP, which language runtimes import whether or not they send requests. They reach nothing.
+/// Links the types of HTTP, which language runtimes import even if they send no requests. They give no access
+/// to anything.
 pub fn add_http_types_to_linker<T: HasCapabilities>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
     fetch::add_types_to_linker(linker, fetch_view)
 }
@@ -152,7 +153,7 @@ fn fetch_view<T: HasCapabilities>(store: &mut T) -> fetch::View<'_> {
     capabilities.fetch.view(resources)
 }
 
-/// A service that calls have.
+/// Returns a service of the call, or traps outside a call.
 fn in_call<S>(service: Option<&S>) -> wasmtime::Result<&S> {
     service.ok_or_else(|| wasmtime::Error::msg("there is no such service outside a call"))
 }
@@ -161,7 +162,7 @@ fn in_call<S>(service: Option<&S>) -> wasmtime::Result<&S> {
 mod tests {
     use super::*;
 
-    /// A store that nobody makes.
+    /// A store type that is never instantiated.
     struct NoStore;
 
     impl HasCapabilities for NoStore {
@@ -170,7 +171,7 @@ mod tests {
         }
     }
 
-    /// The interfaces that a declaration grants, but for those of every toolkit.
+    /// The interfaces that a declaration grants, without those of every toolkit.
     fn granted(change: impl FnOnce(&mut ToolkitDefinition)) -> Vec<&'static str> {
         let mut definition = ToolkitDefinition::default();
         change(&mut definition);

@@ -1,12 +1,13 @@
-//! Compiles components in a process of its own, which can take no more of the machine than it is given.
+//! Compiles components in a separate process with limited resources.
 //!
-//! Bytes that a stranger made are parsed, compiled and asked for their declaration in there. The process gets
-//! them, and the files for its results, as open descriptors: it has no environment, and where the kernel has
-//! Landlock it can open no file and no connection. It never sees the key that machine code is sealed with.
+//! The process parses and compiles an untrusted component, and runs it to get its declaration. It receives
+//! the component, and the files for its results, as open file descriptors. It has no environment, and with
+//! Landlock in the kernel it cannot open files or connections. It has no access to the key that seals
+//! machine code.
 //!
-//! Invariant: one such process runs at a time, at a low priority, within bounds of memory, processor time,
-//! wall time and output, and writes nothing that would use up the disk's reserve. It ends with whoever waits
-//! for it.
+//! Invariant: one such process runs at a time, at a low priority, with limits for memory, CPU time, wall
+//! time and output, and writes nothing that would use up the disk's reserve. It ends when its caller stops
+//! waiting.
 
 mod child;
 mod confinement;
@@ -37,15 +38,15 @@ use process::Ended;
 use protocol::{MAX_FILE_BYTES, Outcome, Request, Response, Task};
 use turns::{Turn, Turns};
 
-/// Deploys that run or wait for their turn; another one is refused.
+/// Deploys that run or wait; further ones are refused.
 const MAX_DEPLOYS: usize = 9;
-/// Of one operator.
-const MAX_DEPLOYS_OF_OPERATOR: usize = 3;
+/// The same for one operator.
+const MAX_DEPLOYS_PER_OPERATOR: usize = 3;
 
-/// What one compilation may take of the machine.
+/// Resource limits of one compilation.
 #[derive(Clone, Copy, Debug)]
 pub struct CompileLimits {
-    /// Processor time, over all cores; whole seconds, at least one.
+    /// CPU time, over all cores; whole seconds, at least one.
     pub time: Duration,
     /// Wall time.
     pub wall: Duration,
@@ -54,7 +55,7 @@ pub struct CompileLimits {
 }
 
 impl CompileLimits {
-    /// Bounds with a wall time derived from the CPU time: the process runs at a low priority.
+    /// Limits with a wall time derived from the CPU time, because the process runs at a low priority.
     pub fn new(time: Duration, memory: usize) -> Self {
         const WALL_TIME_FACTOR: u32 = 5;
         const MIN_WALL_TIME: Duration = Duration::from_mins(1);
@@ -67,7 +68,7 @@ impl CompileLimits {
 #[derive(Clone, Debug)]
 pub struct Program(PathBuf);
 
-/// Compiles components, one at a time; a clone shares the queue.
+/// Compiles components, one at a time. Clones share the queue.
 #[derive(Clone)]
 pub struct Compiler(Arc<Shared>);
 
@@ -80,12 +81,12 @@ struct Shared {
     stopping: CancellationToken,
 }
 
-/// A toolkit that was compiled.
+/// A compiled toolkit.
 #[derive(Debug)]
 pub struct Described {
-    /// What it imports.
+    /// Its imports.
     pub imports: Imports,
-    /// What it says of itself: not checked yet.
+    /// Its declaration, not validated yet.
     pub definition: ToolkitDefinition,
 }
 
@@ -99,16 +100,16 @@ pub struct Job<'a> {
     pub code: &'a File,
 }
 
-/// Why there is no machine code.
+/// Why a component was not compiled.
 #[derive(Debug, Error)]
 pub enum CompileError {
-    /// The component breaks these rules.
+    /// The component has these problems.
     #[error("the component is refused")]
     Refused(Vec<Problem>),
-    /// It needs more than a component may.
+    /// It exceeds a limit.
     #[error(transparent)]
     Limit(#[from] LimitReached),
-    /// So many others wait already: of all operators, or of this one.
+    /// Too many others are waiting: of all operators, or of this one.
     #[error("too many other components are waiting to be compiled")]
     Busy,
     /// Its machine code would use up the disk's reserve.
@@ -117,15 +118,15 @@ pub enum CompileError {
     /// The server is shutting down.
     #[error("the server is stopping")]
     Stopping,
-    /// A fault of the server or the machine; the text is for the log.
+    /// A failure of the server or the machine; the text is for the log.
     #[error("the compiler failed: {0}")]
     Failed(String),
 }
 
-/// The limit that a compilation reached. Shown to whoever uploaded the component.
+/// The limit that a compilation reached. Shown to the operator who uploaded the component.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum LimitReached {
-    /// Processor time.
+    /// CPU time.
     #[error(
         "inspecting and compiling it takes more than {} s of processor time; make it smaller, or have the operator raise the setting compile-time",
         .0.as_secs()
@@ -143,10 +144,10 @@ pub enum LimitReached {
         .0 >> 20
     )]
     Memory(usize),
-    /// Machine code, in bytes.
+    /// Size of the machine code, in bytes.
     #[error("its machine code is larger than {} MiB, which none may be", .0 >> 20)]
     MachineCode(u64),
-    /// What the compiler has to say of it, in bytes.
+    /// Size of the compiler process's response, in bytes.
     #[error(
         "its imports, or what is wrong with it, take more than {} MiB to name; import fewer, or under shorter names",
         .0 >> 20
@@ -158,7 +159,7 @@ pub enum LimitReached {
 }
 
 impl Program {
-    /// The program that this process runs, also when another one has taken its place on the disk.
+    /// The program of this process, even if its file was replaced on disk.
     pub fn this() -> Self {
         let path =
             if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() };
@@ -172,14 +173,14 @@ impl Program {
 }
 
 impl Compiler {
-    /// Compiles with `program` what there is room for on `disk`, and ends what it does when `stopping` is
-    /// cancelled.
+    /// Compiles with `program`, within the free space of `disk`. Cancelling `stopping` ends a running
+    /// compilation.
     pub fn new(program: Program, limits: CompileLimits, disk: Disk, stopping: CancellationToken) -> Self {
-        let (deploys, turns) = (Shares::new(MAX_DEPLOYS, MAX_DEPLOYS_OF_OPERATOR), Turns::default());
+        let (deploys, turns) = (Shares::new(MAX_DEPLOYS, MAX_DEPLOYS_PER_OPERATOR), Turns::default());
         Self(Arc::new(Shared { program, limits, disk, deploys, turns, stopping }))
     }
 
-    /// Inspects and compiles a toolkit that `operator` has uploaded, and asks it for its declaration.
+    /// Inspects and compiles a toolkit that `operator` has uploaded, and gets its declaration.
     pub async fn describe(
         &self,
         job: Job<'_>,
@@ -195,13 +196,13 @@ impl Compiler {
         Ok(Described { imports: outcome.imports, definition })
     }
 
-    /// Compiles a toolkit that was described before. A call waits for it, so it goes before all deploys.
+    /// Compiles a deployed toolkit again. A call waits for it, so it has priority over deploys.
     pub async fn toolkit(&self, job: Job<'_>) -> Result<(), CompileError> {
         let turn = self.turn(self.0.turns.recompile()).await?;
         self.run(&turn, job, Task::Toolkit).await.map(drop)
     }
 
-    /// Inspects and compiles an extractor, before all deploys too.
+    /// Inspects and compiles an extractor, also with priority over deploys.
     pub async fn extractor(&self, job: Job<'_>) -> Result<(), CompileError> {
         let turn = self.turn(self.0.turns.recompile()).await?;
         self.run(&turn, job, Task::Extractor).await.map(drop)
@@ -236,7 +237,7 @@ impl Compiler {
         let response = match process::run(child, stopping.child_token()).await.map_err(failed)? {
             Ended::Answered(response) => response,
             Ended::Stopped => return Err(CompileError::Stopping),
-            Ended::Early(reason) => {
+            Ended::Failed(reason) => {
                 return Err(match reason.explain(*limits, max_response) {
                     LimitReached::MachineCode(_) if max_file < MAX_FILE_BYTES => DiskFull.into(),
                     limit => limit.into(),

@@ -1,8 +1,8 @@
-//! The contracts with toolkits and extractors (`wit/`), and the types in which the rest of the host speaks of them.
+//! The contracts with toolkits and extractors (`wit/`), and the host's version-independent types for them.
 //!
-//! Each version is one module with everything that depends on it: bindings, names that bear the version, and
-//! conversions to the types of the host. Capabilities implement the newest one. An older one stands beside it: it
-//! implements its own interfaces by converting what it is given and forwarding to the newest.
+//! Each version is one module with everything that depends on it: bindings, names with the version, and
+//! conversions to the types of the host. Capabilities implement the newest version. An older one implements
+//! its own interfaces by converting its arguments and forwarding to the newest.
 
 mod extraction;
 mod result;
@@ -18,10 +18,10 @@ pub(crate) use v0_1::{LinkedExtractor, LinkedToolkit, NAME, WASI_HTTP_TYPES, int
 /// The interface that makes a component a toolkit.
 pub(crate) const TOOLS: &str = "kitbag:toolkit/tools";
 
-/// One call of one tool, as the guest gets it.
+/// One call of one tool, as passed to the guest.
 #[derive(Clone, Debug)]
 pub(crate) struct ToolCall {
-    /// Without the toolkit's prefix.
+    /// The tool's name, without the toolkit's prefix.
     pub(crate) tool: String,
     /// JSON object.
     pub(crate) arguments: String,

@@ -1,10 +1,10 @@
-//! The embedded database: its connections, its schema, and what its failures mean.
+//! The embedded database: its connections, its schema and its errors.
 //!
 //! Invariants:
-//! - this module and the `store` modules alone name the engine; everybody else sees [`Database`],
-//!   `Transaction` and [`DatabaseError`];
-//! - every write begins with `Database::begin`: what a statement has read is still so when the next one
-//!   writes.
+//! - only this module and the `store` modules name the engine; all others see [`Database`], `Transaction`
+//!   and [`DatabaseError`];
+//! - every write begins with `Database::begin`, so that data read in the transaction is still current when a
+//!   later statement writes.
 
 mod error;
 #[cfg(test)]
@@ -22,13 +22,13 @@ use sqlx::{Sqlite, SqliteConnection, SqlitePool};
 
 pub use error::DatabaseError;
 
-/// What the database answers, or why it did not.
+/// A result of the database.
 pub type Result<T> = std::result::Result<T, DatabaseError>;
 
 /// The database's file in the data directory.
 const FILE: &str = "kitbag.sqlite";
 
-/// The schema, as steps from nothing to the present.
+/// The schema, as migrations from an empty database.
 static MIGRATIONS: Migrator = sqlx::migrate!();
 
 /// Connections that only read.
@@ -40,14 +40,13 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// `SQLite` in the data directory: one writer, several readers.
 #[derive(Clone, Debug)]
 pub struct Database {
-    /// The one connection that writes; whoever holds it is alone.
+    /// A pool of the single connection for writing.
     writer: SqlitePool,
     readers: SqlitePool,
 }
 
 impl Database {
-    /// Opens the database in the folder `data`, makes it when it is not there, and brings its schema up to
-    /// date.
+    /// Opens the database in the folder `data`, creating it if missing, and runs the migrations.
     pub async fn open(data: &Path) -> Result<Self> {
         let options = options(data);
         let writer = SqlitePoolOptions::new().max_connections(1).connect_with(options.clone()).await?;
@@ -56,28 +55,28 @@ impl Database {
         Ok(Self { writer, readers: readers.connect_with(options.read_only(true)).await? })
     }
 
-    /// Begins to write: nobody else does until the end.
+    /// Begins a write transaction. Others cannot write until it ends.
     pub(crate) async fn begin(&self) -> Result<Transaction> {
         Ok(Transaction(self.writer.begin_with("BEGIN IMMEDIATE").await?))
     }
 
-    /// Begins to read by several statements that all see the same state.
+    /// Begins a read transaction: all its statements see the same state.
     pub(crate) async fn snapshot(&self) -> Result<Transaction> {
         Ok(Transaction(self.readers.begin().await?))
     }
 
-    /// Connections for single statements that read.
+    /// Connections for single reading statements.
     pub(crate) fn readers(&self) -> &SqlitePool {
         &self.readers
     }
 
-    /// Whether it can be read, and written: nobody keeps it locked.
+    /// Fails if the database cannot be read, or is locked for writing.
     pub async fn check(&self) -> Result<()> {
         sqlx::query("SELECT count(*) FROM sqlite_schema").execute(&self.readers).await?;
         self.begin().await?.roll_back().await
     }
 
-    /// Ends all connections, after what is under way.
+    /// Closes all connections, after running statements have ended.
     pub async fn close(&self) {
         self.readers.close().await;
         self.writer.close().await;
@@ -89,23 +88,23 @@ fn options(data: &Path) -> SqliteConnectOptions {
         .filename(data.join(FILE))
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
-        // What was acknowledged survives a power cut.
+        // Committed data survives a power failure.
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
         .busy_timeout(BUSY_TIMEOUT)
 }
 
-/// Statements that count together: all of them once it is committed, or none.
+/// A transaction. Dropping it rolls it back.
 #[derive(Debug)]
 pub(crate) struct Transaction(sqlx::Transaction<'static, Sqlite>);
 
 impl Transaction {
-    /// Makes the statements count. Returns once they are durable.
+    /// Commits the transaction. Returns once it is durable.
     pub(crate) async fn commit(self) -> Result<()> {
         Ok(self.0.commit().await?)
     }
 
-    /// Undoes the statements, and waits until that is done.
+    /// Rolls the transaction back, and waits until that is done.
     pub(crate) async fn roll_back(self) -> Result<()> {
         Ok(self.0.rollback().await?)
     }

@@ -1,6 +1,6 @@
-//! Room on the disk of the data directory: below a reserve nothing is stored that takes any.
+//! Free space on the disk of the data directory. Below a reserve, nothing that needs space is stored.
 //!
-//! The reserve is there for what goes on: deletions, records of calls, what the database writes in between.
+//! The reserve is for what must continue: deletions, records of calls, intermediate writes of the database.
 
 use std::future::Future;
 use std::io;
@@ -16,32 +16,31 @@ use tracing::{info, warn};
 
 /// How old a measurement may be.
 const MAX_AGE: Duration = Duration::from_millis(250);
-/// How often it is measured when nobody asks, so that the log tells in time.
+/// Interval of measurements for the log.
 const WATCH_INTERVAL: Duration = Duration::from_secs(5);
-/// The reserve where none is set: this, or this part of the disk.
+/// The default reserve: this many bytes, or this part of the disk if that is less.
 const MAX_DEFAULT_RESERVE: u64 = 1 << 30;
 const DEFAULT_RESERVE_DIVISOR: u64 = 20;
 
-/// The disk of one folder; a clone is the same.
+/// The disk of a folder. Clones share its state.
 #[derive(Clone, Debug)]
 pub struct Disk(Arc<Watched>);
 
 #[derive(Debug, Default)]
 struct Watched {
     folder: PathBuf,
-    /// Bytes.
+    /// In bytes.
     reserve: u64,
-    /// Bytes that are about to be written.
+    /// Bytes of all reservations.
     reserved: AtomicU64,
     measured: Mutex<Option<(Instant, u64)>>,
     is_low: AtomicBool,
-    /// Free bytes, instead of those of a disk.
+    /// Free bytes to report instead of measuring.
     #[cfg(test)]
-    pretended: Option<u64>,
+    fake_free: Option<u64>,
 }
 
-/// Bytes that are about to be written and that nobody else may reserve meanwhile. Dropping it gives them back:
-/// what was written by then is measured.
+/// Bytes that are reserved for a write. Dropping it releases them: written bytes then count as used space.
 #[derive(Debug)]
 #[must_use]
 pub struct Reservation {
@@ -49,7 +48,7 @@ pub struct Reservation {
     bytes: u64,
 }
 
-/// There is too little room on the disk for what would have been stored.
+/// There is too little free space on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "the server's disk is nearly full, so that nothing can be stored now; reading, searching, calling and \
@@ -58,8 +57,8 @@ pub struct Reservation {
 pub struct DiskFull;
 
 impl Disk {
-    /// Watches the disk of `folder`. The reserve has `reserve` bytes, or else 1 GiB or a twentieth of the
-    /// disk, whichever is less.
+    /// The disk of `folder`, with a reserve of `reserve` bytes; by default 1 GiB, or a twentieth of the disk
+    /// if that is less.
     pub fn new(folder: &Path, reserve: Option<u64>) -> io::Result<Self> {
         let reserve = if let Some(reserve) = reserve {
             reserve
@@ -70,7 +69,7 @@ impl Disk {
         Ok(Self::with_reserve(folder.to_owned(), reserve))
     }
 
-    /// Keeps no reserve: for commands that run without a server.
+    /// A disk without a reserve: for commands that run without a server.
     pub fn unwatched() -> Self {
         Self::with_reserve(PathBuf::new(), 0)
     }
@@ -79,14 +78,14 @@ impl Disk {
         Self(Arc::new(Watched { folder, reserve, ..Watched::default() }))
     }
 
-    /// A disk that always has so many free bytes above its reserve.
+    /// A disk that always has this many free bytes above its reserve.
     #[cfg(test)]
     pub(crate) fn with_room(bytes: u64) -> Self {
-        Self(Arc::new(Watched { reserve: 1, pretended: Some(bytes.saturating_add(1)), ..Watched::default() }))
+        Self(Arc::new(Watched { reserve: 1, fake_free: Some(bytes.saturating_add(1)), ..Watched::default() }))
     }
 
-    /// Measures now and then, until nobody has a clone any more, so that the log says when room runs out
-    /// and when there is some again.
+    /// Measures regularly until all clones are dropped, so that the log says when space runs out and when
+    /// it is available again.
     pub fn watch(&self) {
         let watched = Arc::downgrade(&self.0);
         tokio::spawn(async move {
@@ -98,21 +97,21 @@ impl Disk {
         });
     }
 
-    /// Sets `bytes` aside for what is about to be written; fails where they would not leave the reserve as it is.
+    /// Reserves `bytes` for a write. Fails if they would reduce the free space below the reserve.
     ///
-    /// Until it is dropped a reservation counts whole, whatever of it is written already: what is written
-    /// and then copied needs room for both.
+    /// Until it is dropped, a reservation counts in full, even for bytes that are already written: a file
+    /// that is written and then copied needs space for both.
     pub fn reserve(&self, bytes: u64) -> Result<Reservation, DiskFull> {
         let Watched { reserve, reserved, .. } = &*self.0;
         let add = |reserved: u64| reserved.checked_add(bytes);
         let before = reserved.fetch_update(Ordering::SeqCst, Ordering::SeqCst, add).map_err(|_| DiskFull)?;
         let reservation = Reservation { disk: self.clone(), bytes };
         let needed = reserve.saturating_add(before).saturating_add(bytes);
-        // Measured now: what was reserved a moment ago may be written, and given back.
+        // Measured now: a reservation made since the last measurement may have been written and released.
         if *reserve == 0 || self.0.free_now() >= needed { Ok(reservation) } else { Err(DiskFull) }
     }
 
-    /// Bytes that may be written: above the reserve, and not set aside for others.
+    /// Bytes that may be written: free space without the reserve and all reservations.
     pub fn room(&self) -> u64 {
         if self.0.reserve == 0 {
             return u64::MAX;
@@ -121,17 +120,17 @@ impl Disk {
         self.0.free_now().saturating_sub(taken)
     }
 
-    /// Whether the disk has its reserve free.
+    /// Fails if the free space is below the reserve.
     pub fn has_reserve(&self) -> Result<(), DiskFull> {
         self.has_free(self.0.reserve)
     }
 
-    /// Whether something small may be stored, such as a setting: until half of the reserve is used up.
+    /// Fails if even small data, such as a setting, may not be stored: once half of the reserve is used up.
     pub fn room_for_a_little(&self) -> Result<(), DiskFull> {
         self.has_free(self.0.reserve / 2)
     }
 
-    /// Does `work`, which writes as it goes on, and ends it where that uses up the reserve.
+    /// Runs `work`, which writes to the disk, and aborts it when the free space falls below the reserve.
     pub async fn while_there_is_room<T>(&self, work: impl Future<Output = T>) -> Result<T, DiskFull> {
         self.has_reserve()?;
         let exhausted = async {
@@ -159,7 +158,7 @@ impl Drop for Reservation {
 }
 
 impl Watched {
-    /// Bytes that are free for this process, as of late.
+    /// Free bytes for this process, at most [`MAX_AGE`] old.
     fn free(&self) -> u64 {
         let measured = *self.lock();
         match measured {
@@ -168,10 +167,10 @@ impl Watched {
         }
     }
 
-    /// Bytes that are free for this process.
+    /// Free bytes for this process, measured now.
     fn free_now(&self) -> u64 {
         #[cfg(test)]
-        if let Some(free) = self.pretended {
+        if let Some(free) = self.fake_free {
             return free;
         }
         let free = match statvfs(&self.folder) {
@@ -204,8 +203,8 @@ impl Watched {
 }
 
 impl DiskFull {
-    /// Whether an operation of the file system failed for want of room.
-    pub fn is_behind(error: &io::Error) -> bool {
+    /// Whether a file system error was caused by a full disk or quota.
+    pub fn caused(error: &io::Error) -> bool {
         matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
     }
 }

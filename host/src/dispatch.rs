@@ -1,7 +1,8 @@
-//! (caller, tool, arguments) → reply: validation in, redaction and validation out.
+//! Dispatches tool calls: (caller, tool, arguments) → reply. Arguments are validated; results are redacted
+//! and validated.
 //!
-//! Invariant: internal details of a failure never reach the reply. They go to the record of the call, which is
-//! written once, here, also for a call that is cancelled.
+//! Invariant: internal details of a failure never reach the reply. They go to the record of the call, which
+//! is written here exactly once, even if the call is cancelled.
 
 mod admission;
 mod checks;
@@ -38,7 +39,8 @@ use checks::{Checked, Checks};
 use invocation_log::{Recording, conclude, result_size};
 pub use reply::{ErrorCode, Failure, Reply, Success};
 
-/// How long a call waits for its toolkit, which may have to be compiled again. That goes on without it.
+/// How long a call waits for its toolkit, which may have to be compiled again. Compiling continues after
+/// that.
 const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Calls tools.
@@ -50,14 +52,14 @@ pub struct Dispatch {
     checks: Checks,
 }
 
-/// There is no reply of a tool at all. Our fault; the log says more.
+/// The tool could not be called because of a server error; the cause is in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the toolkit cannot run at the moment")]
 pub struct Unavailable;
 
 impl Dispatch {
-    /// Makes each call with its caller's secrets from `vault` and settings from `user_config`; leaves a record
-    /// of each in `invocations`. Fails where the system has no threads for it.
+    /// Creates a dispatcher. Calls get the caller's secrets from `vault` and settings from `user_config`, and
+    /// are recorded in `invocations`. Fails if threads cannot be started.
     pub fn new(
         vault: Arc<Vault>,
         user_config: Arc<UserConfig>,
@@ -68,8 +70,8 @@ impl Dispatch {
         Ok(Self { vault, user_config, invocations, admission, checks })
     }
 
-    /// Calls a tool for `caller`, who may call it; `listener` hears how far it has come. Dropping the future
-    /// ends the call.
+    /// Calls a tool for `caller`, whose permission was checked. `listener` receives progress reports.
+    /// Dropping the future ends the call.
     pub async fn call(
         &self,
         caller: &Caller,
@@ -105,18 +107,18 @@ impl Dispatch {
             return Ok((Reply::Failure(Failure::not_ready()), Outcome::Busy.into()));
         };
         let ready = ready.map_err(|cause| unavailable(tool, &cause))?;
-        // Secrets that cannot be read cannot be redacted either, so there is no call without them.
+        // Secrets that cannot be read cannot be redacted either, so the call must not start.
         let secrets = self.vault.of_user(&caller.user_id).await.map_err(|cause| unavailable(tool, &cause))?;
 
         let arguments = Value::Object(arguments);
         let arguments = match self.checks.check(&caller.user_id, ready.input(tool.index), arguments).await {
-            Checked::Fits(arguments) => arguments,
+            Checked::Valid(arguments) => arguments,
             Checked::Violations(violations) => {
                 let mut failure = Failure::invalid_params(&violations);
-                failure.error = redact::answer(take(&mut failure.error), &secrets).await;
+                failure.error = redact::text(take(&mut failure.error), &secrets).await;
                 return Ok((Reply::Failure(failure), Outcome::InvalidParams.into()));
             }
-            Checked::Overdue => {
+            Checked::TimedOut => {
                 return Ok((Reply::Failure(Failure::unchecked_arguments()), Outcome::Busy.into()));
             }
         };
@@ -134,7 +136,7 @@ impl Dispatch {
             None => ready.code.call(invocation, &observations).await,
             Some(listener) => call_with_progress(&ready.code, invocation, &observations, listener).await,
         };
-        // Before redaction: afterwards the size would tell whether a secret was in it.
+        // Before redaction: afterwards the size would reveal whether it contained a secret.
         let result_size = result_size(&report.ended);
         let missing = reply::missing_secrets(&report.ended, &observations.missing);
         let sign_in_failure = reply::sign_in_failure(&report.ended, &observations.sign_in);
@@ -144,15 +146,15 @@ impl Dispatch {
         let (mut reply, conclusion) = conclude(report, result_size, structured);
         if let Reply::Failure(failure) = &mut reply {
             failure.missing_secrets = missing;
-            if let Some(told) = sign_in_failure {
-                **failure = told;
-                failure.error = redact::answer(take(&mut failure.error), &secrets).await;
+            if let Some(envelope) = sign_in_failure {
+                **failure = envelope;
+                failure.error = redact::text(take(&mut failure.error), &secrets).await;
             }
         }
         Ok((reply, conclusion))
     }
 
-    /// The caller's settings, as JSON text; nothing is read for a toolkit that declares none.
+    /// The caller's settings as JSON text. Not read for a toolkit that declares none.
     async fn config(&self, tool: &Tool, caller: &Caller) -> Result<String, Unavailable> {
         let ToolkitDefinition { id, config: fields, .. } = &tool.toolkit.definition;
         if fields.is_empty() {
@@ -164,7 +166,7 @@ impl Dispatch {
     }
 }
 
-/// Runs a call, and passes its progress on.
+/// Runs a call, and forwards its progress reports.
 async fn call_with_progress(
     code: &Loaded,
     mut invocation: Invocation,
@@ -174,16 +176,16 @@ async fn call_with_progress(
     let (sender, mut reports) = mpsc::channel(listener.max_capacity());
     let secrets = invocation.secrets.clone();
     invocation.progress = Some(sender);
-    // Reports for a slow client are dropped; neither it nor the guest is waited for.
-    let tell = |report| drop(listener.try_send(redact::progress(report, &secrets, &observations.tokens)));
+    // Reports are dropped if the client reads slowly, so that the guest never waits.
+    let forward = |report| drop(listener.try_send(redact::progress(report, &secrets, &observations.tokens)));
     let mut call = pin!(code.call(invocation, observations));
     loop {
         tokio::select! {
             biased;
-            Some(report) = reports.recv() => tell(report),
+            Some(report) = reports.recv() => forward(report),
             report = &mut call => {
                 while let Ok(last) = reports.try_recv() {
-                    tell(last);
+                    forward(last);
                 }
                 return report;
             }

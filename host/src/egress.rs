@@ -1,20 +1,20 @@
-//! The one HTTP client for everything that leaves the process.
+//! The one HTTP client for all outbound traffic of the process.
 //!
 //! A request goes `normalise → policy → pool or (resolve → address guard → connect → TLS) → send`.
 //! The URL is normalised once, and what was checked is what is sent: scheme, host and port of the
-//! outgoing request are rebuilt from the checked target, never copied from the caller; headers that
-//! speak about the connection are the client's own.
+//! outgoing request are rebuilt from the checked target, never copied from the caller; connection-specific
+//! headers are set by the client alone.
 //!
 //! Invariants:
-//! - no connection is opened to an address that the guard has not seen: names are resolved here,
-//!   once, and the socket goes to the resolved address;
-//! - toolkits, captures and the operator never share a connection: each has a guard, a client and a pool
-//!   of its own, so that what is opened to one is opened to no other;
+//! - no connection is opened to an address that the guard has not checked: names are resolved here,
+//!   once, and the socket connects to the resolved address;
+//! - toolkits, captures and the operator never share a connection: each has a guard, a client and a
+//!   connection pool of its own, so an address range opened to one is not opened to the others;
 //! - proxy variables of the environment (`HTTPS_PROXY`, …) are not read: a proxy would resolve
-//!   names out of the guard's sight;
-//! - redirects are not followed: a 3xx is an answer like any other. Whoever follows one, by
-//!   [`Redirects`], sends each request through here and so through the same policy;
-//! - connections, and all work on them, live on the runtime that the client was built on, whichever
+//!   names without the guard's check;
+//! - redirects are not followed: a 3xx is returned like any other response. Code that follows one, with
+//!   [`Redirects`], sends each request through this client and so through the same policy;
+//! - connections, and all work on them, stay on the runtime that the client was built on, whichever
 //!   runtime a request is made on.
 
 mod allowlist;
@@ -73,13 +73,13 @@ use self::target::Target;
 use self::transport::{MAX_HEAD_BYTES, client, exchange, prepare};
 use crate::tasks::run_on;
 
-/// What a body may fail with on its way out.
+/// The error of a request body.
 pub type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// A body on its way, of a request or of a response.
+/// A streaming body of a request or a response.
 pub type BoxBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// The outbound HTTP client; a clone shares the pools.
+/// The outbound HTTP client. Clones share the connection pools.
 #[derive(Clone, Debug)]
 pub struct Egress {
     toolkits: Client<Connector, BoxBody>,
@@ -90,8 +90,8 @@ pub struct Egress {
 }
 
 impl Egress {
-    /// Builds all clients on the runtime that this is called on; nothing is resolved or opened
-    /// before the first request.
+    /// Builds all clients on the current runtime. Nothing is resolved or connected before the first
+    /// request.
     pub fn new(settings: EgressSettings) -> Self {
         let source = Source {
             name_servers: settings.name_servers.clone(),
@@ -101,8 +101,9 @@ impl Egress {
         Self::resolving(settings, &Resolver::dns(source), &Resolver::system())
     }
 
-    /// `strangers` resolves the names of toolkits and captures, and `own` those of the operator.
-    fn resolving(settings: EgressSettings, strangers: &Resolver, own: &Resolver) -> Self {
+    /// As [`new`](Self::new), with `untrusted` as the resolver for toolkits and captures, and `operator`
+    /// as that of the operator.
+    fn resolving(settings: EgressSettings, untrusted: &Resolver, operator: &Resolver) -> Self {
         let EgressSettings { toolkit_ranges, capture_ranges, nat64_prefixes, connect_timeout, .. } = settings;
         let runtime = Handle::current();
         let nat64 = Arc::new(Nat64::new(nat64_prefixes));
@@ -111,16 +112,16 @@ impl Egress {
             client(Connector::new(tcp, connect_timeout), &runtime)
         };
         Self {
-            toolkits: client(AddressGuard::Toolkits(toolkit_ranges), strangers),
-            captures: client(AddressGuard::Captures(capture_ranges), strangers),
-            operator: client(AddressGuard::Open, own),
+            toolkits: client(AddressGuard::Toolkits(toolkit_ranges), untrusted),
+            captures: client(AddressGuard::Captures(capture_ranges), untrusted),
+            operator: client(AddressGuard::Open, operator),
             response_timeout: settings.response_timeout,
             runtime: runtime.clone(),
         }
     }
 
-    /// Runs a future on the runtime of the connections, whichever runtime this is called on. Dropping
-    /// the returned future ends it.
+    /// Runs a future on the connections' runtime, whichever runtime this is called on. Dropping
+    /// the returned future cancels it.
     pub async fn run_on_runtime<F>(&self, future: F) -> Result<F::Output, Arc<dyn StdError + Send + Sync>>
     where
         F: Future<Output: Send> + Send + 'static,
@@ -128,15 +129,15 @@ impl Egress {
         run_on(&self.runtime, future).await.map_err(|interrupted| Arc::new(interrupted) as _)
     }
 
-    /// Runs `work` until its end on the runtime of the connections.
+    /// Runs `work` to completion on the connections' runtime.
     pub fn spawn_on_runtime(&self, work: impl Future<Output = ()> + Send + 'static) {
         drop(self.runtime.spawn(work));
     }
 
-    /// Sends one request and returns as soon as the response's head is there; the body streams.
+    /// Sends one request and returns once the response head has arrived; the body streams.
     ///
-    /// The URI must be absolute. `Host` is derived from it and overrides what the caller set; headers
-    /// about the connection are dropped; every other header is sent as it is.
+    /// The URI must be absolute. `Host` is derived from it and overrides the caller's; connection-specific
+    /// headers are dropped; every other header is sent unchanged.
     pub async fn send<B>(
         &self,
         request: Request<B>,
@@ -149,7 +150,7 @@ impl Egress {
         self.send_within(request, policy, Timeouts::default()).await
     }
 
-    /// As [`send`](Self::send), with shorter timeouts. Dropping the future ends the request.
+    /// As [`send`](Self::send), with shorter timeouts. Dropping the future cancels the request.
     pub async fn send_within<B>(
         &self,
         request: Request<B>,
@@ -175,7 +176,7 @@ impl Egress {
             Err(source) => return Err(EgressError::Protocol { authority: target.authority(), source }),
         };
         match answer {
-            // The client's own bound is that of a buffer, which may grow somewhat beyond.
+            // The client's own limit is a buffer size, which the head may exceed somewhat.
             Ok(Ok(response)) if hygiene::size(response.headers()) > MAX_HEAD_BYTES => {
                 Err(EgressError::HeadTooLarge { authority: target.authority() })
             }

@@ -1,8 +1,8 @@
 //! The extractors that the operator has installed: component files in a folder, `pdf.wasm` and
-//! `html.wasm`, each compiled once and then kept as sealed machine code.
+//! `html.wasm`, each compiled once and then stored as sealed machine code.
 //!
-//! An extractor is looked for when a file first needs it: installing one needs no restart. Files that came
-//! before it are read after the next start.
+//! An extractor is loaded when a file first needs it, so installing one needs no restart. Files captured
+//! before that are read after the next start.
 
 use std::error::Error;
 use std::fs::File;
@@ -23,12 +23,12 @@ use crate::tasks::off_thread;
 
 /// The folder for their machine code in the data directory.
 const CODE_FOLDER: &str = "extractor-code";
-/// Files that are read at the same time; each may use `extraction-memory`.
+/// Concurrent extractions; each may use `extraction-memory`.
 const MAX_CONCURRENT: usize = 2;
-/// Characters shown of a parser's error message.
-const MAX_COMPLAINT_CHARS: usize = 200;
+/// Maximum length of a parser's error message, in characters.
+const MAX_ERROR_CHARS: usize = 200;
 
-/// The installed extractors; a clone shares everything.
+/// The installed extractors. Clones share everything.
 #[derive(Clone)]
 pub struct Extractors(Arc<Parts>);
 
@@ -43,7 +43,7 @@ struct Parts {
 }
 
 impl Extractors {
-    /// Opens the folder of their machine code in a data directory; `folder` is where the components are.
+    /// Opens the folder of machine code in the data directory. `folder` has the components.
     pub async fn open(
         data: &Path,
         folder: PathBuf,
@@ -57,7 +57,7 @@ impl Extractors {
         Ok(Self(Arc::new(Parts { folder, sandbox, compiler, code, pdf, html, slots })))
     }
 
-    /// The same as a function, as the knowledge base takes it.
+    /// Returns [`extract`](Self::extract) as a function, for the knowledge base.
     pub fn into_extract(self) -> Extract {
         Arc::new(move |kind, file| {
             let extractors = self.clone();
@@ -65,7 +65,7 @@ impl Extractors {
         })
     }
 
-    /// Reads a whole file in the sandbox; waits while others are being read.
+    /// Extracts the text of a whole file in the sandbox. Waits while too many others are read.
     pub async fn extract(&self, kind: FileKind, file: Bytes) -> Result<Extracted, ExtractError> {
         let _slot = self.0.slots.acquire().await.expect("the semaphore is never closed");
         let extractor = match kind {
@@ -80,8 +80,7 @@ impl Extractors {
         }
     }
 
-    /// Makes an extractor ready, with the machine code that is kept or that it is compiled to: which takes
-    /// seconds, the first time.
+    /// Loads an extractor from its stored machine code, or compiles it first, which takes seconds.
     async fn load(&self, kind: FileKind) -> Result<Extractor, ExtractError> {
         let parts = self.0.clone();
         let component = off_thread(move || copy_of_component(&parts, kind)).await?;
@@ -105,7 +104,7 @@ impl Extractors {
             error => Box::<dyn Error + Send + Sync>::from(error),
         })?;
         off_thread(move || {
-            parts.code.adopt(&digest, code)?;
+            parts.code.seal_and_persist(&digest, code)?;
             parts.load_kept(&digest)
         })
         .await
@@ -118,13 +117,13 @@ impl Parts {
     }
 }
 
-/// A component as it was when it was looked for, whatever is put in its place meanwhile.
+/// A private copy of an installed component, unaffected if the original is replaced.
 struct Component {
     file: File,
     digest: String,
 }
 
-/// Copies an installed component into a file without a name, and hashes it. Blocks.
+/// Copies an installed component to an unnamed file, and hashes it. Blocks.
 fn copy_of_component(parts: &Parts, kind: FileKind) -> Result<Component, ExtractError> {
     let mut installed =
         File::open(parts.folder.join(file_name(kind))).map_err(|error| match error.kind() {
@@ -174,19 +173,19 @@ fn nothing_to_read(kind: FileKind) -> ExtractError {
     ExtractError { reason: reason.to_owned(), kind: FailureKind::Permanent }
 }
 
-/// Says to a person why a file was not read.
+/// Explains to the user why a file was not read.
 fn explain(kind: FileKind, error: &ExtractionError) -> ExtractError {
     let file = match kind {
         FileKind::Pdf => "PDF",
         FileKind::Html => "page",
     };
     let reason = match error {
-        ExtractionError::Damaged(how) => format!("the {file} is damaged: {}", complaint(how)),
+        ExtractionError::Damaged(how) => format!("the {file} is damaged: {}", first_line(how)),
         ExtractionError::Encrypted => {
             format!("the {file} is encrypted: it cannot be read without its password")
         }
         ExtractionError::Unsupported(what) => {
-            format!("the {file} uses something that cannot be read: {}", complaint(what))
+            format!("the {file} uses something that cannot be read: {}", first_line(what))
         }
         ExtractionError::Deadline(limit) => {
             format!("the {file} takes longer to read than a file may take ({} s)", limit.as_secs_f32())
@@ -203,8 +202,8 @@ fn explain(kind: FileKind, error: &ExtractionError) -> ExtractError {
     ExtractError { reason, kind: FailureKind::Permanent }
 }
 
-/// The first line, without what cannot be shown.
-fn complaint(text: &str) -> String {
+/// The first line, without control characters, limited in length.
+fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
-    line.chars().filter(|it| !it.is_control()).take(MAX_COMPLAINT_CHARS).collect()
+    line.chars().filter(|it| !it.is_control()).take(MAX_ERROR_CHARS).collect()
 }

@@ -1,11 +1,12 @@
-//! The log of calls: records that are written in the background, kept for a while, read and followed.
+//! The log of calls: records are written in the background, kept for a limited time, read and followed.
 //!
 //! Invariants:
-//! - a call never waits for its record: what cannot be queued is dropped, and the log says how much;
-//! - what is queued is bounded, for each user of a toolkit, for each toolkit and in all;
-//! - what is removed first is of whoever has left the most: nobody pushes out the records of others;
-//! - the content of a call is read by the user whose call it was, and by nobody else; nor does anybody
-//!   else read a number that the toolkit could choose at will.
+//! - a call never waits for its record: records that cannot be queued are dropped, and their number is
+//!   logged;
+//! - the queue is bounded, for each user of a toolkit, for each toolkit and in total;
+//! - the records of the users with the most records are removed first, so that no user can displace the
+//!   records of others;
+//! - only the caller can read the content of a call, or an exact number that the toolkit could choose.
 
 mod operator_view;
 mod reading;
@@ -37,15 +38,15 @@ use retention::Retention;
 use store::Store;
 use writer::{Message, Writer};
 
-/// Bytes of records that may wait to be written, in all.
+/// Bytes of records that may wait to be written, in total.
 const MAX_QUEUED_BYTES: usize = 64 << 20;
-/// Of one toolkit.
+/// The same for one toolkit.
 const MAX_QUEUED_BYTES_PER_TOOLKIT: usize = 16 << 20;
-/// Of one user of one toolkit.
+/// The same for one user of one toolkit.
 const MAX_QUEUED_BYTES_PER_USER: usize = 4 << 20;
-/// Answers that are read at the same time, in all; as many again may follow a log.
+/// Concurrent readers, in total. As many again may follow a log.
 const MAX_READERS: usize = 256;
-/// Of one user.
+/// The same for one user.
 const MAX_READERS_PER_USER: usize = 16;
 
 /// The records of all calls.
@@ -62,7 +63,7 @@ pub struct Invocations {
 }
 
 impl Invocations {
-    /// Starts to write to `database`, and to remove what is beyond `limits`.
+    /// Starts to write records to `database`, and to remove those beyond `limits`.
     pub async fn open(database: Database, limits: RetentionLimits) -> database::Result<Self> {
         let store = Store::new(database);
         let (queue, inbox) = unbounded_channel();
@@ -83,8 +84,8 @@ impl Invocations {
         })
     }
 
-    /// Queues a record. Where there is no room its content is left out, and where there is still none,
-    /// the record itself.
+    /// Queues a record. If the queue is full, its content is left out; if that is not enough, the record is
+    /// dropped.
     pub fn record(&self, record: Record) {
         let queued = self.with_room(Box::new(record));
         let queued = queued.or_else(|record| self.with_room(Box::new(record.without_content())));
@@ -103,7 +104,7 @@ impl Invocations {
         }
     }
 
-    /// Starts to read. Every call that was answered before is in what is read.
+    /// Starts to read. All calls that were answered before are included.
     pub async fn read(&self, query: Query, scope: Scope) -> database::Result<Reading> {
         self.flush().await;
         Reading::start(self.store.clone(), self.committed.clone(), query, scope).await
@@ -115,19 +116,19 @@ impl Invocations {
         self.store.has_records_of(toolkit, user).await
     }
 
-    /// A place among those who read what there is, or nothing where too many do. Dropping it makes room.
-    pub fn read_place(&self, user: &str) -> Option<Share> {
+    /// Returns a permit to read; `None` if there are too many readers. Dropping it releases it.
+    pub fn reader_permit(&self, user: &str) -> Option<Share> {
         self.readers.take(user, 1)
     }
 
-    /// A place among those who follow, or nothing where too many do. Dropping it makes room.
-    pub fn follow_place(&self, user: &str) -> Option<Share> {
+    /// Returns a permit to follow the log; `None` if there are too many followers. Dropping it releases it.
+    pub fn follower_permit(&self, user: &str) -> Option<Share> {
         self.followers.take(user, 1)
     }
 
-    /// Writes what is queued, and stops writing.
+    /// Writes the queued records, and stops the writer.
     pub async fn close(&self) {
-        // Fails when the writer has ended already.
+        // Fails if the writer has already ended.
         let _ = self.queue.send(Message::Stop);
         let writer = self.writer.lock().await.take();
         if let Some(Err(error)) = OptionFuture::from(writer).await {
@@ -136,11 +137,11 @@ impl Invocations {
         }
     }
 
-    /// Waits until everything that was queued so far is committed.
+    /// Waits until all records queued so far are committed.
     async fn flush(&self) {
         let (done, flushed) = oneshot::channel();
         if self.queue.send(Message::Flush(done)).is_ok() {
-            // A writer that ends has nothing more to write.
+            // Fails if the writer has ended, and then there is nothing left to write.
             let _ = flushed.await;
         }
     }

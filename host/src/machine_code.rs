@@ -1,10 +1,10 @@
 //! Machine code as files, named by the SHA-256 of the component that it was compiled from.
 //!
 //! ```text
-//! <folder>/<engine>/<digest>.cwasm   sealed; made again whenever it is missing or damaged
+//! <folder>/<engine>/<digest>.cwasm   sealed; recompiled if missing or damaged
 //! ```
 //!
-//! Invariant: nothing is handed out that was not put there: each file is checked against its seal.
+//! Invariant: a file is used only if it is what was written: each is checked against its seal.
 
 mod seal;
 
@@ -19,9 +19,9 @@ use tempfile::NamedTempFile;
 use self::seal::Seal;
 use crate::sha256::Sha256;
 
-/// What a file of machine code ends in.
+/// The file extension of machine code.
 const EXTENSION: &str = "cwasm";
-/// A SHA-256 in hexadecimal.
+/// Length of a SHA-256 in hexadecimal.
 const DIGEST_DIGITS: usize = 64;
 
 /// A folder of machine code for one engine.
@@ -31,7 +31,7 @@ pub(crate) struct MachineCode {
     seal: Seal,
 }
 
-/// The name of a component: the SHA-256 of all of `file`, in hexadecimal. Blocks.
+/// The digest of a component: the SHA-256 of the whole `file`, in hexadecimal. Blocks.
 pub(crate) fn digest(file: &mut File) -> io::Result<String> {
     const CHUNK_BYTES: usize = 256 << 10;
 
@@ -45,11 +45,11 @@ pub(crate) fn digest(file: &mut File) -> io::Result<String> {
     }
 }
 
-/// Machine code whose seal was checked: this very file, whatever stands under its name by now.
+/// Machine code whose seal was checked: the open file, even if its path is replaced afterwards.
 pub(crate) struct SealedCode(File);
 
 impl SealedCode {
-    /// Where the file can be opened for as long as this value lives.
+    /// A path to the open file, valid as long as this value lives.
     pub(crate) fn path(&self) -> PathBuf {
         const DESCRIPTORS: &str = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
 
@@ -58,9 +58,9 @@ impl SealedCode {
 }
 
 impl MachineCode {
-    /// Opens `folder` of a data directory, which holds the seal's key, for the engine `version`. Code of
-    /// other versions goes away, and so does what earlier runs left that is no component's machine code:
-    /// unfinished files, and a cache that older versions kept there. Blocks.
+    /// Opens `folder` of a data directory, which has the seal's key, for the engine `version`. Deletes code
+    /// of other engine versions, and files that are not a component's machine code: incomplete files,
+    /// and a cache that older versions kept there. Blocks.
     pub(crate) fn open(data: &Path, folder: &str, version: &str) -> io::Result<Self> {
         let path = data.join(folder).join(version);
         fs::create_dir_all(&path)?;
@@ -69,21 +69,21 @@ impl MachineCode {
         Ok(Self { path, seal: Seal::open(data)? })
     }
 
-    /// Opens machine code, once its seal was checked. Reads all of it.
+    /// Opens machine code after checking its seal, which reads the whole file.
     pub(crate) fn sealed(&self, digest: &str) -> io::Result<SealedCode> {
         let mut file = File::open(self.file(digest))?;
         self.seal.check(digest, &mut file)?;
         Ok(SealedCode(file))
     }
 
-    /// A file that can be adopted; it goes away unless it is.
+    /// Creates a temporary file for [`seal_and_persist`](Self::seal_and_persist). It is deleted on drop.
     pub(crate) fn new_file(&self) -> io::Result<NamedTempFile> {
         NamedTempFile::new_in(&self.path)
     }
 
-    /// Seals machine code that was written to a file of this file system, and gives it its name,
-    /// durably. Blocks.
-    pub(crate) fn adopt(&self, digest: &str, mut code: NamedTempFile) -> io::Result<()> {
+    /// Seals machine code in a file on the same file system, and renames it to its final name, durably.
+    /// Blocks.
+    pub(crate) fn seal_and_persist(&self, digest: &str, mut code: NamedTempFile) -> io::Result<()> {
         self.seal.append(digest, code.as_file_mut())?;
         code.persist(self.file(digest))?;
         File::open(&self.path)?.sync_all()
@@ -110,7 +110,7 @@ pub(crate) fn remove_all_but(folder: &Path, kept: &HashSet<String>) -> io::Resul
     Ok(())
 }
 
-/// Machine code of other engine versions is of no use to this one.
+/// Removes machine code of other engine versions, which this one cannot use.
 fn remove_siblings(folder: &Path) -> io::Result<()> {
     let Some(parent) = folder.parent() else { return Ok(()) };
     for entry in fs::read_dir(parent)? {
@@ -134,7 +134,7 @@ fn remove_leftovers(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The digest that a file is named by.
+/// The digest in a file's name, if it has one.
 fn named_digest(path: &Path) -> Option<&str> {
     let stem = path.file_stem()?.to_str()?;
     let is_digest = stem.len() == DIGEST_DIGITS && stem.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// Of an empty file.
+    /// The digest of an empty file.
     const DIGEST: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
     fn open(data: &Path) -> MachineCode {
@@ -157,7 +157,7 @@ mod tests {
     fn keep(code: &MachineCode, bytes: &[u8]) {
         let mut file = code.new_file().expect("a file");
         file.write_all(bytes).expect("a file");
-        code.adopt(DIGEST, file).expect("it can be kept");
+        code.seal_and_persist(DIGEST, file).expect("it can be kept");
     }
 
     #[test]

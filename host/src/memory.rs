@@ -1,10 +1,10 @@
-//! Memory that calls hold: one budget for the process, and a share of it for each user.
+//! Memory of calls: one budget for the process, and a share of it for each user.
 //!
-//! What is counted is what calls really take: a lease begins with what its call needs to start, grows with
-//! the guest's memories and tables, and gives everything back when it is dropped.
+//! Actual use is counted: a lease begins with what its call needs to start, grows with the guest's
+//! memories and tables, and releases everything when it is dropped.
 //!
-//! Invariant: the leases of one user together never hold more than a share, and all leases together never
-//! more than the budget, but for what [`Lease::hold`] counts: that exists already.
+//! Invariant: all leases of one user never hold more than a share, and all leases never more than the
+//! budget, except for what [`Lease::count_existing`] counts, which is already allocated.
 
 mod machine;
 
@@ -18,18 +18,18 @@ use tokio::time::{Instant, timeout_at};
 
 pub use machine::machine_memory;
 
-/// The memory for calls; a clone is the same budget.
+/// The memory for calls. Clones share the budget.
 #[derive(Clone, Debug)]
 pub struct MemoryBudget(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// Bytes of all users together.
+    /// Bytes for all users together.
     total: usize,
-    /// Bytes of one user.
+    /// Bytes for one user.
     per_user: usize,
     held: Mutex<Held>,
-    /// Signals that memory was given back.
+    /// Signals that memory was released.
     freed: Notify,
 }
 
@@ -42,25 +42,25 @@ struct Held {
 /// Why there is no memory for a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shortage {
-    /// The calls of its own user hold all that one user's may.
+    /// The user's calls hold the user's whole share.
     User,
-    /// All calls together hold all that there is.
+    /// All calls together hold the whole budget.
     Server,
-    /// The call alone needs so many bytes, and there may never be as many: trying again does not help.
+    /// The call alone needs more than is configured: a retry does not help.
     TooLarge {
-        /// What it needs.
+        /// Bytes that it needs.
         needed: usize,
-        /// The setting that forbids it.
+        /// The setting that limits it.
         setting: &'static str,
     },
 }
 
-/// What all calls together may hold.
-const TOTAL: &str = "memory-for-calls";
-/// What those of one user may.
-const PER_USER: &str = "memory-for-calls-per-user";
+/// The setting for all calls together.
+const TOTAL_SETTING: &str = "memory-for-calls";
+/// The setting for the calls of one user.
+const PER_USER_SETTING: &str = "memory-for-calls-per-user";
 
-/// What one call holds.
+/// The memory that one call holds.
 #[derive(Debug)]
 pub struct Lease {
     budget: MemoryBudget,
@@ -70,7 +70,7 @@ pub struct Lease {
     shortage: OnceLock<Shortage>,
 }
 
-/// A part of what a call holds, which is given back before its end.
+/// A part of a call's memory that is released before the call ends.
 #[derive(Debug)]
 pub struct Claim {
     budget: MemoryBudget,
@@ -79,19 +79,19 @@ pub struct Claim {
 }
 
 impl MemoryBudget {
-    /// Shares `total` bytes; the calls of one user hold `per_user` of them at most.
+    /// A budget of `total` bytes, of which the calls of one user hold at most `per_user`.
     pub fn new(total: usize, per_user: usize) -> Self {
         let (held, freed) = (Mutex::default(), Notify::new());
         Self(Arc::new(Shared { total, per_user, held, freed }))
     }
 
-    /// Refuses nothing: for commands that run without a server.
+    /// A budget without limits: for commands that run without a server.
     pub fn unlimited() -> Self {
         Self::new(usize::MAX, usize::MAX)
     }
 
-    /// Begins a call of `user` with the `bytes` that it needs to start. Where they are not free, it waits
-    /// for them, for `timeout` at most.
+    /// Takes the `bytes` that a call of `user` needs to start. If they are not free, waits for them, at most
+    /// for `timeout`.
     pub async fn admit(&self, user: &str, bytes: usize, timeout: Duration) -> Result<Lease, Shortage> {
         let user: Arc<str> = user.into();
         self.wait_for(&user, bytes, timeout).await?;
@@ -102,7 +102,7 @@ impl MemoryBudget {
         let deadline = Instant::now() + timeout;
         loop {
             let mut freed = pin!(self.0.freed.notified());
-            // Registered before the attempt: what comes free in between is not missed.
+            // Registered before the attempt, so that memory released in between is not missed.
             freed.as_mut().enable();
             let Err(shortage) = self.take(user, bytes) else { return Ok(()) };
             self.could_ever_hold(bytes)?;
@@ -112,10 +112,13 @@ impl MemoryBudget {
         }
     }
 
-    /// Whether one call can hold so many bytes when there is no other.
+    /// Fails if even a single call could not hold this many bytes.
     fn could_ever_hold(&self, needed: usize) -> Result<(), Shortage> {
         let Shared { total, per_user, .. } = &*self.0;
-        match [(*total, TOTAL), (*per_user, PER_USER)].into_iter().find(|(limit, _)| needed > *limit) {
+        match [(*total, TOTAL_SETTING), (*per_user, PER_USER_SETTING)]
+            .into_iter()
+            .find(|(limit, _)| needed > *limit)
+        {
             Some((_, setting)) => Err(Shortage::TooLarge { needed, setting }),
             None => Ok(()),
         }
@@ -134,7 +137,7 @@ impl MemoryBudget {
         Ok(())
     }
 
-    fn give_back(&self, user: &Arc<str>, bytes: usize) {
+    fn release(&self, user: &Arc<str>, bytes: usize) {
         if bytes == 0 {
             return;
         }
@@ -157,47 +160,47 @@ impl Held {
         self.all -= bytes;
         match self.users.get_mut(user) {
             Some(held) if *held > bytes => *held -= bytes,
-            // The map holds only who is calling now.
+            // The map has only users with calls.
             _ => drop(self.users.remove(user)),
         }
     }
 }
 
 impl Lease {
-    /// Takes more for as long as the call lasts, at once or not at all.
+    /// Takes more until the end of the call. Does not wait.
     pub fn grow(&self, bytes: usize) -> Result<(), Shortage> {
         let mut held = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         let grown = held.saturating_add(bytes);
         let taken = self.budget.take(&self.user, bytes);
         taken
             .map_err(|shortage| self.budget.could_ever_hold(grown).err().unwrap_or(shortage))
-            .inspect_err(|shortage| self.note(*shortage))?;
+            .inspect_err(|shortage| self.record(*shortage))?;
         *held = grown;
         Ok(())
     }
 
-    /// Takes more until the claim is dropped; waits for it, for `timeout` at most.
+    /// Takes more until the claim is dropped. Waits at most for `timeout`.
     pub async fn claim(&self, bytes: usize, timeout: Duration) -> Result<Claim, Shortage> {
         let taken = self.budget.wait_for(&self.user, bytes, timeout).await;
-        taken.inspect_err(|shortage| self.note(*shortage))?;
+        taken.inspect_err(|shortage| self.record(*shortage))?;
         Ok(Claim { budget: self.budget.clone(), user: self.user.clone(), bytes })
     }
 
-    /// Counts what exists already, whatever there is left.
-    pub fn hold(&self, bytes: usize) -> Claim {
+    /// Counts memory that is already allocated, without checking the limits.
+    pub fn count_existing(&self, bytes: usize) -> Claim {
         if bytes > 0 {
             self.budget.lock().add(&self.user, bytes);
         }
         Claim { budget: self.budget.clone(), user: self.user.clone(), bytes }
     }
 
-    /// What the call was refused, if anything.
+    /// The first shortage of this call, if there was one.
     pub fn shortage(&self) -> Option<Shortage> {
         self.shortage.get().copied()
     }
 
-    fn note(&self, shortage: Shortage) {
-        // The first one is the cause.
+    fn record(&self, shortage: Shortage) {
+        // Only the first one is kept: it is the cause.
         let _ = self.shortage.set(shortage);
     }
 }
@@ -205,13 +208,13 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let bytes = *self.bytes.get_mut().unwrap_or_else(PoisonError::into_inner);
-        self.budget.give_back(&self.user, bytes);
+        self.budget.release(&self.user, bytes);
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.budget.give_back(&self.user, self.bytes);
+        self.budget.release(&self.user, self.bytes);
     }
 }
 
@@ -247,7 +250,7 @@ mod tests {
         assert_eq!((ana.shortage(), ben.shortage()), (None, Some(Shortage::Server)));
         assert_eq!(budget.held(), (90, 2));
         drop((ana, ben));
-        assert_eq!(budget.held(), (0, 0), "whoever calls no more is forgotten");
+        assert_eq!(budget.held(), (0, 0), "users without calls are not kept");
     }
 
     #[tokio::test]
@@ -306,7 +309,7 @@ mod tests {
         let lease = budget.admit("ana", 90, NO_WAIT).await.expect("there is room");
 
         let claim = lease.claim(10, NO_WAIT).await.expect("there is room");
-        let result = lease.hold(50);
+        let result = lease.count_existing(50);
         assert_eq!(budget.held().0, 150);
         drop(claim);
         assert_eq!(lease.grow(1), Err(Shortage::User), "the result takes it");

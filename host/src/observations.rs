@@ -1,7 +1,7 @@
-//! What the host observes of one call while it runs.
+//! What the host records about one call while it runs.
 //!
-//! Capabilities write it, and whoever runs the call reads it: also when the call was broken off, and its store
-//! with it.
+//! Capabilities write it, and the code that runs the call reads it, even if the call was aborted and its
+//! store dropped.
 
 mod json_text;
 mod log;
@@ -16,24 +16,24 @@ pub use missing_secrets::MissingSecrets;
 pub use sign_in_failure::SignInFailure;
 pub use usage::{Usage, UsageSnapshot};
 
-/// What one call wrote, sent, was signed in with, and went without. A clone shares all of it.
+/// The log, traffic, attached tokens, missing secrets and sign-in failure of one call. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Observations {
-    /// What the guest wrote, and what the host has to say to its author.
+    /// The guest's output, and the host's messages to its author.
     pub log: Log,
-    /// What went over the network.
+    /// The network traffic.
     pub usage: Usage,
-    /// Tokens that the host has attached. An API may send back what it received, so they are looked
-    /// for in whatever leaves the sandbox.
+    /// Tokens that the host has attached. An API may echo what it received, so all output of the sandbox is
+    /// searched for them.
     pub tokens: AttachedTokens,
-    /// Secrets that it asked for and that have no value.
+    /// Requested secrets without a value.
     pub missing: MissingSecrets,
-    /// Why the host could not sign in for it, where trying again does not help.
+    /// Why the host could not sign in for the call, if a retry does not help.
     pub sign_in: SignInFailure,
 }
 
 impl Observations {
-    /// Of a call whose log keeps at most so many bytes.
+    /// Observations of a call whose log keeps at most this many bytes.
     pub fn new(max_log_bytes: usize) -> Self {
         Self { log: Log::new(max_log_bytes), ..Self::default() }
     }

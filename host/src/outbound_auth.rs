@@ -1,13 +1,13 @@
-//! Outbound sign-in: the host carries out a toolkit's client-credentials grant (RFC 6749, section
+//! Outbound sign-in: the host performs a toolkit's client-credentials grant (RFC 6749, section
 //! 4.4), and the guest never sees the token.
 //!
 //! Invariants:
-//! - a token leaves memory within minutes after its expiry, or after its last call;
-//! - a token is for one user, one toolkit, one declaration and one pair of credentials: a call in
-//!   which any of them differs mints its own;
+//! - a token is removed from memory within minutes after its expiry, or after its last call;
+//! - a token is for one user, one toolkit, one declaration and one pair of credentials: if any of them
+//!   differs, a new token is requested;
 //! - only the declared `apiHost` receives it ([`SignIn::applies_to`]);
-//! - the token request goes through the toolkit's own policy and follows no redirect;
-//! - no error names a credential's value, a token, or what the token endpoint said in its own words.
+//! - the token request is checked by the toolkit's own policy and follows no redirect;
+//! - no error contains a credential's value, a token, or free text from the token endpoint.
 
 mod cache;
 mod mint;
@@ -30,32 +30,32 @@ use self::mint::Grant;
 use crate::egress::{ApiHost, Egress, Policy};
 use crate::sha256::Sha256;
 
-/// Tokens of all users and toolkits; a clone shares them.
+/// The tokens of all users and toolkits. Clones share them.
 #[derive(Clone, Debug)]
 pub struct OutboundAuth {
     egress: Egress,
     cache: Arc<Cache>,
 }
 
-/// What a call signs in with: the values of the two secrets that the declaration names.
+/// The values of the two secrets that the declaration names for the grant.
 #[derive(Clone, Debug, Default)]
 pub struct Credentials {
-    /// Nothing, where the user has set none.
+    /// `None` if the user has not set it.
     pub client_id: Option<SecretString>,
-    /// Nothing, where the user has set none.
+    /// `None` if the user has not set it.
     pub client_secret: Option<SecretString>,
 }
 
-/// Whose call it is.
+/// The caller and the called toolkit.
 #[derive(Clone, Debug)]
 pub struct Account {
     /// The calling user.
     pub user_id: String,
-    /// The toolkit that is called.
+    /// The called toolkit.
     pub toolkit_id: Arc<str>,
 }
 
-/// One call's sign-in; nothing is minted before the first token is asked for.
+/// One call's sign-in. No token is requested before the first use.
 #[derive(Debug)]
 pub struct SignIn {
     service: OutboundAuth,
@@ -65,27 +65,27 @@ pub struct SignIn {
     credentials: Credentials,
     policy: Policy,
     attached: AttachedTokens,
-    /// Taken once: a long call with credentials that have changed since keeps to its own, and takes
-    /// nothing from the calls with the new ones. Nothing where a credential is missing.
+    /// Looked up once: a long call whose credentials have changed since keeps its own slot, and does not
+    /// affect calls with the new ones. `None` if a credential is missing.
     slot: Option<Arc<Slot>>,
 }
 
-/// The tokens that left with a call's requests; a clone shares the list.
+/// The tokens that were sent with a call's requests. Clones share the list.
 ///
-/// An API may send back what it received, so whatever leaves the sandbox is searched for these.
+/// An API may echo what it received, so all output of the sandbox is searched for these.
 #[derive(Clone, Debug, Default)]
 pub struct AttachedTokens(Arc<Mutex<Vec<SecretString>>>);
 
 impl OutboundAuth {
-    /// Makes an empty cache whose token requests leave through `egress`.
+    /// Creates an empty cache. Token requests are sent through `egress`.
     pub fn new(egress: Egress) -> Self {
         let cache = Arc::<Cache>::default();
         egress.spawn_on_runtime(Cache::sweep_regularly(Arc::downgrade(&cache)));
         Self { egress, cache }
     }
 
-    /// Prepares a call's sign-in. There is none where `apiHost` is no host, which the rules of a
-    /// declaration refuse.
+    /// Prepares a call's sign-in. `None` if `apiHost` is not a valid host, which validation of the
+    /// declaration refuses.
     pub fn sign_in(
         &self,
         account: Account,
@@ -99,7 +99,7 @@ impl OutboundAuth {
         Some(SignIn { service, account, declaration, api_host, credentials, policy, attached, slot })
     }
 
-    /// Finds where the token of these credentials is kept.
+    /// Returns the cache slot of these credentials; `None` if one is missing.
     fn slot(
         &self,
         account: &Account,
@@ -128,14 +128,14 @@ impl SignIn {
         self.api_host.is(uri)
     }
 
-    /// Returns the token to attach, minting it where there is none that lasts. `may_send` is asked
-    /// before a token request is sent; calls that ask at the same time share one.
+    /// Returns the token to attach, requesting one unless a valid one is cached. `may_send` is called
+    /// before a token request is sent; concurrent calls share one request.
     pub async fn token(&self, may_send: impl FnOnce() -> bool) -> Result<Token, SignInError> {
         self.obtain(None, may_send).await
     }
 
-    /// Returns another token than the one that the API has refused. Where a concurrent request has
-    /// replaced it already, that one is returned and nothing is sent.
+    /// Returns a token other than the one that the API has refused. If a concurrent request has already
+    /// replaced it, that one is returned and nothing is sent.
     pub async fn replace(
         &self,
         refused: &Token,
@@ -144,15 +144,15 @@ impl SignIn {
         self.obtain(Some(refused), may_send).await
     }
 
-    /// Makes the next [`token`](Self::token) another than the one that the API has refused.
+    /// Removes the token that the API has refused, so that the next [`token`](Self::token) is another one.
     pub async fn forget(&self, refused: &Token) {
         if let Some(slot) = &self.slot {
             slot.forget(refused).await;
         }
     }
 
-    /// What the model reads of a call that fails by `error`; nothing where trying again may help, or where
-    /// nobody can do anything about it.
+    /// The failure that the model is told if a call fails with `error`. `None` if a retry may help, or
+    /// if the user cannot fix it.
     pub fn for_model(&self, error: &SignInError) -> Option<Failure> {
         let toolkit = &self.account.toolkit_id;
         match error {
@@ -171,9 +171,9 @@ impl SignIn {
         }
     }
 
-    /// Adds the tokens that it returns to `attached`.
+    /// Records every token it returns in `attached`.
     #[must_use]
-    pub fn noting_in(self, attached: AttachedTokens) -> Self {
+    pub fn recording_in(self, attached: AttachedTokens) -> Self {
         Self { attached, ..self }
     }
 
@@ -194,7 +194,7 @@ impl SignIn {
         Ok(token)
     }
 
-    /// Finds both credentials, and where their token is kept.
+    /// Returns the grant and its cache slot. Fails if a credential is missing.
     fn grant(&self) -> Result<(Grant<'_>, &Slot), SignInError> {
         let Credentials { client_id, client_secret } = &self.credentials;
         match (client_id, client_secret, &self.slot) {
@@ -224,7 +224,7 @@ fn is_transient(status: StatusCode) -> bool {
     status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error()
 }
 
-/// Tells lists of texts apart: each is preceded by its length, so that none runs into the next.
+/// Hashes a list of texts. Each is preceded by its length, so that different lists are different inputs.
 fn fingerprint<const N: usize>(parts: [&str; N]) -> [u8; 32] {
     let mut digest = Sha256::new();
     for part in parts {
@@ -235,13 +235,13 @@ fn fingerprint<const N: usize>(parts: [&str; N]) -> [u8; 32] {
 }
 
 impl AttachedTokens {
-    /// Takes a token that nobody has minted.
+    /// A list with one given token.
     #[cfg(test)]
     pub(crate) fn of(token: SecretString) -> Self {
         Self(Arc::new(Mutex::new(vec![token])))
     }
 
-    /// The tokens, each once.
+    /// The tokens, without duplicates.
     pub fn values(&self) -> Vec<SecretString> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

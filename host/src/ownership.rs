@@ -1,8 +1,8 @@
-//! Whom files and folders belong to, and what other users of this machine could do with them.
+//! The owners of files and folders, and the permissions that other users of this machine have.
 //!
-//! Somebody else may have made the folder that a command runs in. What such a folder says is not heard:
-//! [`read`] takes a file only where it and its folder belong to the user who runs this, and nobody else
-//! can write to them. What was checked is the open file, and so nobody can exchange it in between.
+//! Another user may have created the folder that a command runs in. Files in such a folder are not trusted:
+//! [`read`] reads a file only if it and its folder belong to the current user, and no other user can
+//! write to them. The open file is checked, so it cannot be replaced between check and read.
 
 #[cfg(test)]
 mod tests;
@@ -19,22 +19,22 @@ use shlex::try_quote;
 use thiserror::Error;
 use tracing::{info, warn};
 
-/// Where a server keeps its data when nothing else is said.
+/// The default data directory.
 pub const DEFAULT_DATA: &str = "kitbag-data";
-/// Files that are read for a command are settings or a URL.
+/// Maximum size of files read by [`read`], which are settings or a URL.
 const MAX_BYTES: u64 = 1 << 20;
-/// Write permission of the group and of everybody.
+/// Write permission for group and others.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
-/// Every permission of the group and of everybody.
+/// All permissions for group and others.
 const OPEN_TO_OTHERS: u32 = 0o077;
-/// Files of a data directory that hold keys. Whoever uses one checks it first, and refuses it where others
-/// may have read it: nothing may hide that before.
+/// Files of a data directory that contain keys. Code that uses one checks its permissions first, and refuses
+/// it if others may have read it. Changing the permissions before would hide that.
 const KEY_FILES: [&str; 4] = ["master-key", "code.key", "local-issuer.p8", "sign-in-code"];
 
-/// What others may do with a file or folder.
+/// What other users may do with a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {
-    /// Read it, and nothing else.
+    /// Read it.
     Unwritable,
     /// Nothing.
     Private,
@@ -69,7 +69,7 @@ impl Distrust {
         Self { path: path.to_owned(), reason }
     }
 
-    /// What makes it trusted, where that is the user's to decide.
+    /// The command that makes it trusted, if there is one.
     pub fn remedy(&self) -> Option<String> {
         let path = shell_quoted(&self.path);
         match self.reason {
@@ -83,29 +83,29 @@ impl Distrust {
 /// The path as an argument of a command in a POSIX shell.
 pub fn shell_quoted(path: &Path) -> String {
     let path = path.to_string_lossy();
-    // No path has the one character that cannot be quoted, NUL.
+    // Only NUL cannot be quoted, and a path never contains it.
     try_quote(&path).map_or_else(|_| path.to_string(), Cow::into_owned)
 }
 
 /// Why a data directory cannot be used.
 #[derive(Debug, Error)]
 pub enum DirectoryError {
-    /// Others could read or change what is in it.
+    /// Other users could read or change its contents.
     #[error("{distrust}{}", advice(.0), distrust = .0)]
     Distrusted(Distrust),
-    /// It cannot be made or opened.
+    /// It cannot be created or opened.
     #[error("{path}: {cause}", path = path.display())]
     Io {
         /// The directory.
         path: PathBuf,
-        /// What happened.
+        /// The cause.
         cause: io::Error,
     },
 }
 
 fn advice(distrust: &Distrust) -> String {
     match distrust.remedy() {
-        // Somebody may have read what is in it: permissions tell nothing of the past.
+        // More than the remedy: others must not be able to read it either.
         Some(_) => format!("; run: chmod 700 {}", shell_quoted(&distrust.path)),
         None if matches!(distrust.reason, Reason::Link) => {
             "; name the directory itself with --data".to_owned()
@@ -114,9 +114,9 @@ fn advice(distrust: &Distrust) -> String {
     }
 }
 
-/// Makes a data directory for the user alone, or checks that it is the user's alone: a key in it, or what
-/// was read from it, must be nobody else's (`PostgreSQL` has the same rule). The default one must not be a
-/// symbolic link: whoever made the current folder would choose what is written to.
+/// Creates a data directory that only the current user can access, or checks that an existing one is: others
+/// must not be able to read its keys or write its files (`PostgreSQL` has the same rule). The default one
+/// must not be a symbolic link: the creator of the current folder would choose what is written to.
 pub fn claim_directory(path: &Path) -> Result<(), DirectoryError> {
     let failed = |cause| DirectoryError::Io { path: path.to_owned(), cause };
     if path == Path::new(DEFAULT_DATA) && path.is_symlink() {
@@ -124,14 +124,14 @@ pub fn claim_directory(path: &Path) -> Result<(), DirectoryError> {
     }
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
     let metadata = File::open(path).and_then(|directory| directory.metadata()).map_err(failed)?;
-    judge(Status::of(&metadata), user(), Protection::Private)
+    check(Status::of(&metadata), user(), Protection::Private)
         .map_err(|reason| DirectoryError::Distrusted(Distrust::new(path, reason)))
 }
 
-/// Reads a small text that only this user can have written, or nothing where there is no such file.
+/// Reads a small text file that only the current user can have written; `None` if it does not exist.
 ///
-/// The file belongs to the user, is no link, and nobody else can write to it; its folder belongs to the user,
-/// too, and others can do no more with it than `folder` says.
+/// The file must belong to the user, must not be a symbolic link, and must not be writable for others. Its
+/// folder must belong to the user too, and give others no more than `folder` allows.
 pub fn read(path: &Path, folder: Protection) -> Result<Option<String>, Distrust> {
     let unreadable = |error: io::Error| Distrust::new(path, Reason::Unreadable(error));
     let place = path.parent().filter(|place| !place.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -142,7 +142,7 @@ pub fn read(path: &Path, folder: Protection) -> Result<Option<String>, Distrust>
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
         Err(error) => return Err(unreadable(error.into())),
     };
-    // Without waiting: a pipe, which would wait for a writer, is refused below.
+    // Non-blocking: opening a pipe would wait for a writer. Pipes are refused below.
     let file =
         match rustix::fs::openat(&directory, name, open | OFlags::NOFOLLOW | OFlags::NONBLOCK, Mode::empty())
         {
@@ -153,18 +153,18 @@ pub fn read(path: &Path, folder: Protection) -> Result<Option<String>, Distrust>
         };
     let status = |file: &File| file.metadata().map(|metadata| Status::of(&metadata)).map_err(unreadable);
     let (of_folder, of_file) = (status(&directory)?, status(&file)?);
-    judge(of_folder, user(), folder).map_err(|reason| Distrust::new(&named(place), reason))?;
+    check(of_folder, user(), folder).map_err(|reason| Distrust::new(&display_path(place), reason))?;
     if !of_file.is_file {
         return Err(Distrust::new(path, Reason::NoFile));
     }
-    judge(of_file, user(), Protection::Unwritable).map_err(|reason| Distrust::new(path, reason))?;
+    check(of_file, user(), Protection::Unwritable).map_err(|reason| Distrust::new(path, reason))?;
     let mut text = String::new();
     file.take(MAX_BYTES).read_to_string(&mut text).map_err(unreadable)?;
     Ok(Some(text))
 }
 
-/// The folder that the command runs in has a name that says more than a dot.
-fn named(place: &Path) -> PathBuf {
+/// The path for messages: the current folder's absolute path instead of `.`.
+fn display_path(place: &Path) -> PathBuf {
     if place == Path::new(".") {
         std::env::current_dir().unwrap_or(place.to_owned())
     } else {
@@ -172,8 +172,8 @@ fn named(place: &Path) -> PathBuf {
     }
 }
 
-/// Reads a text file that the user has named, wherever it is and whatever it is, unless everybody can
-/// write to it.
+/// Reads a text file that the user has named explicitly. Any path is accepted, unless it is a file that
+/// everybody can write to.
 pub fn read_named(path: &Path) -> Result<String, Distrust> {
     let unreadable = |error: io::Error| Distrust::new(path, Reason::Unreadable(error));
     let mut file = File::open(path).map_err(unreadable)?;
@@ -187,19 +187,21 @@ pub fn read_named(path: &Path) -> Result<String, Distrust> {
     Ok(text)
 }
 
-/// Makes whatever is created from now on the user's alone; for the whole process, and what it starts.
+/// Sets the umask so that new files are accessible to the current user only, for this process and its
+/// children.
 pub fn restrict_new_files() {
     rustix::process::umask(Mode::from_bits_truncate(OPEN_TO_OTHERS));
 }
 
-/// Takes permissions of others from all that is in a directory of the user's. Keys stay as they are. Blocks.
-pub fn narrow(directory: &Path) -> io::Result<()> {
-    let (mut folders, mut narrowed) = (vec![directory.to_owned()], 0_u64);
+/// Removes the permissions of other users from everything in a directory of the user, except key files.
+/// Blocks.
+pub fn restrict_permissions(directory: &Path) -> io::Result<()> {
+    let (mut folders, mut restricted) = (vec![directory.to_owned()], 0_u64);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder)? {
             let entry = entry?;
             let path = entry.path();
-            // What is gone by now was temporary.
+            // A file that is gone by now was temporary.
             let Ok(metadata) = entry.metadata() else { continue };
             if metadata.is_symlink() || (folder == directory && is_key(&path)) {
                 continue;
@@ -207,7 +209,7 @@ pub fn narrow(directory: &Path) -> io::Result<()> {
             let mode = metadata.mode() & 0o7777;
             if mode & OPEN_TO_OTHERS != 0 {
                 match fs::set_permissions(&path, fs::Permissions::from_mode(mode & !OPEN_TO_OTHERS)) {
-                    Ok(()) => narrowed += 1,
+                    Ok(()) => restricted += 1,
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => {
                         warn!(path = %path.display(), %error, "other users may read this file once they may enter its folder");
@@ -219,8 +221,8 @@ pub fn narrow(directory: &Path) -> io::Result<()> {
             }
         }
     }
-    if narrowed > 0 {
-        info!(files = narrowed, "took the permissions of other users from files in the data directory");
+    if restricted > 0 {
+        info!(files = restricted, "took the permissions of other users from files in the data directory");
     }
     Ok(())
 }
@@ -229,7 +231,7 @@ fn is_key(path: &Path) -> bool {
     path.file_name().is_some_and(|name| KEY_FILES.iter().any(|key| name == *key))
 }
 
-/// What there is to judge by.
+/// The metadata that is checked.
 #[derive(Clone, Copy, Debug)]
 struct Status {
     owner: u32,
@@ -247,8 +249,8 @@ fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Whether a file or folder belongs to `user`, and others can do no more with it than `protection` says.
-fn judge(status: Status, user: u32, protection: Protection) -> Result<(), Reason> {
+/// Checks that a file or folder belongs to `user`, and gives others no more than `protection` allows.
+fn check(status: Status, user: u32, protection: Protection) -> Result<(), Reason> {
     let Status { owner, mode, .. } = status;
     if owner != user {
         return Err(Reason::Owner { owner, user });

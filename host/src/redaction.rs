@@ -1,11 +1,11 @@
-//! Removes the values of secrets from text, wherever they stand.
+//! Removes the values of secrets from text.
 //!
-//! A value is known by what it is and not by the key it stands under. It is also found in the
-//! encodings in which values travel by accident: escaped as JSON, percent-encoded, in base64 or in
-//! hexadecimal. ASCII letters match in either case, because host names and hexadecimal lose it.
+//! A secret is found by its value, not by the name of a field. It is also found in the encodings in
+//! which values leak by accident: escaped as JSON, percent-encoded, in base64 or in hexadecimal. ASCII
+//! letters match in either case, because host names and hexadecimal do not preserve it.
 //!
-//! Not promised: a guest that means to disguise a value (reversed, split, encrypted) can. Whoever
-//! gives a toolkit a secret gives it to that toolkit's author; redaction is for what leaks unmeant.
+//! Not a security boundary against the guest: it can disguise a value (reversed, split, encrypted). A
+//! user who gives a toolkit a secret trusts its author; redaction prevents accidental leaks.
 
 mod encodings;
 mod numbers;
@@ -21,25 +21,26 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
-/// Values shorter than this, in bytes, are left alone: `42` or `de` would blank out half of every text.
+/// Shorter values, in bytes, are not redacted: `42` or `de` would remove half of every text.
 pub const MIN_VALUE_BYTES: usize = kitbag_manifest::limits::MIN_REDACTED_BYTES;
 
-/// What stands where a value stood.
+/// The text that replaces a value.
 pub const REPLACEMENT: &str = "[redacted]";
 
-/// How much of a form, in bytes, is looked for at once. Where that much stands, the rest is compared.
+/// Length of the prefix ("head") of a form that is searched for, in bytes. After a match, the rest is
+/// compared.
 const HEAD_BYTES: usize = 32;
-/// Steps that may be taken for each byte of a text, before it is given up and redacted whole: one for
-/// each head that stands there, and one for each byte that is compared behind it. Only a text and
-/// values that were made for each other come near it.
+/// Steps allowed for each byte of a text: one for each head found, and one for each byte compared after
+/// it. Beyond that the whole text is redacted. Only a text and values that were crafted for this come
+/// near the limit.
 const MAX_STEPS_PER_BYTE: usize = 16;
 
-/// Whether a value is found where it is used: some line of it is long enough.
+/// Whether a value can be redacted: at least one of its lines is long enough.
 pub fn is_findable(value: &str) -> bool {
     value.lines().any(|line| line.trim().len() >= MIN_VALUE_BYTES)
 }
 
-/// How many texts are looked for because of a value: its lines, or itself.
+/// Number of texts that are searched for a value: itself and its lines.
 pub fn lines_to_find(value: &str) -> usize {
     encodings::texts(value).count()
 }
@@ -47,10 +48,10 @@ pub fn lines_to_find(value: &str) -> usize {
 /// Finds the values of a set of secrets in text, in time linear in the text.
 #[derive(Default)]
 pub struct Redactor {
-    /// What values look like, in lower case. Wiped when dropped; what the finder of heads keeps of
-    /// them is not.
+    /// The encoded values, in lower case. Zeroed when dropped; the copies of their heads in the
+    /// automaton below are not.
     forms: Vec<Zeroizing<String>>,
-    /// Finds their heads, each under the index of its form; nothing, when there is nothing to find.
+    /// Finds the heads of `forms`; a pattern's index is that of its form. `None` without values.
     heads: Option<AhoCorasick>,
 }
 
@@ -72,7 +73,7 @@ impl Redactor {
             .match_kind(MatchKind::Standard)
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(forms.iter().map(|form| &form.as_bytes()[..form.len().min(HEAD_BYTES)]))
-            .expect("heads are short, and so many values fit into no memory");
+            .expect("heads are short, and memory cannot hold enough values to exceed the limit");
         Self { forms, heads: Some(heads) }
     }
 
@@ -94,12 +95,12 @@ impl Redactor {
             [] => Cow::Borrowed(text),
             found => {
                 let clean = without(text.as_bytes(), found);
-                Cow::Owned(String::from_utf8(clean).expect("a form is text, and so is what stands around it"))
+                Cow::Owned(String::from_utf8(clean).expect("forms are valid UTF-8, so the rest stays valid"))
             }
         }
     }
 
-    /// Removes the values from bytes, whatever stands around them.
+    /// Removes the values from bytes, which need not be UTF-8.
     pub fn redact_bytes(&self, bytes: &mut Vec<u8>) {
         let found = self.find(bytes);
         if !found.is_empty() {
@@ -107,21 +108,21 @@ impl Redactor {
         }
     }
 
-    /// Removes the values from a string that is already there.
+    /// Removes the values from a string in place.
     pub fn redact_string(&self, text: &mut String) {
-        self.found_in(text);
+        self.redact_in_place(text);
     }
 
-    /// Removes the values from a string; returns whether there was one.
-    fn found_in(&self, text: &mut String) -> bool {
+    /// Removes the values from a string. Returns whether there was one.
+    fn redact_in_place(&self, text: &mut String) -> bool {
         let Cow::Owned(clean) = self.redact(text) else { return false };
         *text = clean;
         true
     }
 
-    /// Returns JSON text without the values; text that is no JSON is cleaned as it is.
+    /// Returns JSON text without the values. Invalid JSON is redacted as plain text.
     pub fn redact_json_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        // Without escapes and exponents the text says everything as it is, and there is nothing more to find.
+        // Without escapes and exponents all values appear literally, so a plain search finds them all.
         let is_plain = !text.contains('\\') && !numbers::have_exponent(text);
         if self.is_empty() || (is_plain && self.find(text.as_bytes()).is_empty()) {
             return Cow::Borrowed(text);
@@ -131,13 +132,13 @@ impl Redactor {
         if self.redact_value(&mut value) { Cow::Owned(value.to_string()) } else { clean }
     }
 
-    /// Returns JSON text without the values in its numbers, as they are spelled there: to read such a number
-    /// would round it.
+    /// Returns JSON text without the values in its numbers. The digits of the text are searched: parsing
+    /// the numbers would round them.
     fn redact_numbers<'t>(&self, json: &'t str) -> Cow<'t, str> {
         let (mut clean, mut copied) = (String::new(), 0);
         for place in numbers::places(json) {
             let number = &json[place.clone()];
-            // What is no number makes the text no JSON, and must not be mended here.
+            // An invalid number makes the text invalid JSON, which must not be repaired here.
             if serde_json::from_str::<IgnoredAny>(number).is_err() {
                 return Cow::Borrowed(json);
             }
@@ -150,7 +151,8 @@ impl Redactor {
         if copied == 0 { Cow::Borrowed(json) } else { Cow::Owned(clean + &json[copied..]) }
     }
 
-    /// A number without the values, whether or not its exponent hides them; nothing where there is none.
+    /// Returns a number without the values, with its exponent resolved if necessary; `None` if it contains
+    /// none.
     fn redact_number(&self, number: &str) -> Option<String> {
         let redacted = |number: &str| match self.redact(number) {
             Cow::Owned(redacted) => Some(redacted),
@@ -159,7 +161,7 @@ impl Redactor {
         redacted(number).or_else(|| redacted(&numbers::without_exponent(number)))
     }
 
-    /// Removes the values from every string, key and number of a JSON value. A number that holds one
+    /// Removes the values from every string, key and number of a JSON value. A number that contains one
     /// becomes a string.
     pub fn redact_json(&self, value: &mut Value) {
         if !self.is_empty() {
@@ -167,11 +169,11 @@ impl Redactor {
         }
     }
 
-    /// Returns whether there was a value.
+    /// As [`redact_json`](Self::redact_json). Returns whether there was a value.
     fn redact_value(&self, value: &mut Value) -> bool {
         match value {
             Value::Null | Value::Bool(_) => false,
-            Value::String(text) => self.found_in(text),
+            Value::String(text) => self.redact_in_place(text),
             Value::Number(number) => {
                 let Some(clean) = self.redact_number(&number.to_string()) else { return false };
                 *value = Value::String(clean);
@@ -183,7 +185,7 @@ impl Redactor {
             Value::Object(members) => {
                 let mut found = false;
                 let redact = |(mut key, mut value): (String, Value)| {
-                    found |= self.found_in(&mut key) | self.redact_value(&mut value);
+                    found |= self.redact_in_place(&mut key) | self.redact_value(&mut value);
                     (key, value)
                 };
                 *members = std::mem::take(members).into_iter().map(redact).collect::<Map<_, _>>();
@@ -192,25 +194,25 @@ impl Redactor {
         }
     }
 
-    /// Where values stand, in order; values that overlap or touch are one place.
+    /// Returns the ranges of values in order. Values that overlap or touch are one range.
     fn find(&self, text: &[u8]) -> Vec<Range<usize>> {
         let Some(heads) = &self.heads else { return Vec::new() };
         let mut steps = text.len().saturating_mul(MAX_STEPS_PER_BYTE);
         let mut found: Vec<Range<usize>> = Vec::new();
-        // Overlapping, because a value may begin inside another one. Heads come by their ends, so no
-        // place lies wholly before one that was found earlier.
+        // Overlapping, because a value may begin inside another one. Heads are reported in order of their
+        // ends, so no range lies wholly before one that was found earlier.
         for head in heads.find_overlapping_iter(text) {
             let form = self.forms[head.pattern()].as_bytes();
             let mut place = head.start()..head.start() + form.len();
             let is_known =
                 found.last().is_some_and(|last| last.start <= place.start && place.end <= last.end);
-            let behind = if is_known { None } else { text.get(head.end()..place.end) };
-            let same = behind.map_or(0, |there| common(there, &form[head.len()..]));
+            let rest = if is_known { None } else { text.get(head.end()..place.end) };
+            let same = rest.map_or(0, |rest| common_prefix(rest, &form[head.len()..]));
             let Some(left) = steps.checked_sub(1 + same) else {
                 return std::iter::once(0..text.len()).collect();
             };
             steps = left;
-            if behind.is_none_or(|there| there.len() != same) {
+            if rest.is_none_or(|rest| rest.len() != same) {
                 continue;
             }
             while let Some(last) = found.pop_if(|last| last.end >= place.start) {
@@ -222,7 +224,7 @@ impl Redactor {
     }
 }
 
-/// What is left of `text`, with the replacement at each of these places.
+/// Returns `text` with each of these ranges replaced.
 fn without(text: &[u8], places: &[Range<usize>]) -> Vec<u8> {
     let mut clean = Vec::with_capacity(text.len());
     let mut copied = 0;
@@ -235,7 +237,7 @@ fn without(text: &[u8], places: &[Range<usize>]) -> Vec<u8> {
     clean
 }
 
-/// How many bytes at the beginning of both are the same, in either case.
-fn common(one: &[u8], other: &[u8]) -> usize {
+/// Length of the common prefix, ignoring ASCII case.
+fn common_prefix(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one.eq_ignore_ascii_case(other)).count()
 }

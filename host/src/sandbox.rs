@@ -1,8 +1,8 @@
-//! Runs toolkits: a fresh instance for each call, under limits, with nothing linked that the
-//! declaration does not grant.
+//! Runs toolkits: a new instance for each call, with limits, and linked only to what the declaration
+//! grants.
 //!
 //! Invariant: no state survives a call. Isolation is never traded for speed.
-//! Invariant: compiled code is only ever loaded from files that a compiler process of this server, or of an
+//! Invariant: machine code is loaded only from files that a compiler process of this server, or of an
 //! earlier run of it, has written.
 
 mod background;
@@ -40,7 +40,7 @@ pub use limits::Limits;
 
 use call::Runner;
 
-/// The engine and everything that calls share.
+/// The engine, and the services and limits that calls share.
 #[derive(Clone)]
 pub struct Sandbox {
     engine: Engine,
@@ -50,20 +50,19 @@ pub struct Sandbox {
     memory: MemoryBudget,
 }
 
-/// A toolkit's machine code, linked against exactly what it was granted and ready to be
-/// instantiated.
+/// A toolkit's machine code, linked against exactly what it was granted, ready to be instantiated.
 #[derive(Clone)]
 pub struct Loaded {
     runner: Arc<Runner>,
 }
 
-/// The engine did not start, or it cannot use a component. Displayed with all causes.
+/// The engine did not start, or cannot compile a component. Displayed with all causes.
 #[derive(Debug, Error)]
 #[error("{0:#}")]
 pub struct EngineError(#[from] wasmtime::Error);
 
 impl EngineError {
-    /// Whether the system gave the engine no more memory.
+    /// Whether the system refused memory to the engine.
     pub fn is_out_of_memory(&self) -> bool {
         const ENOMEM: i32 = 12;
 
@@ -73,27 +72,27 @@ impl EngineError {
     }
 }
 
-/// Machine code cannot be made ready to run.
+/// Why machine code could not be loaded.
 #[derive(Debug, Error)]
 pub enum LoadError {
-    /// The file is missing, damaged, or another engine's.
+    /// The file is missing, damaged, or of another engine.
     #[error("the machine code cannot be used: {0:#}")]
     Code(wasmtime::Error),
-    /// The component asks for something in another shape or version than the contract gives it.
+    /// The component imports an interface with a type or version that differs from the contract.
     #[error("the component does not fit the contract {name}: {0:#}", name = contract::NAME)]
     Link(wasmtime::Error),
 }
 
 impl Sandbox {
     /// Starts the engine and the clock that interrupts guests. Calls use `services`; those that compute for
-    /// long go on in `background`.
+    /// long continue on `background`.
     pub fn new(limits: Limits, services: Services, background: Background) -> Result<Self, EngineError> {
         let engine = engine::start(&limits)?;
         let (limits, memory) = (Arc::new(limits), MemoryBudget::unlimited());
         Ok(Self { engine, background, limits, services, memory })
     }
 
-    /// Bounds the memory of all calls together. By default each call is bounded alone.
+    /// Limits the memory of all calls together. By default there is only a limit for each call.
     #[must_use]
     pub fn with_memory(self, memory: MemoryBudget) -> Self {
         Self { memory, ..self }
@@ -113,19 +112,19 @@ impl Sandbox {
         Ok(Loaded { runner: Arc::new(runner) })
     }
 
-    /// The bounds under which a component is asked for its declaration.
+    /// The limits of `describe`.
     pub fn describe_limits(&self) -> DescribeLimits {
         DescribeLimits::of(&self.limits)
     }
 }
 
 impl Loaded {
-    /// Makes the observations of a call. The caller keeps them, so that they outlive a call that is cancelled.
+    /// Creates the observations of a call. The caller owns them, so that they survive a cancelled call.
     pub fn new_observations(&self) -> Observations {
         self.runner.new_observations()
     }
 
-    /// Runs one call to its end, and says how it ended. Dropping the future ends the guest.
+    /// Runs one call to its end, and reports how it ended. Dropping the future ends the guest.
     pub async fn call(&self, invocation: Invocation, observations: &Observations) -> Report {
         self.runner.clone().run(invocation, observations).await
     }
@@ -134,8 +133,8 @@ impl Loaded {
 /// Maps machine code into memory.
 #[expect(unsafe_code, reason = "machine code cannot be checked; it is never accepted from outside")]
 fn map(engine: &Engine, code: &Path) -> wasmtime::Result<Component> {
-    // SAFETY: the file was written by an engine of this very version and settings, and nobody but the
-    // server's own user can have changed it: it is either fresh, with mode 0600, or open already and
-    // its seal was checked. wasmtime checks version and settings.
+    // SAFETY: the file was written by an engine with this version and these settings, which wasmtime
+    // checks, and only the server's own user can have changed it: it is either new, with mode 0600, or
+    // already open with its seal checked.
     unsafe { Component::deserialize_file(engine, code) }
 }

@@ -1,7 +1,7 @@
-//! The settings of a server: the only reader of flags, environment and file.
+//! The settings of a server: the only reader of flags, environment variables and the settings file.
 //!
-//! A flag wins over its variable, the variable over the file, the file over the default. A key
-//! that does not exist is an error: a setting that is misspelled must not be a setting that is off.
+//! A flag takes precedence over its variable, the variable over the file, the file over the default. An
+//! unknown key is an error: a misspelled setting must not be silently ignored.
 
 mod error;
 mod value;
@@ -26,7 +26,7 @@ pub use value::{Issuer, List, MasterKey, Maybe, Model, Secret, Size, Span};
 /// Every setting once: documentation, name, type and default.
 macro_rules! settings {
     ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $default:expr, $variable:literal;)+) => {
-        /// What an operator decides about a server.
+        /// The settings of a server.
         #[derive(Clone, Debug)]
         pub struct Settings {
             $($(#[doc = $doc])+ pub $name: $type,)+
@@ -36,12 +36,12 @@ macro_rules! settings {
         #[derive(Args, Clone, Debug, Default, Deserialize)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields)]
         pub struct Sources {
-            // The help does not show what a variable holds: it may be a key.
+            // The help hides the values of variables: they may be keys.
             $($(#[doc = $doc])+ #[arg(long, env = $variable, hide_env_values = true)] $name: Option<$type>,)+
         }
 
         impl Default for Settings {
-            /// What applies where nothing is set; no environment and no file is read.
+            /// The defaults of all settings. Reads neither the environment nor a file.
             fn default() -> Self {
                 Self::from_sources(Sources::default(), Sources::default())
             }
@@ -66,8 +66,8 @@ settings! {
     base_url: value::BaseUrl = value::BaseUrl::default(), "KITBAG_BASE_URL";
     /// Issuer URL of the OpenID provider that people sign in with, or `local` for Kitbag's own.
     issuer: Issuer = Issuer::Local, "KITBAG_ISSUER";
-    /// Issuer (or `local`) whose user ids name the same people as those of the present one. It is needed
-    /// once, where the issuer of a data directory changes.
+    /// Issuer (or `local`) whose user ids name the same people as those of the current one. Needed once,
+    /// when the issuer of a data directory changes.
     issuer_replaces: Maybe<Issuer> = Maybe::UNSET, "KITBAG_ISSUER_REPLACES";
     /// User ids that may deploy toolkits.
     operators: List<String> = List::default(), "KITBAG_OPERATORS";
@@ -84,28 +84,28 @@ settings! {
     /// not captured from there.
     allow_private_ranges: List<IpNet> = List::default(), "KITBAG_ALLOW_PRIVATE_RANGES";
     /// Private address ranges that files may be captured from, such as that of an intranet's wiki; by
-    /// default none. Every user, and every toolkit with the scope svc:ingest, then reads by capturing it
-    /// whatever answers there without a password.
+    /// default none. Every user, and every toolkit with the scope svc:ingest, can then read whatever
+    /// is served there without a password.
     capture_private_ranges: List<IpNet> = List::default(), "KITBAG_CAPTURE_PRIVATE_RANGES";
-    /// Name servers to ask for the names that toolkits and captures reach, such as `10.0.0.2` or
+    /// Name servers for the host names that toolkits and captures use, such as `10.0.0.2` or
     /// `10.0.0.2:5353`; by default those of the system.
     name_servers: List<value::NameServer> = List::default(), "KITBAG_NAME_SERVERS";
-    /// NAT64 prefixes of this network, such as `2001:db8:64::/96`, where its name servers do not tell them.
+    /// NAT64 prefixes of this network, such as `2001:db8:64::/96`, if its name servers do not announce them.
     nat64_prefixes: List<Ipv6Net> = List::default(), "KITBAG_NAT64_PREFIXES";
-    /// Where the key is that seals the users' secrets: `file` (`master-key` in the data directory,
-    /// made at the first start), `file:PATH`, `env:VARIABLE`, or `command:LINE`, which prints it.
+    /// Where to find the key that encrypts the users' secrets: `file` (`master-key` in the data directory,
+    /// created at the first start), `file:PATH`, `env:VARIABLE`, or `command:LINE`, which prints it.
     master_key: MasterKey = MasterKey::File(None), "KITBAG_MASTER_KEY";
     /// How long a client may keep the server waiting: for the head of a request, for the next one on an open
     /// connection, for more of a body.
     request_timeout: Span = Span::seconds(30), "KITBAG_REQUEST_TIMEOUT";
-    /// What a body that keeps the server waiting longer than that in all must bring each second.
+    /// Minimum rate per second of a request body that keeps the server waiting longer than that in total.
     request_rate: Size = Size::kibibytes(4), "KITBAG_REQUEST_RATE";
-    /// Connections that are open at the same time. Of those too many, the oldest of clients that have not
-    /// signed in are closed.
+    /// Open connections. Beyond this, the oldest connections of clients that have not signed in are
+    /// closed.
     connections: usize = 4096, "KITBAG_CONNECTIONS";
-    /// Connections from one address, or one IPv6 network of 64 bits.
+    /// Open connections from one address, or one IPv6 /64 network.
     connections_per_address: usize = 512, "KITBAG_CONNECTIONS_PER_ADDRESS";
-    /// Addresses of reverse proxies, which connect for many; by default this machine's own.
+    /// Addresses of reverse proxies, which connect for many clients; by default the loopback addresses.
     trusted_proxies: List<IpNet> = value::loopback(), "KITBAG_TRUSTED_PROXIES";
     /// Largest component that may be uploaded.
     component_size: Size = Size::mebibytes(64), "KITBAG_COMPONENT_SIZE";
@@ -115,7 +115,7 @@ settings! {
     compile_memory: Size = Size::mebibytes(2048), "KITBAG_COMPILE_MEMORY";
     /// Largest request of an MCP client.
     mcp_request_size: Size = Size::mebibytes(limits::DEFAULT_MCP_REQUEST_MIB), "KITBAG_MCP_REQUEST_SIZE";
-    /// MCP requests of one user a minute, on average; as many may come at once.
+    /// MCP requests per minute of one user, on average; a burst of as many is allowed.
     mcp_requests_per_minute: NonZeroU32 = MCP_REQUESTS_PER_MINUTE, "KITBAG_MCP_REQUESTS_PER_MINUTE";
     /// Wall time of one call.
     call_time: Span = Span::seconds(limits::DEFAULT_CALL_TIME.as_secs()), "KITBAG_CALL_TIME";
@@ -137,16 +137,16 @@ settings! {
     call_request_body: Size = Size::mebibytes(8), "KITBAG_CALL_REQUEST_BODY";
     /// Largest body of one response.
     call_response_body: Size = Size::mebibytes(16), "KITBAG_CALL_RESPONSE_BODY";
-    /// Memory of all calls together; by default half of what the machine, or the control group, has.
+    /// Memory of all calls together; by default half the memory of the machine or the control group.
     memory_for_calls: Maybe<Size> = Maybe::UNSET, "KITBAG_MEMORY_FOR_CALLS";
-    /// Memory of the calls of one user together; by default a quarter of that of all, and never less than
-    /// one call may take.
+    /// Memory of all calls of one user together; by default a quarter of that of all calls, and never less
+    /// than one call may take.
     memory_for_calls_per_user: Maybe<Size> = Maybe::UNSET, "KITBAG_MEMORY_FOR_CALLS_PER_USER";
     /// How long the records of calls are kept.
     log_retention: Span = Span::days(14), "KITBAG_LOG_RETENTION";
-    /// Records of calls that are kept of each toolkit.
+    /// Number of call records that are kept for each toolkit.
     log_records_per_toolkit: u32 = 10_000, "KITBAG_LOG_RECORDS_PER_TOOLKIT";
-    /// What the records of each toolkit's calls may take.
+    /// Total size of the call records of each toolkit.
     log_size_per_toolkit: Size = Size::mebibytes(64), "KITBAG_LOG_SIZE_PER_TOOLKIT";
     /// Calls that run at the same time.
     concurrent_calls: u32 = 256, "KITBAG_CONCURRENT_CALLS";
@@ -156,24 +156,24 @@ settings! {
     concurrent_calls_per_toolkit: usize = 128, "KITBAG_CONCURRENT_CALLS_PER_TOOLKIT";
     /// Documents of one user.
     documents_per_user: u64 = 100_000, "KITBAG_DOCUMENTS_PER_USER";
-    /// What the documents of one user may take: their texts, what was read from their files, and the files.
+    /// Total size of the documents of one user: their texts, the texts of their files, and the files.
     documents_size_per_user: Size = Size::mebibytes(2048), "KITBAG_DOCUMENTS_SIZE_PER_USER";
-    /// Batches and files that one user may bring in a minute, on average; as many may come at once.
+    /// Uploads (batches and files) per minute of one user, on average; a burst of as many is allowed.
     uploads_per_minute: NonZeroU32 = UPLOADS_PER_MINUTE, "KITBAG_UPLOADS_PER_MINUTE";
-    /// Room on the disk of the data directory below which nothing is stored that takes any; by default
-    /// 1 GiB, or a twentieth of the disk where that is less.
+    /// Free space on the disk of the data directory below which nothing more is stored; by default 1 GiB,
+    /// or a twentieth of the disk if that is less.
     free_disk_space: Maybe<Size> = Maybe::UNSET, "KITBAG_FREE_DISK_SPACE";
     /// Largest file that is captured.
     capture_size: Size = Size::mebibytes(64), "KITBAG_CAPTURE_SIZE";
-    /// How long the fetching of one file may take.
+    /// How long fetching one file may take.
     capture_time: Span = Span::seconds(300), "KITBAG_CAPTURE_TIME";
     /// Folder with the extractors `pdf.wasm` and `html.wasm`; by default `extractors` beside this program.
     extractors: PathBuf = beside_this_program("extractors"), "KITBAG_EXTRACTORS";
-    /// Wall time of the reading of one captured file.
+    /// Wall time of extracting the text of one captured file.
     extraction_time: Span = Span::seconds(60), "KITBAG_EXTRACTION_TIME";
-    /// Memory of the reading of one captured file.
+    /// Memory of extracting the text of one captured file.
     extraction_memory: Size = Size::mebibytes(512), "KITBAG_EXTRACTION_MEMORY";
-    /// Service that turns captured speech into text, in the protocol of `OpenAI`, such as
+    /// Service that transcribes captured speech, with the API of `OpenAI`, such as
     /// `http://127.0.0.1:8080/v1/audio/transcriptions`; by default none.
     transcription_url: value::ServiceUrl = value::ServiceUrl::default(), "KITBAG_TRANSCRIPTION_URL";
     /// The service's name for its model.
@@ -181,39 +181,39 @@ settings! {
     /// Key for the service. Other users of the machine can read a flag; they cannot read the variable.
     transcription_key: Maybe<Secret> = Maybe::UNSET, "KITBAG_TRANSCRIPTION_KEY";
     /// Folder of the model that search uses, or `none`; by default `model` in the data directory, where
-    /// `kitbag model fetch` puts it. Any BERT that sentence-transformers wrote will do.
+    /// `kitbag model fetch` puts it. Any BERT model saved by sentence-transformers works.
     model: Model = Model::Default, "KITBAG_MODEL";
-    /// URL of a service to use in place of a model here, such as `https://api.openai.com/v1/embeddings`:
-    /// it gets the text of every document and of every search.
+    /// URL of a service to use instead of a local model, such as `https://api.openai.com/v1/embeddings`:
+    /// it receives the text of every document and of every search.
     embedding_url: Maybe<Url> = Maybe::UNSET, "KITBAG_EMBEDDING_URL";
-    /// The service's name of its model, such as `text-embedding-3-small`.
+    /// The service's name for its model, such as `text-embedding-3-small`.
     embedding_model: Maybe<String> = Maybe::UNSET, "KITBAG_EMBEDDING_MODEL";
-    /// The service's key. Rather in the variable or the file: other users of a machine see flags.
+    /// Key for the service. Prefer the variable or the file: other users of the machine can read a flag.
     embedding_key: Maybe<Secret> = Maybe::UNSET, "KITBAG_EMBEDDING_KEY";
-    /// Memory for what search keeps of users who search; a user whose documents take more is searched
-    /// by words alone.
+    /// Memory for the search indexes of active users. If a user's documents need more, their search uses
+    /// words only.
     search_memory: Size = Size::mebibytes(512), "KITBAG_SEARCH_MEMORY";
 }
 
-/// Ten a second: far more than a model asks for, far less than a loop that ran wild.
+/// Ten per second: far more than a model needs, far less than a runaway loop sends.
 const MCP_REQUESTS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(600).expect("not zero");
 
-/// Ten a second: a folder of files goes in without a pause.
+/// Ten per second: a folder of files is uploaded without a pause.
 const UPLOADS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(600).expect("not zero");
 
-/// Variables that are read elsewhere: by the client commands, for the log, for the file itself.
+/// Variables that are not settings: for the client commands, the log, and the path of the file.
 const OTHER_VARIABLES: [&str; 4] = ["KITBAG_CONFIG", "KITBAG_LOG", "KITBAG_SERVER", "KITBAG_TOKEN"];
 
-/// The file that is read when none is named and it is there.
+/// The settings file that is read by default, if it exists.
 const DEFAULT_FILE: &str = "kitbag.toml";
 
 impl Settings {
     /// Combines flags and variables with the file: `file`, or the one in `KITBAG_CONFIG`, or else
-    /// `kitbag.toml` where it exists and is the user's.
+    /// `kitbag.toml` if it exists and belongs to the user.
     pub fn load(given: Sources, file: Option<&Path>) -> Result<Self, SettingsError> {
         let variable = std::env::var_os("KITBAG_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
         let settings = Self::from_sources(given, read(file.or(variable.as_deref()))?);
-        if settings.master_key == MasterKey::Nowhere {
+        if settings.master_key == MasterKey::Invalid {
             return Err(SettingsError::MasterKey);
         }
         let misspelled = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).find(|name| {
@@ -229,7 +229,7 @@ impl Settings {
             return Err(SettingsError::LocalIssuerInPublic(settings.listen));
         }
         match (settings.embedding_url.get(), settings.embedding_model.get()) {
-            (Some(_), None) | (None, Some(_)) => return Err(SettingsError::HalfAService),
+            (Some(_), None) | (None, Some(_)) => return Err(SettingsError::IncompleteService),
             (Some(_), Some(_)) if settings.model != Model::Default => return Err(SettingsError::TwoModels),
             (Some(url), Some(_)) if !["http", "https"].contains(&url.scheme()) => {
                 return Err(SettingsError::EmbeddingUrl);
@@ -248,7 +248,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The public URL of this server, without a trailing slash; `bound` is the address it got.
+    /// The public URL of this server, by default that of `bound`, the address it listens on.
     pub fn base_url(&self, bound: SocketAddr) -> Url {
         self.base_url.clone().into_inner().unwrap_or_else(|| {
             Url::parse(&format!("http://{bound}")).expect("a socket address is a valid authority")
@@ -280,7 +280,7 @@ fn read(file: Option<&Path>) -> Result<Sources, SettingsError> {
         let line = 1 + before.matches('\n').count();
         SettingsError::Key { path: path.to_owned(), line, cause: error.message().to_owned() }
     })?;
-    // A folder that was unpacked or cloned belongs to whoever did so, and its files are somebody else's.
+    // The user owns a folder that they unpacked or cloned, but somebody else wrote its files.
     if file.is_none() && matches!(sources.master_key, Some(MasterKey::Command(_))) {
         return Err(SettingsError::UnnamedCommand);
     }

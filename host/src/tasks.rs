@@ -1,6 +1,6 @@
-//! Work in tasks of its own: what goes on when nobody waits for it any more.
+//! Work in separate tasks, which continues when the caller no longer waits.
 //!
-//! Invariant: a change that was begun is completed, with all that follows from it, also when the client goes away.
+//! Invariant: a change that has begun is completed with all its consequences, even if the client disconnects.
 
 use std::future::{Future, pending};
 use std::panic::resume_unwind;
@@ -12,8 +12,8 @@ use tokio::runtime::Handle;
 use tokio::task::{JoinError, JoinSet, spawn_blocking};
 use tracing::warn;
 
-/// A task that did not come to its end. Tokio's own words for it quote the panic's message, which may
-/// hold what the code was working on; these never do.
+/// A task that did not complete. Tokio's own error quotes the panic's message, which may contain user data;
+/// this one never does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum Interrupted {
     #[error("a task panicked")]
@@ -28,47 +28,47 @@ impl From<JoinError> for Interrupted {
     }
 }
 
-/// Runs `work` to its end, also when the returned future is dropped before: a client that goes away
-/// must not part a change from what follows it.
+/// Runs `work` to completion, even if the returned future is dropped: when a client disconnects, a change
+/// must not be left without its consequences.
 pub(crate) async fn to_its_end<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T, Interrupted> {
     Ok(tokio::spawn(work).await?)
 }
 
-/// Runs `work` on `runtime`, whichever this is called on; it ends when the returned future is dropped.
+/// Runs `work` on `runtime`, whichever runtime is current. Dropping the returned future cancels it.
 ///
-/// A guest that computes for long is driven by threads that may wait long for a processor. Whatever takes a
-/// place that others wait for (a connection, a lock) must not wait with it.
+/// A guest that computes for long runs on threads of the lowest priority, which may wait long for a
+/// processor. Work that holds a shared resource (a connection, a lock) must not run there.
 pub(crate) async fn run_on<T: Send + 'static>(
     runtime: &Handle,
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T, Interrupted> {
-    // A set of one, because a set takes its tasks with it.
+    // A `JoinSet` aborts its tasks when dropped.
     let mut task = JoinSet::new();
     task.spawn_on(work, runtime);
     Ok(task.join_next().await.expect("the set has one task")?)
 }
 
-/// Computes off the threads that serve requests. A panic goes on in the caller.
+/// Runs `work` on a thread for blocking work. A panic is propagated to the caller.
 pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match spawn_blocking(work).await {
         Ok(done) => done,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
-            // The runtime is on its way out, and this future with it.
+            // The runtime is shutting down, and will drop this future.
             Err(_cancelled) => pending().await,
         },
     }
 }
 
-/// What this thread has computed so far.
+/// The CPU time that this thread has used so far.
 pub(crate) fn processor_time() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
-/// Lowers the thread's priority permanently: it gets the processor when nobody else wants it. A system
-/// that refuses that serves everybody in turn.
+/// Lowers the thread's priority permanently: it runs only when no other thread wants the processor. If the
+/// system refuses, the thread keeps its priority.
 pub(crate) fn give_way() {
     if let Err(error) = lowest_priority() {
         warn!(?error, "what computes for long runs at the priority of everything else");
@@ -82,7 +82,7 @@ fn lowest_priority() -> Result<(), thread_priority::Error> {
         thread_native_id,
     };
 
-    // SCHED_IDLE: whoever else becomes ready to run on the core gets it at once.
+    // SCHED_IDLE: any other thread that becomes ready to run preempts it at once.
     let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
     set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy)
 }

@@ -1,14 +1,15 @@
-//! Where the log goes: one line an event on standard error.
+//! The log: one line per event on standard error.
 //!
-//! Invariant: what libraries trace never gets into the log. They trace what passes through them:
-//! tokens, arguments, host names that a guest has put together. So only our own events can be turned
-//! louder than `info`, and none of rmcp's and hickory's is written at all: when they warn, they quote what
-//! clients send, and the names that guests ask for. What they fail at is logged by `web/mcp` and `egress`.
+//! Invariant: traces of libraries are never logged. They contain the data that passes through them: tokens,
+//! arguments, host names that a guest has composed. So only Kitbag's own events can be more verbose than
+//! `info`, and those of rmcp and hickory are never written: their warnings quote what clients send, and
+//! the names that guests look up. Their failures are logged by `web/mcp` and `egress`.
 //!
-//! Invariant: an event is one line, whatever strangers wrote into it, and no terminal obeys it.
+//! Invariant: an event is one line, whatever untrusted text it contains, and has no terminal escape
+//! sequences.
 //!
-//! Invariant: a panic is logged by its place alone, unless its message is a constant: a message that
-//! was put together may hold what the code was working on.
+//! Invariant: a panic is logged by its location only, unless its message is a constant: a formatted
+//! message may contain user data.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -22,16 +23,17 @@ use tracing_subscriber::{EnvFilter, Layer, fmt, registry};
 
 use crate::visible;
 
-/// For a server: our own events, and only trouble from others.
+/// Default filter of a server: Kitbag's own events, and warnings of libraries.
 pub const SERVING: &str = "warn,kitbag=info";
-/// For a command that has a person's attention already: only trouble.
+/// Default filter of other commands: warnings only.
 pub const QUIET: &str = "warn";
 
-/// Starts logging: text for a person at a terminal, JSON for everything else.
+/// Starts logging: text if standard error is a terminal, JSON otherwise.
+///
 /// `KITBAG_LOG` takes a filter such as `debug` or `kitbag=debug,sqlx=info`; without it, `default` is used.
 pub fn start(default: &str) {
     let filter = EnvFilter::try_from_env("KITBAG_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    // Without colours: then no escape sequence is right.
+    // Without colours, so that every escape sequence can be escaped.
     let lines = fmt::layer().with_ansi(false);
     let lines = if io::stderr().is_terminal() {
         lines.with_writer(|| Lines { out: io::stderr(), escape: escape_text }).boxed()
@@ -42,11 +44,11 @@ pub fn start(default: &str) {
             .flatten_event(true)
             .boxed()
     };
-    registry().with(filter).with(filter_fn(is_fit_for_the_log)).with(lines).init();
+    registry().with(filter).with(filter_fn(may_be_logged)).with(lines).init();
     std::panic::set_hook(Box::new(log_panic));
 }
 
-/// Writes events, each whole and with its line end, as the subscriber hands them over.
+/// Escapes events and writes them, one line each. The subscriber passes each event in one `write`.
 struct Lines<W> {
     out: W,
     escape: fn(&str) -> Cow<'_, str>,
@@ -73,10 +75,10 @@ fn escape_json(event: &str) -> Cow<'_, str> {
     visible::json(event)
 }
 
-fn is_fit_for_the_log(event: &Metadata<'_>) -> bool {
+fn may_be_logged(event: &Metadata<'_>) -> bool {
     let target = event.target();
-    let quotes_strangers = ["rmcp", "hickory"].iter().any(|library| target.starts_with(library));
-    target.starts_with("kitbag") || (*event.level() <= Level::INFO && !quotes_strangers)
+    let quotes_untrusted_text = ["rmcp", "hickory"].iter().any(|library| target.starts_with(library));
+    target.starts_with("kitbag") || (*event.level() <= Level::INFO && !quotes_untrusted_text)
 }
 
 fn log_panic(panic: &PanicHookInfo<'_>) {
@@ -94,8 +96,7 @@ mod tests {
         let written = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
         let sink = written.clone();
         let lines = fmt::layer().with_writer(move || Sink(sink.clone()));
-        let subscriber =
-            registry().with(EnvFilter::new("trace")).with(filter_fn(is_fit_for_the_log)).with(lines);
+        let subscriber = registry().with(EnvFilter::new("trace")).with(filter_fn(may_be_logged)).with(lines);
 
         tracing::subscriber::with_default(subscriber, || {
             tracing::debug!(target: "kitbag::egress", "ours");

@@ -1,7 +1,7 @@
-//! From a toolkit's sources to a component. A toolkit in TypeScript is built by its SDK; a crate in Rust
-//! by whatever compiler for WebAssembly the machine offers.
+//! Builds a component from a toolkit's sources. A toolkit in TypeScript is built by its SDK; a crate in
+//! Rust by a compiler for WebAssembly that is installed on the machine.
 //!
-//! For Rust three ways are tried, in this order:
+//! For Rust, three compilers are tried in this order:
 //!
 //! 1. rustup's target `wasm32-wasip2`: cargo's output is the component;
 //! 2. rustup's target `wasm32-wasip1`: cargo's output is a core module, which becomes a component here;
@@ -9,12 +9,12 @@
 //!    `rust-web-src`, `wasi-libc`): as 2, and the standard library is compiled first, once.
 //!
 //! Compiler output goes to `target-guests` at the root of the crate's workspace unless
-//! [`BuildOptions`] says otherwise. It is kept apart from `target` because a build for
-//! WebAssembly would otherwise wait for every other cargo in that workspace, and because the
-//! standard library in it outlives a `cargo clean`. Components are written to its folder
-//! `components`, one a package: `target-guests/components/PACKAGE.wasm`.
+//! [`BuildOptions`] says otherwise. It is separate from `target` because a build for WebAssembly
+//! would otherwise wait for every other cargo in that workspace, and because the standard library
+//! in it then survives a `cargo clean`. Components are written to its folder `components`, one per
+//! package: `target-guests/components/PACKAGE.wasm`.
 //!
-//! Invariant: nothing here judges whether a component is a toolkit. That is the deploy's job.
+//! Invariant: nothing here checks whether a component is a toolkit. The deploy does.
 
 mod cargo;
 mod component;
@@ -38,39 +38,39 @@ use self::recipe::Recipe;
 /// Folder at a workspace's root that holds the compiler's output for WebAssembly.
 pub const TARGET_DIRECTORY: &str = "target-guests";
 
-/// How a build may differ from the default.
+/// Options of a build.
 #[derive(Clone, Debug, Default)]
 pub struct BuildOptions {
     /// Where compiler output and components go; by default [`TARGET_DIRECTORY`] at the root of the
     /// crate's workspace.
     pub target_directory: Option<PathBuf>,
-    /// Features of the packages, beside their default ones.
+    /// Features of the packages, in addition to the default ones.
     pub features: Vec<String>,
 }
 
-/// Half the size and as quick to load, for what is loaded again and again and computes little.
-const SMALL: [(&str, &str); 3] = [
+/// Cargo settings that halve the size: for modules that are loaded often and compute little.
+const SIZE_PROFILE: [(&str, &str); 3] = [
     ("CARGO_PROFILE_RELEASE_LTO", "fat"),
     ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "s"),
     ("CARGO_PROFILE_RELEASE_STRIP", "symbols"),
 ];
 
-/// A component fresh from the compiler.
+/// A built component.
 #[derive(Clone, Debug)]
 pub struct BuiltComponent {
     /// The cargo package that it was built from.
     pub package: String,
     /// Where it was written.
     pub path: PathBuf,
-    /// The component itself.
+    /// The component's bytes.
     pub bytes: Vec<u8>,
 }
 
 /// Builds the Rust crate in `directory`.
 ///
-/// `progress` receives one line, without its end, for each thing that happens: cargo's own, the
-/// compiler's warnings, and a sign of life when there is nothing else to say for a while. The
-/// compiler's errors are in the error. Dropping the future ends the compiler.
+/// `progress` receives lines without line ends: cargo's status lines, the compiler's warnings, and
+/// a line at intervals when nothing else happens. The compiler's errors are in the error. Dropping
+/// the future ends the compiler.
 pub async fn build_rust(
     directory: &Path,
     options: &BuildOptions,
@@ -91,7 +91,7 @@ pub async fn build_rust(
 /// Builds several packages of the workspace in `root` with one run of cargo, and returns their
 /// components in the order of `packages`.
 ///
-/// `progress` is that of [`build_rust`].
+/// For `progress` see [`build_rust`].
 pub async fn build_workspace(
     root: &Path,
     packages: &[&str],
@@ -112,7 +112,7 @@ pub async fn build_workspace(
 /// Compiles packages of the workspace in `root`, whose libraries are core modules, with one run of cargo, and
 /// returns the modules in the order of `packages`.
 ///
-/// `progress` is that of [`build_rust`].
+/// For `progress` see [`build_rust`].
 pub async fn build_modules(
     root: &Path,
     packages: &[&str],
@@ -120,7 +120,7 @@ pub async fn build_modules(
     progress: impl Fn(&str),
 ) -> Result<Vec<PathBuf>, ToolchainError> {
     let mut recipe = recipe::find(root).await?;
-    recipe.environment.extend(SMALL.map(|(variable, value)| (variable, value.into())));
+    recipe.environment.extend(SIZE_PROFILE.map(|(variable, value)| (variable, value.into())));
     let workspace = package::read(root, &recipe).await?;
     let packages: Vec<_> =
         packages.iter().map(|name| workspace.package_named(name)).collect::<Result<_, _>>()?;
@@ -129,11 +129,11 @@ pub async fn build_modules(
     Ok(modules)
 }
 
-/// Why there is no component.
+/// Why a build failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolchainError {
-    /// The directory is no crate at all.
-    #[error("{} is no Rust crate: it has no Cargo.toml", directory.display())]
+    /// The directory is not a crate.
+    #[error("{} is not a Rust crate: it has no Cargo.toml", directory.display())]
     NoManifest {
         /// Where a crate was expected.
         directory: PathBuf,
@@ -149,10 +149,10 @@ pub enum ToolchainError {
     UnknownPackage {
         /// The workspace's root.
         root: PathBuf,
-        /// The package that was asked for.
+        /// The requested package.
         name: String,
     },
-    /// The crate's library has no form that could become a component.
+    /// The crate's library is not a `cdylib`.
     #[error("{package} does not build a component: add crate-type = [\"cdylib\"] to [lib] in {}", manifest.display())]
     NotACdylib {
         /// The package.
@@ -160,7 +160,7 @@ pub enum ToolchainError {
         /// Its manifest.
         manifest: PathBuf,
     },
-    /// The package's `[package.metadata.kitbag]` has something that it cannot have.
+    /// The package's `[package.metadata.kitbag]` is not valid.
     #[error("{package}: [package.metadata.kitbag] in {}: {reason}", manifest.display())]
     Settings {
         /// The package.
@@ -170,13 +170,13 @@ pub enum ToolchainError {
         /// What is wrong.
         reason: String,
     },
-    /// The machine has none of the three ways; the text says what to install.
+    /// None of the three compilers is installed; the text says what to install.
     #[error("no compiler for WebAssembly was found: {install}")]
     NoCompiler {
         /// What to install, as commands.
         install: String,
     },
-    /// The compiler is there and what links its output is not.
+    /// The compiler is installed, but no linker.
     #[error(
         "no linker for WebAssembly was found: run apt-get install -y --no-install-recommends {package}, \
          or install Rust with rustup, which brings one"
@@ -200,17 +200,17 @@ pub enum ToolchainError {
     Cargo {
         /// What was being done.
         step: Step,
-        /// How cargo ended.
+        /// Cargo's exit status.
         status: ExitStatus,
-        /// All that cargo and the compiler said, but for lines that `progress` has received.
+        /// All output of cargo and the compiler, except lines that `progress` has received.
         output: String,
     },
-    /// There is no Node.js to run the builder.
+    /// Node.js, which runs the builder, is not installed.
     #[error(
         "toolkits in TypeScript are built by Node.js, and there is no `node` here: install Node 20 or newer"
     )]
     NoNode,
-    /// The npm package is not there.
+    /// The npm package is not installed.
     #[error(
         "{} is built by the npm package kitbag, which is not installed there: run `npm install` in its folder \
          (in a checkout of Kitbag, `just install`)",
@@ -220,18 +220,18 @@ pub enum ToolchainError {
         /// The toolkit.
         path: PathBuf,
     },
-    /// The builder of the TypeScript SDK found a fault; the text is its own.
+    /// The builder of the TypeScript SDK reported this error.
     #[error("{0}")]
     TypeScript(String),
-    /// A program's answer was not what its documentation promises.
+    /// A program's output was not as documented.
     #[error("{step} failed: {reason}")]
     Unexpected {
         /// What was being done.
         step: Step,
-        /// What was missing.
+        /// What was wrong or missing.
         reason: String,
     },
-    /// The core module did not become a component.
+    /// The core module could not be made into a component.
     #[error("{} failed for {package}: {reason}", Step::Component)]
     Component {
         /// The package.
@@ -252,11 +252,11 @@ pub enum ToolchainError {
 /// The steps of a build, as errors name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Asking cargo what the workspace holds.
+    /// Reading the workspace's metadata from cargo.
     Manifest,
     /// Compiling to WebAssembly.
     Compile,
-    /// Making a component of a core module.
+    /// Making a component from a core module.
     Component,
 }
 
@@ -288,7 +288,7 @@ async fn build(
     Ok(built)
 }
 
-/// Runs the compiler, once for each size of stack. Returns what it made of each package, and the target directory.
+/// Runs the compiler, once for each stack size. Returns the output file for each package, and the target directory.
 async fn compile(
     workspace: &Workspace,
     packages: &[&Package],
@@ -298,7 +298,7 @@ async fn compile(
 ) -> Result<(Vec<PathBuf>, PathBuf), ToolchainError> {
     let mut by_stack: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
     for package in packages {
-        package.check_builds_a_component()?;
+        package.check_is_cdylib()?;
         by_stack.entry(package.stack_bytes()?).or_default().push(&package.name);
     }
     let target_directory =

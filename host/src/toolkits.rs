@@ -1,8 +1,8 @@
 //! Toolkits: from uploaded bytes to live tools.
 //!
-//! Invariant: files are written before the database names them, and the database names a version
-//! live in one transaction. Whenever the process dies, the next start finds the old version live
-//! or the new one, whole.
+//! Invariant: files are written before the database refers to them, and a version becomes live in one
+//! transaction. After a crash at any point, the next start finds either the old version live or the new
+//! one, complete.
 
 mod artifacts;
 mod inspect;
@@ -44,15 +44,15 @@ pub struct Toolkits {
     disk: Disk,
     store: Store,
     registry: ArcSwap<Registry>,
-    /// Signals whenever `registry` was replaced.
+    /// Signals each replacement of `registry`.
     published: watch::Sender<()>,
-    /// Held while the database and the registry change together.
+    /// Held while the database and the registry are changed together.
     changing: Mutex<()>,
-    /// Called whenever secrets of a toolkit were deleted: with the toolkit, or because its owner changed.
+    /// Called after secrets of a toolkit were deleted: with the toolkit, or because its owner changed.
     removed: Box<dyn Fn() + Send + Sync>,
 }
 
-/// What a deploy did.
+/// The result of a deploy.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Deployed {
     /// The toolkit.
@@ -63,11 +63,11 @@ pub struct Deployed {
     pub digest: String,
     /// Listed names of its tools.
     pub tools: Vec<String>,
-    /// What it may do: `egress api.example.com`, `secret API_KEY`, `scope svc:search`.
+    /// Its capabilities: `egress api.example.com`, `secret API_KEY`, `scope svc:search`.
     pub capabilities: Vec<String>,
-    /// How that differs from the version that was live before.
+    /// Their changes since the version that was live before.
     pub changes: Changes,
-    /// Whose it was until now, where it was another's.
+    /// The former owner, if this deploy took the toolkit over.
     #[serde(rename = "takenOver", default, skip_serializing_if = "Option::is_none")]
     pub taken_over: Option<TakenOver>,
 }
@@ -75,12 +75,12 @@ pub struct Deployed {
 /// Why an upload was not deployed, or a version not activated.
 #[derive(Debug, Error)]
 pub enum ToolkitError {
-    /// The upload broke off.
+    /// The upload was interrupted.
     #[error("the upload broke off after {received} bytes: {cause}")]
     Interrupted {
-        /// Bytes that had arrived.
+        /// Bytes received so far.
         received: u64,
-        /// What happened.
+        /// The cause.
         cause: String,
     },
     /// The upload is larger than a component may be.
@@ -89,10 +89,10 @@ pub enum ToolkitError {
         /// In bytes.
         limit: u64,
     },
-    /// The component was refused, for all of these reasons.
+    /// The component was refused for these reasons.
     #[error("the toolkit was refused:\n{0}")]
     Refused(Problems),
-    /// The version is taken by other bytes.
+    /// The version is already deployed with other bytes.
     #[error("version {version} of {id} is already deployed with other contents; raise the version")]
     VersionTaken {
         /// The toolkit.
@@ -103,7 +103,7 @@ pub enum ToolkitError {
     /// There is no such toolkit.
     #[error("there is no toolkit {0:?}")]
     Unknown(String),
-    /// It is another operator's, and private; or it would become private.
+    /// The toolkit belongs to another operator, and is private or would become private.
     #[error(
         "{id} belongs to {owner}: only its owner changes a private toolkit, or makes a shared one private. Ask {owner} \
          to release it (`kitbag toolkit release {id}`), or take it over (`kitbag toolkit take-over {id}`), which is \
@@ -115,7 +115,7 @@ pub enum ToolkitError {
         /// Its owner.
         owner: String,
     },
-    /// It was another operator's until it was removed, and would become private.
+    /// The removed toolkit of this id belonged to another operator, and the new one would be private.
     #[error(
         "{id} belonged to {owner} until it was removed: a private toolkit of this id is deployed by {owner}, or by \
          whoever takes it over (`kitbag toolkit deploy --take-over`), which is recorded"
@@ -123,25 +123,25 @@ pub enum ToolkitError {
     RemovedOfOther {
         /// The toolkit.
         id: String,
-        /// Its owner until then.
+        /// The owner when it was removed.
         owner: String,
     },
-    /// Nobody has to give it.
+    /// A take-over of one's own toolkit.
     #[error("{0} belongs to you already")]
     AlreadyOwner(String),
-    /// There is no such version to go back to.
+    /// There is no such version to roll back to.
     #[error("{0}")]
     NoSuchVersion(String),
-    /// It can be tried again, and says when.
+    /// A temporary failure. The text says when to try again.
     #[error("{0}")]
     Unavailable(String),
-    /// Our fault; the text is for the log.
+    /// A server error; the text is for the log.
     #[error("the compiler failed: {0}")]
     Compiler(String),
-    /// There is no room on the disk.
+    /// The disk is full.
     #[error(transparent)]
     DiskFull(#[from] DiskFull),
-    /// Our fault; the text is for the log.
+    /// A server error; the text is for the log.
     #[error("storage failed: {0}")]
     Storage(String),
 }
@@ -175,12 +175,12 @@ impl From<Interrupted> for ToolkitError {
 
 impl From<std::io::Error> for ToolkitError {
     fn from(error: std::io::Error) -> Self {
-        if DiskFull::is_behind(&error) { Self::DiskFull(DiskFull) } else { Self::Storage(error.to_string()) }
+        if DiskFull::caused(&error) { Self::DiskFull(DiskFull) } else { Self::Storage(error.to_string()) }
     }
 }
 
 impl From<Vec<Problem>> for ToolkitError {
-    /// Truncates the list: a hostile component could have any number of problems.
+    /// Truncates the list: a hostile component could cause any number of problems.
     fn from(mut problems: Vec<Problem>) -> Self {
         const MAX_PROBLEMS: usize = 200;
 
@@ -194,9 +194,9 @@ impl From<Vec<Problem>> for ToolkitError {
 }
 
 impl Toolkits {
-    /// Reads what is deployed from the data directory. Machine code is loaded at the first call of
-    /// each toolkit, not here: the start does not grow with the number of toolkits. `removed` is called
-    /// whenever a toolkit was removed, or has got another owner.
+    /// Reads the deployed toolkits from the data directory. Machine code is loaded at the first call of
+    /// each toolkit, so that start-up time does not grow with the number of toolkits. `removed` is called
+    /// after a toolkit was removed or its owner changed.
     pub async fn open(
         directory: &Path,
         database: Database,
@@ -208,7 +208,7 @@ impl Toolkits {
         let artifacts = Artifacts::open(directory, &sandbox.code_version()).await?;
         let store = Store::new(database);
         let known = store.digests().await?;
-        // A database that knows nothing may be one that got lost: then its components must stay.
+        // If the database has no components it may have been lost, so the files must be kept.
         if !known.is_empty() {
             artifacts.sweep(&known).await;
         }
@@ -225,23 +225,23 @@ impl Toolkits {
         };
         let registry = Registry::new(toolkits.live_from_store().await?);
         toolkits.registry.store(Arc::new(registry));
-        // Nobody waits for it: the first call finds it done, or waits for the rest of it.
+        // In the background: the first call finds it done, or waits for the rest.
         tokio::task::spawn_blocking(schema::prepare);
         Ok(toolkits)
     }
 
-    /// What is live at this moment. A call keeps the snapshot that it started with.
+    /// The current registry. A call keeps the snapshot that it started with.
     pub fn registry(&self) -> Arc<Registry> {
         self.registry.load_full()
     }
 
-    /// Signals whenever another registry is in force.
+    /// Signals each replacement of the registry.
     pub fn published(&self) -> watch::Receiver<()> {
         self.published.subscribe()
     }
 
-    /// Takes an upload all the way to a live version; `by` is the deploying user. `length` is what the sender
-    /// says of it, `limit` the most that it may be.
+    /// Deploys an upload and makes it live. `by` is the deploying user, `length` the size in bytes that the
+    /// sender declared, `limit` the maximum.
     ///
     /// The same version with the same bytes is made live again; with other bytes it is refused.
     pub async fn deploy<E: std::fmt::Display>(
@@ -252,7 +252,7 @@ impl Toolkits {
         by: &str,
         claim: Claim,
     ) -> Result<Deployed, ToolkitError> {
-        // One that does not say how long it is may be as long as any.
+        // Without a declared length, the maximum is reserved.
         let room = self.disk.reserve(length.unwrap_or(u64::MAX).min(limit))?;
         let upload = self.disk.while_there_is_room(self.artifacts.receive(upload, limit)).await??;
         drop(room);
@@ -267,11 +267,11 @@ impl Toolkits {
         let recorded =
             self.store.record(NewVersion { definition: &definition, digest: &digest, size, by, claim }).await;
         if recorded.is_err() {
-            // A version that is taken must not leave its files behind.
+            // A refused version must not leave its files behind.
             self.artifacts.sweep(&self.store.digests().await?).await;
         }
         let (changes, taken_over) = recorded?;
-        self.note_owner(&definition.id, by, taken_over.as_ref());
+        self.owner_changed(&definition.id, by, taken_over.as_ref());
         self.publish().await?;
 
         info!(toolkit.id = %definition.id, toolkit.version = %definition.version, %digest, %by, "deployed toolkit");
@@ -286,7 +286,7 @@ impl Toolkits {
         })
     }
 
-    /// Makes an earlier version live again: `version`, or else the one that was live before.
+    /// Makes an earlier version live again: `version`, or by default the one that was live before.
     pub async fn roll_back(
         self: &Arc<Self>,
         id: &str,
@@ -301,7 +301,7 @@ impl Toolkits {
     async fn roll_back_now(&self, id: &str, version: Option<&str>, by: &str) -> Result<String, ToolkitError> {
         let _changing = self.changing.lock().await;
         let (version, taken_over) = self.store.activate(id, version, by).await?;
-        self.note_owner(id, by, taken_over.as_ref());
+        self.owner_changed(id, by, taken_over.as_ref());
         self.publish().await?;
         info!(toolkit.id = %id, toolkit.version = %version, %by, "rolled toolkit back");
         Ok(version)
@@ -319,34 +319,35 @@ impl Toolkits {
         self.store.remove(id, by).await?;
         (self.removed)();
         self.publish().await?;
-        // Files last: as long as the database names a version, its files are there.
+        // Files last: while the database refers to a version, its files must exist.
         self.artifacts.sweep(&self.store.digests().await?).await;
         info!(toolkit.id = %id, %by, "removed toolkit");
         Ok(())
     }
 
-    /// Lets any operator have a toolkit of `by`: the next one who needs to own it does.
+    /// Releases a toolkit of `by`: the next operator who needs to own it becomes its owner.
     pub async fn release(&self, id: &str, by: &str) -> Result<(), ToolkitError> {
         self.store.release(id, by).await?;
         info!(toolkit.id = %id, %by, "released toolkit");
         Ok(())
     }
 
-    /// Makes a toolkit of somebody else belong to `by`. What users have set for it is gone.
+    /// Makes `by` the owner of another operator's toolkit. Users' secrets and settings for it are deleted.
     pub async fn take_over(self: &Arc<Self>, id: &str, by: &str) -> Result<TakenOver, ToolkitError> {
         let toolkits = self.clone();
         let [id, by] = [id, by].map(str::to_owned);
         let change = async move {
             let _changing = toolkits.changing.lock().await;
             let taken_over = toolkits.store.take_over(&id, &by).await?;
-            toolkits.note_owner(&id, &by, Some(&taken_over));
+            toolkits.owner_changed(&id, &by, Some(&taken_over));
             toolkits.publish().await?;
             Ok(taken_over)
         };
         to_its_end(change).await?
     }
 
-    fn note_owner(&self, id: &str, by: &str, taken_over: Option<&TakenOver>) {
+    /// Reports and logs a change of owner, if there was one.
+    fn owner_changed(&self, id: &str, by: &str, taken_over: Option<&TakenOver>) {
         let Some(TakenOver { from, .. }) = taken_over else { return };
         (self.removed)();
         warn!(toolkit.id = %id, %from, to = %by, "a toolkit has got another owner");
@@ -357,12 +358,12 @@ impl Toolkits {
         self.store.toolkit(id).await
     }
 
-    /// Whether what is deployed can be read.
+    /// Fails if the deployed toolkits cannot be read.
     pub async fn check(&self) -> Result<(), ToolkitError> {
         Ok(self.store.check().await?)
     }
 
-    /// Swaps in what the database says is live. Calls under way keep what they started with.
+    /// Replaces the registry by what is live in the database. Running calls keep their snapshot.
     async fn publish(&self) -> Result<(), ToolkitError> {
         let registry = Registry::succeeding(&self.registry(), self.live_from_store().await?);
         self.registry.store(Arc::new(registry));

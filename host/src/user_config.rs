@@ -1,7 +1,7 @@
-//! What users have set of the settings that toolkits declare.
+//! Users' values for the settings that toolkits declare.
 //!
 //! Invariant: preferences only. A value that looks like a credential is refused: settings are shown
-//! again, handed to every call, and not sealed as the vault's values are.
+//! to the user, passed to every call, and not encrypted like the vault's values.
 
 mod looks_secret;
 mod store;
@@ -16,7 +16,7 @@ use crate::database::{Database, DatabaseError};
 use looks_secret::looks_secret;
 use store::Store;
 
-/// Bytes that one string may have.
+/// Longest string, in bytes.
 const MAX_STRING_BYTES: usize = 8 << 10;
 
 /// The settings of all users.
@@ -25,10 +25,10 @@ pub struct UserConfig(Store);
 /// Why settings were not changed, or cannot be read.
 #[derive(Debug, Error)]
 pub enum UserConfigError {
-    /// They were refused, for all of these reasons.
+    /// They were refused for these reasons.
     #[error("the settings were refused:\n{0}")]
     Refused(Problems),
-    /// The toolkit is gone, or is another owner's than the one whom the user knows.
+    /// The toolkit was removed, or its owner is no longer the expected one.
     #[error("the toolkit was removed or taken over in the meantime; nothing is changed")]
     ToolkitChanged,
     /// An internal error; the text is for the log.
@@ -37,12 +37,12 @@ pub enum UserConfigError {
 }
 
 impl UserConfig {
-    /// Keeps settings in `database`.
+    /// Stores settings in `database`.
     pub fn new(database: Database) -> Self {
         Self(Store::new(database))
     }
 
-    /// What `user` has set for a toolkit, whether or not it is still declared.
+    /// The values that `user` has set for a toolkit, declared or not.
     pub async fn values(&self, user: &str, toolkit: &str) -> Result<Map<String, Value>, UserConfigError> {
         let rows = self.0.values(user, toolkit).await?;
         rows.into_iter()
@@ -53,8 +53,8 @@ impl UserConfig {
             .collect()
     }
 
-    /// Sets what `changes` names, and unsets what it names with `null`: all of it or nothing, and only while the
-    /// toolkit is `owner`'s. What the user has set of a key that is not declared any more can be unset.
+    /// Sets the values in `changes`, and unsets those that are `null`: all or none, and only if the toolkit's
+    /// owner is still `owner`. A key that is no longer declared can only be unset.
     pub async fn change(
         &self,
         user: &str,
@@ -66,7 +66,8 @@ impl UserConfig {
     }
 }
 
-/// Names everything that is wrong with `changes` of a user who `has` set these keys, and never quotes a value: it may be a secret.
+/// Reports all problems with `changes` of a user who `has` set these keys. Values are never quoted: they may
+/// be secrets.
 fn check(
     fields: &BTreeMap<String, ConfigField>,
     changes: &Map<String, Value>,
@@ -91,8 +92,8 @@ fn check(
 fn unknown(fields: &BTreeMap<String, ConfigField>) -> String {
     let known: Vec<_> = fields.keys().map(String::as_str).collect();
     match known.as_slice() {
-        [] => "is no setting of this toolkit, which has none".to_owned(),
-        known => format!("is no setting of this toolkit; there are: {}", known.join(", ")),
+        [] => "is not a setting of this toolkit, which has none".to_owned(),
+        known => format!("is not a setting of this toolkit; there are: {}", known.join(", ")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The vault: secrets of users, for each toolkit, sealed at rest.
+//! The vault: users' secrets for each toolkit, encrypted at rest.
 //!
 //! ```text
 //! value ──AES-256-GCM──▶ sealed     under a key of the record's own
@@ -6,10 +6,10 @@
 //! ```
 //!
 //! Invariants:
-//! - the database never holds a value, nor a key that opens one;
-//! - no function here gives a value to anybody but a call of its owner;
+//! - the database never contains a value, or a key that decrypts one;
+//! - values are given only to calls of their user;
 //! - a call sees the secrets as they were when it began;
-//! - a change that was begun is ended, with all that follows from it, whether or not anybody waits.
+//! - a change that has begun is completed with all its consequences, even if the caller no longer waits.
 
 mod master_key;
 mod rotation;
@@ -45,36 +45,35 @@ use store::Store;
 
 /// Longest value, in bytes. A key or a certificate fits; a file does not.
 pub const MAX_VALUE_BYTES: usize = 8 << 10;
-/// What all values of one user may take, in bytes: each of them is looked for in all that leaves the
-/// sandbox.
-pub const MAX_BYTES_OF_USER: usize = 64 << 10;
+/// Total size of all values of one user, in bytes: all output of the sandbox is searched for each of them.
+pub const MAX_BYTES_PER_USER: usize = 64 << 10;
 
-/// Lines that all values of one user may have: each is looked for by itself, in many encodings.
-pub const MAX_LINES_OF_USER: usize = 512;
+/// Total lines of all values of one user: each line is searched for separately, in many encodings.
+pub const MAX_LINES_PER_USER: usize = 512;
 
-/// How long the opened secrets of a user who makes no calls stay in memory.
+/// How long the decrypted secrets of a user without calls stay in memory.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
-/// How often what has stayed too long is looked for.
+/// How often expired secrets are removed from memory.
 const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 
-/// Sealed secrets, and a cache of opened ones.
+/// Sealed secrets, and a cache of decrypted ones.
 pub struct Vault {
     store: Store,
     source: KeySource,
-    /// Keys are only added while the process runs: a record that was read just before a rotation still opens.
+    /// Keys are only added while the process runs, so a record read just before a rotation can be decrypted.
     keys: ArcSwap<MasterKeys>,
     cache: SecretCache,
-    /// Held while a value is sealed or the keys change: none is sealed with a key on its way out.
+    /// Held while a value is sealed or the keys change, so that no value is sealed with a key being retired.
     sealing: Mutex<()>,
 }
 
-/// A name that is declared or has a value, for a person: never the value.
+/// The status of a secret's name that is declared or has a value; without the value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretStatus {
-    /// As declared.
+    /// The secret's name.
     pub name: String,
-    /// Whether the toolkit still declares it, and so can read it.
+    /// Whether the live version of the toolkit declares it, and so can read it.
     pub declared: bool,
     /// Whether it has a value.
     pub set: bool,
@@ -83,10 +82,10 @@ pub struct SecretStatus {
     pub updated_at: Option<String>,
 }
 
-/// Where a value goes: to a user's secret for a toolkit, as long as the toolkit is its owner's.
+/// Identifies a user's secret for a toolkit of a given owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretSlot {
-    /// Whose secret it is.
+    /// The user.
     pub user: String,
     /// Id of the toolkit that may read it.
     pub toolkit: String,
@@ -102,13 +101,13 @@ impl SecretSlot {
     }
 }
 
-/// Why the vault did not do what it was asked to.
+/// Why an operation of the vault failed.
 #[derive(Debug, Error)]
 pub enum VaultError {
-    /// The value cannot be a secret; says why, without quoting it.
+    /// The value is not allowed; the text says why, without quoting it.
     #[error("{0}")]
     Refused(String),
-    /// The toolkit is gone, or is another owner's than the one whom the user knows.
+    /// The toolkit was removed, or its owner is no longer the one in the [`SecretSlot`].
     #[error("the toolkit was removed or taken over in the meantime; nothing was set")]
     ToolkitChanged,
     /// An internal error; the text is for the log.
@@ -116,20 +115,20 @@ pub enum VaultError {
     Storage(String),
 }
 
-/// Why the vault did not open.
+/// Why the vault could not be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
-    /// The keys cannot be had.
+    /// The master keys cannot be read.
     #[error(transparent)]
     Key(#[from] MasterKeyError),
-    /// Records wait for a key that is not among these.
+    /// Records need a master key that is not available.
     #[error(
-        "{records} secrets are sealed with the master key {name}, which this server was not given: give it the key it had before, after the new one where there is a new one"
+        "{records} secrets are sealed with the master key {name}, which this server was not given: give it the key it had before, after the new one if there is a new one"
     )]
     KeyMissing {
         /// The key's name.
         name: String,
-        /// How many.
+        /// Number of records sealed with it.
         records: i64,
     },
     /// The records cannot be read.
@@ -162,7 +161,7 @@ impl From<DatabaseError> for OpenError {
 }
 
 impl Vault {
-    /// Reads the master keys, and checks that they open what is there.
+    /// Reads the master keys, and checks that all keys used by the records are available.
     pub async fn open(database: Database, source: KeySource) -> Result<Self, OpenError> {
         let store = Store::new(database);
         let used = store.master_keys().await?;
@@ -182,7 +181,7 @@ impl Vault {
         Ok(vault)
     }
 
-    /// The secrets of a user, opened at the first call and remembered for a while.
+    /// Returns the secrets of a user, decrypted at the first call and cached for a limited time.
     pub async fn of_user(&self, user: &str) -> Result<Arc<UserSecrets>, VaultError> {
         let opened = self.cache.get_or(user, || self.read(user)).await;
         opened.map_err(|error: Arc<VaultError>| VaultError::Storage(error.to_string()))
@@ -193,14 +192,14 @@ impl Vault {
         if rows.is_empty() {
             return Ok(UserSecrets::default());
         }
-        // Loaded after the records: whichever key wraps one of them is among these.
+        // Loaded after the records, so the keys that wrap them are included.
         let keys = self.keys.load_full();
-        // Many large secrets take their time to be prepared for redaction.
+        // Preparing many large secrets for redaction takes a while.
         let open = tokio::task::spawn_blocking(move || UserSecrets::open(rows, &keys));
         open.await.map_err(Interrupted::from)?
     }
 
-    /// Seals a value for one toolkit of one user. Whoever calls has checked that the name is declared.
+    /// Seals a value for one toolkit of one user. The caller has checked that the name is declared.
     pub async fn set(self: &Arc<Self>, slot: SecretSlot, value: &SecretString) -> Result<(), VaultError> {
         check(value)?;
         let (vault, value) = (self.clone(), value.clone());
@@ -222,8 +221,8 @@ impl Vault {
         Ok(())
     }
 
-    /// Refuses a value that would give its user more than a share. A record that does not open counts
-    /// by its size, so that setting it again is a way out.
+    /// Refuses a value that would exceed the user's limits. A record that cannot be decrypted counts
+    /// by its size, so that the user can still replace it.
     async fn check_share(&self, id: SecretId<'_>, value: &SecretString) -> Result<(), VaultError> {
         let measure = |value: &SecretString| {
             (value.expose_secret().len(), redaction::lines_to_find(value.expose_secret()))
@@ -239,16 +238,16 @@ impl Vault {
         }
         let refused =
             |what: String| Err(VaultError::Refused(format!("all secrets of one user together may {what}")));
-        if bytes > MAX_BYTES_OF_USER {
-            return refused(format!("take {MAX_BYTES_OF_USER} bytes"));
+        if bytes > MAX_BYTES_PER_USER {
+            return refused(format!("take {MAX_BYTES_PER_USER} bytes"));
         }
-        if lines > MAX_LINES_OF_USER {
-            return refused(format!("have {MAX_LINES_OF_USER} lines; this would make {lines}"));
+        if lines > MAX_LINES_PER_USER {
+            return refused(format!("have {MAX_LINES_PER_USER} lines; this would make {lines}"));
         }
         Ok(())
     }
 
-    /// Removes a value, declared or not; says whether there was one.
+    /// Removes a value, declared or not. Returns whether there was one.
     pub async fn unset(self: &Arc<Self>, user: &str, toolkit: &str, name: &str) -> Result<bool, VaultError> {
         let vault = self.clone();
         let [user, toolkit, name] = [user, toolkit, name].map(str::to_owned);
@@ -264,7 +263,7 @@ impl Vault {
         to_its_end(change).await?
     }
 
-    /// Says which of the `declared` names have a value, and which others still do.
+    /// Lists the `declared` names, and other names that still have a value.
     pub async fn list(
         &self,
         user: &str,
@@ -287,7 +286,7 @@ impl Vault {
         Ok(list)
     }
 
-    /// Whether secrets can be read, and the key of one that there is, is known.
+    /// Fails if secrets cannot be read, or the master key of an arbitrary one is not available.
     pub async fn check(&self) -> Result<(), VaultError> {
         match self.store.any_master_key().await? {
             Some(name) if self.keys.load().named(&name).is_none() => {
@@ -297,8 +296,8 @@ impl Vault {
         }
     }
 
-    /// Forgets what is open: the records of a toolkit have gone with it.
-    pub fn forget_opened(&self) {
+    /// Empties the cache, after records were deleted together with a toolkit.
+    pub fn clear_cache(&self) {
         self.cache.forget_all();
     }
 }
@@ -314,9 +313,9 @@ fn check(value: &SecretString) -> Result<(), VaultError> {
     }
 }
 
-/// A record that its key does not open was changed from outside: nobody's call may go on without it,
-/// because what is not known cannot be redacted.
-fn broken_at(id: SecretId<'_>) -> VaultError {
+/// The error for a record that cannot be decrypted, because it was changed outside the vault. The user's
+/// calls must fail then: an unknown value could not be redacted.
+fn broken_record(id: SecretId<'_>) -> VaultError {
     log_broken(id);
     VaultError::Storage("a sealed secret does not open".to_owned())
 }

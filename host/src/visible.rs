@@ -1,52 +1,51 @@
-//! Text that strangers wrote, made safe for a terminal: what a terminal would obey, and what nobody would
-//! see, is shown as an escape.
+//! Makes untrusted text safe for a terminal: control characters and invisible characters are escaped.
 //!
 //! Escaped are control characters (C0, C1, DEL: escape sequences begin with one), bidirectional controls,
 //! line and paragraph separators, invisible characters and noncharacters. Joiners and variation selectors
-//! stay where text needs them: inside an emoji, and between letters of scripts that join.
+//! are kept where text needs them: inside an emoji, and between letters of scripts that join.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Text on one line: line ends are escaped, too.
+/// Escapes text to one line: line ends are escaped too.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false, |letter, out| out.extend(letter.escape_default()))
 }
 
-/// Text of several lines: line ends and tabs stay.
+/// Escapes text of several lines: line ends and tabs are kept.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
-    let stays = |letter| matches!(letter, '\n' | '\t');
-    escaped(text, stays, |letter, out| out.extend(letter.escape_default()))
+    let keep = |letter| matches!(letter, '\n' | '\t');
+    escaped(text, keep, |letter, out| out.extend(letter.escape_default()))
 }
 
-/// A JSON text that means the same: what would be escaped is in its strings, and JSON has escapes of its
-/// own (RFC 8259, section 7). Line ends, which can stand between its tokens only, stay; other white space
-/// there becomes spaces.
+/// Escapes JSON text without changing its meaning: characters in its strings become JSON escapes (RFC 8259,
+/// section 7). Line ends, which can only occur between tokens, are kept; other white space there becomes
+/// spaces.
 pub(crate) fn json(text: &str) -> Cow<'_, str> {
     let escape = |letter: char, out: &mut String| match letter {
         '\t' | '\r' => out.push(' '),
         _ => {
             for unit in letter.encode_utf16(&mut [0; 2]) {
-                write!(out, "\\u{unit:04x}").expect("a string takes everything");
+                write!(out, "\\u{unit:04x}").expect("writing to a string never fails");
             }
         }
     };
     escaped(text, |letter| letter == '\n', escape)
 }
 
-/// Whether a text has something that a terminal would obey, or that nobody would see.
+/// Whether a text has characters that are escaped: control characters or invisible ones.
 pub(crate) fn has_hidden(text: &str) -> bool {
     line(text) != text
 }
 
-fn escaped(text: &str, stays: impl Fn(char) -> bool, escape: impl Fn(char, &mut String)) -> Cow<'_, str> {
+fn escaped(text: &str, keep: impl Fn(char) -> bool, escape: impl Fn(char, &mut String)) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     let (mut before, mut rest) = (None, text.chars());
     while let Some(letter) = rest.next() {
-        if stays(letter) || !is_hidden(letter) || is_needed(before, letter, rest.clone().next()) {
+        if keep(letter) || !is_hidden(letter) || is_needed(before, letter, rest.clone().next()) {
             out.push(letter);
         } else {
             escape(letter, &mut out);
@@ -56,14 +55,14 @@ fn escaped(text: &str, stays: impl Fn(char) -> bool, escape: impl Fn(char, &mut 
     Cow::Owned(out)
 }
 
-/// Whether a terminal obeys the character, or a person does not see it.
+/// Whether the character is a control character or invisible.
 fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(
             letter,
             // Bidirectional controls (UAX #9, section 2).
             '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-            // Separators of lines and paragraphs.
+            // Line and paragraph separators.
             | '\u{2028}' | '\u{2029}'
             // Default_Ignorable_Code_Point: soft hyphen, joiners, fillers, variation selectors, tags, …
             | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -77,7 +76,7 @@ fn is_hidden(letter: char) -> bool {
         || u32::from(letter) & 0xfffe == 0xfffe
 }
 
-/// Whether text needs the hidden character between its neighbours.
+/// Whether the hidden character is meaningful between its neighbours.
 fn is_needed(before: Option<char>, letter: char, after: Option<char>) -> bool {
     let is = |neighbour: Option<char>, test: fn(char) -> bool| neighbour.is_some_and(test);
     match letter {
@@ -91,7 +90,7 @@ fn is_needed(before: Option<char>, letter: char, after: Option<char>) -> bool {
     }
 }
 
-/// What emoji consist of, skin tones included.
+/// Whether the character can be part of an emoji; includes skin tones.
 fn is_pictograph(letter: char) -> bool {
     matches!(
         letter,
@@ -100,7 +99,7 @@ fn is_pictograph(letter: char) -> bool {
     )
 }
 
-/// Letters of Arabic, Syriac, the scripts of India and of Sri Lanka, in which joiners make a difference.
+/// Whether this is a letter of Arabic, Syriac, or the scripts of India and Sri Lanka, where joiners matter.
 fn joins(letter: char) -> bool {
     matches!(letter, '\u{620}'..='\u{dff}') && !is_hidden(letter)
 }

@@ -135,7 +135,7 @@ async fn a_setting_that_does_not_exist_is_an_error_wherever_it_stands() {
 
     let mut misspelled = serve();
     misspelled.env("KITBAG_CALL_TIEM", "1s");
-    run(misspelled).await.assert_failed("KITBAG_CALL_TIEM is no setting");
+    run(misspelled).await.assert_failed("KITBAG_CALL_TIEM is not a setting");
     let mut misspelled = serve();
     misspelled.arg("--config").arg(&file);
     run(misspelled).await.assert_failed("call-tiem");

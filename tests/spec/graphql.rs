@@ -345,7 +345,7 @@ async fn settings_are_set_all_or_none_and_are_no_place_for_secrets() {
     refused.assert("INVALID", "nothing is changed");
     refused.assert_problem("language", "looks like a secret");
     refused.assert_problem("limit", "");
-    refused.assert_problem("tongue", "is no setting");
+    refused.assert_problem("tongue", "is not a setting");
     assert!(!refused.answer.to_string().contains(token), "{}", refused.answer);
     let query = "{ toolkit(id: \"hostile\") { config { key value } } }";
     let shown = async |user: &User| user.ask(query, json!({})).await["toolkit"]["config"].clone();

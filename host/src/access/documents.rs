@@ -1,4 +1,4 @@
-//! A user's own documents. The user is never an argument here: no route can name another.
+//! A user's own documents. The user is never an argument, so that no route can access another user's.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use crate::knowledge::{
     Origin, Page, Query, Quota, Summary, USER_SOURCE, Usage,
 };
 
-/// The documents of one user, whatever their source.
+/// The documents of one user, of all sources.
 pub struct OwnDocuments(User);
 
 impl OwnDocuments {

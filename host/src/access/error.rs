@@ -1,4 +1,4 @@
-//! Why a user does not get what they asked for.
+//! Errors of access.
 
 use thiserror::Error;
 
@@ -9,7 +9,7 @@ use crate::toolkits::ToolkitError;
 use crate::user_config::UserConfigError;
 use crate::vault::VaultError;
 
-/// The user may not have it, or it cannot be had.
+/// Why access was refused or failed.
 #[derive(Debug, Error)]
 pub enum AccessError {
     /// Only operators may do it.
@@ -20,15 +20,15 @@ pub enum AccessError {
     UndeclaredSecret {
         /// The toolkit.
         toolkit: String,
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// The names that there are.
+        /// The declared names.
         declared: Vec<String>,
     },
-    /// The user reads as many logs as one user may, or all users together do.
+    /// The limit of concurrent log readers is reached, for the user or in total.
     #[error("Too many logs are being read.")]
     TooManyReaders,
-    /// There is no such toolkit for the user, or it cannot be changed.
+    /// The toolkit does not exist for the user, or cannot be changed.
     #[error(transparent)]
     Toolkit(#[from] ToolkitError),
     /// The secret was not set.
@@ -37,7 +37,7 @@ pub enum AccessError {
     /// The settings were not changed.
     #[error(transparent)]
     Settings(#[from] UserConfigError),
-    /// There is no room on the disk.
+    /// The disk is full.
     #[error(transparent)]
     DiskFull(#[from] DiskFull),
     /// Records cannot be read; the text is for the log.
@@ -45,13 +45,13 @@ pub enum AccessError {
     Records(#[source] DatabaseError),
 }
 
-/// Why a call has no reply of a tool.
+/// Why a call has no reply.
 #[derive(Debug, Error)]
 pub enum CallError {
-    /// The user can see no such tool.
+    /// The tool does not exist for the user.
     #[error("unknown tool: {0}")]
     UnknownTool(String),
-    /// Our fault; the log says more.
+    /// A server error; the cause is in the log.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

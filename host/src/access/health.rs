@@ -1,4 +1,4 @@
-//! Whether what serves users answers.
+//! Health checks of the parts of a server.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -11,34 +11,34 @@ use tracing::warn;
 
 use super::Access;
 
-/// How long each part may take.
+/// Time limit for the check of each part.
 const PART_TIMEOUT: Duration = Duration::from_secs(3);
-/// How old an answer may be: nobody who asks often costs more.
+/// How long a result is cached, so that frequent requests cost no more.
 const MAX_AGE: Duration = Duration::from_secs(1);
 
-/// Which parts answer.
+/// Which parts work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Health {
     /// The database can be read and written.
     pub database: bool,
-    /// Secrets can be read, and the key that they are sealed with is known.
+    /// Secrets can be read, and their master key is available.
     pub vault: bool,
-    /// What is deployed can be read.
+    /// The deployed toolkits can be read.
     pub registry: bool,
 }
 
-/// What was found last, and when.
+/// The last result, and its time.
 pub(super) type LastHealth = Mutex<Option<(Instant, Health)>>;
 
 impl Health {
-    /// Whether all parts answer.
+    /// Whether all parts work.
     pub fn is_good(self) -> bool {
         self.database && self.vault && self.registry
     }
 }
 
 impl Access {
-    /// Asks each part, whoever wants to know.
+    /// Checks all parts. Needs no user.
     pub async fn health(&self) -> Health {
         let mut last = self.0.last_health.lock().await;
         if let Some((at, health)) = *last

@@ -1,5 +1,5 @@
-//! What operators may do. Whether a toolkit is this operator's to change is asked in the transaction that changes
-//! it (`toolkits/store/ownership`).
+//! Functions for operators. Whether the operator may change a toolkit is checked in the transaction that
+//! changes it (`toolkits/store/ownership`).
 
 use std::fmt::Display;
 
@@ -11,7 +11,7 @@ use crate::tasks::to_its_end;
 use crate::toolkits::{Claim, Deployed, TakenOver, ToolkitError};
 use crate::vault::Rotated;
 
-/// A user who was found to be an operator.
+/// A user who is an operator.
 pub struct Operator(User);
 
 impl Operator {
@@ -19,8 +19,8 @@ impl Operator {
         Self(user)
     }
 
-    /// Takes an upload all the way to a live version; `length` is what its sender says of it, `limit` the most that
-    /// it may be. A client that goes away once its component has arrived does not stop the deploy.
+    /// Deploys an upload and makes it live. `length` is the size in bytes that the sender declared, `limit`
+    /// the maximum. The deploy is completed even if the client disconnects after the upload.
     pub async fn deploy<E: Display + Send + 'static>(
         self,
         component: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
@@ -35,7 +35,8 @@ impl Operator {
         Ok(to_its_end(deploy).await.map_err(ToolkitError::from)??)
     }
 
-    /// Makes an earlier version live again: `version`, or else the one that was live before. Returns it.
+    /// Makes an earlier version live again: `version`, or by default the one that was live before. Returns
+    /// its number.
     pub async fn roll_back(&self, id: &str, version: Option<&str>) -> Result<String, AccessError> {
         Ok(self.0.stores().toolkits.roll_back(id, version, self.0.id()).await?)
     }
@@ -45,12 +46,12 @@ impl Operator {
         Ok(self.0.stores().toolkits.remove(id, self.0.id()).await?)
     }
 
-    /// Lets any operator have a toolkit of this one's.
+    /// Releases a toolkit of this operator: the next operator who needs to own it becomes its owner.
     pub async fn release(&self, id: &str) -> Result<(), AccessError> {
         Ok(self.0.stores().toolkits.release(id, self.0.id()).await?)
     }
 
-    /// Makes a toolkit this operator's. What users have set for it is gone.
+    /// Makes this operator the owner of a toolkit. Users' secrets and settings for it are deleted.
     pub async fn take_over(&self, id: &str) -> Result<TakenOver, AccessError> {
         Ok(self.0.stores().toolkits.take_over(id, self.0.id()).await?)
     }

@@ -1,4 +1,4 @@
-//! Records of a toolkit's calls, as far as a user may see them.
+//! The records of a toolkit's calls that a user may see.
 
 use jiff::Timestamp;
 
@@ -7,7 +7,7 @@ use crate::invocations::{Logged, Query, Reading, Scope};
 use crate::shares::Share;
 use crate::toolkits::ToolkitError;
 
-/// The right to read records of one toolkit, of which each page is asked for anew.
+/// Permission to read the records of one toolkit. It is checked again for each page.
 pub struct Records {
     user: User,
     toolkit: String,
@@ -16,35 +16,35 @@ pub struct Records {
 /// Which records to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// Only own calls that ended at this time or later; of others, calls that began then.
+    /// Only own calls that ended at this time or later; for other users' calls, that started then or later.
     pub since: Timestamp,
     /// Only records with a greater id.
     pub after: i64,
-    /// Only so many of the newest that there are.
+    /// Of the existing records, only this many of the newest.
     pub last: Option<u32>,
 }
 
 /// How far to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadingMode {
-    /// What there is.
+    /// The existing records.
     Once,
-    /// What there is, and then what comes.
+    /// The existing records, and then new ones.
     Follow,
 }
 
-/// A user's place among those who read records; dropped, it is free.
+/// Reads records. Holds a permit to read, which is released on drop.
 pub struct Reader {
     records: Records,
     reading: Reading,
-    /// The last record that may be read.
+    /// The id of the last record to read.
     until: i64,
-    _place: Share,
+    _permit: Share,
 }
 
 impl User {
-    /// The records of a toolkit that the user may see. The calls that somebody made stay theirs when the toolkit is
-    /// no longer for them.
+    /// The records of a toolkit that the user may see. Users keep access to their own calls when they can no
+    /// longer see the toolkit.
     pub async fn records(&self, toolkit: &str) -> Result<Records, AccessError> {
         let records = Records { user: self.clone(), toolkit: toolkit.to_owned() };
         let invocations = &self.stores().invocations;
@@ -55,16 +55,16 @@ impl User {
 }
 
 impl Records {
-    /// Starts to read. Every call that was answered before is in what is read.
+    /// Starts to read. All calls that were answered before are included.
     pub async fn read(self, range: Range, mode: ReadingMode) -> Result<Reader, AccessError> {
         let Range { since, after, last } = range;
         let (toolkit, viewer) = (self.toolkit.clone(), self.user.id().to_owned());
         let invocations = &self.user.stores().invocations;
-        let place = match mode {
-            ReadingMode::Once => invocations.read_place(&viewer),
-            ReadingMode::Follow => invocations.follow_place(&viewer),
+        let permit = match mode {
+            ReadingMode::Once => invocations.reader_permit(&viewer),
+            ReadingMode::Follow => invocations.follower_permit(&viewer),
         };
-        let place = place.ok_or(AccessError::TooManyReaders)?;
+        let permit = permit.ok_or(AccessError::TooManyReaders)?;
         let query = Query { toolkit, viewer, since, after, last };
         let scope = self.scope().unwrap_or(Scope::Own);
         let reading = invocations.read(query, scope).await.map_err(AccessError::Records)?;
@@ -72,10 +72,10 @@ impl Records {
             ReadingMode::Once => reading.newest(),
             ReadingMode::Follow => i64::MAX,
         };
-        Ok(Reader { records: self, reading, until, _place: place })
+        Ok(Reader { records: self, reading, until, _permit: permit })
     }
 
-    /// Whose calls the user sees at this moment; nothing where the toolkit does not exist for them.
+    /// Whose calls the user may see now; `None` if the toolkit does not exist for them.
     pub(super) fn scope(&self) -> Option<Scope> {
         let registry = self.user.stores().toolkits.registry();
         rules::records_seen(&self.user, registry.get(&self.toolkit)?)
@@ -87,8 +87,8 @@ impl Records {
 }
 
 impl Reader {
-    /// The next records, oldest first; none where there are no more for now. Whoever may no longer see the calls of
-    /// others stops seeing them; with the toolkit its records are gone.
+    /// The next records, oldest first; empty if there are no more for now. A user who may no longer see
+    /// others' calls stops seeing them; once the toolkit is removed, this fails.
     pub async fn next_page(&mut self) -> Result<Vec<Logged>, AccessError> {
         let registry = self.records.user.stores().toolkits.registry();
         if registry.get(&self.records.toolkit).is_none() {
@@ -98,7 +98,7 @@ impl Reader {
         self.reading.next_page(scope, self.until).await.map_err(AccessError::Records)
     }
 
-    /// Waits until there may be more; nothing when there never will be.
+    /// Waits until there may be more; `None` if there will never be more.
     pub async fn more(&mut self) -> Option<()> {
         self.reading.more().await.ok()
     }

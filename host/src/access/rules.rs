@@ -1,4 +1,4 @@
-//! The rules as functions of a toolkit and a user.
+//! The access rules, as functions of a toolkit and a user.
 
 use kitbag_manifest::Visibility;
 
@@ -6,7 +6,7 @@ use super::User;
 use crate::invocations::Scope;
 use crate::toolkits::Live;
 
-/// Whether the user sees the toolkit and may call it. To others a private toolkit does not exist.
+/// Whether the user sees the toolkit and may call it. For others a private toolkit does not exist.
 pub(super) fn sees(user: &str, toolkit: &Live) -> bool {
     match toolkit.definition.visibility {
         Visibility::Shared => true,
@@ -14,7 +14,7 @@ pub(super) fn sees(user: &str, toolkit: &Live) -> bool {
     }
 }
 
-/// Whose calls of the toolkit the user may see in its records; of others' calls never the content.
+/// Whose calls of the toolkit the user may see in its records; never the content of others' calls.
 pub(super) fn records_seen(user: &User, toolkit: &Live) -> Option<Scope> {
     let is_private = toolkit.definition.visibility == Visibility::Private;
     if user.is_operator() || (is_private && toolkit.owner == user.id()) {

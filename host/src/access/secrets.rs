@@ -1,4 +1,4 @@
-//! A user's own secrets: set, removed, listed. No function returns a value.
+//! Sets, removes and lists a user's own secrets. No function returns a value.
 
 use std::sync::Arc;
 
@@ -10,28 +10,28 @@ use crate::redaction;
 use crate::toolkits::{Live, ToolkitError};
 use crate::vault::{SecretSlot, SecretStatus, VaultError};
 
-/// The right to set one secret of one user, for a toolkit that the user could see and that declared it. It is kept
-/// while a person types the value, and is worth nothing once the toolkit is another owner's.
+/// Permission to set one secret of one user, for a toolkit that the user could see and that declared it. It
+/// is kept while the user types the value, and becomes invalid when the toolkit's owner changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnSecret(SecretSlot);
 
-/// What became of a value.
+/// The result of setting a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredSecret {
     /// The secret's name.
     pub name: String,
-    /// Whether the value is removed from all that leaves the sandbox: one that is too short is not.
+    /// Whether the value is redacted from the sandbox's output: one that is too short is not.
     pub redacted: bool,
 }
 
 impl User {
-    /// A secret that a toolkit declares which the user can see.
+    /// A declared secret of a toolkit that the user can see.
     pub fn secret(&self, toolkit: &str, name: &str) -> Result<OwnSecret, AccessError> {
         self.toolkit(toolkit)?.secret(name)
     }
 
-    /// Each declared name, and whether the user has set it; then what the user has set that is not declared any
-    /// more. Own values can be seen although the toolkit cannot.
+    /// The declared names, with whether the user has set them, and names that are set but no longer declared.
+    /// Own secrets are listed even if the user can no longer see the toolkit.
     pub async fn secrets(&self, toolkit: &str) -> Result<Vec<SecretStatus>, AccessError> {
         let visible = self.toolkit(toolkit).ok();
         let declared = visible.as_ref().map_or(&[][..], |visible| &visible.definition().secrets);
@@ -42,7 +42,7 @@ impl User {
         Ok(list)
     }
 
-    /// Sets a value, if the toolkit is as it was when the right to set it was given.
+    /// Sets a value, if the user's permission is still valid.
     pub async fn set_secret(
         &self,
         secret: &OwnSecret,
@@ -51,11 +51,10 @@ impl User {
         self.access.set_secret(secret, value).await
     }
 
-    /// Removes a value: whatever is set can be removed, although the toolkit is hidden by now or does not declare
-    /// the name any more.
+    /// Removes a value, even if the user can no longer see the toolkit or it no longer declares the name.
     pub async fn unset_secret(&self, toolkit: &str, name: &str) -> Result<(), AccessError> {
         if !self.stores().vault.unset(self.id(), toolkit, name).await? {
-            // Nothing was removed: a name that is misspelled is told from one that is not set.
+            // Nothing was removed: fails if the name is not declared, for instance misspelled.
             self.secret(toolkit, name)?;
         }
         Ok(())
@@ -63,7 +62,8 @@ impl User {
 }
 
 impl VisibleToolkit {
-    /// A secret that the toolkit declares: a misspelled name must not swallow a credential.
+    /// A declared secret of the toolkit. Other names are refused, so that a credential is not stored under a
+    /// misspelled name.
     pub fn secret(&self, name: &str) -> Result<OwnSecret, AccessError> {
         let definition = self.definition();
         if !definition.secrets.iter().any(|declared| declared == name) {
@@ -83,12 +83,12 @@ impl VisibleToolkit {
 }
 
 impl OwnSecret {
-    /// Whose it is, and for which toolkit of which owner.
+    /// The user, toolkit, owner and name of the secret.
     pub fn slot(&self) -> &SecretSlot {
         &self.0
     }
 
-    /// Whether it is a secret of this caller.
+    /// Whether it belongs to this caller.
     pub fn is_of(&self, caller: &Caller) -> bool {
         self.0.user == caller.user_id
     }
@@ -101,17 +101,18 @@ impl OwnSecret {
 }
 
 impl Access {
-    /// The toolkit of a secret, if it still is the same owner's, for the user to see, and declares the secret.
+    /// The toolkit of a secret, if its owner is unchanged, the user can still see it, and it declares the
+    /// secret.
     pub fn toolkit_of(&self, OwnSecret(slot): &OwnSecret) -> Option<Arc<Live>> {
         let SecretSlot { user, toolkit, owner, name } = slot;
         let registry = self.stores().toolkits.registry();
         let live = registry.get(toolkit)?;
-        let is_as_it_was =
+        let is_still_valid =
             live.owner == *owner && rules::sees(user, live) && live.definition.secrets.contains(name);
-        is_as_it_was.then(|| live.clone())
+        is_still_valid.then(|| live.clone())
     }
 
-    /// See [`User::set_secret`]: for a request that brings the right and no token.
+    /// As [`User::set_secret`], for a request that has the permission but no token.
     pub async fn set_secret(
         &self,
         secret: &OwnSecret,

@@ -7,21 +7,21 @@ use serde_json::{Map, Value};
 
 use super::{AccessError, VisibleToolkit};
 
-/// One declared field, and what it comes to for the user.
+/// A declared setting with the user's value.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// What the toolkit declares.
+    /// The toolkit's declaration.
     pub definition: ConfigField,
-    /// What the user set.
+    /// The user's value.
     pub value: Option<Value>,
-    /// What a call gets.
+    /// The value that calls get.
     pub effective: Option<Value>,
-    /// Whether the user must fill it in and has not.
+    /// Whether it is required and has no value.
     pub missing: bool,
 }
 
 impl VisibleToolkit {
-    /// Every declared field with the user's value.
+    /// All declared settings with the user's values.
     pub async fn settings(&self) -> Result<BTreeMap<String, Setting>, AccessError> {
         let declared = &self.definition().config;
         let stored = &self.user.stores().user_config;
@@ -36,7 +36,8 @@ impl VisibleToolkit {
         Ok(settings.collect())
     }
 
-    /// Sets values, and unsets those that are `null`: all or none, and only while the toolkit is its owner's.
+    /// Sets values, and unsets those that are `null`: all or none, and only if the toolkit's owner is
+    /// unchanged.
     pub async fn change_settings(&self, changes: &Map<String, Value>) -> Result<(), AccessError> {
         let stores = self.user.stores();
         stores.disk.room_for_a_little()?;

@@ -18,12 +18,12 @@ use crate::toolkits::{Claim, ToolkitError};
 use crate::user_config::UserConfigError;
 use crate::vault::{KeySource, VaultError};
 
-/// Each operation of each user on a toolkit: `yes`; `no`, with a reason; or `hidden`: like one that does not exist.
-/// Records of calls are `own` or `all`.
+/// The outcome of each operation of each user on a toolkit: `yes`; `no`, with a reason; or `hidden`, as if it
+/// did not exist. For records of calls `own` or `all`.
 ///
-/// `ana` and `fay` own the toolkits, `ana` and `ben` are operators, `una` is neither. Nobody who has not signed in is
-/// here: without a [`Caller`] there is no [`User`]. Whether an uploaded version becomes live is asked when it is
-/// compiled: see `tests/spec/ownership.rs`.
+/// `ana` and `fay` own the toolkits, `ana` and `ben` are operators, `una` is neither. There is no user who is
+/// not signed in: without a [`Caller`] there is no [`User`]. Whether an uploaded version becomes live is
+/// decided after it was compiled: see `tests/spec/ownership.rs`.
 const TABLE: &str = "
                     private                        | shared
                     ana     fay     ben     una    | ana     fay     ben     una
@@ -106,7 +106,7 @@ async fn stores(path: &Path, database: &Database) -> Stores {
     let user_config = Arc::new(UserConfig::new(database.clone()));
     let kept = RetentionLimits { age: Duration::from_hours(1), records: 100, bytes: 1 << 20 };
     let invocations = Arc::new(Invocations::open(database.clone(), kept).await.expect("they open"));
-    let limits = AdmissionLimits { per_user: 4, per_toolkit: 4, in_all: 4 };
+    let limits = AdmissionLimits { per_user: 4, per_toolkit: 4, total: 4 };
     let dispatch = Dispatch::new(vault.clone(), user_config.clone(), invocations.clone(), limits);
     let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
     let extract: Extract = Arc::new(|_, _| Box::pin(std::future::pending()));
@@ -125,7 +125,7 @@ async fn stores(path: &Path, database: &Database) -> Stores {
     }
 }
 
-/// What becomes of an operation, in the table's words.
+/// The outcome of an operation, as in the table.
 async fn attempt(user: &User, operation: &str, id: &str) -> &'static str {
     let outcome: Result<(), AccessError> = match operation {
         "see" => user.toolkit(id).map(drop),
@@ -136,7 +136,7 @@ async fn attempt(user: &User, operation: &str, id: &str) -> &'static str {
         "read-record" => user.toolkit_record(id).await.map(drop),
         "call" => {
             let called = user.call(&format!("{id}__find"), Map::new(), None).await;
-            // No component is there to run: whoever learns that may call it.
+            // The call fails because there is no component, which shows that the user may call it.
             return if matches!(called, Err(CallError::UnknownTool(_))) { "hidden" } else { "yes" };
         }
         "read-settings" => read_settings(user, id).await,
@@ -183,7 +183,7 @@ async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> R
         "upload" => {
             let component = stream::iter([Ok::<_, io::Error>("no component".into())]);
             match operator.deploy(component, Some(12), 1 << 10, Claim::OwnOnly).await {
-                // There is no program that compiles: the upload has come that far.
+                // There is no compiler program, so the upload was accepted if compiling fails.
                 Err(AccessError::Toolkit(ToolkitError::Compiler(_))) => Ok(()),
                 other => other.map(drop),
             }
@@ -212,7 +212,7 @@ async fn who_may_do_what() {
         (cells.next().expect("an operation"), cells.collect::<Vec<_>>())
     });
     let rows: Vec<_> = rows.collect();
-    // Each case has a toolkit of its own.
+    // Each case uses its own toolkit.
     let cases: Vec<_> = rows
         .iter()
         .flat_map(|(operation, cells)| {
@@ -258,7 +258,7 @@ async fn what_was_meant_for_one_owners_toolkit_is_not_kept_for_another_owner() {
     let kept = "SELECT (SELECT count(*) FROM secrets) + (SELECT count(*) FROM user_config)";
     let kept: Vec<i64> = fixture.database.column(kept).await;
     assert_eq!(kept, [0]);
-    // Whoever looks again sees the new owner, and may trust them.
+    // With a new permission, which names the new owner, it can be set.
     set_secret(&una, "books").await.expect("it is ben's now");
 }
 

@@ -23,7 +23,7 @@ impl User {
         registry.all().filter(|live| rules::sees(self.id(), live)).map(|live| self.visible(live)).collect()
     }
 
-    /// The toolkits that the user may know of, by id: those that the user may call, and for operators all.
+    /// The toolkits that the user may list, by id: those that the user may call, and for operators all.
     pub fn listing(&self) -> Vec<Arc<Live>> {
         let registry = self.stores().toolkits.registry();
         registry.all().filter(|live| self.is_operator() || rules::sees(self.id(), live)).cloned().collect()
@@ -36,7 +36,7 @@ impl User {
         live.map(|live| self.visible(live)).ok_or_else(|| ToolkitError::Unknown(id.to_owned()).into())
     }
 
-    /// All that is recorded of a toolkit that the user may know of.
+    /// The record of a toolkit that the user may list.
     pub async fn toolkit_record(&self, id: &str) -> Result<ToolkitRecord, AccessError> {
         if !self.is_operator() {
             self.toolkit(id)?;
@@ -44,13 +44,13 @@ impl User {
         Ok(self.stores().toolkits.record(id).await?)
     }
 
-    /// A tool that the user may call, by the name under which it is listed.
+    /// A tool that the user may call, by its listed name.
     pub fn tool(&self, listed_name: &str) -> Option<Tool> {
         let tool = self.stores().toolkits.registry().find(listed_name)?;
         rules::sees(self.id(), &tool.toolkit).then_some(tool)
     }
 
-    /// Calls a tool; `listener` hears how far it has come. Dropping the future ends the call.
+    /// Calls a tool. `listener` receives progress reports. Dropping the future ends the call.
     pub async fn call(
         &self,
         listed_name: &str,
@@ -67,7 +67,7 @@ impl User {
 }
 
 impl VisibleToolkit {
-    /// What its author declared.
+    /// Its declaration.
     pub fn definition(&self) -> &ToolkitDefinition {
         &self.live.definition
     }
@@ -77,12 +77,12 @@ impl VisibleToolkit {
         &self.live.owner
     }
 
-    /// From whom its owner has taken it over.
+    /// The former owner, if it was taken over.
     pub fn taken_over(&self) -> Option<&FormerOwner> {
         self.live.taken_over.as_ref()
     }
 
-    /// The live version, which is the same object as long as nothing of it changes.
+    /// The live version. The same object as long as it does not change.
     pub fn live(&self) -> &Arc<Live> {
         &self.live
     }

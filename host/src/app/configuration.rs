@@ -1,4 +1,4 @@
-//! Settings, as each part of a server takes them.
+//! Converts the settings to the configuration of each part of a server.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ use crate::sandbox::Limits;
 use crate::settings::{self, Issuer, MasterKey, Maybe, Settings, SettingsError, Size};
 use crate::vault::KeySource;
 
-/// The sandbox's limits as set.
+/// The sandbox's limits from the settings.
 pub fn limits(settings: &Settings) -> Limits {
     Limits {
         call_time: settings.call_time.get(),
@@ -37,14 +37,14 @@ pub fn limits(settings: &Settings) -> Limits {
     }
 }
 
-/// What one compilation may take, as set.
+/// The limits of one compilation from the settings.
 pub fn compile_limits(settings: &Settings) -> CompileLimits {
     CompileLimits::new(settings.compile_time.get(), settings.compile_memory.bytes())
 }
 
-/// The memory for calls as set, and a line in the log that says what all settings together allow.
+/// The memory budget for calls from the settings. Logs how much memory all settings together allow.
 pub(super) fn memory_for_calls(settings: &Settings) -> Result<MemoryBudget, SettingsError> {
-    /// For a machine that does not say what it has.
+    /// Assumed if the machine's memory is unknown.
     const DEFAULT_MACHINE_MEMORY: usize = 4 << 30;
 
     let machine =
@@ -99,7 +99,7 @@ pub(super) fn key_source(settings: &Settings) -> Result<KeySource, SettingsError
         }
         MasterKey::Variable(name) => KeySource::Text(settings::variable(name)?),
         MasterKey::Command(line) => KeySource::Command(line.clone()),
-        MasterKey::Nowhere => return Err(SettingsError::MasterKey),
+        MasterKey::Invalid => return Err(SettingsError::MasterKey),
     })
 }
 
@@ -128,11 +128,11 @@ pub(super) fn admission(settings: &Settings) -> AdmissionLimits {
     AdmissionLimits {
         per_user: settings.concurrent_calls_per_user,
         per_toolkit: settings.concurrent_calls_per_toolkit,
-        in_all: settings.concurrent_calls as usize,
+        total: settings.concurrent_calls as usize,
     }
 }
 
-/// Users who may deploy: in local mode, whoever runs the commands of this machine as well.
+/// The operators: those of the settings and, in local mode, the user of this machine's commands.
 pub(super) fn operators(settings: &Settings) -> HashSet<String> {
     let local = (settings.issuer == Issuer::Local).then(|| local_mode::USER.to_owned());
     settings.operators.iter().cloned().chain(local).collect()

@@ -1,4 +1,4 @@
-//! Accepts connections and serves HTTP/1.1 on them, within limits of number and time.
+//! Accepts connections and serves HTTP/1.1 on them, with limits of number and time.
 
 mod descriptors;
 mod places;
@@ -27,18 +27,17 @@ use tracing::{debug, warn};
 
 use crate::web::Standing;
 pub(super) use places::ConnectionLimits;
-use places::{Place, Places};
+use places::{ConnectionSlot, ConnectionSlots};
 
-/// How long a client may read nothing of a response.
+/// How long a client may not read from a response.
 const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
-/// How long requests in progress may take to end once the server was asked to stop.
+/// How long requests in progress may take to end once the server stops.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Serves until `stop` resolves, then lets requests under way end, for half a minute at most. Until they have, new
-/// connections are served too: whoever asks is told that the server stops.
+/// Serves until `stop` resolves, then waits at most 30 s for requests in progress. Meanwhile new connections
+/// are accepted too, and their requests are answered that the server is stopping.
 ///
-/// A client has `head` for the head of a request, from when the server could read it; also an unused
-/// connection lasts no longer.
+/// `head` is the time limit for reading the head of a request, and so for an idle connection.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -48,21 +47,21 @@ pub(super) async fn serve(
 ) {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(head);
-    limits.in_all = descriptors::room_for_connections(limits.in_all);
-    let server = Server { listener, http, router, places: Places::new(limits) };
+    limits.total = descriptors::room_for_connections(limits.total);
+    let server = Server { listener, http, router, slots: ConnectionSlots::new(limits) };
     let under_way = GracefulShutdown::new();
 
     let mut stop = pin!(stop);
     loop {
-        let (stream, place) = tokio::select! {
+        let (stream, slot) = tokio::select! {
             accepted = server.accept() => accepted,
             () = &mut stop => break,
         };
-        spawn(under_way.watch(server.serve(stream, &place)), place);
+        spawn(under_way.watch(server.serve(stream, &slot)), slot);
     }
     let mut drained = pin!(timeout(DRAIN_TIMEOUT, under_way.shutdown()));
     loop {
-        let (stream, place) = tokio::select! {
+        let (stream, slot) = tokio::select! {
             accepted = server.accept() => accepted,
             drained = &mut drained => {
                 if drained.is_err() {
@@ -71,30 +70,30 @@ pub(super) async fn serve(
                 return;
             }
         };
-        spawn(server.serve(stream, &place), place);
+        spawn(server.serve(stream, &slot), slot);
     }
 }
 
-/// What every connection is served with.
+/// What all connections share.
 struct Server {
     listener: TcpListener,
     http: http1::Builder,
     router: Router,
-    places: Places,
+    slots: ConnectionSlots,
 }
 
 impl Server {
-    /// Waits for a connection that there is a place for.
-    async fn accept(&self) -> (TcpStream, Place) {
+    /// Waits for a connection that gets a slot.
+    async fn accept(&self) -> (TcpStream, ConnectionSlot) {
         loop {
             match self.listener.accept().await {
                 Ok((stream, peer)) => {
-                    if let Some(place) = self.places.take(peer.ip()) {
-                        return (stream, place);
+                    if let Some(slot) = self.slots.take(peer.ip()) {
+                        return (stream, slot);
                     }
                     debug!(%peer, "closed a connection: there are too many, and all are in use");
                 }
-                Err(error) => not_accepted(&error, &self.places).await,
+                Err(error) => handle_accept_error(&error, &self.slots).await,
             }
         }
     }
@@ -102,19 +101,19 @@ impl Server {
     fn serve(
         &self,
         stream: TcpStream,
-        place: &Place,
+        slot: &ConnectionSlot,
     ) -> impl GracefulConnection<Error = hyper::Error> + Send + use<> {
-        // A reply is small and complete: waiting for more to send only delays it.
+        // Replies are small and written whole, so Nagle's algorithm only delays them.
         let _ = stream.set_nodelay(true);
-        let stream = TokioIo::new(read_or_closed(stream, WRITE_TIMEOUT));
-        let (router, standing) = (self.router.clone(), place.standing.clone());
+        let stream = TokioIo::new(with_write_timeout(stream, WRITE_TIMEOUT));
+        let (router, standing) = (self.router.clone(), slot.standing.clone());
         let service = service_fn(move |request| answer(router.clone(), standing.clone(), request));
         self.http.serve_connection(stream, service)
     }
 }
 
-/// Serves a connection until it ends, or gives way to another.
-fn spawn(connection: impl Future<Output = hyper::Result<()>> + Send + 'static, place: Place) {
+/// Serves a connection until it ends, or is evicted for another.
+fn spawn(connection: impl Future<Output = hyper::Result<()>> + Send + 'static, slot: ConnectionSlot) {
     tokio::spawn(async move {
         tokio::select! {
             ended = connection => {
@@ -122,12 +121,12 @@ fn spawn(connection: impl Future<Output = hyper::Result<()>> + Send + 'static, p
                     debug!(%error, "connection ended");
                 }
             }
-            () = place.evicted.cancelled() => debug!("connection gave way to another"),
+            () = slot.evicted.cancelled() => debug!("connection gave way to another"),
         }
     });
 }
 
-/// Answers one request; it is under way until its answer has been sent.
+/// Answers one request, which is in progress until its response has been sent.
 async fn answer(
     router: Router,
     standing: Standing,
@@ -136,7 +135,7 @@ async fn answer(
     let under_way = standing.begin();
     request.extensions_mut().insert(standing);
     let response = router.oneshot(request).await?;
-    // The closure holds it for as long as there is a body to send.
+    // The closure keeps it until the body has been sent.
     Ok(response.map(|body| {
         Body::new(body.map_err(move |error| {
             let _ = &under_way;
@@ -145,23 +144,24 @@ async fn answer(
     }))
 }
 
-/// A connection that breaks when its client takes nothing of what is written for as long as `stalled`:
-/// what waits for such a client is held in memory, and so is its place among those who may read.
-fn read_or_closed(stream: TcpStream, stalled: Duration) -> Pin<Box<TimeoutStream<TcpStream>>> {
+/// A connection that fails if its client reads nothing for the time `stalled`: until then its response is
+/// held in memory, and its permit to read logs is not free for others.
+fn with_write_timeout(stream: TcpStream, stalled: Duration) -> Pin<Box<TimeoutStream<TcpStream>>> {
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(stalled));
     Box::pin(stream)
 }
 
-/// Makes room where the machine has none for another connection. Other errors are of the one connection.
-async fn not_accepted(error: &io::Error, places: &Places) {
+/// Handles an error of `accept`: if the machine has no resources for another connection, evicts one. Other
+/// errors concern the single connection.
+async fn handle_accept_error(error: &io::Error, slots: &ConnectionSlots) {
     if !is_exhausted(error) {
         debug!(%error, "a connection ended before it was accepted");
         return;
     }
     warn!(%error, "cannot accept connections");
-    places.make_room();
-    // Trying again at once would only spin.
+    slots.make_room();
+    // A retry without a pause would be a busy loop.
     sleep(Duration::from_millis(100)).await;
 }
 
@@ -192,7 +192,7 @@ mod tests {
         }
     }
 
-    /// Writes to a client until the connection breaks; the client takes something every `pause`.
+    /// Writes to a client until the connection fails. The client reads once every `pause`.
     async fn write_to_a_client_that_reads_every(pause: Duration) -> Option<io::Error> {
         const TEST_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -200,7 +200,7 @@ mod tests {
         let address = listener.local_addr().expect("an address");
         let mut client = TcpStream::connect(address).await.expect("it listens");
         let (stream, _) = listener.accept().await.expect("a client");
-        let mut stream = read_or_closed(stream, Duration::from_millis(300));
+        let mut stream = with_write_timeout(stream, Duration::from_millis(300));
         let client = tokio::spawn(async move {
             let mut taken = vec![0; 8 << 20];
             loop {

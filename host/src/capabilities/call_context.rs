@@ -1,4 +1,4 @@
-//! What the host knows of one call.
+//! The context of one call.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::observations::Observations;
 use crate::outbound_auth::OutboundAuth;
 use crate::vault::UserSecrets;
 
-/// What calls use of the rest of the host; a clone is the same.
+/// The host's services for calls. Clones share them.
 #[derive(Clone)]
 pub struct Services {
     pub(super) egress: Egress,
@@ -21,7 +21,7 @@ pub struct Services {
 }
 
 impl Services {
-    /// Without a knowledge base: whoever uses it traps.
+    /// Services without a knowledge base: calls that use it trap.
     pub fn new(egress: Egress) -> Self {
         Self { outbound_auth: OutboundAuth::new(egress.clone()), egress, knowledge: None }
     }
@@ -33,23 +33,23 @@ impl Services {
     }
 }
 
-/// One call, as its capabilities see it. Everything here comes from the host's own records, never from the guest.
+/// The context of a call for its capabilities. All of it comes from the host, never from the guest.
 #[derive(Clone, Copy)]
 pub struct CallContext<'a> {
-    /// What calls use of the rest of the host.
+    /// The host's services for calls.
     pub services: &'a Services,
-    /// What the toolkit declares.
+    /// The toolkit's grants.
     pub grants: &'a Grants,
     /// The verified user.
     pub user_id: &'a Arc<str>,
-    /// What the user has set, for whichever toolkit.
+    /// The user's secrets, for all toolkits.
     pub secrets: &'a Arc<UserSecrets>,
-    /// Who wants to know how far the call has come.
+    /// Receives progress reports, if the client wants them.
     pub progress: Option<&'a ProgressListener>,
-    /// What the capabilities note.
+    /// Where the capabilities record the log, the traffic and the like.
     pub observations: &'a Observations,
-    /// What the call holds of the memory for all calls.
+    /// The call's memory in the budget for all calls.
     pub lease: &'a Arc<Lease>,
-    /// Bounds of its requests.
+    /// Limits for its requests.
     pub fetch: &'a FetchLimits,
 }

@@ -1,11 +1,11 @@
 //! `wasi:http/outgoing-handler`: outbound HTTP, to the hosts that the declaration lists.
 //! Granted by `egress`.
 //!
-//! Every byte that leaves goes through `Hooks::send_request`; the allowlist and the address guard
-//! are those of `egress`. Redirects are followed, and a declared `auth` signs in, where the guest
-//! does not see it: each request on the way passes the same policy and counts as one of the call's.
-//! A refused request is a network error for the guest, and a line in the toolkit's log that names
-//! the host and the line to add.
+//! All requests go through `Hooks::send_request`; the allowlist and the address guard are those of
+//! `egress`. Redirects are followed, and tokens of a declared `auth` attached, without the guest seeing
+//! it: each request for this is checked by the same policy and counted for the call. A refused request
+//! is a network error for the guest, and a line in the toolkit's log that names the host and the line to
+//! add to the declaration.
 
 mod ahead;
 mod body;
@@ -38,25 +38,25 @@ use crate::memory::{Claim, Lease};
 use crate::observations::Observations;
 use crate::outbound_auth::{Account, Credentials, SignIn};
 
-/// Size in memory of the headers of one request. With [`BODY_CHUNK_BYTES`], the bounds in
-/// [`head`] and the limit on handles it bounds what a guest can make the host keep without ever sending it.
+/// Maximum size in memory of the headers of one request. Together with [`BODY_CHUNK_BYTES`], the limits in
+/// [`head`] and the limit of handles, it limits the memory of requests that a guest creates and never sends.
 const MAX_HEADER_BYTES: usize = 16 << 10;
-/// Bytes of a request's body that the host takes from a guest at once.
+/// Bytes of a request body that the host takes from a guest at once.
 const BODY_CHUNK_BYTES: usize = 16 << 10;
-/// How long a request waits for its turn before the log says so.
+/// How long a request waits for a free place in flight before the log says so.
 const LONG_WAIT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Host memory of each response until the guest is done with it: what is read ahead, its head, and buffers of the
-/// connection. An estimate.
+/// Host memory of each response until the guest has finished with it: data read ahead, the head, and buffers
+/// of the connection. An estimate.
 const RESPONSE_MEMORY_BYTES: usize = 128 << 10;
 /// How long a request waits for that memory.
 const MEMORY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Bounds of one invocation's requests. Sizes are in bytes.
+/// Limits for one invocation's requests. Sizes are in bytes.
 #[derive(Clone, Debug, Default)]
 pub struct FetchLimits {
-    /// Requests in flight; another one waits.
+    /// Concurrent requests; further ones wait.
     pub in_flight: usize,
-    /// Requests in all.
+    /// Total requests.
     pub requests: usize,
     /// Body of one request.
     pub request_body: usize,
@@ -64,7 +64,7 @@ pub struct FetchLimits {
     pub response_body: usize,
 }
 
-/// One invocation's access to the network. By default it reaches nothing.
+/// One invocation's access to the network. The default gives none.
 pub struct Fetch {
     context: WasiHttpCtx,
     hooks: Hooks,
@@ -75,9 +75,9 @@ pub type View<'a> = WasiHttpCtxView<'a>;
 
 #[derive(Default)]
 struct Hooks {
-    /// Nothing, when the declaration grants no egress at all.
+    /// `None` if the declaration grants no egress.
     exchange: Option<Arc<Exchange>>,
-    /// What the call holds of the memory for all calls. `None` outside a call.
+    /// The call's memory in the budget for all calls. `None` outside a call.
     lease: Option<Arc<Lease>>,
 }
 
@@ -88,7 +88,7 @@ impl Default for Fetch {
 }
 
 impl Fetch {
-    /// Grants what the call's declaration lists, and notes what comes of it.
+    /// Grants access to the hosts that the declaration lists.
     pub(super) fn of(call: &CallContext<'_>) -> Self {
         let exchange = call.grants.allowlist().map(|allowlist| Arc::new(exchange(call, allowlist.clone())));
         Self::through(Hooks { exchange, lease: Some(call.lease.clone()) })
@@ -117,7 +117,7 @@ fn exchange(call: &CallContext<'_>, allowlist: Arc<Allowlist>) -> Exchange {
     Exchange { egress, policy, sign_in, limits, in_flight, usage, log, secrets, missing, sign_in_failure }
 }
 
-/// The sign-in that the host does for the toolkit, where it declares one.
+/// The sign-in that the host performs for the toolkit, if it declares one.
 fn sign_in(call: &CallContext<'_>, policy: Policy) -> Option<SignIn> {
     let definition = call.grants.definition();
     let declaration = definition.auth.clone()?;
@@ -128,7 +128,7 @@ fn sign_in(call: &CallContext<'_>, policy: Policy) -> Option<SignIn> {
     };
     let account = Account { user_id: call.user_id.to_string(), toolkit_id: definition.id.as_str().into() };
     let sign_in = call.services.outbound_auth.sign_in(account, Arc::new(declaration), credentials, policy)?;
-    Some(sign_in.noting_in(call.observations.tokens.clone()))
+    Some(sign_in.recording_in(call.observations.tokens.clone()))
 }
 
 /// Links the capability; `view` borrows the invocation's state from the store.
@@ -139,7 +139,7 @@ pub fn add_to_linker<T: Send + 'static>(
     outgoing_handler::add_to_linker::<T, WasiHttp>(linker, view)
 }
 
-/// Links the types that `wasi:http` is spoken in. They reach nothing, and hold little.
+/// Links the types of `wasi:http`. They give no access to anything, and use little memory.
 pub fn add_types_to_linker<T: Send + 'static>(
     linker: &mut Linker<T>,
     view: fn(&mut T) -> View<'_>,
@@ -152,20 +152,20 @@ impl Hooks {
     /// Counts a request against the invocation's budget.
     fn admit(&mut self) -> Result<Arc<Exchange>, Error> {
         let exchange = self.exchange.clone().ok_or(Error::HttpRequestDenied)?;
-        exchange.pay().map_err(|failure| {
+        exchange.count_request().map_err(|failure| {
             exchange.log.note(format!("fetch: {failure}"));
-            failure.as_guest_sees()
+            failure.guest_error()
         })?;
         Ok(exchange)
     }
 }
 
-/// Waits for a place among the requests in flight. The author is told of a long wait, since a guest that leaves long
-/// answers unread waits for itself.
-async fn wait_for_place(exchange: &Exchange) -> OwnedSemaphorePermit {
-    let mut place = pin!(exchange.in_flight.clone().acquire_owned());
-    let place = match timeout(LONG_WAIT_TIMEOUT, &mut place).await {
-        Ok(place) => place,
+/// Waits until another request may be in flight. A long wait is logged for the author: a guest that leaves
+/// long responses unread may be waiting for itself.
+async fn wait_for_permit(exchange: &Exchange) -> OwnedSemaphorePermit {
+    let mut permit = pin!(exchange.in_flight.clone().acquire_owned());
+    let permit = match timeout(LONG_WAIT_TIMEOUT, &mut permit).await {
+        Ok(permit) => permit,
         Err(_elapsed) => {
             let most = exchange.limits.in_flight;
             let waited = LONG_WAIT_TIMEOUT.as_secs();
@@ -173,10 +173,10 @@ async fn wait_for_place(exchange: &Exchange) -> OwnedSemaphorePermit {
                 "fetch: a request has waited for {waited} s, for {most} are in flight; \
                  a long answer is in flight until it is read or cancelled"
             ));
-            place.await
+            permit.await
         }
     };
-    place.expect("the semaphore is never closed")
+    permit.expect("the semaphore is never closed")
 }
 
 /// Claims the memory that the host needs for one request.
@@ -193,16 +193,16 @@ async fn claim(
     })
 }
 
-/// How much of a request's body may be kept, in case that it has to be sent again.
-fn remembered(request: &Request<WasiBody>) -> usize {
+/// Upper bound of the memory for recording a request's body, which may have to be sent again, in bytes.
+fn recorded_bytes(request: &Request<WasiBody>) -> usize {
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
     let is_bodiless = [Method::GET, Method::HEAD].contains(request.method());
-    length.unwrap_or(if is_bodiless { 0 } else { usize::MAX }).min(Repeatable::MAX_REMEMBERED)
+    length.unwrap_or(if is_bodiless { 0 } else { usize::MAX }).min(Repeatable::MAX_RECORDED_BYTES)
 }
 
-/// What `wasi:http` wants of a request: the response, and the connection's own work. Our
-/// connections belong to the pool, so the second part has nothing to do.
+/// The result type of `wasi:http`: the response, and a future that drives the connection. The client's pool
+/// drives its connections itself, so that future does nothing.
 type Sent = Result<(Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>), Error>;
 
 impl WasiHttpHooks for Hooks {
@@ -221,32 +221,32 @@ impl WasiHttpHooks for Hooks {
         let options = options.unwrap_or_default();
         Box::new(async move {
             let exchange = admitted?;
-            let place = wait_for_place(&exchange).await;
-            let of_body = claim(&exchange, lease.as_ref(), remembered(&request)).await?;
-            let of_answer = claim(&exchange, lease.as_ref(), RESPONSE_MEMORY_BYTES).await?;
+            let permit = wait_for_permit(&exchange).await;
+            let body_memory = claim(&exchange, lease.as_ref(), recorded_bytes(&request)).await?;
+            let response_memory = claim(&exchange, lease.as_ref(), RESPONSE_MEMORY_BYTES).await?;
             let (limits, usage, log) =
                 (exchange.limits.clone(), exchange.usage.clone(), exchange.log.clone());
             let request = request.map(|body| body::outgoing(body, limits.request_body));
             let timeouts =
                 Timeouts { connect: options.connect_timeout, first_byte: options.first_byte_timeout };
-            // Never on the guest's own thread: that may have to wait long for the processor, and on the
-            // way there are locks that calls share.
+            // Never on the guest's own thread, which may wait long for the processor: the request takes locks
+            // that calls share.
             let egress = exchange.egress.clone();
             let answer = egress.run_on_runtime(Box::pin(exchange.answer(request, timeouts))).await;
             let answer = answer.unwrap_or_else(|cause| Err(Failure::Broken(cause)));
-            drop(of_body);
+            drop(body_memory);
             let response = answer.map_err(|failure| {
                 log.note(format!("fetch: {failure}"));
-                failure.as_guest_sees()
+                failure.guest_error()
             })?;
-            let (most, pause) = (limits.response_body, options.between_bytes_timeout);
+            let (limit, pause) = (limits.response_body, options.between_bytes_timeout);
             let response = response.map(|body| {
-                let (body, reading) = reading_ahead(body::incoming(body, most, pause, usage), place);
+                let (body, reading) = reading_ahead(body::incoming(body, limit, pause, usage), permit);
                 egress.spawn_on_runtime(reading);
-                body::explained(body, most, log)
+                body::with_logged_errors(body, limit, log)
                     .map_frame(move |frame| {
-                        // Counted until the guest is done with the body.
-                        let _held = &of_answer;
+                        // Held until the guest has finished with the body.
+                        let _held = &response_memory;
                         frame
                     })
                     .boxed_unsync()

@@ -6,20 +6,20 @@ use kitbag_manifest::ToolkitDefinition;
 
 use crate::egress::Allowlist;
 
-/// A declaration, in the form in which the capabilities ask it; a clone is the same. The default grants nothing.
+/// The grants of a declaration. Clones share it. The default grants nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Grants(Arc<Granted>);
 
 #[derive(Debug, Default)]
 struct Granted {
     definition: ToolkitDefinition,
-    /// Nothing, when the declaration lists no host at all.
+    /// `None` if the declaration lists no host.
     allowlist: Option<Arc<Allowlist>>,
 }
 
 impl Grants {
-    /// Derives the grants of a declaration. A list with a line that names no host allows nothing;
-    /// the rules of a declaration refuse it anyway.
+    /// Derives the grants of a declaration. A list with an invalid host allows nothing; validation of the
+    /// declaration refuses it anyway.
     pub fn of(definition: &ToolkitDefinition) -> Self {
         let allowlist = || Arc::new(Allowlist::parse(&definition.egress).unwrap_or_default());
         let allowlist = (!definition.egress.is_empty()).then(allowlist);
@@ -31,7 +31,7 @@ impl Grants {
         &self.0.definition
     }
 
-    /// Hosts that may be reached; nothing, when the declaration lists none at all.
+    /// The hosts that may be reached; `None` if the declaration lists none.
     pub fn allowlist(&self) -> Option<&Arc<Allowlist>> {
         self.0.allowlist.as_ref()
     }

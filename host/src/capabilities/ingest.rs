@@ -1,8 +1,8 @@
 //! `kitbag:toolkit/ingest`: writes into the calling user's knowledge base, as documents of this
 //! toolkit. Granted by scope `svc:ingest`.
 //!
-//! Invariant: what a toolkit stores is cleaned of its caller's secrets first, as is all that leaves the
-//! sandbox. How much a guest may pass at once is bounded before it is copied, by the store's fuel.
+//! Invariant: the caller's secrets are removed from documents before they are stored, as from all output of
+//! the sandbox. The size of a batch is limited before it is copied, by the store's hostcall fuel.
 
 mod clean;
 
@@ -17,19 +17,18 @@ use crate::knowledge::{Knowledge, Origin};
 use crate::outbound_auth::AttachedTokens;
 use crate::vault::UserSecrets;
 
-/// Write access to one user's knowledge base. Everything here comes from the host's own records of the
-/// call, never from the guest.
+/// Write access to one user's knowledge base. All of this state comes from the host, never from the guest.
 #[derive(Clone, Default)]
 pub struct Ingest {
     /// `None` outside a call.
     knowledge: Option<Knowledge>,
-    /// Whose: the verified user of the call.
+    /// The verified user of the call, who owns the documents.
     user_id: Arc<str>,
-    /// To whom the documents are attributed: the toolkit that runs.
+    /// Of the running toolkit, to which the documents are attributed.
     grants: Grants,
-    /// What must not be stored: all that the user has set.
+    /// The user's secrets, which must not be stored.
     secrets: Arc<UserSecrets>,
-    /// And what the host has signed in with.
+    /// Tokens attached by the host, which must not be stored either.
     tokens: AttachedTokens,
 }
 

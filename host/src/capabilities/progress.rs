@@ -1,7 +1,7 @@
-//! `kitbag:toolkit/progress`: how far a long call has come. Always granted.
+//! `kitbag:toolkit/progress`: progress of a long call. Always granted.
 //!
-//! Reports are dropped when the client did not ask for them, when they come too fast, when they do not grow, and
-//! when the client is slow to read. The guest never waits.
+//! Reports are dropped if the client did not ask for them, if they come too fast, if the value does not grow,
+//! or if the client reads slowly. The guest never waits.
 
 use std::time::{Duration, Instant};
 
@@ -11,27 +11,27 @@ use wasmtime::component::{HasData, Linker};
 use super::CallContext;
 use crate::contract::interfaces::progress;
 
-/// How far a call has come, in the guest's own unit and words.
+/// A progress report of a guest, in its own unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgressReport {
-    /// Larger than in the report before.
+    /// Larger than in the previous report.
     pub progress: f64,
-    /// What it grows to.
+    /// The value at the end, if known.
     pub total: Option<f64>,
-    /// What is being done; at most [`MAX_MESSAGE_BYTES`] bytes.
+    /// What is being done, in at most [`MAX_MESSAGE_BYTES`] bytes.
     pub message: Option<String>,
 }
 
-/// Where reports go.
+/// The receiver of reports.
 pub type ProgressListener = mpsc::Sender<ProgressReport>;
 
-/// A longer message is cut.
+/// Maximum length of a message; a longer one is cut.
 pub const MAX_MESSAGE_BYTES: usize = 1024;
 
-/// Reports that come sooner after another are dropped.
+/// Minimum time between two reports; earlier ones are dropped.
 const MIN_INTERVAL: Duration = Duration::from_millis(25);
 
-/// What one invocation reports, and to whom.
+/// The progress of one invocation.
 #[derive(Debug, Default)]
 pub struct Progress {
     listener: Option<ProgressListener>,

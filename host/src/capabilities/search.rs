@@ -9,12 +9,12 @@ use crate::contract::interfaces::knowledge::{self, KnowledgeError};
 use crate::contract::interfaces::search::{self, Document, SearchOptions, SearchResult};
 use crate::knowledge::{DEFAULT_RESULTS, Knowledge, Query};
 
-/// Read access to one user's knowledge base: to all of the user's documents, whatever their source.
+/// Read access to one user's knowledge base: to all of the user's documents, of any source.
 #[derive(Clone, Default)]
 pub struct Search {
     /// `None` outside a call.
     knowledge: Option<Knowledge>,
-    /// Whose: the verified user of the call.
+    /// The verified user of the call.
     user_id: Arc<str>,
 }
 

@@ -11,7 +11,7 @@ use crate::contract::interfaces::secrets::{self, SecretError};
 use crate::observations::MissingSecrets;
 use crate::vault::UserSecrets;
 
-/// The names that the declaration lists, and what the user has set for them. By default there are none.
+/// The declared names of secrets, and the user's values. The default has none.
 #[derive(Clone, Default)]
 pub struct Secrets {
     grants: Grants,

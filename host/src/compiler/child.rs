@@ -1,4 +1,4 @@
-//! The compiler process, seen from inside: it reads a request, confines itself, does the work, and answers.
+//! The code of the compiler process: it reads a request, confines itself, does the work, and responds.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read as _, Seek as _, Write as _};
@@ -14,15 +14,16 @@ use super::confinement::{confine, die_with_parent};
 use super::protocol::{Outcome, Request, Response, Task, receive};
 use crate::sandbox::{Compiled, CompilerEngine, DescribeError, DescribeLimits, Imports};
 
-/// The argument that makes the program a compiler process.
+/// The argument that starts the program as a compiler process.
 pub const ARGUMENT: &str = "compile-component";
 
-/// Problems beyond which nobody reads on.
+/// Number of problems that are reported.
 const MAX_PROBLEMS: usize = 1000;
 
-/// Is the compiler process. To be called before there is a second thread; standard input is the request.
+/// Runs the compiler process. Must be called while there is one thread. Standard input is a socket with the
+/// request.
 pub fn run() -> ExitCode {
-    // A panic's message may hold what the code was working on.
+    // A panic's message may contain user data.
     panic::set_hook(Box::new(|panic| eprintln!("panic at {:?}", panic.location())));
     let answered = answer().and_then(|response| {
         let mut out = BufWriter::new(io::stdout().lock());
@@ -55,7 +56,7 @@ fn answer() -> io::Result<Response> {
     })
 }
 
-/// Why there is no outcome.
+/// Why the work stopped early.
 enum Stop {
     Refused(Vec<Problem>),
     OutOfMemory,
@@ -98,14 +99,14 @@ fn work(request: &Request, component: &[u8], mut code: File) -> Result<Outcome, 
     Ok(Outcome { imports, declaration })
 }
 
-/// Reads what the component imports; what is never linked is refused before anything is compiled.
+/// Reads the component's imports. Unknown interfaces are refused before anything is compiled.
 fn inspect(task: Task, component: &[u8]) -> Result<Imports, Stop> {
     let inspected = match task {
         Task::Describe(_) | Task::Toolkit => Imports::inspect(component),
         Task::Extractor => Imports::inspect_any(component),
     };
     let imports = inspected.map_err(|error| refused("component", error.to_string()))?;
-    // What is never linked cannot be instantiated, not even to ask for the declaration.
+    // A component with an unknown import cannot be instantiated, not even for `describe`.
     let unknown = imports.unknown().into_iter().map(|name| Problem {
         path: format!("imports.{name}"),
         message: "no toolkit may use this interface".to_owned(),

@@ -1,4 +1,4 @@
-//! What the compiler process does to itself before it reads anything that a stranger made.
+//! Confines the compiler process before it reads untrusted data.
 
 use std::io;
 
@@ -6,15 +6,15 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, getppid, getrlimit, nice, s
 
 use super::protocol::Request;
 
-/// Added to the nice value: about a quarter of a busy core. At the lowest priority, that of long calls, deploys on a
-/// busy machine would starve until their wall time is over.
+/// Added to the nice value: gives about a quarter of a busy core. At the lowest priority, that of long
+/// calls, deploys on a busy machine would starve until their wall time is over.
 const NICENESS: i32 = 5;
-/// File descriptors: those that were passed, and what an engine and a runtime need.
+/// Maximum number of file descriptors: those received, and those of an engine and a runtime.
 const MAX_OPEN_FILES: u64 = 64;
 /// Seconds between `SIGXCPU` and `SIGKILL`.
 const KILL_DELAY_SECONDS: u64 = 5;
 
-/// Has the kernel end this process when the thread ends that started it.
+/// Has the kernel kill this process when the thread that started it ends.
 pub(super) fn die_with_parent() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -25,7 +25,7 @@ pub(super) fn die_with_parent() -> io::Result<()> {
 pub(super) fn confine(request: &Request) -> io::Result<()> {
     // The parent may have died before `die_with_parent`.
     if getppid().map(Pid::as_raw_pid) != Some(request.parent) {
-        return Err(io::Error::other("nobody waits for the result"));
+        return Err(io::Error::other("the server has ended"));
     }
     nice(NICENESS)?;
     bound(Resource::Core, 0, 0)?;
@@ -34,20 +34,20 @@ pub(super) fn confine(request: &Request) -> io::Result<()> {
     bound(Resource::Cpu, request.seconds, request.seconds.saturating_add(KILL_DELAY_SECONDS))?;
     bound(Resource::Fsize, request.max_file, request.max_file)?;
     bound(Resource::Nofile, MAX_OPEN_FILES, MAX_OPEN_FILES)?;
-    open_nothing().map(drop)
+    restrict_access().map(drop)
 }
 
-/// Lowers soft and hard limit; one that is lower already stays.
+/// Lowers the soft and the hard limit. Lower existing limits are kept.
 fn bound(resource: Resource, current: u64, maximum: u64) -> io::Result<()> {
     let allowed = getrlimit(resource).maximum.unwrap_or(u64::MAX);
     let limit = Rlimit { current: Some(current.min(allowed)), maximum: Some(maximum.min(allowed)) };
     Ok(setrlimit(resource, limit)?)
 }
 
-/// Has the kernel refuse this thread, and those that it starts, each file and each connection that is not open
-/// already, and more rights by any program. Says whether the kernel can.
+/// Denies this thread, and those it starts, with Landlock: opening files and connections, and gaining
+/// privileges by executing programs. Returns whether the kernel enforces it.
 #[cfg(target_os = "linux")]
-fn open_nothing() -> io::Result<bool> {
+fn restrict_access() -> io::Result<bool> {
     use landlock::{ABI, Access as _, AccessFs, AccessNet, Ruleset, RulesetAttr as _, RulesetStatus, Scope};
 
     const NEWEST_ABI: ABI = ABI::V6;
@@ -62,7 +62,7 @@ fn open_nothing() -> io::Result<bool> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn open_nothing() -> io::Result<bool> {
+fn restrict_access() -> io::Result<bool> {
     Ok(false)
 }
 
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn a_thread_that_has_given_everything_up_opens_no_file_where_the_kernel_can_see_to_it() {
         let opened = thread::spawn(|| {
-            let is_enforced = open_nothing().expect("it can be asked for");
+            let is_enforced = restrict_access().expect("it can be asked for");
             is_enforced
                 .then(|| (File::open("/proc/self/status").is_ok(), TcpListener::bind("127.0.0.1:0").is_ok()))
         });

@@ -1,4 +1,4 @@
-//! The compiler process, seen from outside: started, waited for, ended, and what its end means.
+//! Starts the compiler process, waits for it or ends it, and interprets its exit status.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -25,16 +25,16 @@ use super::{CompileLimits, LimitReached};
 
 /// Bytes of standard error that are kept.
 const MAX_STDERR_BYTES: usize = 4 << 10;
-/// How the message of the standard library's allocation failure begins.
+/// The beginning of the standard library's message for a failed allocation.
 const OUT_OF_MEMORY: &str = "memory allocation of ";
 
-/// What a process is started with.
+/// The parameters of a process.
 pub(super) struct Start {
     pub(super) program: PathBuf,
     pub(super) request: Request,
     pub(super) files: Vec<File>,
     pub(super) wall: Duration,
-    /// Bytes.
+    /// In bytes.
     pub(super) max_response: usize,
 }
 
@@ -43,20 +43,21 @@ pub(super) enum Ended {
     Answered(Response),
     /// Its caller stopped waiting.
     Stopped,
-    /// Without a response.
-    Early(Reason),
+    /// It ended without a response.
+    Failed(Reason),
 }
 
 /// Why there is no response.
 pub(super) enum Reason {
     WallTime,
-    TooLongAResponse,
+    ResponseTooLarge,
     Died { status: ExitStatus, stderr_text: String },
 }
 
 /// Runs a process to its end. Dropping the future, or cancelling `stop`, ends it at once.
 ///
-/// The kernel ends the process when the thread goes that started it, so it has one of its own.
+/// The kernel kills the process when the thread that started it ends, so it is started from a thread of its
+/// own.
 pub(super) async fn run(start: Start, stop: CancellationToken) -> io::Result<Ended> {
     let (done, ended) = oneshot::channel();
     let _stop_when_dropped = stop.clone().drop_guard();
@@ -64,13 +65,13 @@ pub(super) async fn run(start: Start, stop: CancellationToken) -> io::Result<End
         let ended = Builder::new_current_thread()
             .enable_all()
             .build()
-            .and_then(|runtime| runtime.block_on(run_here(start, stop)));
+            .and_then(|runtime| runtime.block_on(run_on_this_thread(start, stop)));
         drop(done.send(ended));
     })?;
     ended.await.unwrap_or_else(|_| Err(io::Error::other("the thread of the compiler ended early")))
 }
 
-async fn run_here(start: Start, stop: CancellationToken) -> io::Result<Ended> {
+async fn run_on_this_thread(start: Start, stop: CancellationToken) -> io::Result<Ended> {
     let Start { program, request, files, wall, max_response } = start;
     let (ours, theirs) = UnixStream::pair()?;
     send(&ours, &request, &files)?;
@@ -90,17 +91,17 @@ async fn run_here(start: Start, stop: CancellationToken) -> io::Result<Ended> {
         biased;
         () = stop.cancelled() => Ok(Ended::Stopped),
         ended = timeout(wall, response(&mut child, max_response)) => {
-            ended.unwrap_or(Ok(Ended::Early(Reason::WallTime)))
+            ended.unwrap_or(Ok(Ended::Failed(Reason::WallTime)))
         }
     };
-    // Unless it was waited for already: no zombie is left.
+    // Unless it was already waited for, so that no zombie is left.
     if child.id().is_some() {
         child.kill().await?;
     }
     ended
 }
 
-/// Reads the response, and waits for the end of the process.
+/// Reads the response, and waits for the process to end.
 async fn response(child: &mut Child, max_response: usize) -> io::Result<Ended> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let response = async {
@@ -110,7 +111,7 @@ async fn response(child: &mut Child, max_response: usize) -> io::Result<Ended> {
     // Until both pipes are closed, or the response is too long.
     let (response, stderr_text) = match tokio::try_join!(response, read_and_drain(stderr, MAX_STDERR_BYTES)) {
         Err(error) if error.kind() == ErrorKind::FileTooLarge => {
-            return Ok(Ended::Early(Reason::TooLongAResponse));
+            return Ok(Ended::Failed(Reason::ResponseTooLarge));
         }
         said => said?,
     };
@@ -118,7 +119,7 @@ async fn response(child: &mut Child, max_response: usize) -> io::Result<Ended> {
     let stderr_text = String::from_utf8_lossy(&stderr_text).into_owned();
     match serde_json::from_slice(&response) {
         Ok(response) if status.success() => Ok(Ended::Answered(response)),
-        _ => Ok(Ended::Early(Reason::Died { status, stderr_text })),
+        _ => Ok(Ended::Failed(Reason::Died { status, stderr_text })),
     }
 }
 
@@ -139,12 +140,12 @@ async fn read_and_drain(from: Option<impl AsyncRead + Unpin>, limit: usize) -> i
 }
 
 impl Reason {
-    /// Translates the end of the process. Its standard error goes to the log only: an untrusted component may have
-    /// influenced it.
+    /// Determines the limit that was reached. Standard error goes to the log only: an untrusted component may
+    /// have influenced it.
     pub(super) fn explain(&self, limits: CompileLimits, max_response: usize) -> LimitReached {
         let (status, stderr_text) = match self {
             Self::WallTime => return LimitReached::WallTime(limits.wall),
-            Self::TooLongAResponse => return LimitReached::Response(max_response),
+            Self::ResponseTooLarge => return LimitReached::Response(max_response),
             Self::Died { status, stderr_text } => (status, stderr_text),
         };
         let is = |signal: Signal| status.signal() == Some(signal.as_raw());

@@ -1,4 +1,4 @@
-//! What goes between a server and its compiler process: one request with open files, one response.
+//! The protocol between a server and its compiler process: one request with open files, one response.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read as _};
@@ -20,16 +20,16 @@ use crate::sandbox::{DescribeLimits, Imports};
 
 /// The component and the machine code.
 const MAX_FILES: usize = 2;
-/// Bytes of a request.
+/// Maximum size of a request, in bytes.
 const MAX_REQUEST_BYTES: usize = 16 << 10;
-/// Bytes of a response beside the declaration: imports, or problems.
+/// Maximum size of a response without the declaration, in bytes: imports, or problems.
 const RESPONSE_OVERHEAD_BYTES: usize = 4 << 20;
-/// Bytes that one byte of a declaration may become, as JSON within JSON: `\\u0000` for a zero.
+/// How many bytes one byte of a declaration may become as JSON within JSON: `\\u0000` for a zero.
 const MAX_ESCAPE_FACTOR: usize = 8;
-/// The largest file that the process may write, where the disk has room for it.
+/// The largest file that the process may write, in bytes, if the disk has space for it.
 pub(super) const MAX_FILE_BYTES: u64 = 1 << 30;
 
-/// What the process is asked to do, and within which bounds.
+/// The task of the process, and its limits.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Request {
     pub(super) task: Task,
@@ -37,19 +37,19 @@ pub(super) struct Request {
     pub(super) code_version: String,
     /// Process id of the server.
     pub(super) parent: i32,
-    /// Bytes of memory.
+    /// Memory limit in bytes.
     pub(super) memory: u64,
-    /// Seconds of processor time.
+    /// CPU time limit in seconds.
     pub(super) seconds: u64,
-    /// Bytes of each file that it writes.
+    /// Limit for each file that it writes, in bytes.
     pub(super) max_file: u64,
-    /// Bytes of the component.
+    /// Size of the component in bytes.
     pub(super) component: u64,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Task {
-    /// Inspect and compile a toolkit, and ask it for its declaration.
+    /// Inspect and compile a toolkit, and get its declaration.
     Describe(DescribeLimits),
     /// Inspect and compile a toolkit.
     Toolkit,
@@ -60,10 +60,10 @@ pub(super) enum Task {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Response {
     Compiled(Outcome),
-    /// The component's fault.
+    /// Problems of the component.
     Refused(Vec<Problem>),
     OutOfMemory,
-    /// The process's own fault.
+    /// An error of the process itself.
     Failed(String),
 }
 
@@ -94,22 +94,22 @@ impl Request {
     }
 }
 
-/// This process, as its children see it.
+/// The id of this process.
 fn own_id() -> i32 {
     rustix::process::getpid().as_raw_pid()
 }
 
-/// Processor time is bounded in whole seconds.
+/// Rounds up to whole seconds, the unit of the CPU time limit; at least one.
 fn whole_seconds(time: Duration) -> u64 {
     time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)).max(1)
 }
 
-/// Bytes of a response whose declaration has `result` at most.
+/// Maximum size of a response, in bytes, if its declaration has at most `result` bytes.
 pub(super) fn max_response(result: usize) -> usize {
     result.saturating_mul(MAX_ESCAPE_FACTOR).saturating_add(RESPONSE_OVERHEAD_BYTES)
 }
 
-/// Puts a request with its files into a socket, which holds it until it is read.
+/// Sends a request with its files. It stays in the socket's buffer until it is read.
 pub(super) fn send(socket: &UnixStream, request: &Request, files: &[File]) -> io::Result<()> {
     let request = serde_json::to_vec(request)?;
     let descriptors: Vec<_> = files.iter().map(|file| file.as_fd()).collect();
@@ -125,7 +125,7 @@ pub(super) fn send(socket: &UnixStream, request: &Request, files: &[File]) -> io
     }
 }
 
-/// Reads a request and its files to the end of the socket.
+/// Receives a request and its files, until the end of the stream.
 pub(super) fn receive(socket: &UnixStream) -> io::Result<(Request, Vec<File>)> {
     let mut request = vec![0; MAX_REQUEST_BYTES];
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MAX_FILES))];

@@ -1,4 +1,4 @@
-//! What the server makes of a compiler process that misbehaves: shell scripts take its part.
+//! Misbehaving compiler processes, simulated by shell scripts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use super::*;
 
-/// A program that keeps its id in the file `pid`.
+/// A program that writes its process id to the file `pid`.
 struct Script {
     folder: TempDir,
     program: PathBuf,
@@ -44,7 +44,7 @@ impl Script {
         };
         loop {
             match compiler.toolkit(job()).await {
-                // Another test starts a process at this moment, and has the script open for writing with it.
+                // Another test is forking a process, which still has the script open for writing.
                 Err(CompileError::Failed(reason)) if reason.contains("Text file busy") => {}
                 outcome => return outcome,
             }
@@ -161,14 +161,14 @@ async fn the_process_gets_no_environment_and_no_argument_but_one() {
     );
 }
 
-/// A script that answers with the largest file that it may write.
-fn tells_the_largest_file() -> Script {
+/// A script that responds with the maximum file size of its request.
+fn reports_max_file() -> Script {
     Script::new("printf '{\"Failed\":\"%s\"}' \"$(tr -d '\"' | grep -o 'max_file:[0-9]*')\"")
 }
 
 #[tokio::test]
 async fn the_process_may_write_no_more_than_the_disk_has_room_for() {
-    let script = tells_the_largest_file();
+    let script = reports_max_file();
     let ten_minutes = Duration::from_mins(10);
 
     for (disk, expected) in [

@@ -1,11 +1,12 @@
-//! Who compiles next: one at a time, and whatever a call or a document waits for before any deploy.
+//! The queue of compilations: one runs at a time, and those that a call or a document waits for have priority
+//! over deploys.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// The queues; a clone shares them.
+/// The queues. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct Turns(Arc<Mutex<Queues>>);
 
@@ -16,7 +17,7 @@ struct Queues {
     deploys: VecDeque<oneshot::Sender<Turn>>,
 }
 
-/// Permission to compile; dropping it lets the next one compile.
+/// A permit to compile. Dropping it passes it on to the next in the queue.
 pub(super) struct Turn(Turns);
 
 impl Turns {
@@ -57,7 +58,7 @@ impl Drop for Turn {
             next
         };
         if let Some(next) = next {
-            // Where nobody waits any more the turn comes back, and goes on from there.
+            // If the receiver was dropped, `send` returns the turn, and dropping it passes it on.
             drop(next.send(Self(self.0.clone())));
         }
     }

@@ -1,23 +1,23 @@
-//! What an extractor returns, whatever version of the contract it speaks.
+//! The results of extractors, for all versions of the contract.
 
-/// What was read from a file.
+/// The text of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extracted {
-    /// The title that the file gives itself.
+    /// The title in the file.
     pub title: Option<String>,
     /// Its text.
     pub text: String,
-    /// Whether the file holds more text than that.
+    /// Whether the file has more text than that.
     pub truncated: bool,
 }
 
 /// Why a file was not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ExtractError {
-    /// The file breaks the rules of its format; says how.
+    /// The file violates its format, as described.
     Damaged(String),
     /// The file cannot be read without a password.
     Encrypted,
-    /// The file uses what the extractor cannot read; says what.
+    /// The file uses this unsupported feature.
     Unsupported(String),
 }

@@ -1,74 +1,74 @@
-//! What a call of a tool returns, whatever version of the contract the toolkit speaks.
+//! The results of tool calls, for all versions of the contract.
 
 use kitbag_manifest::limits::CONTENT_OVERHEAD_BYTES;
 
 /// A handler's result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolResult {
-    /// What the model reads.
+    /// The text for the model.
     pub text: String,
-    /// JSON text, unchecked.
+    /// JSON text, not validated.
     pub structured: Option<String>,
-    /// What stands beside the text.
+    /// Content besides the text.
     pub content: Vec<Content>,
 }
 
 /// A handler's error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallError {
-    /// One that the author means the model to read.
+    /// An error for the model.
     Tool(ToolError),
-    /// The arguments do not fit the handler's types.
+    /// The arguments do not match the handler's types.
     InvalidParams(String),
-    /// Anything else, for the log alone.
+    /// Any other error, for the log only.
     Failure(String),
 }
 
-/// An error that the author means the model to read.
+/// An error for the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolError {
-    /// For the model.
+    /// The text for the model.
     pub message: String,
-    /// Whether trying again may help.
+    /// Whether a retry may help.
     pub retryable: bool,
     /// JSON text for the log.
     pub data: Option<String>,
 }
 
-/// One thing beside the text of a result.
+/// A content item of a result besides its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// A picture.
+    /// An image.
     Image(Media),
-    /// A sound.
+    /// Audio.
     Audio(Media),
     /// A document inside the result.
     Resource(EmbeddedResource),
-    /// A document elsewhere.
+    /// A link to a document.
     ResourceLink(ResourceLink),
 }
 
-/// A file that clients show.
+/// An image or audio file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Media {
-    /// The file.
+    /// The bytes of the file.
     pub data: Vec<u8>,
-    /// As the guest says, unchecked.
+    /// From the guest, not validated.
     pub media_type: String,
 }
 
 /// A document inside a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmbeddedResource {
-    /// Names the document.
+    /// Identifies the document.
     pub uri: String,
-    /// As the guest says, unchecked.
+    /// From the guest, not validated.
     pub media_type: Option<String>,
     /// The document.
     pub body: ResourceBody,
 }
 
-/// What is in an embedded document.
+/// The content of an embedded document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResourceBody {
     /// Text.
@@ -77,25 +77,25 @@ pub enum ResourceBody {
     Blob(Vec<u8>),
 }
 
-/// A document elsewhere.
+/// A link to a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceLink {
-    /// Where.
+    /// The document's URI.
     pub uri: String,
-    /// For programs.
+    /// Its name for programs.
     pub name: String,
-    /// For people.
+    /// Its title for people.
     pub title: Option<String>,
-    /// What is to be found there.
+    /// A description of the document.
     pub description: Option<String>,
-    /// As the guest says, unchecked.
+    /// From the guest, not validated.
     pub media_type: Option<String>,
     /// In bytes.
     pub size: Option<u64>,
 }
 
 impl ToolResult {
-    /// What it counts for, in bytes.
+    /// Its size for the limit of results, in bytes.
     pub(crate) fn size(&self) -> usize {
         self.text.len()
             + self.structured.as_ref().map_or(0, String::len)
@@ -104,7 +104,7 @@ impl ToolResult {
 }
 
 impl CallError {
-    /// What it counts for, in bytes.
+    /// Its size for the limit of results, in bytes.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Tool(error) => error.message.len() + error.data.as_ref().map_or(0, String::len),
@@ -114,8 +114,8 @@ impl CallError {
 }
 
 impl Content {
-    /// What it counts for in the size of a result, in bytes: its parts, and what surrounds them in
-    /// a reply, so that a million empty ones are not free.
+    /// Its size for the limit of results, in bytes: its parts, and an overhead for the reply, so that many
+    /// empty items count too.
     fn size(&self) -> usize {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         CONTENT_OVERHEAD_BYTES

@@ -10,7 +10,7 @@ use wasmtime::component::InstancePre;
 use wasmtime::{Engine, Store};
 
 use super::{CallError, ExtractError, Extracted, TOOLS, ToolCall, ToolResult};
-/// What capabilities implement.
+/// The interfaces that capabilities implement.
 pub(crate) use toolkit::kitbag::toolkit as interfaces;
 
 use extractor::exports::kitbag::extractor::extraction as wit_extraction;
@@ -37,9 +37,9 @@ mod extractor {
     });
 }
 
-/// The contract with toolkits, for a person.
+/// The name of the contract with toolkits, for messages.
 pub(crate) const NAME: &str = "kitbag:toolkit@0.1";
-/// The types of WASI's HTTP, under the name that wasmtime links for this version.
+/// The interface of the types of `wasi:http`, as wasmtime links it for this version.
 pub(crate) const WASI_HTTP_TYPES: &str = "wasi:http/types@0.2.12";
 
 /// Whether an export with this name makes a component a toolkit.
@@ -47,14 +47,14 @@ pub(crate) fn is_toolkit(export: &str) -> bool {
     export.strip_prefix(TOOLS).is_some_and(|version| version.starts_with("@0.1."))
 }
 
-/// A toolkit that can be instantiated again and again.
+/// A linked toolkit, which can be instantiated repeatedly.
 pub(crate) struct LinkedToolkit<T: 'static>(toolkit::ToolkitPre<T>);
 
 /// An instance of a toolkit.
 pub(crate) struct Toolkit(toolkit::Toolkit);
 
 impl<T: Send> LinkedToolkit<T> {
-    /// Fails where the component does not export what a toolkit exports.
+    /// Fails if the component lacks the exports of a toolkit.
     pub(crate) fn new(linked: InstancePre<T>) -> wasmtime::Result<Self> {
         toolkit::ToolkitPre::new(linked).map(Self)
     }
@@ -81,7 +81,7 @@ impl Toolkit {
         Ok(returned.map(Into::into).map_err(Into::into))
     }
 
-    /// Asks for the declaration, and says what is wrong with it that its types do not show.
+    /// Runs `describe`. Returns the declaration, or problems that the types of the contract do not exclude.
     pub(crate) async fn describe<T: Send>(
         &self,
         store: &mut Store<T>,
@@ -91,16 +91,16 @@ impl Toolkit {
     }
 }
 
-/// An extractor that can be instantiated again and again.
+/// A linked extractor, which can be instantiated repeatedly.
 pub(crate) struct LinkedExtractor<T: 'static>(extractor::ExtractorPre<T>);
 
 impl<T: Send> LinkedExtractor<T> {
-    /// Fails where the component does not export what an extractor exports.
+    /// Fails if the component lacks the exports of an extractor.
     pub(crate) fn new(linked: InstancePre<T>) -> wasmtime::Result<Self> {
         extractor::ExtractorPre::new(linked).map(Self)
     }
 
-    /// Reads a whole file in an instance of its own.
+    /// Reads a whole file in a new instance.
     pub(crate) async fn extract(
         &self,
         store: &mut Store<T>,

@@ -1,4 +1,4 @@
-//! What tests do to the database besides what the program does.
+//! Access to the database for tests.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, FromRow, Row, Sqlite, SqlitePool};
 use super::{Database, MIGRATIONS, Migrator, options};
 
 impl Database {
-    /// Opens a database as the schema was after its first `count` steps.
+    /// Opens a database with the first `count` migrations only.
     pub(crate) async fn open_before_migration(data: &Path, count: usize) -> Self {
         let migrations = MIGRATIONS.migrations[..count].to_vec();
         let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options(data)).await;
@@ -46,12 +46,12 @@ impl Database {
         rows.expect("a valid statement").iter().map(|row| row.get(0)).collect()
     }
 
-    /// Whether somebody holds the connection that writes.
+    /// Whether the connection for writing is in use.
     pub(crate) fn is_being_written(&self) -> bool {
         are_taken(&self.writer)
     }
 
-    /// Whether all connections that read are held.
+    /// Whether all connections for reading are in use.
     pub(crate) fn are_readers_taken(&self) -> bool {
         are_taken(&self.readers)
     }

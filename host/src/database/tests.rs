@@ -1,8 +1,8 @@
-//! The schema, and what becomes of a database that an earlier version made.
+//! The schema, and the migration of a database of an earlier version.
 
 use super::*;
 
-/// A row for each table, as the schema was before its last step.
+/// A row for each table, with the schema before the last migration.
 const ROWS: &str = "
     INSERT INTO toolkit_versions VALUES ('t', '1.0.0', 'd', 1, '{}', '{}', 'ana', 0);
     INSERT INTO toolkits VALUES ('t', 'ana', '1.0.0');
@@ -34,7 +34,7 @@ const TABLES: &str = "SELECT name FROM sqlite_schema WHERE type = 'table' AND na
     AND name <> '_sqlx_migrations' ORDER BY name";
 
 impl Database {
-    /// Every row of a table, as one text: each column with its name.
+    /// Each row of a table as a text: all columns with their names.
     async fn contents(&self, table: &str) -> Vec<String> {
         let columns = format!("SELECT name FROM pragma_table_xinfo('{table}') ORDER BY name");
         let columns: Vec<String> = self.column(&columns).await;
@@ -47,7 +47,7 @@ impl Database {
     }
 }
 
-/// A database as the last version but one left it, with a row in each table.
+/// A database before the last migration, with a row in each table.
 async fn previous(data: &Path) -> Database {
     let database = Database::open_before_migration(data, MIGRATIONS.migrations.len() - 1).await;
     database.execute(ROWS).await;
@@ -95,7 +95,7 @@ async fn after_it_ids_go_on_usage_is_counted_and_what_belongs_together_goes_toge
     database.execute(document).await;
 
     let sequence: Vec<i64> = database.column("SELECT sequence FROM documents WHERE id = 'new'").await;
-    assert_eq!(sequence, [9], "the id of a document that is gone is not given again");
+    assert_eq!(sequence, [9], "the id of a deleted document is not used again");
     assert_eq!(database.rows::<(i64, i64)>(usage).await, [(before[0].0 + 1, before[0].1 + 3)]);
     database.execute("DELETE FROM documents WHERE id = 'd3'").await;
     for table in ["knowledge_jobs", "chunks", "chunk_texts"] {
@@ -106,7 +106,7 @@ async fn after_it_ids_go_on_usage_is_counted_and_what_belongs_together_goes_toge
 #[tokio::test]
 async fn usage_is_counted_anew_by_what_is_counted_now() {
     let data = tempfile::tempdir().expect("a scratch directory");
-    // The version that counted titles, texts and files alone.
+    // The version that counted only titles, texts and files.
     let before = Database::open_before_migration(data.path(), 10).await;
     before.execute(ROWS).await;
     let usage = "SELECT documents, bytes FROM knowledge_usage";

@@ -1,16 +1,16 @@
-//! How many calls run at once: for one user, for one toolkit, and in all.
+//! Limits the concurrent calls: of one user, of one toolkit, and in total.
 
 use crate::shares::{Share, Shares};
 
-/// Bounds on calls in flight. Beyond them a call gets a retryable error, never a place in a queue.
+/// Limits for concurrent calls. Beyond them a call fails with a retryable error; there is no queue.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionLimits {
-    /// Of one user.
+    /// Calls of one user.
     pub per_user: usize,
-    /// Of one toolkit, over all users.
+    /// Calls of one toolkit, over all users.
     pub per_toolkit: usize,
-    /// In all.
-    pub in_all: usize,
+    /// All calls.
+    pub total: usize,
 }
 
 /// Counts calls in flight.
@@ -19,7 +19,7 @@ pub(super) struct Admission {
     toolkits: Shares,
 }
 
-/// A call that was let in; dropping it makes room for the next one.
+/// The admission of a call. Dropping it allows the next one.
 pub(super) struct Admitted {
     _of_user: Share,
     _of_toolkit: Share,
@@ -27,11 +27,11 @@ pub(super) struct Admitted {
 
 impl Admission {
     pub(super) fn new(limits: AdmissionLimits) -> Self {
-        let AdmissionLimits { per_user, per_toolkit, in_all } = limits;
-        Self { users: Shares::new(in_all, per_user), toolkits: Shares::per_holder(per_toolkit) }
+        let AdmissionLimits { per_user, per_toolkit, total } = limits;
+        Self { users: Shares::new(total, per_user), toolkits: Shares::per_holder(per_toolkit) }
     }
 
-    /// Lets a call in, or returns nothing when it would be one too many.
+    /// Admits a call; `None` if a limit is reached.
     pub(super) fn enter(&self, user: &str, toolkit: &str) -> Option<Admitted> {
         let of_user = self.users.take(user, 1)?;
         let of_toolkit = self.toolkits.take(toolkit, 1)?;
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn one_user_or_one_toolkit_cannot_take_all_the_room() {
-        let admission = Admission::new(AdmissionLimits { per_user: 2, per_toolkit: 3, in_all: 4 });
+        let admission = Admission::new(AdmissionLimits { per_user: 2, per_toolkit: 3, total: 4 });
 
         let first = admission.enter("ana", "a").expect("there is room");
         let _second = admission.enter("ana", "b").expect("there is room");

@@ -1,9 +1,9 @@
-//! Checks of arguments and results against the schemas of a tool.
+//! Validates arguments and results against the schemas of a tool.
 //!
-//! Most take microseconds and run inline. A longer one is restarted on a pool of threads of the lowest priority,
-//! one for each user at a time.
+//! Most checks take microseconds and run inline. A longer one is restarted on a pool of threads of the lowest
+//! priority, one for each user at a time.
 //!
-//! Invariant: no check holds a thread that serves requests for longer than some milliseconds, and none
+//! Invariant: no check blocks a thread that serves requests for longer than some milliseconds, and none
 //! continues for long after its caller stopped waiting.
 
 use std::collections::HashMap;
@@ -24,35 +24,36 @@ use super::reply::{Failure, Structured};
 use crate::sandbox::Ended;
 use crate::tasks::{give_way, processor_time};
 
-/// Steps that a check may take on a thread that serves requests: some milliseconds.
+/// Steps that an inline check may take: some milliseconds.
 const PROMPT_STEPS: u64 = 100_000;
-/// CPU time that it may take there, for pattern matches that steps do not count.
+/// CPU time that an inline check may take, because steps do not count all of the time of pattern matches.
 const PROMPT_TIME: Duration = Duration::from_millis(5);
-/// Processor time that a check may take at all.
-const MAX_PROCESSOR_TIME: Duration = Duration::from_secs(2);
-/// How long a call waits for a check, its turn included.
+/// CPU time that a check on the pool may take.
+const MAX_CPU_TIME: Duration = Duration::from_secs(2);
+/// How long a call waits for a check, including the wait for the user's other checks.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Makes the checks.
+/// Runs the checks.
 pub(super) struct Checks {
-    /// Only its threads for blocking work are used. There until `drop`.
+    /// Only its threads for blocking work are used. `None` only during `drop`.
     threads: Option<Runtime>,
+    /// A semaphore for each user with a check on the pool.
     turns: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Debug, PartialEq)]
 pub(super) enum Checked {
-    /// The value, which fits.
-    Fits(Value),
-    /// What is wrong with it, never empty.
+    /// The value is valid.
+    Valid(Value),
+    /// The violations, never empty.
     Violations(Vec<String>),
-    /// There was no time for it.
-    Overdue,
+    /// The check did not finish in time.
+    TimedOut,
 }
 
 impl Checks {
-    /// Prepares the threads, which start when they are wanted.
+    /// Creates the pool. Its threads are started on demand.
     pub(super) fn start() -> io::Result<Self> {
         let threads = available_parallelism().map_or(2, |cores| cores.get().clamp(2, 8));
         let runtime = Builder::new_current_thread()
@@ -69,12 +70,12 @@ impl Checks {
         let prompt = Budget::prompt(PROMPT_STEPS)
             .until(move || processor_time().saturating_sub(started) > PROMPT_TIME);
         match schema.violations_within(&value, &prompt) {
-            Err(Exceeded::Steps | Exceeded::Stopped) => self.at_length(user, schema, value).await,
+            Err(Exceeded::Steps | Exceeded::Stopped) => self.check_on_pool(user, schema, value).await,
             checked => Checked::of(checked, value),
         }
     }
 
-    /// Checks the structured value of a result against `output`, where there are both.
+    /// Checks the structured value of a result against `output`, if there are both.
     pub(super) async fn structured(
         &self,
         user: &str,
@@ -88,13 +89,13 @@ impl Checks {
             Err(violation) => return Structured::Refused(Failure::output_mismatch(&[violation])),
         };
         match self.check(user, schema, value).await {
-            Checked::Fits(value) => Structured::Fits(value),
+            Checked::Valid(value) => Structured::Valid(value),
             Checked::Violations(violations) => Structured::Refused(Failure::output_mismatch(&violations)),
-            Checked::Overdue => Structured::Refused(Failure::unchecked_result()),
+            Checked::TimedOut => Structured::Refused(Failure::unchecked_result()),
         }
     }
 
-    async fn at_length(&self, user: &str, schema: &Arc<Schema>, value: Value) -> Checked {
+    async fn check_on_pool(&self, user: &str, schema: &Arc<Schema>, value: Value) -> Checked {
         let turn = self.turn(user);
         let schema = schema.clone();
         let wanted = StopOnDrop(Arc::new(AtomicBool::new(true)));
@@ -102,12 +103,12 @@ impl Checks {
         let check = async {
             let turn = turn.acquire_owned().await.expect("the semaphore is never closed");
             let check = move || {
-                // Another check of this user begins when this one has ended, not when nobody waits for it.
+                // Held until the check has ended, even if the caller no longer waits for it.
                 let _turn = turn;
                 let started = processor_time();
                 let budget = Budget::whole().until(move || {
                     !is_wanted.load(Ordering::Relaxed)
-                        || processor_time().saturating_sub(started) > MAX_PROCESSOR_TIME
+                        || processor_time().saturating_sub(started) > MAX_CPU_TIME
                 });
                 Checked::of(schema.violations_within(&value, &budget), value)
             };
@@ -116,19 +117,19 @@ impl Checks {
                 Ok(checked) => checked,
                 Err(error) => match error.try_into_panic() {
                     Ok(panic) => resume_unwind(panic),
-                    Err(_cancelled) => Checked::Overdue,
+                    Err(_cancelled) => Checked::TimedOut,
                 },
             }
         };
         let checked = timeout(CHECK_TIMEOUT, check).await;
         drop(wanted);
-        checked.unwrap_or(Checked::Overdue)
+        checked.unwrap_or(Checked::TimedOut)
     }
 
-    /// What lets one check of a user run at a time.
+    /// The semaphore that allows one check of a user at a time.
     fn turn(&self, user: &str) -> Arc<Semaphore> {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        // The map holds only whose checks are under way.
+        // Only users with running or waiting checks are kept.
         turns.retain(|_, turn| Arc::strong_count(turn) > 1);
         turns.entry(user.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(1))).clone()
     }
@@ -145,14 +146,14 @@ impl Drop for Checks {
 impl Checked {
     fn of(checked: Result<Vec<String>, Exceeded>, value: Value) -> Self {
         match checked {
-            Ok(violations) if violations.is_empty() => Self::Fits(value),
+            Ok(violations) if violations.is_empty() => Self::Valid(value),
             Ok(violations) => Self::Violations(violations),
             Err(exceeded) => Self::Violations(vec![format!("/: {exceeded}")]),
         }
     }
 }
 
-/// Stops a check when its future is dropped.
+/// Stops the check when its future is dropped.
 struct StopOnDrop(Arc<AtomicBool>);
 
 impl Drop for StopOnDrop {
@@ -175,7 +176,7 @@ mod tests {
         Arc::new(Schema::compile(schema).expect("the schema is valid"))
     }
 
-    /// Each item is compared with many patterns, and fits the last one.
+    /// Each item is compared with many patterns, and only the last one matches.
     fn costly() -> Arc<Schema> {
         let patterns: Vec<_> =
             (0..100).map(|index| json!({ "pattern": format!("^[a-z]+{index}x$") })).collect();
@@ -195,7 +196,7 @@ mod tests {
         let schema = schema(&json!({ "type": "object", "properties": { "n": { "type": "integer" } } }));
         let checks = checks();
 
-        assert_eq!(checks.check("ana", &schema, json!({ "n": 1 })).await, Checked::Fits(json!({ "n": 1 })));
+        assert_eq!(checks.check("ana", &schema, json!({ "n": 1 })).await, Checked::Valid(json!({ "n": 1 })));
         let Checked::Violations(violations) = checks.check("ana", &schema, json!({ "n": "x" })).await else {
             panic!("it does not fit");
         };
@@ -212,7 +213,7 @@ mod tests {
 
         let prompt = schema.violations_within(&value, &Budget::prompt(PROMPT_STEPS));
         assert!(prompt.is_err(), "the test needs a larger value");
-        assert_eq!(checks().check("ana", &schema, value.clone()).await, Checked::Fits(value));
+        assert_eq!(checks().check("ana", &schema, value.clone()).await, Checked::Valid(value));
     }
 
     #[tokio::test]
@@ -225,7 +226,7 @@ mod tests {
             })
             .into();
 
-        // This test has one thread: whatever a check does there, this waits for.
+        // This test has one thread, so an inline check delays this loop.
         let mut longest = Duration::ZERO;
         while !under_way.iter().all(tokio::task::JoinHandle::is_finished) {
             let asked = Instant::now();
@@ -236,7 +237,7 @@ mod tests {
         for check in under_way {
             match check.await.expect("no check panics") {
                 Checked::Violations(violations) => assert!(violations[0].contains("steps"), "{violations:?}"),
-                checked => assert_eq!(checked, Checked::Overdue),
+                checked => assert_eq!(checked, Checked::TimedOut),
             }
         }
         assert!(longest < Duration::from_secs(5), "{longest:?}");
@@ -246,8 +247,9 @@ mod tests {
     async fn a_check_that_nobody_waits_for_gives_its_turn_back() {
         let (checks, schema) = (checks(), costly());
 
-        let abandoned =
-            timeout(Duration::from_millis(1), checks.at_length("ana", &schema, tags("a99x"))).await.is_err();
+        let abandoned = timeout(Duration::from_millis(1), checks.check_on_pool("ana", &schema, tags("a99x")))
+            .await
+            .is_err();
         let turn = timeout(Duration::from_mins(1), checks.turn("ana").acquire_owned()).await;
 
         assert!(turn.is_ok_and(|turn| turn.is_ok()), "abandoned: {abandoned}");

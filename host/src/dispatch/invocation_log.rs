@@ -1,4 +1,4 @@
-//! What a call leaves behind: a record with what the guest wrote, and a line without any content.
+//! The record of a call, with the guest's log, and a line in the server's log, without any content.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,14 +18,14 @@ use crate::sandbox::{Ended, Fault, Report};
 use crate::toolkits::Tool;
 use crate::vault::UserSecrets;
 
-/// The target of the line about a call.
+/// The tracing target of the log line about a call.
 const TARGET: &str = "kitbag::toolkit";
-/// Bytes of text that a record keeps of a failure.
+/// Maximum size of a failure's text in a record.
 const MAX_DETAIL_BYTES: usize = 16 << 10;
-/// Bytes of data that a record keeps of a `ToolError`.
+/// Maximum size of a `ToolError`'s data in a record.
 const MAX_DATA_BYTES: usize = 64 << 10;
 
-/// A call under way. Dropped before its end is known, it was cancelled: that is recorded as well.
+/// Records a running call. If it is dropped before [`end`](Self::end), the call is recorded as cancelled.
 pub(super) struct Recording<'a> {
     invocations: &'a Arc<Invocations>,
     tool: &'a Tool,
@@ -42,7 +42,7 @@ impl<'a> Recording<'a> {
         Self { invocations, tool, caller, started, started_at, watched: None, is_recorded: false }
     }
 
-    /// Keeps what is observed of the call, and the secrets that must not be recorded.
+    /// Keeps the observations of the call, and the secrets to redact, for the record of a cancelled call.
     pub(super) fn watch(&mut self, observations: &Observations, secrets: &Arc<UserSecrets>) {
         self.watched = Some((observations.clone(), secrets.clone()));
     }
@@ -81,7 +81,7 @@ impl Drop for Recording<'_> {
         let is_large = redact::is_large(&written);
         let invocations = self.invocations.clone();
         let finish = move || {
-            redact::abandoned(&mut written, &secrets, &observations.tokens);
+            redact::cancelled_log(&mut written, &secrets, &observations.tokens);
             record.conclusion.transcript = written;
             write(&invocations, record);
         };
@@ -97,7 +97,7 @@ fn write(invocations: &Invocations, record: Record) {
     invocations.record(record);
 }
 
-/// Bytes of what a handler returned.
+/// Size of the handler's result, in bytes.
 pub(super) fn result_size(ended: &Ended) -> usize {
     match ended {
         Ended::Returned(result) => result.text.len() + result.structured.as_ref().map_or(0, String::len),
@@ -105,8 +105,7 @@ pub(super) fn result_size(ended: &Ended) -> usize {
     }
 }
 
-/// Turns the end of a call into what the caller sees and what the record keeps. Nothing else reads a
-/// report.
+/// Converts a call's report to the reply for the caller and the conclusion for the record.
 pub(super) fn conclude(report: Report, result_size: usize, structured: Structured) -> (Reply, Conclusion) {
     let reply = reply::from(&report.ended, structured);
     let (outcome, limit) = outcome(&report.ended, &reply);
@@ -135,16 +134,16 @@ fn outcome(ended: &Ended, reply: &Reply) -> (Outcome, Option<String>) {
     (outcome, limit)
 }
 
-/// Text and data for the author; the caller is not told most of it.
+/// Text and data for the author, most of which is not in the reply.
 fn log_detail(ended: &Ended, reply: &Reply) -> (Option<String>, Option<Box<serde_json::value::RawValue>>) {
     match (ended, reply) {
         (Ended::Refused(CallError::Tool(ToolError { message, data, .. })), _) => (
-            Some(shortened(message, MAX_DETAIL_BYTES)),
+            Some(truncated(message, MAX_DETAIL_BYTES)),
             data.as_deref().map(|data| {
                 if data.len() <= MAX_DATA_BYTES {
                     json_or_string(data)
                 } else {
-                    json_string(&shortened(data, MAX_DATA_BYTES))
+                    json_string(&truncated(data, MAX_DATA_BYTES))
                 }
             }),
         ),
@@ -152,16 +151,16 @@ fn log_detail(ended: &Ended, reply: &Reply) -> (Option<String>, Option<Box<serde
             Ended::Refused(CallError::InvalidParams(text) | CallError::Failure(text))
             | Ended::Faulted(Fault::Trap(text)),
             _,
-        ) => (Some(shortened(text, MAX_DETAIL_BYTES)), None),
+        ) => (Some(truncated(text, MAX_DETAIL_BYTES)), None),
         (Ended::Returned(_), Reply::Failure(failure)) => {
-            (Some(shortened(&failure.error, MAX_DETAIL_BYTES)), None)
+            (Some(truncated(&failure.error, MAX_DETAIL_BYTES)), None)
         }
         (Ended::Returned(_), Reply::Success(_)) | (Ended::Faulted(_), _) => (None, None),
     }
 }
 
-/// Truncates `text` to `max_bytes`, and adds an ellipsis where something is missing.
-fn shortened(text: &str, max_bytes: usize) -> String {
+/// Truncates `text` to `max_bytes`, and adds an ellipsis if it was longer.
+fn truncated(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         text.to_owned()
     } else {
@@ -169,8 +168,8 @@ fn shortened(text: &str, max_bytes: usize) -> String {
     }
 }
 
-/// One line for the operator. Nothing that the guest or the caller said is in it, and no number that the
-/// guest could choose at will.
+/// Logs one line for the operator. It contains no text from the guest or the caller, and no exact number that
+/// the guest could choose.
 fn write_line(record: &Record) {
     let Record { toolkit, version, tool, user, .. } = record;
     let outcome = record.conclusion.outcome.as_str();
@@ -221,7 +220,7 @@ mod tests {
 
     #[test]
     fn what_is_too_long_is_cut_between_characters() {
-        assert_eq!(shortened("ab", 2), "ab");
-        assert_eq!(shortened("aé", 2), "a…");
+        assert_eq!(truncated("ab", 2), "ab");
+        assert_eq!(truncated("aé", 2), "a…");
     }
 }

@@ -1,7 +1,7 @@
-//! Takes the caller's secrets out of everything that a call left behind.
+//! Removes the caller's secrets from all output of a call.
 //!
-//! Invariant: what comes out of the sandbox goes through here first. Reply, log and traces are made
-//! from what is returned here, and from nothing else.
+//! Invariant: all output of the sandbox is redacted here first. Reply, log and traces are made only from
+//! what is returned here.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,10 +17,11 @@ use crate::sandbox::{Ended, Fault, Report};
 use crate::tasks::off_thread;
 use crate::vault::UserSecrets;
 
-/// Bytes up to which redaction runs on a thread that serves requests.
+/// Maximum size of output that is redacted on the current thread, in bytes. Larger output uses a blocking
+/// thread.
 const MAX_INLINE_BYTES: usize = 64 << 10;
 
-/// Cleans a report of the caller's secrets, and of the tokens that the host has signed in with.
+/// Removes the caller's secrets, and the tokens that the host has attached, from a report.
 pub(super) async fn report(report: Report, secrets: &Arc<UserSecrets>, tokens: &AttachedTokens) -> Report {
     let is_nothing_to_find = secrets.redactor().is_empty() && tokens.values().is_empty();
     if is_nothing_to_find || size_of_end(&report.ended) + size(&report.log) <= MAX_INLINE_BYTES {
@@ -31,7 +32,7 @@ pub(super) async fn report(report: Report, secrets: &Arc<UserSecrets>, tokens: &
 }
 
 fn clean(mut report: Report, secrets: &UserSecrets, tokens: &AttachedTokens) -> Report {
-    for redactor in [secrets.redactor(), &of_tokens(tokens)] {
+    for redactor in [secrets.redactor(), &token_redactor(tokens)] {
         if !redactor.is_empty() {
             ended(redactor, &mut report.ended);
             transcript(redactor, &mut report.log);
@@ -41,9 +42,9 @@ fn clean(mut report: Report, secrets: &UserSecrets, tokens: &AttachedTokens) -> 
 }
 
 /// Redacts the log of a cancelled call.
-pub(super) fn abandoned(written: &mut Transcript, secrets: &UserSecrets, tokens: &AttachedTokens) {
+pub(super) fn cancelled_log(written: &mut Transcript, secrets: &UserSecrets, tokens: &AttachedTokens) {
     transcript(secrets.redactor(), written);
-    transcript(&of_tokens(tokens), written);
+    transcript(&token_redactor(tokens), written);
 }
 
 /// Whether redaction takes too long for a thread that serves requests.
@@ -51,8 +52,8 @@ pub(super) fn is_large(written: &Transcript) -> bool {
     size(written) > MAX_INLINE_BYTES
 }
 
-/// Redacts a reply to a call that did not run.
-pub(super) async fn answer(mut text: String, secrets: &Arc<UserSecrets>) -> String {
+/// Redacts one text of a reply.
+pub(super) async fn text(mut text: String, secrets: &Arc<UserSecrets>) -> String {
     let secrets = secrets.clone();
     let is_large = text.len() > MAX_INLINE_BYTES;
     let clean = move || {
@@ -62,8 +63,8 @@ pub(super) async fn answer(mut text: String, secrets: &Arc<UserSecrets>) -> Stri
     if is_large { off_thread(clean).await } else { clean() }
 }
 
-/// They are few, and mostly none.
-fn of_tokens(tokens: &AttachedTokens) -> Redactor {
+/// A redactor for the tokens. Cheap, because there are few, and mostly none.
+fn token_redactor(tokens: &AttachedTokens) -> Redactor {
     Redactor::new(&tokens.values())
 }
 
@@ -75,14 +76,14 @@ fn transcript(redactor: &Redactor, transcript: &mut Transcript) {
     }
 }
 
-/// Cleans what a client is told while the call goes on.
+/// Redacts a progress report.
 pub(super) fn progress(
     mut report: ProgressReport,
     secrets: &UserSecrets,
     tokens: &AttachedTokens,
 ) -> ProgressReport {
     optional(secrets.redactor(), &mut report.message);
-    optional(&of_tokens(tokens), &mut report.message);
+    optional(&token_redactor(tokens), &mut report.message);
     report
 }
 
@@ -105,7 +106,7 @@ fn ended(redactor: &Redactor, ended: &mut Ended) {
     }
 }
 
-/// Bytes that are to be cleaned.
+/// Size of the data to redact, in bytes.
 fn size_of_end(ended: &Ended) -> usize {
     match ended {
         Ended::Returned(ToolResult { text, structured, content }) => {
@@ -199,7 +200,7 @@ mod tests {
 
     const SECRET: &str = "s3cr3t-value";
 
-    /// Where the value may come from: the caller has set it, or the host has signed in with it.
+    /// The sources of the value: a secret of the caller, or a token attached by the host.
     fn sources() -> [(Arc<UserSecrets>, AttachedTokens); 2] {
         let value = || SecretString::from(SECRET);
         let secrets = UserSecrets::of(HashMap::from([(("books".to_owned(), "KEY".to_owned()), value())]));

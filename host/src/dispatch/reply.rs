@@ -1,4 +1,4 @@
-//! What a tool call comes to: the result, or the error envelope of the specification.
+//! The reply to a tool call: the result, or the error envelope of the specification.
 
 use std::ops::{Deref, DerefMut};
 
@@ -12,7 +12,7 @@ use crate::memory::Shortage;
 use crate::observations::{MissingSecrets, SignInFailure};
 use crate::sandbox::{Ended, Fault};
 
-/// The answer to a tool call.
+/// The reply to a tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
     /// The handler's result.
@@ -21,18 +21,18 @@ pub enum Reply {
     Failure(Failure),
 }
 
-/// A handler's result, checked.
+/// A handler's validated result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Success {
-    /// What the model reads.
+    /// The text for the model.
     pub text: String,
-    /// Present only where the tool declares `output`.
+    /// Only if the tool declares `output`.
     pub structured: Option<Value>,
-    /// What stands beside the text.
+    /// Content besides the text.
     pub content: Vec<Content>,
 }
 
-/// The error envelope, as clients and both SDKs know it, and what the host does about it.
+/// The error envelope, which clients and both SDKs use, with information for the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Failure {
@@ -73,19 +73,19 @@ impl Failure {
         reply::Failure::tool_error(error).retryable(true).into()
     }
 
-    /// There was no time to check the arguments.
+    /// The check of the arguments did not finish in time.
     pub(super) fn unchecked_arguments() -> Self {
         let error = "The server had no time to check the arguments. Try again in a moment.";
         reply::Failure::tool_error(error).retryable(true).into()
     }
 
-    /// There was no time to check the result. The tool has run: nobody is told to call it again.
+    /// The check of the result did not finish in time. Not retryable, because the tool has run.
     pub(super) fn unchecked_result() -> Self {
         let error = "The tool has run, but the server had no time to check its result.";
         reply::Failure::tool_error(error).into()
     }
 
-    /// The structured value does not fit `output`.
+    /// The structured value does not match `output`.
     pub(super) fn output_mismatch(violations: &[String]) -> Self {
         reply::Failure::output_mismatch(violations).into()
     }
@@ -98,15 +98,15 @@ impl Failure {
 /// A result's structured value, checked against `output`.
 #[derive(Debug, PartialEq)]
 pub(super) enum Structured {
-    /// There is none, or the tool declares no `output`; then it is dropped.
+    /// There is none, or the tool declares no `output` and the value is dropped.
     Absent,
-    /// It keeps `output`.
-    Fits(Value),
-    /// The call fails by it.
+    /// It matches `output`.
+    Valid(Value),
+    /// The call fails because of it.
     Refused(Failure),
 }
 
-/// Turns the way a call ended into what the caller sees.
+/// Converts the end of a call to the reply for the caller.
 pub(super) fn from(ended: &Ended, structured: Structured) -> Reply {
     match ended {
         Ended::Returned(result) => returned(result, structured),
@@ -121,18 +121,18 @@ pub(super) fn from(ended: &Ended, structured: Structured) -> Reply {
     }
 }
 
-/// Missing secrets that caused a failure; none where the call was stopped, or its arguments were invalid.
+/// Missing secrets that caused a failure; none if the call was stopped, or its arguments were invalid.
 pub(super) fn missing_secrets(ended: &Ended, missing: &MissingSecrets) -> Vec<String> {
     match ended {
-        Ended::Refused(CallError::Tool(ToolError { message: said, .. }) | CallError::Failure(said)) => {
-            missing.behind(said)
+        Ended::Refused(CallError::Tool(ToolError { message, .. }) | CallError::Failure(message)) => {
+            missing.causing(message)
         }
         Ended::Returned(_) | Ended::Refused(CallError::InvalidParams(_)) | Ended::Faulted(_) => Vec::new(),
     }
 }
 
-/// What a call that failed is told in the place of what its handler said, where the host could not sign in for it:
-/// the handler saw a network error.
+/// The failure that replaces the handler's error if the host could not sign in for the call: the handler saw
+/// only a network error.
 pub(super) fn sign_in_failure(ended: &Ended, failure: &SignInFailure) -> Option<reply::Failure> {
     let is_handlers = matches!(ended, Ended::Refused(CallError::Tool(_) | CallError::Failure(_)));
     if is_handlers { failure.get() } else { None }
@@ -141,7 +141,7 @@ pub(super) fn sign_in_failure(ended: &Ended, failure: &SignInFailure) -> Option<
 fn returned(result: &ToolResult, structured: Structured) -> Reply {
     let structured = match structured {
         Structured::Absent => None,
-        Structured::Fits(value) => Some(value),
+        Structured::Valid(value) => Some(value),
         Structured::Refused(failure) => return Reply::Failure(failure),
     };
     let ToolResult { text, content, .. } = result.clone();
@@ -153,15 +153,16 @@ fn stopped(fault: &Fault) -> reply::Failure {
         Fault::Deadline(limit) => reply::Failure::deadline(*limit),
         Fault::Limit(limit) => reply::Failure::limit(limit),
         Fault::OutOfMemory(shortage) | Fault::NoRoom(shortage) => {
-            let mends = !matches!(shortage, Shortage::TooLarge { .. });
-            reply::Failure::tool_error(out_of_memory(*shortage)).retryable(mends)
+            let is_retryable = !matches!(shortage, Shortage::TooLarge { .. });
+            reply::Failure::tool_error(out_of_memory(*shortage)).retryable(is_retryable)
         }
         Fault::ResultTooLarge => reply::Failure::result_too_large(),
         Fault::Trap(_) => reply::Failure::of_handler(),
     }
 }
 
-/// Not the tool's own limit: mostly the same call succeeds once others have ended.
+/// The text for a shortage of memory. Except for `TooLarge`, the same call can succeed once others have
+/// ended.
 fn out_of_memory(shortage: Shortage) -> String {
     match shortage {
         Shortage::User => "Your calls under way take all the memory that one user's calls may take. \
@@ -204,7 +205,7 @@ mod tests {
         ];
 
         assert!(failed.iter().all(|ended| sign_in_failure(ended, &noted).is_none()));
-        noted.note(missing());
+        noted.record(missing());
 
         assert!(failed.iter().all(|ended| sign_in_failure(ended, &noted) == Some(missing())));
         assert!(others.iter().all(|ended| sign_in_failure(ended, &noted).is_none()));

@@ -1,4 +1,4 @@
-//! The hosts that a toolkit declared: those it may reach, and the one that receives its token.
+//! The hosts that a toolkit declares: those it may reach, and the one that receives its token.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use url::Host;
 
 use super::target::Target;
 
-/// The parsed `egress` list of one toolkit; the empty list allows nothing.
+/// The parsed `egress` list of one toolkit. An empty list allows nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Allowlist {
     entries: HashSet<Entry>,
@@ -15,25 +15,25 @@ pub struct Allowlist {
 
 /// The one host that receives a toolkit's token.
 ///
-/// A bare host stands for `https` on port 443, and a host with a port for `https` on that port. The
-/// token travels in the clear only where it does not leave the machine: to a loopback address, or
+/// A bare host means `https` on port 443, and a host with a port means `https` on that port. The
+/// token is sent over plain `http` only where it stays on the machine: to a loopback address, or
 /// `localhost`, with a port.
 #[derive(Clone, Debug)]
 pub struct ApiHost(Entry);
 
-/// A line of `egress` that names no host.
+/// An `egress` entry that is not a valid host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{entry:?} is no bare host name with an optional :port")]
+#[error("{entry:?} is not a bare host name with an optional :port")]
 pub struct InvalidEntry {
-    /// The line as declared.
+    /// The entry as declared.
     pub entry: String,
 }
 
 impl Allowlist {
-    /// Parses declared lines: `host` (the scheme's default port) or `host:port` (that port only).
+    /// Parses declared entries: `host` (the scheme's default port) or `host:port` (that port only).
     ///
-    /// Names are compared after IDNA and lower-casing. An address counts only in its usual spelling,
-    /// so that whoever reviews the list recognises it. There are no wildcards.
+    /// Names are compared after IDNA and lower-casing. An IP address must be in its canonical form,
+    /// so that a reviewer of the list recognises it. There are no wildcards.
     pub fn parse<I>(declared: I) -> Result<Self, InvalidEntry>
     where
         I: IntoIterator,
@@ -46,7 +46,7 @@ impl Allowlist {
         Ok(Self { entries: entries.collect::<Result<_, _>>()? })
     }
 
-    /// Whether a request to `uri` may leave; never for a URI that could not be sent.
+    /// Whether a request to `uri` is allowed; `false` for a URI that could not be sent.
     pub fn allows(&self, uri: &Uri) -> bool {
         Target::of(uri).is_ok_and(|target| self.permits(&target))
     }
@@ -60,7 +60,7 @@ impl Allowlist {
 }
 
 impl ApiHost {
-    /// Parses `host` or `host:port`, as [`Allowlist::parse`] parses its lines.
+    /// Parses `host` or `host:port`, as [`Allowlist::parse`] parses its entries.
     pub fn parse(declared: &str) -> Result<Self, InvalidEntry> {
         Entry::parse(declared).map(Self).ok_or_else(|| InvalidEntry { entry: declared.to_owned() })
     }
@@ -81,13 +81,13 @@ impl ApiHost {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Entry {
     host: Host,
-    /// Without a port, the scheme's default.
+    /// `None` for the scheme's default port.
     port: Option<u16>,
 }
 
 impl Entry {
     fn parse(line: &str) -> Option<Self> {
-        // The host parser decodes `%`, so a line could read differently from what it allows.
+        // The host parser decodes `%`, so an entry could allow a host other than the one it shows.
         if line.contains(['/', '\\', '@', '?', '#', '%', '*']) || line.contains(char::is_whitespace) {
             return None;
         }
@@ -104,7 +104,7 @@ impl Entry {
     }
 }
 
-/// Splits `host[:port]`, where an IPv6 host stands in brackets; nothing when the port is no port.
+/// Splits `host[:port]`, with an IPv6 host in brackets. `None` for an invalid port.
 fn split_port(line: &str) -> Option<(&str, Option<u16>)> {
     let end_of_host = match line.strip_prefix('[') {
         Some(_) => line.find(']')? + 1,
@@ -138,7 +138,7 @@ mod tests {
 
     #[track_caller]
     fn check(uri: &str, expected: bool) {
-        // What cannot even be written as a URI cannot be sent either.
+        // A string that is not a URI cannot be sent either.
         let allowed = uri.parse::<Uri>().is_ok_and(|uri| allowlist().allows(&uri));
         assert_eq!(allowed, expected, "{uri}");
     }
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn everything_else_is_refused() {
         for uri in [
-            // Other hosts, and hosts that only look alike.
+            // Other hosts, and hosts that look similar.
             "https://example.com/",
             "https://evil.api.example.com/",
             "https://api.example.com.evil.example/",
@@ -179,7 +179,7 @@ mod tests {
             "https://api..example.com/",
             "https://xn--pi-7kc.example.com/",
             "https://api.exa%6Dple.com/",
-            // Ports: the bare host is the scheme's own port only, and a listed port is that port only.
+            // Ports: a bare host allows the scheme's default port only, and a listed port that port only.
             "https://api.example.com:80/",
             "http://api.example.com:443/",
             "https://api.example.com:8443/",
@@ -189,7 +189,7 @@ mod tests {
             "https://db.example.com/",
             "https://db.example.com:443/",
             "http://localhost:8787/",
-            // User information that makes a listed host look like the target, or the other way round.
+            // User information that makes a listed host look like the target, or the reverse.
             "https://api.example.com@evil.example/",
             "https://user:pass@api.example.com/",
             "https://@api.example.com/",
@@ -199,7 +199,7 @@ mod tests {
             "https://evil.example#@api.example.com/",
             "https://evil.example%2F@api.example.com/",
             "https://evil.example%00.api.example.com/",
-            // Addresses that nobody listed as such, `localhost` in particular is a name.
+            // Addresses that are not listed; listing the name `localhost` lists no address.
             "http://127.0.0.1/",
             "http://127.1/",
             "http://0x7f.1/",
@@ -212,7 +212,7 @@ mod tests {
             "http://169.254.169.254/latest/meta-data/",
             "http://192.0.2.7:8080/",
             "http://[2001:db8::7]/",
-            // Schemes, and what is no absolute URI.
+            // Other schemes, and strings that are not absolute URIs.
             "ftp://api.example.com/",
             "wss://api.example.com/",
             "file:///etc/passwd",

@@ -1,4 +1,4 @@
-//! Opens connections: resolve, guard, connect, TLS.
+//! Opens connections: resolve, check addresses, connect, TLS.
 
 use std::future::Future;
 use std::io;
@@ -25,9 +25,9 @@ use super::nat64::Nat64;
 use super::resolver::{LookupError, ON_BEHALF_OF, Resolver};
 use super::{BoxError, EgressError};
 
-/// How long one address may take before the next is tried beside it (RFC 8305, section 5).
+/// Delay before the next address is tried in parallel (RFC 8305, section 5).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
-/// How many addresses of one name are tried: a hostile answer must not open sockets by the hundred.
+/// Addresses tried per name: a hostile DNS answer must not open hundreds of sockets.
 const MAX_ADDRESSES: usize = 8;
 
 /// The client's connector: TLS over [`GuardedTcp`], under one deadline.
@@ -65,14 +65,14 @@ impl Service<Uri> for Connector {
         Box::pin(async move {
             match connecting.await {
                 Ok(Ok(stream)) => Ok(stream),
-                Ok(Err(error)) => Err(own_or_tls(error, authority)),
+                Ok(Err(error)) => Err(unbox_or_tls(error, authority)),
                 Err(_) => Err(EgressError::Timeout { authority }),
             }
         })
     }
 }
 
-/// Plain TCP to an address that the guard permits.
+/// Connects plain TCP to an address that the guard permits.
 #[derive(Clone, Debug)]
 pub(super) struct GuardedTcp {
     pub(super) guard: AddressGuard,
@@ -90,10 +90,10 @@ impl Service<Uri> for GuardedTcp {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let own = self.clone();
-        // Here and not in the future: that may go on without the request which it was begun for.
+        let tcp = self.clone();
+        // Read here and not in the future, which may outlive the request that started it.
         let user = ON_BEHALF_OF.try_with(Arc::clone).unwrap_or_default();
-        Box::pin(async move { open(&uri, &own, &user).await.map(TokioIo::new) })
+        Box::pin(async move { open(&uri, &tcp, &user).await.map(TokioIo::new) })
     }
 }
 
@@ -113,12 +113,12 @@ async fn open(uri: &Uri, tcp: &GuardedTcp, user: &Arc<str>) -> Result<TcpStream,
         authority: uri.authority().map(ToString::to_string).unwrap_or_default(),
         source: Arc::new(source),
     })?;
-    // Requests are written whole; waiting for more to send only delays them. Failing to say so is harmless.
+    // Requests are written whole, so Nagle's algorithm only delays them. A failure here is harmless.
     stream.set_nodelay(true).ok();
     Ok(stream)
 }
 
-/// Turns a host into addresses; a literal is its own address and goes through the same guard.
+/// Resolves a host to addresses. An IP literal is returned as it is, and is checked by the same guard.
 async fn resolve(resolver: &Resolver, host: &str, user: &Arc<str>) -> Result<Vec<IpAddr>, LookupError> {
     let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
     match bare.parse() {
@@ -127,12 +127,12 @@ async fn resolve(resolver: &Resolver, host: &str, user: &Arc<str>) -> Result<Vec
     }
 }
 
-/// The addresses that the guard permits. Fails where all that is left of them would be IPv6, and nobody
-/// knows which of those stand for IPv4.
+/// Returns the addresses that the guard permits. Fails if none is permitted, and the decision about an
+/// IPv6 address depended on NAT64 prefixes that could not be discovered.
 async fn permitted(found: &[IpAddr], tcp: &GuardedTcp) -> Result<Vec<IpAddr>, LookupError> {
     let GuardedTcp { guard, resolver, nat64 } = tcp;
     let depends_on_nat64 = found.iter().any(|address| guard.depends_on_nat64(*address));
-    let prefixes = if depends_on_nat64 { nat64.prefixes(resolver).await } else { nat64.unasked() };
+    let prefixes = if depends_on_nat64 { nat64.prefixes(resolver).await } else { nat64.cached() };
     let permitted: Vec<_> =
         found.iter().copied().filter(|address| guard.permits(*address, &prefixes)).collect();
     if permitted.is_empty() && depends_on_nat64 && prefixes.discovered.is_none() {
@@ -141,7 +141,8 @@ async fn permitted(found: &[IpAddr], tcp: &GuardedTcp) -> Result<Vec<IpAddr>, Lo
     Ok(permitted)
 }
 
-/// Connects to whichever address answers first; each next one starts when its predecessor failed or is slow.
+/// Connects to the first address that accepts. The next attempt starts once the previous one failed or is
+/// slow.
 async fn connect_to_first(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     let mut waiting = addresses.iter();
     let mut attempts = FuturesUnordered::new();
@@ -163,17 +164,17 @@ async fn connect_to_first(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     }
 }
 
-/// The guarded transport's own errors arrive boxed; any other error comes from the TLS layer around it.
-fn own_or_tls(error: BoxError, authority: String) -> EgressError {
+/// Unboxes an error of [`GuardedTcp`]. Any other error comes from the TLS layer around it.
+fn unbox_or_tls(error: BoxError, authority: String) -> EgressError {
     match error.downcast::<EgressError>() {
-        Ok(own) => *own,
+        Ok(error) => *error,
         Err(error) => EgressError::Tls { authority, source: error.into() },
     }
 }
 
-/// TLS 1.2 and 1.3 with the machine's roots, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name: an
-/// operator may trust an authority of the house. A machine without any gets Mozilla's. The provider is
-/// named: the default one is a guess that panics as soon as another dependency brings a second.
+/// TLS 1.2 and 1.3 with the system's root certificates, or those of `SSL_CERT_FILE` and `SSL_CERT_DIR`, so
+/// that an operator can trust an internal CA. Without any, Mozilla's roots are used. The crypto provider is
+/// named explicitly: rustls panics when it has to choose a default and another dependency enables a second.
 fn tls_config() -> ClientConfig {
     let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()

@@ -1,4 +1,4 @@
-//! Whole answers: read to their end, within a size and a time; and files, with redirects on the way.
+//! Reads whole responses within a size and time limit, and fetches files with redirects.
 
 use std::time::Duration;
 
@@ -17,13 +17,13 @@ use super::target::Target;
 use super::{BoxError, Egress, EgressError, Policy};
 use crate::redaction::Redactor;
 
-/// What a file is asked for with: any type, and as it is. Nothing here undoes a compression.
+/// Request headers for files: any type, uncompressed. Nothing here decompresses.
 const FILE_HEADERS: [(HeaderName, HeaderValue); 2] =
     [(ACCEPT, HeaderValue::from_static("*/*")), (ACCEPT_ENCODING, HeaderValue::from_static("identity"))];
 
 impl Egress {
-    /// Sends one request and reads the whole answer, whatever its status: at most `max_bytes` of
-    /// body, `within` this time in all.
+    /// Sends one request and reads the whole response, whatever its status: at most `max_bytes` of
+    /// body, in at most `within` overall.
     pub async fn exchange<B>(
         &self,
         request: Request<B>,
@@ -40,12 +40,12 @@ impl Egress {
             let (head, body) = self.send(request, policy).await?.into_parts();
             Ok(Response::from_parts(head, read(body, &target, max_bytes).await?))
         };
-        let late = || EgressError::Timeout { authority: target.authority() };
-        timeout(within, whole).await.unwrap_or_else(|_| Err(late()))
+        let timed_out = || EgressError::Timeout { authority: target.authority() };
+        timeout(within, whole).await.unwrap_or_else(|_| Err(timed_out()))
     }
 
-    /// As [`exchange`](Self::exchange), for a service that may take longer to answer than the settings
-    /// allow.
+    /// As [`exchange`](Self::exchange), for a service that may respond later than the configured response
+    /// timeout.
     pub async fn exchange_slow<B>(
         &self,
         request: Request<B>,
@@ -61,8 +61,8 @@ impl Egress {
         slow.exchange(request, policy, max_bytes, within).await
     }
 
-    /// Asks for a file and follows redirects, each through the same policy; returns as soon as the
-    /// head of the answer is there, whatever its status. The body streams.
+    /// Requests a file and follows redirects, each checked by the same policy. Returns once the
+    /// response head has arrived, whatever its status; the body streams.
     pub async fn get_file(&self, url: &Url, policy: &Policy) -> Result<Response<Incoming>, EgressError> {
         let uri =
             Uri::try_from(url.as_str()).map_err(|_| EgressError::InvalidRequest { reason: "no URI" })?;
@@ -70,7 +70,7 @@ impl Egress {
         *request.uri_mut() = uri;
         request.headers_mut().extend(FILE_HEADERS);
         let mut request = Repeatable::new(request)?;
-        let mut redirects = Redirects::to_a_file();
+        let mut redirects = Redirects::for_file();
         loop {
             let next = request.next().await.expect("a request without a body can be sent again");
             let response = self.send(next, policy).await?;
@@ -83,7 +83,7 @@ impl Egress {
 
     /// Fetches a whole document of at most `max_bytes` within `within`, body included.
     ///
-    /// Any status other than 2xx is [`EgressError::Status`]; reading stops at the byte that is too many.
+    /// Any status other than 2xx is [`EgressError::Status`]. Reading stops once the limit is exceeded.
     pub async fn get_bytes(
         &self,
         url: &Url,

@@ -1,4 +1,4 @@
-//! Why a request did not leave, or did not come back.
+//! Errors of outbound requests.
 
 use std::error::Error as StdError;
 use std::io;
@@ -11,24 +11,24 @@ use super::target::Target;
 
 /// A failed outbound request.
 ///
-/// The text is for the author's log: it names the host and, where one line would help, that line.
-/// It holds no resolved address, no path, no query and no header; what the network said is the
-/// `source`, for the operator's log.
+/// The text is for the toolkit author's log: it names the host and, where adding a line to the
+/// declaration would help, that line. It contains no resolved address, path, query or header; the
+/// network's error is the `source`, for the operator's log.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum EgressError {
-    /// The toolkit did not declare the host (or not with this port).
+    /// The toolkit did not declare the host, or not with this port.
     #[error("{authority} is not in the toolkit's egress list: to allow it, add {authority:?} to `egress`")]
     NotListed {
-        /// Host, with its port unless the scheme implies it: the line to add.
+        /// Host, with its port unless the scheme implies it: the entry to add.
         authority: String,
     },
-    /// The name stands for no public address, or the URL holds an address that is not public.
+    /// The name resolves to no permitted address, or the URL contains an address that is not permitted.
     #[error("{host} is at no public address, and requests to private addresses are refused")]
     ForbiddenAddress {
         /// The host as requested, after normalisation.
         host: String,
     },
-    /// A file is not captured from this port.
+    /// Files are not captured from this port.
     #[error(
         "{authority} is at a port of other services: files are captured from the ports 80 and 443, and from \
          those from 1024 upwards that a browser would open"
@@ -37,10 +37,10 @@ pub enum EgressError {
         /// Host and port.
         authority: String,
     },
-    /// The URL, the method or the headers cannot be sent at all.
+    /// The URL, the method or the headers are not valid for an outbound request.
     #[error("the request cannot be sent: {reason}")]
     InvalidRequest {
-        /// The part that is wrong, without quoting it.
+        /// What is wrong, without quoting the input.
         reason: &'static str,
     },
     /// The name could not be resolved.
@@ -48,15 +48,15 @@ pub enum EgressError {
     Resolve {
         /// The host as requested, after normalisation.
         host: String,
-        /// What the resolver met with.
+        /// The resolver's error.
         source: LookupError,
     },
-    /// No connection came about.
+    /// No connection could be opened.
     #[error("{authority} could not be connected to")]
     Connect {
         /// Host, with its port unless the scheme implies it.
         authority: String,
-        /// The failure of the last address tried.
+        /// The error of the last address tried.
         source: Arc<io::Error>,
     },
     /// The TLS handshake failed.
@@ -64,66 +64,66 @@ pub enum EgressError {
     Tls {
         /// Host, with its port unless the scheme implies it.
         authority: String,
-        /// The handshake's failure.
+        /// The handshake's error.
         source: Arc<dyn StdError + Send + Sync>,
     },
-    /// A redirect leads nowhere.
+    /// A redirect cannot be followed.
     #[error("the redirect from {authority} cannot be followed: {reason}")]
     Redirect {
-        /// Where it came from: host, with its port unless the scheme implies it.
+        /// The host that sent it, with its port unless the scheme implies it.
         authority: String,
-        /// What is wrong with it, without quoting it.
+        /// What is wrong with it, without quoting the input.
         reason: &'static str,
     },
-    /// Connecting, or waiting for the answer, took too long.
+    /// Connecting, or waiting for the response, took too long.
     #[error("{authority} did not answer in time")]
     Timeout {
         /// Host, with its port unless the scheme implies it.
         authority: String,
     },
-    /// The response's head is larger than the client reads.
+    /// The response head exceeds the client's limits.
     #[error("the head of the response from {authority} is larger than 64 KiB or has more than 100 headers")]
     HeadTooLarge {
         /// Host, with its port unless the scheme implies it.
         authority: String,
     },
-    /// The request's own body has more bytes than its sender may send.
+    /// The request body exceeds the sender's limit.
     #[error(
         "the request's body is larger than {limit} bytes, the most that this server sends for a toolkit \
          (its setting --call-request-body)"
     )]
     RequestTooLarge {
-        /// The most that would have been sent, in bytes.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// The document has more bytes than its reader accepts.
+    /// The response body exceeds the caller's limit.
     #[error("{authority} sent more than {limit} bytes")]
     TooLarge {
         /// Host, with its port unless the scheme implies it.
         authority: String,
-        /// The most that would have been accepted, in bytes.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// A document was asked for, and the answer was something else.
+    /// The response to a request for a document has a status other than 2xx.
     #[error("{authority} answered {status}")]
     Status {
         /// Host, with its port unless the scheme implies it.
         authority: String,
-        /// The answer's status.
+        /// The response's status.
         status: StatusCode,
     },
-    /// The connection broke, or what came over it was no HTTP, or the request's own body failed.
+    /// The connection broke, the response was not valid HTTP, or the request body failed.
     #[error("the exchange with {authority} failed")]
     Protocol {
         /// Host, with its port unless the scheme implies it.
         authority: String,
-        /// The HTTP client's failure.
+        /// The HTTP client's error.
         source: Arc<dyn StdError + Send + Sync>,
     },
 }
 
 impl EgressError {
-    /// Recovers the connector's own error from inside the client's, or keeps the client's as it is.
+    /// Extracts the connector's error from the client's, if there is one; else wraps the client's.
     pub(super) fn from_client(error: hyper_util::client::legacy::Error, target: &Target) -> Self {
         let mut cause: Option<&(dyn StdError + 'static)> = Some(&error);
         while let Some(current) = cause {

@@ -1,4 +1,4 @@
-//! Which addresses a request may reach, whatever name led to them.
+//! Which addresses a request may connect to, whatever name resolved to them.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use kitbag_manifest::address::{THIS_NETWORK, is_global_unicast, is_public_v4};
 
 use super::nat64::{Nat64Prefix, Prefixes};
 
-/// Private ranges that toolkits may reach. No way leads from here to [`CaptureRanges`].
+/// Private ranges that toolkits may reach. There is deliberately no conversion to [`CaptureRanges`].
 #[derive(Clone, Debug, Default)]
 pub struct ToolkitRanges(Arc<[IpNet]>);
 
-/// Private ranges that files may be captured from, by every user. They have to be named as such: what is
-/// opened to toolkits, whose hosts are listed and reviewed, is not opened to URLs that anybody writes.
+/// Private ranges that every user may capture files from. They are configured separately: a range that is
+/// opened to toolkits, whose hosts are declared and reviewed, is not opened to URLs that any user writes.
 #[derive(Clone, Debug, Default)]
 pub struct CaptureRanges(Arc<[IpNet]>);
 
@@ -29,7 +29,7 @@ impl FromIterator<IpNet> for CaptureRanges {
     }
 }
 
-/// Decides about resolved addresses, just before the connection is opened.
+/// Checks resolved addresses just before the connection is opened.
 #[derive(Clone, Debug)]
 pub(super) enum AddressGuard {
     /// Public addresses, and the ranges that the operator opened to toolkits.
@@ -43,12 +43,12 @@ pub(super) enum AddressGuard {
 impl AddressGuard {
     /// Whether a connection to `address` may be opened.
     ///
-    /// An IPv4-mapped address is judged as the IPv4 address that the system would connect to, and a
-    /// translated one as the IPv4 address that its gateway would: a range that the operator opened counts
-    /// for it only where it is a part of the gateway's prefix.
+    /// An IPv4-mapped address is checked as the IPv4 address that the system would connect to, and a
+    /// NAT64 address as the IPv4 address that its gateway would connect to: a range that the operator
+    /// opened applies to it only if the range lies within the gateway's prefix.
     ///
-    /// Until somebody has said which prefixes the network has, an address of an opened range is refused
-    /// where some prefix inside that range would make it a private IPv4 address.
+    /// While the network's NAT64 prefixes are unknown, an address of an opened range is refused if
+    /// a possible prefix inside that range would translate it to a private IPv4 address.
     pub(super) fn permits(&self, address: IpAddr, nat64: &Prefixes) -> bool {
         let Some(opened) = self.opened() else { return true };
         let address = address.to_canonical();
@@ -62,7 +62,8 @@ impl AddressGuard {
         is_public(address, nat64) || opened.iter().any(|range| range.contains(&address) && is_opened(range))
     }
 
-    /// Whether the answer depends on what the name servers say of the network's NAT64 prefixes.
+    /// Whether [`permits`](Self::permits) depends on the network's NAT64 prefixes, which are discovered from
+    /// the name servers.
     pub(super) fn depends_on_nat64(&self, address: IpAddr) -> bool {
         let (Some(opened), IpAddr::V6(address)) = (self.opened(), address.to_canonical()) else {
             return false;
@@ -71,7 +72,7 @@ impl AddressGuard {
         is_global_unicast(address) || opened.iter().any(may_be_translated)
     }
 
-    /// The ranges that the operator opened; nothing where every address is.
+    /// The ranges that the operator opened; `None` if every address is permitted.
     fn opened(&self) -> Option<&[IpNet]> {
         match self {
             Self::Open => None,
@@ -80,8 +81,9 @@ impl AddressGuard {
     }
 }
 
-/// Whether a gateway whose prefix lies inside the opened `range` could lead from `address` to a private IPv4
-/// address. A prefix around the whole range is no surprise: who opened the range named those very addresses.
+/// Whether a gateway whose prefix lies inside the opened `range` could translate `address` to a private IPv4
+/// address. A prefix that contains the whole range does not count: the operator then named exactly those
+/// addresses.
 fn may_be_translated(address: Ipv6Addr, range: &Ipv6Net) -> bool {
     Nat64Prefix::possible(address).any(|(prefix, embedded)| {
         !prefix.contains(range) && !is_public_v4(embedded) && !THIS_NETWORK.contains(&embedded)
@@ -93,7 +95,7 @@ fn is_public(address: IpAddr, nat64: &Prefixes) -> bool {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => {
             let is_configured = nat64.trusted().any(|prefix| prefix.embedded(address).is_some());
-            // Until it is known what stands for an IPv4 address, any may be one that does.
+            // While the prefixes are unknown, any IPv6 address may be a NAT64 address.
             let is_native = is_global_unicast(address) && nat64.discovered.is_some();
             (is_configured || is_native) && nat64.of(address).all(|(_, embedded)| is_public_v4(embedded))
         }
@@ -108,7 +110,7 @@ mod tests {
         AddressGuard::Toolkits(opened.iter().map(|range| range.parse().unwrap()).collect())
     }
 
-    /// These prefixes, beside the well-known one.
+    /// These prefixes, besides the well-known one.
     fn nat64(configured: &[&str], discovered: &[&str]) -> Prefixes {
         let prefix = |range: &&str| Nat64Prefix::new(range.parse().unwrap()).unwrap();
         Prefixes {
@@ -233,7 +235,7 @@ mod tests {
             let private = ["2a00:64::10.0.0.1", "2a00:64::127.0.0.1", "2a00:64::169.254.169.254"];
             check(&guard(&[]), &prefixes, &private, false);
         }
-        // The same bits under a shorter prefix, whose octets lie elsewhere.
+        // Similar bits under a shorter prefix, which puts the IPv4 octets elsewhere.
         let prefixes = nat64(&[], &["2a00:64::/32"]);
         check(&guard(&[]), &prefixes, &["2a00:64:a00:1::", "2a00:64:7f00:1::1.1.1.1"], false);
         check(&guard(&[]), &prefixes, &["2a00:64:101:101::10.0.0.1"], true);
@@ -267,7 +269,7 @@ mod tests {
 
         check(&wide, &unknown, &through_a_gateway, false);
         check(&wide, &unknown, &ordinary, true);
-        // Who has said what the prefixes are has said that there is no other.
+        // Prefixes that are configured or discovered are taken to be complete.
         check(&wide, &nat64(&[], &[]), &through_a_gateway, true);
         check(&wide, &Prefixes { discovered: None, ..nat64(&["fd99::/96"], &[]) }, &through_a_gateway, true);
         check(&guard(&["fd64::a00:0/104"]), &unknown, &["fd64::10.0.0.1"], true);

@@ -1,8 +1,8 @@
-//! What every request's head is made to be before it leaves.
+//! Cleans the head of every outbound request.
 //!
-//! A header that speaks about the connection is the client's own business: one that the caller set
-//! could make the far side read another request than the one that was checked (RFC 9110, section
-//! 7.6.1; RFC 9112, section 11.2).
+//! Only the client sets connection-specific headers: one that the caller set could make the server
+//! read another request than the one that was checked (request smuggling; RFC 9110, section 7.6.1;
+//! RFC 9112, section 11.2).
 
 use http::header::{
     CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
@@ -13,12 +13,12 @@ use kitbag_manifest::limits;
 
 use super::EgressError;
 
-/// The name that a request leaves under when it has none.
+/// The user agent of a request that has none.
 const DEFAULT_USER_AGENT: HeaderValue = HeaderValue::from_static(limits::USER_AGENT);
 
-/// Never sent as the caller set them. `Host` could name a second site behind the checked one; the
-/// client fills in the right one.
-const OF_THE_CONNECTION: [HeaderName; 12] = [
+/// Headers that are removed from the caller's. `Host` could name another site on the checked server; the
+/// client sets the right one.
+const CONNECTION_HEADERS: [HeaderName; 12] = [
     CONNECTION,
     EXPECT,
     HOST,
@@ -33,16 +33,16 @@ const OF_THE_CONNECTION: [HeaderName; 12] = [
     HeaderName::from_static("proxy-connection"),
 ];
 
-/// Leaves the headers that speak about the message, and names the sender where nobody did.
-pub(super) fn tidy(headers: &mut HeaderMap) {
-    for name in named_by_connection(headers).into_iter().chain(OF_THE_CONNECTION) {
+/// Removes connection-specific headers, and adds a `User-Agent` if there is none.
+pub(super) fn clean(headers: &mut HeaderMap) {
+    for name in named_by_connection(headers).into_iter().chain(CONNECTION_HEADERS) {
         headers.remove(name);
     }
     headers.entry(USER_AGENT).or_insert(DEFAULT_USER_AGENT);
 }
 
-/// Reads the one `Content-Length`, or says what is wrong: two of them, or one that is no number,
-/// would let two readers see two different ends of the request.
+/// Reads the single `Content-Length`. Two of them, or one that is not a number, are refused: two
+/// readers could see two different ends of the request.
 pub(super) fn content_length(headers: &HeaderMap) -> Result<Option<u64>, EgressError> {
     let mut declared = headers.get_all(CONTENT_LENGTH).iter();
     let Some(length) = declared.next() else { return Ok(None) };
@@ -53,7 +53,7 @@ pub(super) fn content_length(headers: &HeaderMap) -> Result<Option<u64>, EgressE
     }
 }
 
-/// Refuses a `Content-Length` that a body of known size belies.
+/// Refuses a `Content-Length` that differs from the known size of the body.
 pub(super) fn check_length(headers: &HeaderMap, body: &SizeHint) -> Result<(), EgressError> {
     match (content_length(headers)?, body.exact()) {
         (Some(declared), Some(actual)) if declared != actual => {
@@ -63,11 +63,11 @@ pub(super) fn check_length(headers: &HeaderMap, body: &SizeHint) -> Result<(), E
     }
 }
 
-/// What headers take on the wire, in bytes.
+/// The size of headers on the wire, in bytes.
 pub(super) fn size(headers: &HeaderMap) -> usize {
-    const AROUND: usize = ": \r\n".len();
+    const SEPARATOR_BYTES: usize = ": \r\n".len();
 
-    headers.iter().map(|(name, value)| name.as_str().len() + value.len() + AROUND).sum()
+    headers.iter().map(|(name, value)| name.as_str().len() + value.len() + SEPARATOR_BYTES).sum()
 }
 
 fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
@@ -106,7 +106,7 @@ mod tests {
             ("x-kept", "1"),
         ]);
 
-        tidy(&mut sent);
+        clean(&mut sent);
 
         sent.remove(USER_AGENT);
         assert_eq!(sent, headers(&[("authorization", "Bearer mine"), ("x-kept", "1")]));
@@ -116,8 +116,8 @@ mod tests {
     fn a_user_agent_is_added_only_where_there_is_none() {
         let (mut without, mut with) = (HeaderMap::new(), headers(&[("user-agent", "mine/1")]));
 
-        tidy(&mut without);
-        tidy(&mut with);
+        clean(&mut without);
+        clean(&mut with);
 
         let own = without[USER_AGENT].to_str().unwrap();
         assert!(own.starts_with("Mozilla/5.0 (compatible; Kitbag/"), "{own}");

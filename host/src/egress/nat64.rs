@@ -1,7 +1,7 @@
-//! IPv6 addresses that stand for IPv4 addresses, because a gateway of the network translates them (NAT64).
+//! IPv6 addresses that a gateway of the network translates to IPv4 addresses (NAT64).
 //!
-//! Under which prefixes it does so an address itself does not say. One is the same everywhere; the others
-//! are the operator's setting, and what the network's name servers answer for a name that has no IPv6
+//! The address alone does not show whether its prefix is translated. One prefix is well known; the others
+//! come from the operator's setting, and from the name servers' answer for a name that has no IPv6
 //! address of its own (RFC 7050).
 
 use std::fmt;
@@ -15,16 +15,17 @@ use tracing::{info, warn};
 
 use super::resolver::Resolver;
 
-/// How long an answer about the network's prefixes counts. A network that begins to translate changes
-/// its name servers' answers, and hardly ever without a restart.
-const LIFETIME: Duration = Duration::from_mins(10);
-/// When the name servers are asked again after they did not answer.
-const RETRY_PAUSE: Duration = Duration::from_secs(10);
+/// How long discovered prefixes are cached. A network that begins to translate changes its name servers'
+/// answers, and rarely without a restart of this server.
+const PREFIX_LIFETIME: Duration = Duration::from_mins(10);
+/// When the name servers are asked again after a failure.
+const RETRY_DELAY: Duration = Duration::from_secs(10);
 
-/// The addresses of `ipv4only.arpa` (RFC 7050, section 2.2): what a name server puts before them is a prefix.
+/// The IPv4 addresses of `ipv4only.arpa` (RFC 7050, section 2.2). A name server with NAT64 returns them
+/// behind a prefix.
 const IPV4_ONLY: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 0, 170), Ipv4Addr::new(192, 0, 0, 171)];
 
-/// Where the octets of the IPv4 address are, for each length of a prefix (RFC 6052, section 2.2).
+/// The positions of the IPv4 octets for each prefix length (RFC 6052, section 2.2).
 const LAYOUTS: [(u8, [usize; 4]); 6] = [
     (32, [4, 5, 6, 7]),
     (40, [5, 6, 7, 9]),
@@ -34,7 +35,7 @@ const LAYOUTS: [(u8, [usize; 4]); 6] = [
     (96, [12, 13, 14, 15]),
 ];
 
-/// A prefix under which IPv6 addresses stand for IPv4 addresses.
+/// A prefix whose IPv6 addresses are translated to IPv4 addresses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Nat64Prefix {
     range: Ipv6Net,
@@ -42,19 +43,19 @@ pub struct Nat64Prefix {
 }
 
 impl Nat64Prefix {
-    /// The prefix that is the same in every network: `64:ff9b::/96` (RFC 6052, section 2.1).
+    /// The well-known prefix, the same in every network: `64:ff9b::/96` (RFC 6052, section 2.1).
     pub(super) fn well_known() -> Self {
         let range = Ipv6Net::new_assert(Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
-        Self::new(range).expect("its length is one of those that there are")
+        Self::new(range).expect("96 is a valid prefix length")
     }
 
-    /// A prefix of 32, 40, 48, 56, 64 or 96 bits; there are no others.
+    /// Creates a prefix of 32, 40, 48, 56, 64 or 96 bits; `None` for any other length.
     pub fn new(range: Ipv6Net) -> Option<Self> {
         let (_, octets) = LAYOUTS.into_iter().find(|(length, _)| *length == range.prefix_len())?;
         Some(Self { range: range.trunc(), octets })
     }
 
-    /// The IPv4 address that `address` stands for, if it has this prefix.
+    /// The IPv4 address embedded in `address`, if it has this prefix.
     pub(super) fn embedded(&self, address: Ipv6Addr) -> Option<Ipv4Addr> {
         let octets = address.octets();
         self.range.contains(&address).then(|| Ipv4Addr::from(self.octets.map(|at| octets[at])))
@@ -65,7 +66,7 @@ impl Nat64Prefix {
         self.range.contains(range)
     }
 
-    /// Every prefix under which `address` could stand for an IPv4 address, with that address.
+    /// Every prefix that `address` could have, with the IPv4 address it would embed.
     pub(super) fn possible(address: Ipv6Addr) -> impl Iterator<Item = (Self, Ipv4Addr)> {
         let bytes = address.octets();
         LAYOUTS.into_iter().map(move |(length, octets)| {
@@ -81,36 +82,36 @@ impl fmt::Debug for Nat64Prefix {
     }
 }
 
-/// The prefixes that are known.
+/// The known NAT64 prefixes.
 #[derive(Clone, Debug)]
 pub(super) struct Prefixes {
-    /// Those that the operator named. Addresses with them, or with the well-known prefix, are as public as
-    /// what they stand for.
+    /// Those that the operator configured. Addresses with them, or with the well-known prefix, are public
+    /// if the embedded IPv4 address is.
     pub(super) configured: Vec<Nat64Prefix>,
-    /// Those that the name servers told; nothing where they did not answer. They open nothing that would
-    /// be closed without them: whoever answers for a name server must not decide what is public.
+    /// Those that the name servers returned; `None` if they did not answer. They never make an address
+    /// permitted that would be refused without them: an untrusted name server must not decide what is public.
     pub(super) discovered: Option<Vec<Nat64Prefix>>,
 }
 
 impl Prefixes {
-    /// Every prefix that `address` has, with the address that it stands for under it.
+    /// Every known prefix that `address` has, with the IPv4 address it embeds.
     pub(super) fn of(&self, address: Ipv6Addr) -> impl Iterator<Item = (Nat64Prefix, Ipv4Addr)> {
         let all = self.trusted().chain(self.discovered.iter().flatten().copied());
         all.filter_map(move |prefix| Some((prefix, prefix.embedded(address)?)))
     }
 
-    /// The well-known prefix, and those that the operator named.
+    /// The well-known prefix, and those that the operator configured.
     pub(super) fn trusted(&self) -> impl Iterator<Item = Nat64Prefix> {
         self.configured.iter().copied().chain([Nat64Prefix::well_known()])
     }
 
-    /// Whether the operator or the name servers have said which prefixes the network has.
+    /// Whether the network's prefixes were configured or discovered.
     pub(super) fn are_known(&self) -> bool {
         self.discovered.is_some() || !self.configured.is_empty()
     }
 }
 
-/// What is known of the network's prefixes, and found out where it is not.
+/// Discovers and caches the network's prefixes.
 #[derive(Debug)]
 pub(super) struct Nat64 {
     configured: Vec<Nat64Prefix>,
@@ -124,35 +125,36 @@ struct Discovered {
 }
 
 impl Nat64 {
-    /// Begins with the prefixes that the operator named.
+    /// Starts with the prefixes that the operator configured.
     pub(super) fn new(configured: Vec<Nat64Prefix>) -> Self {
         let discovered = Mutex::new(Discovered { prefixes: None, until: Instant::now() });
         Self { configured, discovered }
     }
 
-    /// What is known without asking, for addresses about which the answer decides nothing.
-    pub(super) fn unasked(&self) -> Prefixes {
+    /// The prefixes known so far, without asking: for addresses whose check does not depend on the others.
+    pub(super) fn cached(&self) -> Prefixes {
         let discovered = self.discovered.try_lock().ok().and_then(|known| known.prefixes.clone());
         Prefixes { configured: self.configured.clone(), discovered }
     }
 
-    /// The known prefixes. Asks `resolver` where its last answer is too old; what it told before counts
-    /// on where it does not answer.
+    /// The known prefixes. Asks `resolver` again if its last answer is too old, and keeps the old answer
+    /// if that fails.
     pub(super) async fn prefixes(&self, resolver: &Resolver) -> Prefixes {
-        // Whoever comes while one asks waits for the same answer.
+        // The lock is held while asking, so that concurrent callers share one answer.
         let mut discovered = self.discovered.lock().await;
         if discovered.until <= Instant::now() {
             match resolver.ipv4_only().await {
                 Ok(addresses) => {
-                    let found = found_in(&addresses);
+                    let found = discovered_in(&addresses);
                     if !found.is_empty() && discovered.prefixes.as_ref() != Some(&found) {
                         info!(prefixes = ?found, "this network translates IPv6 addresses to IPv4");
                     }
-                    *discovered = Discovered { prefixes: Some(found), until: Instant::now() + LIFETIME };
+                    *discovered =
+                        Discovered { prefixes: Some(found), until: Instant::now() + PREFIX_LIFETIME };
                 }
                 Err(error) => {
                     warn!(%error, "the name servers did not say whether this network has NAT64");
-                    discovered.until = Instant::now() + RETRY_PAUSE;
+                    discovered.until = Instant::now() + RETRY_DELAY;
                 }
             }
         }
@@ -160,9 +162,9 @@ impl Nat64 {
     }
 }
 
-/// The prefixes of addresses that a name server made for `ipv4only.arpa` (RFC 7050, section 3). Where an
-/// address can be read in two ways, both count.
-fn found_in(addresses: &[Ipv6Addr]) -> Vec<Nat64Prefix> {
+/// The prefixes of the addresses that a name server returned for `ipv4only.arpa` (RFC 7050, section 3). If
+/// an address fits two prefixes, both are returned.
+fn discovered_in(addresses: &[Ipv6Addr]) -> Vec<Nat64Prefix> {
     let mut found = Vec::new();
     for (prefix, embedded) in addresses.iter().copied().flat_map(Nat64Prefix::possible) {
         if IPV4_ONLY.contains(&embedded) && !found.contains(&prefix) {
@@ -224,15 +226,15 @@ mod tests {
             ("2a00:db8:122:344::/96", "2a00:db8:122:344::192.0.0.171"),
             ("64:ff9b::/96", "64:ff9b::192.0.0.170"),
         ] {
-            assert_eq!(found_in(&[address.parse().unwrap()]), [prefix(range)], "{address}");
+            assert_eq!(discovered_in(&[address.parse().unwrap()]), [prefix(range)], "{address}");
         }
     }
 
     #[test]
     fn an_address_that_was_not_made_so_is_no_prefix() {
         for address in ["2a00::1", "::1", "2a00:db8::192.0.0.169", "fe80::192.0.0.17"] {
-            assert_eq!(found_in(&[address.parse().unwrap()]), [], "{address}");
+            assert_eq!(discovered_in(&[address.parse().unwrap()]), [], "{address}");
         }
-        assert_eq!(found_in(&[]), []);
+        assert_eq!(discovered_in(&[]), []);
     }
 }

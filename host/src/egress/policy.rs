@@ -1,4 +1,4 @@
-//! Which request may leave on whose behalf.
+//! Which requests are allowed, depending on whom they are sent for.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use super::error::EgressError;
 use super::ports;
 use super::target::Target;
 
-/// On whose behalf a request leaves, which decides where it may go.
+/// On whose behalf a request is sent, which decides where it may go.
 #[derive(Clone, Debug)]
 pub enum Policy {
     /// A toolkit: only the hosts it declared, and only at public addresses and in the ranges that are
     /// opened to toolkits.
     Toolkit {
-        /// The hosts.
+        /// The declared hosts.
         allowlist: Arc<Allowlist>,
-        /// Whose call it is.
+        /// The caller.
         user: Arc<str>,
     },
     /// A URL that a user or a document supplied: any host, at ports that serve files, and only at public
     /// addresses and in the ranges that are opened to captures.
     Capture {
-        /// Whose document it is.
+        /// The document's owner.
         user: Arc<str>,
     },
     /// A URL that the operator configured, or that the operator's own identity provider named:
@@ -42,7 +42,7 @@ impl Policy {
         }
     }
 
-    /// Whose share of the name servers it uses.
+    /// The user whose share of name look-ups the request uses; empty for the operator.
     pub(super) fn user(&self) -> Arc<str> {
         match self {
             Self::Toolkit { user, .. } | Self::Capture { user } => user.clone(),

@@ -1,19 +1,19 @@
 //! The ports that files are captured from.
 //!
-//! A toolkit's ports are in its `egress` list, which an operator reviews; a capture's URL is whatever
-//! a user or a toolkit writes. So it is held to what a browser would open, and to less below 1024:
-//! those ports belong to the services of a machine, of which only 80 and 443 serve files.
+//! A toolkit's ports are in its `egress` list, which an operator reviews; a capture's URL is written by
+//! any user or toolkit. So captures may use only the ports that a browser would open, and below 1024
+//! only 80 and 443: the other ports there belong to system services that serve no files.
 
-/// What the Fetch Standard calls a bad port (section "Port blocking"), from 1024 up: services that read
-/// a request's lines as commands of their own.
-const OF_OTHER_SERVICES: [u16; 19] = [
+/// The bad ports of the Fetch Standard (section "Port blocking") from 1024 up: their services may
+/// interpret the lines of an HTTP request as commands.
+const BAD_PORTS: [u16; 19] = [
     1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679,
     6697, 10080,
 ];
 
 /// Whether a file may be captured from a server at this port.
 pub(super) fn serves_files(port: u16) -> bool {
-    matches!(port, 80 | 443 | 1024..) && !OF_OTHER_SERVICES.contains(&port)
+    matches!(port, 80 | 443 | 1024..) && !BAD_PORTS.contains(&port)
 }
 
 #[cfg(test)]

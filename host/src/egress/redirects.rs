@@ -1,11 +1,12 @@
 //! Redirects, as `fetch` follows them (Fetch Standard, "HTTP-redirect fetch").
 //!
-//! This decides what the next request is and sends nothing: whoever follows a redirect sends each
-//! request through the same policy as the first.
+//! This computes the next request and sends nothing: the caller sends each request under the same
+//! policy as the first.
 //!
 //! Invariants:
 //! - at most twenty are followed, and none from https to http;
-//! - when the origin changes, credentials of the handler and each header with a secret of the caller are left out.
+//! - when the origin changes, the handler's credentials and every header with a secret of the caller are
+//!   removed.
 
 use std::borrow::Cow;
 
@@ -21,13 +22,14 @@ use super::repeatable::Repeatable;
 use super::target::Target;
 use crate::redaction::Redactor;
 
-/// How many lead to a file: an address that needs more is a loop, or a game.
+/// Redirects followed to a file. A URL that needs more is probably a loop.
 const MAX_REDIRECTS_TO_FILE: usize = 10;
 
 /// The redirects of one request.
 #[derive(Debug)]
 pub struct Redirects {
     left: usize,
+    /// The error when none is left.
     too_many: &'static str,
 }
 
@@ -37,23 +39,23 @@ impl Default for Redirects {
     }
 }
 
-/// What a response means for the request.
+/// What to do after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It is the answer.
+    /// The response is the final one.
     Answer,
-    /// The request was changed into the next one, and is to be sent.
+    /// The request was changed to the redirect's target, and is to be sent again.
     Follow,
 }
 
 impl Redirects {
-    /// Begins to follow the redirects to a file.
-    pub(super) fn to_a_file() -> Self {
+    /// Allows the redirects of a request for a file: ten at most.
+    pub(super) fn for_file() -> Self {
         Self { left: MAX_REDIRECTS_TO_FILE, too_many: "there were ten before it" }
     }
 
-    /// Turns `request` into the one that `response` redirects it to, if it does. Where that is another
-    /// origin, credentials stay behind, and so does every header that holds one of `secrets`.
+    /// Changes `request` as `response` redirects it, if it does. If that is another origin, credentials
+    /// are removed, and so is every header that contains one of `secrets`.
     pub fn step<T>(
         &mut self,
         request: &mut Repeatable,
@@ -82,18 +84,19 @@ impl Redirects {
             request.drop_body();
         }
         if there != here {
-            leave_credentials(&mut request.head.headers, secrets);
+            remove_credentials(&mut request.head.headers, secrets);
         }
         request.head.uri = uri;
         Ok(Step::Follow)
     }
 }
 
-/// Beyond what `fetch` drops: APIs take keys in headers of many names, and a key is known by its value.
-fn leave_credentials(headers: &mut HeaderMap, secrets: &Redactor) {
-    let holds_one = |value: &str| matches!(secrets.redact(value), Cow::Owned(_));
+/// Removes credentials. This goes beyond `fetch`: APIs take keys in headers of many names, so every header
+/// whose value contains a secret is removed too.
+fn remove_credentials(headers: &mut HeaderMap, secrets: &Redactor) {
+    let has_secret = |value: &str| matches!(secrets.redact(value), Cow::Owned(_));
     let with_secrets =
-        headers.iter().filter(|(_, value)| holds_one(&text(value))).map(|(name, _)| name.clone());
+        headers.iter().filter(|(_, value)| has_secret(&text(value))).map(|(name, _)| name.clone());
     let names: Vec<HeaderName> = with_secrets.chain([AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION]).collect();
     for name in names {
         headers.remove(name);
@@ -108,7 +111,7 @@ fn becomes_get(status: StatusCode, method: &Method) -> bool {
     }
 }
 
-/// Reads the one `Location`.
+/// Reads the single `Location`.
 fn location(headers: &HeaderMap) -> Result<Option<String>, &'static str> {
     let mut values = headers.get_all(LOCATION).iter();
     let Some(first) = values.next() else { return Ok(None) };
@@ -118,7 +121,7 @@ fn location(headers: &HeaderMap) -> Result<Option<String>, &'static str> {
     Ok(Some(text(first)))
 }
 
-/// A header's bytes are UTF-8 or else Latin-1.
+/// Decodes a header as UTF-8, or else as Latin-1.
 fn text(value: &HeaderValue) -> String {
     let bytes = value.as_bytes();
     std::str::from_utf8(bytes).map_or_else(|_| bytes.iter().copied().map(char::from).collect(), str::to_owned)
@@ -133,7 +136,7 @@ fn resolve(here: &Target, current: &Uri, location: &str) -> Result<Uri, &'static
     if !matches!(url.scheme(), "http" | "https") {
         return Err("only http and https are possible");
     }
-    // A fragment is for the reader of the answer and never sent.
+    // Fragments are never sent.
     url.set_fragment(None);
     Uri::try_from(url.as_str()).map_err(|_| UNPARSABLE)
 }

@@ -1,4 +1,4 @@
-//! A request that can be sent again: what its body was is remembered while it streams.
+//! A request that can be sent again: its body is recorded while it streams.
 
 use std::mem;
 use std::pin::Pin;
@@ -17,15 +17,15 @@ use tokio::time::timeout;
 use super::hygiene::content_length;
 use super::{BoxBody, BoxError, EgressError};
 
-/// How much of a body is remembered, in bytes; a larger one can be sent once.
-const REMEMBERED: usize = 1 << 20;
+/// Largest body that is recorded, in bytes. A larger one can be sent only once.
+const MAX_RECORDED_BYTES: usize = 1 << 20;
 
-/// How long an answer waits for the rest of its request: servers may refuse before they have read
-/// all of a body that is still on its way out.
-const REST: Duration = Duration::from_secs(1);
+/// How long to wait for the rest of a body before it is sent again: a server may respond before it has
+/// read the whole request.
+const REMAINING_BODY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What describes a body and goes with it (Fetch Standard, "request-body-header name").
-const OF_THE_BODY: [HeaderName; 5] = [
+/// Headers that describe a body and are dropped with it (Fetch Standard, "request-body-header name").
+const REQUEST_BODY_HEADERS: [HeaderName; 5] = [
     header::CONTENT_ENCODING,
     header::CONTENT_LANGUAGE,
     header::CONTENT_LENGTH,
@@ -33,7 +33,7 @@ const OF_THE_BODY: [HeaderName; 5] = [
     header::CONTENT_TYPE,
 ];
 
-/// A request to send, and perhaps to send again.
+/// A request that may be sent more than once.
 #[derive(Debug)]
 pub struct Repeatable {
     pub(super) head: Parts,
@@ -43,10 +43,10 @@ pub struct Repeatable {
 /// Why a body cannot be sent a second time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unrepeatable {
-    /// It is larger than what is remembered.
-    #[error("its body is larger than {} KiB and cannot be sent again", REMEMBERED >> 10)]
+    /// It is larger than what is recorded.
+    #[error("its body is larger than {} KiB and cannot be sent again", MAX_RECORDED_BYTES >> 10)]
     TooLarge,
-    /// The answer came before its end.
+    /// The response came before its end.
     #[error("its body had not been sent whole and cannot be sent again")]
     Unfinished,
     /// It ended in trailers.
@@ -57,16 +57,16 @@ pub enum Unrepeatable {
 #[derive(Debug)]
 enum Content {
     Nothing,
-    /// The length that the client will know, in bytes, comes first.
+    /// With the length in bytes, if the client will know it.
     Unsent(Option<u64>, BoxBody),
     Sent(watch::Receiver<Record>),
 }
 
 impl Repeatable {
-    /// What may be kept of one request's body, in bytes.
-    pub const MAX_REMEMBERED: usize = REMEMBERED;
+    /// The largest body that is kept in memory, in bytes.
+    pub const MAX_RECORDED_BYTES: usize = MAX_RECORDED_BYTES;
 
-    /// Prepares a request. One whose `Content-Length` is malformed is refused.
+    /// Prepares a request. A malformed `Content-Length` is an error.
     pub fn new<B>(request: Request<B>) -> Result<Self, EgressError>
     where
         B: Body<Data = Bytes> + Send + 'static,
@@ -85,13 +85,13 @@ impl Repeatable {
         Ok(Self { head, body })
     }
 
-    /// Returns the head as it will be sent next.
+    /// Returns the head of the next request.
     pub fn head(&self) -> &Parts {
         &self.head
     }
 
-    /// Returns the request to send now: the body streams the first time, and is repeated after that.
-    /// Waits a second at most for the rest of a body that is on its way.
+    /// Returns the request to send now: the body streams the first time, and is replayed after that.
+    /// Waits at most one second for the rest of a body that is still being sent.
     pub async fn next(&mut self) -> Result<Request<BoxBody>, Unrepeatable> {
         let body = match mem::replace(&mut self.body, Content::Nothing) {
             Content::Nothing => empty(),
@@ -101,8 +101,8 @@ impl Repeatable {
                 Recorded { body, length, memory }.boxed_unsync()
             }
             Content::Sent(mut record) => {
-                // Either error leaves the record as it is: too late, or the client gave up the body.
-                let _ = timeout(REST, record.wait_for(Record::is_settled)).await;
+                // Both errors leave the record unfinished: a timeout, or a body that the client dropped.
+                let _ = timeout(REMAINING_BODY_TIMEOUT, record.wait_for(Record::is_settled)).await;
                 let body = record.borrow().whole()?;
                 self.body = Content::Sent(record);
                 Full::new(body).map_err(|never| match never {}).boxed_unsync()
@@ -115,10 +115,10 @@ impl Repeatable {
         Ok(request)
     }
 
-    /// Drops the body and what describes it.
+    /// Drops the body and the headers that describe it.
     pub(super) fn drop_body(&mut self) {
         self.body = Content::Nothing;
-        for name in OF_THE_BODY {
+        for name in REQUEST_BODY_HEADERS {
             self.head.headers.remove(name);
         }
     }
@@ -128,7 +128,7 @@ fn empty() -> BoxBody {
     Empty::new().map_err(|never| match never {}).boxed_unsync()
 }
 
-/// What was sent of a body so far.
+/// The part of a body that was sent so far.
 #[derive(Debug, Default)]
 struct Record {
     chunks: Vec<Bytes>,
@@ -139,7 +139,7 @@ struct Record {
 impl Record {
     fn keep(&mut self, chunk: &Bytes, length: Option<u64>) {
         self.size += chunk.len();
-        if self.size > REMEMBERED {
+        if self.size > MAX_RECORDED_BYTES {
             self.chunks = Vec::new();
             self.end = Some(Err(Unrepeatable::TooLarge));
         } else {
@@ -151,7 +151,7 @@ impl Record {
         }
     }
 
-    /// The first end counts: trailers are followed by an ordinary one.
+    /// Records the first end only: after trailers the stream ends normally.
     fn end(&mut self, end: Result<(), Unrepeatable>) {
         self.end.get_or_insert(end);
     }
@@ -168,10 +168,10 @@ impl Record {
     }
 }
 
-/// Streams a body and remembers it.
+/// Streams a body and records it.
 struct Recorded {
     body: BoxBody,
-    /// Where the client knows it, in bytes.
+    /// In bytes, if the client knows it.
     length: Option<u64>,
     memory: watch::Sender<Record>,
 }
@@ -259,11 +259,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_is_remembered_up_to_a_mebibyte() {
-        let mut whole = post(vec![data(REMEMBERED - 1), data(1)]);
-        let mut larger = post(vec![data(REMEMBERED), data(1)]);
+        let mut whole = post(vec![data(MAX_RECORDED_BYTES - 1), data(1)]);
+        let mut larger = post(vec![data(MAX_RECORDED_BYTES), data(1)]);
 
-        assert_eq!((sent(&mut whole).await.len(), sent(&mut whole).await.len()), (REMEMBERED, REMEMBERED));
-        assert_eq!(sent(&mut larger).await.len(), REMEMBERED + 1);
+        assert_eq!(
+            (sent(&mut whole).await.len(), sent(&mut whole).await.len()),
+            (MAX_RECORDED_BYTES, MAX_RECORDED_BYTES)
+        );
+        assert_eq!(sent(&mut larger).await.len(), MAX_RECORDED_BYTES + 1);
         assert_eq!(larger.next().await.unwrap_err(), Unrepeatable::TooLarge);
     }
 

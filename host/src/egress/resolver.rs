@@ -1,10 +1,10 @@
-//! Names into addresses.
+//! Resolves names to addresses.
 //!
-//! Names that the operator chose are asked of the operating system, as every other program does. Names
-//! that strangers choose (a toolkit, a URL to capture) are asked of the name servers by [`dns`], which
-//! gives up in time, holds no thread meanwhile, and gives each user a share.
+//! Names from the operator are resolved by the operating system, as in every other program. Untrusted
+//! names (from a toolkit, or a URL to capture) are resolved by [`dns`], which asks the name servers
+//! itself: it has a timeout, blocks no thread, and limits each user to a share.
 //!
-//! Invariant: a name that a stranger chose holds no thread, nor more than its user's share of the look-ups.
+//! Invariant: an untrusted name blocks no thread, and takes no more than its user's share of the look-ups.
 
 mod cache;
 mod config;
@@ -24,35 +24,35 @@ pub(super) use self::config::Source;
 use self::dns::Dns;
 use crate::tasks::off_thread;
 
-/// Names that the operating system is asked for at the same time, each on a thread of its own until the
-/// system gives up: a name server that is away must not take the threads that files are written on.
+/// Concurrent look-ups by the operating system. Each blocks a thread until the system gives up: an
+/// unreachable name server must not take all the threads that files are written on.
 const MAX_SYSTEM_LOOKUPS: usize = 8;
 
 tokio::task_local! {
-    /// The user on whose behalf a connection is opened. The connector learns nothing but the URI, and is
-    /// called within the request's own future.
+    /// The user on whose behalf a connection is opened. Task-local, because the connector receives only the
+    /// URI; it is called within the request's future.
     pub(super) static ON_BEHALF_OF: Arc<str>;
 }
 
-/// Why a name has no address here.
+/// Why a name could not be resolved.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LookupError {
-    /// The name servers say so.
+    /// NXDOMAIN, or no address records.
     #[error("there is no such name, or it has no address")]
     NotFound,
-    /// It is longer than a name can be, or one of its parts is.
+    /// The name is not a valid DNS name; for instance it, or one of its labels, is too long.
     #[error("it cannot be a name")]
     InvalidName,
-    /// Nobody answered.
+    /// No name server answered in time.
     #[error("no name server answered in time")]
     Timeout,
-    /// Those that answered could not say.
+    /// The name servers answered with a failure.
     #[error("the name servers failed")]
     Failed,
-    /// There is nobody to ask.
+    /// No name server is configured.
     #[error("this server knows no name server (/etc/resolv.conf names none)")]
     NoNameServer,
-    /// The name servers did not say which IPv6 addresses stand for IPv4 addresses.
+    /// The network's NAT64 prefixes could not be discovered, so an IPv6 address could not be checked.
     #[error("the name servers did not say whether this network has NAT64, and it has IPv6 addresses alone")]
     UnknownNat64,
     /// The operating system's resolver failed.
@@ -60,14 +60,14 @@ pub enum LookupError {
     System(Arc<io::Error>),
 }
 
-/// Where the connector gets addresses from; a clone asks the same source.
+/// Where the connector gets addresses from. Clones share the same source.
 #[derive(Clone)]
 pub(super) enum Resolver {
-    /// The operating system, for names that the operator chose.
+    /// The operating system, for names from the operator.
     System(Arc<Semaphore>),
-    /// The name servers, for names that strangers choose.
+    /// The name servers, for untrusted names.
     Dns(Arc<Dns>),
-    /// What a test says.
+    /// Answers given by a test.
     #[cfg(test)]
     Test(Arc<tests::Answer>),
 }
@@ -81,22 +81,22 @@ impl Resolver {
         Self::Dns(Arc::new(Dns::new(source)))
     }
 
-    /// Asks for the addresses of a name, on behalf of `user`.
+    /// Resolves a name, on behalf of `user`.
     pub(super) async fn lookup(&self, name: &str, user: &Arc<str>) -> Result<Vec<IpAddr>, LookupError> {
         match self {
-            Self::System(turns) => ask_system(turns.clone(), name.to_owned()).await,
+            Self::System(semaphore) => ask_system(semaphore.clone(), name.to_owned()).await,
             Self::Dns(dns) => dns.lookup(name, user).await,
             #[cfg(test)]
             Self::Test(answer) => answer(name).await,
         }
     }
 
-    /// Asks for the IPv6 addresses of `ipv4only.arpa`, which has none but those that a name server makes
-    /// for a network with NAT64 (RFC 7050).
+    /// Resolves the IPv6 addresses of `ipv4only.arpa`. It has only those that the name server of a network
+    /// with NAT64 synthesises (RFC 7050).
     pub(super) async fn ipv4_only(&self) -> Result<Vec<Ipv6Addr>, LookupError> {
         match self {
             Self::Dns(dns) => dns.ipv4_only().await,
-            // The guard of whoever asks the system is open.
+            // The system resolver is used with the open guard only, which needs no prefixes.
             Self::System(_) => Ok(Vec::new()),
             #[cfg(test)]
             Self::Test(_) => Ok(Vec::new()),
@@ -104,11 +104,11 @@ impl Resolver {
     }
 }
 
-async fn ask_system(turns: Arc<Semaphore>, name: String) -> Result<Vec<IpAddr>, LookupError> {
-    let turn = turns.acquire_owned().await.expect("nobody closes the semaphore");
+async fn ask_system(semaphore: Arc<Semaphore>, name: String) -> Result<Vec<IpAddr>, LookupError> {
+    let permit = semaphore.acquire_owned().await.expect("the semaphore is never closed");
     let answer = off_thread(move || {
-        // Until the system answers, also when nobody waits for it any more.
-        let _turn = turn;
+        // Held until the system answers, even if the caller no longer waits.
+        let _permit = permit;
         (name.as_str(), 0).to_socket_addrs().map(|found| found.map(|address| address.ip()).collect())
     });
     answer.await.map_err(|error| LookupError::System(Arc::new(error)))

@@ -1,4 +1,4 @@
-//! What the operator decides about outbound traffic.
+//! The operator's settings for outbound traffic.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use kitbag_manifest::limits;
 use super::guard::{CaptureRanges, ToolkitRanges};
 use super::nat64::Nat64Prefix;
 
-/// What the operator decides about outbound traffic.
+/// The operator's settings for outbound traffic.
 #[derive(Clone, Debug)]
 pub struct EgressSettings {
     /// Ranges that toolkits may reach although the guard would refuse them, such as `127.0.0.0/8` on a
@@ -17,17 +17,17 @@ pub struct EgressSettings {
     pub toolkit_ranges: ToolkitRanges,
     /// The same for captures. Empty by default.
     pub capture_ranges: CaptureRanges,
-    /// Name servers for what toolkits and captures ask for; where there are none, the system's.
+    /// Name servers for toolkits and captures; the system's if empty.
     pub name_servers: Vec<SocketAddr>,
-    /// The file that names hosts, for the same.
+    /// The hosts file for toolkits and captures.
     pub hosts: PathBuf,
-    /// NAT64 prefixes of the network, beside those that its name servers tell.
+    /// NAT64 prefixes of the network, besides those discovered from its name servers.
     pub nat64_prefixes: Vec<Nat64Prefix>,
-    /// How long the name servers may take for one name.
+    /// Time limit of one look-up by the name servers.
     pub lookup_timeout: Duration,
     /// From the start of name resolution to the end of the TLS handshake.
     pub connect_timeout: Duration,
-    /// From the start of a request, connecting and uploading included, to the response's head.
+    /// From the start of a request, connecting and uploading included, to the response head.
     pub response_timeout: Duration,
 }
 

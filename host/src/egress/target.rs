@@ -1,4 +1,4 @@
-//! Where a request goes, in the one spelling that every check compares.
+//! The normalised target of a request, which every check uses.
 
 use http::uri::{PathAndQuery, Scheme};
 use http::{Uri, uri};
@@ -9,8 +9,8 @@ use crate::loopback::is_loopback_host;
 
 /// Scheme, host and port of an outbound request, normalised.
 ///
-/// Invariant: the host is spelled as the WHATWG URL parser spells it (percent-decoded, IDNA,
-/// lower case, `127.1` and `0x7f.1` already turned into addresses) and has no trailing dot.
+/// Invariant: the host is as the WHATWG URL parser serialises it (percent-decoded, IDNA, lower case,
+/// `127.1` and `0x7f.1` parsed as addresses) and has no trailing dot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target {
     scheme: Scheme,
@@ -29,8 +29,8 @@ impl Target {
         if authority.contains('@') {
             return Err(invalid("user information is not allowed"));
         }
-        // The whole authority goes through the parser, port included: `http::Uri` treats a port
-        // that is no number as none at all.
+        // The whole authority is parsed again, port included: `http::Uri` treats a port that is not a
+        // number as absent.
         let url = Url::parse(&format!("{scheme}://{authority}/"))
             .map_err(|_| invalid("its host or port is malformed"))?;
         let host = without_trailing_dot(url.host().ok_or(invalid("it has no host"))?.to_owned())?;
@@ -42,7 +42,7 @@ impl Target {
         self.scheme == Scheme::HTTPS
     }
 
-    /// Whether what is sent stays on this machine: a loopback address, or `localhost`.
+    /// Whether the host is a loopback address or `localhost`.
     pub(super) fn is_loopback(&self) -> bool {
         is_loopback_host(&self.host)
     }
@@ -55,12 +55,12 @@ impl Target {
         self.port
     }
 
-    /// Whether the port is the one that the scheme implies.
+    /// Whether the port is the scheme's default.
     pub(super) fn has_default_port(&self) -> bool {
         self.port == if self.is_https() { 443 } else { 80 }
     }
 
-    /// The host, with its port unless the scheme implies it: also the line that grants it in `egress`.
+    /// The host, with its port unless the scheme implies it: also the entry that grants it in `egress`.
     pub(super) fn authority(&self) -> String {
         if self.has_default_port() { self.host.to_string() } else { format!("{}:{}", self.host, self.port) }
     }
@@ -77,7 +77,7 @@ impl Target {
     }
 }
 
-/// Drops the dot of a fully qualified name: `example.com.` and `example.com` are one host.
+/// Removes the trailing dot of a fully qualified name: `example.com.` and `example.com` are the same host.
 fn without_trailing_dot(host: Host) -> Result<Host, EgressError> {
     let Host::Domain(name) = host else { return Ok(host) };
     let name = name.strip_suffix('.').unwrap_or(&name);

@@ -1,5 +1,5 @@
-//! A real name server on loopback for tests: it answers over UDP and TCP, well or badly, and keeps what it
-//! was asked.
+//! A real name server on loopback for tests: it answers over UDP and TCP, correctly or wrongly, and records
+//! the questions.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -8,34 +8,34 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::task::JoinSet;
 
-/// What is asked for.
+/// The question of a DNS query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
     pub(crate) name: String,
     /// `A` is 1, `AAAA` 28.
     pub(crate) record_type: u16,
-    /// Over which transport.
+    /// Over TCP, else over UDP.
     pub(crate) over_tcp: bool,
 }
 
-/// What is answered.
+/// The server's answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
-    /// Nothing, ever.
+    /// No answer.
     Silence,
-    /// Those of these addresses that are of the type.
+    /// Those of these addresses that are of the record type in question.
     Addresses { addresses: Vec<IpAddr>, ttl: u32 },
-    /// Another name.
+    /// A CNAME record.
     Alias(String),
     /// A response code without records: 2 is SERVFAIL, 3 NXDOMAIN, 5 REFUSED.
     Code(u8),
-    /// That the answer does not fit, and has to be asked for over TCP.
+    /// A truncated answer: the client has to ask over TCP.
     Truncated,
-    /// These bytes in place of a message, after the message's id.
+    /// These bytes after the message ID, instead of a valid message.
     Garbage(Vec<u8>),
 }
 
-/// These addresses, for a minute.
+/// An answer with these addresses and a TTL of one minute.
 pub(crate) fn addresses(addresses: &[&str]) -> Reply {
     Reply::Addresses { addresses: addresses.iter().map(|it| it.parse().unwrap()).collect(), ttl: 60 }
 }
@@ -95,13 +95,13 @@ impl TestNameServer {
         self.address
     }
 
-    /// The names that were asked for so far, each as often as it was.
+    /// The names of all questions so far, with repetitions.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().iter().map(|question| question.name.clone()).collect()
     }
 }
 
-/// A port that is free in both protocols.
+/// Binds the same port for UDP and TCP.
 async fn sockets() -> (UdpSocket, TcpListener) {
     loop {
         let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -145,7 +145,7 @@ fn encode(query: &[u8], question: &Question, reply: &Reply) -> Option<Vec<u8>> {
     message.extend(encoded_name(&question.name));
     message.extend([question.record_type.to_be_bytes(), [0, 1]].concat());
     for (record_type, ttl, data) in records {
-        // The name of the question, by a pointer to it.
+        // A compression pointer to the question's name.
         message.extend([0xc0, 12]);
         message.extend([record_type.to_be_bytes(), [0, 1]].concat());
         message.extend(ttl.to_be_bytes());

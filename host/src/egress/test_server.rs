@@ -1,4 +1,4 @@
-//! A real HTTP server on loopback for tests: counts and keeps what reached it.
+//! A real HTTP server on loopback for tests: records the requests and counts connections.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// Serves until it is dropped; connections included, so that a dropped server is really down.
+/// Serves until it is dropped, which closes its connections too.
 pub(crate) struct TestServer {
     address: SocketAddr,
     received: Arc<Mutex<Vec<(http::request::Parts, Bytes)>>>,
@@ -22,7 +22,7 @@ pub(crate) struct TestServer {
 }
 
 impl TestServer {
-    /// Answers every request, once it is there whole, with what `answer` returns for its head.
+    /// Answers every request, once it is complete, with what `answer` returns for its head.
     pub(crate) async fn start<F>(answer: F) -> Self
     where
         F: Fn(&http::request::Parts) -> Response<Full<Bytes>> + Send + Sync + 'static,
@@ -77,7 +77,7 @@ impl TestServer {
         self.received.lock().unwrap().clone()
     }
 
-    /// What the last request carried under this name.
+    /// The value of this header in the last request.
     pub(crate) fn last_header(&self, name: &str) -> Option<String> {
         let (head, _) = self.received().pop()?;
         head.headers.get(name).map(|value| value.to_str().unwrap().to_owned())
@@ -87,7 +87,7 @@ impl TestServer {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// How often this path was asked for.
+    /// Number of requests for this path.
     pub(crate) fn hits(&self, path: &str) -> usize {
         self.requests().iter().filter(|parts| parts.uri.path() == path).count()
     }

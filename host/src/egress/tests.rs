@@ -1,4 +1,4 @@
-//! What only a real socket can show.
+//! Tests that need a real socket.
 
 mod head;
 mod names;
@@ -112,7 +112,7 @@ async fn what_is_opened_to_toolkits_is_closed_to_captures_and_the_other_way_roun
     ] {
         let egress = Egress::new(settings);
         let before = fetch(&egress, &uri, closed).await;
-        // It leaves an idle connection behind.
+        // This leaves an idle connection in the pool.
         assert_eq!(fetch(&egress, &uri, open).await.unwrap(), "hello");
         let after = fetch(&egress, &uri, closed).await;
 

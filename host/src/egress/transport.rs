@@ -1,4 +1,4 @@
-//! The exchange itself: what is sent, how long it is waited for, and on which runtime it lives.
+//! One HTTP exchange: preparing the request, timeouts, and the runtime it runs on.
 
 use std::time::Duration;
 
@@ -19,26 +19,26 @@ use super::hygiene;
 use super::target::Target;
 use super::{BoxBody, BoxError, EgressError};
 
-/// How long a connection may wait unused in a pool.
+/// How long a connection may be idle in a pool.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Unused connections that a pool keeps per scheme, host and port.
+/// Idle connections that a pool keeps per scheme, host and port.
 const MAX_IDLE_PER_AUTHORITY: usize = 16;
 
-/// How large the head of a response may be, in bytes.
+/// Maximum size of a response head, in bytes.
 pub(super) const MAX_HEAD_BYTES: usize = 64 << 10;
-/// Headers of a response.
+/// Maximum number of headers of a response.
 const MAX_HEADERS: usize = 100;
 
-/// What a caller will wait for one request, where that is shorter than the settings.
+/// The caller's timeouts for one request. Those of the settings apply besides.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timeouts {
     /// For a connection.
     pub connect: Option<Duration>,
-    /// From there to the response's head.
+    /// From the connection to the response head.
     pub first_byte: Option<Duration>,
 }
 
-/// Rewrites the request so that it can only go where `target` says.
+/// Rewrites the request so that it can only go to `target`.
 pub(super) fn prepare<B>(request: Request<B>, target: &Target) -> Result<Request<BoxBody>, EgressError>
 where
     B: Body<Data = Bytes> + Send + 'static,
@@ -49,20 +49,20 @@ where
     }
     let (mut parts, body) = request.into_parts();
     hygiene::check_length(&parts.headers, &body.size_hint())?;
-    hygiene::tidy(&mut parts.headers);
+    hygiene::clean(&mut parts.headers);
     parts.uri = target.apply(&parts.uri)?;
     parts.version = Version::HTTP_11;
     Ok(Request::from_parts(parts, body.map_err(Into::into).boxed_unsync()))
 }
 
-/// The forbidden methods of the Fetch Standard. CONNECT would ask the far side to open a tunnel to a
-/// host that nobody checked; TRACE and TRACK would have it send back the request's head, with the
-/// token that the host attaches where its guest does not see it.
+/// The forbidden methods of the Fetch Standard. CONNECT would ask the server to open a tunnel to an
+/// unchecked host; TRACE and TRACK would make it echo the request head, with the token that the host
+/// attaches without the guest seeing it.
 fn is_forbidden(method: &Method) -> bool {
     ["CONNECT", "TRACE", "TRACK"].iter().any(|forbidden| method.as_str().eq_ignore_ascii_case(forbidden))
 }
 
-/// Waits for the connection, and then for the head.
+/// Sends the request, waiting for the connection and then for the response head.
 pub(super) async fn exchange(
     client: Client<Connector, BoxBody>,
     mut request: Request<BoxBody>,
@@ -98,7 +98,7 @@ pub(super) fn client(connector: Connector, runtime: &Handle) -> Client<Connector
         .build(connector)
 }
 
-/// Spawns on one runtime, whichever is the current one.
+/// Spawns on the given runtime, whichever runtime is current.
 #[derive(Clone)]
 struct OnRuntime(Handle);
 

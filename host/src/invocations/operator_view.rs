@@ -1,7 +1,7 @@
-//! What operators, and owners of private toolkits, see of the calls of others.
+//! What operators, and owners of private toolkits, see of other users' calls.
 //!
-//! A toolkit decides how long it runs, how much it sends, returns and logs, and could spell its caller's
-//! secrets with exact numbers. So an exact number has no place in [`OperatorView`]: only [`AtMost`] has.
+//! A toolkit controls how long it runs, and how much it sends, returns and logs, so it could encode its
+//! caller's secrets in exact numbers (a covert channel). So [`OperatorView`] has only ranges ([`AtMost`]).
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::store::Row;
 
-/// That a call took place, and how it ended.
+/// The fact that a call took place, and how it ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OperatorView {
@@ -19,8 +19,8 @@ pub struct OperatorView {
     version: String,
     tool: String,
     user: String,
-    /// To the second: a client that calls again as soon as it is answered would tell with the next call
-    /// how long this one took.
+    /// To the second: if a client calls again at once after each reply, exact times would reveal the exact
+    /// durations.
     started_at: String,
     duration_ms: AtMost,
     outcome: String,
@@ -30,11 +30,11 @@ pub struct OperatorView {
     bytes_out: AtMost,
     bytes_in: AtMost,
     result_size: AtMost,
-    /// Whether entries of the log were dropped, and not how many.
+    /// Whether entries of the log were dropped; not how many.
     is_log_cut: bool,
 }
 
-/// The upper end of a range of which some number is: ranges are so wide that few can be told apart.
+/// The upper bound of the range that a number is in. There are few ranges, so it reveals little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AtMost {
@@ -42,17 +42,17 @@ pub struct AtMost {
 }
 
 impl AtMost {
-    /// Nothing, or up to 10, 100, 1,000 and so on.
+    /// A count: 0, or up to 10, 100, 1,000 and so on.
     fn count(count: u64) -> Self {
         Self::range(count, 10, 10)
     }
 
-    /// Nothing, or up to 64 KiB, 64 MiB, 64 GiB and so on.
+    /// A size: 0, or up to 64 KiB, 64 MiB, 64 GiB and so on.
     fn bytes(bytes: u64) -> Self {
         Self::range(bytes, 64 << 10, 1 << 10)
     }
 
-    /// In milliseconds: up to 100, 1,000, 10,000 and so on.
+    /// A duration in milliseconds: up to 100, 1,000, 10,000 and so on.
     pub fn milliseconds(duration: Duration) -> Self {
         let milliseconds = u64::try_from(duration.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
         Self::range(milliseconds.max(1), 100, 10)
@@ -66,7 +66,7 @@ impl AtMost {
         Self { at_most }
     }
 
-    /// The upper end.
+    /// The upper bound.
     pub fn get(self) -> u64 {
         self.at_most
     }
@@ -74,7 +74,7 @@ impl AtMost {
 
 impl From<Row> for OperatorView {
     fn from(row: Row) -> Self {
-        // A column never holds less than nothing.
+        // The columns are never negative.
         let number = |number: i64| u64::try_from(number).unwrap_or_default();
         Self {
             id: row.id,
@@ -95,7 +95,7 @@ impl From<Row> for OperatorView {
     }
 }
 
-/// The second in which a time is, given in milliseconds since 1970.
+/// Rounds a time, in milliseconds since 1970, down to the second.
 fn second(milliseconds: i64) -> Timestamp {
     Timestamp::from_second(milliseconds.div_euclid(1000)).unwrap_or_default()
 }

@@ -15,34 +15,34 @@ pub struct Query {
     pub toolkit: String,
     /// Who reads.
     pub viewer: String,
-    /// Only calls that ended at this time or later; of others, calls that began then.
+    /// Only calls that ended at this time or later; for other users' calls, that started then or later.
     pub since: Timestamp,
     /// Only records with a greater id.
     pub after: i64,
-    /// Of what has been committed, only so many of the newest.
+    /// Of the committed records, only this many of the newest.
     pub last: Option<u32>,
 }
 
-/// Whose records a reader sees. The content of other users' calls is in neither.
+/// Whose records a reader sees. Neither includes the content of other users' calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The reader's own.
+    /// Those of the reader's own calls.
     Own,
-    /// Everybody's.
+    /// Those of all users.
     All,
 }
 
-/// A record as one reader may see it.
+/// A record as a given reader may see it.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum Logged {
-    /// Of the reader's own call: everything.
+    /// The reader's own call, in full.
     Own(OwnRecord),
-    /// Of another user's call.
+    /// Another user's call.
     Other(OperatorView),
 }
 
-/// All that is known of a call.
+/// The full record of a call.
 #[derive(Serialize)]
 #[serde(transparent)]
 pub struct OwnRecord(Row);
@@ -53,10 +53,10 @@ impl Logged {
     }
 }
 
-/// A reader's place among the records.
+/// A reader's cursor in the records.
 ///
-/// Invariant: no record is missed and none is read twice. Ids ascend in the order of commits,
-/// because one task writes them all; and the place only moves past what a query was able to see.
+/// Invariant: no record is missed and none is read twice. Ids ascend in the order of commits, because one
+/// task writes them all; and the cursor only moves past records that a query could see.
 pub struct Reading {
     store: Store,
     committed: watch::Receiver<i64>,
@@ -79,24 +79,24 @@ impl Reading {
         Ok(Self { store, committed, query, cursor })
     }
 
-    /// The newest record that is committed: where reading ends for whoever does not wait for more.
+    /// The id of the newest committed record: where reading ends without following.
     pub fn newest(&self) -> i64 {
         *self.committed.borrow()
     }
 
-    /// Returns the next records up to `until`, oldest first; none where there are no more for now.
+    /// Returns the next records up to the id `until`, oldest first; empty if there are no more for now.
     pub async fn next_page(&mut self, scope: Scope, until: i64) -> database::Result<Vec<Logged>> {
         let newest = *self.committed.borrow_and_update();
         let page = self.store.page(&self.query, scope, self.cursor, until).await?;
         self.cursor = match page.last() {
             Some(last) => last.id,
-            // All that was committed before the query was asked is behind us.
+            // The query saw everything committed before it started.
             None => self.cursor.max(newest.min(until)),
         };
         Ok(page.into_iter().map(|row| Logged::seen_by(&self.query.viewer, row)).collect())
     }
 
-    /// Waits until records were committed since the last page, or nobody writes any more.
+    /// Waits for records committed since the last page. Fails once the writer has ended.
     pub async fn more(&mut self) -> Result<(), watch::error::RecvError> {
         self.committed.changed().await
     }

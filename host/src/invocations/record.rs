@@ -1,4 +1,4 @@
-//! What is known of one call once it has ended.
+//! The record of a finished call.
 
 use std::time::Duration;
 
@@ -20,26 +20,26 @@ pub struct Record {
     pub user: String,
     /// When the call arrived.
     pub started_at: Timestamp,
-    /// From then to its end.
+    /// From its arrival to its end.
     pub duration: Duration,
-    /// What it came to.
+    /// How it ended.
     pub conclusion: Conclusion,
 }
 
-/// What a call came to. Content (`detail`, `data`, the entries) is for the calling user alone.
+/// How a call ended. Its content (`detail`, `data`, the log entries) is for the calling user only.
 #[derive(Clone, Debug)]
 pub struct Conclusion {
-    /// In one word.
+    /// The kind of end.
     pub outcome: Outcome,
     /// The limit that ended it.
     pub limit: Option<String>,
-    /// What the caller was not told.
+    /// Details of the error that were not in the reply.
     pub detail: Option<String>,
     /// The data of a `ToolError`.
     pub data: Option<Box<RawValue>>,
-    /// What the guest wrote.
+    /// The guest's log.
     pub transcript: Transcript,
-    /// What it sent and received.
+    /// Its outbound traffic.
     pub usage: UsageSnapshot,
     /// Bytes of the result.
     pub result_size: usize,
@@ -52,24 +52,24 @@ pub enum Outcome {
     Succeeded,
     /// The handler returned an error for the model, or a result that does not match its schema.
     ToolError,
-    /// The arguments did not fit.
+    /// The arguments did not match the schema.
     InvalidParams,
     /// The handler failed in any other way, or trapped.
     Failed,
-    /// It ran longer than it may.
+    /// It reached its deadline.
     Deadline,
-    /// It ran into another limit.
+    /// It reached another limit.
     Limit,
-    /// The client went away.
+    /// The client disconnected or cancelled.
     Cancelled,
     /// Too many calls were running.
     Busy,
-    /// The toolkit could not run; our fault.
+    /// The toolkit could not run: a server error.
     Unavailable,
 }
 
 impl From<Outcome> for Conclusion {
-    /// An end with nothing more to say.
+    /// Without details.
     fn from(outcome: Outcome) -> Self {
         Self {
             outcome,
@@ -84,7 +84,7 @@ impl From<Outcome> for Conclusion {
 }
 
 impl Outcome {
-    /// The word that is stored and shown.
+    /// The name that is stored and shown.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Succeeded => "succeeded",
@@ -100,21 +100,22 @@ impl Outcome {
     }
 }
 
-/// What a record without content takes, about.
-const BARE: usize = 512;
+/// Approximate size of a record without content, in bytes.
+const BASE_RECORD_BYTES: usize = 512;
 
 impl Record {
-    /// Bytes that the record takes, about.
+    /// Approximate size of the record in bytes.
     pub(super) fn size(&self) -> usize {
         let Conclusion { detail, data, transcript, .. } = &self.conclusion;
         let arguments = transcript.entries.iter().flat_map(|entry| &entry.arguments);
-        BARE + detail.as_ref().map_or(0, String::len)
+        BASE_RECORD_BYTES
+            + detail.as_ref().map_or(0, String::len)
             + data.as_ref().map_or(0, |data| data.get().len())
             + transcript.entries.len() * size_of::<Entry>()
             + arguments.map(|argument| size_of_val(argument) + argument.get().len()).sum::<usize>()
     }
 
-    /// Lets go of the content: that the call took place is still worth knowing.
+    /// Drops the content, and keeps the fact that the call took place.
     pub(super) fn without_content(mut self) -> Self {
         let Conclusion { detail, data, transcript, .. } = &mut self.conclusion;
         (*detail, *data) = (None, None);

@@ -1,7 +1,7 @@
-//! How long records are kept: until they are too old, or their toolkit has too many.
+//! Removes records that are too old, or too many for their toolkit.
 //!
-//! Bounds are a toolkit's own: a noisy one loses its own past, never another's. Within a toolkit the
-//! users with the most records lose theirs first.
+//! The limits are per toolkit, so that a toolkit with many calls displaces only its own records. Within a
+//! toolkit, the records of the users with the most records are removed first.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -12,29 +12,28 @@ use super::record::Record;
 use super::store::Store;
 use crate::database;
 
-/// What is kept.
+/// Limits for the stored records.
 #[derive(Clone, Copy, Debug)]
 pub struct RetentionLimits {
     /// How long a record is kept.
     pub age: Duration,
-    /// Records of one toolkit.
+    /// Number of records per toolkit.
     pub records: u32,
-    /// Bytes that the records of one toolkit take, about.
+    /// Approximate size of the records per toolkit, in bytes.
     pub bytes: usize,
 }
 
-/// Records kept of calls that were refused before they ran, of each user of a toolkit: a faulty client makes
-/// thousands of them.
+/// Records of refused calls that are kept, for each user of a toolkit: a faulty client causes thousands.
 const MAX_REFUSED_RECORDS: u32 = 100;
-/// Records written until the next sweep is due.
+/// Number of written records after which a sweep is due.
 const SWEEP_AFTER_RECORDS: usize = 1000;
-/// Bytes written until the next sweep is due.
+/// Number of written bytes after which a sweep is due.
 const SWEEP_AFTER_BYTES: usize = 16 << 20;
 
-/// Which toolkits have new records, and how much of them there is.
+/// Tracks the new records since the last sweep.
 pub(super) struct Retention {
     limits: RetentionLimits,
-    /// Nothing stands for every toolkit: what was written before the start is not known.
+    /// The toolkits with new records; `None` for all, because at the start they are not known.
     touched: Option<HashSet<String>>,
     records: usize,
     bytes: usize,
@@ -45,8 +44,8 @@ impl Retention {
         Self { limits, touched: None, records: 0, bytes: 0 }
     }
 
-    /// Takes note of records that were written.
-    pub(super) fn note(&mut self, records: &[Record]) {
+    /// Counts written records.
+    pub(super) fn count(&mut self, records: &[Record]) {
         self.records += records.len();
         self.bytes += records.iter().map(Record::size).sum::<usize>();
         if let Some(touched) = &mut self.touched {
@@ -58,12 +57,12 @@ impl Retention {
         }
     }
 
-    /// Whether enough was written to look before the next regular time.
+    /// Whether enough was written for a sweep before the regular time.
     pub(super) fn is_due(&self) -> bool {
         self.records >= SWEEP_AFTER_RECORDS || self.bytes >= SWEEP_AFTER_BYTES
     }
 
-    /// Removes what is too old or too much.
+    /// Removes the records beyond the limits.
     pub(super) async fn sweep(&mut self, store: &Store) -> database::Result<()> {
         let toolkits = match self.touched.replace(HashSet::new()) {
             Some(touched) => touched.into_iter().collect(),

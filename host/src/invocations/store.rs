@@ -1,4 +1,4 @@
-//! The table of records: all SQL about them.
+//! All SQL about records of calls.
 
 use jiff::Timestamp;
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -9,16 +9,15 @@ use super::reading::{Query, Scope};
 use super::record::{Outcome, Record};
 use crate::database::{self, Database, DatabaseError};
 
-/// Records that are read at a time, at most.
-const PAGE: usize = 16;
-/// Bytes of records that are read at a time, about, and one record at least: what one reader holds in
-/// memory.
-const PAGE_BYTES: usize = 512 << 10;
-/// Rows that one statement inserts, at most. It has many because each statement is handed to a thread and back; their
-/// number is a power of two, so that few statements have to be prepared, and all stay so.
-const MAX_ROWS: usize = 128;
-/// Rows that are removed at a time: others write between.
-const REMOVED_AT_ONCE: usize = 500;
+/// Maximum number of records in a page.
+const MAX_PAGE_RECORDS: usize = 16;
+/// Approximate size of a page in bytes, which a reader holds in memory. A page has at least one record.
+const MAX_PAGE_BYTES: usize = 512 << 10;
+/// Maximum number of rows per `INSERT` statement. Statements have a power of two of them, so that few have to be
+/// prepared and all stay in the cache of prepared statements.
+const MAX_ROWS_PER_INSERT: usize = 128;
+/// Rows per `DELETE` transaction, so that others can write in between.
+const ROWS_PER_DELETE: usize = 500;
 
 #[derive(Clone)]
 pub(super) struct Store(Database);
@@ -26,7 +25,7 @@ pub(super) struct Store(Database);
 /// A row of the table.
 #[derive(FromRow)]
 pub(super) struct Row {
-    /// Ascends in the order in which records became readable.
+    /// Ascends in the order of commits.
     pub(super) id: i64,
     pub(super) toolkit_id: String,
     pub(super) version: String,
@@ -43,7 +42,7 @@ pub(super) struct Row {
     pub(super) dropped: i64,
     detail: Option<String>,
     data: Option<String>,
-    /// Absent where the content is another user's.
+    /// `None` if the content is another user's.
     entries: Option<String>,
 }
 
@@ -52,19 +51,19 @@ impl Store {
         Self(database)
     }
 
-    /// The newest id, or 0 where there is no record.
+    /// The newest id; 0 if there is no record.
     pub(super) async fn newest(&self) -> database::Result<i64> {
         Ok(sqlx::query_scalar("SELECT COALESCE(MAX(id), 0) FROM invocations")
             .fetch_one(self.0.readers())
             .await?)
     }
 
-    /// Keeps records, in one transaction, and returns the newest id. Those of a toolkit that has been
-    /// removed in the meantime are let go: nobody could read them.
+    /// Inserts records in one transaction, and returns the newest id. Those of a toolkit that has been
+    /// removed meanwhile are dropped: they could not be read.
     pub(super) async fn insert(&self, records: &[Record]) -> database::Result<i64> {
         let mut transaction = self.0.begin().await?;
         let (mut newest, mut rest) = (0, records);
-        while let Some(exponent) = rest.len().min(MAX_ROWS).checked_ilog2() {
+        while let Some(exponent) = rest.len().min(MAX_ROWS_PER_INSERT).checked_ilog2() {
             let (rows, later) = rest.split_at(1 << exponent);
             newest = insert(&mut transaction, rows).await?.unwrap_or(newest);
             rest = later;
@@ -84,7 +83,7 @@ impl Store {
         .await?)
     }
 
-    /// The id before the first of the last `count` records, or nothing where there is none at all.
+    /// The id before the first of the last `count` records; `None` if there are none.
     pub(super) async fn before_last(
         &self,
         query: &Query,
@@ -94,9 +93,9 @@ impl Store {
         let sql = format!(
             "SELECT MIN(id) - 1 FROM (
                  SELECT id FROM invocations
-                 WHERE toolkit_id = ?1 AND id > ?2 AND {} AND {SINCE}
+                 WHERE toolkit_id = ?1 AND id > ?2 AND {} AND {SINCE_CONDITION}
                  ORDER BY id DESC LIMIT ?5)",
-            whose(scope)
+            scope_condition(scope)
         );
         Ok(sqlx::query_scalar(AssertSqlSafe(sql))
             .bind(&query.toolkit)
@@ -108,8 +107,8 @@ impl Store {
             .await?)
     }
 
-    /// The first records after `cursor` and up to `until`, oldest first: at most [`PAGE`], of
-    /// [`PAGE_BYTES`], and none only where there is none.
+    /// The first records after `cursor` and up to `until`, oldest first: at most [`MAX_PAGE_RECORDS`], and
+    /// about [`MAX_PAGE_BYTES`] in size. Empty only if there are no more.
     pub(super) async fn page(
         &self,
         query: &Query,
@@ -117,12 +116,12 @@ impl Store {
         cursor: i64,
         until: i64,
     ) -> database::Result<Vec<Row>> {
-        // The content of others stays where it is: it is not even read.
+        // The content of other users' calls is not even read.
         let sql = format!(
             "WITH next AS (
                  SELECT id, size FROM invocations
-                 WHERE toolkit_id = ?1 AND id > ?2 AND {SINCE} AND id <= ?5 AND {}
-                 ORDER BY id LIMIT {PAGE}),
+                 WHERE toolkit_id = ?1 AND id > ?2 AND {SINCE_CONDITION} AND id <= ?5 AND {}
+                 ORDER BY id LIMIT {MAX_PAGE_RECORDS}),
              page AS (SELECT id, SUM(size) OVER (ORDER BY id) - size AS before FROM next)
              SELECT id, toolkit_id, version, tool, user_id, started_at, duration, outcome, limit_hit,
                     requests, bytes_out, bytes_in, result_size, dropped,
@@ -130,9 +129,9 @@ impl Store {
                     CASE WHEN user_id = ?4 THEN data END AS data,
                     CASE WHEN user_id = ?4 THEN entries END AS entries
              FROM invocations
-             WHERE id IN (SELECT id FROM page WHERE before < {PAGE_BYTES})
+             WHERE id IN (SELECT id FROM page WHERE before < {MAX_PAGE_BYTES})
              ORDER BY id",
-            whose(scope)
+            scope_condition(scope)
         );
         Ok(sqlx::query_as(AssertSqlSafe(sql))
             .bind(&query.toolkit)
@@ -158,7 +157,7 @@ impl Store {
                      SELECT id FROM invocations WHERE ended_at < ? ORDER BY ended_at LIMIT ?)",
             )
             .bind(ended_at)
-            .bind(as_i64(REMOVED_AT_ONCE))
+            .bind(as_i64(ROWS_PER_DELETE))
             .execute(&mut *transaction)
             .await?;
             transaction.commit().await?;
@@ -168,16 +167,16 @@ impl Store {
         }
     }
 
-    /// Removes a toolkit's records, so that `count` are left and they take `bytes` at most: first the
-    /// oldest of whichever users have the most.
+    /// Removes a toolkit's records beyond `count` records and `bytes` bytes: first the oldest of the users
+    /// with the most records.
     pub(super) async fn remove_beyond(
         &self,
         toolkit: &str,
         count: u32,
         bytes: usize,
     ) -> database::Result<()> {
-        // Ranked by how many, or how much, its own user has that is newer: the first of everybody come
-        // first, then the second of everybody who has two, and so on.
+        // Each record is ranked by the number, and the size, of its own user's newer records: the newest
+        // of every user come first, then the second newest of every user, and so on.
         let too_many: Vec<i64> = sqlx::query_scalar(
             "SELECT id FROM (
                  SELECT id,
@@ -197,7 +196,7 @@ impl Store {
         self.remove(&too_many).await
     }
 
-    /// Removes the oldest records of refused calls, so that `count` of each user are left.
+    /// Removes the oldest records of refused calls beyond `count` for each user.
     pub(super) async fn remove_refused_beyond(&self, toolkit: &str, count: u32) -> database::Result<()> {
         let too_many: Vec<i64> = sqlx::query_scalar(
             "SELECT id FROM (
@@ -215,7 +214,7 @@ impl Store {
     }
 
     async fn remove(&self, ids: &[i64]) -> database::Result<()> {
-        for some in ids.chunks(REMOVED_AT_ONCE) {
+        for some in ids.chunks(ROWS_PER_DELETE) {
             let some = serde_json::to_string(some).map_err(DatabaseError::unwritable)?;
             let mut transaction = self.0.begin().await?;
             sqlx::query("DELETE FROM invocations WHERE id IN (SELECT value FROM json_each(?))")
@@ -228,21 +227,23 @@ impl Store {
     }
 }
 
-/// The condition for the records of calls that ended since the time that is the third parameter. When a call
-/// of another ended could be found out by asking for one time after the other: of those, when they began,
-/// to the second.
-const SINCE: &str = "CASE WHEN user_id = ?4 THEN ended_at ELSE started_at - started_at % 1000 END >= ?3";
+/// The SQL condition for records of calls that ended at the time in the third parameter or later. For other
+/// users' calls the start, to the second, is compared: else the exact end could be found by repeated
+/// queries.
+const SINCE_CONDITION: &str =
+    "CASE WHEN user_id = ?4 THEN ended_at ELSE started_at - started_at % 1000 END >= ?3";
 
-/// The condition for the records that are in scope; the fourth parameter is the reading user.
-fn whose(scope: Scope) -> &'static str {
+/// The SQL condition for the records in scope. The fourth parameter is the reading user.
+fn scope_condition(scope: Scope) -> &'static str {
     match scope {
         Scope::Own => "user_id = ?4",
-        // Names the parameter as well, so that both statements take the same.
+        // Uses the parameter too, so that both statements have the same parameters.
         Scope::All => "?4 IS NOT NULL",
     }
 }
 
-/// Inserts rows by one statement, and returns the id of the last.
+/// Inserts rows with one statement, because each statement goes to another thread and back. Returns the id
+/// of the last row.
 async fn insert(transaction: &mut SqliteConnection, records: &[Record]) -> database::Result<Option<i64>> {
     let entries = records.iter().map(|record| serde_json::to_string(&record.conclusion.transcript.entries));
     let entries: Vec<_> = entries.collect::<Result<_, _>>().map_err(DatabaseError::unwritable)?;
@@ -285,7 +286,7 @@ fn as_i64(count: impl TryInto<i64>) -> i64 {
 }
 
 impl Serialize for Row {
-    /// One JSON object, with everything: it is for the user whose call it was. What there is none of is absent.
+    /// One JSON object with all fields, for the caller only. Fields without a value are omitted.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &self.id)?;

@@ -1,4 +1,4 @@
-//! Records as they are written, kept and read, against a database of their own.
+//! Writing, keeping and reading records in a real database.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ fn query(toolkit: &str, viewer: &str) -> Query {
     }
 }
 
-/// All that `query` finds now.
+/// Returns all records that `query` finds now.
 async fn read(invocations: &Invocations, query: Query, scope: Scope) -> Vec<Value> {
     let mut reading = invocations.read(query, scope).await.expect("it can be read");
     let until = reading.newest();
@@ -74,7 +74,7 @@ async fn read(invocations: &Invocations, query: Query, scope: Scope) -> Vec<Valu
     }
 }
 
-/// What the calls logged, oldest first.
+/// The logged contents of the calls, oldest first.
 fn contents(records: &[Value]) -> Vec<&str> {
     records.iter().filter_map(|record| record["entries"][0]["arguments"][0].as_str()).collect()
 }
@@ -152,7 +152,7 @@ async fn a_noisy_toolkit_loses_its_own_past_and_no_others() {
 async fn a_noisy_user_loses_records_first_and_pushes_out_nobody_elses() {
     for limits in [
         RetentionLimits { records: 10, ..KEEP_ALL },
-        // Room for ten bare records, about.
+        // Room for about ten such records.
         RetentionLimits { bytes: 10 * record("a", "ana", "000").size(), ..KEEP_ALL },
     ] {
         let (database, _data) = database().await;
@@ -236,7 +236,7 @@ async fn a_page_is_bounded_by_its_bytes_and_every_record_is_on_one() {
         pages.push(page.len());
     }
 
-    // A page ends with the record that is the first too many.
+    // A page ends with the record that exceeds the limit.
     assert_eq!(pages, [3, 3, 1, 0]);
 }
 
@@ -336,13 +336,13 @@ async fn a_reader_that_waits_misses_nothing_and_reads_nothing_twice() {
             for content in 0..CALLS {
                 invocations.record(record("a", "ana", &content.to_string()));
                 invocations.record(record("a", "ben", "of ben"));
-                // Commits fall between a reader's steps as often as can be.
+                // So that commits fall between a reader's steps as often as possible.
                 invocations.flush().await;
             }
         }
     });
 
-    // Asks again and again while records come in, and waits only for the last of them.
+    // Polls while records are written, and waits only for the last of them.
     let mut found = Vec::new();
     while found.len() < CALLS {
         let page = reading.next_page(Scope::Own, i64::MAX).await.expect("it can be read");

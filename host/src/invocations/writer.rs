@@ -1,4 +1,4 @@
-//! The one task that writes records: in batches, so that a call never waits for the disk.
+//! The single task that writes records, in batches, so that a call never waits for the disk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,27 +14,27 @@ use super::retention::Retention;
 use super::store::Store;
 use crate::shares::Share;
 
-/// How long a record waits until it is committed.
+/// Maximum time until a queued record is committed.
 const MAX_DELAY: Duration = Duration::from_millis(100);
-/// Records that are committed together.
+/// Maximum number of records in one commit.
 const MAX_BATCH_RECORDS: usize = 1000;
 /// How often old records are removed when nothing is written.
 const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 
-/// How long it waits after a failure.
+/// Pause after a failed commit.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Consecutive failures after which the oldest batch is dropped.
 const MAX_ATTEMPTS: u32 = 120;
 
-/// What a record takes of its user's share, and of its toolkit's.
+/// The parts of its user's and its toolkit's share of the queue that a record holds.
 pub(super) type Room = (Share, Share);
 
-/// What the writer is told. The queue is bounded by the room that each record holds.
+/// A message to the writer. The queue is bounded by the [`Room`] that each record holds.
 pub(super) enum Message {
     Record(Box<Record>, Room),
-    /// Commit what came before, then answer.
+    /// Commits the messages before this one, then replies.
     Flush(oneshot::Sender<()>),
-    /// Commit what is queued, and end.
+    /// Commits all queued records, and ends.
     Stop,
 }
 
@@ -46,10 +46,10 @@ pub(super) struct Writer {
     /// Records that were dropped since the last batch.
     lost: Arc<AtomicU64>,
     retention: Retention,
-    /// What is to be written, the oldest first, with the room that it takes until then.
+    /// Records to write, oldest first, with their room, which is held until they are written.
     records: Vec<Record>,
     room: Vec<Room>,
-    /// How often in a row that has failed, and when it is tried again.
+    /// Number of consecutive failures, and the time of the next attempt.
     failures: u32,
     next_attempt: Instant,
 }
@@ -67,7 +67,7 @@ impl Writer {
         Self { store, inbox, committed, lost, retention, records, room, failures: 0, next_attempt }
     }
 
-    /// Runs until it is told to stop, or nobody is left who could tell it anything.
+    /// Runs until it is stopped, or all senders are dropped.
     pub(super) async fn run(mut self) {
         let mut sweep = interval(SWEEP_INTERVAL);
         sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -78,7 +78,7 @@ impl Writer {
                     let waiting = self.gather(message).await;
                     self.write().await;
                     if let Some(waiting) = waiting {
-                        // Whoever asked may have gone away since.
+                        // Fails if the receiver was dropped.
                         let _ = waiting.send(());
                     }
                     if self.retention.is_due() {
@@ -91,10 +91,10 @@ impl Writer {
         }
         self.next_attempt = Instant::now();
         self.write().await;
-        self.give_up(self.records.len());
+        self.drop_oldest(self.records.len());
     }
 
-    /// Takes over what is queued, and returns whoever waits for its commit.
+    /// Receives a batch of queued records. Returns the sender of a flush that waits for their commit.
     async fn gather(&mut self, first: Message) -> Option<oneshot::Sender<()>> {
         let mut too_old = std::pin::pin!(sleep(MAX_DELAY));
         let mut next = Some(first);
@@ -120,8 +120,8 @@ impl Writer {
         None
     }
 
-    /// Commits what was gathered. What cannot be committed is kept, and tried again after a pause; the
-    /// room that it takes bounds how much that can become.
+    /// Commits the received records. If that fails, they are kept and retried after a pause; the room that
+    /// they hold limits their number.
     async fn write(&mut self) {
         let lost = self.lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
@@ -132,8 +132,8 @@ impl Writer {
             match self.store.insert(&self.records[..batch]).await {
                 Ok(newest) => {
                     self.failures = 0;
-                    self.retention.note(&self.records[..batch]);
-                    self.forget(batch);
+                    self.retention.count(&self.records[..batch]);
+                    self.remove_oldest(batch);
                     self.committed.send_if_modified(|known| {
                         let is_newer = newest > *known;
                         *known = newest.max(*known);
@@ -144,24 +144,25 @@ impl Writer {
                     self.failures += 1;
                     self.next_attempt = Instant::now() + RETRY_DELAY;
                     error!(%cause, waiting = self.records.len(), "records of calls were not stored yet");
-                    // A record that can never be stored must not keep all others from it.
+                    // A record that can never be stored must not block all others.
                     if self.failures >= MAX_ATTEMPTS {
                         self.failures = 0;
-                        self.give_up(batch);
+                        self.drop_oldest(batch);
                     }
                 }
             }
         }
     }
 
-    fn give_up(&mut self, oldest: usize) {
+    /// Drops records that were not written.
+    fn drop_oldest(&mut self, oldest: usize) {
         if oldest > 0 {
             error!(lost = oldest, "records of calls were not stored");
-            self.forget(oldest);
+            self.remove_oldest(oldest);
         }
     }
 
-    fn forget(&mut self, oldest: usize) {
+    fn remove_oldest(&mut self, oldest: usize) {
         self.records.drain(..oldest);
         self.room.drain(..oldest);
     }

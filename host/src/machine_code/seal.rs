@@ -1,12 +1,12 @@
 //! The seal on machine code: an HMAC that proves that this server compiled exactly these bytes from exactly
 //! this component.
 //!
-//! Machine code is executed as it is on the disk, and cannot be verified once it is mapped. The seal detects
-//! a flipped bit, another toolkit's code under this name, and a file of somebody who can write to the folder
-//! and does not have the key.
+//! Machine code is mapped from the disk and executed, and cannot be verified after that. The seal detects a
+//! flipped bit, another toolkit's code under this name, and a file written by someone who does not have the
+//! key.
 //!
-//! The open file whose seal was checked is the one that is mapped. Only the server's own user, who can read the key
-//! as well, can write to it.
+//! The open file whose seal was checked is the one that is mapped. Only the server's own user, who can read
+//! the key too, can write to it.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -21,22 +21,22 @@ use secrecy::zeroize::Zeroizing;
 
 use crate::private_file;
 
-/// The key's file in the data directory, mode 0600. Without it all machine code is made again.
+/// The key's file in the data directory, mode 0600. Without it all machine code is compiled again.
 const KEY_FILE: &str = "code.key";
 const KEY_BYTES: usize = 32;
-/// An HMAC-SHA-256 (RFC 2104) over the component's digest and the code. It stands behind the code,
-/// in the same file: the two appear under their name in one step.
+/// Size of the seal: an HMAC-SHA-256 (RFC 2104) over the component's digest and the code. It follows the
+/// code in the same file, so that both appear atomically.
 const SEAL_BYTES: usize = 32;
-/// Write permission of the group and of everybody.
+/// Write permission for group and others.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
-/// How much is read at once.
+/// Bytes read at once.
 const CHUNK_BYTES: usize = 256 << 10;
 
 #[derive(Debug)]
 pub(super) struct Seal(Key);
 
 impl Seal {
-    /// Reads the key, or makes one where there is none that can be used.
+    /// Reads the key, or creates one if there is no usable one.
     pub(super) fn open(directory: &Path) -> io::Result<Self> {
         let path = directory.join(KEY_FILE);
         let key = match read_key(&path)? {
@@ -46,16 +46,16 @@ impl Seal {
         Ok(Self(Key::new(HMAC_SHA256, &key)))
     }
 
-    /// Writes the seal behind the machine code in `file`, durably.
+    /// Appends the seal to the machine code in `file`, durably.
     pub(super) fn append(&self, digest: &str, file: &mut File) -> io::Result<()> {
         let size = file.metadata()?.len();
         file.rewind()?;
-        let seal = self.over(digest, file, size)?;
+        let seal = self.compute(digest, file, size)?;
         file.write_all(seal.as_ref())?;
         file.sync_all()
     }
 
-    /// Checks that `file` holds machine code of the component `digest` with the seal behind it.
+    /// Checks that `file` contains machine code of the component `digest`, followed by its seal.
     pub(super) fn check(&self, digest: &str, file: &mut File) -> io::Result<()> {
         let broken =
             || io::Error::new(io::ErrorKind::InvalidData, "it does not bear the seal of this server");
@@ -66,14 +66,15 @@ impl Seal {
         }
         let size = metadata.len().checked_sub(SEAL_BYTES as u64).ok_or_else(broken)?;
         file.rewind()?;
-        let expected = self.over(digest, file, size)?;
+        let expected = self.compute(digest, file, size)?;
         let mut found = [0; SEAL_BYTES];
         file.read_exact(&mut found)?;
         verify_slices_are_equal(expected.as_ref(), &found).map_err(|_| broken())
     }
 
-    /// Leaves `file` right behind the `size` bytes that it reads.
-    fn over(&self, digest: &str, file: &mut File, size: u64) -> io::Result<Tag> {
+    /// Computes the seal over the digest and the first `size` bytes of `file`. Leaves the file's position
+    /// after them.
+    fn compute(&self, digest: &str, file: &mut File, size: u64) -> io::Result<Tag> {
         let mut context = Context::with_key(&self.0);
         context.update(digest.as_bytes());
         let mut code = file.take(size);
@@ -89,7 +90,7 @@ impl Seal {
     }
 }
 
-/// Nothing where there is no key, or one that is damaged or that other users of the machine can read.
+/// Reads the key; `None` if it is missing, damaged, or readable for other users of the machine.
 fn read_key(path: &Path) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
     match private_file::is_exposed(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

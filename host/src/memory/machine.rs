@@ -1,10 +1,10 @@
-//! How much memory this process may use: the machine's, or what its control groups leave of it.
+//! How much memory this process may use: the machine's, or less if its control groups limit it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Bytes of memory that the machine has for this process: the least of what is built in and the limits of
-/// its control groups (version 1 and 2) and of all groups around them. Nothing where the system says neither.
+/// Bytes of memory for this process: the minimum of the machine's memory and the limits of the process's
+/// control groups (version 1 and 2) and all their ancestors. `None` if neither is known.
 pub fn machine_memory() -> Option<u64> {
     memory_below(Path::new("/"))
 }
@@ -24,10 +24,10 @@ fn total(meminfo: &str) -> Option<u64> {
 
 /// A hierarchy of control groups that may limit memory.
 struct Hierarchy {
-    /// Where it is mounted, and which of its groups is there.
+    /// Its mount point, and the group that is mounted there.
     mount: PathBuf,
     root: PathBuf,
-    /// The file with the limit of a group.
+    /// The name of the file with a group's limit.
     file: &'static str,
 }
 
@@ -36,7 +36,7 @@ fn limits(root: &Path) -> Vec<u64> {
     let (groups, mounts) = (read("proc/self/cgroup"), read("proc/self/mountinfo"));
     let mut limits = Vec::new();
     for line in groups.lines() {
-        // `hierarchy-ID:controller-list:cgroup-path`, cgroups(7); version 2 has no list.
+        // `hierarchy-ID:controller-list:cgroup-path`, cgroups(7); the list is empty in version 2.
         let mut parts = line.splitn(3, ':');
         let (Some(_), Some(controllers), Some(group)) = (parts.next(), parts.next(), parts.next()) else {
             continue;
@@ -68,13 +68,13 @@ impl Hierarchy {
         Some(Self { root: before.next()?.into(), mount: before.next()?.into(), file })
     }
 
-    /// The limits of a group and of those around it, as far as they are mounted.
+    /// The limits of a group and of its ancestors, as far as they are mounted.
     fn limits(&self, root: &Path, group: &Path) -> Vec<u64> {
         // In a container the mount may begin at the container's own group.
         let inner = group.strip_prefix(&self.root).or_else(|_| group.strip_prefix("/")).unwrap_or(group);
         let mount = root.join(self.mount.strip_prefix("/").unwrap_or(&self.mount));
         let read = |group: &Path| fs::read_to_string(mount.join(group).join(self.file)).ok();
-        // `max` is no limit; version 1 says that by a number that no machine reaches.
+        // `max` means no limit; version 1 has a huge number instead.
         inner.ancestors().filter_map(read).filter_map(|limit| limit.trim().parse().ok()).collect()
     }
 }

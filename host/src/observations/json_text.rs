@@ -1,16 +1,15 @@
-//! JSON as text: what a guest wrote, made safe to be set into a larger document as it is.
+//! JSON text of a guest, made safe to be embedded in a larger document.
 
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// Deeper JSON is kept as a string: common parsers give up at 128 levels, and entries stand some
-/// levels deep in the document that holds them.
+/// Deeper JSON is kept as a string: common parsers fail at 128 levels, and entries are nested some
+/// levels deep in their document.
 const MAX_LEVELS: usize = 64;
 
-/// Returns `text` as JSON on one line, or as a JSON string where it is no JSON: nothing that was
-/// written is lost to its form.
+/// Returns `text` as JSON on one line; text that is not valid JSON as a JSON string.
 pub fn json_or_string(text: &str) -> Box<RawValue> {
-    // Parsed and written again: a parser that only skips would let pass what no reader can read.
+    // Parsed and serialised again: a parser that only skips values would accept some invalid JSON.
     match serde_json::from_str::<Value>(text) {
         Ok(value) if nests_at_most(MAX_LEVELS, &value) => {
             to_raw_value(&value).unwrap_or_else(|_| json_string(text))

@@ -1,8 +1,8 @@
 //! The log of one call, within a budget.
 //!
 //! Entries of `ctx.log` and lines of standard output and error go to one bounded buffer, in the
-//! order in which they were written. The buffer is handed out once, when the call has ended.
-//! Entries are kept as JSON text, so that they take as much memory as the budget says.
+//! order in which they were written. The buffer is taken once, when the call has ended.
+//! Entries are kept as JSON text, so that their memory matches the budget.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -32,29 +32,29 @@ pub struct Entry {
     pub arguments: Vec<Box<RawValue>>,
 }
 
-/// What one invocation has written so far. Cloning shares the buffer.
+/// The log of one invocation so far. Clones share the buffer.
 #[derive(Clone, Debug)]
 pub struct Log(Arc<Mutex<Buffer>>);
 
 #[derive(Debug)]
 struct Buffer {
     entries: Vec<Entry>,
-    /// Bytes that may still be kept.
+    /// Bytes left.
     budget: usize,
     dropped: usize,
 }
 
-/// All that an invocation has written.
+/// The complete log of an invocation.
 #[derive(Clone, Debug, Default)]
 pub struct Transcript {
     /// Entries, oldest first.
     pub entries: Vec<Entry>,
-    /// How many more there were beyond the budget.
+    /// Number of entries that were dropped because of the budget.
     pub dropped: usize,
 }
 
-/// What the buffer itself spends on an entry and on each argument, so that empty ones are not free.
-const OVERHEAD: usize = 32;
+/// Cost of an entry and of each argument in bytes, besides the text.
+const OVERHEAD_BYTES: usize = 32;
 
 impl Default for Log {
     /// A log that keeps nothing.
@@ -64,12 +64,12 @@ impl Default for Log {
 }
 
 impl Log {
-    /// Makes an empty log that keeps at most `budget` bytes.
+    /// Creates an empty log that keeps at most `budget` bytes.
     pub fn new(budget: usize) -> Self {
         Self(Arc::new(Mutex::new(Buffer { entries: Vec::new(), budget, dropped: 0 })))
     }
 
-    /// Takes out everything written so far.
+    /// Takes everything written so far.
     pub fn take(&self) -> Transcript {
         self.with(|buffer| Transcript {
             entries: std::mem::take(&mut buffer.entries),
@@ -77,12 +77,12 @@ impl Log {
         })
     }
 
-    /// Appends a line that the host has to say to the author.
+    /// Appends a message of the host to the author.
     pub fn note(&self, line: impl Into<String>) {
         self.append_line(Source::Log, &line.into());
     }
 
-    /// Appends what `ctx.log` was given: texts that may be JSON.
+    /// Appends the arguments of `ctx.log`: texts that may be JSON.
     pub(crate) fn write(&self, arguments: &[String]) {
         let least = cost(arguments.iter().map(String::len));
         self.append(Source::Log, least, || arguments.iter().map(|text| json_or_string(text)).collect());
@@ -93,8 +93,8 @@ impl Log {
         self.append(source, cost([line.len()]), || vec![json_string(line)]);
     }
 
-    /// `least` is what the entry costs unless its JSON is longer than what was written; `arguments`
-    /// is only called when there is room for that.
+    /// Appends an entry. `least` is its minimum cost: its JSON may be longer than the text. `arguments` is
+    /// called only if the budget covers `least`.
     fn append(&self, source: Source, least: usize, arguments: impl FnOnce() -> Vec<Box<RawValue>>) {
         self.with(|buffer| {
             let arguments = (least <= buffer.budget).then(arguments).unwrap_or_default();
@@ -114,9 +114,9 @@ impl Log {
     }
 }
 
-/// What an entry with arguments of these lengths takes from the budget.
+/// The cost of an entry with arguments of these lengths, in bytes.
 fn cost(lengths: impl IntoIterator<Item = usize>) -> usize {
-    lengths.into_iter().map(|length| length + OVERHEAD).sum::<usize>() + OVERHEAD
+    lengths.into_iter().map(|length| length + OVERHEAD_BYTES).sum::<usize>() + OVERHEAD_BYTES
 }
 
 #[cfg(test)]

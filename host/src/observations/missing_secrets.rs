@@ -1,9 +1,9 @@
-//! Declared secrets that a call went without.
+//! Declared secrets that a call needed and that are not set.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a call asked for and its user has not set. A clone shares the list, which is as long as the
-/// declaration's at most.
+/// Requested secrets that the user has not set. Clones share the list, which is at most as long as the
+/// declaration's.
 #[derive(Clone, Debug, Default)]
 pub struct MissingSecrets(Arc<Mutex<Vec<Missing>>>);
 
@@ -13,37 +13,36 @@ struct Missing {
     by: AskedBy,
 }
 
-/// Who asked.
+/// Who requested a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AskedBy {
-    /// The guest, which may be able to do without.
+    /// The guest, which may not need it.
     Guest,
-    /// The host, which sent no request because of it.
+    /// The host, which could not send a request without it.
     Host,
 }
 
 impl MissingSecrets {
-    /// Notes that the guest was told that there is no value.
+    /// Records that the guest requested a secret without a value.
     pub(crate) fn guest_asked(&self, name: &str) {
-        self.note(name, AskedBy::Guest);
+        self.record(name, AskedBy::Guest);
     }
 
-    /// Notes that the host could not sign in without the value.
+    /// Records that the host could not sign in without the value.
     pub(crate) fn host_asked(&self, name: &str) {
-        self.note(name, AskedBy::Host);
+        self.record(name, AskedBy::Host);
     }
 
-    /// Those that a failure is about, in the order in which they were asked for: what the host needed,
-    /// and of what the guest looked for the names that `said`, the error's own text, has in it. A guest
-    /// that cannot do without names the credential; one that failed for another reason does not, and
-    /// its caller is to read that reason.
-    pub fn behind(&self, said: &str) -> Vec<String> {
+    /// The secrets that caused a failure, in the order of the requests: those that the host needed, and
+    /// those that the guest requested and that `error_text` names. A guest that needs a credential names it
+    /// in its error; an error without the name has another cause, which the caller should see.
+    pub fn causing(&self, error_text: &str) -> Vec<String> {
         let list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_behind = |it: &&Missing| it.by == AskedBy::Host || names(said, &it.name);
-        list.iter().filter(is_behind).map(|it| it.name.clone()).collect()
+        let is_cause = |it: &&Missing| it.by == AskedBy::Host || names(error_text, &it.name);
+        list.iter().filter(is_cause).map(|it| it.name.clone()).collect()
     }
 
-    fn note(&self, name: &str, by: AskedBy) {
+    fn record(&self, name: &str, by: AskedBy) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match list.iter_mut().find(|it| it.name == name) {
             Some(known) if by == AskedBy::Host => known.by = by,
@@ -53,7 +52,7 @@ impl MissingSecrets {
     }
 }
 
-/// Whether `name` stands in the text as a word of its own: `API_KEY` is not in `MY_API_KEY_2`.
+/// Whether the text contains `name` as a whole word: `API_KEY` is not in `MY_API_KEY_2`.
 fn names(text: &str, name: &str) -> bool {
     text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').any(|word| word == name)
 }
@@ -70,9 +69,9 @@ mod tests {
         missing.guest_asked("API_KEY");
         missing.host_asked("CLIENT_ID");
 
-        assert_eq!(missing.behind("The credential API_KEY is not set."), ["API_KEY", "CLIENT_ID"]);
-        assert_eq!(missing.behind("There is no book 7."), ["CLIENT_ID"]);
-        assert!(MissingSecrets::default().behind("API_KEY").is_empty());
+        assert_eq!(missing.causing("The credential API_KEY is not set."), ["API_KEY", "CLIENT_ID"]);
+        assert_eq!(missing.causing("There is no book 7."), ["CLIENT_ID"]);
+        assert!(MissingSecrets::default().causing("API_KEY").is_empty());
     }
 
     #[test]
@@ -81,6 +80,6 @@ mod tests {
         missing.guest_asked("CLIENT_ID");
         missing.host_asked("CLIENT_ID");
 
-        assert_eq!(missing.behind(""), ["CLIENT_ID"]);
+        assert_eq!(missing.causing(""), ["CLIENT_ID"]);
     }
 }

@@ -1,9 +1,9 @@
-//! What one call has sent and received.
+//! The traffic of one call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts one call's traffic; a clone counts on, and outlives the store.
+/// Counts one call's traffic. Clones share the counters, and may outlive the store.
 #[derive(Clone, Debug, Default)]
 pub struct Usage(Arc<Counters>);
 
@@ -14,10 +14,10 @@ struct Counters {
     bytes_in: AtomicU64,
 }
 
-/// The counts of one moment.
+/// The counts at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UsageSnapshot {
-    /// Requests, those that followed a redirect, were repeated or asked for a token included.
+    /// Requests, including redirects, retries and token requests.
     pub requests: u64,
     /// Bytes of request bodies, each time they were sent; those of token requests are not counted.
     pub bytes_out: u64,
@@ -26,7 +26,7 @@ pub struct UsageSnapshot {
 }
 
 impl Usage {
-    /// Returns what was counted so far.
+    /// Returns the counts so far.
     pub fn snapshot(&self) -> UsageSnapshot {
         let Counters { requests, bytes_out, bytes_in } = &*self.0;
         UsageSnapshot {
@@ -36,9 +36,9 @@ impl Usage {
         }
     }
 
-    /// Counts one more request, unless there were `most` already; says whether it did.
-    pub(crate) fn admit(&self, most: usize) -> bool {
-        let one_more = |count: u64| (count < most as u64).then(|| count + 1);
+    /// Counts one more request, unless `limit` is reached. Returns whether the request is allowed.
+    pub(crate) fn admit(&self, limit: usize) -> bool {
+        let one_more = |count: u64| (count < limit as u64).then(|| count + 1);
         self.0.requests.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
     }
 

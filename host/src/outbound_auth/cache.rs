@@ -1,4 +1,4 @@
-//! Where tokens wait to be used again, and from where they go when they are no longer used.
+//! The cache of tokens. Expired and unused tokens are removed.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,12 +10,12 @@ use tokio::time::sleep;
 use super::mint::SignInError;
 use super::token::Token;
 
-/// How many tokens are kept; beyond, the one whose last use is longest ago goes.
+/// Number of cached tokens. Beyond it, the least recently used one is removed.
 const MAX_TOKENS: usize = 10_000;
 
-/// How long the token of a user and toolkit without calls is kept.
+/// How long an unused token is kept.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(10);
-/// How often tokens are looked for that are no longer of use.
+/// How often expired and unused tokens are removed.
 const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 
 /// One user's sign-in for one toolkit.
@@ -31,14 +31,14 @@ pub(super) struct Cache(Mutex<HashMap<Key, Entry>>);
 
 #[derive(Debug)]
 struct Entry {
-    /// Of the declaration and the credentials.
+    /// Hash of the declaration and the credentials.
     fingerprint: [u8; 32],
     used: Instant,
     slot: Arc<Slot>,
 }
 
 impl Cache {
-    /// Drops what is no longer of use once a minute, for as long as there is a cache.
+    /// Removes expired and unused tokens once a minute, until the cache is dropped.
     pub(super) async fn sweep_regularly(cache: Weak<Self>) {
         loop {
             sleep(SWEEP_INTERVAL).await;
@@ -47,18 +47,18 @@ impl Cache {
         }
     }
 
-    /// Drops slots that no call has taken for [`IDLE_TIMEOUT`], and of the others the tokens that have expired.
+    /// Removes slots that no call has used for [`IDLE_TIMEOUT`], and expired tokens from the others.
     fn sweep(&self, now: Instant) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.retain(|_, Entry { used, slot, .. }| {
             slot.drop_expired(now);
-            // A long call may still be under way, and a second one must not mint another token.
+            // A long call may still hold the slot, and a second one must not request another token.
             Arc::strong_count(slot) > 1 || now.saturating_duration_since(*used) < IDLE_TIMEOUT
         });
     }
 
-    /// Returns the slot of a user and toolkit. Another fingerprint is another slot, and the old one,
-    /// with its token, is forgotten.
+    /// Returns the slot of a user and toolkit. A new fingerprint replaces the slot, and its token is
+    /// dropped.
     pub(super) fn slot(&self, key: Key, fingerprint: [u8; 32]) -> Arc<Slot> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -76,10 +76,10 @@ impl Cache {
     }
 }
 
-/// One token, and the turn to mint it.
+/// One cached token, and the lock for requesting it.
 ///
-/// Whoever mints holds the lock, so that everyone else who needs the token waits for this one. A
-/// call that ends while it mints gives its turn to the next.
+/// The call that requests a token holds the lock, so that others wait for the same token. If that call
+/// ends early, the lock is released and the next call requests it.
 #[derive(Default)]
 pub(super) struct Slot(tokio::sync::Mutex<State>);
 
@@ -90,7 +90,7 @@ struct State {
 }
 
 impl Slot {
-    /// Returns the token, or what `mint` makes where there is none that lasts, or only the refused one.
+    /// Returns the cached token, or that of `mint` if there is no valid one other than `refused`.
     pub(super) async fn token(
         &self,
         refused: Option<&Token>,
@@ -101,10 +101,10 @@ impl Slot {
         if let Some(refused) = refused {
             state.drop_token(refused);
         }
-        if let Some(token) = state.token.as_ref().filter(|token| token.lasts()) {
+        if let Some(token) = state.token.as_ref().filter(|token| token.is_valid()) {
             return Ok(token.clone());
         }
-        // Whoever waited for an attempt shares its failure, too: a crowd must not ask one by one.
+        // Calls that waited for an attempt share its failure too, instead of repeating it one by one.
         if let Some((at, error)) = &state.failed
             && *at >= asked
         {
@@ -115,7 +115,7 @@ impl Slot {
                 *state = State { token: Some(token.clone()), failed: None };
                 Ok(token)
             }
-            // That one call has no request left says nothing about the others.
+            // This limit concerns this call only, so it is not stored for the others.
             Err(SignInError::NoRequestLeft) => Err(SignInError::NoRequestLeft),
             Err(error) => {
                 *state = State { token: None, failed: Some((Instant::now(), error.clone())) };
@@ -124,10 +124,10 @@ impl Slot {
         }
     }
 
-    /// Drops a token that has expired. One that somebody is about to use or to replace is theirs.
+    /// Drops an expired token, unless a call holds the lock.
     fn drop_expired(&self, now: Instant) {
         if let Ok(mut state) = self.0.try_lock() {
-            state.token.take_if(|token| !token.lasts_at(now));
+            state.token.take_if(|token| !token.is_valid_at(now));
         }
     }
 

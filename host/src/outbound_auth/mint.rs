@@ -17,40 +17,40 @@ use url::form_urlencoded::{Serializer, byte_serialize};
 use super::token::Token;
 use crate::egress::{Egress, EgressError, Policy};
 
-/// How long a token request may take in all.
+/// Total time of a token request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// The largest answer that is read, in bytes.
-const MAX_ANSWER_BYTES: usize = 32 << 10;
+/// Largest response that is read, in bytes.
+const MAX_RESPONSE_BYTES: usize = 32 << 10;
 
-/// Why there is no token. The text is for the toolkit's log: it names hosts, names of credentials
-/// and registered error codes, and nothing else that came from outside.
+/// Why there is no token. The text is for the toolkit's log: it contains hosts, names of credentials
+/// and registered error codes, and no other external text.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SignInError {
-    /// The user has set no value.
+    /// The user has not set a credential.
     #[error("a credential of `auth` is not set: set it with {commands}")]
     MissingCredentials {
-        /// Which, as declared.
+        /// Names of the missing ones, as declared.
         names: Vec<String>,
-        /// What to run, once for each.
+        /// One command for each to set it.
         commands: String,
     },
     /// The call may send no more requests.
     #[error("this call has made all the requests it may make, and needs one more for a token")]
     NoRequestLeft,
-    /// The token endpoint was not reached, or did not answer in bounds.
+    /// The token endpoint could not be reached, or its response exceeded a limit.
     #[error("no token could be asked for: {0}")]
     Egress(#[from] EgressError),
-    /// The token endpoint refused.
+    /// The token endpoint refused the request.
     #[error("the token endpoint {host} refused the credentials of `auth`: {status}{}", code.map(|code| format!(" {code}")).unwrap_or_default())]
     Refused {
         /// The endpoint's host.
         host: String,
-        /// The answer's status.
+        /// The response's status.
         status: StatusCode,
-        /// The answer's error code, where it is a registered one.
+        /// The response's error code, if it is a registered one.
         code: Option<&'static str>,
     },
-    /// The token endpoint answered with something else than a token.
+    /// The token endpoint's response has no usable token.
     #[error("the answer of the token endpoint {host} cannot be used: {reason}")]
     Unusable {
         /// The endpoint's host.
@@ -60,7 +60,7 @@ pub enum SignInError {
     },
 }
 
-/// What a token is asked for with.
+/// The parameters of a token request.
 #[derive(Debug)]
 pub(super) struct Grant<'a> {
     pub(super) declaration: &'a OAuth2ClientCredentials,
@@ -68,18 +68,18 @@ pub(super) struct Grant<'a> {
     pub(super) client_secret: &'a SecretString,
 }
 
-/// A successful answer (section 5.1).
+/// A successful response (section 5.1).
 #[derive(Deserialize)]
-struct Answer {
+struct TokenResponse {
     access_token: SecretString,
-    /// Required, and left out by many servers: it is Bearer then.
+    /// Required by the RFC, but omitted by many servers: Bearer is assumed then.
     #[serde(default)]
     token_type: Option<String>,
     #[serde(default)]
     expires_in: Option<Seconds>,
 }
 
-/// A number, which some servers write as a string.
+/// A number of seconds, which some servers write as a string.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Seconds {
@@ -87,18 +87,18 @@ enum Seconds {
     Text(String),
 }
 
-/// An error (section 5.2).
+/// An error response (section 5.2).
 #[derive(Deserialize)]
 struct ErrorResponse {
     error: String,
 }
 
 impl Grant<'_> {
-    /// Asks for a token, once.
+    /// Requests a token, without retries.
     pub(super) async fn mint(&self, egress: &Egress, policy: &Policy) -> Result<Token, SignInError> {
-        let asked = Instant::now();
-        let response = egress.exchange(self.request()?, policy, MAX_ANSWER_BYTES, REQUEST_TIMEOUT).await?;
-        self.read(&response, asked)
+        let requested_at = Instant::now();
+        let response = egress.exchange(self.request()?, policy, MAX_RESPONSE_BYTES, REQUEST_TIMEOUT).await?;
+        self.read(&response, requested_at)
     }
 
     fn request(&self) -> Result<Request<Full<Bytes>>, SignInError> {
@@ -123,7 +123,7 @@ impl Grant<'_> {
             |secret: &SecretString| byte_serialize(secret.expose_secret().as_bytes()).collect::<String>();
         let pair = format!("{}:{}", encoded(self.client_id), encoded(self.client_secret));
         let mut value = HeaderValue::try_from(format!("Basic {}", STANDARD.encode(pair)))
-            .expect("base64 is made of letters that a header may hold");
+            .expect("base64 is valid in a header");
         value.set_sensitive(true);
         value
     }
@@ -135,7 +135,7 @@ impl Grant<'_> {
             .ok_or(SignInError::Egress(EgressError::InvalidRequest { reason: "`auth.tokenUrl` is no URL" }))
     }
 
-    fn read(&self, response: &Response<Bytes>, asked: Instant) -> Result<Token, SignInError> {
+    fn read(&self, response: &Response<Bytes>, requested_at: Instant) -> Result<Token, SignInError> {
         let unusable = |reason| SignInError::Unusable { host: self.host(), reason };
         let status = response.status();
         if status != StatusCode::OK {
@@ -143,13 +143,13 @@ impl Grant<'_> {
             let code = error.and_then(|it| token_error(&it.error));
             return Err(SignInError::Refused { host: self.host(), status, code });
         }
-        let answer: Answer = serde_json::from_slice(response.body())
+        let answer: TokenResponse = serde_json::from_slice(response.body())
             .map_err(|_| unusable("it is no JSON object with access_token"))?;
         if answer.token_type.is_some_and(|it| !it.eq_ignore_ascii_case("bearer")) {
             return Err(unusable("its token_type is not Bearer"));
         }
         let lifetime = answer.expires_in.and_then(Seconds::duration);
-        Token::new(answer.access_token, asked, lifetime)
+        Token::new(answer.access_token, requested_at, lifetime)
             .ok_or_else(|| unusable("its access_token cannot stand in a header"))
     }
 
@@ -160,13 +160,13 @@ impl Grant<'_> {
 }
 
 impl Seconds {
-    /// What is no time counts as none.
+    /// Returns the duration; `None` if it is not a valid number of seconds.
     fn duration(self) -> Option<Duration> {
         let seconds = match self {
             Self::Number(seconds) => seconds,
             Self::Text(text) => text.parse().ok()?,
         };
-        // More seconds than a `Duration` holds are as good as all that it holds.
+        // More seconds than a `Duration` can hold become its maximum.
         if seconds >= 1e18 { Some(Duration::MAX) } else { Duration::try_from_secs_f64(seconds).ok() }
     }
 }

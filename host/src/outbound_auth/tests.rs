@@ -14,7 +14,7 @@ use super::*;
 use crate::egress::test_server::TestServer;
 use crate::egress::{Allowlist, EgressSettings};
 
-/// Answers `/token` with `token-1`, `token-2`, …, after the fields of `with`.
+/// Returns `token-1`, `token-2`, … with the additional fields `with`.
 async fn token_server(with: &'static str) -> TestServer {
     let minted = AtomicUsize::new(0);
     TestServer::start(move |_| {
@@ -189,7 +189,7 @@ async fn no_other_user_toolkit_credentials_or_declaration_gets_the_token() {
         assert_eq!(token(&sign_in).await, format!("token-{}", number + 7));
     }
 
-    // What was replaced is gone, too.
+    // The tokens that were replaced are no longer cached.
     assert_eq!(token(&sign_in(&service, &server)).await, "token-10");
     assert_eq!(token(&bob).await, "token-2");
 }
@@ -412,7 +412,7 @@ async fn every_token_that_was_handed_out_is_remembered_once() {
     let server = token_server(HOUR).await;
     let sign_in = sign_in(&service(), &server);
     let attached = AttachedTokens::default();
-    let sign_in = sign_in.noting_in(attached.clone());
+    let sign_in = sign_in.recording_in(attached.clone());
     assert!(attached.values().is_empty());
 
     let first = sign_in.token(|| true).await.unwrap();

@@ -1,4 +1,4 @@
-//! A bearer token and how long it is used.
+//! A bearer token and its lifetime.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,28 +8,32 @@ use secrecy::{ExposeSecret, SecretString};
 
 /// How long before its expiry a token is replaced.
 const RENEWAL_MARGIN: Duration = Duration::from_mins(1);
-/// How long a token is used whose lifetime nobody told.
+/// The lifetime of a token without `expires_in`.
 const DEFAULT_LIFETIME: Duration = Duration::from_hours(1);
-/// The longest lifetime that is believed.
+/// The longest lifetime that is accepted; longer ones are reduced to it.
 const MAX_LIFETIME: Duration = Duration::from_hours(24 * 365);
 
 /// The longest token, in bytes; servers refuse longer headers.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
 
-/// A bearer token (RFC 6750); a clone is the same token.
+/// A bearer token (RFC 6750). A clone is the same token.
 #[derive(Clone, Debug)]
 pub struct Token {
     value: SecretString,
     header: HeaderValue,
     use_until: Instant,
-    /// Two grants may give the same text twice; which of them was refused matters.
+    /// Identifies the grant: two grants may return the same text, but only one of them was refused.
     identity: Arc<()>,
 }
 
 impl Token {
-    /// Takes a token over that was asked for at `asked` and lives for `lifetime` from then; nothing
-    /// when it cannot stand in a header.
-    pub(super) fn new(value: SecretString, asked: Instant, lifetime: Option<Duration>) -> Option<Self> {
+    /// Creates a token that was requested at `requested_at` and is valid for `lifetime` from then. `None`
+    /// if it is not valid in a header.
+    pub(super) fn new(
+        value: SecretString,
+        requested_at: Instant,
+        lifetime: Option<Duration>,
+    ) -> Option<Self> {
         let text = value.expose_secret();
         if text.is_empty()
             || text.len() > MAX_TOKEN_BYTES
@@ -39,7 +43,8 @@ impl Token {
         }
         let mut header = HeaderValue::try_from(format!("Bearer {text}")).ok()?;
         header.set_sensitive(true);
-        Some(Self { value, header, use_until: asked + time_of_use(lifetime), identity: Arc::new(()) })
+        let use_until = requested_at + usable_for(lifetime);
+        Some(Self { value, header, use_until, identity: Arc::new(()) })
     }
 
     /// The value of `Authorization`.
@@ -55,12 +60,12 @@ impl Token {
         self.value.expose_secret()
     }
 
-    /// Whether it is still to be used.
-    pub(super) fn lasts(&self) -> bool {
-        self.lasts_at(Instant::now())
+    /// Whether it may still be used: the renewal margin has not begun.
+    pub(super) fn is_valid(&self) -> bool {
+        self.is_valid_at(Instant::now())
     }
 
-    pub(super) fn lasts_at(&self, now: Instant) -> bool {
+    pub(super) fn is_valid_at(&self, now: Instant) -> bool {
         now < self.use_until
     }
 
@@ -70,8 +75,8 @@ impl Token {
     }
 }
 
-/// A minute less than the lifetime, or half of it where a minute would be more than that.
-fn time_of_use(lifetime: Option<Duration>) -> Duration {
+/// The lifetime less one minute, or half of it if that is longer.
+fn usable_for(lifetime: Option<Duration>) -> Duration {
     match lifetime {
         Some(lifetime) => {
             let lifetime = lifetime.min(MAX_LIFETIME);
@@ -88,12 +93,12 @@ mod tests {
     #[test]
     fn a_token_is_replaced_a_minute_early_or_at_half_of_a_short_life() {
         for (lifetime, used) in [(3600, 3540), (121, 61), (120, 60), (119, 59), (60, 30), (10, 5), (0, 0)] {
-            let used_for = time_of_use(Some(Duration::from_secs(lifetime)));
+            let used_for = usable_for(Some(Duration::from_secs(lifetime)));
 
             assert_eq!(used_for.as_secs(), used, "{lifetime}");
         }
-        assert_eq!(time_of_use(None), Duration::from_hours(1));
-        assert_eq!(time_of_use(Some(Duration::MAX)) + RENEWAL_MARGIN, MAX_LIFETIME);
+        assert_eq!(usable_for(None), Duration::from_hours(1));
+        assert_eq!(usable_for(Some(Duration::MAX)) + RENEWAL_MARGIN, MAX_LIFETIME);
     }
 
     #[test]

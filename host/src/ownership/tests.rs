@@ -36,11 +36,11 @@ fn only_the_owner_alone_is_trusted() {
         (0, 0o644, Unwritable, false),
         (1001, 0o700, Unwritable, false),
     ] {
-        let judged = judge(Status { owner, mode, is_file: true }, 1000, protection);
-        assert_eq!(judged.is_ok(), trusted, "{owner} {mode:o} {protection:?}");
+        let checked = check(Status { owner, mode, is_file: true }, 1000, protection);
+        assert_eq!(checked.is_ok(), trusted, "{owner} {mode:o} {protection:?}");
     }
-    // For the administrator, too, a file of somebody else is one of somebody else.
-    assert!(judge(Status { owner: 1000, mode: 0o600, is_file: true }, 0, Protection::Unwritable).is_err());
+    // Root does not trust files of other users either.
+    assert!(check(Status { owner: 1000, mode: 0o600, is_file: true }, 0, Protection::Unwritable).is_err());
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn no_link_and_no_pipe_is_read_and_what_is_absent_is_nothing() {
     for absent in ["absent", "absent/file", "file/file"] {
         assert!(matches!(read(&folder.path().join(absent), Protection::Private), Ok(None)), "{absent}");
     }
-    // A folder of strangers in which there is nothing is no matter.
+    // An untrusted folder without the file is not an error.
     set_mode(folder.path(), 0o777);
     assert!(matches!(read(&folder.path().join("absent"), Protection::Private), Ok(None)));
 }
@@ -123,7 +123,7 @@ fn permissions_of_others_are_taken_from_everything_but_keys_and_what_links_lead_
     set_mode(&inside("folder"), 0o755);
     symlink(&outside, inside("link")).expect("a link");
 
-    narrow(data.path()).expect("it is ours");
+    restrict_permissions(data.path()).expect("it is ours");
 
     assert_eq!(mode(&inside("database")), 0o600);
     assert_eq!((mode(&inside("folder")), mode(&inside("folder/deep/file"))), (0o700, 0o600));

@@ -1,4 +1,4 @@
-//! The forms in which a value may arrive in text.
+//! The encodings ("forms") in which a value may appear in text.
 
 use std::fmt::Write;
 
@@ -9,7 +9,8 @@ use secrecy::zeroize::Zeroizing;
 
 use super::MIN_VALUE_BYTES;
 
-/// What `encodeURIComponent` leaves as it is (RFC 3986, section 2.3, and what browsers add).
+/// The characters that `encodeURIComponent` encodes: all but RFC 3986's unreserved ones (section 2.3) and
+/// some that browsers add.
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -20,9 +21,9 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'\'')
     .remove(b'(')
     .remove(b')');
-/// RFC 3986's unreserved characters alone.
+/// All characters but RFC 3986's unreserved ones.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-/// What may stay as it is in a path and a query, where `/`, `:` and their like mean something.
+/// All characters but those that may appear unencoded in a path or a query, such as `/` and `:`.
 const URL: &AsciiSet = &COMPONENT
     .remove(b'/')
     .remove(b':')
@@ -35,9 +36,9 @@ const URL: &AsciiSet = &COMPONENT
     .remove(b';')
     .remove(b'?');
 
-/// The texts that are looked for of a value: itself, and each of its lines.
+/// The texts that are searched for a value: itself, and each of its lines.
 pub(super) fn texts(value: &str) -> impl Iterator<Item = &str> {
-    // Output is logged line by line, and a value that ends with a line end is often used without it.
+    // Output is logged line by line, and a value is often used without its final line end.
     let lines = value.lines().map(str::trim).filter(|line| line.len() < value.len());
     std::iter::once(value).chain(lines).filter(|text| text.len() >= MIN_VALUE_BYTES)
 }
@@ -49,7 +50,7 @@ pub(super) fn add_all(value: &str, forms: &mut Vec<Zeroizing<String>>) {
 
 fn add(text: &str, forms: &mut Vec<Zeroizing<String>>) {
     let (json, ascii) = (json(text), json_ascii(text));
-    // PHP's default and Go's.
+    // The JSON encodings of PHP and of Go.
     let mut found = vec![ascii.replace('/', "\\/"), json_for_html(&json)];
     found.extend([json.replace('/', "\\/"), self::json(&json), json, ascii]);
     found.extend([COMPONENT, UNRESERVED, URL].map(|kept| utf8_percent_encode(text, kept).to_string()));
@@ -57,24 +58,24 @@ fn add(text: &str, forms: &mut Vec<Zeroizing<String>>) {
     found.push(hex::encode(text));
     for offset in 0..3 {
         let standard = base64_inside(text, offset, &BASE64_STANDARD_NO_PAD);
-        // Base64 in a URL has its `+` and `/` encoded once more.
+        // In a URL, the `+` and `/` of base64 are percent-encoded.
         found.push(utf8_percent_encode(&standard, COMPONENT).to_string());
         found.push(standard.replace('/', "\\/"));
         found.push(base64_inside(text, offset, &BASE64_URL_SAFE_NO_PAD));
         found.push(standard);
     }
     found.push(text.to_owned());
-    // The matcher ignores case, so two forms that differ in it are one.
+    // The search ignores case, so forms that differ only in case are duplicates.
     for form in &mut found {
         form.make_ascii_lowercase();
     }
-    // Most are alike.
+    // Most forms are usually identical.
     found.sort_unstable();
     found.dedup();
     forms.extend(found.into_iter().map(Zeroizing::new).filter(|form| form.len() >= MIN_VALUE_BYTES));
 }
 
-/// JSON that can stand in HTML, as Go's `encoding/json` makes it.
+/// JSON that is safe in HTML, as Go's `encoding/json` writes it.
 fn json_for_html(json: &str) -> String {
     json.replace('&', "\\u0026")
         .replace('<', "\\u003c")
@@ -83,13 +84,13 @@ fn json_for_html(json: &str) -> String {
         .replace('\u{2029}', "\\u2029")
 }
 
-/// As a JSON string, without the quotes around it.
+/// The text as a JSON string, without the quotes.
 fn json(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// As JSON in which everything beyond ASCII is `\uXXXX`, as some languages write it.
+/// The text as a JSON string with all non-ASCII characters as `\uXXXX`, as some languages write it.
 fn json_ascii(text: &str) -> String {
     let mut ascii = String::with_capacity(text.len());
     for character in json(text).chars() {
@@ -98,14 +99,14 @@ fn json_ascii(text: &str) -> String {
             continue;
         }
         for unit in character.encode_utf16(&mut [0; 2]) {
-            write!(ascii, "\\u{unit:04x}").expect("a string takes every text");
+            write!(ascii, "\\u{unit:04x}").expect("writing to a string never fails");
         }
     }
     ascii
 }
 
-/// The characters of base64 that `text` alone decides when it begins `offset` bytes into a group of
-/// three: those at its ends also depend on its neighbours, and are left out.
+/// The base64 characters that depend on `text` alone when it begins at `offset` in a group of three
+/// bytes. Those at its ends also depend on the neighbouring bytes, and are left out.
 fn base64_inside(text: &str, offset: usize, alphabet: &impl Engine) -> String {
     const BITS: usize = 6;
 

@@ -1,10 +1,10 @@
-//! Numbers in JSON text, which may be spelled with an exponent.
+//! Numbers in JSON text, which may have an exponent.
 
 use std::borrow::Cow;
 use std::iter;
 use std::ops::Range;
 
-/// Larger exponents are left alone: what they would add to a number is zeros.
+/// Larger exponents are not resolved: they would only add zeros to the digits.
 const MAX_EXPONENT: u32 = 64;
 
 /// Whether some number of the text may have an exponent.
@@ -14,7 +14,7 @@ pub(super) fn have_exponent(text: &str) -> bool {
     })
 }
 
-/// Where numbers stand in JSON text, in order.
+/// Returns the ranges of numbers in JSON text, in order.
 pub(super) fn places(json: &str) -> impl Iterator<Item = Range<usize>> {
     let bytes = json.as_bytes();
     let (mut at, mut in_string) = (0, false);
@@ -36,7 +36,7 @@ pub(super) fn places(json: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The same number without its exponent.
+/// Returns the same number without its exponent.
 pub(super) fn without_exponent(number: &str) -> Cow<'_, str> {
     let Some((mantissa, exponent)) = number.split_once(['e', 'E']) else { return Cow::Borrowed(number) };
     let Some(exponent) = exponent.parse::<i32>().ok().filter(|it| it.unsigned_abs() <= MAX_EXPONENT) else {
@@ -44,9 +44,9 @@ pub(super) fn without_exponent(number: &str) -> Cow<'_, str> {
     };
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let shift = usize::try_from(exponent.unsigned_abs()).expect("it is small");
+    let shift = usize::try_from(exponent.unsigned_abs()).expect("at most MAX_EXPONENT");
     let zeros = "0".repeat(shift);
-    // The point moves within digits that are padded as far as it goes.
+    // The digits are padded with zeros as far as the decimal point moves.
     let (digits, point) = if exponent < 0 {
         (format!("{zeros}{whole}{fraction}"), whole.len())
     } else {

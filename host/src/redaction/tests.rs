@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::*;
 
-/// Everything that an encoding may touch: quotes, a backslash, a slash, a plus, a space, a line end.
+/// Has every kind of character that an encoding may change: quotes, a backslash, a slash, a plus, a space,
+/// a line end.
 const AWKWARD: &str = "p\"a\\s/s+w o\nrd&ü~kitbag";
 
 fn redactor(values: &[&str]) -> Redactor {
@@ -113,7 +114,7 @@ fn a_number_is_found_however_it_is_spelled_and_others_stay_as_they_are() {
         let clean = redactor.redact_json_text(number).into_owned();
         assert!(clean.contains("[redacted]") && !clean.contains("5678"), "{number}: {clean}");
     }
-    // Read as a number it would lose its last digits, and keep the others.
+    // Parsed as a number it would be rounded: its last digits would change, and the others would stay.
     check(r#"{"n":12345678901234567890123}"#, r#"{"n":"[redacted]"}"#);
     check(r#"[1.7976931348623157e308, "1e5"]"#, r#"[1.7976931348623157e308, "1e5"]"#);
 }
@@ -164,13 +165,13 @@ fn a_value_and_a_text_that_were_made_for_each_other_take_linear_time() {
     let text = "a".repeat(1 << 20);
 
     assert_eq!(redactor(&[&"a".repeat(4 << 10)]).redact(&text), REPLACEMENT);
-    // It is not there, but to be sure of that would take too long.
+    // The value does not occur, but checking that would exceed the step limit.
     assert_eq!(redactor(&[&almost]).redact(&text), REPLACEMENT);
 }
 
 #[test]
 fn hostile_values_cost_the_same_for_each_byte_of_a_text() {
-    // Many lines with one head, which stands everywhere in the text; none of them ever does.
+    // Many lines with the same head, which matches everywhere in the text; the lines themselves never match.
     let lines: Vec<_> = (0..400).map(|line| format!("{}{line:03}", "a".repeat(HEAD_BYTES + 40))).collect();
     let redactor = redactor(&[&lines.join("\n")]);
     let time = |length: usize| {

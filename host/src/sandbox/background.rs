@@ -2,7 +2,7 @@
 //!
 //! A call starts on the server's own threads, where a short one also ends. One that has used more CPU
 //! time than [`FOREGROUND_CPU_TIME`] moves to these threads, which run only when no other thread wants the
-//! processor: however many such calls there are, they slow down no other request.
+//! processor, so that even many such calls do not slow down other requests.
 //!
 //! Invariant: no call uses more CPU time than that on the server's own threads.
 
@@ -27,11 +27,11 @@ use crate::tasks::{give_way, processor_time};
 /// CPU time a call may use before it moves to the background runtime. Waiting does not count.
 const FOREGROUND_CPU_TIME: Duration = Duration::from_millis(10);
 
-/// How long a caller waits until work that it stopped is dropped. A guest is interrupted within milliseconds, unless
-/// its thread gets no processor.
+/// How long a caller waits until work that it stopped is dropped. A guest is interrupted within milliseconds,
+/// unless its thread gets no processor.
 const STOP_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The threads; a clone shares them. With the last one they end, and with them whatever they still run.
+/// The threads. Clones share them. Dropping the last clone ends them, and whatever they still run.
 #[derive(Clone)]
 pub struct Background(Arc<Threads>);
 
@@ -44,15 +44,15 @@ impl Background {
             .worker_threads(threads())
             .thread_name("sandbox-background")
             .on_thread_start(give_way)
-            // Beside a turn of some milliseconds it costs nothing to look at the timers after each.
+            // A poll takes some milliseconds, so checking the timers after each one costs little.
             .event_interval(1)
             .enable_all()
             .build()?;
         Ok(Self(Arc::new(Threads(Some(runtime)))))
     }
 
-    /// Drives `work` to its end, or drops it when that takes longer than `limit`. Dropping the
-    /// future drops the work.
+    /// Runs `work` to its end, or drops it when it takes longer than `limit`. Dropping the future drops the
+    /// work.
     ///
     /// The timer of `limit` runs on the caller's runtime, so it fires in time however busy the background is.
     pub(super) async fn run<W>(&self, limit: Duration, work: W) -> Result<W::Output, Elapsed>
@@ -100,17 +100,17 @@ impl Drop for Threads {
     }
 }
 
-/// The number of threads; as many guests may be alive for a moment after their calls have ended.
+/// The number of threads. As many guests may exist for a moment after their calls have ended.
 ///
-/// One core is left out, so that a server thread that wakes finds an idle core and does not wait for the kernel's
-/// next scheduler tick.
+/// One core is left free, so that a server thread that wakes up finds an idle core and does not wait for the
+/// kernel's next scheduler tick.
 pub(super) fn threads() -> usize {
     available_parallelism().map_or(1, |cores| cores.get().saturating_sub(1).max(1))
 }
 
 /// Polls work until it ends, or until it has used [`FOREGROUND_CPU_TIME`].
 struct Foreground<W> {
-    /// There until the future has resolved.
+    /// `None` once the future has resolved.
     work: Option<Pin<Box<W>>>,
     left: Duration,
 }
@@ -160,7 +160,7 @@ impl<W: Future> SharedWork<W> {
         let polled = self.lock().as_mut().map_or(Poll::Pending, |work| work.as_mut().poll(context));
         match polled {
             Poll::Ready(output) => Poll::Ready(Ok(output)),
-            // Checked after the lock is released: an owner that found it taken has set the flag before.
+            // Checked after the lock is released: an owner that could not take it has set the flag before.
             Poll::Pending if self.is_cancelled.load(Ordering::SeqCst) => {
                 self.lock().take().map_or(Poll::Pending, |work| Poll::Ready(Err(work)))
             }
@@ -182,7 +182,7 @@ where
     W: Future<Output: Send> + Send + 'static,
 {
     work: Arc<SharedWork<W>>,
-    /// There until `drop`.
+    /// `None` only during `drop`.
     task: Option<JoinHandle<Driven<W>>>,
     /// The runtime on which cancelled work is dropped.
     server: Handle,
@@ -192,7 +192,7 @@ impl<W> BackgroundTask<W>
 where
     W: Future<Output: Send> + Send + 'static,
 {
-    /// Resolves once the work has ended by itself.
+    /// Resolves when the work has completed. Never resolves if it was cancelled.
     async fn output(&mut self) -> W::Output {
         let Some(task) = &mut self.task else { return pending().await };
         match task.await {
@@ -205,7 +205,7 @@ where
         }
     }
 
-    /// Cancels the work, and waits for [`STOP_TIMEOUT`] at most until it is dropped.
+    /// Cancels the work, and waits at most [`STOP_TIMEOUT`] until it is dropped.
     async fn stop(mut self) {
         self.cancel();
         if let Some(task) = &mut self.task {
@@ -213,7 +213,7 @@ where
         }
     }
 
-    /// Drops the work now, or after the poll that is under way.
+    /// Drops the work now, or after the current poll.
     fn cancel(&self) {
         self.work.is_cancelled.store(true, Ordering::SeqCst);
         if let Ok(mut waiting) = self.work.work.try_lock() {
@@ -259,7 +259,7 @@ mod tests {
         thread::current().name().map(str::to_owned)
     }
 
-    /// Computes as a guest does: in turns.
+    /// Computes like a guest, yielding after each turn.
     async fn compute(turns: u32) {
         for _ in 0..turns {
             let started = processor_time();
@@ -277,7 +277,7 @@ mod tests {
         noticed.await.is_ok()
     }
 
-    /// Says so when it is dropped.
+    /// Sets the flag when dropped.
     struct Instance(Arc<AtomicBool>);
 
     impl Drop for Instance {
@@ -338,7 +338,7 @@ mod tests {
             let outcome = background.run(Duration::from_millis(300), work).await;
 
             assert!(outcome.is_err());
-            // The others would go on for ever; a busy machine takes its time.
+            // The others never end; a busy machine needs some time.
             assert!(started.elapsed() < TIMEOUT, "{:?}", started.elapsed());
             assert!(is_gone(&gone).await, "work that waits: {work_waits}");
         }

@@ -17,10 +17,10 @@ use crate::memory::{Claim, Lease, MemoryBudget, Shortage};
 use crate::observations::{Observations, Transcript, UsageSnapshot};
 use crate::vault::UserSecrets;
 
-/// What a call is: the tool's own name, its arguments and whose call it is.
+/// The parameters of a call: the tool, its arguments, the user and their data.
 #[derive(Clone)]
 pub struct Invocation {
-    /// Without the toolkit's prefix.
+    /// The tool's name, without the toolkit's prefix.
     pub tool: String,
     /// JSON object.
     pub arguments: String,
@@ -28,39 +28,39 @@ pub struct Invocation {
     pub user_id: String,
     /// JSON object of the user's settings.
     pub config: String,
-    /// What the user has set, for whichever toolkit.
+    /// The user's secrets, for all toolkits.
     pub secrets: Arc<UserSecrets>,
-    /// Who wants to know how far it has come.
+    /// Receives progress reports, if the client wants them.
     pub progress: Option<ProgressListener>,
 }
 
-/// How a call went.
+/// The outcome of a call, with its log and measurements.
 #[derive(Debug)]
 pub struct Report {
-    /// What it came to.
+    /// How it ended.
     pub ended: Ended,
-    /// What the guest wrote.
+    /// The guest's log.
     pub log: Transcript,
-    /// What it sent and received.
+    /// Its outbound traffic.
     pub usage: UsageSnapshot,
-    /// From the first instruction of instantiation to the end.
+    /// From the start, waiting for memory included, to the end.
     pub duration: Duration,
-    /// How much of it each part took, where the guest came to an end by itself.
+    /// The durations of its parts, if the guest returned.
     pub stages: Option<Stages>,
     /// Counts the result as memory of the user's calls until it is dropped.
     pub held: Option<Claim>,
 }
 
-/// How long the parts of a call took; the rest of its duration is set-up and tear-down.
+/// How long the parts of a call took. The rest of its duration is set-up and tear-down.
 #[derive(Clone, Copy, Debug)]
 pub struct Stages {
-    /// Making the instance.
+    /// Instantiation.
     pub instantiation: Duration,
-    /// The guest's own work, and what it asked the host for.
+    /// The guest's own work, and the host functions that it called.
     pub work: Duration,
 }
 
-/// What a call came to.
+/// How a call ended.
 #[derive(Debug)]
 pub enum Ended {
     /// The handler returned.
@@ -71,27 +71,27 @@ pub enum Ended {
     Faulted(Fault),
 }
 
-/// Why a guest was stopped. Every text is for the log alone.
+/// Why a guest was stopped. The texts are for the log only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// It exceeded its deadline.
     Deadline(Duration),
     /// It reached the named limit and stopped.
     Limit(&'static str),
-    /// It needed more memory than the budget for calls had left.
+    /// It needed more memory than was left in the budget for calls.
     OutOfMemory(Shortage),
-    /// The budget for calls had no memory for it to start, nor did any come free in time.
+    /// The budget for calls had no memory for it to start, and none was released in time.
     NoRoom(Shortage),
-    /// Its result, or what it passed in one host call, is larger than it may be.
+    /// Its result, or the data of one host call, is too large.
     ResultTooLarge,
-    /// It trapped, or broke the contract.
+    /// It trapped, or violated the contract.
     Trap(String),
 }
 
 /// How long a call waits for the memory that it needs to start.
 const MEMORY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A component that is linked and can be instantiated again and again.
+/// A linked component, which can be instantiated repeatedly.
 pub(super) struct Runner {
     toolkit: LinkedToolkit<State>,
     background: Background,
@@ -112,7 +112,7 @@ impl Runner {
     ) -> wasmtime::Result<Self> {
         let toolkit = LinkedToolkit::new(linker.instantiate_pre(component)?)?;
         let Sandbox { background, limits, services, memory, .. } = sandbox.clone();
-        // The store's limiter refuses an instance that starts with more than a call may have.
+        // The store's limiter refuses an instance that starts with more than the limit.
         let initial_memory = initial_memory(component).min(limits.memory);
         Ok(Self { toolkit, background, limits, services, grants, memory, initial_memory })
     }
@@ -142,25 +142,26 @@ impl Runner {
         let guest = async move {
             let outcome = runner.drive(&mut store, invocation).await;
             // The store is returned with the outcome, so that it is dropped on a server thread: freeing its
-            // memory takes locks that calls share, and a background thread may be descheduled while it holds one.
+            // memory takes locks that calls share, and a background thread may be descheduled while it holds
+            // one.
             (outcome, store)
         };
         let (ended, stages, held) = match self.background.run(deadline, guest).await {
             Ok((Ok((ended, stages)), _store)) => {
-                // Taken before the guest's memory, of which this is a copy, is given back.
-                let held = lease.hold(2 * size(&ended));
+                // Counted before the guest's memory is released: the result is a copy of a part of it.
+                let held = lease.count_existing(2 * size(&ended));
                 (ended, Some(stages), Some(held))
             }
             Ok((Err(error), store)) => (Ended::Faulted(fault(&error, store.data())), None, None),
             Err(_elapsed) => (Ended::Faulted(Fault::Deadline(deadline)), None, None),
         };
         let ended = match (ended, lease.shortage()) {
-            // The handler reports a failed request; the cause is that there was no memory for it.
+            // The handler returned an error because a request failed; the cause is the missing memory.
             (Ended::Refused(_), Some(shortage)) => Ended::Faulted(Fault::OutOfMemory(shortage)),
             (ended, _) => ended,
         };
 
-        // The instance is gone by now: what it wrote without a line end reaches the log only then.
+        // Read after the instance was dropped: its last output without a line end is logged only then.
         let Observations { log, usage, .. } = observations;
         Report { ended, log: log.take(), usage: usage.snapshot(), duration: started.elapsed(), stages, held }
     }
@@ -206,7 +207,8 @@ impl Runner {
     }
 }
 
-/// What the memories and tables of an instance take when it begins: as much as the largest of them, each.
+/// Upper bound of the initial size of an instance's memories and tables, in bytes: each is counted as large
+/// as the largest one.
 fn initial_memory(component: &Component) -> usize {
     let Some(needed) = component.resources_required() else { return 0 };
     let bytes = |count: u32, largest: Option<u64>, size: usize| {
@@ -220,7 +222,7 @@ fn initial_memory(component: &Component) -> usize {
     ))
 }
 
-/// Bytes that the host has copied out of a guest that came to an end.
+/// Size of the result that the host has copied from a guest, in bytes.
 fn size(ended: &Ended) -> usize {
     match ended {
         Ended::Returned(result) => result.size(),
@@ -229,17 +231,17 @@ fn size(ended: &Ended) -> usize {
     }
 }
 
-/// Makes a store whose guest is interrupted at every tick of the clock and cannot pass the host
-/// more than a result may hold.
+/// Creates a store whose guest is interrupted at every epoch tick, and can pass the host at most
+/// the size of a result in one call.
 pub(super) fn new_store(engine: &Engine, limits: &Limits, state: State) -> Store<State> {
-    /// Room for what surrounds a result of the largest size: the record, a short error.
+    /// Allowance for data around a result of the maximum size: the record, a short error.
     const RESULT_OVERHEAD_BYTES: usize = 64 * 1024;
 
     let mut store = Store::new(engine, state);
     store.limiter(|state| &mut state.meter);
     store.set_hostcall_fuel(limits.result.saturating_add(RESULT_OVERHEAD_BYTES));
-    // Yielding at every tick is what lets `timeout` end a guest that never waits, and keeps one
-    // busy guest from holding a thread that others need.
+    // Yielding at every tick lets `timeout` end a guest that never waits, and prevents a busy guest from
+    // blocking a thread that others need.
     store.epoch_deadline_async_yield_and_update(1);
     store.set_epoch_deadline(1);
     store
@@ -266,29 +268,29 @@ pub(super) fn fault(error: &wasmtime::Error, state: &State) -> Fault {
 
 const STACK_LIMIT: &str = "stack limit";
 
-/// Whether the guest reached below address 0 of its memory: toolchains put a guest's own stack first, so that running
-/// out of it shows. The address has no type of its own in the error, only its words.
+/// Whether the guest accessed memory below address 0. Toolchains place a guest's own stack at the start of its memory,
+/// so a guest that runs out of stack does this. The address is only in the text of the error.
 fn is_below_memory(error: &wasmtime::Error) -> bool {
     const FAULT: &str = "memory fault at wasm address 0x";
     const ADDRESS_SPACE: u64 = 1 << 32;
-    const MAX_FRAME: u64 = 16 << 20;
+    const MAX_FRAME_BYTES: u64 = 16 << 20;
 
     let address = error.chain().find_map(|cause| {
         let text = cause.to_string();
         let address = text.strip_prefix(FAULT)?.split(' ').next()?;
         u64::from_str_radix(address, 16).ok()
     });
-    address.is_some_and(|address| (ADDRESS_SPACE - MAX_FRAME..ADDRESS_SPACE + MAX_FRAME).contains(&address))
+    address.is_some_and(|it| (ADDRESS_SPACE - MAX_FRAME_BYTES..ADDRESS_SPACE + MAX_FRAME_BYTES).contains(&it))
 }
 
-/// The error and its causes, with the guest's stack frames. `Debug` would add the host's frames and source paths
-/// when `RUST_BACKTRACE` is set.
+/// The error and its causes, with the guest's stack frames. `Debug` would add the host's frames and source
+/// paths when `RUST_BACKTRACE` is set.
 fn error_chain(error: &wasmtime::Error) -> String {
     error.chain().map(ToString::to_string).collect::<Vec<_>>().join("\n\nCaused by: ")
 }
 
-/// Whether the guest handed the host more than `set_hostcall_fuel` allows. That error has no type,
-/// so it is known by its words; the specification test of a large result notices when they change.
+/// Whether the guest passed the host more than `set_hostcall_fuel` allows. That error has no type of its own,
+/// so its text is compared; the specification test of a large result fails if the text changes.
 fn is_too_much_at_once(error: &wasmtime::Error) -> bool {
     error.root_cause().to_string().contains("fuel allocated for hostcalls")
 }

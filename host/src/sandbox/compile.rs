@@ -1,5 +1,5 @@
-//! Compiles components, and asks toolkits for their declarations. Only the compiler process does either to
-//! bytes that a stranger made.
+//! Compiles components, and runs `describe` of toolkits. For untrusted components, only the compiler process
+//! does either.
 
 use kitbag_manifest::ToolkitDefinition;
 use wasmtime::Engine;
@@ -8,11 +8,11 @@ use wasmtime::component::Component;
 use super::describe::{DescribeError, DescribeLimits, describe};
 use super::{EngineError, engine};
 
-/// An engine whose machine code is that of [`Sandbox`](super::Sandbox), or of
+/// An engine that produces machine code for [`Sandbox`](super::Sandbox), or for
 /// [`ExtractorSandbox`](super::ExtractorSandbox): their versions are equal.
 pub struct CompilerEngine(Engine);
 
-/// A component that was compiled.
+/// A compiled component.
 pub struct Compiled(Component);
 
 impl CompilerEngine {
@@ -26,7 +26,7 @@ impl CompilerEngine {
         Ok(Self(engine::extractor_compiler()?))
     }
 
-    /// Names the machine code that this engine produces.
+    /// Identifies the engine version and settings that machine code depends on.
     pub fn code_version(&self) -> String {
         engine::code_version(&self.0)
     }
@@ -36,8 +36,7 @@ impl CompilerEngine {
         Ok(Compiled(Component::from_binary(&self.0, component)?))
     }
 
-    /// Asks a compiled component for its declaration, with every capability trapping. Needs the runtime's
-    /// clock.
+    /// Runs `describe` of a compiled component, with every capability trapping. Needs a runtime with timers.
     pub async fn describe(
         &self,
         compiled: &Compiled,
@@ -48,7 +47,7 @@ impl CompilerEngine {
 }
 
 impl Compiled {
-    /// The machine code, as [`Sandbox::load`](super::Sandbox::load) takes it from a file.
+    /// The machine code, in the format that [`Sandbox::load`](super::Sandbox::load) reads from a file.
     pub fn machine_code(&self) -> Result<Vec<u8>, EngineError> {
         Ok(self.0.serialize()?)
     }

@@ -1,4 +1,4 @@
-//! Asks a component for its declaration.
+//! Gets the declaration of a component.
 
 use std::time::Duration;
 
@@ -18,32 +18,32 @@ use crate::capabilities::fetch::FetchLimits;
 use crate::contract::{self, LinkedToolkit};
 use crate::tasks::processor_time;
 
-/// Why a component did not say what it is. Shown to whoever deploys it.
+/// Why a component has no usable declaration. Shown to the operator who deploys it.
 #[derive(Debug, Error)]
 pub enum DescribeError {
     /// The machine code cannot be used.
     #[error("the component cannot be loaded: {0:#}")]
     Load(wasmtime::Error),
-    /// An import has another shape than the contract gives it.
+    /// An import has a type that differs from the contract.
     #[error("the component does not fit the contract {name}: {0:#}", name = contract::NAME)]
     Contract(wasmtime::Error),
     /// `describe` took too long.
     #[error("describe() did not answer within {} s", DESCRIBE_CPU_TIME.as_secs())]
     Deadline,
-    /// `describe` stopped; it may not use any capability.
+    /// `describe` trapped, perhaps because it used a capability.
     #[error("describe() failed; it must not use a capability ({0})")]
     Failed(String),
-    /// The declaration has more text than a result.
+    /// The declaration is larger than a result may be.
     #[error(
         "the declaration is larger than a result may be; make it shorter, or have the operator raise the setting call-result"
     )]
     TooLarge,
-    /// The declaration breaks a rule that the types of the contract do not show.
+    /// The declaration breaks a rule that the types of the contract do not express.
     #[error("{0}")]
     Invalid(Problems),
 }
 
-/// Bounds of `describe`. Sizes are in bytes.
+/// Limits of `describe`. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct DescribeLimits {
     memory: usize,
@@ -59,7 +59,7 @@ impl DescribeLimits {
         Self { memory, table_elements, resources, result, log }
     }
 
-    /// The longest text of a declaration, and what it may pass to the host besides.
+    /// Maximum size of a declaration's text, and of the data of one host call.
     pub fn result(&self) -> usize {
         self.result
     }
@@ -107,8 +107,8 @@ pub(super) async fn describe(
     }
 }
 
-/// Resolves when this thread has used the CPU time of `describe`, or its wall time: at a low priority the second is
-/// much longer.
+/// Resolves when this thread has used the CPU time of `describe`, or its wall time has passed, which is much
+/// longer because of the low priority.
 async fn out_of_time() {
     const DESCRIBE_WALL_TIME: Duration = Duration::from_secs(30);
 
@@ -122,12 +122,12 @@ async fn out_of_time() {
     }
 }
 
-/// Shows the root cause, without the backtrace.
+/// Converts the error, with its root cause and without the backtrace.
 fn explain(error: &wasmtime::Error, state: &State) -> DescribeError {
     match fault(error, state) {
         Fault::Limit(limit) => DescribeError::Failed(format!("it ran into the {limit}")),
         Fault::ResultTooLarge => DescribeError::TooLarge,
-        // It has neither a deadline nor a budget of memory with others.
+        // The last three occur in calls only.
         Fault::Trap(_) | Fault::Deadline(_) | Fault::OutOfMemory(_) | Fault::NoRoom(_) => {
             DescribeError::Failed(error.root_cause().to_string())
         }

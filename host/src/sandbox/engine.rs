@@ -1,4 +1,4 @@
-//! The wasmtime engines: how code is compiled, how instances get their memory, what interrupts them.
+//! The wasmtime engines: code generation, memory of instances, and interruption.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::thread;
@@ -12,46 +12,46 @@ use super::limits::Limits;
 /// How often the epoch advances: at each tick running guests yield, and their deadline is checked.
 const EPOCH_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Up to this size a memory's initial image is one dense copy-on-write mapping, even where it is sparse. A larger
-/// sparse memory is initialised segment by segment for each call.
+/// Up to this size a memory's initial image is one dense copy-on-write mapping, even if it is sparse. A
+/// larger sparse memory is initialised segment by segment for each call.
 const MAX_IMAGE_BYTES: u64 = 64 << 20;
 
-/// Bytes of a pooled table that stay resident and are cleared with `memset` instead of `madvise`: all of it, for most
-/// toolkits. An element has 8 bytes.
+/// Bytes of a pooled table that stay resident and are cleared with `memset` instead of `madvise`: the whole
+/// table, for most toolkits. An element has 8 bytes.
 const TABLE_RESIDENT_BYTES: usize = 64 << 10;
 
-/// Bounds of one component. A toolkit has one memory; adapters and shims add instances and tables.
+/// Limits of one component. A toolkit has one memory; adapters and shims add instances and tables.
 pub(super) const MAX_CORE_INSTANCES: u32 = 24;
 pub(super) const MAX_MEMORIES: u32 = 2;
 pub(super) const MAX_TABLES: u32 = 12;
 
 /// WebAssembly stack of an extractor: parsers of nested formats recurse.
 const EXTRACTOR_STACK_BYTES: usize = 4 << 20;
-/// What is left of the same stack for host functions.
+/// The additional part of that stack for host functions.
 const HOST_STACK_BYTES: usize = 2 << 20;
 
-/// Makes the engine for toolkits and starts its clock.
+/// Creates the engine for toolkits and starts its clock.
 pub(super) fn start(limits: &Limits) -> wasmtime::Result<Engine> {
     let mut config = common();
     config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits)));
     start_clocked(&config)
 }
 
-/// Makes the engine for extractors and starts its clock. Instances are few and large, so each allocates its memory
-/// on demand; a pool would reserve the maximum for each.
+/// Creates the engine for extractors and starts its clock. Instances are few and large, so each allocates its
+/// memory on demand; a pool would reserve the maximum for each.
 pub(super) fn start_for_extractors() -> wasmtime::Result<Engine> {
     start_clocked(&for_extractors())
 }
 
-/// Makes the engine that compiles toolkits for the one of [`start`], and starts its clock. It runs one instance
-/// in its life, so it has no pool.
+/// Creates the engine that compiles toolkits for the engine of [`start`], and starts its clock. It runs only
+/// one instance, so it has no pool.
 pub(super) fn start_compiler() -> wasmtime::Result<Engine> {
     let mut config = common();
     config.allocation_strategy(InstanceAllocationStrategy::OnDemand);
     start_clocked(&config)
 }
 
-/// Makes the engine that compiles extractors for the one of [`start_for_extractors`], and runs none.
+/// Creates the engine that compiles extractors for the engine of [`start_for_extractors`], and runs none.
 pub(super) fn extractor_compiler() -> wasmtime::Result<Engine> {
     Engine::new(&for_extractors())
 }
@@ -101,8 +101,8 @@ fn pool(limits: &Limits) -> PoolingAllocationConfig {
     let lingering = u32::try_from(background::threads()).unwrap_or(u32::MAX);
     let calls = limits.instances.saturating_add(lingering);
     let mut pool = PoolingAllocationConfig::new();
-    // A finished call's memory is given back whole. `PAGEMAP_SCAN` would give back only the pages that it reports
-    // as written, and it may miss some (docs/decisions/0009).
+    // All memory of a finished call is reset. `PAGEMAP_SCAN` would reset only the pages that it reports as
+    // written, and it may miss some (docs/decisions/0009).
     pool.total_component_instances(calls)
         .total_core_instances(calls.saturating_mul(MAX_CORE_INSTANCES))
         .total_memories(calls.saturating_mul(MAX_MEMORIES))
@@ -114,7 +114,9 @@ fn pool(limits: &Limits) -> PoolingAllocationConfig {
         .max_memory_size(limits.memory)
         .table_elements(limits.table_elements)
         .table_keep_resident(TABLE_RESIDENT_BYTES)
-        .linear_memory_keep_resident(std::env::var("KEEP_KIB").ok().and_then(|it| it.parse::<usize>().ok()).unwrap_or(0) << 10)
+        .linear_memory_keep_resident(
+            std::env::var("KEEP_KIB").ok().and_then(|it| it.parse::<usize>().ok()).unwrap_or(0) << 10,
+        )
         .pagemap_scan(Enabled::No);
     pool
 }

@@ -1,7 +1,7 @@
-//! Extractors: components that turn a stranger's file into text, and can do nothing else.
+//! Extractors: components that extract the text of an untrusted file, and can do nothing else.
 //!
-//! Invariant: an extractor reaches nothing. No capability is linked, its output goes nowhere, and each
-//! file is read by an instance of its own.
+//! Invariant: an extractor has no access to anything. No capability is linked, its output is discarded, and
+//! each file is read by a new instance.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use super::limits::Meter;
 use super::{EngineError, LoadError, engine, linker, map};
 use crate::contract::{ExtractError, Extracted, LinkedExtractor};
 
-/// Elements of each table: large parsers have thousands of functions.
+/// Maximum number of elements of each table: large parsers have thousands of functions.
 const MAX_TABLE_ELEMENTS: usize = 100_000;
 /// Handles to host resources that an extractor may hold; it needs none.
 const MAX_RESOURCES: usize = 16;
 /// Random bytes that may be requested at once.
 const MAX_RANDOM_BYTES: u64 = 64 << 10;
-/// What is returned beside the text: a title, a reason.
+/// Maximum size of the data returned besides the text: a title, a reason.
 const TEXT_OVERHEAD_BYTES: usize = 64 << 10;
 
-/// Bounds of the reading of one file. Sizes are in bytes.
+/// Limits for one file. Sizes are in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct ExtractionLimits {
     /// Wall time.
@@ -38,7 +38,7 @@ pub struct ExtractionLimits {
     pub text: usize,
 }
 
-/// The engine for extractors; a clone shares it.
+/// The engine for extractors. Clones share it.
 #[derive(Clone)]
 pub struct ExtractorSandbox {
     engine: Engine,
@@ -46,7 +46,7 @@ pub struct ExtractorSandbox {
     limits: ExtractionLimits,
 }
 
-/// An extractor that is linked and can be instantiated again and again; a clone is the same.
+/// A linked extractor, which can be instantiated repeatedly. Clones share it.
 #[derive(Clone)]
 pub struct Extractor {
     linked: Arc<LinkedExtractor<State>>,
@@ -56,42 +56,41 @@ pub struct Extractor {
 /// Why a file was not read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ExtractionError {
-    /// The file breaks the rules of its format.
+    /// The file violates its format.
     #[error("damaged: {0}")]
     Damaged(String),
     /// The file cannot be read without a password.
     #[error("encrypted")]
     Encrypted,
-    /// The file uses what the extractor cannot read.
+    /// The file uses a feature that the extractor does not support.
     #[error("unsupported: {0}")]
     Unsupported(String),
-    /// It took longer than it may.
+    /// It exceeded the time limit.
     #[error("not read within {} s", .0.as_secs())]
     Deadline(Duration),
-    /// It needed more memory than it may use, in bytes.
+    /// It exceeded the memory limit, in bytes.
     #[error("more memory than {0} bytes")]
     Memory(usize),
-    /// Its parts are nested more deeply than the stack holds.
+    /// It overflowed the stack, because the file is nested too deeply.
     #[error("nested too deeply")]
     Stack,
-    /// The extractor trapped, or broke the contract. For the log alone.
+    /// The extractor trapped, or violated the contract. For the log only.
     #[error("the extractor failed: {0}")]
     Trap(String),
 }
 
 impl ExtractorSandbox {
-    /// Starts the engine; files that take long to read are read by `background`.
+    /// Starts the engine. Reading a file continues on `background` if it takes long.
     pub fn new(limits: ExtractionLimits, background: Background) -> Result<Self, EngineError> {
         Ok(Self { engine: engine::start_for_extractors()?, background, limits })
     }
 
-    /// Names the machine code that this engine produces: another engine version or other settings
-    /// give another name.
+    /// Identifies the engine version and settings that machine code depends on.
     pub fn code_version(&self) -> String {
         engine::code_version(&self.engine)
     }
 
-    /// Maps machine code from a file and links it to nothing but a language runtime's needs.
+    /// Maps machine code from a file, and links only what language runtimes need.
     pub fn load(&self, code: &Path) -> Result<Extractor, LoadError> {
         let component = map(&self.engine, code).map_err(LoadError::Code)?;
         let mut linker = Linker::new(&self.engine);
@@ -122,7 +121,7 @@ impl Extractor {
     }
 }
 
-/// The state of one store; it lives as long as the reading of one file.
+/// The state of one store, for one file.
 struct State {
     meter: Meter,
     table: ResourceTable,
@@ -149,7 +148,7 @@ fn new_store(engine: &Engine, limits: ExtractionLimits) -> Store<State> {
     store
 }
 
-/// An extractor is trusted to cut the text, and not believed.
+/// Cuts the text to `max_bytes`. The extractor should have done so, but is not trusted to.
 fn bounded(it: Extracted, max_bytes: usize) -> Extracted {
     let Extracted { title, mut text, truncated } = it;
     let is_longer = text.len() > max_bytes;

@@ -10,9 +10,9 @@ use super::state::State;
 use crate::capabilities::{Capability, Grant, Grants, table};
 use crate::contract;
 
-/// Interfaces that have no function, or that reach nothing and are therefore always linked. A trailing `/`
-/// stands for a whole package, whatever its interfaces.
-const HARMLESS: [&str; 8] = [
+/// Interfaces that need no grant: they have no functions, or give no access to anything. A trailing `/` means
+/// all interfaces of a package.
+const UNPRIVILEGED: [&str; 8] = [
     "kitbag:toolkit/definition",
     "kitbag:toolkit/knowledge",
     "wasi:cli/",
@@ -23,10 +23,10 @@ const HARMLESS: [&str; 8] = [
     "wasi:random/",
 ];
 
-/// Why bytes cannot be a toolkit.
+/// Why bytes are not a valid toolkit.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ImportError {
-    /// Not WebAssembly, or broken.
+    /// Not valid WebAssembly.
     #[error("this is not a valid WebAssembly component: {0}")]
     Invalid(String),
     /// A core module.
@@ -34,20 +34,20 @@ pub enum ImportError {
         "this is a core WebAssembly module, not a component; `kitbag toolkit build` makes a component from a crate"
     )]
     CoreModule,
-    /// A bound is exceeded; what is instantiated counts once per instance.
+    /// A limit is exceeded. Instantiated parts count once per instance.
     #[error("this component has {found} {what}, and one may have at most {most}")]
     TooMany {
         /// What is counted, in the plural.
         what: &'static str,
         /// The count when reading stopped.
         found: u64,
-        /// How many are accepted.
+        /// The limit.
         most: u64,
     },
     /// It instantiates an imported component, whose size is unknown.
     #[error("this component instantiates a component that it does not define itself, which none may")]
     ForeignComponent,
-    /// A component, but of another world.
+    /// A component of another world.
     #[error("this component is no toolkit: it does not export the interface tools of {}", contract::NAME)]
     OtherWorld,
 }
@@ -57,7 +57,7 @@ pub enum ImportError {
 pub struct Imports(BTreeSet<String>);
 
 impl Imports {
-    /// Reads and validates a component, and checks that it exports what a toolkit exports.
+    /// Reads and validates a component, and checks that it exports the interface of toolkits.
     pub fn inspect(component: &[u8]) -> Result<Self, ImportError> {
         let Names { imports, exports } = shape::check(component)?;
         if !exports.iter().any(|export| contract::is_toolkit(export)) {
@@ -66,7 +66,7 @@ impl Imports {
         Ok(Self(imports.iter().map(|name| interface(name).to_owned()).collect()))
     }
 
-    /// Reads and validates a component of whatever world, within the bounds of a toolkit.
+    /// Reads and validates a component of any world, with the limits of a toolkit.
     pub fn inspect_any(component: &[u8]) -> Result<Self, ImportError> {
         let Names { imports, .. } = shape::check(component)?;
         Ok(Self(imports.iter().map(|name| interface(name).to_owned()).collect()))
@@ -79,10 +79,14 @@ impl Imports {
 
     /// Imports that the host never links.
     pub fn unknown(&self) -> Vec<&str> {
-        self.0.iter().map(String::as_str).filter(|name| find(name).is_none() && !is_harmless(name)).collect()
+        self.0
+            .iter()
+            .map(String::as_str)
+            .filter(|name| find(name).is_none() && !is_unprivileged(name))
+            .collect()
     }
 
-    /// Imports that `grants` lacks, each with what to declare for it.
+    /// Imports without a grant, each with what to declare for it.
     pub fn ungranted(&self, grants: &Grants) -> Vec<(&str, &'static str)> {
         self.0
             .iter()
@@ -90,18 +94,18 @@ impl Imports {
             .collect()
     }
 
-    /// All of them, in alphabetical order.
+    /// All imports, in alphabetical order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 }
 
-/// Whether an import, with its version or without, is a capability that a declaration has to grant.
+/// Whether an import, with or without its version, is a capability that a declaration has to grant.
 pub(super) fn is_declared(name: &str) -> bool {
     find(name).is_some_and(|capability| matches!(capability.grant, Grant::Declared { .. }))
 }
 
-/// The capability that an import is, with its version or without.
+/// The capability of an import, with or without its version.
 fn find(name: &str) -> Option<Capability<State>> {
     table().into_iter().find(|capability| capability.interface == interface(name))
 }
@@ -111,8 +115,10 @@ fn interface(name: &str) -> &str {
     name.split_once('@').map_or(name, |(interface, _)| interface)
 }
 
-fn is_harmless(name: &str) -> bool {
-    HARMLESS.iter().any(|entry| if entry.ends_with('/') { name.starts_with(entry) } else { name == *entry })
+fn is_unprivileged(name: &str) -> bool {
+    UNPRIVILEGED
+        .iter()
+        .any(|entry| if entry.ends_with('/') { name.starts_with(entry) } else { name == *entry })
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
-//! `wasi:io/error`: what a guest may read of an error on the host's side.
+//! `wasi:io/error`: what a guest may read of an error of the host.
 //!
-//! Invariant: a guest reads what went wrong, never where. wasmtime's own implementation gives it
-//! the causes too, and the backtrace with the host's file paths when `RUST_BACKTRACE` is set.
+//! Invariant: a guest reads the error's message only. wasmtime's own implementation would include the
+//! causes, and the backtrace with the host's file paths when `RUST_BACKTRACE` is set.
 
 use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
 use wasmtime_wasi::WasiView;
 use wasmtime_wasi::p2::IoError;
 use wasmtime_wasi::p2::bindings::io::error;
 
-/// Borrows an instance's resources, errors among them.
+/// Borrows an instance's resources, which include the errors.
 struct Errors<'a>(&'a mut ResourceTable);
 
 impl error::Host for Errors<'_> {}

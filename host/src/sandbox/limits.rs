@@ -1,4 +1,4 @@
-//! What one call, and all calls together, may use.
+//! Limits for one call, and for all calls together.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use wasmtime::ResourceLimiter;
 use crate::capabilities::fetch::FetchLimits;
 use crate::memory::{Lease, Shortage};
 
-/// Bounds of the sandbox. Sizes are in bytes.
+/// Limits of the sandbox. Sizes are in bytes.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Wall time of one call, waiting included.
@@ -20,11 +20,11 @@ pub struct Limits {
     pub table_elements: usize,
     /// Handles to host resources (streams, requests, timers) that one call may hold at once.
     pub resources: usize,
-    /// Text, structured value and content of a result together; also what a guest may pass in one host call.
+    /// Text, structured value and content of a result together; also the data of one host call.
     pub result: usize,
     /// Log entries and output of one call.
     pub log: usize,
-    /// Instances that live at the same time: calls, and deploys that ask for a declaration.
+    /// Instances that exist at the same time: calls, and deploys that run `describe`.
     pub instances: u32,
     /// Outbound requests of one call.
     pub fetch: FetchLimits,
@@ -37,7 +37,8 @@ pub(super) const DESCRIBE_CPU_TIME: Duration = Duration::from_secs(3);
 pub(super) const TABLE_ELEMENT_BYTES: usize = size_of::<usize>();
 
 impl Limits {
-    /// Host memory of each call: the log as it is written, and its copy in the record. Requests take their own.
+    /// Host memory of each call: the log, and its copy in the record. The memory of requests is counted
+    /// separately.
     pub(super) fn host_memory(&self) -> usize {
         self.log.saturating_mul(2)
     }
@@ -48,20 +49,21 @@ impl Limits {
     }
 }
 
-/// Enforces the memory bounds of one store and remembers what was refused.
+/// Enforces the memory limits of one store, and records which limit was reached.
 #[derive(Debug)]
 pub(super) struct Meter {
     memory: usize,
     memory_left: usize,
     table_elements: usize,
     refused: Option<&'static str>,
-    /// What the call holds of the memory for all calls. `None` outside a call.
+    /// The call's memory in the budget for all calls. `None` outside a call.
     lease: Option<Arc<Lease>>,
-    /// Bytes that the lease has from the beginning.
+    /// Bytes that the lease already has for the guest.
     prepaid: usize,
 }
 
-/// Traps a guest for which the budget for calls has no memory: a failed `memory.grow` would look like its own limit.
+/// Traps a guest for which the budget for calls has no memory: a failed `memory.grow` would look like the
+/// limit of the call.
 #[derive(Debug, Error)]
 #[error("there is no memory left for calls")]
 struct OutOfMemory;
@@ -71,17 +73,17 @@ impl Meter {
         Self::of(limits.memory, limits.table_elements)
     }
 
-    /// Bounds memory, in bytes, and the elements of each table.
+    /// Limits memory, in bytes, and the number of elements of each table.
     pub(super) fn of(memory: usize, table_elements: usize) -> Self {
         Self { memory, memory_left: memory, table_elements, refused: None, lease: None, prepaid: 0 }
     }
 
-    /// Takes what the guest grows to from `lease`, which has `prepaid` bytes for it already.
+    /// Takes the guest's memory from `lease`, which already has `prepaid` bytes for it.
     pub(super) fn leasing(self, lease: Arc<Lease>, prepaid: usize) -> Self {
         Self { lease: Some(lease), prepaid, ..self }
     }
 
-    /// Says why the memory for all calls had no room, if that is so.
+    /// The shortage in the budget for all calls, if there was one.
     pub(super) fn shortage(&self) -> Option<Shortage> {
         self.lease.as_ref()?.shortage()
     }
@@ -93,7 +95,7 @@ impl Meter {
         if bytes == prepaid { Ok(()) } else { lease.grow(bytes - prepaid).map_err(|_| OutOfMemory) }
     }
 
-    /// Names the limit that the guest ran into, if any.
+    /// The limit that the guest reached, if any.
     pub(super) fn refused(&self) -> Option<&'static str> {
         self.refused
     }
@@ -106,7 +108,7 @@ impl ResourceLimiter for Meter {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        // What the component declares; or the size of its place in the pool, which is that of the limit.
+        // The maximum is what the component declares, or else the pool's slot size, which equals the limit.
         if maximum.is_some_and(|maximum| desired > maximum && maximum < self.memory) {
             self.refused = Some("own memory maximum");
             return Ok(false);
@@ -167,7 +169,7 @@ mod tests {
         assert!(!meter.memory_growing(0, 101, Some(200)).expect("no trap"));
         assert_eq!(meter.refused(), Some("memory limit"));
         assert!(meter.memory_growing(0, 100, Some(200)).expect("no trap"), "nothing was taken");
-        // wasmtime passes the size of the pool's places as a maximum.
+        // wasmtime passes the pool's slot size as the maximum.
         assert!(!meter.memory_growing(0, 101, Some(100)).expect("no trap"));
         assert_eq!(meter.refused(), Some("memory limit"));
         assert!(!meter.table_growing(0, 11, Some(10)).expect("no trap"));

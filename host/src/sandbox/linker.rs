@@ -1,7 +1,8 @@
-//! What an instance can reach: the capabilities that are granted, and what reaches nothing.
+//! Links the host functions of an instance: the granted capabilities, and unprivileged interfaces.
 //!
-//! Invariant: a capability is linked only when it is granted. One whose grant is a list (hosts, names of secrets) checks
-//! the list beside its effect. `wasi:sockets` is never linked, and the WASI context is empty.
+//! Invariant: a capability is linked only when it is granted. One whose grant is a list (hosts, names of
+//! secrets) checks the list just before its effect. `wasi:sockets` is never linked, and the WASI context is
+//! empty.
 
 use wasmtime::Engine;
 use wasmtime::component::types::ComponentItem;
@@ -17,7 +18,7 @@ use super::state::State;
 use super::{imports, io_error};
 use crate::capabilities::{Grant, Grants, add_http_types_to_linker, table};
 
-/// Links what every toolkit gets and what `grants` adds.
+/// Links what every toolkit gets, and the capabilities in `grants`.
 pub(super) fn granted(engine: &Engine, grants: &Grants) -> wasmtime::Result<Linker<State>> {
     let mut linker = for_every_toolkit(engine)?;
     for capability in table::<State>() {
@@ -30,7 +31,7 @@ pub(super) fn granted(engine: &Engine, grants: &Grants) -> wasmtime::Result<Link
     Ok(linker)
 }
 
-/// Links what every toolkit gets, and traps for whatever else `component` imports of the capabilities.
+/// Links what every toolkit gets, and trapping functions for all other capabilities that `component` imports.
 pub(super) fn trapping(engine: &Engine, component: &Component) -> wasmtime::Result<Linker<State>> {
     let mut linker = for_every_toolkit(engine)?;
     for (name, import) in component.component_type().imports(engine) {
@@ -49,7 +50,7 @@ pub(super) fn trapping(engine: &Engine, component: &Component) -> wasmtime::Resu
     Ok(linker)
 }
 
-/// Links the capabilities that need no grant, and what plain language runtimes import.
+/// Links the capabilities that need no grant, and what language runtimes import.
 fn for_every_toolkit(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     for capability in table::<State>() {
@@ -62,7 +63,7 @@ fn for_every_toolkit(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     Ok(linker)
 }
 
-/// Links what language runtimes import. The WASI context is empty, so it reaches nothing.
+/// Links what language runtimes import. The WASI context is empty, so this gives no access to anything.
 ///
 /// Invariant: `wasi:sockets` is never linked.
 pub(super) fn language_runtime<T: WasiView>(l: &mut Linker<T>) -> wasmtime::Result<()> {

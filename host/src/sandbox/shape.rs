@@ -1,8 +1,8 @@
 //! The size of a component, counted from its bytes before anything is compiled.
 //!
-//! A few bytes can expand exponentially: a component that instantiates another one twice, which instantiates a
-//! third one twice, or a tuple of two tuples. The compiler expands both. So parts are counted as often as they are
-//! expanded, while each definition is visited once.
+//! A few bytes can expand exponentially: a component that instantiates another one twice, which instantiates
+//! a third one twice, or a tuple of two tuples. The compiler expands both. So parts are counted as often as
+//! they are expanded, while each definition is visited once.
 
 mod types;
 
@@ -14,10 +14,10 @@ use wasmparser::{
 use super::engine::{MAX_CORE_INSTANCES, MAX_MEMORIES, MAX_TABLES};
 use super::imports::ImportError;
 
-/// Components that are instantiated, nested ones as often as they are.
+/// Instances of components. Nested ones count once per instance of their parent.
 const MAX_COMPONENT_INSTANCES: u64 = 200;
-/// Imports, exports, aliases, instances and functions of components, those of nested ones as often as they
-/// are instantiated. Toolkits in TypeScript have some hundreds.
+/// Imports, exports, aliases, instances and functions of components. Those of nested components count once
+/// per instance. Toolkits in TypeScript have some hundreds.
 const MAX_ITEMS: u64 = 100_000;
 /// Values in the expanded types of all functions and definitions.
 const MAX_TYPE_SIZE: u64 = 1_000_000;
@@ -30,14 +30,14 @@ const MAX_GLOBALS: u64 = 100_000;
 /// Data and element segments of all core modules.
 const MAX_SEGMENTS: u64 = 100_000;
 
-/// The names that a component's root imports and exports.
+/// The names of the imports and exports of the root component.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     pub(super) imports: Vec<String>,
     pub(super) exports: Vec<String>,
 }
 
-/// Validates a whole component, and refuses what would be too much for the compiler.
+/// Validates a whole component, and refuses one that is too large for the compiler.
 pub(super) fn check(component: &[u8]) -> Result<Names, ImportError> {
     if !component.starts_with(b"\0asm") {
         return Err(ImportError::Invalid("it does not begin with the bytes \\0asm".to_owned()));
@@ -51,7 +51,7 @@ pub(super) fn check(component: &[u8]) -> Result<Names, ImportError> {
         {
             return Err(ImportError::CoreModule);
         }
-        // Numbers of core definitions come before their validation, which goes through them.
+        // Core definitions are counted before they are validated, because validation visits them all.
         walk.core(&payload)?;
         let validated = validator.payload(&payload).map_err(|error| invalid(&error))?;
         if let ValidPayload::Func(function, body) = validated {
@@ -107,11 +107,11 @@ impl Total {
     }
 }
 
-/// A component or module whose end is still to come.
+/// A component or module that is being read.
 #[derive(Debug, Default)]
 struct Frame {
     total: Total,
-    /// The components that it can instantiate, by index, each with its expanded size where that is known.
+    /// The components that it can instantiate, by index, with their expanded size if known.
     components: Vec<Option<Total>>,
     is_module: bool,
 }
@@ -158,7 +158,7 @@ impl Walk {
         at_most(what, *counter, most)
     }
 
-    /// Counts what a valid component has and instantiates.
+    /// Counts the items and instances of a validated component.
     fn component(&mut self, payload: &Payload<'_>) -> Result<(), ImportError> {
         match payload {
             Payload::ModuleSection { .. } => self.enter(Frame { is_module: true, ..Frame::default() }),
@@ -182,7 +182,7 @@ impl Walk {
             Payload::ComponentExportSection(section) => {
                 for export in section.clone() {
                     let export = export.map_err(|error| invalid(&error))?;
-                    // An export is a definition of its own, which later ones can refer to.
+                    // An export is also a definition, which later ones can refer to.
                     if export.kind == ComponentExternalKind::Component {
                         self.here.components.push(self.here.known(export.index));
                     }

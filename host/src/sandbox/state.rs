@@ -1,4 +1,4 @@
-//! What one instance holds on the host's side.
+//! The host's state of one instance.
 
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -8,10 +8,10 @@ use crate::capabilities::log::Output;
 use crate::capabilities::{Capabilities, HasCapabilities};
 use crate::observations::Source;
 
-/// Random bytes that a guest may ask for at once: filling them cannot be interrupted.
+/// Random bytes that a guest may request at once: generating them cannot be interrupted.
 const MAX_RANDOM_BYTES: u64 = 64 << 10;
 
-/// The state of one store; it lives as long as one call.
+/// The state of one store, for one call.
 pub(super) struct State {
     pub(super) meter: Meter,
     capabilities: Capabilities,

@@ -1,4 +1,4 @@
-//! Sources of settings, and what they must not say.
+//! Sources of settings, and invalid settings.
 
 use super::*;
 
@@ -95,7 +95,10 @@ fn a_model_is_here_or_a_service_and_never_half_of_it() {
     assert!(load("model = \"\"").is_err());
     let with_key = load(&format!("{service}embedding-key = \"hunter2\"")).expect("it is right");
     assert!(with_key.embedding_key.get().is_some() && !format!("{with_key:?}").contains("hunter2"));
-    assert!(matches!(load(service.lines().next().unwrap_or_default()), Err(SettingsError::HalfAService)));
+    assert!(matches!(
+        load(service.lines().next().unwrap_or_default()),
+        Err(SettingsError::IncompleteService)
+    ));
     assert!(matches!(load(&format!("{service}model = \"/m\"")), Err(SettingsError::TwoModels)));
     let file = service.replace("https://a.example", "file://");
     assert!(matches!(load(&file), Err(SettingsError::EmbeddingUrl)));

@@ -68,17 +68,17 @@ impl FromStr for Size {
     }
 }
 
-/// Who issues the tokens.
+/// The issuer of access tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Issuer {
     /// Kitbag itself, on loopback.
     Local,
-    /// An OpenID provider, spelled exactly as it spells itself.
+    /// An OpenID provider: its issuer identifier, unchanged.
     External(String),
 }
 
 impl Issuer {
-    /// The issuer as it is spelled in the settings.
+    /// The issuer as written in the settings.
     pub fn name(&self) -> &str {
         match self {
             Self::Local => "local",
@@ -99,7 +99,7 @@ impl FromStr for Issuer {
     }
 }
 
-/// The public URL of the server; nothing stands for the address it listens on.
+/// The public URL of the server. `None` stands for the address it listens on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BaseUrl(Option<Url>);
 
@@ -129,7 +129,7 @@ impl FromStr for BaseUrl {
     }
 }
 
-/// The URL of a service that the operator runs or rents; there may be none.
+/// The optional URL of a service that the operator uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceUrl(Option<Url>);
 
@@ -153,12 +153,12 @@ impl FromStr for ServiceUrl {
     }
 }
 
-/// A name server; without a port, at port 53.
+/// A name server. The default port is 53.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameServer(SocketAddr);
 
 impl NameServer {
-    /// Where it is.
+    /// The server's address.
     pub fn address(self) -> SocketAddr {
         self.0
     }
@@ -178,17 +178,17 @@ impl FromStr for NameServer {
 /// Where the vault's master key is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MasterKey {
-    /// A file; without a path, `master-key` in the data directory.
+    /// A file; `None` for `master-key` in the data directory.
     File(Option<PathBuf>),
     /// The environment variable of this name.
     Variable(String),
-    /// What this shell command prints.
+    /// The output of this shell command.
     Command(String),
-    /// None of these. What was given instead may be the key itself: it is not kept, and not quoted.
-    Nowhere,
+    /// None of these. The given text may be the key itself, so it is neither kept nor quoted.
+    Invalid,
 }
 
-/// Never fails: whoever reports the failure (clap, toml) would quote the text.
+/// Never fails: clap and toml would quote the text in their errors.
 impl FromStr for MasterKey {
     type Err = Infallible;
 
@@ -198,7 +198,7 @@ impl FromStr for MasterKey {
             Some(("file", path)) if !path.is_empty() => Self::File(Some(path.into())),
             Some(("env", name)) if is_variable(name) => Self::Variable(name.to_owned()),
             Some(("command", line)) if !line.trim().is_empty() => Self::Command(line.to_owned()),
-            _ => Self::Nowhere,
+            _ => Self::Invalid,
         })
     }
 }
@@ -210,8 +210,8 @@ impl<'de> Deserialize<'de> for MasterKey {
     }
 }
 
-/// Whether it can be the name of an environment variable (POSIX.1-2017, section 8.1), and is not so
-/// long that it is rather a key.
+/// Whether this is a valid name of an environment variable (POSIX.1-2017, section 8.1). Names of more than 40
+/// characters are more likely to be keys, and are refused.
 fn is_variable(name: &str) -> bool {
     const MAX_CHARACTERS: usize = 40;
 
@@ -221,14 +221,14 @@ fn is_variable(name: &str) -> bool {
         && name.bytes().all(|byte| is_letter(byte) || byte.is_ascii_digit())
 }
 
-/// Where the model is that search uses.
+/// The location of the model that search uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Model {
-    /// In the folder `model` of the data directory, if there is one.
+    /// The folder `model` of the data directory, if it exists.
     Default,
-    /// Nowhere: search goes by words alone.
+    /// No model: search uses words only.
     None,
-    /// In this folder.
+    /// This folder.
     Folder(PathBuf),
 }
 
@@ -244,14 +244,14 @@ impl FromStr for Model {
     }
 }
 
-/// A value that may not be set.
+/// An optional value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Maybe<T>(Option<T>);
 
 impl<T> Maybe<T> {
     pub(super) const UNSET: Self = Self(None);
 
-    /// The value, where it is set.
+    /// The value, if it is set.
     pub fn get(&self) -> Option<&T> {
         self.0.as_ref()
     }
@@ -275,7 +275,7 @@ where
     }
 }
 
-/// A key that somebody else gave; it never prints.
+/// A key for an external service. It is never printed.
 #[derive(Clone, Debug)]
 pub struct Secret(SecretString);
 
@@ -304,7 +304,7 @@ impl<T> Default for List<T> {
     }
 }
 
-/// Every address of this machine's own.
+/// The loopback ranges.
 pub(super) fn loopback() -> List<IpNet> {
     let range = |address: IpAddr, length| IpNet::new(address, length).expect("the length fits the address");
     List(vec![range(Ipv4Addr::LOCALHOST.into(), 8), range(Ipv6Addr::LOCALHOST.into(), 128)])
@@ -342,7 +342,7 @@ where
     }
 }
 
-/// In the file, these are strings, spelled as in a flag.
+/// Reads these types from the file as strings, in the format of the flags.
 macro_rules! deserialize_from_str {
     ($($type:ty),+) => {$(
         impl<'de> Deserialize<'de> for $type {

@@ -1,4 +1,4 @@
-//! One run of cargo: its progress as it comes, its errors whole, and the files it made.
+//! One run of cargo: its progress, its errors, and its output files.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,11 +12,11 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use super::recipe::Recipe;
 use super::{BuildOptions, Step, ToolchainError};
 
-/// How long cargo may be silent before a line says that it is still at work.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+/// Interval of progress lines while cargo prints nothing.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Compiles the libraries of `packages` with a stack of so many bytes, and returns each one's WebAssembly file by the
-/// path of its package's manifest.
+/// Compiles the libraries of `packages` with a stack of `stack_bytes`. Returns their WebAssembly files, by the paths of
+/// the packages' manifests.
 pub(super) async fn compile(
     root: &Path,
     packages: &[&str],
@@ -45,7 +45,7 @@ pub(super) async fn compile(
     let mut stdout = child.stdout.take().expect("stdout is piped");
     let stderr = child.stderr.take().expect("stderr is piped");
 
-    // Both at once: a pipe that nobody empties would stop cargo.
+    // Read concurrently: cargo would block on a full pipe.
     let mut messages = Vec::new();
     let (_, diagnostics) = tokio::try_join!(stdout.read_to_end(&mut messages), relay(stderr, progress))
         .map_err(failed_to_run)?;
@@ -60,7 +60,7 @@ pub(super) async fn compile(
     Ok(modules(&messages))
 }
 
-/// Cargo joins what this variable has with what the workspace's configuration says for the target.
+/// The variable whose flags cargo adds to those of the workspace's configuration for `target`.
 fn rustflags_variable(target: &str) -> String {
     format!("CARGO_TARGET_{}_RUSTFLAGS", target.to_uppercase().replace('-', "_"))
 }
@@ -70,13 +70,13 @@ fn rustflags(recipe: &Recipe, stack_bytes: u32) -> String {
     recipe.rustflags.iter().chain([&stack]).map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
-/// Passes cargo's status lines on as they come, and returns all other lines: what the compiler says.
+/// Passes cargo's status lines on as they arrive, and returns all other lines: the compiler's diagnostics.
 async fn relay(stderr: impl AsyncRead + Unpin, progress: &impl Fn(&str)) -> io::Result<Vec<String>> {
     let started = Instant::now();
     let mut lines = BufReader::new(stderr).split(b'\n');
     let mut diagnostics = Vec::new();
     loop {
-        match tokio::time::timeout(SIGN_OF_LIFE, lines.next_segment()).await {
+        match tokio::time::timeout(HEARTBEAT_INTERVAL, lines.next_segment()).await {
             Err(_) => progress(&format!("     Waiting for the compiler ({} s)", started.elapsed().as_secs())),
             Ok(Ok(None)) => return Ok(diagnostics),
             Ok(line) => {
@@ -88,7 +88,7 @@ async fn relay(stderr: impl AsyncRead + Unpin, progress: &impl Fn(&str)) -> io::
     }
 }
 
-/// Whether a line is cargo's own: a capitalised verb that ends in column 12.
+/// Whether this is one of cargo's status lines: a capitalised verb that ends in column 12.
 fn is_status(line: &str) -> bool {
     let Some((verb, rest)) = line.split_at_checked(12) else { return false };
     let verb = verb.trim_start();
@@ -106,7 +106,7 @@ struct Message {
     filenames: Vec<PathBuf>,
 }
 
-/// Finds the WebAssembly files among cargo's messages, a JSON object a line.
+/// Finds the WebAssembly files in cargo's messages, one JSON object per line.
 fn modules(messages: &[u8]) -> HashMap<PathBuf, PathBuf> {
     messages
         .split(|byte| *byte == b'\n')

@@ -1,4 +1,4 @@
-//! From a compiled module to a component.
+//! Makes a component from a compiled module.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use wit_component::ComponentEncoder;
 
 use super::{BuiltComponent, ToolchainError};
 
-/// Reads the compiler's output, makes a component of it where it is none yet, and writes that to
+/// Reads the compiler's output, makes it a component if it is not one yet, and writes it to
 /// `components/PACKAGE.wasm` in the target directory.
 pub(super) async fn make(
     package: &str,
@@ -33,20 +33,20 @@ pub(super) async fn make(
     let directory = target_directory.join("components");
     fs::create_dir_all(&directory).await.map_err(file_error(&directory))?;
     let path = directory.join(format!("{package}.wasm"));
-    write_whole(&path, &bytes).await.map_err(file_error(&path))?;
+    write_atomically(&path, &bytes).await.map_err(file_error(&path))?;
 
     Ok(BuiltComponent { package: package.to_owned(), path, bytes })
 }
 
-/// Writes beside the path and renames, so that nobody ever reads half a component.
-async fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes to a temporary file and renames it, so that a partial component is never visible.
+async fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     static WRITES: AtomicU64 = AtomicU64::new(0);
 
-    // Several builds may write the same component at once, in this process and in others.
+    // Several builds may write the same component concurrently, in this process and in others.
     let (process, write) = (std::process::id(), WRITES.fetch_add(1, Ordering::Relaxed));
-    let unfinished = PathBuf::from(format!("{}.{process}-{write}", path.display()));
-    fs::write(&unfinished, bytes).await?;
-    fs::rename(&unfinished, path).await
+    let temporary = PathBuf::from(format!("{}.{process}-{write}", path.display()));
+    fs::write(&temporary, bytes).await?;
+    fs::rename(&temporary, path).await
 }
 
 fn componentize(module: Vec<u8>) -> Result<Vec<u8>, String> {

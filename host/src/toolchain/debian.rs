@@ -1,7 +1,7 @@
-//! Debian's own compiler, for machines that cannot reach rustup's servers.
+//! Debian's compiler, for machines that cannot reach rustup's servers.
 //!
-//! Debian ships no standard library for WebAssembly, but its sources, and a C library for WASI.
-//! Cargo compiles the one against the other (`-Zbuild-std`): under a minute, once a target directory.
+//! Debian has no compiled standard library for WebAssembly, but its sources, and a C library for WASI.
+//! Cargo compiles the former against the latter (`-Zbuild-std`): under a minute, once per target directory.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use super::recipe::Recipe;
 use super::{ToolchainError, linker};
 
-/// What the recipe needs, each with the package that brings it.
-const PARTS: [(&str, &str); 4] = [
+/// The files that are needed, each with its Debian package.
+const REQUIRED_FILES: [(&str, &str); 4] = [
     ("usr/bin/rustc", "rustc-web"),
     ("usr/bin/cargo", "cargo-web"),
     ("usr/lib/rustlib/src/rust/library/std/Cargo.toml", "rust-web-src"),
@@ -19,10 +19,13 @@ const PARTS: [(&str, &str); 4] = [
 ];
 
 /// Returns the recipe for the packages installed under `root` (`/`, except in tests).
-/// `sysroot` is that of another compiler, which may have the linker that Debian's lacks.
+/// `sysroot` is that of another compiler, which may have the linker that Debian's compiler lacks.
 pub(super) fn recipe(root: &Path, sysroot: Option<&Path>) -> Result<Recipe, ToolchainError> {
-    let missing: Vec<_> =
-        PARTS.iter().filter(|(part, _)| !root.join(part).exists()).map(|(_, package)| *package).collect();
+    let missing: Vec<_> = REQUIRED_FILES
+        .iter()
+        .filter(|(part, _)| !root.join(part).exists())
+        .map(|(_, package)| *package)
+        .collect();
     if !missing.is_empty() {
         let install = format!(
             "run rustup target add wasm32-wasip2, or on Debian apt-get install -y --no-install-recommends {}",
@@ -41,18 +44,18 @@ pub(super) fn recipe(root: &Path, sysroot: Option<&Path>) -> Result<Recipe, Tool
         environment: vec![
             ("PATH", path_with_first(&root.join("usr/bin"))),
             ("RUSTC", root.join("usr/bin/rustc").into()),
-            // A release compiler refuses every -Z without it.
+            // A stable compiler refuses all `-Z` options without it.
             ("RUSTC_BOOTSTRAP", "1".into()),
             ("CARGO_TARGET_WASM32_WASIP1_LINKER", linker.into()),
         ],
         rustflags: vec!["-Clink-self-contained=no".to_owned(), format!("-Lnative={}", libc.display())],
-        // Cargo points these at rustup's compiler for whatever it runs, this program included.
-        hidden: &["RUSTUP_TOOLCHAIN", "LD_LIBRARY_PATH"],
+        // Cargo sets these to rustup's compiler for all programs that it runs, such as this one.
+        removed_variables: &["RUSTUP_TOOLCHAIN", "LD_LIBRARY_PATH"],
         summary: "Debian's compiler (the standard library is compiled first, once)".to_owned(),
     })
 }
 
-/// Returns our `PATH` with one directory ahead of all others.
+/// Returns `PATH` with this directory prepended.
 fn path_with_first(directory: &Path) -> OsString {
     let path = env::var_os("PATH").unwrap_or_default();
     let directories = std::iter::once(PathBuf::from(directory)).chain(env::split_paths(&path));
@@ -89,7 +92,7 @@ mod tests {
     #[test]
     fn the_linker_of_another_compiler_will_do() {
         let root = tempfile::tempdir().expect("a scratch directory");
-        for (part, _) in PARTS {
+        for (part, _) in REQUIRED_FILES {
             install(root.path(), part);
         }
         install(root.path(), "other/lib/rustlib/x86_64-unknown-linux-gnu/bin/rust-lld");

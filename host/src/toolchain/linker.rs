@@ -1,15 +1,15 @@
-//! A linker for WebAssembly, where the compiler does not bring its own.
+//! Finds a linker for WebAssembly, for a compiler that does not include one.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
 use super::ToolchainError;
 
-/// Debian's package of a linker, named when there is none.
+/// The Debian package of a linker, named in the error.
 const PACKAGE: &str = "lld";
 
 /// Finds a linker: rustup's `rust-lld` in one of the sysroots or in any installed toolchain, or
-/// LLVM's `wasm-ld` on `PATH` or under `/usr/lib/llvm-*`, the newest first.
+/// LLVM's `wasm-ld` on `PATH`, the newest version first.
 pub(super) fn find(sysroots: &[PathBuf]) -> Result<PathBuf, ToolchainError> {
     let toolchains = rustup_home().map(|home| children(&home.join("toolchains"))).unwrap_or_default();
 
@@ -28,8 +28,7 @@ fn rust_lld(sysroot: &Path) -> Option<PathBuf> {
         .find(|it| it.is_file())
 }
 
-/// Returns the `wasm-ld` or `wasm-ld-VERSION` of the highest version; one that names no version is
-/// what the machine's owner chose, and wins.
+/// Returns `wasm-ld`, which is the machine's default, or else the `wasm-ld-VERSION` of the highest version.
 fn wasm_ld(directories: &[PathBuf]) -> Option<PathBuf> {
     let version = |path: &PathBuf| -> Option<u32> {
         let name = path.file_name()?.to_str()?.strip_prefix("wasm-ld")?;
@@ -51,7 +50,7 @@ fn rustup_home() -> Option<PathBuf> {
     env::var_os("RUSTUP_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".rustup")))
 }
 
-/// Returns what a directory holds, in a stable order; nothing when it cannot be read.
+/// Returns the entries of a directory, sorted; none if it cannot be read.
 fn children(directory: &Path) -> Vec<PathBuf> {
     let entries = directory.read_dir().into_iter().flatten();
     let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();

@@ -1,4 +1,4 @@
-//! What cargo says about a workspace, before anything is compiled.
+//! Cargo's metadata of a workspace.
 
 use std::path::{Path, PathBuf};
 
@@ -8,15 +8,13 @@ use serde_json::Value;
 use super::recipe::Recipe;
 use super::{Step, ToolchainError};
 
-/// The stack of a call lies in the guest's memory, all of which is written anew after each call: a small one makes
-/// calls quicker. rustc's own default is 1 MiB.
+/// Default stack of a guest, which is part of its memory: that is restored after each call, so a small stack makes calls
+/// faster. rustc's default is 1 MiB.
 const DEFAULT_STACK_KIB: u32 = 128;
-/// Less than the smallest holds not even a call that does nothing.
 const MIN_STACK_KIB: u32 = 16;
-/// More would leave little of a call's memory.
 const MAX_STACK_KIB: u32 = 16 * 1024;
 
-/// The packages of one workspace. A crate that stands alone is a workspace of one.
+/// The packages of a workspace. A crate without a workspace is a workspace of one package.
 #[derive(Debug, Deserialize)]
 pub(super) struct Workspace {
     #[serde(rename = "workspace_root")]
@@ -57,7 +55,7 @@ struct Target {
     crate_types: Vec<String>,
 }
 
-/// Reads the workspace that `directory` belongs to. Needs no network: dependencies are left alone.
+/// Reads the workspace that `directory` belongs to. Needs no network: dependencies are not resolved.
 pub(super) async fn read(directory: &Path, recipe: &Recipe) -> Result<Workspace, ToolchainError> {
     let mut command = recipe.cargo(directory);
     command.args(["metadata", "--no-deps", "--format-version=1", "--color=never"]);
@@ -101,7 +99,7 @@ impl Workspace {
 }
 
 impl Package {
-    pub(super) fn check_builds_a_component(&self) -> Result<(), ToolchainError> {
+    pub(super) fn check_is_cdylib(&self) -> Result<(), ToolchainError> {
         if self.targets.iter().any(|target| target.crate_types.iter().any(|it| it == "cdylib")) {
             return Ok(());
         }
@@ -117,9 +115,7 @@ impl Package {
         };
         let settings = settings.and_then(|it| match it.stack_kib {
             MIN_STACK_KIB..=MAX_STACK_KIB => Ok(it),
-            other => {
-                Err(format!("stack-kib is {other}; it can be from {MIN_STACK_KIB} to {MAX_STACK_KIB}"))
-            }
+            other => Err(format!("stack-kib is {other}; it can be from {MIN_STACK_KIB} to {MAX_STACK_KIB}")),
         });
         settings.map(|it| it.stack_kib * 1024).map_err(|reason| ToolchainError::Settings {
             package: self.name.clone(),

@@ -1,4 +1,4 @@
-//! Which compiler for WebAssembly the machine offers.
+//! Finds an installed compiler for WebAssembly.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,26 +9,26 @@ use tokio::process::Command;
 
 use super::{ToolchainError, debian};
 
-/// A compiler that does not say within this time where it lives is left aside. Rustup's stand-in
-/// for `rustc` may try to download a toolchain before it answers.
+/// How long `rustc` may take to print its sysroot; a slower one is ignored. Rustup's proxy for `rustc` may
+/// try to download a toolchain first.
 const PROBE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// One way to compile for WebAssembly.
+/// How to compile for WebAssembly with one compiler.
 #[derive(Debug)]
 pub(super) struct Recipe {
     /// The cargo to run.
     pub(super) cargo: PathBuf,
     /// Its `--target`.
     pub(super) target: &'static str,
-    /// What its command line has beside what every build has.
+    /// Additional arguments.
     pub(super) arguments: &'static [&'static str],
-    /// What its environment has beside our own.
+    /// Additional environment variables.
     pub(super) environment: Vec<(&'static str, OsString)>,
-    /// Flags for rustc, beside those that the workspace's own configuration has.
+    /// Additional flags for rustc.
     pub(super) rustflags: Vec<String>,
-    /// What its environment must not have.
-    pub(super) hidden: &'static [&'static str],
-    /// What a person reads about it, after "Building with".
+    /// Environment variables to remove.
+    pub(super) removed_variables: &'static [&'static str],
+    /// Its description, shown after "Building with".
     pub(super) summary: String,
 }
 
@@ -40,21 +40,21 @@ impl Recipe {
             arguments: &[],
             environment: Vec::new(),
             rustflags: Vec::new(),
-            hidden: &[],
+            removed_variables: &[],
             summary: format!("the installed target {target}"),
         }
     }
 
-    /// Returns cargo, ready for its subcommand, in `directory`.
+    /// Returns a command that runs cargo in `directory`, without a subcommand.
     pub(super) fn cargo(&self, directory: &Path) -> Command {
         let mut command = Command::new(&self.cargo);
         command.current_dir(directory).stdin(Stdio::null()).kill_on_drop(true);
-        // Flags for the host's own builds (`-Ctarget-cpu=native`, clippy's wrapper) are not for
-        // WebAssembly, and would silently take the place of the recipe's.
+        // Flags for native builds (`-Ctarget-cpu=native`, clippy's wrapper) do not fit WebAssembly, and
+        // would silently override those of the recipe.
         for variable in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTC_WORKSPACE_WRAPPER"] {
             command.env_remove(variable);
         }
-        for variable in self.hidden {
+        for variable in self.removed_variables {
             command.env_remove(variable);
         }
         for (variable, value) in &self.environment {
@@ -64,7 +64,7 @@ impl Recipe {
     }
 }
 
-/// Finds the first way that works for a crate in `directory`, whose `rust-toolchain.toml` counts.
+/// Finds the first usable compiler for a crate in `directory`, respecting its `rust-toolchain.toml`.
 pub(super) async fn find(directory: &Path) -> Result<Recipe, ToolchainError> {
     let sysroot = sysroot(directory).await;
     let installed = ["wasm32-wasip2", "wasm32-wasip1"]
@@ -77,7 +77,7 @@ pub(super) async fn find(directory: &Path) -> Result<Recipe, ToolchainError> {
     }
 }
 
-/// Returns where the compiler first on `PATH` lives, or nothing when there is no such compiler.
+/// Returns the sysroot of the first `rustc` on `PATH`, if there is one.
 async fn sysroot(directory: &Path) -> Option<PathBuf> {
     let mut rustc = Command::new("rustc");
     rustc.args(["--print", "sysroot"]).current_dir(directory).stdin(Stdio::null()).kill_on_drop(true);

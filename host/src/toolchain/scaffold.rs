@@ -1,10 +1,10 @@
-//! A new toolkit, in Rust or in TypeScript: it builds and passes its own tests as it stands.
+//! Creates a new toolkit, in Rust or in TypeScript, that builds and passes its own tests.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// A file's name, and its text with `{{id}}`, `{{name}}` and `{{sdk}}` for what differs.
+/// A file's name, and its text with the placeholders `{{id}}`, `{{name}}` and `{{sdk}}`.
 type Template = (&'static str, &'static str);
 
 const RUST: [Template; 4] = [
@@ -23,7 +23,7 @@ const TYPESCRIPT: [Template; 6] = [
     ("extension.test.ts", include_str!("../../scaffold/typescript/extension.test.ts.tmpl")),
 ];
 
-/// What a new toolkit is written in, and where it finds the SDK for that.
+/// The language of a new toolkit, with the source of its SDK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Language {
     /// Rust, with the crate `kitbag-toolkit`.
@@ -32,10 +32,10 @@ pub enum Language {
     TypeScript(PackageSource),
 }
 
-/// Where the new crate finds the crate `kitbag-toolkit`.
+/// The source of the crate `kitbag-toolkit`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CrateSource {
-    /// A folder on this machine; absolute, because the new crate may be anywhere.
+    /// A local folder; absolute, because the new crate may be anywhere.
     Path(PathBuf),
     /// A revision of a Git repository.
     Git {
@@ -44,21 +44,21 @@ pub enum CrateSource {
         /// A commit, a tag or a branch.
         revision: String,
     },
-    /// A version in the registry, as cargo writes requirements.
+    /// A version requirement for the registry, in cargo's syntax.
     Version(String),
 }
 
-/// Where the new toolkit finds the npm package `kitbag`.
+/// The source of the npm package `kitbag`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PackageSource {
-    /// A folder on this machine; absolute, because the new toolkit may be anywhere.
+    /// A local folder; absolute, because the new toolkit may be anywhere.
     Path(PathBuf),
-    /// A version in the registry, as npm writes requirements.
+    /// A version requirement for the registry, in npm's syntax.
     Version(String),
 }
 
-/// Writes a new toolkit with that id into `directory`, which is made where it is missing, and
-/// returns the files. Leaves everything as it is when a file is already there.
+/// Writes a new toolkit with this id into `directory`, which is created if missing, and returns the
+/// files. Writes nothing if one of the files already exists.
 pub fn create(id: &str, directory: &Path, language: &Language) -> Result<Vec<PathBuf>, ScaffoldError> {
     if id.is_empty() || !id.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-')) {
         return Err(ScaffoldError::InvalidId(id.to_owned()));
@@ -85,17 +85,17 @@ pub fn create(id: &str, directory: &Path, language: &Language) -> Result<Vec<Pat
     Ok(files.into_iter().map(|(path, _)| path).collect())
 }
 
-/// Why there is no new toolkit.
+/// Why a new toolkit could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ScaffoldError {
-    /// The id breaks the rule of toolkit ids.
+    /// The id is not a valid toolkit id.
     #[error("{0:?} cannot be a toolkit's id: use lower-case letters, digits and hyphens (^[a-z0-9-]+$)")]
     InvalidId(String),
-    /// A file is in the way.
+    /// A file already exists.
     #[error("{} is already there: name another directory", .0.display())]
     Exists(PathBuf),
-    /// The path cannot be written down in a manifest.
-    #[error("the SDK's folder {} cannot be written down: its path is not UTF-8", .0.display())]
+    /// The path cannot be written to a manifest.
+    #[error("the SDK's folder {} cannot be written to the manifest: its path is not UTF-8", .0.display())]
     SdkPath(PathBuf),
     /// A file could not be written.
     #[error("could not write {}: {reason}", path.display())]
@@ -107,10 +107,10 @@ pub enum ScaffoldError {
     },
 }
 
-/// The right-hand side of the dependency in `Cargo.toml`.
+/// The value of the dependency in `Cargo.toml`.
 fn crate_dependency(source: &CrateSource) -> Result<String, ScaffoldError> {
     Ok(match source {
-        CrateSource::Path(path) => format!("{{ path = {} }}", quoted(spelled(path)?)),
+        CrateSource::Path(path) => format!("{{ path = {} }}", quoted(utf8(path)?)),
         CrateSource::Git { url, revision } => {
             format!("{{ git = {}, rev = {} }}", quoted(url), quoted(revision))
         }
@@ -118,19 +118,19 @@ fn crate_dependency(source: &CrateSource) -> Result<String, ScaffoldError> {
     })
 }
 
-/// The right-hand side of the dependency in `package.json`.
+/// The value of the dependency in `package.json`.
 fn package_dependency(source: &PackageSource) -> Result<String, ScaffoldError> {
     Ok(match source {
-        PackageSource::Path(path) => quoted(&format!("file:{}", spelled(path)?)),
+        PackageSource::Path(path) => quoted(&format!("file:{}", utf8(path)?)),
         PackageSource::Version(version) => quoted(version),
     })
 }
 
-fn spelled(path: &Path) -> Result<&str, ScaffoldError> {
+fn utf8(path: &Path) -> Result<&str, ScaffoldError> {
     path.to_str().ok_or_else(|| ScaffoldError::SdkPath(path.to_owned()))
 }
 
-/// A JSON string is a TOML string too.
+/// Quotes a string for JSON, and so for TOML too.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,4 +1,4 @@
-//! From an `extension.ts` to a component: the builder of the npm package `kitbag`, run by Node.js.
+//! Builds a component from an `extension.ts`, with the builder of the npm package `kitbag`, run by Node.js.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,18 +12,18 @@ use tokio::process::Command;
 
 use super::{Step, ToolchainError};
 
-/// What authors write, and what its folder is known by.
+/// The entry file of a toolkit. A folder that has one is a toolkit in TypeScript.
 const ENTRY: &str = "extension.ts";
 /// The builder, inside the npm package.
 const BUILDER: &str = "bin/kitbag-build.js";
 /// The package's command line.
 const COMMANDS: &str = "bin/kitbag.js";
 /// How long the server has to end by itself.
-const FAREWELL: Duration = Duration::from_secs(5);
-/// What the package's own build leaves: without it the builder does not start.
-const BUILT: &str = "dist/build/cli.js";
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+/// Output of the package's own build. Without it the builder does not start.
+const BUILT_FILE: &str = "dist/build/cli.js";
 
-/// What the builder wrote.
+/// The builder's output files.
 #[derive(Clone, Debug, Deserialize)]
 pub struct BuiltToolkit {
     /// The component.
@@ -32,7 +32,7 @@ pub struct BuiltToolkit {
     pub manifest: PathBuf,
 }
 
-/// Whether `path` is a toolkit in TypeScript: an entry file, or a folder that holds one.
+/// Whether `path` is a toolkit in TypeScript: a source file, or a folder with an entry file.
 pub fn is_typescript(path: &Path) -> bool {
     let is_source = path
         .extension()
@@ -40,10 +40,9 @@ pub fn is_typescript(path: &Path) -> bool {
     is_source || path.join(ENTRY).is_file()
 }
 
-/// Builds the toolkit at `path`; results go to `out`, or else to the folder `dist` beside its entry.
+/// Builds the toolkit at `path`. Output goes to `out`, by default to the folder `dist` beside its entry.
 ///
-/// `progress` receives one line, without its end, for each thing that happens. Dropping the future ends
-/// the builder.
+/// `progress` receives lines without line ends. Dropping the future ends the builder.
 pub async fn build_typescript(
     path: &Path,
     out: Option<&Path>,
@@ -65,19 +64,19 @@ pub async fn build_typescript(
     let events = builder.stdout.take().expect("stdout is piped");
     let mut complaints = builder.stderr.take().expect("stderr is piped");
 
-    // Both at once: a pipe that nobody empties would stop the builder.
+    // Read concurrently: the builder would block on a full pipe.
     let mut said = String::new();
     let (outcome, _) = tokio::try_join!(relay(events, &progress), complaints.read_to_string(&mut said))
         .map_err(failed_to_run)?;
     let status = builder.wait().await.map_err(failed_to_run)?;
     outcome.unwrap_or_else(|| {
-        let reason = format!("the builder ended without a word ({status})\n{}", said.trim_end());
+        let reason = format!("the builder ended without a result ({status})\n{}", said.trim_end());
         Err(ToolchainError::Unexpected { step: Step::Component, reason })
     })
 }
 
-/// Serves the toolkit at `path` by the npm package, with `arguments` for its command `dev`, until `stop`
-/// resolves or the package's server ends. It has this process's standard output and error.
+/// Serves the toolkit at `path` with the npm package's command `dev` and these `arguments`, until `stop`
+/// resolves or that server ends. It inherits standard output and standard error.
 pub async fn serve_typescript(
     path: &Path,
     arguments: &[OsString],
@@ -85,14 +84,14 @@ pub async fn serve_typescript(
 ) -> Result<ExitStatus, ToolchainError> {
     let package = package_for(path)?;
     let mut server = Command::new("node")
-        // Without it Node.js 20 takes `--env-file` for its own, wherever that stands.
+        // Without it Node.js 20 interprets `--env-file` itself, at any position.
         .arg("--")
         .arg(package.join(COMMANDS))
         .args(["dev", "--until-eof"])
         .args(arguments)
         .arg("--")
         .arg(path)
-        // It ends with its input, and so with this process.
+        // The server ends when its standard input is closed, and so with this process.
         .stdin(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
@@ -102,7 +101,7 @@ pub async fn serve_typescript(
         status = server.wait() => return status.map_err(failed_to_run),
         () = stop => drop(input),
     }
-    match tokio::time::timeout(FAREWELL, server.wait()).await {
+    match tokio::time::timeout(SHUTDOWN_TIMEOUT, server.wait()).await {
         Ok(status) => status.map_err(failed_to_run),
         Err(_elapsed) => {
             server.kill().await.map_err(failed_to_run)?;
@@ -111,7 +110,7 @@ pub async fn serve_typescript(
     }
 }
 
-/// What the builder says, one JSON object a line.
+/// A message of the builder, one JSON object per line.
 #[derive(Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 enum Event {
@@ -122,7 +121,7 @@ enum Event {
     Done(BuiltToolkit),
 }
 
-/// Passes on what the builder says until it has said everything; nothing where that was no ending.
+/// Passes the builder's messages on until its output ends. Returns its result; `None` if it sent none.
 async fn relay(
     events: impl tokio::io::AsyncRead + Unpin,
     progress: &impl Fn(&str),
@@ -142,8 +141,8 @@ async fn relay(
     Ok(outcome)
 }
 
-/// The npm package that builds what is at `path`: the one that its author installed, or else the one of
-/// the checkout that this program was built from.
+/// The npm package that builds the toolkit at `path`: the installed one, or else the one of the checkout
+/// that this program was built from.
 fn package_for(path: &Path) -> Result<PathBuf, ToolchainError> {
     let start =
         path.canonicalize().map_err(|reason| ToolchainError::File { path: path.to_owned(), reason })?;
@@ -151,7 +150,7 @@ fn package_for(path: &Path) -> Result<PathBuf, ToolchainError> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../guest-sdk/typescript");
     installed
         .chain([own])
-        .find(|package| package.join(BUILT).is_file())
+        .find(|package| package.join(BUILT_FILE).is_file())
         .ok_or_else(|| ToolchainError::NoTypeScriptSdk { path: path.to_owned() })
 }
 

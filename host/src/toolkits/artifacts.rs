@@ -1,13 +1,13 @@
 //! Components and their machine code as files, named by the component's SHA-256.
 //!
 //! ```text
-//! uploads/                      arriving; emptied at every start
+//! uploads/                      incomplete uploads; emptied at every start
 //! components/<digest>.wasm
-//! code/<engine>/<digest>.cwasm  machine code, sealed; made again whenever it is missing or damaged
+//! code/<engine>/<digest>.cwasm  machine code, sealed; recompiled if missing or damaged
 //! ```
 //!
-//! Invariant: nothing is handed out of these folders that is not what was put there. A component is
-//! checked against its name, machine code against its seal.
+//! Invariant: a file is used only if it is what was written. A component is checked against its name,
+//! machine code against its seal.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -27,7 +27,7 @@ use super::ToolkitError;
 use crate::machine_code::{self, MachineCode, SealedCode, remove_all_but};
 use crate::sha256::Sha256;
 
-/// How long an upload may pause.
+/// Maximum pause between two chunks of an upload.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The folders of a data directory that hold toolkits.
@@ -41,7 +41,7 @@ struct Folders {
     code: MachineCode,
 }
 
-/// A component that has arrived whole. Its file goes away unless it is kept.
+/// A completely received component. Its file is deleted on drop unless it was kept.
 pub(super) struct Upload {
     file: TempPath,
     digest: String,
@@ -49,7 +49,7 @@ pub(super) struct Upload {
 }
 
 impl Artifacts {
-    /// Makes the folders, and throws away what earlier runs left unfinished.
+    /// Creates the folders, and deletes incomplete uploads of earlier runs.
     pub(super) async fn open(directory: &Path, code_version: &str) -> io::Result<Self> {
         let (directory, code_version) = (directory.to_owned(), code_version.to_owned());
         tokio::task::spawn_blocking(move || {
@@ -70,12 +70,12 @@ impl Artifacts {
         .map_err(io::Error::other)?
     }
 
-    /// Where unfinished files belong: on the same file system as the finished ones.
+    /// The folder for temporary files, on the same file system as the final ones.
     pub(super) fn uploads(&self) -> &Path {
         &self.0.uploads
     }
 
-    /// Opens a component whose bytes are those that were uploaded. Reads all of it.
+    /// Opens a component after checking its digest, which reads the whole file.
     pub(super) fn open_component(&self, digest: &str) -> io::Result<File> {
         let mut file = File::open(self.component(digest))?;
         if machine_code::digest(&mut file)? == digest {
@@ -85,12 +85,12 @@ impl Artifacts {
         }
     }
 
-    /// Opens the machine code, once its seal was checked. Reads all of it.
+    /// Opens machine code after checking its seal, which reads the whole file.
     pub(super) fn sealed_code(&self, digest: &str) -> io::Result<SealedCode> {
         self.0.code.sealed(digest)
     }
 
-    /// Streams an upload to disk and hashes it on the way.
+    /// Streams an upload to disk, and hashes it meanwhile.
     pub(super) async fn receive<E: std::fmt::Display>(
         &self,
         upload: impl Stream<Item = Result<Bytes, E>>,
@@ -130,24 +130,24 @@ impl Artifacts {
             let Upload { file, digest, .. } = upload;
             file.persist(artifacts.component(&digest))?;
             File::open(&artifacts.0.components)?.sync_all()?;
-            artifacts.0.code.adopt(&digest, code)
+            artifacts.0.code.seal_and_persist(&digest, code)
         })
         .await
         .map_err(io::Error::other)?
     }
 
-    /// A file for machine code that is to be kept; it goes away unless it is.
+    /// Creates a temporary file for machine code. It is deleted on drop unless it is kept.
     pub(super) fn new_code(&self) -> io::Result<NamedTempFile> {
         self.0.code.new_file()
     }
 
     /// Seals machine code and gives it its final name, durably. Blocks.
     pub(super) fn keep_code(&self, digest: &str, code: NamedTempFile) -> io::Result<()> {
-        self.0.code.adopt(digest, code)
+        self.0.code.seal_and_persist(digest, code)
     }
 
-    /// Removes the files of components that nothing refers to any more. What cannot be removed is
-    /// left for the next time.
+    /// Removes the files of components that are not in `kept`. What cannot be removed is left for the next
+    /// time.
     pub(super) async fn sweep(&self, kept: &HashSet<String>) {
         let (artifacts, kept) = (self.clone(), kept.clone());
         let swept = tokio::task::spawn_blocking(move || {

@@ -1,5 +1,4 @@
-//! Everything that is checked about a component before it may become live, without running it
-//! further than its own declaration.
+//! The checks of a component before it may become live. Of its code, only `describe` runs.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,18 +12,17 @@ use crate::compiler::{Compiler, Described, Job};
 use crate::sandbox::{Imports, Sandbox};
 use crate::tasks::Interrupted;
 
-/// A component that keeps every rule.
+/// A component that has passed all checks.
 pub struct Inspected {
-    /// What it declares.
+    /// Its declaration.
     pub definition: ValidDefinition,
-    /// What it imports: no more than it declares.
+    /// Its imports, all granted by the declaration.
     pub imports: Imports,
-    /// Its machine code, in a file that goes away unless it is kept.
+    /// Its machine code, in a file that is deleted on drop unless it is kept.
     pub code: NamedTempFile,
 }
 
-/// Inspects a component of `operator`, which is open for reading. Machine code for `sandbox` is written to
-/// `folder`.
+/// Inspects a component uploaded by `operator`. Its machine code for `sandbox` is written to `folder`.
 pub async fn inspect(
     sandbox: &Sandbox,
     compiler: &Compiler,
@@ -37,11 +35,11 @@ pub async fn inspect(
     let Described { imports, definition } =
         compiler.describe(job, sandbox.describe_limits(), operator).await?;
     let sandbox = sandbox.clone();
-    off_thread(move || judge(&sandbox, definition, imports, code)).await
+    off_thread(move || check(&sandbox, definition, imports, code)).await
 }
 
-/// Checks the declaration, the imports against it, and that the two can be linked as a call would.
-fn judge(
+/// Checks the declaration, the imports against it, and that the code can be linked as for a call.
+fn check(
     sandbox: &Sandbox,
     declared: ToolkitDefinition,
     imports: Imports,

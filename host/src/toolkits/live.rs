@@ -1,4 +1,4 @@
-//! One live toolkit, and its machine code once it is needed.
+//! One live toolkit. Its machine code is loaded when it is first needed.
 
 use std::error::Error;
 use std::io;
@@ -18,35 +18,35 @@ use crate::compiler::{Compiler, Job};
 use crate::sandbox::{LoadError, Loaded, Sandbox};
 use crate::tasks::{off_thread, to_its_end};
 
-/// A version that is live.
+/// A live version of a toolkit.
 pub struct Live {
-    /// Its declaration, defaults made explicit.
+    /// Its declaration, with defaults filled in.
     pub definition: ToolkitDefinition,
     /// Who deployed its first version, or took it over last.
     pub owner: String,
-    /// From whom the owner has taken it over.
+    /// The former owner, if the toolkit was taken over.
     pub taken_over: Option<FormerOwner>,
     digest: String,
     sandbox: Sandbox,
     compiler: Compiler,
     artifacts: Artifacts,
     ready: OnceLock<Ready>,
-    /// What all who wait for `ready` wait for.
+    /// The load in progress, shared by all callers that wait for `ready`.
     loading: Mutex<Option<Loading>>,
 }
 
 type Loading = Shared<BoxFuture<'static, Result<(), NotReady>>>;
 
-/// Whose a toolkit was until another operator took it over.
+/// The owner of a toolkit before another operator took it over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FormerOwner {
-    /// The owner then.
+    /// The former owner.
     pub from: String,
     /// When it was taken over: RFC 3339, UTC.
     pub at: String,
 }
 
-/// What calls of a toolkit need: its code and its compiled schemas, tool by tool.
+/// What calls of a toolkit need: its code, and the compiled schemas of each tool.
 pub struct Ready {
     /// The linked machine code.
     pub code: Loaded,
@@ -58,7 +58,7 @@ struct Schemas {
     output: Option<Arc<Schema>>,
 }
 
-/// The toolkit cannot run; the text is for the log.
+/// The toolkit could not be loaded. The text is for the log.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct NotReady(String);
@@ -81,7 +81,8 @@ impl Live {
             == (&other.digest, &other.owner, &other.taken_over, &other.definition)
     }
 
-    /// Returns what a call needs; loads it at the first call, once. Loading goes on when the future is dropped.
+    /// Returns what a call needs, loading it once at the first call. Dropping the future does not stop the
+    /// load.
     pub async fn ready(self: &Arc<Self>) -> Result<&Ready, NotReady> {
         if let Some(ready) = self.ready.get() {
             return Ok(ready);
@@ -90,10 +91,10 @@ impl Live {
         self.ready.get().ok_or_else(|| NotReady("it was not loaded".to_owned()))
     }
 
-    /// Joins the loading that is under way, or begins one.
+    /// Returns the load in progress, or starts one.
     fn loading(self: &Arc<Self>) -> Loading {
         let mut loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that somebody has seen the end of is over: after a failure the next call tries again.
+        // A load that has ended is not joined: after a failure the next call tries again.
         if let Some(under_way) = loading.as_ref().filter(|loading| loading.peek().is_none()) {
             return under_way.clone();
         }
@@ -120,7 +121,7 @@ impl Live {
         Ok(Ready { code, tools: tools.await.map_err(|error: SchemaError| NotReady(error.to_string()))? })
     }
 
-    /// Loads the machine code, if it is there and whole.
+    /// Loads the stored machine code; `None` if it is missing or unusable.
     async fn load_kept(&self) -> Result<Option<Loaded>, NotReady> {
         let (sandbox, artifacts, digest) =
             (self.sandbox.clone(), self.artifacts.clone(), self.digest.clone());
@@ -142,8 +143,8 @@ impl Live {
         .await
     }
 
-    /// Makes machine code of another engine version, or code that was lost or damaged, again from the
-    /// component.
+    /// Compiles the component again, because its machine code is missing, damaged, or of another engine
+    /// version.
     async fn recompile(&self) -> Result<Loaded, Box<dyn Error + Send + Sync>> {
         let (artifacts, digest) = (self.artifacts.clone(), self.digest.clone());
         let opened = off_thread(move || {
@@ -176,7 +177,7 @@ impl Ready {
         &self.tools[tool].input
     }
 
-    /// The schema of a tool's structured result, where it declares one.
+    /// The schema of a tool's structured result, if it declares one.
     pub fn output(&self, tool: usize) -> Option<&Arc<Schema>> {
         self.tools[tool].output.as_ref()
     }

@@ -1,4 +1,4 @@
-//! Name → live toolkit: an immutable snapshot, replaced as a whole.
+//! An immutable map of live toolkits by id, replaced as a whole.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use kitbag_manifest::ToolDefinition;
 
 use super::live::Live;
 
-/// What parts the toolkit's id from the tool's name in a listed name. An id cannot contain it.
+/// Separates the toolkit's id from the tool's name in a listed name. An id cannot contain it.
 const SEPARATOR: &str = "__";
 
 /// The live toolkits at one moment, by id.
@@ -19,7 +19,7 @@ pub struct Registry(BTreeMap<String, Arc<Live>>);
 pub struct Tool {
     /// Its toolkit.
     pub toolkit: Arc<Live>,
-    /// Where it stands among the toolkit's tools.
+    /// Its index among the toolkit's tools.
     pub index: usize,
 }
 
@@ -28,7 +28,7 @@ impl Registry {
         Self(live.into_iter().map(|toolkit| (toolkit.definition.id.clone(), Arc::new(toolkit))).collect())
     }
 
-    /// Keeps the entries of `before` that have not changed, with the code they have loaded.
+    /// Creates a registry that reuses the unchanged entries of `before`, with their loaded code.
     pub(super) fn succeeding(before: &Self, live: Vec<Live>) -> Self {
         let mut registry = Self::new(live);
         for (id, toolkit) in &mut registry.0 {
@@ -49,7 +49,7 @@ impl Registry {
         self.0.get(id)
     }
 
-    /// Finds `{id}__{tool}`, whoever may see it.
+    /// Finds `{id}__{tool}`, without checking who may see it.
     pub fn find(&self, listed_name: &str) -> Option<Tool> {
         let (id, name) = listed_name.split_once(SEPARATOR)?;
         let toolkit = self.0.get(id)?;
@@ -59,13 +59,13 @@ impl Registry {
 }
 
 impl Tool {
-    /// What the author declared of it.
+    /// The tool's declaration.
     pub fn definition(&self) -> &ToolDefinition {
         &self.toolkit.definition.tools[self.index]
     }
 }
 
-/// The toolkit's id in a listed name, or nothing where there is none.
+/// The toolkit's id in a listed name, if it has one.
 pub fn toolkit_of(listed_name: &str) -> Option<&str> {
     listed_name.split_once(SEPARATOR).map(|(id, _)| id)
 }

@@ -1,4 +1,4 @@
-//! Which versions there are, and which one is live: all SQL about toolkits.
+//! All SQL about toolkits, their versions and which one is live.
 
 mod ownership;
 
@@ -11,19 +11,19 @@ use sqlx::{FromRow, SqliteConnection};
 
 use super::ToolkitError;
 use crate::database::{self, Database, DatabaseError};
-use ownership::Standing;
+use ownership::CurrentOwnership;
 pub use ownership::{Claim, OwnershipRecord, TakenOver};
 
 /// The tables of toolkits.
 #[derive(Clone, Debug)]
 pub(super) struct Store(Database);
 
-/// What one version may do that the version before it might not, and the other way round.
+/// The difference between the capabilities of two versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
     /// New capabilities.
     pub added: Vec<String>,
-    /// Capabilities that are gone.
+    /// Capabilities that were dropped.
     pub removed: Vec<String>,
 }
 
@@ -35,9 +35,9 @@ pub struct ToolkitRecord {
     pub id: String,
     /// Who deployed the first version under its id, or took it over last.
     pub owner: String,
-    /// Whether its owner lets any operator have it.
+    /// Whether its owner has released it for any operator.
     pub released: bool,
-    /// What became of its ownership, newest first.
+    /// The history of its ownership, newest first.
     pub ownership: Vec<OwnershipRecord>,
     /// The version that is live.
     pub live_version: String,
@@ -61,7 +61,7 @@ pub struct VersionRecord {
     pub deployed_by: String,
     /// RFC 3339, UTC.
     pub deployed_at: String,
-    /// Against the version that was live before.
+    /// Since the version that was live before.
     pub changes: Changes,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct LiveRow {
     pub(super) owner: String,
     pub(super) digest: String,
     pub(super) manifest: String,
-    /// The owner before this one, where this one has taken it over, and when: milliseconds since 1970.
+    /// The owner before the present one, if that one took it over, and when: milliseconds since 1970.
     pub(super) taken_from: Option<String>,
     pub(super) taken_at: Option<i64>,
 }
@@ -104,7 +104,7 @@ impl Store {
         .await?)
     }
 
-    /// Whether the tables can be read.
+    /// Fails if the tables cannot be read.
     pub(super) async fn check(&self) -> database::Result<()> {
         let any =
             sqlx::query("SELECT 1 FROM toolkits t JOIN toolkit_versions v ON v.toolkit_id = t.id LIMIT 1");
@@ -112,13 +112,13 @@ impl Store {
         Ok(())
     }
 
-    /// The components that any version refers to.
+    /// The digests of the components of all versions.
     pub(super) async fn digests(&self) -> database::Result<HashSet<String>> {
         let digests = sqlx::query_scalar("SELECT DISTINCT digest FROM toolkit_versions");
         Ok(digests.fetch_all(self.0.readers()).await?.into_iter().collect())
     }
 
-    /// Records a version and makes it live, in one transaction; the toolkit may get another owner by it.
+    /// Records a version and makes it live, in one transaction. This may change the toolkit's owner.
     pub(super) async fn record(
         &self,
         new: NewVersion<'_>,
@@ -128,17 +128,17 @@ impl Store {
         let manifest = to_json(&**definition)?;
         let mut transaction = self.0.begin().await?;
 
-        let standing = match Standing::of(&mut transaction, id).await? {
-            Some(standing) => Some(standing),
-            None => Standing::of_removed(&mut transaction, id).await?,
+        let ownership = match CurrentOwnership::of(&mut transaction, id).await? {
+            Some(ownership) => Some(ownership),
+            None => CurrentOwnership::of_removed(&mut transaction, id).await?,
         };
-        let taken_over = match &standing {
-            Some(standing) => {
-                standing.admit_version(&mut transaction, by, definition.visibility, claim).await?
+        let taken_over = match &ownership {
+            Some(ownership) => {
+                ownership.admit_version(&mut transaction, by, definition.visibility, claim).await?
             }
             None => None,
         };
-        let owner = standing.as_ref().filter(|_| taken_over.is_none()).map_or(by, Standing::owner);
+        let owner = ownership.as_ref().filter(|_| taken_over.is_none()).map_or(by, CurrentOwnership::owner);
         let known: Option<(String, String)> = sqlx::query_as(
             "SELECT digest, manifest FROM toolkit_versions WHERE toolkit_id = ? AND version = ?",
         )
@@ -146,7 +146,7 @@ impl Store {
         .bind(version)
         .fetch_optional(&mut *transaction)
         .await?;
-        // The manifest is compared too: a component could describe itself by the clock or by chance.
+        // The manifest is compared too: `describe` could return another one each time.
         if known.is_some_and(|known| known != (digest.to_owned(), manifest.clone())) {
             return Err(ToolkitError::VersionTaken { id: id.clone(), version: version.clone() });
         }
@@ -176,13 +176,13 @@ impl Store {
         .bind(Timestamp::now().as_millisecond())
         .execute(&mut *transaction)
         .await?;
-        note_activation(&mut transaction, id, version, by).await?;
+        record_activation(&mut transaction, id, version, by).await?;
         transaction.commit().await?;
         Ok((changes, taken_over))
     }
 
-    /// Makes `version` live, or else the version that was live last before the present one. Returns it, and
-    /// the owner before where the toolkit got another by it.
+    /// Makes `version` live, or by default the version that was live before the present one. Returns the
+    /// version, and the former owner if the owner changed.
     pub(super) async fn activate(
         &self,
         id: &str,
@@ -195,8 +195,8 @@ impl Store {
             .fetch_optional(&mut *transaction)
             .await?;
         let live = live.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
-        let standing = Standing::of(&mut transaction, id).await?;
-        let standing = standing.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
+        let ownership = CurrentOwnership::of(&mut transaction, id).await?;
+        let ownership = ownership.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
         let wanted: Option<String> = match version {
             Some(version) => {
                 sqlx::query_scalar(
@@ -231,23 +231,23 @@ impl Store {
                 .fetch_one(&mut *transaction)
                 .await?;
         let visibility = ownership::visibility(&manifest);
-        let taken_over = standing.admit_version(&mut transaction, by, visibility, Claim::OwnOnly).await?;
+        let taken_over = ownership.admit_version(&mut transaction, by, visibility, Claim::OwnOnly).await?;
         sqlx::query("UPDATE toolkits SET live_version = ? WHERE id = ?")
             .bind(&wanted)
             .bind(id)
             .execute(&mut *transaction)
             .await?;
-        note_activation(&mut transaction, id, &wanted, by).await?;
+        record_activation(&mut transaction, id, &wanted, by).await?;
         transaction.commit().await?;
         Ok((wanted, taken_over))
     }
 
-    /// Removes a toolkit and all that belongs to it, but for the history of its ownership.
+    /// Removes a toolkit and everything that belongs to it, except the history of its ownership.
     pub(super) async fn remove(&self, id: &str, by: &str) -> Result<(), ToolkitError> {
         let mut transaction = self.0.begin().await?;
-        let standing = Standing::of(&mut transaction, id).await?;
-        let standing = standing.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
-        standing.admit_removal(&mut transaction, by).await?;
+        let ownership = CurrentOwnership::of(&mut transaction, id).await?;
+        let ownership = ownership.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
+        ownership.admit_removal(&mut transaction, by).await?;
         sqlx::query("DELETE FROM toolkits WHERE id = ?").bind(id).execute(&mut *transaction).await?;
         transaction.commit().await?;
         Ok(())
@@ -306,7 +306,7 @@ impl From<sqlx::Error> for ToolkitError {
     }
 }
 
-/// What a declaration lets a toolkit do, one line each.
+/// The capabilities that a declaration grants, one line each.
 pub fn capabilities(definition: &ToolkitDefinition) -> Vec<String> {
     let lines = |kind: &str, names: &[String]| -> Vec<String> {
         names.iter().map(|name| format!("{kind} {name}")).collect()
@@ -343,7 +343,7 @@ async fn live_definition(
     manifest.as_deref().map(from_json).transpose()
 }
 
-async fn note_activation(
+async fn record_activation(
     transaction: &mut SqliteConnection,
     id: &str,
     version: &str,

@@ -12,8 +12,8 @@ use crate::egress::{Egress, EgressSettings};
 use crate::sandbox::{Background, Limits};
 use crate::tasks::tests::abandon_after;
 
-/// Opens toolkits of which `books` is live in version 2.0.0, and was in 1.0.0; their components are
-/// nowhere. Counts removals.
+/// Opens toolkits with `books`: version 2.0.0 is live, and 1.0.0 was before. The components do not exist.
+/// Counts removals.
 pub(crate) async fn books(folder: &Path) -> (Database, Arc<Toolkits>, Arc<AtomicUsize>) {
     let database = Database::open(folder).await.expect("a database");
     insert_books(&database).await;
@@ -51,7 +51,7 @@ async fn insert_books(database: &Database) {
         .await;
 }
 
-/// A compiler without a program: nothing is compiled here.
+/// A compiler without a program, so nothing can be compiled.
 pub(crate) fn compiler() -> Compiler {
     let limits = CompileLimits::new(Duration::from_secs(1), 1 << 20);
     Compiler::new(Program::at("/nonexistent"), limits, Disk::unwatched(), CancellationToken::new())
@@ -73,7 +73,7 @@ pub(crate) fn sandbox() -> Sandbox {
     Sandbox::new(limits, services, Background::start().expect("threads")).expect("an engine")
 }
 
-/// Waits until calls and the database have this version as the live one.
+/// Waits until this version is live both in the registry and in the database.
 async fn settles_at(expected: Option<&str>, database: &Database, toolkits: &Toolkits, when: &str) {
     let mut seen = (None, None);
     for _ in 0..1_000 {
@@ -96,7 +96,7 @@ async fn a_removal_that_nobody_waits_for_is_not_left_half_done() {
         abandon_after(polls, toolkits.remove("books", "ana")).await;
 
         settles_at(None, &database, &toolkits, &format!("dropped after {polls} polls")).await;
-        // What follows from the removal may still be on its way.
+        // The callback may run a little later.
         for _ in 0..1_000 {
             if removals.load(Ordering::SeqCst) > 0 {
                 break;

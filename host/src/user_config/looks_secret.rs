@@ -1,10 +1,10 @@
-//! Whether a text looks like a credential: by the form that its issuer gave it, or by its randomness.
+//! Detects text that looks like a credential: by the format of known issuers, or by its randomness.
 
 use std::collections::HashMap;
 
 use url::Url;
 
-/// How the tokens of common issuers begin.
+/// Prefixes of the tokens of common issuers.
 const PREFIXES: [&str; 33] = [
     "sk-",
     "sk_live_",
@@ -41,16 +41,17 @@ const PREFIXES: [&str; 33] = [
     "ntn_",
 ];
 
-/// What follows such a beginning has at least so many characters.
-const AFTER_PREFIX: usize = 12;
-/// Shorter texts are too short to tell chance from a name.
-const RANDOM_LENGTH: usize = 20;
-/// Bits per character; prose and names repeat themselves, random characters do not.
-const RANDOM_BITS: f64 = 3.3;
-/// Share of neighbours that differ in kind (lower case, upper case, digit); words change rarely.
-const RANDOM_CHANGES: f64 = 0.3;
+/// Minimum length of a token after such a prefix, in characters.
+const MIN_TOKEN_LENGTH: usize = 12;
+/// Minimum length of random text, in characters: shorter text cannot be told from a name.
+const MIN_RANDOM_LENGTH: usize = 20;
+/// Minimum entropy of random text, in bits per character. Prose and names have less.
+const MIN_RANDOM_BITS: f64 = 3.3;
+/// Minimum share of neighbouring characters of different kinds (lower case, upper case, digit) in random
+/// text. Words have less.
+const MIN_RANDOM_CHANGES: f64 = 0.3;
 
-/// Says why `text` looks like a credential, or nothing where it does not. The reason does not quote it.
+/// Returns why `text` looks like a credential, if it does. The reason does not quote it.
 pub(super) fn looks_secret(text: &str) -> Option<&'static str> {
     if text.contains("-----BEGIN ") && text.contains("PRIVATE KEY") {
         return Some("a private key");
@@ -75,17 +76,17 @@ fn word_looks_secret(word: &str) -> Option<&'static str> {
             url_holds_secret(&url).then_some("a URL with a key in it")
         }
         _ => {
-            // An e-mail address, a host, a file's ending and a time of day fall into harmless parts.
+            // E-mail addresses, hosts, file extensions and times are split into harmless parts.
             let is_random = word.split(['.', ':', '@', '|']).any(part_is_random)
-                // What only looks like a URL hides nothing between its slashes.
+                // Text that resembles a URL is checked between its slashes too.
                 || (word.contains("://") && word.split(['/', '?', '&', '=', '#', ':', '@', '.']).any(part_is_random));
             is_random.then_some("a long string of random characters")
         }
     }
 }
 
-/// Whether a URL grants what it names to whoever has it: as those of webhooks do, by a long random
-/// part. Pages are named by words, dates and short identifiers.
+/// Whether a URL has a long random part that works as a credential, as those of webhooks have. URLs of pages
+/// consist of words, dates and short identifiers.
 fn url_holds_secret(url: &Url) -> bool {
     let path = url.path_segments().into_iter().flatten();
     let path = path.filter(|segment| !is_commit(segment)).flat_map(words_apart);
@@ -97,12 +98,12 @@ fn url_holds_secret(url: &Url) -> bool {
             .any(|(name, value)| !names_an_identifier(&name) && plain_parts(&value).any(part_is_random))
 }
 
-/// Parameters that pages are known by, and clicks (`v`, `list`, `docid`, `gclid`): random, and public.
+/// Whether a parameter identifies a page or a click (`v`, `list`, `docid`, `gclid`): random, but public.
 fn names_an_identifier(name: &str) -> bool {
     matches!(name, "v" | "list") || name.to_ascii_lowercase().ends_with("id")
 }
 
-/// The words of a segment that is made of words: its end may be an identifier that is judged by itself.
+/// Splits a segment that consists of words, so that an identifier at its end is checked by itself.
 fn words_apart(segment: &str) -> Vec<&str> {
     let parts: Vec<_> = segment.split(['-', '_']).collect();
     let is_word = |part: &&&str| {
@@ -112,7 +113,7 @@ fn words_apart(segment: &str) -> Vec<&str> {
     if is_slug { parts } else { vec![segment] }
 }
 
-/// A SHA-1, by which repositories name what is in them.
+/// Whether a segment is a SHA-1, as in URLs of repositories.
 fn is_commit(segment: &str) -> bool {
     segment.len() == 40 && segment.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -125,13 +126,14 @@ fn part_is_random(part: &str) -> bool {
     !is_uuid(part) && is_random(part)
 }
 
-/// Whether `prefix` begins a word in `text`, and what follows is a token and no name: long, with a digit.
+/// Whether a word in `text` begins with `prefix`, and continues like a token and not a name: long, with a
+/// digit.
 fn has_token(text: &str, prefix: &str) -> bool {
     text.match_indices(prefix).any(|(at, _)| {
         let begins = !text[..at].ends_with(|before: char| before.is_alphanumeric() || "_-".contains(before));
         let rest = &text[at + prefix.len()..];
         let token = rest.split(|letter: char| !is_token_character(letter)).next().unwrap_or_default();
-        begins && token.len() >= AFTER_PREFIX && token.bytes().any(|byte| byte.is_ascii_digit())
+        begins && token.len() >= MIN_TOKEN_LENGTH && token.bytes().any(|byte| byte.is_ascii_digit())
     })
 }
 
@@ -139,7 +141,8 @@ fn is_token_character(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "_-./+=".contains(letter)
 }
 
-/// RFC 7519: three parts in base64url, the first of which is a JSON object. (An unsigned one ends in a dot.)
+/// Whether a word is a JWT (RFC 7519): three parts in base64url, the first two of which are JSON objects. (An
+/// unsigned one ends in a dot.)
 fn is_jwt(word: &str) -> bool {
     let parts: Vec<_> = word.split('.').collect();
     let is_base64 =
@@ -157,18 +160,18 @@ fn is_uuid(text: &str) -> bool {
 
 fn is_random(text: &str) -> bool {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-".contains(&byte));
-    if text.len() < RANDOM_LENGTH || !is_plain {
+    if text.len() < MIN_RANDOM_LENGTH || !is_plain {
         return false;
     }
     let kinds = |kind: fn(&u8) -> bool| text.bytes().filter(kind).count();
     let digits = kinds(u8::is_ascii_digit);
     let (lower, upper) = (kinds(u8::is_ascii_lowercase), kinds(u8::is_ascii_uppercase));
-    // Names of one case may well carry a number; of random characters a good part are digits.
+    // Names in one case often have a number; random text has more digits.
     let has_digits = digits >= if lower > 0 && upper > 0 { 1 } else { 3 };
     has_digits
         && lower + upper > 0
-        && changes(text) >= RANDOM_CHANGES
-        && bits_per_character(text) >= RANDOM_BITS
+        && changes(text) >= MIN_RANDOM_CHANGES
+        && bits_per_character(text) >= MIN_RANDOM_BITS
 }
 
 /// The share of neighbouring letters and digits that are of different kinds.
@@ -245,7 +248,7 @@ mod tests {
             "K8F3J29DK3L5M7N1P0Q4R6S8",
             "password: Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",
             "Zk3vQ9xT7pLm2RwY8sBn+C4/dF6gHj==",
-            // What is no URL, or one of another kind, is judged by its words.
+            // Not a URL, or one with another scheme: checked by its words.
             "://Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",
             "key://Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",
             "a=b://Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",

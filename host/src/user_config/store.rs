@@ -1,4 +1,4 @@
-//! The table of settings: all SQL about it.
+//! All SQL about users' settings.
 
 use serde_json::{Map, Value};
 
@@ -13,15 +13,15 @@ impl Store {
         Self(database)
     }
 
-    /// What a user has set for a toolkit: keys, and values as JSON.
+    /// The keys that a user has set for a toolkit, with their values as JSON.
     pub(super) async fn values(&self, user: &str, toolkit: &str) -> database::Result<Vec<(String, String)>> {
         let values =
             sqlx::query_as("SELECT key, value FROM user_config WHERE user_id = ? AND toolkit_id = ?");
         Ok(values.bind(user).bind(toolkit).fetch_all(self.0.readers()).await?)
     }
 
-    /// Sets what `changes` names, and unsets what it names with `null`, while the toolkit is `owner`'s and
-    /// unless `check` refuses it; that is told which keys the user has set.
+    /// Sets the values in `changes`, and unsets those that are `null`, if the toolkit's owner is still
+    /// `owner` and `check` does not refuse. `check` receives the keys that the user has set.
     pub(super) async fn change(
         &self,
         user: &str,

@@ -1,4 +1,4 @@
-//! The keys that wrap the records' own keys, and where they come from.
+//! The master keys, which wrap the records' own keys, and their sources.
 
 use std::collections::HashSet;
 use std::fs;
@@ -22,30 +22,30 @@ use crate::sha256::Sha256;
 /// How long the command that prints the keys may take.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where the master keys are. Everywhere they are spelled alike: 32 bytes each, in base64 or
-/// hexadecimal, separated by white space or commas. The first one seals; every one opens.
+/// The source of the master keys. The format is the same for all: keys of 32 bytes, in base64 or
+/// hexadecimal, separated by white space or commas. The first key encrypts; all keys decrypt.
 #[derive(Clone, Debug)]
 pub enum KeySource {
-    /// A file with mode 0600; made at the first start.
+    /// A file with mode 0600; created at the first start.
     File(PathBuf),
-    /// The text itself, which an environment variable held.
+    /// The text itself, from an environment variable.
     Text(SecretString),
-    /// A shell command that prints it, such as one that asks a key management service.
+    /// A shell command that prints them, such as one that asks a key management service.
     Command(String),
 }
 
-/// The master keys cannot be had.
+/// Why the master keys could not be read.
 #[derive(Debug, Error)]
 pub enum MasterKeyError {
-    /// The file cannot be read, or made.
+    /// The file cannot be read or created.
     #[error("cannot use the master key file {path}: {cause}")]
     File {
         /// The file.
         path: PathBuf,
-        /// What happened.
+        /// The cause.
         cause: io::Error,
     },
-    /// Others may read the file.
+    /// Other users of the machine can read the file.
     #[error(
         "other users of this machine can read the master key file {path}; run: chmod 600 {argument}\nthey may have read it: run `kitbag vault rotate` once the server runs, and replace the secrets themselves",
         path = .path.display(), argument = shell_quoted(.path)
@@ -57,12 +57,12 @@ pub enum MasterKeyError {
     /// The command did not print keys.
     #[error("the master key command failed: {0}")]
     Command(String),
-    /// The text is no key.
+    /// The text is not a list of keys.
     #[error("a master key is 32 bytes, in base64 or hexadecimal (`openssl rand -base64 32` makes one)")]
     Malformed,
 }
 
-/// One key, and the name by which records refer to it.
+/// A key, and the name by which records refer to it.
 #[derive(Clone)]
 pub(super) struct MasterKey {
     bytes: Key,
@@ -71,7 +71,7 @@ pub(super) struct MasterKey {
 
 impl MasterKey {
     pub(super) fn new(bytes: Key) -> Self {
-        // The name says nothing about the key, and differs between keys.
+        // The name reveals nothing about the key, and differs between keys.
         let digest = Sha256::digest([b"kitbag master key".as_slice(), bytes.as_slice()].concat());
         Self { bytes, name: hex::encode(&digest[..8]) }
     }
@@ -85,14 +85,14 @@ impl MasterKey {
     }
 }
 
-/// The first key seals; every key opens what it sealed.
+/// The first key encrypts; all keys decrypt.
 #[derive(Clone)]
 pub(super) struct MasterKeys {
     keys: Vec<MasterKey>,
 }
 
 impl MasterKeys {
-    /// Reads the keys. A file that is not there is made with one new key, where `creation` allows.
+    /// Reads the keys. A missing file is created with one new key, if `creation` allows.
     pub(super) async fn load(source: &KeySource, creation: Creation) -> Result<Self, MasterKeyError> {
         match source {
             KeySource::File(path) => Self::from_file(path, creation),
@@ -105,7 +105,7 @@ impl MasterKeys {
         let failed = |cause| MasterKeyError::File { path: path.to_owned(), cause };
         if creation == Creation::Allowed && !path.try_exists().map_err(failed)? {
             let first = Self { keys: vec![MasterKey::new(random_key())] };
-            private_file::create(path, first.spelled().expose_secret().as_bytes()).map_err(failed)?;
+            private_file::create(path, first.to_text().expose_secret().as_bytes()).map_err(failed)?;
         }
         let text = fs::read_to_string(path).map(SecretString::from).map_err(failed)?;
         if private_file::is_exposed(path).map_err(failed)? {
@@ -120,47 +120,47 @@ impl MasterKeys {
         if keys.is_empty() { Err(MasterKeyError::Malformed) } else { Ok(Self { keys }) }
     }
 
-    /// The key that seals.
+    /// The key for encrypting.
     pub(super) fn current(&self) -> &MasterKey {
         &self.keys[0]
     }
 
-    /// The key that a record refers to.
+    /// The key of this name.
     pub(super) fn named(&self, name: &str) -> Option<&MasterKey> {
         self.keys.iter().find(|key| key.name == name)
     }
 
-    /// Whether there is any beside the one that seals.
-    pub(super) fn are_several(&self) -> bool {
+    /// Whether there are keys besides the current one.
+    pub(super) fn has_old_keys(&self) -> bool {
         self.keys.len() > 1
     }
 
-    /// These keys, with a new one in front.
-    pub(super) fn with_new(&self) -> Self {
+    /// These keys, with a new one as the first.
+    pub(super) fn with_new_key(&self) -> Self {
         let keys = std::iter::once(MasterKey::new(random_key())).chain(self.keys.iter().cloned());
         Self { keys: keys.collect() }
     }
 
-    /// The key that seals, and those that are still `used`.
+    /// The current key, and those that are still `used`.
     pub(super) fn only_current_and(&self, used: &HashSet<String>) -> Self {
         let is_needed = |key: &&MasterKey| key.name == self.current().name || used.contains(&key.name);
         Self { keys: self.keys.iter().filter(is_needed).cloned().collect() }
     }
 
-    /// Replaces the file.
+    /// Replaces the key file.
     pub(super) fn save(&self, path: &Path) -> Result<(), MasterKeyError> {
-        private_file::replace(path, self.spelled().expose_secret().as_bytes())
+        private_file::replace(path, self.to_text().expose_secret().as_bytes())
             .map_err(|cause| MasterKeyError::File { path: path.to_owned(), cause })
     }
 
-    fn spelled(&self) -> SecretString {
+    fn to_text(&self) -> SecretString {
         let lines: String =
             self.keys.iter().map(|key| BASE64_STANDARD.encode(key.bytes.as_slice()) + "\n").collect();
         lines.into()
     }
 }
 
-/// Whether a key file that is not there may be made: not where records wait for the lost key.
+/// Whether a missing key file may be created: not if records need the lost key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Creation {
     Allowed,

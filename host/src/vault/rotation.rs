@@ -1,7 +1,7 @@
-//! Wrapping every record with a new master key.
+//! Rotation of the master key: every record's key is wrapped with a new one.
 //!
-//! Invariant: the key file always holds every key that a record refers to, and no start fails because
-//! a record is broken.
+//! Invariant: the key file always has every key that a record refers to, and a broken record does not
+//! prevent the server from starting.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,22 +18,22 @@ use crate::tasks::to_its_end;
 /// Records that are rewrapped in one transaction.
 const BATCH_ROWS: u32 = 500;
 
-/// What a rotation did.
+/// The result of a rotation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rotated {
-    /// Name of the master key that seals from now on.
+    /// Name of the new master key.
     pub master_key: String,
-    /// How many records were wrapped anew.
+    /// Number of records that were rewrapped.
     pub rewrapped: u64,
-    /// How many do not open, and stay as they are; the log names each.
+    /// Number of records that cannot be decrypted, and are unchanged; the log names each.
     pub broken: u64,
-    /// What is left to do, where nothing was done.
+    /// What the operator has to do, if nothing was rotated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// How many records were wrapped anew, and how many could not be.
+/// Number of records that were rewrapped, and that could not be.
 #[derive(Default)]
 struct Rewrapped {
     whole: u64,
@@ -41,9 +41,9 @@ struct Rewrapped {
 }
 
 impl Vault {
-    /// Wraps every record with a new master key. Where the keys are in a file, the new one is made here
-    /// and the old ones go; elsewhere the new one is the first of those that the operator gave. Records
-    /// that do not open stay, and so do their keys.
+    /// Rewraps every record with a new master key. If the keys are in a file, the new one is created here
+    /// and the old ones are removed; otherwise the new one is the first of those that the operator gave.
+    /// Records that cannot be decrypted are kept, and so are their keys.
     pub async fn rotate(self: &Arc<Self>) -> Result<Rotated, VaultError> {
         let vault = self.clone();
         to_its_end(async move { vault.rotate_now().await }).await?
@@ -52,8 +52,8 @@ impl Vault {
     async fn rotate_now(&self) -> Result<Rotated, VaultError> {
         let _sealing = self.sealing.lock().await;
         if let KeySource::File(path) = &self.source {
-            let keys = self.keys.load().with_new();
-            // Both keys are in the file before the first record is under the new one.
+            let keys = self.keys.load().with_new_key();
+            // Both keys must be in the file before the first record is wrapped with the new one.
             keys.save(path)?;
             self.keys.store(Arc::new(keys));
         }
@@ -61,7 +61,7 @@ impl Vault {
         self.drop_old_keys().await?;
         let keys = self.keys.load();
         let master_key = keys.current().name().to_owned();
-        let has_one_key = !keys.are_several();
+        let has_one_key = !keys.has_old_keys();
         let hint = (has_one_key && rewrapped == 0).then(|| {
             "the server was given one master key only: give it a new one before that one, restart it, and rotate again"
                 .to_owned()
@@ -70,10 +70,10 @@ impl Vault {
         Ok(Rotated { master_key, rewrapped, broken, hint })
     }
 
-    /// Ends what a crash has interrupted: a file with more than one key is a rotation half done, or one
-    /// that has met broken records.
+    /// Completes a rotation that a crash interrupted: a file with several keys is from such a rotation, or
+    /// from one with broken records.
     pub(super) async fn finish_rotation(&self) -> Result<(), OpenError> {
-        if matches!(self.source, KeySource::File(_)) && self.keys.load().are_several() {
+        if matches!(self.source, KeySource::File(_)) && self.keys.load().has_old_keys() {
             let Rewrapped { whole: rewrapped, broken } = self.rewrap_all().await?;
             self.drop_old_keys().await?;
             if broken == 0 {
@@ -85,7 +85,7 @@ impl Vault {
         Ok(())
     }
 
-    /// Takes out of the key file, where there is one, what no record refers to any more.
+    /// Removes unused keys from the key file, if there is one.
     async fn drop_old_keys(&self) -> Result<(), VaultError> {
         if let KeySource::File(path) = &self.source {
             let used: HashSet<_> =
@@ -102,7 +102,7 @@ impl Vault {
         let mut last: Option<Row> = None;
         loop {
             let after = last.as_ref().map_or(SecretId { user: "", toolkit: "", name: "" }, Row::id);
-            let mut rows = self.store.not_under(current.name(), after, BATCH_ROWS).await?;
+            let mut rows = self.store.not_wrapped_by(current.name(), after, BATCH_ROWS).await?;
             let mut wrapped = Vec::with_capacity(rows.len());
             for row in &rows {
                 let old = keys.named(&row.master_key).ok_or(seal::Broken);

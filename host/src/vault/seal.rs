@@ -1,7 +1,7 @@
-//! Sealing one record: AES-256-GCM under a key of its own, which the master key wraps.
+//! Encrypts one record: AES-256-GCM with a key of its own, which is wrapped by the master key.
 //!
-//! Both layers carry whose record it is as associated data: a row that is copied to another user,
-//! toolkit or name does not open there.
+//! Both layers have the record's identity as associated data: a row that is copied to another user,
+//! toolkit or name cannot be decrypted there.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::rand;
@@ -13,10 +13,10 @@ use super::master_key::MasterKey;
 /// Length of every key, in bytes.
 pub(super) const KEY_LENGTH: usize = 32;
 
-/// A key that is wiped from memory when it is dropped.
+/// A key that is zeroed in memory when dropped.
 pub(super) type Key = Zeroizing<[u8; KEY_LENGTH]>;
 
-/// Whose record it is.
+/// The identity of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SecretId<'a> {
     pub(super) user: &'a str,
@@ -24,7 +24,7 @@ pub(super) struct SecretId<'a> {
     pub(super) name: &'a str,
 }
 
-/// A sealed value, as it lies in the database.
+/// A sealed value, as stored in the database.
 pub(super) struct Sealed {
     /// Nonce, the record's key, tag.
     pub(super) wrapped_key: Vec<u8>,
@@ -32,7 +32,7 @@ pub(super) struct Sealed {
     pub(super) value: Vec<u8>,
 }
 
-/// The bytes are not what was sealed as this secret with this key.
+/// The bytes were not sealed as this secret with this key.
 #[derive(Debug)]
 pub(super) struct Broken;
 
@@ -45,7 +45,7 @@ pub(super) fn seal(master: &MasterKey, id: SecretId<'_>, value: &SecretString) -
     }
 }
 
-/// Opens what was sealed as the secret `id`.
+/// Decrypts a value that was sealed as the secret `id`.
 pub(super) fn open(master: &MasterKey, id: SecretId<'_>, sealed: &Sealed) -> Result<SecretString, Broken> {
     let key = unwrap(master, id, &sealed.wrapped_key)?;
     let value = decrypt(&key, id.associated("value"), &sealed.value)?;
@@ -62,7 +62,7 @@ pub(super) fn rewrap(
     Ok(wrap(new, id, &unwrap(old, id, wrapped_key)?))
 }
 
-/// Makes a key.
+/// Generates a key.
 pub(super) fn random_key() -> Key {
     let mut key = Key::default();
     rand::fill(key.as_mut()).expect("the system has random numbers");
@@ -83,10 +83,10 @@ fn unwrap(master: &MasterKey, id: SecretId<'_>, wrapped: &[u8]) -> Result<Key, B
     Ok(key)
 }
 
-/// Nonce, ciphertext, tag. Nonces are random: a record's key seals once, and a master key would have
-/// to wrap billions of times before two of its nonces met (NIST SP 800-38D, section 8.3).
+/// Returns nonce, ciphertext, tag. Nonces are random: a record's key encrypts once, and a master key would
+/// have to wrap billions of keys before a nonce repeats (NIST SP 800-38D, section 8.3).
 fn encrypt(key: &Key, associated: Vec<u8>, plain: &[u8]) -> Vec<u8> {
-    // Room for the tag, so that no copy of the plain text is left behind by growing.
+    // With capacity for the tag: growing would leave a copy of the plain text in memory.
     let mut text = Vec::with_capacity(plain.len() + AES_256_GCM.tag_len());
     text.extend_from_slice(plain);
     let nonce = cipher(key)
@@ -112,7 +112,7 @@ fn cipher(key: &Key) -> RandomizedNonceKey {
 }
 
 impl SecretId<'_> {
-    /// What both layers vouch for. Each part has its length in front, so that no two secrets read alike.
+    /// The associated data of a layer. Each part is preceded by its length, so that it is unambiguous.
     fn associated(self, layer: &str) -> Vec<u8> {
         let mut bytes = Vec::new();
         for part in ["kitbag vault 1", layer, self.user, self.toolkit, self.name] {
@@ -151,7 +151,7 @@ mod tests {
             SecretId { user: "eve", ..ID },
             SecretId { toolkit: "films", ..ID },
             SecretId { name: "OTHER", ..ID },
-            // The same letters, parted elsewhere.
+            // The same letters, split differently.
             SecretId { user: "anab", toolkit: "ooks", ..ID },
         ] {
             assert!(open(&master, elsewhere, &sealed).is_err(), "{elsewhere:?}");

@@ -1,7 +1,7 @@
-//! Secrets of users that are open at the moment.
+//! A cache of users' decrypted secrets.
 //!
-//! Invariant: what was read before a change is not handed out after it. Whatever is opened bears the
-//! generation that its user had before it was read, and a change that is committed begins another.
+//! Invariant: secrets read before a change are not returned after it. Each entry has the generation that
+//! its user had before it was read, and each committed change increments the generation.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -16,28 +16,29 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::master_key::MasterKeys;
 use super::store::Row;
-use super::{VaultError, broken_at, seal};
+use super::{VaultError, broken_record, seal};
 use crate::redaction::Redactor;
 
-/// What the opened secrets of all users may take in memory, in bytes.
+/// Memory of the decrypted secrets of all users, in bytes.
 const MAX_BYTES: u64 = 256 << 20;
-/// Users share generations: where two meet, a change of one has the other's secrets opened again.
+/// Number of generation counters, which users share by hash. After a collision, one user's change makes the
+/// other's secrets be read again.
 const GENERATIONS: usize = 1024;
 
-/// All secrets of one user, open.
+/// All secrets of one user, decrypted.
 #[derive(Default)]
 pub struct UserSecrets {
     values: HashMap<(String, String), SecretString>,
     redactor: Redactor,
 }
 
-/// Opened secrets, by user.
+/// Decrypted secrets by user.
 pub(super) struct SecretCache {
-    /// By user. Of calls that begin at once, one opens and the others wait for it.
+    /// By user. Of concurrent calls, one reads and the others wait for it.
     cache: Cache<String, Known>,
     generations: Box<[AtomicU64]>,
     hasher: RandomState,
-    /// Ends the sweeping when it is dropped.
+    /// Stops the sweep task when dropped.
     _sweeping: DropGuard,
 }
 
@@ -48,7 +49,7 @@ struct Known {
 }
 
 impl SecretCache {
-    /// Remembers what nobody uses for `idle`, and up to `sweep` longer.
+    /// Keeps unused secrets for `idle`, and up to `sweep` longer.
     pub(super) fn new(idle: Duration, sweep: Duration) -> Self {
         let cache: Cache<String, Known> = Cache::builder()
             .max_capacity(MAX_BYTES)
@@ -56,7 +57,7 @@ impl SecretCache {
             .time_to_idle(idle)
             .build();
         let stopped = CancellationToken::new();
-        // The cache has no thread of its own: on a server without calls, what has expired would stay.
+        // The cache has no thread of its own: without calls, expired entries would stay in memory.
         let (swept, until) = (cache.clone(), stopped.clone());
         let sweeping = async move {
             loop {
@@ -73,8 +74,8 @@ impl SecretCache {
         }
     }
 
-    /// What is open of a user, or else what `open` reads; never what was read before a change that had
-    /// ended when this began.
+    /// Returns the cached secrets of a user, or those that `open` reads; never secrets that were read
+    /// before a change that was complete when this was called.
     pub(super) async fn get_or<Opening>(
         &self,
         user: &str,
@@ -93,18 +94,18 @@ impl SecretCache {
             if known.generation >= wanted {
                 return Ok(known.secrets);
             }
-            // Read before the change and remembered after it. The next one is read from now on.
+            // Read before the change and cached after it, so it is read again.
             self.cache.invalidate(user).await;
         }
     }
 
-    /// Forgets what is open of a user whose records have changed.
+    /// Removes the secrets of a user whose records have changed.
     pub(super) async fn forget(&self, user: &str) {
         self.generation(user).fetch_add(1, Ordering::SeqCst);
         self.cache.invalidate(user).await;
     }
 
-    /// Forgets everything.
+    /// Removes all secrets.
     pub(super) fn forget_all(&self) {
         for generation in &self.generations {
             generation.fetch_add(1, Ordering::SeqCst);
@@ -114,7 +115,7 @@ impl SecretCache {
 
     fn generation(&self, user: &str) -> &AtomicU64 {
         let index = self.hasher.hash_one(user) % GENERATIONS as u64;
-        &self.generations[usize::try_from(index).expect("it is below their number")]
+        &self.generations[usize::try_from(index).expect("it is below GENERATIONS")]
     }
 }
 
@@ -122,13 +123,13 @@ impl UserSecrets {
     pub(super) fn open(rows: Vec<Row>, keys: &MasterKeys) -> Result<Self, VaultError> {
         let mut values = HashMap::with_capacity(rows.len());
         for row in rows {
-            let value = row.open(keys).map_err(|seal::Broken| broken_at(row.id()))?;
+            let value = row.open(keys).map_err(|seal::Broken| broken_record(row.id()))?;
             values.insert((row.toolkit_id, row.name), value);
         }
         Ok(Self::of(values))
     }
 
-    /// Takes values that are open already, by toolkit and name.
+    /// Creates from decrypted values, by toolkit and name.
     pub fn of(values: HashMap<(String, String), SecretString>) -> Self {
         let redactor = Redactor::new(values.values());
         Self { values, redactor }
@@ -139,12 +140,12 @@ impl UserSecrets {
         self.values.get(&(toolkit.to_owned(), name.to_owned()))
     }
 
-    /// Removes every one of these values from text.
+    /// A redactor for all of these values.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 
-    /// What they take in memory, in bytes.
+    /// Approximate size in memory, in bytes.
     fn memory(&self) -> u32 {
         const OVERHEAD: usize = 256;
         let values: usize = self.values.values().map(|value| value.expose_secret().len() + OVERHEAD).sum();
@@ -195,7 +196,7 @@ mod tests {
         };
         reached.notified().await;
 
-        // It has read and has not ended yet.
+        // The slow reader has read, but has not finished.
         cache.forget("ana").await;
         go_on.notify_one();
         slow.await.expect("no panic").expect("it opens");

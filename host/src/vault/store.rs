@@ -22,7 +22,7 @@ pub(super) struct Row {
     pub(super) sealed: Sealed,
 }
 
-/// As the table has it.
+/// The columns of the table.
 #[derive(FromRow)]
 struct Columns {
     user_id: String,
@@ -66,7 +66,7 @@ impl Store {
         &self.0
     }
 
-    /// Everything that a user has set.
+    /// All secrets of a user.
     pub(super) async fn of_user(&self, user: &str) -> database::Result<Vec<Row>> {
         let rows: Vec<Columns> = sqlx::query_as("SELECT * FROM secrets WHERE user_id = ?")
             .bind(user)
@@ -75,7 +75,7 @@ impl Store {
         Ok(rows.into_iter().map(Row::from).collect())
     }
 
-    /// Names that a user has set for a toolkit, with when, in milliseconds since 1970.
+    /// Names that a user has set for a toolkit, with the time in milliseconds since 1970.
     pub(super) async fn names(&self, user: &str, toolkit: &str) -> database::Result<Vec<(String, i64)>> {
         Ok(sqlx::query_as("SELECT name, updated_at FROM secrets WHERE user_id = ? AND toolkit_id = ?")
             .bind(user)
@@ -84,8 +84,8 @@ impl Store {
             .await?)
     }
 
-    /// Writes a sealed value over whatever was there, if the toolkit is still its owner's; says whether it is.
-    /// Between the check of whoever calls and this statement another may have taken it over.
+    /// Inserts or replaces a sealed value, if the toolkit still has the given owner. Returns whether it has:
+    /// it may have been taken over after the caller's check.
     pub(super) async fn put(
         &self,
         slot: &SecretSlot,
@@ -113,7 +113,7 @@ impl Store {
         Ok(written.rows_affected() > 0)
     }
 
-    /// Removes a value; says whether there was one.
+    /// Removes a value. Returns whether there was one.
     pub(super) async fn delete(&self, id: SecretId<'_>) -> database::Result<bool> {
         let mut transaction = self.0.begin().await?;
         let deleted = sqlx::query("DELETE FROM secrets WHERE user_id = ? AND toolkit_id = ? AND name = ?")
@@ -126,25 +126,25 @@ impl Store {
         Ok(deleted.rows_affected() > 0)
     }
 
-    /// Names of the master keys that records refer to, each with how many.
+    /// Names of the master keys that records refer to, with the number of records.
     pub(super) async fn master_keys(&self) -> database::Result<Vec<(String, i64)>> {
         Ok(sqlx::query_as("SELECT master_key, count(*) FROM secrets GROUP BY master_key")
             .fetch_all(self.0.readers())
             .await?)
     }
 
-    /// The name of a master key that a record refers to, if there is a record.
+    /// The name of the master key of an arbitrary record, if there is one.
     pub(super) async fn any_master_key(&self) -> database::Result<Option<String>> {
         let name = sqlx::query_scalar("SELECT master_key FROM secrets LIMIT 1");
         Ok(name.fetch_optional(self.0.readers()).await?)
     }
 
-    /// Up to `most` records behind `after` that another key than `current` wraps, in the order of their ids.
-    pub(super) async fn not_under(
+    /// Up to `limit` records after `after` that are not wrapped by `current`, in the order of their ids.
+    pub(super) async fn not_wrapped_by(
         &self,
         current: &str,
         after: SecretId<'_>,
-        most: u32,
+        limit: u32,
     ) -> database::Result<Vec<Row>> {
         let rows: Vec<Columns> = sqlx::query_as(
             "SELECT * FROM secrets
@@ -155,13 +155,14 @@ impl Store {
         .bind(after.user)
         .bind(after.toolkit)
         .bind(after.name)
-        .bind(most)
+        .bind(limit)
         .fetch_all(self.0.readers())
         .await?;
         Ok(rows.into_iter().map(Row::from).collect())
     }
 
-    /// Replaces the wrapping of records, all or none. A value that was written meanwhile stays.
+    /// Replaces the wrapped keys of records in one transaction. Records that were changed meanwhile are
+    /// skipped.
     pub(super) async fn rewrap(&self, rewrapped: &[(&Row, Vec<u8>)], current: &str) -> database::Result<()> {
         let mut transaction = self.0.begin().await?;
         for (row, wrapped_key) in rewrapped {

@@ -25,7 +25,7 @@ async fn vault(folder: &Path) -> Arc<Vault> {
     Arc::new(Vault::open(database(folder).await, key_file(folder)).await.expect("the vault opens"))
 }
 
-/// Of a toolkit of `ana`.
+/// A secret for a toolkit of `ana`.
 fn slot(user: &str, toolkit: &str, name: &str) -> SecretSlot {
     let [user, toolkit, name] = [user, toolkit, name].map(str::to_owned);
     SecretSlot { user, toolkit, owner: "ana".to_owned(), name }
@@ -38,7 +38,7 @@ impl Vault {
     }
 }
 
-/// Everything that lies in the data directory.
+/// All bytes in the data directory.
 fn bytes_on_disk(folder: &Path) -> Vec<u8> {
     let files = fs::read_dir(folder).expect("the folder").map(|entry| entry.expect("an entry").path());
     files.flat_map(|path| fs::read(path).expect("a file")).collect()
@@ -122,7 +122,7 @@ async fn a_value_that_is_read_while_it_changes_is_never_remembered_as_it_was() {
 
     for _ in 0..100 {
         vault.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
-        // At this moment the reader opens what is about to go.
+        // The reader may be decrypting the value that is removed here.
         vault.unset("ana", "books", "API_KEY").await.unwrap();
         assert_eq!(vault.value("ana", "books", "API_KEY").await, None);
     }
@@ -158,7 +158,7 @@ async fn a_value_that_is_no_secret_is_refused_without_being_quoted() {
         let refused = vault.set(slot("ana", "books", "API_KEY"), &value.into()).await.unwrap_err();
         assert!(matches!(&refused, VaultError::Refused(why) if !why.contains("hunter2")), "{refused}");
     }
-    for name in 0..MAX_BYTES_OF_USER / MAX_VALUE_BYTES {
+    for name in 0..MAX_BYTES_PER_USER / MAX_VALUE_BYTES {
         vault.set(slot("ana", "books", &format!("KEY_{name}")), &half.as_str().into()).await.unwrap();
     }
     let one_more = vault.set(slot("ana", "films", "KEY"), &"one too many".into()).await;
@@ -173,8 +173,8 @@ async fn the_lines_of_all_values_of_a_user_are_bounded() {
     let vault = vault(folder.path()).await;
     let lines = |count: usize| "longer than six\n".repeat(count);
 
-    // The value itself is looked for as well.
-    vault.set(slot("ana", "books", "KEY"), &lines(MAX_LINES_OF_USER - 1).into()).await.unwrap();
+    // The whole value counts as one line too.
+    vault.set(slot("ana", "books", "KEY"), &lines(MAX_LINES_PER_USER - 1).into()).await.unwrap();
     let refused = vault.set(slot("ana", "films", "KEY"), &"one too many".into()).await.unwrap_err();
 
     assert!(matches!(&refused, VaultError::Refused(why) if why.contains("512 lines")), "{refused}");
@@ -189,7 +189,7 @@ async fn a_change_that_nobody_waits_for_is_not_left_half_done() {
     let vault = vault(folder.path()).await;
     let stored = async || vault.store.names("ana", "books").await.unwrap().len();
     let agrees = async || {
-        // The database is first, and what is open follows.
+        // The database changes first, the cache after it.
         for _ in 0..200 {
             if usize::from(vault.value("ana", "books", "API_KEY").await.is_some()) == stored().await {
                 return true;
@@ -218,7 +218,7 @@ async fn a_toolkit_takes_its_secrets_with_it() {
     vault.value("ana", "books", "API_KEY").await.unwrap();
 
     vault.store.database().execute("DELETE FROM toolkits WHERE id = 'books'").await;
-    vault.forget_opened();
+    vault.clear_cache();
 
     assert_eq!(vault.value("ana", "books", "API_KEY").await, None);
     let late = vault.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await;
@@ -280,11 +280,11 @@ async fn a_broken_record_keeps_its_key_and_stops_neither_a_rotation_nor_a_start(
 
     assert_eq!((first.rewrapped, first.broken), (1, 1));
     assert_eq!((second.rewrapped, second.broken), (1, 1));
-    // The new one, and the one that the broken record waits for: no other.
+    // The new key, and the one of the broken record.
     assert_eq!(keys(), 2);
     drop(before);
     let after = vault(folder.path()).await;
-    // Her calls wait until she has mended it.
+    // Her calls fail until she has replaced or removed it.
     assert!(after.of_user("ana").await.is_err());
     after.unset("ana", "books", "KEY").await.unwrap();
     assert_eq!(after.value("ana", "films", "KEY").await.as_deref(), Some("s3cr3t-value"));
@@ -318,7 +318,7 @@ async fn a_rotation_that_a_crash_interrupted_is_finished_at_the_next_start() {
     before.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
     let path = folder.path().join("master-key");
     // Both keys are in the file, and the record is still under the old one.
-    before.keys.load().with_new().save(&path).unwrap();
+    before.keys.load().with_new_key().save(&path).unwrap();
     drop(before);
 
     let after = vault(folder.path()).await;

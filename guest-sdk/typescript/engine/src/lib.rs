@@ -13,9 +13,9 @@ mod encoding;
 #[cfg(feature = "intl")]
 mod intl;
 mod runtime;
-mod script;
 #[cfg(target_family = "wasm")]
 mod sandbox;
+mod script;
 mod url;
 #[cfg_attr(
     not(any(feature = "crypto", target_family = "wasm")),

@@ -194,8 +194,7 @@ mod tests {
     fn bytecode_has_no_source_and_keeps_its_lines() {
         let engine = Engine::new(EmptyHost).expect("an engine");
 
-        let bytecode =
-            engine.compile("test.js", "/* a remark */ (() => () => 1)()").expect("it compiles");
+        let bytecode = engine.compile("test.js", "/* a remark */ (() => () => 1)()").expect("it compiles");
 
         let text = String::from_utf8_lossy(&bytecode);
         assert!(text.contains("test.js") && !text.contains("a remark"));

@@ -1,10 +1,10 @@
-//! Reads a response's body before its guest asks for it, as far as it is short.
+//! Reads the beginning of a response body before the guest reads it.
 //!
-//! A guest may send many requests and read the responses once all have arrived. Short responses are buffered by
-//! then, so that their requests no longer count as in flight.
+//! A guest may send many requests and read the responses once all have arrived. Short responses are then
+//! fully buffered, so that their requests no longer count as in flight.
 //!
-//! Invariant: at most 64 KiB of a response are buffered, and no more requests of a call are in flight than the settings
-//! allow; another one waits.
+//! Invariant: at most 64 KiB of a response are buffered, and no more requests of a call are in flight than
+//! the settings allow; further ones wait.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,27 +18,27 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::egress::{BoxBody, BoxError};
 
-/// Bytes of one body that are buffered.
+/// Maximum number of bytes buffered for one body.
 const MAX_BUFFERED_BYTES: usize = 64 << 10;
-/// Bytes of one buffered piece.
+/// Maximum size of one buffered piece, in bytes.
 const MAX_PIECE_BYTES: usize = 16 << 10;
-/// Memory of a piece beside its bytes.
+/// Memory of a piece besides its data, in bytes.
 const PIECE_OVERHEAD_BYTES: usize = 256;
 
 /// A piece, and the buffer space that it holds until the guest has read it.
 type Piece = Result<(Frame<Bytes>, OwnedSemaphorePermit), BoxError>;
 
-/// A body that is read by somebody else.
-pub(super) struct Ahead {
+/// The buffered body, which another task reads from the network.
+pub(super) struct ReadAheadBody {
     pieces: UnboundedReceiver<Piece>,
 }
 
-/// Splits a body into what its guest reads and the work of reading it, which holds `in_flight` until the body
-/// has ended or the guest wants no more of it.
+/// Splits a body into the buffered body for the guest, and a future that reads it from the network. That
+/// future holds `in_flight` until the body has ended or the guest has dropped it.
 pub(super) fn reading_ahead(
     body: BoxBody,
     in_flight: OwnedSemaphorePermit,
-) -> (Ahead, impl Future<Output = ()> + Send) {
+) -> (ReadAheadBody, impl Future<Output = ()> + Send) {
     let (sender, pieces) = unbounded_channel();
     let work = async move {
         tokio::select! {
@@ -47,17 +47,17 @@ pub(super) fn reading_ahead(
         }
         drop(in_flight);
     };
-    (Ahead { pieces }, work)
+    (ReadAheadBody { pieces }, work)
 }
 
-/// Reads to the end, or to the first error: what comes after one is not to be trusted.
+/// Reads to the end, or to the first error, after which the data could be wrong.
 async fn read(mut body: BoxBody, pieces: &UnboundedSender<Piece>) {
     let room = Arc::new(Semaphore::new(MAX_BUFFERED_BYTES));
     while let Some(frame) = body.frame().await {
         let frame = match frame {
             Ok(frame) => frame,
             Err(error) => {
-                // Nobody reads it any more if this fails.
+                // Fails if the guest has dropped the body.
                 let _ = pieces.send(Err(error));
                 return;
             }
@@ -65,7 +65,7 @@ async fn read(mut body: BoxBody, pieces: &UnboundedSender<Piece>) {
         for piece in in_pieces(frame) {
             let size = PIECE_OVERHEAD_BYTES + piece.data_ref().map_or(0, Bytes::len);
             let size = u32::try_from(size).expect("a piece is small");
-            let taken = room.clone().acquire_many_owned(size).await.expect("nobody closes the room");
+            let taken = room.clone().acquire_many_owned(size).await.expect("the semaphore is never closed");
             if pieces.send(Ok((piece, taken))).is_err() {
                 return;
             }
@@ -73,7 +73,7 @@ async fn read(mut body: BoxBody, pieces: &UnboundedSender<Piece>) {
     }
 }
 
-/// Copies what came: a frame of one byte may hold a whole buffer of its connection.
+/// Splits and copies a frame: a frame of one byte could keep a whole buffer of its connection alive.
 fn in_pieces(frame: Frame<Bytes>) -> Vec<Frame<Bytes>> {
     match frame.into_data() {
         Ok(data) => {
@@ -83,7 +83,7 @@ fn in_pieces(frame: Frame<Bytes>) -> Vec<Frame<Bytes>> {
     }
 }
 
-impl Body for Ahead {
+impl Body for ReadAheadBody {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -129,7 +129,7 @@ mod tests {
         reading.await.unwrap();
     }
 
-    /// The count, once nothing is done any more.
+    /// The count once it no longer changes.
     async fn settled(count: &AtomicUsize) -> usize {
         for _ in 0..100 {
             tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Bodies on their way: bounded, counted, and given up when they pause for too long.
+//! Request and response bodies: size limits, counters, and a timeout between two chunks.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -11,42 +11,42 @@ use hyper::body::Incoming;
 use tokio::time::{Sleep, sleep};
 use wasmtime_wasi_http::{Error, WasiBody};
 
-use super::ahead::Ahead;
+use super::ahead::ReadAheadBody;
 use crate::egress::{BoxBody, BoxError, EgressError};
 use crate::observations::{Log, Usage};
 
-/// Cuts a request's body off at `most` bytes.
-pub(super) fn outgoing(body: WasiBody, most: usize) -> BoxBody {
+/// Makes a request body fail beyond `limit` bytes.
+pub(super) fn outgoing(body: WasiBody, limit: usize) -> BoxBody {
     let explain = move |error: BoxError| {
         if error.is::<LengthLimitError>() {
-            EgressError::RequestTooLarge { limit: most }.into()
+            EgressError::RequestTooLarge { limit: limit }.into()
         } else {
             error
         }
     };
-    Limited::new(body, most).map_err(explain).boxed_unsync()
+    Limited::new(body, limit).map_err(explain).boxed_unsync()
 }
 
-/// Counts what is sent of a request's body.
+/// Counts the sent bytes of a request body.
 pub(super) fn counted(body: BoxBody, usage: Usage) -> BoxBody {
     Counted { body, count: move |size| usage.sent(size) }.boxed_unsync()
 }
 
-/// Cuts a response off at `most` bytes, or where it pauses for longer than `pause`, and counts what
-/// arrives.
-pub(super) fn incoming(body: Incoming, most: usize, pause: Option<Duration>, usage: Usage) -> BoxBody {
-    let paced = Paced { body, pause, waiting: None };
+/// Makes a response body fail beyond `limit` bytes, or when it pauses for longer than `pause`, and counts the
+/// received bytes.
+pub(super) fn incoming(body: Incoming, limit: usize, pause: Option<Duration>, usage: Usage) -> BoxBody {
+    let paced = WithIdleTimeout { body, pause, waiting: None };
     let count = move |size| usage.received(size);
-    Counted { body: Limited::new(paced, most).boxed_unsync(), count }.boxed_unsync()
+    Counted { body: Limited::new(paced, limit).boxed_unsync(), count }.boxed_unsync()
 }
 
-/// Tells the author why a response broke off, and the guest that it did.
-pub(super) fn explained(body: Ahead, most: usize, log: Log) -> WasiBody {
+/// Logs the cause of a failed response body for the author, and converts it to the guest's error.
+pub(super) fn with_logged_errors(body: ReadAheadBody, limit: usize, log: Log) -> WasiBody {
     body.map_err(move |error| {
         if error.is::<LengthLimitError>() {
-            log.note(format!("fetch: the response is larger than {most} bytes and was cut off"));
-            Error::HttpResponseBodySize(Some(most as u64))
-        } else if error.is::<Paused>() {
+            log.note(format!("fetch: the response is larger than {limit} bytes and was cut off"));
+            Error::HttpResponseBodySize(Some(limit as u64))
+        } else if error.is::<IdleTimeout>() {
             log.note("fetch: the response paused for longer than the request allows".to_owned());
             Error::ConnectionReadTimeout
         } else {
@@ -56,7 +56,7 @@ pub(super) fn explained(body: Ahead, most: usize, log: Log) -> WasiBody {
     .boxed_unsync()
 }
 
-/// Hands the size of each piece on.
+/// Reports the size of each chunk.
 struct Counted<C> {
     body: BoxBody,
     count: C,
@@ -88,8 +88,8 @@ impl<C: Fn(usize) + Unpin> Body for Counted<C> {
     }
 }
 
-/// Fails when nothing comes for a while.
-struct Paced {
+/// Fails if no data arrives for the time `pause`.
+struct WithIdleTimeout {
     body: Incoming,
     pause: Option<Duration>,
     waiting: Option<Pin<Box<Sleep>>>,
@@ -97,9 +97,9 @@ struct Paced {
 
 #[derive(Debug, thiserror::Error)]
 #[error("the response paused for too long")]
-struct Paused;
+struct IdleTimeout;
 
-impl Body for Paced {
+impl Body for WithIdleTimeout {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -116,7 +116,7 @@ impl Body for Paced {
         let over = waiting.get_or_insert_with(|| Box::pin(sleep(pause))).as_mut().poll(context);
         ready!(over);
         *waiting = None;
-        Poll::Ready(Some(Err(Paused.into())))
+        Poll::Ready(Some(Err(IdleTimeout.into())))
     }
 
     fn is_end_stream(&self) -> bool {

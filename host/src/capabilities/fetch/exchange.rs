@@ -1,4 +1,4 @@
-//! From a guest's request to its answer: redirects, the host's sign-in, and what they cost.
+//! Handles a guest's request: redirects, the host's sign-in, and counting of the requests they need.
 
 use std::error::Error as StdError;
 use std::mem;
@@ -19,23 +19,23 @@ use crate::observations::{Log, MissingSecrets, SignInFailure, Usage};
 use crate::outbound_auth::{SignIn, SignInError, Token};
 use crate::vault::UserSecrets;
 
-/// What all requests of one call share.
+/// The state shared by all requests of one call.
 pub(super) struct Exchange {
     pub(super) egress: Egress,
     pub(super) policy: Policy,
     pub(super) sign_in: Option<SignIn>,
     pub(super) limits: FetchLimits,
-    /// Places of requests in flight.
+    /// Permits for requests in flight.
     pub(super) in_flight: Arc<Semaphore>,
     pub(super) usage: Usage,
     pub(super) log: Log,
-    /// Of the caller: none of them follows a redirect to another origin.
+    /// The caller's. Headers with one of them are dropped on a redirect to another origin.
     pub(super) secrets: Arc<UserSecrets>,
     pub(super) missing: MissingSecrets,
     pub(super) sign_in_failure: SignInFailure,
 }
 
-/// Why a request has no answer. The text is one line for the toolkit's log.
+/// Why a request has no response. The text is one line for the toolkit's log.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
     #[error(transparent)]
@@ -50,25 +50,26 @@ pub(super) enum Failure {
     Broken(#[source] Arc<dyn StdError + Send + Sync>),
 }
 
-/// What one guest's request keeps from one hop to the next.
+/// The state of one request of a guest, over all its hops.
 struct Progress {
     request: Repeatable,
     timeouts: Timeouts,
-    /// While every hop so far was at the API, and the handler brought no `Authorization` of its own.
+    /// Whether the token may be attached: all hops so far were at the API, and the handler set no
+    /// `Authorization` itself.
     ///
-    /// Where another host has redirected to is that host's choice: what is sent there on the toolkit's
-    /// behalf must not have its authority.
+    /// After a redirect by another host, that host has chosen the target, so the request must not carry the
+    /// toolkit's token.
     signs_in: bool,
     may_replace_token: bool,
 }
 
 impl Exchange {
     /// Counts a request against the call's budget.
-    pub(super) fn pay(&self) -> Result<(), Failure> {
+    pub(super) fn count_request(&self) -> Result<(), Failure> {
         self.usage.admit(self.limits.requests).then_some(()).ok_or(Failure::NoRequestLeft)
     }
 
-    /// Sends a request, which is paid for, and whatever it takes to answer it.
+    /// Sends a request, which is already counted, and the further requests for redirects and sign-in.
     pub(super) async fn answer(
         self: Arc<Self>,
         request: Request<BoxBody>,
@@ -83,14 +84,14 @@ impl Exchange {
             let response = self.hop(request, &mut progress).await?;
             match redirects.step(&mut progress.request, &response, self.secrets.redactor())? {
                 Step::Answer => return Ok(response),
-                Step::Follow => self.pay()?,
+                Step::Follow => self.count_request()?,
             }
-            // The response is still there: without it the rest of a body that is on its way would stop.
+            // The response must not be dropped before this: that would abort a request body still being sent.
             request = progress.request.next().await?;
         }
     }
 
-    /// Sends the request to where it goes now, signed in where that is the toolkit's API.
+    /// Sends the request to its current target, with the token if that is the toolkit's API.
     async fn hop(
         &self,
         request: Request<BoxBody>,
@@ -101,12 +102,15 @@ impl Exchange {
             progress.signs_in = false;
             return self.send(request, progress.timeouts).await;
         };
-        let token = sign_in.token(|| self.pay().is_ok()).await.inspect_err(|why| self.note(sign_in, why))?;
+        let token = sign_in
+            .token(|| self.count_request().is_ok())
+            .await
+            .inspect_err(|why| self.note(sign_in, why))?;
         let response = self.send(with(&token, request), progress.timeouts).await?;
         if !is_refusal(response.status()) || !mem::take(&mut progress.may_replace_token) {
             return Ok(response);
         }
-        match self.again(sign_in, &token, &mut progress.request).await {
+        match self.prepare_retry(sign_in, &token, &mut progress.request).await {
             Ok(request) => self.send(request, progress.timeouts).await,
             Err(why) => {
                 let status = response.status().as_u16();
@@ -118,8 +122,8 @@ impl Exchange {
         }
     }
 
-    /// Prepares the request once more, with another token than the refused one.
-    async fn again(
+    /// Prepares the request again, with a token other than the refused one.
+    async fn prepare_retry(
         &self,
         sign_in: &SignIn,
         refused: &Token,
@@ -132,14 +136,15 @@ impl Exchange {
                 return Err(why.to_string());
             }
         };
-        let token = sign_in.replace(refused, || self.pay().is_ok()).await.map_err(|why| why.to_string())?;
-        self.pay().map_err(|why| why.to_string())?;
+        let token =
+            sign_in.replace(refused, || self.count_request().is_ok()).await.map_err(|why| why.to_string())?;
+        self.count_request().map_err(|why| why.to_string())?;
         Ok(with(&token, request))
     }
 
     fn note(&self, sign_in: &SignIn, why: &SignInError) {
         if let Some(failure) = sign_in.for_model(why) {
-            self.sign_in_failure.note(failure);
+            self.sign_in_failure.record(failure);
         }
         if let SignInError::MissingCredentials { names, .. } = why {
             for name in names {
@@ -168,8 +173,8 @@ fn is_refusal(status: StatusCode) -> bool {
 }
 
 impl Failure {
-    /// The guest learns the kind of network error and nothing about the network behind the host.
-    pub(super) fn as_guest_sees(&self) -> Error {
+    /// The error for the guest: the kind of network error, without details of the host's network.
+    pub(super) fn guest_error(&self) -> Error {
         match self {
             Self::Egress(error) | Self::SignIn(SignInError::Egress(error)) => kind_of(error),
             Self::SignIn(SignInError::NoRequestLeft) | Self::NoRequestLeft => Error::ConnectionLimitReached,

@@ -1,5 +1,5 @@
-//! Bounds the head of a request before it is sent: wasmtime validates the characters of method, scheme, authority
-//! and path, but not their length, and keeps them for as long as the guest holds the request.
+//! Limits the head of a request while the guest builds it: wasmtime validates the characters of method,
+//! scheme, authority and path, but not their length, and keeps them as long as the guest holds the request.
 
 use wasmtime::component::{Linker, Resource};
 use wasmtime_wasi_http::WasiHttpCtxView;
@@ -8,14 +8,15 @@ use wasmtime_wasi_http::p2::types::HostOutgoingRequest;
 
 use crate::contract::WASI_HTTP_TYPES;
 
-/// A method or a scheme, in bytes.
+/// Longest method or scheme.
 const MAX_TOKEN_BYTES: usize = 64;
-/// A host and its port, in bytes: names have at most 253 (RFC 1035, section 2.3.4).
+/// Longest host with its port: names have at most 253 bytes (RFC 1035, section 2.3.4).
 const MAX_AUTHORITY_BYTES: usize = 300;
-/// A path and its query, in bytes.
+/// Longest path with its query.
 const MAX_PATH_BYTES: usize = 16 << 10;
 
-/// Wraps the setters that are linked already. A value that is too long is refused like one with invalid characters.
+/// Wraps the setters that are already linked. A value that is too long is refused like one with invalid
+/// characters.
 pub(super) fn bound<T: Send + 'static>(
     linker: &mut Linker<T>,
     view: fn(&mut T) -> WasiHttpCtxView<'_>,
@@ -54,7 +55,7 @@ pub(super) fn bound<T: Send + 'static>(
     Ok(())
 }
 
-/// What the contract's setters return.
+/// The return type of the setters.
 type Set = Result<(), ()>;
 
 fn unless(is_long: bool, set: impl FnOnce() -> wasmtime::Result<Set>) -> wasmtime::Result<(Set,)> {

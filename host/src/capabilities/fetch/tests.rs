@@ -1,4 +1,4 @@
-//! A guest's requests, from the hook that wasmtime calls to a real server and back.
+//! A guest's requests, from wasmtime's hook to a real server and back.
 
 mod limits;
 mod redirects;
@@ -22,11 +22,11 @@ use crate::egress::{Egress, EgressSettings};
 use crate::memory::MemoryBudget;
 use crate::vault::UserSecrets;
 
-/// What a toolkit may do, before its call starts.
+/// A toolkit's declaration and its user's secrets, from which calls are created.
 struct Toolkit {
     listed: Vec<String>,
     auth: Option<OAuth2ClientCredentials>,
-    /// What its user has set.
+    /// The user's secrets.
     secrets: HashMap<String, &'static str>,
     limits: FetchLimits,
 }
@@ -37,7 +37,7 @@ struct Guest {
     observations: Observations,
 }
 
-/// Where tokens are kept, and the way out.
+/// Services with a token cache and a client that reaches loopback.
 fn services() -> Services {
     let toolkit_ranges = ["127.0.0.0/8", "::1/128"].map(|range| range.parse().unwrap()).into_iter().collect();
     Services::new(Egress::new(EgressSettings { toolkit_ranges, ..EgressSettings::default() }))
@@ -48,7 +48,7 @@ fn limits() -> FetchLimits {
 }
 
 impl Toolkit {
-    /// Lists a server by its address and by its name, and an address that nobody may reach.
+    /// Lists a server by its address and by its name, and an address that the guard always refuses.
     fn reaching(server: &TestServer) -> Self {
         let port = server.port();
         let listed =
@@ -111,7 +111,7 @@ impl Guest {
         Ok(self.send(get(uri)).await?.status().as_u16())
     }
 
-    /// What the host wrote for the author.
+    /// The host's messages in the log.
     fn notes(&self) -> String {
         let entries = self.observations.log.take().entries.into_iter();
         entries
@@ -133,7 +133,7 @@ async fn whole(response: Response<WasiBody>) -> Bytes {
     response.into_body().collect().await.unwrap().to_bytes()
 }
 
-/// Answers `/redirect/{status}?{location}` with that redirect, and anything else with a greeting.
+/// Answers `/redirect/{status}?{location}` with that redirect, and other paths with `hello`.
 fn redirecting(head: &http::request::Parts) -> Response<Full<Bytes>> {
     match head.uri.path().strip_prefix("/redirect/") {
         Some(status) => Response::builder()

@@ -1,4 +1,4 @@
-//! Takes the caller's secrets out of documents before they are stored.
+//! Removes the caller's secrets from documents before they are stored.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,11 +11,12 @@ use crate::redaction::Redactor;
 use crate::tasks::off_thread;
 use crate::vault::UserSecrets;
 
-/// Bytes up to which redaction runs on a thread that serves requests.
+/// Maximum size of documents that are redacted on the current thread, in bytes. Larger ones use a blocking
+/// thread.
 const MAX_INLINE_BYTES: usize = 64 << 10;
 
-/// Cleans texts. An address that holds a secret is refused instead: another address would be another
-/// document, or lead elsewhere.
+/// Redacts texts. A URL or key that contains a secret is refused instead: a redacted one would identify
+/// another document, or lead elsewhere.
 pub(super) async fn documents(
     documents: Vec<NewDocument>,
     secrets: &Arc<UserSecrets>,
@@ -49,7 +50,7 @@ fn all(mut documents: Vec<NewDocument>, redactors: [&Redactor; 2]) -> Result<Vec
         ];
         for (field, value) in addresses {
             let holds_one = |value: &String| {
-                // As URLs are read: what parsers drop from them must not hide a value.
+                // URL parsers drop these characters, so they must not hide a value.
                 let read = value.replace(['\t', '\n', '\r', '\0'], "");
                 redactors.iter().any(|redactor| matches!(redactor.redact(&read), Cow::Owned(_)))
             };
@@ -60,7 +61,7 @@ fn all(mut documents: Vec<NewDocument>, redactors: [&Redactor; 2]) -> Result<Vec
         }
         let texts = [Some(title), text.as_mut(), author.as_mut(), name, label];
         for text in texts.into_iter().flatten() {
-            // The knowledge base drops these bytes; what they part is whole there.
+            // The knowledge base drops NULs, which would join the parts of a value.
             text.retain(|letter| letter != '\0');
             for redactor in redactors {
                 redactor.redact_string(text);
@@ -90,7 +91,7 @@ mod tests {
 
     const SECRET: &str = "s3cr3t-value";
 
-    /// Where the value may come from: the caller has set it, or the host has signed in with it.
+    /// The sources of the value: a secret of the caller, or a token attached by the host.
     fn sources() -> [(Arc<UserSecrets>, AttachedTokens); 2] {
         let value = || SecretString::from(SECRET);
         let secrets = UserSecrets::of(HashMap::from([(("books".to_owned(), "KEY".to_owned()), value())]));

@@ -1,4 +1,4 @@
-//! What a guest prints, line by line.
+//! Logs a guest's output line by line.
 
 use std::io;
 use std::pin::Pin;
@@ -29,8 +29,8 @@ impl StdoutStream for Output {
         Box::new(self.lines())
     }
 
-    /// Writes at once: nothing is left in a task that ends with the instance, and lines stand among
-    /// the entries of `ctx.log` in the order in which they were written.
+    /// Writes synchronously: no output is lost with a task when the instance ends, and lines and the
+    /// entries of `ctx.log` keep their order.
     fn p2_stream(&self) -> Box<dyn OutputStream> {
         Box::new(self.lines())
     }
@@ -42,8 +42,8 @@ impl Output {
     }
 }
 
-/// Splits output into lines; what has no line end yet is kept until there is one, or until the
-/// stream is dropped with the instance.
+/// Splits output into lines. An incomplete line is kept until its line end, or until the stream is
+/// dropped with the instance.
 struct Lines {
     log: Log,
     source: Source,
@@ -52,8 +52,8 @@ struct Lines {
 }
 
 impl Lines {
-    /// A longer line is left out, and the log says so. It is not cut: a secret that stood across the
-    /// cut would not be found.
+    /// A longer line is omitted, and the log says so. It is not cut: redaction would not find a secret across
+    /// the cut.
     const MAX_LINE_BYTES: usize = 64 << 10;
 
     fn new(log: Log, source: Source) -> Self {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::interfaces::definition as wit;
 
-/// Converts a declaration; fails where it breaks a rule that the types of the contract do not show.
+/// Converts a declaration. Fails if it breaks a rule that the types of the contract do not express.
 pub(super) fn convert(it: wit::ToolkitDefinition) -> Result<manifest::ToolkitDefinition, Problems> {
     let mut problems = nested_too_deeply(&it);
     let mut config = BTreeMap::new();
@@ -48,7 +48,7 @@ pub(super) fn convert(it: wit::ToolkitDefinition) -> Result<manifest::ToolkitDef
     })
 }
 
-/// JSON that is within its own bounds, and that no parser would read as a part of the declaration.
+/// Problems for JSON that is nested too deeply: parsers would refuse the declaration that contains it.
 fn nested_too_deeply(it: &wit::ToolkitDefinition) -> Problems {
     let schemas = it.tools.iter().enumerate().flat_map(|(index, tool)| {
         let output = tool.output_schema.as_ref().map(|schema| ("output", schema));
@@ -104,8 +104,8 @@ fn config_field(it: wit::ConfigField) -> (String, manifest::ConfigField) {
     (it.key, field)
 }
 
-/// Text that is no JSON stays a string: the rules then refuse it where it stands, together with
-/// everything else that is wrong.
+/// Parses JSON text. Invalid JSON becomes a string, which validation then refuses together with all other
+/// problems.
 fn json(text: String) -> Value {
     serde_json::from_str(&text).unwrap_or(Value::String(text))
 }

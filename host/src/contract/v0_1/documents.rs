@@ -1,4 +1,4 @@
-//! Documents of the knowledge base, and why it refuses.
+//! Documents and errors of the knowledge base.
 
 use tracing::error;
 
@@ -11,7 +11,7 @@ impl From<base::KnowledgeError> for knowledge::KnowledgeError {
             base::KnowledgeError::NotFound => Self::NotFound,
             base::KnowledgeError::Invalid(problems) => Self::Invalid(problems.to_string()),
             base::KnowledgeError::Unavailable(reason) => Self::Unavailable(reason.to_owned()),
-            // Trying again does not help: the user has to delete something.
+            // A retry does not help: the user has to delete something.
             base::KnowledgeError::Quota(exceeded) => Self::Invalid(exceeded.to_string()),
             base::KnowledgeError::TooManyUploads(refusal) => Self::Unavailable(refusal.to_string()),
             base::KnowledgeError::DiskFull(full) => Self::Unavailable(full.to_string()),

@@ -1,4 +1,4 @@
-//! What extractors return.
+//! Results of extractors.
 
 use super::wit_extraction as wit;
 use crate::contract::{ExtractError, Extracted};

@@ -1,4 +1,4 @@
-//! Results and errors of calls.
+//! Results and errors of tool calls.
 
 use super::tools;
 use crate::contract::{

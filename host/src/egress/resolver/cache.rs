@@ -1,4 +1,4 @@
-//! What was answered of late. It is bounded in entries, and each is bounded too.
+//! Recent answers of the name servers. The number of entries and the size of each are bounded.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use moka::future::Cache as Entries;
 
 use super::LookupError;
 
-/// How many names are remembered. With addresses, one takes less than a kibibyte.
+/// Number of cached names. An entry with its addresses takes less than 1 KiB.
 const MAX_ENTRIES: u64 = 4096;
 
-/// What became of a look-up.
+/// The result of a look-up.
 pub(super) type Outcome = Result<Arc<[IpAddr]>, LookupError>;
 
 /// Answers by name.

@@ -1,4 +1,4 @@
-//! Whom to ask: the system's files, read again when they have changed.
+//! The name servers and hosts: read from the system's files, and again when those have changed.
 
 use std::fs::{self, File};
 use std::net::{IpAddr, SocketAddr};
@@ -23,44 +23,44 @@ use tracing::warn;
 use super::cache::Cache;
 use crate::tasks::off_thread;
 
-/// Where the system says whom to ask.
+/// The system's list of name servers.
 const RESOLV_CONF: &str = "/etc/resolv.conf";
-/// How often the files are looked at, at most.
-const LOOK_PAUSE: Duration = Duration::from_secs(1);
+/// Minimum time between two checks of the files.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// One question's time, and how often it is asked again: what both allow ends within a look-up's own time,
-/// so that a name server which answers for IPv4 alone is of use.
+/// Timeout and retries of one DNS query. Together they end before the look-up's own timeout, so that a
+/// name server which answers for IPv4 only still gives a result.
 const MAX_QUERY_TIME: Duration = Duration::from_secs(2);
 const MAX_RETRIES: usize = 1;
 
-/// Where answers come from.
+/// Where addresses come from.
 #[derive(Clone, Debug)]
 pub(in crate::egress) struct Source {
-    /// The operator's name servers; where there are none, the system's.
+    /// The operator's name servers; the system's if empty.
     pub(in crate::egress) name_servers: Vec<SocketAddr>,
-    /// Names and addresses that need no name server.
+    /// The hosts file.
     pub(in crate::egress) hosts: PathBuf,
-    /// How long a look-up may take.
+    /// Time limit of one look-up.
     pub(in crate::egress) timeout: Duration,
 }
 
-/// A source, as it is now.
+/// A source and its current configuration.
 #[derive(Debug)]
 pub(super) struct Config {
     source: Source,
     current: Mutex<Option<(Instant, Arc<Current>)>>,
 }
 
-/// What the files said when they were read, and what was answered since.
+/// The files' content when they were read, and the answers since.
 pub(super) struct Current {
     stamps: [Option<Stamp>; 2],
     hosts: Hosts,
-    /// Nothing where no name server is named.
+    /// `None` if no name server is configured.
     pub(super) resolver: Option<TokioResolver>,
     pub(super) answers: Cache,
 }
 
-/// What changes with a file.
+/// Metadata that shows whether a file has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -77,16 +77,16 @@ impl Config {
         self.source.timeout
     }
 
-    /// The configuration, no older than a second.
+    /// The configuration, at most one second old.
     pub(super) async fn current(&self) -> Arc<Current> {
         let mut current = self.current.lock().await;
-        if let Some((looked_at, known)) = &mut *current {
-            if looked_at.elapsed() < LOOK_PAUSE {
+        if let Some((checked_at, known)) = &mut *current {
+            if checked_at.elapsed() < CHECK_INTERVAL {
                 return known.clone();
             }
-            // Two calls on files that are in memory: nothing to leave the thread for.
+            // Two `stat` calls on cached files: too fast to need a blocking thread.
             if known.stamps == stamps(&self.source) {
-                *looked_at = Instant::now();
+                *checked_at = Instant::now();
                 return known.clone();
             }
         }
@@ -106,7 +106,7 @@ impl Current {
         Self { stamps, hosts: read_hosts(&source.hosts), resolver: resolver.ok(), answers: Cache::new() }
     }
 
-    /// The addresses that the file of hosts has for a name.
+    /// The addresses of a name in the hosts file.
     pub(super) fn host(&self, name: &Name) -> Vec<IpAddr> {
         let of_type = |record_type| self.hosts.lookup_static_host(&Query::query(name.clone(), record_type));
         let found = [RecordType::A, RecordType::AAAA].into_iter().filter_map(of_type);
@@ -121,12 +121,12 @@ fn resolver(source: &Source) -> Result<TokioResolver, NetError> {
     let (config, mut options) = if source.name_servers.is_empty() {
         read_system_conf()?
     } else {
-        (ResolverConfig::from_name_servers(of_operator(&source.name_servers)), ResolverOpts::default())
+        (ResolverConfig::from_name_servers(server_configs(&source.name_servers)), ResolverOpts::default())
     };
     options.timeout = options.timeout.clamp(Duration::from_millis(500), MAX_QUERY_TIME);
     options.attempts = options.attempts.min(MAX_RETRIES);
-    // Both are done here: its own cache counts answers and not what they take, and its own reading of
-    // the hosts asks the name servers for what the file leaves out.
+    // Both are done here: the library's cache is bounded by entries and not by their size, and with the
+    // hosts file it still asks the name servers for what the file does not have.
     options.cache_size = 0;
     options.use_hosts_file = ResolveHosts::Never;
     let mut builder = Resolver::builder_with_config(config, TokioRuntimeProvider::default());
@@ -134,7 +134,7 @@ fn resolver(source: &Source) -> Result<TokioResolver, NetError> {
     builder.build()
 }
 
-fn of_operator(name_servers: &[SocketAddr]) -> Vec<NameServerConfig> {
+fn server_configs(name_servers: &[SocketAddr]) -> Vec<NameServerConfig> {
     let at_port = |mut connection: ConnectionConfig, port| {
         connection.port = port;
         connection

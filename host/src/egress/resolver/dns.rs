@@ -1,4 +1,4 @@
-//! Asks the name servers, for users who each have a share.
+//! Asks the name servers, with a share of the look-ups for each user.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use super::cache::Outcome;
 use super::config::{Config, Source};
 use super::turns::Turns;
 
-/// Names that are asked for at the same time, of one user and in all. Each takes up to eight sockets
-/// while nobody answers: two types, asked four times.
-const MAX_LOOKUPS_OF_USER: usize = 6;
+/// Concurrent look-ups, for one user and in total. Each uses up to eight sockets while the name servers do
+/// not answer: two record types, asked four times.
+const MAX_LOOKUPS_PER_USER: usize = 6;
 const MAX_LOOKUPS: usize = 48;
 
-/// How many addresses of each family are kept of an answer.
-const MAX_ADDRESSES_OF_FAMILY: usize = 8;
+/// Addresses of each family that are kept from an answer.
+const MAX_ADDRESSES_PER_FAMILY: usize = 8;
 
-/// How long answers count, whatever they say themselves.
+/// Bounds for the time an answer is cached, whatever its TTL.
 const MIN_LIFETIME: Duration = Duration::from_secs(1);
 const MAX_LIFETIME: Duration = Duration::from_mins(5);
-/// How long it counts that there is no such name.
+/// How long a negative answer is cached at most.
 const MAX_NEGATIVE_LIFETIME: Duration = Duration::from_mins(1);
-/// How long it counts that nobody could say (RFC 9520, section 3.2: at least a second).
+/// How long a failure is cached (RFC 9520, section 3.2: at least a second).
 const FAILURE_LIFETIME: Duration = MIN_LIFETIME;
 
-/// The name servers' answers to users' questions.
+/// Resolves names for users by the name servers.
 #[derive(Debug)]
 pub(in crate::egress) struct Dns {
     config: Config,
@@ -41,20 +41,20 @@ pub(in crate::egress) struct Dns {
 
 impl Dns {
     pub(super) fn new(source: Source) -> Self {
-        Self { config: Config::new(source), turns: Turns::new(MAX_LOOKUPS_OF_USER, MAX_LOOKUPS) }
+        Self { config: Config::new(source), turns: Turns::new(MAX_LOOKUPS_PER_USER, MAX_LOOKUPS) }
     }
 
-    /// Returns the addresses of a name: from the file of hosts, from what was answered of late, or else
-    /// from the name servers, once it is the user's turn.
+    /// Returns the addresses of a name: from the hosts file, from the cache, or else from the name
+    /// servers, once a look-up of the user's share is free.
     pub(super) async fn lookup(&self, name: &str, user: &Arc<str>) -> Result<Vec<IpAddr>, LookupError> {
-        // As ASCII: services inside of a network have names with an underscore.
+        // As ASCII, which allows underscores: internal services have them in their names.
         let question = Name::from_ascii(name).map_err(|_| LookupError::InvalidName)?;
         let current = self.config.current().await;
         let of_hosts = current.host(&question);
         if !of_hosts.is_empty() {
             return Ok(of_hosts);
         }
-        // RFC 6761, section 6.3: it never reaches a name server.
+        // RFC 6761, section 6.3: `localhost` is never sent to a name server.
         if name == "localhost" || name.ends_with(".localhost") {
             return Ok(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]);
         }
@@ -63,7 +63,7 @@ impl Dns {
             return known.map(|addresses| addresses.to_vec());
         }
         let _turn = self.turns.turn(user).await;
-        // Somebody may have asked meanwhile.
+        // Another request may have cached the answer meanwhile.
         if let Some(known) = current.answers.get(name).await {
             return known.map(|addresses| addresses.to_vec());
         }
@@ -72,8 +72,7 @@ impl Dns {
         outcome.map(|addresses| addresses.to_vec())
     }
 
-    /// See [`Resolver::ipv4_only`](super::Resolver::ipv4_only). Where there is no name server, none makes
-    /// addresses.
+    /// See [`Resolver::ipv4_only`](super::Resolver::ipv4_only). Empty if no name server is configured.
     pub(super) async fn ipv4_only(&self) -> Result<Vec<Ipv6Addr>, LookupError> {
         let current = self.config.current().await;
         let Some(resolver) = &current.resolver else { return Ok(Vec::new()) };
@@ -91,12 +90,12 @@ impl Dns {
     }
 }
 
-/// Asks for both families, and says how long the outcome counts.
+/// Asks for both address families. Returns the outcome and how long to cache it.
 async fn ask(resolver: &TokioResolver, question: Name, within: Duration) -> (Outcome, Duration) {
     match timeout(within, resolver.lookup_ip(question)).await {
         Ok(Ok(found)) => {
             let lifetime = found.valid_until().saturating_duration_since(Instant::now());
-            let addresses = in_turns(&found);
+            let addresses = interleaved(&found);
             if addresses.is_empty() {
                 return (Err(LookupError::NotFound), MIN_LIFETIME);
             }
@@ -110,11 +109,11 @@ async fn ask(resolver: &TokioResolver, question: Name, within: Duration) -> (Out
     }
 }
 
-/// The addresses with families in turns, IPv6 first (RFC 8305, section 4): of a name with many, both are
-/// among the few that are tried.
-fn in_turns(found: &LookupIp) -> Arc<[IpAddr]> {
+/// Interleaves the address families, IPv6 first (RFC 8305, section 4), so that both are among the few
+/// addresses that are tried.
+fn interleaved(found: &LookupIp) -> Arc<[IpAddr]> {
     let of_family =
-        |is_v6: bool| found.iter().filter(move |it| it.is_ipv6() == is_v6).take(MAX_ADDRESSES_OF_FAMILY);
+        |is_v6: bool| found.iter().filter(move |it| it.is_ipv6() == is_v6).take(MAX_ADDRESSES_PER_FAMILY);
     let (mut v6, mut v4) = (of_family(true), of_family(false));
     let mut addresses = Vec::new();
     loop {
@@ -126,7 +125,7 @@ fn in_turns(found: &LookupIp) -> Arc<[IpAddr]> {
     }
 }
 
-/// Why there is no answer, and how long that counts.
+/// Why there is no answer, and how long to cache that.
 fn reason(error: &NetError) -> (LookupError, Duration) {
     match error {
         NetError::Dns(DnsError::NoRecordsFound(NoRecords {

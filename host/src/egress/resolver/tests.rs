@@ -1,4 +1,4 @@
-//! Name servers that answer well, badly, or not at all.
+//! Name servers that answer correctly, wrongly, or not at all.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -10,12 +10,12 @@ use tempfile::NamedTempFile;
 use super::super::test_name_server::{Question, Reply, TestNameServer, addresses};
 use super::*;
 
-/// What a test answers to a name.
+/// A test's answer for a name.
 pub(in crate::egress) type Answer =
     dyn Fn(&str) -> BoxFuture<'static, Result<Vec<IpAddr>, LookupError>> + Send + Sync;
 
 impl Resolver {
-    /// Answers each question with what `answer` returns for the name.
+    /// Resolves each name with `answer`.
     pub(in crate::egress) fn answering<F>(answer: F) -> Self
     where
         F: Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static,
@@ -29,10 +29,10 @@ impl Resolver {
     }
 }
 
-/// Longer than anything takes that does not wait for a name server.
+/// Longer than anything that does not wait for a name server.
 const LONG: Duration = Duration::from_secs(20);
 
-/// Asks `server` alone, with `lines` as the file of hosts.
+/// A resolver that asks `server` only, with `lines` as the hosts file.
 fn dns(server: &TestNameServer, timeout: Duration, lines: &str) -> (Resolver, NamedTempFile) {
     let mut hosts = NamedTempFile::new().unwrap();
     hosts.write_all(lines.as_bytes()).unwrap();
@@ -99,7 +99,7 @@ async fn names_that_lead_nowhere_end_with_what_is_known_of_them() {
         let found = ask(&resolver, &name).await;
         assert!(matches!(found, Err(LookupError::InvalidName)), "{name}: {found:?}");
     }
-    // Names that no name server is asked for (RFC 6761, RFC 7686).
+    // Names that are never sent to a name server (RFC 6761, RFC 7686).
     for name in ["a.invalid", "a.onion"] {
         assert!(matches!(ask(&resolver, name).await, Err(LookupError::NotFound)), "{name}");
     }
@@ -113,7 +113,7 @@ async fn a_name_server_that_talks_nonsense_is_no_more_than_one_that_fails() {
     let server = TestNameServer::start(|question| match question.name.as_str() {
         "short.example" => Reply::Garbage(Vec::new()),
         "noise.example" => Reply::Garbage((0..=255).cycle().take(3000).collect()),
-        // A message whose counts promise what is not there, and one whose names point at themselves.
+        // A message whose counts are higher than its records, and one whose names point at themselves.
         "counts.example" => Reply::Garbage([&[0x81, 0x80][..], &[0xff; 8]].concat()),
         "loop.example" => {
             let pointer = [0xc0, 12, 0, 1, 0, 1];
@@ -166,7 +166,7 @@ async fn an_answer_counts_as_long_as_it_says_within_bounds() {
         for _ in 0..20 {
             assert_eq!(ask(&resolver, name).await.map_err(|error| error.to_string()), first);
         }
-        // A second has passed on a machine that is busy: then it is asked once more, and not twenty times.
+        // On a busy machine a second may have passed: then it is asked once more, and not twenty times.
         assert!(asked(name) <= 2 * at_once, "{name}: {} after {at_once}", asked(name));
     }
     let before = names.map(asked);
@@ -177,7 +177,7 @@ async fn an_answer_counts_as_long_as_it_says_within_bounds() {
 
     let after = names.map(asked);
     assert!(after[..3].iter().zip(&before).all(|(after, before)| after > before), "{before:?} {after:?}");
-    assert_eq!(after[3], before[3], "it counts for a minute");
+    assert_eq!(after[3], before[3], "it is cached for a minute");
 }
 
 #[tokio::test]
@@ -210,7 +210,7 @@ async fn a_look_up_ends_with_its_time() {
 
     assert!(matches!(found, Err(LookupError::Timeout)), "{found:?}");
     assert!(begun.elapsed() < LONG);
-    // Not even a name server that is away is asked again at once.
+    // An unreachable name server is not asked again at once either.
     assert!(matches!(ask(&resolver, "a.example").await, Err(LookupError::Timeout)));
 }
 
@@ -228,7 +228,7 @@ async fn a_name_whose_servers_answer_for_one_family_alone_is_of_use() {
 
 #[test]
 fn names_that_nobody_answers_for_hold_up_neither_others_nor_files() {
-    // As few threads for files as there can be: one that a name server could hold would be missed.
+    // A single blocking thread: if a look-up held it, writing the file would hang.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(1)
@@ -266,12 +266,12 @@ fn names_that_nobody_answers_for_hold_up_neither_others_nor_files() {
         silent.dedup();
         assert!(silent.len() <= 6, "ana asks for more than her share: {silent:?}");
         of_ana.iter().for_each(tokio::task::JoinHandle::abort);
-        // Her share is free again once nobody waits for what she asked.
+        // Her share is free again once her look-ups are cancelled.
         for waiting in of_ana {
             waiting.await.unwrap_err();
         }
         let again = tokio::time::timeout(LONG, ask(&resolver, "good-again.example")).await;
-        check(again.expect("her share is held by those who are gone"), &["192.0.2.1"]);
+        check(again.expect("cancelled look-ups still hold her share"), &["192.0.2.1"]);
     });
 }
 

@@ -1,27 +1,27 @@
-//! Look-ups under way: so many in all, and of one user so many.
+//! Limits the concurrent look-ups, in total and per user.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Who may ask now, and who waits.
+/// The permits for look-ups.
 #[derive(Debug)]
 pub(super) struct Turns {
-    of_user: usize,
-    /// Of users who ask or wait.
+    max_per_user: usize,
+    /// Entries only for users with a look-up that runs or waits.
     users: Mutex<HashMap<Arc<str>, Arc<Semaphore>>>,
     all: Arc<Semaphore>,
 }
 
-/// Permission to ask; dropping it lets the next one ask.
+/// A permit for one look-up. Dropping it lets the next one start.
 pub(super) struct Turn {
     // Fields are dropped in this order.
     _permits: (OwnedSemaphorePermit, OwnedSemaphorePermit),
     _share: Share,
 }
 
-/// A user's semaphore, which leaves the map with the last one who needs it.
+/// A reference to a user's semaphore. Dropping the last one removes the semaphore from the map.
 struct Share {
     turns: Arc<Turns>,
     user: Arc<str>,
@@ -29,14 +29,14 @@ struct Share {
 }
 
 impl Turns {
-    pub(super) fn new(of_user: usize, in_all: usize) -> Arc<Self> {
-        Arc::new(Self { of_user, users: Mutex::default(), all: Arc::new(Semaphore::new(in_all)) })
+    pub(super) fn new(max_per_user: usize, total: usize) -> Arc<Self> {
+        Arc::new(Self { max_per_user, users: Mutex::default(), all: Arc::new(Semaphore::new(total)) })
     }
 
-    /// Waits until `user` may ask: first for one of their own places, so that nobody's queue stands in
-    /// that of all.
+    /// Waits for a permit of `user`: first for one of their own share, so that one user's queue does not
+    /// fill the common one.
     pub(super) async fn turn(self: &Arc<Self>, user: &Arc<str>) -> Turn {
-        const OPEN: &str = "nobody closes the semaphores";
+        const OPEN: &str = "the semaphores are never closed";
 
         let (share, own) = self.share(user);
         let own = own.acquire_owned().await.expect(OPEN);
@@ -47,7 +47,7 @@ impl Turns {
     fn share(self: &Arc<Self>, user: &Arc<str>) -> (Share, Arc<Semaphore>) {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
         let semaphore =
-            users.entry(user.clone()).or_insert_with(|| Arc::new(Semaphore::new(self.of_user))).clone();
+            users.entry(user.clone()).or_insert_with(|| Arc::new(Semaphore::new(self.max_per_user))).clone();
         let share = Share { turns: self.clone(), user: user.clone(), semaphore: Some(semaphore.clone()) };
         (share, semaphore)
     }
@@ -57,7 +57,7 @@ impl Drop for Share {
     fn drop(&mut self) {
         let mut users = self.turns.users.lock().unwrap_or_else(PoisonError::into_inner);
         self.semaphore = None;
-        // New ones are made under the lock alone: the map's own is the last.
+        // Clones are made only under the lock, so a count of 1 means that only the map holds it.
         if users.get(&self.user).is_some_and(|semaphore| Arc::strong_count(semaphore) == 1) {
             users.remove(&self.user);
         }

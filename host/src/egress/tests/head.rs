@@ -1,4 +1,4 @@
-//! Heads: what a request's looks like on the wire, and what of a response's is read.
+//! The head of a request on the wire, and limits for the head of a response.
 
 use http::header::{HeaderName, HeaderValue, USER_AGENT};
 
@@ -15,7 +15,7 @@ async fn raw_head(request: Request<Full<Bytes>>) -> String {
     let mut head = Vec::new();
     while !head.windows(4).any(|window| window == b"\r\n\r\n") {
         stream.readable().await.unwrap();
-        // A read that would block is tried again.
+        // A read that would block is retried.
         stream.try_read_buf(&mut head).ok();
     }
     sending.abort();

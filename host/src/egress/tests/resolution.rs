@@ -1,11 +1,11 @@
-//! Names: resolved once, and the socket goes to the address that was checked.
+//! A name is resolved once, and the socket connects to the address that was checked.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
-/// Answers one question after the other, and counts them.
+/// Returns `answers` one after the other, the last one again and again, and counts the questions.
 fn resolving(answers: &'static [&'static [&'static str]]) -> (Egress, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
@@ -13,7 +13,7 @@ fn resolving(answers: &'static [&'static [&'static str]]) -> (Egress, Arc<Atomic
         let answer = answers[count.fetch_add(1, Ordering::Relaxed).min(answers.len() - 1)];
         answer.iter().map(|address| address.parse::<IpAddr>().unwrap()).collect()
     });
-    // One address of the machine stands for the public internet, the others for what is private.
+    // 127.0.0.1 plays a public address; the other loopback addresses are private.
     (Egress::resolving(settings(&["127.0.0.1/32"], &[]), &resolver, &resolver), asked)
 }
 

@@ -1,4 +1,4 @@
-//! Connections live on the runtime that the client was built on.
+//! Connections stay on the runtime that the client was built on.
 
 use tokio::io::AsyncReadExt;
 use tokio::runtime::Builder;

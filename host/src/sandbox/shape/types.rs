@@ -1,4 +1,4 @@
-//! How large the types of a component are when they are written out.
+//! The expanded size of the types of a component.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use wasmparser::component_types::{
 };
 use wasmparser::types::{TypeIdentifier, TypesRef};
 
-/// The number of values in all definitions and functions of the component that ends here.
+/// The number of values in all definitions and functions of a component.
 pub(super) fn size(types: TypesRef<'_>) -> u64 {
     let mut sizes = Sizes { types, known: HashMap::new() };
     let defined = (0..types.component_type_count()).map(|index| types.component_any_type_at(index));
@@ -19,11 +19,11 @@ pub(super) fn size(types: TypesRef<'_>) -> u64 {
 
 struct Sizes<'a> {
     types: TypesRef<'a>,
-    /// Each definition is gone through once.
+    /// Sizes found so far: each definition is visited once.
     known: HashMap<ComponentAnyTypeId, u64>,
 }
 
-/// How deep it goes was checked by the validator.
+/// The validator has checked the nesting depth, so recursion is safe.
 impl Sizes<'_> {
     fn any(&mut self, id: ComponentAnyTypeId) -> u64 {
         if let Some(size) = self.known.get(&id) {
@@ -48,7 +48,7 @@ impl Sizes<'_> {
                 self.sum(variant.cases.values().filter_map(|case| case.ty)).saturating_add(cases)
             }
             ComponentDefinedType::Tuple(tuple) => self.sum(tuple.types.iter().copied()),
-            // Written out, and passed, element by element.
+            // The type is expanded, and values are passed, element by element.
             ComponentDefinedType::FixedLengthList { element, length, .. } => {
                 self.value(*element).saturating_mul((*length).into())
             }

@@ -1,10 +1,11 @@
-//! To whom a toolkit belongs, and what others may do with it.
+//! The owner of a toolkit, and what other operators may do with it.
 //!
 //! Invariants:
-//! - a private toolkit is changed by its owner alone, and a shared one becomes private by its owner alone;
-//! - whenever a toolkit gets another owner, what users have set for it is gone, and a line says who took it
-//!   from whom: what was given to one owner's code is not given to another's unseen;
-//! - an id stays its owner's when the toolkit is removed: removing it and deploying it anew is no way around these.
+//! - only its owner can change a private toolkit, or make a shared one private;
+//! - when the owner changes, users' secrets and settings for the toolkit are deleted, and the change is
+//!   recorded: users gave them to the former owner's code, and the new owner's must not get them unnoticed;
+//! - the owner keeps the id when the toolkit is removed, so removing and redeploying it does not bypass
+//!   these rules.
 
 #[cfg(test)]
 mod tests;
@@ -18,36 +19,36 @@ use super::Store;
 use crate::database;
 use crate::toolkits::ToolkitError;
 
-/// Whether an operator means to have a toolkit that is another's.
+/// Whether a deploy may take over another operator's toolkit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// No: another's toolkit is refused, unless its owner has released it.
+    /// No: it is refused, unless the owner has released the toolkit.
     OwnOnly,
-    /// Yes, in so many words.
+    /// Yes: the operator asked for it explicitly.
     TakeOver,
 }
 
-/// A toolkit that has got another owner.
+/// The result of a take-over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TakenOver {
-    /// Who owned it before.
+    /// The former owner.
     pub from: String,
-    /// Secrets of users that were set for it, and are gone.
+    /// Number of users' secrets that were deleted.
     pub removed_secrets: u64,
-    /// Settings of users for it that are gone.
+    /// Number of users' settings that were deleted.
     pub removed_settings: u64,
 }
 
-/// One line of a toolkit's history.
+/// One event in the history of a toolkit's ownership.
 #[derive(Clone, Debug, Serialize, FromRow)]
 #[serde(rename_all = "camelCase")]
 pub struct OwnershipRecord {
     /// `released`, `kept`, `taken-over` or `removed`.
     pub event: String,
-    /// The owner until then.
+    /// The owner before the event.
     pub owner_before: String,
-    /// Who did it.
+    /// The operator who caused it.
     pub by: String,
     /// RFC 3339, UTC.
     #[sqlx(try_from = "Millis")]
@@ -60,7 +61,7 @@ impl OwnershipRecord {
     }
 }
 
-/// Since 1970.
+/// Milliseconds since 1970.
 #[derive(sqlx::Type)]
 #[sqlx(transparent)]
 struct Millis(i64);
@@ -71,26 +72,26 @@ impl From<Millis> for String {
     }
 }
 
-/// How many lines of a toolkit's history are shown, newest first.
-const SHOWN_EVENTS: u32 = 50;
+/// Number of events that are shown, newest first.
+const MAX_SHOWN_EVENTS: u32 = 50;
 
 const RELEASED: &str = "released";
 const KEPT: &str = "kept";
 const TAKEN_OVER: &str = "taken-over";
 const REMOVED: &str = "removed";
 
-/// To whom a toolkit belongs at the moment, or belonged when it was removed.
-pub(super) struct Standing {
+/// The present ownership of a toolkit, or that at its removal.
+pub(super) struct CurrentOwnership {
     id: String,
     owner: String,
-    /// Of the live version; one that was removed is like a shared one.
+    /// Of the live version; `Shared` for a removed toolkit.
     visibility: Visibility,
     is_released: bool,
     is_removed: bool,
 }
 
-impl Standing {
-    /// Of a toolkit; nothing where there is none.
+impl CurrentOwnership {
+    /// Reads the ownership of a toolkit; `None` if there is no such toolkit.
     pub(super) async fn of(
         transaction: &mut SqliteConnection,
         id: &str,
@@ -120,7 +121,7 @@ impl Standing {
         }))
     }
 
-    /// Of a toolkit that was removed; nothing where there never was one.
+    /// Reads the ownership of a removed toolkit; `None` if there never was one.
     pub(super) async fn of_removed(
         transaction: &mut SqliteConnection,
         id: &str,
@@ -146,8 +147,8 @@ impl Standing {
         &self.owner
     }
 
-    /// Allows `by` to make a version of this visibility live, or refuses it. The toolkit becomes theirs
-    /// where they take it over, or need to own what its owner has released.
+    /// Checks whether `by` may make a version of this visibility live. They become the owner if they take
+    /// the toolkit over, or if it is released and the version needs its owner.
     pub(super) async fn admit_version(
         &self,
         transaction: &mut SqliteConnection,
@@ -157,7 +158,7 @@ impl Standing {
     ) -> Result<Option<TakenOver>, ToolkitError> {
         if self.owner == by {
             if self.is_released {
-                self.note(transaction, KEPT, by).await?;
+                self.record(transaction, KEPT, by).await?;
             }
             return Ok(None);
         }
@@ -172,7 +173,7 @@ impl Standing {
         }
     }
 
-    /// Allows `by` to remove the toolkit, or refuses it.
+    /// Checks whether `by` may remove the toolkit, and records the removal.
     pub(super) async fn admit_removal(
         &self,
         transaction: &mut SqliteConnection,
@@ -181,7 +182,7 @@ impl Standing {
         if self.owner != by && self.visibility == Visibility::Private {
             return Err(self.refusal());
         }
-        self.note(transaction, REMOVED, by).await
+        self.record(transaction, REMOVED, by).await
     }
 
     fn refusal(&self) -> ToolkitError {
@@ -206,7 +207,7 @@ impl Standing {
         let removed_secrets = self.delete(transaction, "DELETE FROM secrets WHERE toolkit_id = ?").await?;
         let removed_settings =
             self.delete(transaction, "DELETE FROM user_config WHERE toolkit_id = ?").await?;
-        self.note(transaction, TAKEN_OVER, to).await?;
+        self.record(transaction, TAKEN_OVER, to).await?;
         Ok(TakenOver { from: self.owner.clone(), removed_secrets, removed_settings })
     }
 
@@ -219,7 +220,7 @@ impl Standing {
         Ok(deleted.rows_affected())
     }
 
-    async fn note(
+    async fn record(
         &self,
         transaction: &mut SqliteConnection,
         event: &str,
@@ -240,48 +241,48 @@ impl Standing {
 }
 
 impl Store {
-    /// Lets any operator have a toolkit of `by`.
+    /// Releases a toolkit of `by`. See [`Toolkits::release`](crate::toolkits::Toolkits::release).
     pub(in crate::toolkits) async fn release(&self, id: &str, by: &str) -> Result<(), ToolkitError> {
         let mut transaction = self.0.begin().await?;
-        let standing = Standing::of(&mut transaction, id).await?;
-        let standing = standing.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
-        if standing.owner != by {
-            return Err(standing.refusal());
+        let ownership = CurrentOwnership::of(&mut transaction, id).await?;
+        let ownership = ownership.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
+        if ownership.owner != by {
+            return Err(ownership.refusal());
         }
-        if !standing.is_released {
-            standing.note(&mut transaction, RELEASED, by).await?;
+        if !ownership.is_released {
+            ownership.record(&mut transaction, RELEASED, by).await?;
             transaction.commit().await?;
         }
         Ok(())
     }
 
-    /// Makes a toolkit of somebody else belong to `by`.
+    /// Makes `by` the owner of another operator's toolkit.
     pub(in crate::toolkits) async fn take_over(&self, id: &str, by: &str) -> Result<TakenOver, ToolkitError> {
         let mut transaction = self.0.begin().await?;
-        let standing = Standing::of(&mut transaction, id).await?;
-        let standing = standing.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
-        if standing.owner == by {
+        let ownership = CurrentOwnership::of(&mut transaction, id).await?;
+        let ownership = ownership.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
+        if ownership.owner == by {
             return Err(ToolkitError::AlreadyOwner(id.to_owned()));
         }
-        let taken_over = standing.transfer(&mut transaction, by).await?;
+        let taken_over = ownership.transfer(&mut transaction, by).await?;
         transaction.commit().await?;
         Ok(taken_over)
     }
 
-    /// What became of a toolkit's ownership, newest first.
+    /// The history of a toolkit's ownership, newest first.
     pub(super) async fn ownership(&self, id: &str) -> database::Result<Vec<OwnershipRecord>> {
         Ok(sqlx::query_as(
             "SELECT event, owner_before, by_user AS \"by\", at FROM toolkit_ownership
              WHERE toolkit_id = ? ORDER BY sequence DESC LIMIT ?",
         )
         .bind(id)
-        .bind(SHOWN_EVENTS)
+        .bind(MAX_SHOWN_EVENTS)
         .fetch_all(self.0.readers())
         .await?)
     }
 }
 
-/// What a stored manifest says; one that cannot be read is for its owner alone.
+/// The visibility in a stored manifest; `Private` if the manifest cannot be read.
 pub(super) fn visibility(manifest: &str) -> Visibility {
     let definition = serde_json::from_str::<ToolkitDefinition>(manifest);
     definition.map_or(Visibility::Private, |definition| definition.visibility)

@@ -105,7 +105,9 @@ pub(super) fn begin_first() {
 
 /// Ends the first start. Returns `None` if its allocations cannot be repeated with the same sizes.
 pub(super) fn end_first() -> Option<Survivors> {
-    let Start::First(First { count, alive, has_odd_size: false }) = START.replace(Start::None) else { return None };
+    let Start::First(First { count, alive, has_odd_size: false }) = START.replace(Start::None) else {
+        return None;
+    };
     let mut bits = vec![0; (count as usize).div_ceil(8)];
     let mut bytes = 0;
     for (address, number) in alive {
@@ -126,7 +128,13 @@ pub(super) fn reserve(bytes: usize) {
 
 /// Begins the second start, after [`reserve`].
 pub(super) fn begin_second(survivors: Survivors) {
-    START.set(Start::Second(Second { count: 0, survivors, boundary: BOUNDARY.get(), temporary: 0, is_full: false }));
+    START.set(Start::Second(Second {
+        count: 0,
+        survivors,
+        boundary: BOUNDARY.get(),
+        temporary: 0,
+        is_full: false,
+    }));
 }
 
 /// Ends the second start. Returns the length of the snapshot, in bytes, or `None` if this start differed from the first.
@@ -194,7 +202,9 @@ unsafe impl Allocator for SnapshotAllocator {
     unsafe fn usable_size(pointer: *mut u8) -> usize {
         START.with_borrow(|start| match start {
             // SAFETY: the block comes from the temporary heap.
-            Start::Second(second) if second.is_temporary(pointer) => usable(unsafe { temporary_size(pointer) }),
+            Start::Second(second) if second.is_temporary(pointer) => {
+                usable(unsafe { temporary_size(pointer) })
+            }
             // SAFETY: the caller upholds the contract of this function.
             _ => unsafe { malloc_usable_size(pointer.cast()) },
         })

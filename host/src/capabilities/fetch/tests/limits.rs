@@ -1,4 +1,4 @@
-//! What a call may send and receive, how long it waits, and what is counted.
+//! Limits for the size and the number of requests, timeouts, and counters.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -8,7 +8,7 @@ use crate::observations::UsageSnapshot;
 
 const SHORT: Option<Duration> = Some(Duration::from_millis(50));
 
-/// Sends `answer` to whoever comes, and then nothing more.
+/// Accepts one connection, sends `answer`, and then nothing more.
 async fn stalling(answer: &'static str) -> (TcpListenerTask, Guest, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let authority = listener.local_addr().unwrap().to_string();
@@ -60,7 +60,7 @@ async fn a_guest_waits_between_two_pieces_as_long_as_it_says() {
     let options = RequestOptions { between_bytes_timeout: SHORT, ..RequestOptions::default() };
 
     let mut body = guest.send_with(get(&uri), options).await.unwrap().into_body();
-    // Nobody reads for a while; what the host reads ahead ends with the first error.
+    // The guest does not read for a while; reading ahead ends with the first error.
     tokio::time::sleep(Duration::from_millis(200)).await;
 
     assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "half");
@@ -125,7 +125,7 @@ async fn a_request_goes_on_while_its_guest_waits_for_the_processor() {
     let mut guest = Toolkit::reaching(&server).call();
     let redirected = get(&format!("{}/redirect/302?/redirect/307?/end", server.origin()));
 
-    // The guest has one turn, and never comes to another.
+    // The guest is polled once, and not again.
     let mut sent = Box::pin(guest.send(redirected));
     assert!(futures::poll!(&mut sent).is_pending());
 

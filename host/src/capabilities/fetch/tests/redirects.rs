@@ -70,7 +70,7 @@ async fn a_body_that_is_still_on_its_way_is_repeated_whole() {
     let authority = listener.local_addr().unwrap().to_string();
     let (chunks, arriving) = tokio::sync::mpsc::unbounded_channel::<Bytes>();
     let server = tokio::spawn(async move {
-        // It answers at the head, and only then does the guest write the body.
+        // The server responds after the head, and only then does the guest write the body.
         let (mut first, _) = listener.accept().await.unwrap();
         assert!(read_until(&mut first, "\r\n\r\n").await);
         first
@@ -101,7 +101,7 @@ async fn a_body_that_is_still_on_its_way_is_repeated_whole() {
     server.await.unwrap();
 }
 
-/// Reads until `text` was there; says whether it was, before the end.
+/// Reads until `text` was received. Returns `false` at the end of the stream.
 async fn read_until(stream: &mut TcpStream, text: &str) -> bool {
     let mut seen = Vec::new();
     while !seen.windows(text.len()).any(|window| window == text.as_bytes()) {

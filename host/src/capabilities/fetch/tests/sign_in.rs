@@ -1,4 +1,4 @@
-//! The toolkit's token: which requests carry it, and what happens when it is refused.
+//! The toolkit's token: which requests have it, and what happens when it is refused.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 
 use super::*;
 
-/// Mints `token-1`, `token-2`, … at `/token`; `/api` refuses all but the last of them.
+/// Issues `token-1`, `token-2`, … at `/token`; `/api` refuses all but the last of them.
 async fn api() -> TestServer {
     api_refusing(401).await
 }
@@ -44,13 +44,13 @@ fn signing_in(server: &TestServer) -> Toolkit {
     Toolkit { auth: Some(declaration), secrets, ..Toolkit::reaching(server) }
 }
 
-/// Makes the API refuse the token that is kept: it has minted another one for somebody else.
-async fn outdate(server: &TestServer) {
+/// Makes the API refuse the cached token, by requesting another one from elsewhere.
+async fn invalidate_token(server: &TestServer) {
     let elsewhere = services();
     signing_in(server).call_with(&elsewhere).get(&format!("{}/api", server.origin())).await.unwrap();
 }
 
-/// What each request for `path` carried as `Authorization`; [`NOTHING`] where it had none.
+/// The `Authorization` of each request for `path`; [`NOTHING`] if it had none.
 fn tokens_at(server: &TestServer, path: &str) -> Vec<String> {
     let requests = server.requests().into_iter().filter(|head| head.uri.path() == path);
     let carried = requests.map(|head| head.headers.get("authorization").cloned());
@@ -106,7 +106,7 @@ async fn a_handlers_own_authorization_is_never_overwritten() {
         assert_eq!(guest.send(request).await.unwrap().status(), 401);
     }
 
-    // The redirect dropped it, and nothing came in its place.
+    // The redirect dropped it, and no token was attached instead.
     assert_eq!(tokens_at(&server, "/api"), ["Basic mine", NOTHING]);
     assert_eq!(server.hits("/token"), 0);
 }
@@ -134,7 +134,7 @@ async fn no_other_host_can_send_a_signed_in_request_by_a_redirect() {
     for (status, way) in [
         (302, format!("{elsewhere}/redirect/302?{api}/api")),
         (307, format!("{elsewhere}/redirect/307?{api}/api")),
-        // Not even on the way back.
+        // Nor after a redirect from the API and back.
         (307, format!("{api}/redirect/307?{elsewhere}/redirect/307?{api}/api")),
         // Nor later, at the API itself.
         (307, format!("{elsewhere}/redirect/307?{api}/redirect/307?/api")),
@@ -161,7 +161,7 @@ async fn a_refused_token_is_replaced_once_and_the_request_repeated() {
         let server = api_refusing(status).await;
         let (toolkit, services) = (signing_in(&server), services());
         toolkit.call_with(&services).get(&format!("{}/api", server.origin())).await.unwrap();
-        outdate(&server).await;
+        invalidate_token(&server).await;
         let mut guest = toolkit.call_with(&services);
 
         let response =
@@ -198,7 +198,7 @@ async fn one_request_replaces_its_token_once_over_all_its_hops() {
     let server = api().await;
     let mut guest = signing_in(&server).call();
 
-    // The API redirects signed-in requests to a place that refuses them all.
+    // The API redirects the request to a path that refuses every token.
     let status = guest.get(&format!("{}/redirect/307?/never", server.origin())).await.unwrap();
 
     assert_eq!(status, 401);
@@ -212,7 +212,7 @@ async fn concurrent_refusals_of_one_token_share_one_replacement() {
     let uri = format!("{}/api", server.origin());
     let mut guest = toolkit.call_with(&services);
     guest.get(&uri).await.unwrap();
-    outdate(&server).await;
+    invalidate_token(&server).await;
 
     let requests: Vec<_> = (0..10).map(|_| guest.send_with(get(&uri), RequestOptions::default())).collect();
     let answers = join_all(requests).await;
@@ -227,7 +227,7 @@ async fn a_request_that_cannot_be_repeated_gets_its_refusal_and_the_next_one_ano
     let (toolkit, services) = (signing_in(&server), services());
     let uri = format!("{}/api", server.origin());
     toolkit.call_with(&services).get(&uri).await.unwrap();
-    outdate(&server).await;
+    invalidate_token(&server).await;
     let mut guest = toolkit.call_with(&services);
 
     let refused = guest.send(request("POST", &uri, vec![b'x'; (1 << 20) + 1])).await.unwrap();

@@ -5,7 +5,7 @@ use super::*;
 use crate::database::Database;
 use crate::toolkits::store::NewVersion;
 
-/// `books` of `ana`, private in 1.0.0, and for `una` a secret and a setting.
+/// Stores `books` of `ana`, private in version 1.0.0, with a secret and a setting of `una`.
 async fn books() -> (TempDir, Database, Store) {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).await.unwrap();
@@ -34,7 +34,7 @@ async fn deploy(
     store.record(new).await.map(|(_, taken_over)| taken_over)
 }
 
-/// Owner, and what is left of what was set.
+/// The owner, and the number of secrets and settings.
 async fn state(database: &Database) -> (String, i64) {
     let sql =
         "SELECT owner, (SELECT count(*) FROM secrets) + (SELECT count(*) FROM user_config) FROM toolkits";
@@ -60,7 +60,7 @@ async fn another_operator_changes_nothing_of_a_private_toolkit() {
     assert_eq!(state(&database).await, ("ana".to_owned(), 2));
     assert!(store.ownership("books").await.unwrap().is_empty());
     deploy(&store, "ana", "2.0.0", "shared", Claim::OwnOnly).await.unwrap();
-    // From here on it is the operators' common good, but for becoming private.
+    // It is shared now: any operator may change it, except to make it private.
     assert_eq!(deploy(&store, "ben", "3.0.0", "shared", Claim::OwnOnly).await.unwrap(), None);
     assert_refused(&deploy(&store, "ben", "4.0.0", "private", Claim::OwnOnly).await);
     assert_refused(&store.activate("books", Some("1.0.0"), "ben").await);
@@ -73,7 +73,7 @@ async fn with_another_owner_goes_what_users_have_set_and_a_line_stays() {
     let (_folder, database, store) = books().await;
     let taken = TakenOver { from: "ana".to_owned(), removed_secrets: 1, removed_settings: 1 };
 
-    // A version that is taken takes nothing over.
+    // A refused version does not change the owner.
     let refused = deploy(&store, "ben", "1.0.0", "shared", Claim::TakeOver).await;
     assert!(matches!(refused, Err(ToolkitError::VersionTaken { .. })), "{refused:?}");
     assert_eq!(state(&database).await, ("ana".to_owned(), 2));
@@ -87,7 +87,7 @@ async fn with_another_owner_goes_what_users_have_set_and_a_line_stays() {
     deploy(&store, "ben", "1.0.0", "private", Claim::OwnOnly).await.unwrap();
     let events: Vec<_> = store.ownership("books").await.unwrap().into_iter().map(|it| it.event).collect();
     assert_eq!(events, ["removed", "taken-over"]);
-    assert_eq!(store.live().await.unwrap()[0].taken_from, None, "this one was never another's");
+    assert_eq!(store.live().await.unwrap()[0].taken_from, None, "this one was never taken over");
 }
 
 #[tokio::test]
@@ -124,7 +124,7 @@ async fn an_id_stays_its_owners_when_the_toolkit_is_removed() {
     store.remove("books", "ben").await.unwrap();
 
     refused("ben").await;
-    // Nor by making it shared first: it is then ana's again.
+    // Deploying it as shared first does not help: it belongs to ana again.
     assert_eq!(deploy(&store, "ben", "1.0.0", "shared", Claim::OwnOnly).await.unwrap(), None);
     assert_eq!(state(&database).await, ("ana".to_owned(), 0));
     assert_refused(&deploy(&store, "ben", "2.0.0", "private", Claim::OwnOnly).await);
