@@ -65,7 +65,7 @@ async fn a_call_that_grows_beyond_what_is_left_may_be_tried_again() {
     let waiting = ana.start_waiting(&upstream, 2).await;
 
     // Within the limit of one call.
-    let grows = ana.call("hostile__hoard", json!({ "mib": 5 })).await;
+    let grows = ana.call("hostile__hoard", json!({ "mib": 7 })).await;
 
     grows.assert_retryable(OF_THE_USER);
     let record = ana.logged("hostile__hoard").await;
@@ -74,10 +74,10 @@ async fn a_call_that_grows_beyond_what_is_left_may_be_tried_again() {
         (&json!("limit"), &json!("memory for calls")),
         "{record}"
     );
-    assert_eq!(ben.call("hostile__hoard", json!({ "mib": 5 })).await.text(), "5");
+    assert_eq!(ben.call("hostile__hoard", json!({ "mib": 7 })).await.text(), "7");
     waiting.iter().for_each(JoinHandle::abort);
     eventually("what was held is free again", async || {
-        !ana.call("hostile__hoard", json!({ "mib": 5 })).await.is_busy()
+        !ana.call("hostile__hoard", json!({ "mib": 7 })).await.is_busy()
     })
     .await;
 }

@@ -5,15 +5,9 @@
 #[path = "build/intl.rs"]
 mod intl;
 
-/// Stack size of compiled code, in bytes. Scripts that recurse too deep are stopped before they reach it.
-const STACK_BYTES: u32 = 256 * 1024;
-
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let target = std::env::var("TARGET").unwrap_or_default();
-    if target.starts_with("wasm32-wasi") {
-        println!("cargo::rustc-link-arg-cdylib=-zstack-size={STACK_BYTES}");
-    }
     if target == "wasm32-wasip2" {
         println!("cargo::rustc-link-arg-cdylib=--skip-wit-component");
     }

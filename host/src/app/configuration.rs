@@ -28,6 +28,7 @@ pub fn limits(settings: &Settings) -> Limits {
         result: settings.call_result.bytes(),
         log: settings.call_log.bytes(),
         instances: settings.concurrent_calls,
+        kept_memory: memory_of_machine() / 8,
         fetch: FetchLimits {
             in_flight: settings.call_requests_in_flight,
             requests: settings.call_requests,
@@ -37,6 +38,13 @@ pub fn limits(settings: &Settings) -> Limits {
     }
 }
 
+/// The machine's memory, in bytes.
+fn memory_of_machine() -> usize {
+    const DEFAULT: usize = 4 << 30;
+
+    machine_memory().map_or(DEFAULT, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
+}
+
 /// The limits of one compilation from the settings.
 pub fn compile_limits(settings: &Settings) -> CompileLimits {
     CompileLimits::new(settings.compile_time.get(), settings.compile_memory.bytes())
@@ -44,12 +52,9 @@ pub fn compile_limits(settings: &Settings) -> CompileLimits {
 
 /// The memory budget for calls from the settings. Logs how much memory all settings together allow.
 pub(super) fn memory_for_calls(settings: &Settings) -> Result<MemoryBudget, SettingsError> {
-    /// Assumed if the machine's memory is unknown.
-    const DEFAULT_MACHINE_MEMORY: usize = 4 << 30;
-
-    let machine =
-        machine_memory().map_or(DEFAULT_MACHINE_MEMORY, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-    let of_one_call = limits(settings).memory_of_one_call();
+    let machine = memory_of_machine();
+    let limits = limits(settings);
+    let of_one_call = limits.memory_of_one_call();
     let set = |name, value: &Maybe<Size>, default: usize| match value.get().map(|size| size.bytes()) {
         Some(bytes) if bytes < of_one_call => Err(SettingsError::MemoryForCalls(name, of_one_call)),
         bytes => Ok(bytes.unwrap_or(default.max(of_one_call))),
@@ -60,15 +65,23 @@ pub(super) fn memory_for_calls(settings: &Settings) -> Result<MemoryBudget, Sett
     let extraction =
         MAX_FILES_IN_MEMORY * (settings.extraction_memory.bytes() + settings.capture_size.bytes());
     let (deploy, search) = (settings.compile_memory.bytes(), settings.search_memory.bytes());
-    let all = calls.saturating_add(extraction).saturating_add(deploy).saturating_add(search);
+    let kept = limits.kept_memory;
+    let all = [kept, extraction, deploy, search].into_iter().fold(calls, usize::saturating_add);
     let mebibytes = |bytes: usize| bytes >> 20;
-    let (calls_mib, of_user_mib) = (mebibytes(calls), mebibytes(of_user));
+    let (calls_mib, of_user_mib, kept_mib) = (mebibytes(calls), mebibytes(of_user), mebibytes(kept));
     let (extraction_mib, deploy_mib, search_mib) =
         (mebibytes(extraction), mebibytes(deploy), mebibytes(search));
     let (all_mib, machine_mib) = (mebibytes(all), mebibytes(machine));
     info!(
         calls_mib,
-        of_user_mib, extraction_mib, deploy_mib, search_mib, all_mib, machine_mib, "memory, at most"
+        of_user_mib,
+        kept_mib,
+        extraction_mib,
+        deploy_mib,
+        search_mib,
+        all_mib,
+        machine_mib,
+        "memory, at most"
     );
     if all > machine {
         warn!(

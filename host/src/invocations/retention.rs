@@ -25,8 +25,9 @@ pub struct RetentionLimits {
 
 /// Records of refused calls that are kept, for each user of a toolkit: a faulty client causes thousands.
 const MAX_REFUSED_RECORDS: u32 = 100;
-/// Number of written records after which a sweep is due.
-const SWEEP_AFTER_RECORDS: usize = 1000;
+/// Number of written records after which a sweep is due. A sweep ranks all records of a toolkit, so that a few more than
+/// its limit are cheaper than more sweeps.
+const SWEEP_AFTER_RECORDS: usize = 5000;
 /// Number of written bytes after which a sweep is due.
 const SWEEP_AFTER_BYTES: usize = 16 << 20;
 

@@ -258,6 +258,7 @@ pub(super) fn fault(error: &wasmtime::Error, state: &State) -> Fault {
     match error.downcast_ref::<Trap>() {
         Some(Trap::StackOverflow) => Fault::Limit(STACK_LIMIT),
         Some(Trap::MemoryOutOfBounds) if is_below_memory(error) => Fault::Limit(STACK_LIMIT),
+        Some(Trap::MemoryOutOfBounds) => Fault::Trap(format!("{}\n\n{STACK_HINT}", error_chain(error))),
         _ if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) => {
             Fault::Limit("limit of streams, requests and timers")
         }
@@ -267,6 +268,9 @@ pub(super) fn fault(error: &wasmtime::Error, state: &State) -> Fault {
 }
 
 const STACK_LIMIT: &str = "stack limit";
+/// Added to a memory access out of bounds whose address is not known.
+const STACK_HINT: &str = "A toolkit that runs out of stack may end like this too: Cargo.toml can ask for more \
+                          ([package.metadata.kitbag], stack-kib).";
 
 /// Whether the guest accessed memory below address 0. Toolchains place a guest's own stack at the start of its memory,
 /// so a guest that runs out of stack does this. The address is only in the text of the error.

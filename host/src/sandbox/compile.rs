@@ -73,6 +73,7 @@ mod tests {
             result: 1 << 10,
             log: 1 << 10,
             instances: 1,
+            kept_memory: 0,
             fetch: FetchLimits { in_flight: 1, requests: 1, request_body: 1, response_body: 1 },
         };
         let services = Services::new(Egress::new(EgressSettings::default()));

@@ -75,6 +75,7 @@ impl DescribeLimits {
             result,
             log,
             instances: 1,
+            kept_memory: 0,
             fetch,
         }
     }

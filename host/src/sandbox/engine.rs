@@ -20,6 +20,11 @@ const MAX_IMAGE_BYTES: u64 = 64 << 20;
 /// table, for most toolkits. An element has 8 bytes.
 const TABLE_RESIDENT_BYTES: usize = 64 << 10;
 
+/// Maximum number of bytes of a pooled memory that stay allocated: after a call they are overwritten with the initial
+/// contents. That takes 65 µs a MiB, and spares the next call a page fault for each page that it touches, as well as the
+/// system calls that return memory and interrupt the other processors (docs/decisions/0023).
+const MAX_MEMORY_RESIDENT_BYTES: usize = 4 << 20;
+
 /// Limits of one component. A toolkit has one memory; adapters and shims add instances and tables.
 pub(super) const MAX_CORE_INSTANCES: u32 = 24;
 pub(super) const MAX_MEMORIES: u32 = 2;
@@ -100,12 +105,13 @@ fn pool(limits: &Limits) -> PoolingAllocationConfig {
     // A guest that is being polled in the background outlives its call until that poll ends.
     let lingering = u32::try_from(background::threads()).unwrap_or(u32::MAX);
     let calls = limits.instances.saturating_add(lingering);
+    let memories = calls.saturating_mul(MAX_MEMORIES);
     let mut pool = PoolingAllocationConfig::new();
     // All memory of a finished call is reset. `PAGEMAP_SCAN` would reset only the pages that it reports as
     // written, and it may miss some (docs/decisions/0009).
     pool.total_component_instances(calls)
         .total_core_instances(calls.saturating_mul(MAX_CORE_INSTANCES))
-        .total_memories(calls.saturating_mul(MAX_MEMORIES))
+        .total_memories(memories)
         .total_tables(calls.saturating_mul(MAX_TABLES))
         .total_stacks(calls)
         .max_core_instances_per_component(MAX_CORE_INSTANCES)
@@ -114,9 +120,7 @@ fn pool(limits: &Limits) -> PoolingAllocationConfig {
         .max_memory_size(limits.memory)
         .table_elements(limits.table_elements)
         .table_keep_resident(TABLE_RESIDENT_BYTES)
-        .linear_memory_keep_resident(
-            std::env::var("KEEP_KIB").ok().and_then(|it| it.parse::<usize>().ok()).unwrap_or(0) << 10,
-        )
+        .linear_memory_keep_resident(MAX_MEMORY_RESIDENT_BYTES.min(limits.kept_memory / memories as usize))
         .pagemap_scan(Enabled::No);
     pool
 }

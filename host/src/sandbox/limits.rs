@@ -26,6 +26,8 @@ pub struct Limits {
     pub log: usize,
     /// Instances that exist at the same time: calls, and deploys that run `describe`.
     pub instances: u32,
+    /// Memory of finished calls that stays allocated for the next ones, over all instances.
+    pub kept_memory: usize,
     /// Outbound requests of one call.
     pub fetch: FetchLimits,
 }

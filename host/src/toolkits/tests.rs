@@ -67,6 +67,7 @@ pub(crate) fn sandbox() -> Sandbox {
         result: 1 << 10,
         log: 1 << 10,
         instances: 1,
+        kept_memory: 0,
         fetch,
     };
     let services = Services::new(Egress::new(EgressSettings::default()));

@@ -10,6 +10,7 @@ mod calls;
 mod catalogue;
 mod changes;
 mod content;
+mod direct;
 mod elicitation;
 pub(super) mod fuzzing;
 mod handler;
@@ -20,6 +21,7 @@ mod rate;
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::body::Body;
 use axum::extract::{FromRef, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -41,6 +43,7 @@ use answer::TransportError;
 use calls::{Calls, ClientLabel};
 use catalogue::Catalogue;
 use changes::Changes;
+use direct::DirectCall;
 use elicitation::Elicitation;
 use handler::{ClientContext, Handler};
 use media::Accepts;
@@ -154,6 +157,11 @@ impl Endpoint {
         media::normalise(&mut parts.headers);
         let client_context = ClientContext { user, client, takes_stream: accepts.stream, changes };
         let handler = Handler::new(self.clone(), client_context);
+        if let Some(call) = DirectCall::read(&parts.headers, &held.bytes)
+            && handler.answers_directly(&call.params.name)
+        {
+            return Ok(Json(handler.answer_directly(call).await).into_response());
+        }
         let mut response =
             self.serve(handler, Request::from_parts(parts, Body::from(held.bytes.clone()))).await;
         if !is_presentable(&response) {

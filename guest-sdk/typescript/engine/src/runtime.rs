@@ -10,7 +10,7 @@ use rquickjs::{CatchResultExt, Context, Ctx, Exception, Module, Object, Promise,
 use crate::script;
 use crate::{compression::Compression, encoding::Encoding, url::Url};
 
-/// Maximum stack for scripts: less than build.rs sets, to leave room for native functions.
+/// Maximum stack for scripts: less than Cargo.toml sets, to leave room for native functions.
 #[cfg(target_family = "wasm")]
 const MAX_STACK_BYTES: usize = 192 * 1024;
 /// Heap growth after which the cycle collector runs. A run touches the whole heap.

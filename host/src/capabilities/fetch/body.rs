@@ -18,11 +18,7 @@ use crate::observations::{Log, Usage};
 /// Makes a request body fail beyond `limit` bytes.
 pub(super) fn outgoing(body: WasiBody, limit: usize) -> BoxBody {
     let explain = move |error: BoxError| {
-        if error.is::<LengthLimitError>() {
-            EgressError::RequestTooLarge { limit: limit }.into()
-        } else {
-            error
-        }
+        if error.is::<LengthLimitError>() { EgressError::RequestTooLarge { limit }.into() } else { error }
     };
     Limited::new(body, limit).map_err(explain).boxed_unsync()
 }

@@ -12,18 +12,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::RoleServer;
 use rmcp::model::{
-    CallToolResponse, ElicitRequest, ElicitRequestParams, ErrorCode, ErrorData, InputRequest,
-    InputRequiredResult, InputResponses,
+    CallToolResponse, ClientCapabilities, ElicitRequest, ElicitRequestParams, ErrorCode, ErrorData,
+    InputRequest, InputRequiredResult, InputResponses,
 };
-use rmcp::service::RequestContext;
 use serde_json::json;
 use tokio::time::timeout;
 use url::Url;
 
 use super::calls::ClientLabel;
-use super::handler::is_current;
 use crate::access::{OwnSecret, User};
 use crate::identity::random_text;
 use crate::vault::SecretSlot;
@@ -63,14 +60,14 @@ pub(super) enum ElicitationResponse {
 }
 
 impl ElicitationMode {
-    /// The mode of the client that makes a request, if it supports links.
-    pub(super) fn of(context: &RequestContext<RoleServer>, client: Option<&ClientLabel>) -> Option<Self> {
-        if is_current(context) {
-            let elicitation = context.client_capabilities()?.elicitation?;
-            elicitation.url.map(|_| Self::InputRequired)
-        } else {
-            client?.opens_links().then_some(Self::Error)
-        }
+    /// The mode of a client of the current revision, if it supports links.
+    pub(super) fn of_capabilities(capabilities: Option<&ClientCapabilities>) -> Option<Self> {
+        capabilities?.elicitation.as_ref()?.url.as_ref().map(|_| Self::InputRequired)
+    }
+
+    /// The mode of a client of an older revision, if it supports links.
+    pub(super) fn of_label(client: Option<&ClientLabel>) -> Option<Self> {
+        client?.opens_links().then_some(Self::Error)
     }
 }
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams,
-    CompleteResult, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestParams,
-    GetPromptResponse, Implementation, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
-    ProgressToken, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, SubscriptionFilter, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, CompleteRequestMethod,
+    CompleteRequestParams, CompleteResult, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    GetPromptRequestParams, GetPromptResponse, Implementation, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ProgressToken, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, RequestId, ServerCapabilities, ServerConfig, ServerJsonRpcMessage, ServerResult,
+    SubscriptionFilter, Tool,
 };
 use rmcp::service::{Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -17,6 +18,7 @@ use tokio::sync::mpsc;
 use super::calls::{ClientLabel, Key, Running};
 use super::catalogue::Catalogue;
 use super::changes::Changes;
+use super::direct::DirectCall;
 use super::elicitation::{ElicitationMode, ElicitationResponse};
 use super::{Endpoint, content};
 use crate::access::{CallError, OwnSecret, User};
@@ -56,15 +58,94 @@ pub(super) struct ClientContext {
     pub(super) changes: Option<Changes>,
 }
 
+/// The client of one request, by its revision of the protocol.
+enum RequestClient {
+    /// 2026-07-28 or later, with the capabilities that the request declares.
+    Current(Option<ClientCapabilities>),
+    /// Before 2026-07-28: capabilities are in the client's label.
+    Older,
+}
+
 impl Handler {
     pub(super) fn new(endpoint: Arc<Endpoint>, context: ClientContext) -> Self {
         Self { endpoint, context }
     }
 
+    /// Whether calls of a tool may be answered directly: the user sees it, and none of its parameters is in a header.
+    pub(super) fn answers_directly(&self, tool: &str) -> bool {
+        let user = &self.context.user;
+        user.tool(tool).is_some() && Catalogue::with_headers(user, tool).is_none()
+    }
+
+    /// Answers a call directly. Dropping the future ends the call.
+    pub(super) async fn answer_directly(&self, call: DirectCall) -> ServerJsonRpcMessage {
+        let DirectCall { id, params, capabilities } = call;
+        let client = match capabilities {
+            Some(capabilities) => RequestClient::Current(Some(capabilities)),
+            None => RequestClient::Older,
+        };
+        let is_older = matches!(client, RequestClient::Older);
+        match self.answer(params, id.clone(), client, None).await {
+            Ok(response) => {
+                let mut result = ServerResult::from(response);
+                if is_older {
+                    result.strip_result_type_for_legacy_peer();
+                }
+                ServerJsonRpcMessage::response(result, id)
+            }
+            Err(error) => ServerJsonRpcMessage::error(error, Some(id)),
+        }
+    }
+
+    /// Calls a tool and encodes the reply.
+    async fn answer(
+        &self,
+        request: CallToolRequestParams,
+        id: RequestId,
+        client: RequestClient,
+        progress: Option<ProgressRequest>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let running = self.cancellable(id, &client);
+        let cancelled = async {
+            match &running {
+                Some(running) => running.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        let mode = match &client {
+            RequestClient::Current(capabilities) => ElicitationMode::of_capabilities(capabilities.as_ref()),
+            RequestClient::Older => ElicitationMode::of_label(self.context.client.as_ref()),
+        };
+        let tool = request.name.clone();
+        let response = match mode {
+            Some(ElicitationMode::InputRequired) => ElicitationResponse::of(request.input_responses.as_ref()),
+            Some(ElicitationMode::Error) | None => ElicitationResponse::Nothing,
+        };
+        let reply = tokio::select! {
+            reply = self.call(request, progress, &response) => reply,
+            () = cancelled => return Err(abandoned()),
+        };
+        match reply {
+            Ok(Reply::Success(success)) => Ok(succeeded(success).into()),
+            Ok(Reply::Failure(failure)) => {
+                let missing = self.settable(&tool, &failure.missing_secrets);
+                match mode {
+                    Some(mode) if response != ElicitationResponse::Declined && !missing.is_empty() => {
+                        self.endpoint.elicitation.ask(mode, &missing)
+                    }
+                    _ => Ok(failed(&failure).into()),
+                }
+            }
+            Err(error @ CallError::UnknownTool(_)) => Err(ErrorData::invalid_params(error.to_string(), None)),
+            Err(error @ CallError::Unavailable(_)) => Err(ErrorData::internal_error(error.to_string(), None)),
+        }
+    }
+
     /// What a client of the older revisions may cancel by name. Later ones close the request.
-    fn cancellable(&self, context: &RequestContext<RoleServer>) -> Option<Running> {
-        let client = self.context.client.clone().filter(|_| !is_current(context))?;
-        let key = Key { user: self.context.user.id().to_owned(), client, request: context.id.clone() };
+    fn cancellable(&self, request: RequestId, client: &RequestClient) -> Option<Running> {
+        let RequestClient::Older = client else { return None };
+        let client = self.context.client.clone()?;
+        let key = Key { user: self.context.user.id().to_owned(), client, request };
         Some(self.endpoint.calls.begin(key))
     }
 
@@ -140,40 +221,17 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let running = self.cancellable(&context);
-        let cancelled = async {
-            match &running {
-                Some(running) => running.cancelled().await,
-                None => std::future::pending().await,
-            }
-        };
         let token = context.meta.get_progress_token().filter(|_| self.context.takes_stream);
         let progress = token.map(|token| ProgressRequest { token, peer: context.peer.clone() });
-        let (mode, tool) =
-            (ElicitationMode::of(&context, self.context.client.as_ref()), request.name.clone());
-        let response = match mode {
-            Some(ElicitationMode::InputRequired) => ElicitationResponse::of(request.input_responses.as_ref()),
-            Some(ElicitationMode::Error) | None => ElicitationResponse::Nothing,
+        let client = if is_current(&context) {
+            RequestClient::Current(context.client_capabilities())
+        } else {
+            RequestClient::Older
         };
         // A client that goes away takes its call with it: the guest stops.
-        let reply = tokio::select! {
-            reply = self.call(request, progress, &response) => reply,
-            () = context.ct.cancelled() => return Err(abandoned()),
-            () = cancelled => return Err(abandoned()),
-        };
-        match reply {
-            Ok(Reply::Success(success)) => Ok(succeeded(success).into()),
-            Ok(Reply::Failure(failure)) => {
-                let missing = self.settable(&tool, &failure.missing_secrets);
-                match mode {
-                    Some(mode) if response != ElicitationResponse::Declined && !missing.is_empty() => {
-                        self.endpoint.elicitation.ask(mode, &missing)
-                    }
-                    _ => Ok(failed(&failure).into()),
-                }
-            }
-            Err(error @ CallError::UnknownTool(_)) => Err(ErrorData::invalid_params(error.to_string(), None)),
-            Err(error @ CallError::Unavailable(_)) => Err(ErrorData::internal_error(error.to_string(), None)),
+        tokio::select! {
+            response = self.answer(request, context.id.clone(), client, progress) => response,
+            () = context.ct.cancelled() => Err(abandoned()),
         }
     }
 
@@ -237,7 +295,7 @@ impl ServerHandler for Handler {
 }
 
 /// Whether the request keeps to 2026-07-28 or later.
-pub(super) fn is_current(context: &RequestContext<RoleServer>) -> bool {
+fn is_current(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 

@@ -1,6 +1,7 @@
 //! Calls that end the instance, or never end.
 
 use std::hint::black_box;
+use std::mem::MaybeUninit;
 
 use std::time::Duration;
 
@@ -37,6 +38,18 @@ pub(crate) fn recurse(_: &Invocation) -> Outcome {
 fn descend(depth: u64) -> u64 {
     // Works after the call, so that the compiler cannot turn it into a loop.
     black_box(descend(black_box(depth + 1))).wrapping_add(1)
+}
+
+pub(crate) fn recurse_with_data(_: &Invocation) -> Outcome {
+    text(descend_with_data(0).to_string())
+}
+
+#[allow(unconditional_recursion, reason = "the tool recurses without end on purpose")]
+fn descend_with_data(depth: u64) -> u64 {
+    // Not initialised as a whole: an instruction that fills memory does not say which address it could not reach.
+    let mut data = [const { MaybeUninit::<u64>::uninit() }; 512];
+    let first = *black_box(&mut data)[0].write(depth);
+    black_box(descend_with_data(black_box(depth + 1))).wrapping_add(first)
 }
 
 pub(crate) fn eat_memory(_: &Invocation) -> Outcome {

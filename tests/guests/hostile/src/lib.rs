@@ -9,6 +9,7 @@ mod floods;
 mod identity;
 mod logs;
 mod reach;
+mod remains;
 
 use guest_support::{
     ConfigField, ConfigKind, Invocation, Outcome, ToolDefinition, ToolkitDefinition, definition, tool,
@@ -26,6 +27,11 @@ const MISBEHAVIOURS: &[Misbehaviour] = &[
     ("exit", "Ends the program with success.", crashes::exit),
     ("spin", "Never returns, and calls nothing.", crashes::spin),
     ("recurse", "Calls itself without end.", crashes::recurse),
+    (
+        "recurse_with_data",
+        "Calls itself without end, with 4 KiB on its stack each time.",
+        crashes::recurse_with_data,
+    ),
     ("eat_memory", "Allocates until that fails.", crashes::eat_memory),
     (
         "measure_memory",
@@ -58,6 +64,16 @@ const MISBEHAVIOURS: &[Misbehaviour] = &[
         "hoard",
         "Fills {mib} MiB of memory, waits, and returns how many are still as they were.",
         crashes::hoard,
+    ),
+    (
+        "leave_marks",
+        "Writes marks into its stack, its variables and {mib} MiB of new memory, and returns how many there are.",
+        remains::leave_marks,
+    ),
+    (
+        "count_marks",
+        "Returns how many marks there are in its memory and {mib} MiB of new memory.",
+        remains::count_marks,
     ),
     ("remember", "Returns how often this instance was called.", identity::remember),
     ("whoami", "Returns the user's id and settings.", identity::whoami),
