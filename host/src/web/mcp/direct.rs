@@ -177,7 +177,7 @@ mod tests {
             changed(&|it| it["params"]["arguments"] = json!([])),
             changed(&|it| it["params"]["_meta"]["progressToken"] = 1.into()),
             changed(&|it| {
-                it["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2025-11-25".into()
+                it["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2025-11-25".into();
             }),
             changed(&|it| it["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = 1.into()),
             changed(&|it| it["params"]["_meta"] = json!({})),

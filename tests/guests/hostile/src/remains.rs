@@ -8,8 +8,8 @@ use guest_support::{Invocation, Outcome, arguments, text};
 /// What is written. It is computed, so that it is nowhere in the module itself.
 const MARK_INVERTED: u64 = 0x1122_3344_5566_7788;
 const WORDS_PER_MEBIBYTE: usize = (1 << 20) / 8;
-/// Words of the stack that are marked: as many as fit into it twice, for an array that is moved.
-const STACK_WORDS: usize = 4 << 10;
+/// Words of the stack that are marked.
+const STACK_WORDS: usize = 2 << 10;
 
 static VARIABLES: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
 
