@@ -11,6 +11,7 @@ mod ahead;
 mod body;
 mod exchange;
 mod head;
+mod redirect;
 #[cfg(test)]
 mod tests;
 

@@ -177,8 +177,8 @@ impl Store {
     ) -> database::Result<()> {
         // Each record is ranked by the number, and the size, of its own user's newer records: the newest
         // of every user come first, then the second newest of every user, and so on.
-        let too_many: Vec<i64> = sqlx::query_scalar(
-            "SELECT id FROM (
+        let too_many: String = sqlx::query_scalar(
+            "SELECT json_group_array(id ORDER BY id) FROM (
                  SELECT id,
                         ROW_NUMBER() OVER (ORDER BY nth, id DESC) AS place,
                         SUM(size) OVER (ORDER BY taken, id DESC) AS total
@@ -186,34 +186,36 @@ impl Store {
                      SELECT id, size, ROW_NUMBER() OVER newest_first AS nth, SUM(size) OVER newest_first AS taken
                      FROM invocations WHERE toolkit_id = ?
                      WINDOW newest_first AS (PARTITION BY user_id ORDER BY id DESC)))
-             WHERE place > ? OR total > ? ORDER BY id",
+             WHERE place > ? OR total > ?",
         )
         .bind(toolkit)
         .bind(count)
         .bind(as_i64(bytes))
-        .fetch_all(self.0.readers())
+        .fetch_one(self.0.readers())
         .await?;
         self.remove(&too_many).await
     }
 
     /// Removes the oldest records of refused calls beyond `count` for each user.
     pub(super) async fn remove_refused_beyond(&self, toolkit: &str, count: u32) -> database::Result<()> {
-        let too_many: Vec<i64> = sqlx::query_scalar(
-            "SELECT id FROM (
+        let too_many: String = sqlx::query_scalar(
+            "SELECT json_group_array(id ORDER BY id) FROM (
                  SELECT id, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY id DESC) AS nth
                  FROM invocations WHERE toolkit_id = ? AND outcome IN (?, ?))
-             WHERE nth > ? ORDER BY id",
+             WHERE nth > ?",
         )
         .bind(toolkit)
         .bind(Outcome::Busy.as_str())
         .bind(Outcome::InvalidParams.as_str())
         .bind(count)
-        .fetch_all(self.0.readers())
+        .fetch_one(self.0.readers())
         .await?;
         self.remove(&too_many).await
     }
 
-    async fn remove(&self, ids: &[i64]) -> database::Result<()> {
+    /// Removes records by their ids, a JSON array: as one value, because each row of a result is passed between threads.
+    async fn remove(&self, ids: &str) -> database::Result<()> {
+        let ids: Vec<i64> = serde_json::from_str(ids).map_err(DatabaseError::unreadable)?;
         for some in ids.chunks(ROWS_PER_DELETE) {
             let some = serde_json::to_string(some).map_err(DatabaseError::unwritable)?;
             let mut transaction = self.0.begin().await?;

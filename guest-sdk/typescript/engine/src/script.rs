@@ -61,7 +61,7 @@ pub(crate) unsafe fn run<'js>(ctx: &Ctx<'js>, bytecode: &[u8]) -> Result<Value<'
 
 #[cfg(test)]
 mod tests {
-    use rquickjs::{Context, Function, Runtime};
+    use rquickjs::{Context, Function, Persistent, Runtime};
 
     use super::*;
 
@@ -69,15 +69,16 @@ mod tests {
     fn functions_left(source: &str) -> i64 {
         let runtime = Runtime::new().expect("a runtime");
         let context = Context::full(&runtime).expect("a context");
-        let mut functions = 0;
-        context.with(|ctx| {
+        let value = context.with(|ctx| {
             let bytecode = compile(&ctx, "test.js", source).expect("it compiles");
             // SAFETY: the bytecode comes from `compile`.
             let value: Function =
                 unsafe { run(&ctx, &bytecode) }.and_then(|it| it.get()).expect("a function");
             assert_eq!(value.call::<_, i32>(()).ok(), Some(1));
-            functions = runtime.memory_usage().js_func_count;
+            Persistent::save(&ctx, value)
         });
+        let functions = runtime.memory_usage().js_func_count;
+        drop(value);
         functions
     }
 

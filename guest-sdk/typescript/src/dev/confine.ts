@@ -2,16 +2,17 @@
 import { runInNewContext } from "node:vm";
 
 /** Globals of the language that are removed too. */
-const REMOVED_LANGUAGE_GLOBALS = ["Atomics", "Intl", "SharedArrayBuffer", "WebAssembly"];
+const REMOVED_LANGUAGE_GLOBALS = ["Atomics", "SharedArrayBuffer", "WebAssembly"];
 
 /** Web globals that are kept. `fetch` is not one of them: toolkits use `ctx.fetch`. */
 const WEB_GLOBALS = [
   ...["AbortController", "AbortSignal", "Blob", "ByteLengthQueuingStrategy", "CompressionStream", "CountQueuingStrategy"],
   ...["Crypto", "CryptoKey", "CustomEvent", "DOMException", "DecompressionStream", "Event", "EventTarget", "File", "FormData"],
-  ...["Headers", "Performance", "ReadableByteStreamController", "ReadableStream", "ReadableStreamBYOBReader"],
+  ...["Headers", "MessageChannel", "MessageEvent", "MessagePort", "Performance", "ReadableByteStreamController", "ReadableStream", "ReadableStreamBYOBReader"],
   ...["ReadableStreamBYOBRequest", "ReadableStreamDefaultController", "ReadableStreamDefaultReader", "Request", "Response"],
-  ...["SubtleCrypto", "TextDecoder", "TextDecoderStream", "TextEncoder", "TextEncoderStream", "TransformStream", "URL"],
-  ...["URLSearchParams", "WritableStream"],
+  ...["SubtleCrypto", "TextDecoder", "TextDecoderStream", "TextEncoder", "TextEncoderStream", "TransformStream"],
+  ...["TransformStreamDefaultController", "URL", "URLSearchParams", "WritableStream", "WritableStreamDefaultController"],
+  ...["WritableStreamDefaultWriter"],
   ...["atob", "btoa", "clearInterval", "clearTimeout", "crypto", "performance", "queueMicrotask"],
   ...["setInterval", "setTimeout", "structuredClone"],
 ];
@@ -20,7 +21,7 @@ const WEB_GLOBALS = [
 const INTERNAL_GLOBALS = ["Buffer"];
 
 /** Removes every other global of this thread, and replaces `console`. */
-export async function confine(console: object): Promise<void> {
+export async function confine(console: Record<string, unknown>): Promise<void> {
   await loadLazyPlatform();
   const language = runInNewContext("Object.getOwnPropertyNames(globalThis)") as string[];
   const kept = new Set<PropertyKey>([...language.filter((name) => !REMOVED_LANGUAGE_GLOBALS.includes(name)), ...WEB_GLOBALS, ...INTERNAL_GLOBALS]);
@@ -33,8 +34,8 @@ export async function confine(console: object): Promise<void> {
     if (kept.has(name) || typeof name === "symbol") continue;
     if (!Reflect.deleteProperty(globalThis, name)) throw new Error(`the global ${name} cannot be removed`);
   }
-  Object.defineProperty(globalThis, "self", { value: globalThis, writable: true, configurable: true });
-  Object.defineProperty(globalThis, "console", { value: console, writable: true, configurable: true });
+  const ours = { self: globalThis, console, navigator: { userAgent: "Kitbag" }, reportError: console["error"] };
+  for (const [name, value] of Object.entries(ours)) Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
 }
 
 /**

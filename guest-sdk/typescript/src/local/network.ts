@@ -26,16 +26,18 @@ export class Network {
 
   /**
    * Sends a request, with an access token if the declaration has an `auth` for its host, and follows
-   * redirects.
+   * redirects unless the request says otherwise.
    */
   async fetch(input: string | Request, init: RequestInit | undefined): Promise<Response> {
     const first = new URL(typeof input === "string" ? input : input.url);
+    const mode = init?.redirect ?? (typeof input === "string" ? "follow" : input.redirect);
     let [target, request] = [input, await this.#signIn(first, withUserAgent(input, init), input)];
     let url = first;
     for (let followed = 0; followed <= limitsOfCalls().redirects; followed += 1) {
       const response = await this.#retryWithNewToken(url, target, request, await this.#send(url, target, request));
       const location = REDIRECT_STATUSES.includes(response.status) ? response.headers.get("location") : null;
-      if (location === null) return response;
+      if (location === null || mode === "manual") return from(url, followed > 0, response);
+      if (mode === "error") throw new TypeError('network error: the answer is a redirect, and the request has redirect: "error"');
       const next = new URL(location, url);
       if (url.protocol === "https:" && next.protocol !== "https:") throw new TypeError("it leads from https to http");
       request = redirectedInit(request, target, response.status, url.origin === next.origin);
@@ -183,6 +185,11 @@ function withHeader(init: RequestInit, name: string, value: string, input?: stri
   }
   if (Array.isArray(headers)) return { ...init, headers: [...headers, [name, value]] };
   return { ...init, headers: { ...headers, [name]: value } };
+}
+
+/** Makes a response say where it comes from: each hop was a request of its own, and that of a test has no URL. */
+function from(url: URL, redirected: boolean, response: Response): Response {
+  return Object.defineProperties(response, { url: { value: url.href.split("#", 1)[0] }, redirected: { value: redirected } });
 }
 
 /** Returns the options of the request that follows a redirect (Fetch Standard, HTTP-redirect fetch). */

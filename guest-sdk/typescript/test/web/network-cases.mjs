@@ -55,6 +55,7 @@ export default {
         URL_A,
         [
           ["x-own", "é"],
+          ["kitbag-redirect", "follow"],
           ["accept", "*/*"],
         ],
         null,
@@ -201,14 +202,28 @@ export default {
     const { headers } = await fetch(URL_A);
     return same(await failure(Promise.resolve().then(() => headers.set("a", "b"))).then(([name]) => name), "TypeError");
   },
-  "what a request says of redirects is sent to nobody": async () => {
+  "the host is told what to do with redirects": async () => {
     const sent = [];
     for (const redirect of ["follow", "manual", "error"]) {
       answer({});
-      await fetch(URL_A, { redirect });
-      sent.push(header("redirect").length + header("kitbag-redirect").length);
+      await fetch(URL_A, { redirect, headers: { "Kitbag-Redirect": "mine" } });
+      sent.push(header("kitbag-redirect"));
     }
-    return same(sent, [0, 0, 0]);
+    return same(sent, [["follow"], ["manual"], ["manual"]]);
+  },
+  "a response says where it comes from": async () => {
+    answer({ headers: [["kitbag-url", `${URL_A}x`]] });
+    const redirected = await fetch(URL_A);
+    answer({ headers: [["kitbag-url", URL_A]] });
+    const direct = await fetch(URL_A);
+    return same(
+      [redirected, redirected.clone(), direct].map(({ url, redirected, headers }) => [url, redirected, headers.has("kitbag-url")]),
+      [
+        [`${URL_A}x`, true, false],
+        [`${URL_A}x`, true, false],
+        [URL_A, false, false],
+      ],
+    );
   },
   "redirect: manual": async () => {
     answer({ status: 302, headers: [["location", "/x"]] });

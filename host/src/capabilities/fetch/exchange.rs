@@ -12,6 +12,7 @@ use wasmtime_wasi_http::Error;
 
 use super::FetchLimits;
 use super::body::counted;
+use super::redirect::RedirectMode;
 use crate::egress::{
     BoxBody, Egress, EgressError, Policy, Redirects, Repeatable, Step, Timeouts, Unrepeatable,
 };
@@ -72,18 +73,28 @@ impl Exchange {
     /// Sends a request, which is already counted, and the further requests for redirects and sign-in.
     pub(super) async fn answer(
         self: Arc<Self>,
-        request: Request<BoxBody>,
+        mut request: Request<BoxBody>,
         timeouts: Timeouts,
     ) -> Result<Response<Incoming>, Failure> {
+        let mode = RedirectMode::take(request.headers_mut());
         let request = Repeatable::new(request)?;
         let signs_in = !request.head().headers.contains_key(AUTHORIZATION);
         let mut progress = Progress { request, timeouts, signs_in, may_replace_token: true };
         let mut redirects = Redirects::default();
         let mut request = progress.request.next().await?;
         loop {
-            let response = self.hop(request, &mut progress).await?;
-            match redirects.step(&mut progress.request, &response, self.secrets.redactor())? {
-                Step::Answer => return Ok(response),
+            let mut response = self.hop(request, &mut progress).await?;
+            let step = match mode {
+                RedirectMode::Manual => Step::Answer,
+                RedirectMode::Follow | RedirectMode::FollowAndTell => {
+                    redirects.step(&mut progress.request, &response, self.secrets.redactor())?
+                }
+            };
+            match step {
+                Step::Answer => {
+                    mode.tell(response.headers_mut(), &progress.request.head().uri);
+                    return Ok(response);
+                }
                 Step::Follow => self.count_request()?,
             }
             // The response must not be dropped before this: that would abort a request body still being sent.

@@ -11,7 +11,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use url::Url;
+use url::{Position, Url};
 
 use super::answer::TransportError;
 use crate::web::Shared;
@@ -21,6 +21,8 @@ pub(in crate::web) struct OriginCheck {
     host: String,
     port: Option<u16>,
     scheme: String,
+    /// Host and port as the URL spells them: the `Host` of most requests.
+    usual: String,
     /// As browsers spell them: without the scheme's default port (RFC 6454, section 6.2).
     origins: HashSet<String>,
     own: String,
@@ -40,6 +42,7 @@ impl OriginCheck {
             host: base_url.host_str().unwrap_or_default().to_owned(),
             port: base_url.port_or_known_default(),
             scheme: base_url.scheme().to_owned(),
+            usual: base_url[Position::BeforeHost..Position::AfterPort].to_owned(),
             origins: origins.collect(),
             own,
         }
@@ -66,6 +69,9 @@ impl OriginCheck {
     }
 
     fn is_own(&self, host: &str) -> bool {
+        if host == self.usual {
+            return true;
+        }
         // The URL parser removes tabs and accepts a path: the text must be a host and a port already.
         if host.contains('@') || host.parse::<Authority>().is_err() {
             return false;

@@ -5,8 +5,13 @@ import { onAbort } from "./abort.js";
 import { Body, exactBuffer } from "./body.js";
 import { Incoming } from "./incoming.js";
 import { outgoing, Request, type Outgoing, type RequestInit } from "./request.js";
-import { NULL_BODY_STATUSES, received, type Response } from "./response.js";
+import { NULL_BODY_STATUSES, received, REDIRECT_STATUSES, type Response } from "./response.js";
 import type { URL } from "./url.js";
+
+/** Tells the host whether to follow redirects; it is not sent to the server. */
+const REDIRECT_HEADER = "kitbag-redirect";
+/** Tells where a response comes from; it is the host's, never the server's. */
+const URL_HEADER = "kitbag-url";
 
 /** Maximum size in bytes of a request body that is a stream: it is read whole before it is sent. */
 const MAX_STREAMED_BYTES = 32 * 1024 * 1024;
@@ -45,21 +50,21 @@ function send(
   reject: (error: unknown) => void,
 ): () => void {
   const { method, url, redirect, signal } = request;
-  const headers = [...request.headers];
+  const headers = request.headers.filter(([name]) => name !== REDIRECT_HEADER);
+  headers.push([REDIRECT_HEADER, redirect === "follow" ? "follow" : "manual"]);
   if (!headers.some(([name]) => name === "accept")) headers.push(["accept", "*/*"]);
   const id = sendRequest(method, url, headers, bytes && exactBuffer(bytes), (error, status, list) => {
     if (error !== undefined) return reject(new TypeError(error));
     const value = (wanted: string): string | null => list.find(([name]) => name.toLowerCase() === wanted)?.[1] ?? null;
-    // The host follows redirects whatever `redirect` says; this is one that it did not follow.
-    if (redirect === "error" && status >= 300 && status <= 399 && value("location") !== null) {
+    if (redirect === "error" && REDIRECT_STATUSES.includes(status) && value("location") !== null) {
       abortRequest(id);
       return reject(new TypeError('network error: the answer is a redirect, and the request has redirect: "error"'));
     }
     const isEmpty = method === "HEAD" || NULL_BODY_STATUSES.includes(status);
     if (isEmpty) abortRequest(id);
     const body = new Body(isEmpty ? null : new Incoming(id, value("content-encoding"), signal));
-    const lowerCase = list.map(([name, text]): [string, string] => [name.toLowerCase(), text]);
-    resolve(received(status, lowerCase, url, body));
+    const lowerCase = list.map(([name, text]): [string, string] => [name.toLowerCase(), text]).filter(([name]) => name !== URL_HEADER);
+    resolve(received(status, lowerCase, { requested: url, final: value(URL_HEADER) ?? url }, body));
   });
   return () => abortRequest(id);
 }

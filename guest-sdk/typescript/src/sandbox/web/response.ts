@@ -11,13 +11,19 @@ export interface ResponseInit {
 
 /** Statuses that have no body. */
 export const NULL_BODY_STATUSES = [101, 103, 204, 205, 304];
-const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
+export const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
 const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 const NO_BODY = new Body(null);
 
+/** The URL of a request, and the one that its redirects led to; without fragments. */
+export interface ResponseUrl {
+  requested: string;
+  final: string;
+}
+
 /** Creates the response to a request from the network. */
-export let received: (status: number, headers: [string, string][], url: string, body: Body) => Response;
+export let received: (status: number, headers: [string, string][], url: ResponseUrl, body: Body) => Response;
 
 let bodyOf: (response: Response) => Body;
 let contentType: (response: Response) => string | null;
@@ -32,6 +38,7 @@ export class Response {
   #statusText = "";
   #type: "default" | "basic" | "error" = "default";
   #url = "";
+  #redirected = false;
 
   static {
     bodyOf = (response) => response.#body;
@@ -42,7 +49,8 @@ export class Response {
       response.#headers = headers;
       response.#status = status;
       response.#type = "basic";
-      response.#url = url;
+      response.#url = url.final;
+      response.#redirected = url.final !== url.requested;
       return response;
     };
   }
@@ -91,8 +99,7 @@ export class Response {
   }
 
   get redirected(): boolean {
-    // The host follows redirects and does not report it.
-    return false;
+    return this.#redirected;
   }
 
   get status(): number {
@@ -122,6 +129,7 @@ export class Response {
     copy.#statusText = this.#statusText;
     copy.#type = this.#type;
     copy.#url = this.#url;
+    copy.#redirected = this.#redirected;
     copy.#headers = headerList(this.headers).map(([name, value]) => [name, value]);
     if (this.#type === "error") freezeHeaders(copy.headers);
     return copy;

@@ -95,13 +95,13 @@ export default defineToolkit({
         path: z.string(),
         method: z.string().optional(),
         headers: z.record(z.string(), z.string()).optional(),
-        body: z.string().optional(),
+        body: z.string().optional(), redirect: z.enum(["follow", "manual", "error"]).optional(),
         origin: z.string().default(UPSTREAM),
       }),
       handler: async ({ path, origin, ...init }, ctx) => {
         try {
           const response = await ctx.fetch(`${origin}${path}`, init);
-          return JSON.stringify([response.status, response.headers.get("x-upstream"), await response.text()]);
+          return JSON.stringify([response.status, response.headers.get("x-upstream"), await response.text(), response.url, response.redirected]);
         } catch (error) {
           const { name, message } = error as Error;
           return JSON.stringify([name, message, error instanceof TypeError]);

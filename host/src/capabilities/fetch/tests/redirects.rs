@@ -25,6 +25,56 @@ async fn a_redirect_is_followed_where_the_guest_does_not_see_it() {
     assert_eq!(guest.observations.usage.snapshot().requests, 3);
 }
 
+fn asking(mode: &str, uri: &str) -> Request<WasiBody> {
+    let mut request = get(uri);
+    request.headers_mut().insert("kitbag-redirect", mode.parse().unwrap());
+    request
+}
+
+#[tokio::test]
+async fn a_guest_may_get_a_redirect_itself() {
+    let (server, mut guest) = upstream().await;
+
+    let response =
+        guest.send(asking("manual", &format!("{}/redirect/302?/end", server.origin()))).await.unwrap();
+
+    assert_eq!(
+        (response.status().as_u16(), &response.headers()["location"]),
+        (302, &"/end".parse().unwrap())
+    );
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_guest_that_asks_is_told_where_a_response_comes_from() {
+    let (server, mut guest) = upstream().await;
+    let first = format!("{}/redirect/302?/end", server.origin());
+
+    let told = guest.send(asking("follow", &first)).await.unwrap();
+    let silent = guest.send(get(&first)).await.unwrap();
+
+    assert_eq!(told.headers()["kitbag-url"], format!("{}/end", server.origin()));
+    assert!(!silent.headers().contains_key("kitbag-url"));
+}
+
+#[tokio::test]
+async fn what_guest_and_host_say_of_redirects_crosses_no_network() {
+    let server = TestServer::start(|_| {
+        Response::builder().header("kitbag-url", "https://bank.example/").body(Full::default()).unwrap()
+    })
+    .await;
+    let mut guest = Toolkit::reaching(&server).call();
+
+    for mode in ["manual", "follow", "sideways"] {
+        let response = guest.send(asking(mode, &server.origin())).await.unwrap();
+
+        let told = response.headers().get("kitbag-url").map(|url| url.to_str().unwrap().to_owned());
+        assert!(told.is_none_or(|url| url.starts_with(&server.origin())), "{mode}");
+        let (head, _) = server.received().pop().unwrap();
+        assert!(!head.headers.contains_key("kitbag-redirect"), "{mode}");
+    }
+}
+
 #[tokio::test]
 async fn a_body_is_dropped_or_repeated_by_the_status() {
     let (server, mut guest) = upstream().await;
