@@ -204,6 +204,23 @@ test("what a package replaces in browsers is replaced", async () => {
   assert.equal(built.status, 0, built.stderr);
 });
 
+test("what no call can reach is not in the component", async () => {
+  const size = async (top, handler) => {
+    const directory = await folder({ "extension.ts": `${extension(handler)}\n${top}` });
+    const built = await kitbagBuild(directory, join(directory, "dist"));
+    assert.equal(built.status, 0, built.stderr);
+    return (await readFile(join(directory, "dist", "small.wasm"))).length;
+  };
+  const table = "var table = Array.from({ length: 20_000 }, (_, at) => ({ at, text: `row ${at}` }));";
+
+  const used = await size(table, "async () => String(table.length)");
+  const unused = await size(`${table}\nvar rows = table.length;`, "async () => String(rows)");
+  const none = await size("var rows = 0;", "async () => String(rows)");
+
+  assert.ok(used > none + 1_000_000, `${used} is the size with the table, ${none} without`);
+  assert.ok(unused < none + 50_000, `${unused} is the size with a table that is not used, ${none} without`);
+});
+
 test("the same source is the same component", async () => {
   const directory = await folder({ "extension.ts": extension("async () => (globalThis as any).Buffer.from('a').toString()") });
   const out = join(directory, "dist");
