@@ -8,6 +8,7 @@ mod arrival;
 mod authenticate;
 mod body;
 mod config;
+mod connection_state;
 mod documents;
 mod error;
 #[doc(hidden)]
@@ -21,7 +22,6 @@ mod oauth;
 mod pages;
 mod secret_page;
 mod secrets;
-mod standing;
 mod toolkits;
 mod unread;
 mod well_known;
@@ -42,11 +42,11 @@ use crate::identity::{AuthorizationServer, Identity, paths};
 pub use arrival::Pace;
 use authenticate::{Authentication, require_caller};
 use body::Bodies;
+pub use connection_state::{ConnectionState, Priority, UnderWay};
 use error::WebError;
 use mcp::OriginCheck;
 use pages::origin::{OwnOrigin, refuse_other_hosts};
 use secret_page::{Links, SecretPage};
-pub use standing::{Priority, Standing, UnderWay};
 
 /// What the routes share.
 #[derive(Clone)]

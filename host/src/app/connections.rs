@@ -1,7 +1,7 @@
 //! Accepts connections and serves HTTP/1.1 on them, with limits of number and time.
 
 mod descriptors;
-mod places;
+mod slots;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -25,9 +25,9 @@ use tokio_io_timeout::TimeoutStream;
 use tower::ServiceExt;
 use tracing::{debug, warn};
 
-use crate::web::Standing;
-pub(super) use places::ConnectionLimits;
-use places::{ConnectionSlot, ConnectionSlots};
+use crate::web::ConnectionState;
+pub(super) use slots::ConnectionLimits;
+use slots::{ConnectionSlot, ConnectionSlots};
 
 /// How long a client may not read from a response.
 const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
@@ -106,8 +106,8 @@ impl Server {
         // Replies are small and written whole, so Nagle's algorithm only delays them.
         let _ = stream.set_nodelay(true);
         let stream = TokioIo::new(with_write_timeout(stream, WRITE_TIMEOUT));
-        let (router, standing) = (self.router.clone(), slot.standing.clone());
-        let service = service_fn(move |request| answer(router.clone(), standing.clone(), request));
+        let (router, connection_state) = (self.router.clone(), slot.state.clone());
+        let service = service_fn(move |request| answer(router.clone(), connection_state.clone(), request));
         self.http.serve_connection(stream, service)
     }
 }
@@ -129,11 +129,11 @@ fn spawn(connection: impl Future<Output = hyper::Result<()>> + Send + 'static, s
 /// Answers one request, which is in progress until its response has been sent.
 async fn answer(
     router: Router,
-    standing: Standing,
+    connection_state: ConnectionState,
     mut request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
-    let under_way = standing.begin();
-    request.extensions_mut().insert(standing);
+    let under_way = connection_state.begin();
+    request.extensions_mut().insert(connection_state);
     let response = router.oneshot(request).await?;
     // The closure keeps it until the body has been sent.
     Ok(response.map(|body| {

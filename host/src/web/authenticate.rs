@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use tracing::error;
 
 use super::error::WebError;
-use super::{Shared, Standing, below, header_value};
+use super::{ConnectionState, Shared, below, header_value};
 use crate::access::{Access, Operator, User};
 use crate::identity::{Caller, Identity};
 
@@ -43,8 +43,8 @@ pub(super) async fn require_caller(
     // No handler sees a token.
     request.headers_mut().remove(header::AUTHORIZATION);
     request.headers_mut().remove(header::COOKIE);
-    if let Some(standing) = request.extensions().get::<Standing>() {
-        standing.sign_in(&caller.user_id);
+    if let Some(connection_state) = request.extensions().get::<ConnectionState>() {
+        connection_state.sign_in(&caller.user_id);
     }
     request.extensions_mut().insert(caller);
     Ok(next.run(request).await)

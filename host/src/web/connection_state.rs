@@ -6,7 +6,7 @@ use std::time::Instant;
 
 /// The state of one connection; a clone shares it. Each request has it in its extensions.
 #[derive(Clone, Debug)]
-pub struct Standing(Arc<Mutex<State>>);
+pub struct ConnectionState(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -22,7 +22,7 @@ struct State {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
     /// Its latest request, if any, had no valid token.
-    Stranger,
+    Anonymous,
     /// Its latest request was this user's, and is answered.
     Idle(Arc<str>),
     /// It serves this user now.
@@ -31,15 +31,15 @@ pub enum Priority {
 
 /// A request under way, until its answer has been sent.
 #[derive(Debug)]
-pub struct UnderWay(Standing);
+pub struct UnderWay(ConnectionState);
 
-impl Default for Standing {
+impl Default for ConnectionState {
     fn default() -> Self {
         Self(Arc::new(Mutex::new(State { user: None, under_way: 0, since: Instant::now() })))
     }
 }
 
-impl Standing {
+impl ConnectionState {
     /// Begins a request, which has no user until its token was verified.
     pub fn begin(&self) -> UnderWay {
         let mut state = self.lock();
@@ -58,7 +58,7 @@ impl Standing {
     pub fn priority(&self) -> (Priority, Instant) {
         let state = self.lock();
         let priority = match &state.user {
-            None => Priority::Stranger,
+            None => Priority::Anonymous,
             Some(user) if state.under_way == 0 => Priority::Idle(user.clone()),
             Some(user) => Priority::Serving(user.clone()),
         };
@@ -84,17 +84,17 @@ mod tests {
 
     #[test]
     fn a_connection_stands_as_its_latest_request() {
-        let standing = Standing::default();
-        assert_eq!(standing.priority().0, Priority::Stranger);
+        let connection_state = ConnectionState::default();
+        assert_eq!(connection_state.priority().0, Priority::Anonymous);
 
-        let request = standing.begin();
-        assert_eq!(standing.priority().0, Priority::Stranger);
-        standing.sign_in("ana");
-        assert_eq!(standing.priority().0, Priority::Serving("ana".into()));
+        let request = connection_state.begin();
+        assert_eq!(connection_state.priority().0, Priority::Anonymous);
+        connection_state.sign_in("ana");
+        assert_eq!(connection_state.priority().0, Priority::Serving("ana".into()));
         drop(request);
-        assert_eq!(standing.priority().0, Priority::Idle("ana".into()));
+        assert_eq!(connection_state.priority().0, Priority::Idle("ana".into()));
 
-        drop(standing.begin());
-        assert_eq!(standing.priority().0, Priority::Stranger);
+        drop(connection_state.begin());
+        assert_eq!(connection_state.priority().0, Priority::Anonymous);
     }
 }

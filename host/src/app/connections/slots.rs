@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ipnet::IpNet;
 use tokio_util::sync::CancellationToken;
 
-use crate::web::{Priority, Standing};
+use crate::web::{ConnectionState, Priority};
 
 /// How many connections may be open at the same time.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ struct State {
 struct Connection {
     /// `None` for a proxy.
     address: Option<IpAddr>,
-    standing: Standing,
+    state: ConnectionState,
     evicted: CancellationToken,
 }
 
@@ -50,7 +50,7 @@ struct Connection {
 pub(super) struct ConnectionSlot {
     slots: ConnectionSlots,
     id: u64,
-    pub(super) standing: Standing,
+    pub(super) state: ConnectionState,
     /// Cancelled when the connection is evicted.
     pub(super) evicted: CancellationToken,
 }
@@ -78,10 +78,10 @@ impl ConnectionSlots {
         let slot = ConnectionSlot {
             slots: self.clone(),
             id: state.next,
-            standing: Standing::default(),
+            state: ConnectionState::default(),
             evicted: CancellationToken::new(),
         };
-        state.insert(Connection { address, standing: slot.standing.clone(), evicted: slot.evicted.clone() });
+        state.insert(Connection { address, state: slot.state.clone(), evicted: slot.evicted.clone() });
         Some(slot)
     }
 
@@ -120,7 +120,7 @@ impl State {
     fn anonymous(&self) -> usize {
         self.connections
             .values()
-            .filter(|connection| connection.standing.priority().0 == Priority::Stranger)
+            .filter(|connection| connection.state.priority().0 == Priority::Anonymous)
             .count()
     }
 
@@ -129,7 +129,7 @@ impl State {
     fn evict(&mut self, candidates: impl Fn(&Connection) -> bool, share: usize) -> Option<()> {
         let candidates = self.connections.iter().filter(|(_, connection)| candidates(connection));
         let priorities: Vec<_> =
-            candidates.map(|(id, connection)| (connection.standing.priority(), *id)).collect();
+            candidates.map(|(id, connection)| (connection.state.priority(), *id)).collect();
         let mut of_users = HashMap::<&str, usize>::new();
         for ((priority, _), _) in &priorities {
             if let Priority::Idle(user) | Priority::Serving(user) = priority {
@@ -137,7 +137,7 @@ impl State {
             }
         }
         let rank = |priority: &Priority| match priority {
-            Priority::Stranger => Some(0),
+            Priority::Anonymous => Some(0),
             Priority::Idle(_) => Some(1),
             Priority::Serving(user) => (of_users[&**user] > share).then_some(2),
         };
@@ -186,8 +186,8 @@ mod tests {
     }
 
     fn sign_in(slot: &ConnectionSlot, user: &str) -> UnderWay {
-        let request = slot.standing.begin();
-        slot.standing.sign_in(user);
+        let request = slot.state.begin();
+        slot.state.sign_in(user);
         request
     }
 
@@ -271,7 +271,7 @@ mod tests {
     fn a_stranger_who_waits_for_a_body_gives_way_like_one_who_says_nothing() {
         let slots = slots(4, ANYWHERE, &[]);
         let slow = take(&slots, "192.0.2.2").expect("there is room");
-        let _request = slow.standing.begin();
+        let _request = slow.state.begin();
 
         let _more: Vec<_> = (0..3).map(|_| take(&slots, "192.0.2.2").expect("the oldest goes")).collect();
 
