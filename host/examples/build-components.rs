@@ -1,4 +1,4 @@
-//! Builds packages of a workspace into components, with one run of cargo, and judges none of them:
+//! Builds packages of a workspace into components, with one run of cargo for each stack size, and judges none of them:
 //!
 //! ```sh
 //! cargo run -p kitbag --example build-components -- DIRECTORY PACKAGE…

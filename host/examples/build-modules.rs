@@ -1,4 +1,4 @@
-//! Compiles packages of a workspace into core modules, with one run of cargo, and puts each where it is wanted:
+//! Compiles packages of a workspace into core modules, with one run of cargo for each stack size, and puts each where it is wanted:
 //!
 //! ```sh
 //! cargo run -p kitbag --example build-modules -- DIRECTORY PACKAGE=FILE…

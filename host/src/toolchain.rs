@@ -88,7 +88,7 @@ pub async fn build_rust(
     Ok(built.pop().expect("build returns one component for each package"))
 }
 
-/// Builds several packages of the workspace in `root` with one run of cargo, and returns their
+/// Builds several packages of the workspace in `root` with one run of cargo for each stack size, and returns their
 /// components in the order of `packages`.
 ///
 /// For `progress` see [`build_rust`].
@@ -109,7 +109,7 @@ pub async fn build_workspace(
     build(&workspace, &packages, &recipe, options, &progress).await
 }
 
-/// Compiles packages of the workspace in `root`, whose libraries are core modules, with one run of cargo, and
+/// Compiles packages of the workspace in `root`, whose libraries are core modules, with one run of cargo for each stack size, and
 /// returns the modules in the order of `packages`.
 ///
 /// For `progress` see [`build_rust`].

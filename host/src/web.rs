@@ -34,6 +34,7 @@ use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::routing::{get, post, put};
 use axum::{Extension, Router};
 use tokio_util::sync::CancellationToken;
+use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{Any, CorsLayer};
 use url::Url;
 
@@ -86,6 +87,7 @@ pub fn router(shared: Shared) -> Router {
         .fallback(async || WebError::nothing_here())
         .layer(from_fn_with_state(shared.stopping.clone(), health::refuse_while_stopping))
         .merge(for_load_balancers())
+        .layer(CatchPanicLayer::new())
         .layer(map_response(error::as_problem))
         // Around everything: no route reads a body that need not arrive.
         .layer(from_fn_with_state(pace, arrival::require))

@@ -33,6 +33,7 @@ test("what is not imported or exported stays in its column, one line further dow
 });
 
 test("a bundle that exports anything else is refused", async () => {
+  await assert.rejects(asScript(bundle('import d from"kitbag:url";var a=1;export{a};')), /cannot have the import/);
   for (const code of ["var a=1;", "var a=1,b=2;export{a,b};", "export default 1;", 'export*from"kitbag:url";']) {
     await assert.rejects(asScript(bundle(code)), /one export/, code);
   }

@@ -28,7 +28,7 @@ pub fn limits(settings: &Settings) -> Limits {
         result: settings.call_result.bytes(),
         log: settings.call_log.bytes(),
         instances: settings.concurrent_calls,
-        kept_memory: memory_of_machine() / 8,
+        kept_memory: Limits::max_kept_memory(settings.concurrent_calls).min(memory_of_machine() / 8),
         fetch: FetchLimits {
             in_flight: settings.call_requests_in_flight,
             requests: settings.call_requests,

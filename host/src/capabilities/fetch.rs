@@ -2,8 +2,9 @@
 //! Granted by `egress`.
 //!
 //! All requests go through `Hooks::send_request`; the allowlist and the address guard are those of
-//! `egress`. Redirects are followed, and tokens of a declared `auth` attached, without the guest seeing
-//! it: each request for this is checked by the same policy and counted for the call. A refused request
+//! `egress`. Redirects are followed, unless the guest asks for them (`redirect`), and tokens of a
+//! declared `auth` attached without the guest seeing it: each request for this is checked by the same policy and
+//! counted for the call. A refused request
 //! is a network error for the guest, and a line in the toolkit's log that names the host and the line to
 //! add to the declaration.
 

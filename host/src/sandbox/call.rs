@@ -273,7 +273,7 @@ const STACK_HINT: &str = "A toolkit that runs out of stack may end like this too
                           ([package.metadata.kitbag], stack-kib).";
 
 /// Whether the guest accessed memory below address 0. Toolchains place a guest's own stack at the start of its memory,
-/// so a guest that runs out of stack does this. The address is only in the text of the error.
+/// so a guest that runs out of stack does this; one with a bad pointer rarely does. The address is only in the text of the error.
 fn is_below_memory(error: &wasmtime::Error) -> bool {
     const FAULT: &str = "memory fault at wasm address 0x";
     const ADDRESS_SPACE: u64 = 1 << 32;

@@ -23,7 +23,7 @@ const TABLE_RESIDENT_BYTES: usize = 64 << 10;
 /// Maximum number of bytes of a pooled memory that stay allocated: after a call they are overwritten with the initial
 /// contents. That takes 65 µs a MiB, and spares the next call a page fault for each page that it touches, as well as the
 /// system calls that return memory and interrupt the other processors (docs/decisions/0023).
-const MAX_MEMORY_RESIDENT_BYTES: usize = 4 << 20;
+pub(super) const MAX_MEMORY_RESIDENT_BYTES: usize = 4 << 20;
 
 /// Limits of one component. A toolkit has one memory; adapters and shims add instances and tables.
 pub(super) const MAX_CORE_INSTANCES: u32 = 24;
@@ -101,11 +101,19 @@ fn common() -> Config {
     config
 }
 
-fn pool(limits: &Limits) -> PoolingAllocationConfig {
+/// Places for instances in the pool.
+fn pooled(instances: u32) -> u32 {
     // A guest that is being polled in the background outlives its call until that poll ends.
-    let lingering = u32::try_from(background::threads()).unwrap_or(u32::MAX);
-    let calls = limits.instances.saturating_add(lingering);
-    let memories = calls.saturating_mul(MAX_MEMORIES);
+    instances.saturating_add(u32::try_from(background::threads()).unwrap_or(u32::MAX))
+}
+
+/// Places for memories in the pool.
+pub(super) fn memories(instances: u32) -> u32 {
+    pooled(instances).saturating_mul(MAX_MEMORIES)
+}
+
+fn pool(limits: &Limits) -> PoolingAllocationConfig {
+    let (calls, memories) = (pooled(limits.instances), memories(limits.instances));
     let mut pool = PoolingAllocationConfig::new();
     // All memory of a finished call is reset. `PAGEMAP_SCAN` would reset only the pages that it reports as
     // written, and it may miss some (docs/decisions/0009).

@@ -6,6 +6,7 @@ use std::time::Duration;
 use thiserror::Error;
 use wasmtime::ResourceLimiter;
 
+use super::engine;
 use crate::capabilities::fetch::FetchLimits;
 use crate::memory::{Lease, Shortage};
 
@@ -39,6 +40,11 @@ pub(super) const DESCRIBE_CPU_TIME: Duration = Duration::from_secs(3);
 pub(super) const TABLE_ELEMENT_BYTES: usize = size_of::<usize>();
 
 impl Limits {
+    /// The most memory of finished calls that can stay allocated with so many instances, in bytes.
+    pub fn max_kept_memory(instances: u32) -> usize {
+        engine::MAX_MEMORY_RESIDENT_BYTES.saturating_mul(engine::memories(instances) as usize)
+    }
+
     /// Host memory of each call: the log, and its copy in the record. The memory of requests is counted
     /// separately.
     pub(super) fn host_memory(&self) -> usize {

@@ -1,10 +1,10 @@
 //! One run of cargo: its progress, its errors, and its output files.
 
 use std::collections::HashMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+use std::{env, io};
 
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
@@ -38,7 +38,7 @@ pub(super) async fn compile(
         .arg(target_directory)
         .args(packages.iter().flat_map(|package| ["--package", package]))
         .args(options.features.iter().flat_map(|feature| ["--features", feature]))
-        .env(rustflags_variable(recipe.target), rustflags(recipe, stack_bytes))
+        .envs([rustflags(recipe, stack_bytes)])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed_to_run)?;
@@ -60,14 +60,20 @@ pub(super) async fn compile(
     Ok(modules(&messages))
 }
 
-/// The variable whose flags cargo adds to those of the workspace's configuration for `target`.
-fn rustflags_variable(target: &str) -> String {
-    format!("CARGO_TARGET_{}_RUSTFLAGS", target.to_uppercase().replace('-', "_"))
-}
-
-fn rustflags(recipe: &Recipe, stack_bytes: u32) -> String {
+/// The environment variable with the recipe's flags for rustc, and its value: what it has already, the recipe's flags and
+/// the stack size. Cargo adds them to the flags of the workspace's configuration under the same key. It takes the flags
+/// of one key only, and prefers those for a target: without flags of a recipe, an author's flags win over a stack size.
+fn rustflags(recipe: &Recipe, stack_bytes: u32) -> (String, String) {
+    let variable = if recipe.rustflags.is_empty() {
+        "CARGO_BUILD_RUSTFLAGS".to_owned()
+    } else {
+        format!("CARGO_TARGET_{}_RUSTFLAGS", recipe.target.to_uppercase().replace('-', "_"))
+    };
+    let inherited = env::var(&variable).ok();
     let stack = format!("-Clink-arg=-zstack-size={stack_bytes}");
-    recipe.rustflags.iter().chain([&stack]).map(String::as_str).collect::<Vec<_>>().join(" ")
+    let flags = inherited.iter().chain(&recipe.rustflags).chain([&stack]);
+    let flags = flags.map(String::as_str).collect::<Vec<_>>().join(" ");
+    (variable, flags)
 }
 
 /// Passes cargo's status lines on as they arrive, and returns all other lines: the compiler's diagnostics.

@@ -84,10 +84,21 @@ async function memoryAfterStart(module: WebAssembly.Module, bundle: string, mani
   if (survivors.length > 0) {
     const second = await instantiate<Engine>(module, () => {});
     second.reserve(littleEndianU32(survivors.subarray(4)));
-    const end = start(second, survivors);
-    if (end.length > 0) return new Uint8Array(second.memory.buffer, 0, littleEndianU32(end));
+    const end = lengthOfSnapshot(() => start(second, survivors));
+    if (end !== undefined) return new Uint8Array(second.memory.buffer, 0, end);
   }
   return new Uint8Array(first.memory.buffer);
+}
+
+/** The second run's answer. What it does after a difference from the first is undefined, so any failure means that there was one. */
+function lengthOfSnapshot(start: () => Uint8Array): number | undefined {
+  try {
+    const end = start();
+    return end.length > 0 ? littleEndianU32(end) : undefined;
+  } catch (error) {
+    if (error instanceof StartFailure) return undefined;
+    throw error;
+  }
 }
 
 function littleEndianU32(bytes: Uint8Array): number {

@@ -28,6 +28,7 @@ function dynamicImport(code: string, { importStart, start, specifier }: StaticIm
   const clause = code.slice(importStart + "import".length, start - 1).trim();
   const [, names, namespace] = /^(?:(\{[^}]*\})|\*\s*as\s+([\w$]+))\s*from$/.exec(clause) ?? [];
   const pattern = names?.replace(/\s+as\s+/g, ":") ?? namespace;
+  if (pattern === undefined && clause !== "") throw new Error(`a bundle cannot have the import ${code.slice(importStart, start)}`);
   return `${pattern === undefined ? "" : `const ${pattern}=`}await import(${JSON.stringify(specifier)});`;
 }
 

@@ -40,17 +40,21 @@ import { defineToolkit, z } from "kitbag/extend/toolkit";
 let made = "nothing";
 Promise.resolve("what the top level left").then((it) => { made = it; });
 export default defineToolkit({ id: "hostile", name: "Hostile", description: "Does its worst.", icon: "😈", version: "1.0.0", tools: [${tools.join(",\n")}] });`;
-  const directory = await folder({ "extension.mjs": code });
-  const built = await kitbagBuild(`${directory}/extension.mjs`, `${directory}/dist`);
-  assert.equal(built.status, 0, built.stderr);
-  await server.cli(["toolkit", "deploy", `${directory}/dist/hostile.wasm`]);
+  await deploy("hostile", code);
 });
 
 after(() => server?.stop());
 
-async function call(name) {
+async function deploy(id, code) {
+  const directory = await folder({ "extension.mjs": code });
+  const built = await kitbagBuild(`${directory}/extension.mjs`, `${directory}/dist`);
+  assert.equal(built.status, 0, built.stderr);
+  await server.cli(["toolkit", "deploy", `${directory}/dist/${id}.wasm`]);
+}
+
+async function call(name, toolkit = "hostile") {
   const began = performance.now();
-  const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: `hostile__${name}`, arguments: {} } };
+  const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: `${toolkit}__${name}`, arguments: {} } };
   const answer = await server.fetch(JSON.stringify(body), { "content-type": "application/json", accept: "application/json" });
   const { result } = await answer.json();
   return { text: result.content[0].text, seconds: (performance.now() - began) / 1000 };
@@ -123,4 +127,19 @@ test("what a script throws from within the engine's own functions is told", { sk
 test("a script that breaks the language breaks its own call alone", { skip }, async () => {
   await call("prototype");
   assert.equal((await call("fine")).text, "fine");
+});
+
+test("a top level that needs much memory of the engine leaves a whole heap", { skip }, async () => {
+  // Decoding takes more memory than is left free for calls, outside of the heap of scripts.
+  await deploy(
+    "heavy",
+    `
+import { defineToolkit, z } from "kitbag/extend/toolkit";
+const { length } = new TextDecoder("utf-16le").decode(new Uint8Array(1_000_000).fill(65));
+const rows = () => Array.from({ length: 20_000 }, (_, at) => ({ at, text: "row " + at }));
+export default defineToolkit({ id: "heavy", name: "Heavy", description: "Starts with much.", icon: "🐘", version: "1.0.0",
+  tools: [{ name: "go", description: "Goes.", input: z.object({}), handler: async () => String(length + rows().at(-1).at) }] });`,
+  );
+
+  assert.equal((await call("go", "heavy")).text, "519999");
 });

@@ -215,12 +215,15 @@ export default {
     answer({ headers: [["kitbag-url", `${URL_A}x`]] });
     const redirected = await fetch(URL_A);
     answer({ headers: [["kitbag-url", URL_A]] });
+    const around = await fetch(URL_A);
+    answer({});
     const direct = await fetch(URL_A);
     return same(
-      [redirected, redirected.clone(), direct].map(({ url, redirected, headers }) => [url, redirected, headers.has("kitbag-url")]),
+      [redirected, redirected.clone(), around, direct].map(({ url, redirected, headers }) => [url, redirected, headers.has("kitbag-url")]),
       [
         [`${URL_A}x`, true, false],
         [`${URL_A}x`, true, false],
+        [URL_A, true, false],
         [URL_A, false, false],
       ],
     );

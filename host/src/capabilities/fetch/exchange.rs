@@ -82,6 +82,7 @@ impl Exchange {
         let mut progress = Progress { request, timeouts, signs_in, may_replace_token: true };
         let mut redirects = Redirects::default();
         let mut request = progress.request.next().await?;
+        let mut is_redirected = false;
         loop {
             let mut response = self.hop(request, &mut progress).await?;
             let step = match mode {
@@ -92,11 +93,13 @@ impl Exchange {
             };
             match step {
                 Step::Answer => {
-                    mode.tell(response.headers_mut(), &progress.request.head().uri);
+                    let redirected_to = is_redirected.then(|| &progress.request.head().uri);
+                    mode.tell(response.headers_mut(), redirected_to);
                     return Ok(response);
                 }
                 Step::Follow => self.count_request()?,
             }
+            is_redirected = true;
             // The response must not be dropped before this: that would abort a request body still being sent.
             request = progress.request.next().await?;
         }

@@ -4,9 +4,9 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 
-/// Of a request: `manual` to get a redirect instead of its target, `follow` to be told the target's URL.
+/// Of a request: `manual` to get redirects as responses, `follow` to be told where they led.
 const MODE: HeaderName = HeaderName::from_static("kitbag-redirect");
-/// Of a response: its URL, if the request had `follow`.
+/// Of a response to a request with `follow` that was redirected: its URL.
 const URL: HeaderName = HeaderName::from_static("kitbag-url");
 
 /// How the redirects of a request are handled.
@@ -30,10 +30,11 @@ impl RedirectMode {
         }
     }
 
-    /// Adds the URL of the last request to its response, if the guest asked for it.
-    pub(super) fn tell(self, headers: &mut HeaderMap, uri: &Uri) {
+    /// Adds the URL that redirects led to, if there were any and the guest asked for it.
+    pub(super) fn tell(self, headers: &mut HeaderMap, redirected_to: Option<&Uri>) {
         headers.remove(URL);
         if self == Self::FollowAndTell
+            && let Some(uri) = redirected_to
             && let Ok(uri) = HeaderValue::try_from(uri.to_string())
         {
             headers.insert(URL, uri);

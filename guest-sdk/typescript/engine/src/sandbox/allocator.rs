@@ -10,7 +10,6 @@
 
 #![expect(unsafe_code, reason = "an allocator returns raw memory")]
 
-use std::alloc::{GlobalAlloc, Layout};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -18,7 +17,7 @@ use std::hint::black_box;
 use std::ops::Deref;
 use std::{ptr, slice};
 
-use dlmalloc::GlobalDlmalloc;
+use dlmalloc::Dlmalloc;
 use rquickjs::allocator::Allocator;
 
 unsafe extern "C" {
@@ -37,6 +36,11 @@ thread_local! {
     static START: RefCell<Start> = const { RefCell::new(Start::None) };
     /// Address at which the temporary heap begins, set by [`reserve`].
     static BOUNDARY: Cell<usize> = const { Cell::new(usize::MAX) };
+    /// The heap of allocations that do not survive.
+    static TEMPORARY: RefCell<Dlmalloc<TemporaryPages>> =
+        const { RefCell::new(Dlmalloc::new_with_allocator(TemporaryPages)) };
+    /// Number of pages by which the temporary heap has grown the memory.
+    static TEMPORARY_PAGES: Cell<usize> = const { Cell::new(0) };
 }
 
 /// The start that is in progress.
@@ -60,41 +64,45 @@ struct First {
 struct Second {
     /// Number of allocations so far.
     count: u32,
-    survivors: Survivors,
+    survivors: Survivors<Input>,
     /// Address at which the temporary heap begins.
     boundary: usize,
     /// Number of blocks of the temporary heap that are not freed.
     temporary: usize,
-    /// Whether a survivor did not fit below the boundary.
-    is_full: bool,
 }
 
-/// The allocations that survive the start of a toolkit.
-pub(super) struct Survivors {
-    /// Number of all allocations.
-    count: u32,
-    /// Memory that the survivors take, in bytes.
-    bytes: u32,
-    /// One bit for each allocation, least significant first: whether it survives.
-    bits: Vec<u8>,
-}
+/// The allocations that survive the start of a toolkit: `count` and `bytes` as little-endian `u32`, then one bit for each
+/// allocation, least significant first: whether it survives. `count` is the number of all allocations, `bytes` the
+/// memory that the survivors take.
+pub(super) struct Survivors<B>(B);
 
-impl Survivors {
-    /// Encodes them: `count` and `bytes` as little-endian `u32`, then `bits`.
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
-        [&self.count.to_le_bytes()[..], &self.bytes.to_le_bytes(), &self.bits].concat()
+impl<B: Deref<Target = [u8]>> Survivors<B> {
+    /// Bytes before the bits.
+    const HEAD_BYTES: usize = 8;
+
+    /// Reads an encoding; `None` if it is empty.
+    pub(super) fn decode(encoded: B) -> Option<Self> {
+        (encoded.len() >= Self::HEAD_BYTES).then_some(Self(encoded))
     }
 
-    /// Decodes the result of [`Self::to_bytes`].
-    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let (count, rest) = bytes.split_first_chunk()?;
-        let (bytes, bits) = rest.split_first_chunk()?;
-        let [count, bytes] = [count, bytes].map(|number| u32::from_le_bytes(*number));
-        Some(Self { count, bytes, bits: bits.to_vec() })
+    fn count(&self) -> u32 {
+        self.0.first_chunk().map_or(0, |count| u32::from_le_bytes(*count))
     }
 
     fn contain(&self, number: u32) -> bool {
-        self.bits.get(number as usize / 8).is_some_and(|byte| byte & (1 << (number % 8)) != 0)
+        let byte = self.0.get(Self::HEAD_BYTES + number as usize / 8);
+        byte.is_some_and(|byte| byte & (1 << (number % 8)) != 0)
+    }
+}
+
+impl Survivors<Vec<u8>> {
+    fn encode(count: u32, bytes: u32, bits: &[u8]) -> Self {
+        Self([&count.to_le_bytes()[..], &bytes.to_le_bytes(), bits].concat())
+    }
+
+    /// The encoding.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.0
     }
 }
 
@@ -104,7 +112,7 @@ pub(super) fn begin_first() {
 }
 
 /// Ends the first start. Returns `None` if its allocations cannot be repeated with the same sizes.
-pub(super) fn end_first() -> Option<Survivors> {
+pub(super) fn end_first() -> Option<Survivors<Vec<u8>>> {
     let Start::First(First { count, alive, has_odd_size: false }) = START.replace(Start::None) else {
         return None;
     };
@@ -115,7 +123,7 @@ pub(super) fn end_first() -> Option<Survivors> {
         // SAFETY: the block was not freed.
         bytes += unsafe { malloc_usable_size(address as *mut c_void) } + HEADER_BYTES;
     }
-    Some(Survivors { count, bytes: u32::try_from(bytes).ok()?, bits })
+    Some(Survivors::encode(count, u32::try_from(bytes).ok()?, &bits))
 }
 
 /// Makes the heap large enough for survivors of `bytes` bytes and for calls. Must precede every other allocation.
@@ -123,25 +131,31 @@ pub(super) fn reserve(bytes: usize) {
     // SAFETY: the block is freed at once; its memory stays at the end of the heap. Hidden from the compiler, which would
     // remove both calls.
     unsafe { free(black_box(malloc(bytes + CALL_BYTES))) };
-    BOUNDARY.set(core::arch::wasm32::memory_size::<0>() * PAGE_BYTES);
+    BOUNDARY.set(memory_bytes());
+}
+
+fn memory_bytes() -> usize {
+    core::arch::wasm32::memory_size::<0>() * PAGE_BYTES
 }
 
 /// Begins the second start, after [`reserve`].
-pub(super) fn begin_second(survivors: Survivors) {
-    START.set(Start::Second(Second {
-        count: 0,
-        survivors,
-        boundary: BOUNDARY.get(),
-        temporary: 0,
-        is_full: false,
-    }));
+pub(super) fn begin_second(survivors: Survivors<Input>) {
+    START.set(Start::Second(Second { count: 0, survivors, boundary: BOUNDARY.get(), temporary: 0 }));
 }
 
-/// Ends the second start. Returns the length of the snapshot, in bytes, or `None` if this start differed from the first.
+/// Ends the second start. Returns the length of the snapshot, in bytes. Returns `None` if this start differed from the
+/// first, or if the heap below the temporary one was full: the C library has grown it behind the temporary heap then.
 pub(super) fn end_second() -> Option<u32> {
+    const ANSWER_BYTES: usize = 4 << 10;
+
     let Start::Second(second) = START.replace(Start::None) else { return None };
-    let is_like_first = second.count == second.survivors.count && second.temporary == 0 && !second.is_full;
-    is_like_first.then(|| u32::try_from(second.boundary).ok()).flatten()
+    let is_like_first = second.count == second.survivors.count() && second.temporary == 0;
+    drop(second.survivors);
+    // What is allocated from here to the snapshot must fit too.
+    // SAFETY: the block is freed at once. Hidden from the compiler, which would remove both calls.
+    unsafe { free(black_box(malloc(ANSWER_BYTES))) };
+    let has_grown = memory_bytes() - second.boundary != TEMPORARY_PAGES.get() * PAGE_BYTES;
+    if is_like_first && !has_grown { u32::try_from(second.boundary).ok() } else { None }
 }
 
 /// The allocator of `QuickJS`.
@@ -243,9 +257,7 @@ impl Second {
         self.count += 1;
         if survives {
             // SAFETY: any size may be requested.
-            let block = unsafe { malloc(size) }.cast();
-            self.is_full |= self.is_temporary(block);
-            return block;
+            return unsafe { malloc(size) }.cast();
         }
         let block = temporary_alloc(size);
         self.temporary += usize::from(!block.is_null());
@@ -271,24 +283,20 @@ impl Second {
 /// Usable bytes of a block of the C library for a request of `size` bytes: blocks are multiples of its alignment.
 fn usable(size: usize) -> usize {
     const ALIGNMENT: usize = 16;
-    (size + OVERHEAD_BYTES).next_multiple_of(ALIGNMENT) - OVERHEAD_BYTES
+    /// Bytes of each block that the C library uses itself.
+    const OVERHEAD_BYTES: usize = 4;
+    let whole = size.saturating_add(OVERHEAD_BYTES).checked_next_multiple_of(ALIGNMENT);
+    whole.unwrap_or(usize::MAX) - OVERHEAD_BYTES
 }
 
-/// Bytes of each block that the C library uses itself.
-const OVERHEAD_BYTES: usize = 4;
-
-/// The heap of allocations that do not survive. It grows the memory for pages of its own.
-static TEMPORARY: GlobalDlmalloc = GlobalDlmalloc;
 /// Bytes before a block of the temporary heap, which hold the requested size.
 const HEADER_BYTES: usize = 16;
 
 fn temporary_alloc(size: usize) -> *mut u8 {
-    let Ok(layout) = Layout::from_size_align(usable(size) + HEADER_BYTES, HEADER_BYTES) else {
-        return ptr::null_mut();
-    };
-    // SAFETY: the layout is not empty and includes the header.
+    let Some(bytes) = usable(size).checked_add(HEADER_BYTES) else { return ptr::null_mut() };
+    // SAFETY: the size is not 0 and includes the header; the alignment is a power of two.
     unsafe {
-        let header = TEMPORARY.alloc(layout);
+        let header = TEMPORARY.with_borrow_mut(|heap| heap.malloc(bytes, HEADER_BYTES));
         if header.is_null() {
             return header;
         }
@@ -307,10 +315,51 @@ unsafe fn temporary_size(block: *mut u8) -> usize {
 /// # Safety
 /// As for [`temporary_size`], and the block must no longer be used.
 unsafe fn temporary_free(block: *mut u8) {
-    // SAFETY: the block was allocated with this layout.
+    // SAFETY: the block was allocated with this size and alignment.
     unsafe {
         let bytes = usable(temporary_size(block)) + HEADER_BYTES;
-        TEMPORARY.dealloc(block.sub(HEADER_BYTES), Layout::from_size_align_unchecked(bytes, HEADER_BYTES));
+        let header = block.sub(HEADER_BYTES);
+        TEMPORARY.with_borrow_mut(|heap| heap.free(header, bytes, HEADER_BYTES));
+    }
+}
+
+/// Grows the memory for the temporary heap, and counts by how much.
+struct TemporaryPages;
+
+// SAFETY: each allocation is new memory of the instance, which stays allocated.
+unsafe impl dlmalloc::Allocator for TemporaryPages {
+    fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
+        let pages = size.div_ceil(PAGE_BYTES);
+        let first = core::arch::wasm32::memory_grow::<0>(pages);
+        if first == usize::MAX {
+            return (ptr::null_mut(), 0, 0);
+        }
+        TEMPORARY_PAGES.set(TEMPORARY_PAGES.get() + pages);
+        (ptr::with_exposed_provenance_mut(first * PAGE_BYTES), pages * PAGE_BYTES, 0)
+    }
+
+    fn remap(&self, _: *mut u8, _: usize, _: usize, _: bool) -> *mut u8 {
+        ptr::null_mut()
+    }
+
+    fn free_part(&self, _: *mut u8, _: usize, _: usize) -> bool {
+        false
+    }
+
+    fn free(&self, _: *mut u8, _: usize) -> bool {
+        false
+    }
+
+    fn can_release_part(&self, _: u32) -> bool {
+        false
+    }
+
+    fn allocates_zeros(&self) -> bool {
+        true
+    }
+
+    fn page_size(&self) -> usize {
+        PAGE_BYTES
     }
 }
 

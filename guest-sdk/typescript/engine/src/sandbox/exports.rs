@@ -76,7 +76,7 @@ unsafe extern "C" fn compile(bundle: *mut u8, length: usize) -> u64 {
 /// Runs a compiled bundle, a script whose value is a promise of the function for calls, and keeps it with its manifest. Answers like [`compile`].
 ///
 /// The builder starts a bundle twice, in two instances. The first start gets no survivors and answers with them
-/// ([`Survivors::to_bytes`]), or with nothing if it cannot tell. The second start gets them and answers with the length
+/// ([`Survivors`]), or with nothing if it cannot tell. The second start gets them and answers with the length
 /// of the snapshot, a little-endian `u32`, or with nothing if it differed from the first. Without an answer, the whole
 /// memory of the first instance is the snapshot.
 ///
@@ -100,17 +100,17 @@ unsafe extern "C" fn start(
         ]
     };
     let manifest = String::from_utf8_lossy(&manifest).into_owned();
-    let survivors = Survivors::from_bytes(&survivors);
+    let survivors = Survivors::decode(survivors);
     let is_first = survivors.is_none();
     survivors.map_or_else(allocator::begin_first, allocator::begin_second);
     store_answer(start_toolkit(bytecode, manifest).map(|toolkit| {
+        TOOLKIT.set(Some(toolkit));
+        moment::finish_build();
         let answer = if is_first {
-            allocator::end_first().map(|survivors| survivors.to_bytes())
+            allocator::end_first().map(Survivors::into_bytes)
         } else {
             allocator::end_second().map(|length| length.to_le_bytes().to_vec())
         };
-        TOOLKIT.set(Some(toolkit));
-        moment::finish_build();
         answer.unwrap_or_default()
     }))
 }

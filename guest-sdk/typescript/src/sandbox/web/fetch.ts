@@ -10,7 +10,7 @@ import type { URL } from "./url.js";
 
 /** Tells the host whether to follow redirects; it is not sent to the server. */
 const REDIRECT_HEADER = "kitbag-redirect";
-/** Tells where a response comes from; it is the host's, never the server's. */
+/** The URL of a response that redirects led to. The host sets it, never the server. */
 const URL_HEADER = "kitbag-url";
 
 /** Maximum size in bytes of a request body that is a stream: it is read whole before it is sent. */
@@ -64,7 +64,8 @@ function send(
     if (isEmpty) abortRequest(id);
     const body = new Body(isEmpty ? null : new Incoming(id, value("content-encoding"), signal));
     const lowerCase = list.map(([name, text]): [string, string] => [name.toLowerCase(), text]).filter(([name]) => name !== URL_HEADER);
-    resolve(received(status, lowerCase, { requested: url, final: value(URL_HEADER) ?? url }, body));
+    const target = value(URL_HEADER);
+    resolve(received(status, lowerCase, { url: target ?? url, redirected: target !== null }, body));
   });
   return () => abortRequest(id);
 }

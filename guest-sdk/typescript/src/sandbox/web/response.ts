@@ -16,14 +16,14 @@ const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 const NO_BODY = new Body(null);
 
-/** The URL of a request, and the one that its redirects led to; without fragments. */
+/** Where a response comes from: a URL without fragment, and whether redirects led there. */
 export interface ResponseUrl {
-  requested: string;
-  final: string;
+  url: string;
+  redirected: boolean;
 }
 
 /** Creates the response to a request from the network. */
-export let received: (status: number, headers: [string, string][], url: ResponseUrl, body: Body) => Response;
+export let received: (status: number, headers: [string, string][], from: ResponseUrl, body: Body) => Response;
 
 let bodyOf: (response: Response) => Body;
 let contentType: (response: Response) => string | null;
@@ -43,14 +43,14 @@ export class Response {
   static {
     bodyOf = (response) => response.#body;
     contentType = (response) => response.headers.get("content-type");
-    received = (status, headers, url, body) => {
+    received = (status, headers, { url, redirected }, body) => {
       const response = new Response();
       response.#body = body;
       response.#headers = headers;
       response.#status = status;
       response.#type = "basic";
-      response.#url = url.final;
-      response.#redirected = url.final !== url.requested;
+      response.#url = url;
+      response.#redirected = redirected;
       return response;
     };
   }
