@@ -101,19 +101,19 @@ fn common() -> Config {
     config
 }
 
-/// Places for instances in the pool.
-fn pooled(instances: u32) -> u32 {
+/// Number of instances in the pool.
+fn instance_slots(instances: u32) -> u32 {
     // A guest that is being polled in the background outlives its call until that poll ends.
     instances.saturating_add(u32::try_from(background::threads()).unwrap_or(u32::MAX))
 }
 
-/// Places for memories in the pool.
-pub(super) fn memories(instances: u32) -> u32 {
-    pooled(instances).saturating_mul(MAX_MEMORIES)
+/// Number of memories in the pool.
+pub(super) fn memory_slots(instances: u32) -> u32 {
+    instance_slots(instances).saturating_mul(MAX_MEMORIES)
 }
 
 fn pool(limits: &Limits) -> PoolingAllocationConfig {
-    let (calls, memories) = (pooled(limits.instances), memories(limits.instances));
+    let (calls, memories) = (instance_slots(limits.instances), memory_slots(limits.instances));
     let mut pool = PoolingAllocationConfig::new();
     // All memory of a finished call is reset. `PAGEMAP_SCAN` would reset only the pages that it reports as
     // written, and it may miss some (docs/decisions/0009).

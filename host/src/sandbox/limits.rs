@@ -42,7 +42,7 @@ pub(super) const TABLE_ELEMENT_BYTES: usize = size_of::<usize>();
 impl Limits {
     /// The most memory of finished calls that can stay allocated with so many instances, in bytes.
     pub fn max_kept_memory(instances: u32) -> usize {
-        engine::MAX_MEMORY_RESIDENT_BYTES.saturating_mul(engine::memories(instances) as usize)
+        engine::MAX_MEMORY_RESIDENT_BYTES.saturating_mul(engine::memory_slots(instances) as usize)
     }
 
     /// Host memory of each call: the log, and its copy in the record. The memory of requests is counted

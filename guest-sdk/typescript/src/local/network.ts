@@ -36,7 +36,7 @@ export class Network {
     for (let followed = 0; followed <= limitsOfCalls().redirects; followed += 1) {
       const response = await this.#retryWithNewToken(url, target, request, await this.#send(url, target, request));
       const location = REDIRECT_STATUSES.includes(response.status) ? response.headers.get("location") : null;
-      if (location === null || mode === "manual") return from(url, followed > 0, response);
+      if (location === null || mode === "manual") return withUrl(url, followed > 0, response);
       if (mode === "error") throw new TypeError('network error: the answer is a redirect, and the request has redirect: "error"');
       const next = new URL(location, url);
       if (url.protocol === "https:" && next.protocol !== "https:") throw new TypeError("it leads from https to http");
@@ -188,7 +188,7 @@ function withHeader(init: RequestInit, name: string, value: string, input?: stri
 }
 
 /** Makes a response say where it comes from: each hop was a request of its own, and that of a test has no URL. */
-function from(url: URL, redirected: boolean, response: Response): Response {
+function withUrl(url: URL, redirected: boolean, response: Response): Response {
   const own = (value: unknown) => ({ value, configurable: true });
   try {
     return Object.defineProperties(response, { url: own(url.href.split("#", 1)[0]), redirected: own(redirected) });

@@ -1,0 +1,44 @@
+//! Calls that are answered without the protocol library look as if it had answered them.
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderName, Method};
+use serde_json::{Value, json};
+
+use crate::harness::{Kitbag, Revision, guests};
+
+#[tokio::test]
+async fn a_call_that_is_answered_directly_gets_the_response_of_the_protocol_library() {
+    let kitbag = Kitbag::start().await;
+    for guest in [guests::HOSTILE, guests::NEEDS_SECRET, guests::PROBE] {
+        kitbag.deploy(guest).await;
+    }
+
+    for revision in Revision::BOTH {
+        let ana = kitbag.as_user("ana").speaking(revision).await;
+        for (tool, arguments) in [
+            ("hostile__whoami", json!({})),
+            ("hostile__whoami", Value::Null),
+            ("hostile__tool_error", json!({})),
+            ("hostile__failure", json!({})),
+            ("hostile__trap", json!({})),
+            ("needy__need", json!({})),
+            ("needy__need", json!({ "no such argument": 1 })),
+            ("probe__no_such_tool", json!({})),
+            ("nobody__nothing", json!({})),
+        ] {
+            let (headers, plain) =
+                ana.message("tools/call", Some(tool), json!({ "name": tool, "arguments": arguments }));
+            let mut unusual = plain.clone();
+            unusual["params"]["_meta"]["example.test/note"] = "left to the library".into();
+            let send = async |body: &Value| {
+                let answer =
+                    kitbag.anonymous().send(Method::POST, "/mcp", headers.clone(), body.to_string()).await;
+                let names: Vec<_> =
+                    answer.headers.keys().map(HeaderName::as_str).map(str::to_owned).collect();
+                (answer.status, names, answer.headers[CONTENT_TYPE].clone(), answer.body)
+            };
+
+            assert_eq!(send(&plain).await, send(&unusual).await, "{revision:?} {tool} {arguments}");
+        }
+    }
+}
