@@ -20,6 +20,21 @@ pub fn mismatch(field: &ConfigField, value: &Value) -> Option<String> {
     }
 }
 
+/// Returns the reason for each value that does not fit the declared fields, by key.
+pub fn problems(
+    fields: &BTreeMap<String, ConfigField>,
+    values: &Map<String, Value>,
+) -> BTreeMap<String, String> {
+    let problem = |(key, value): (&String, &Value)| {
+        let reason = match fields.get(key) {
+            None => Some("not declared".to_owned()),
+            Some(field) => mismatch(field, value),
+        };
+        reason.map(|reason| (key.clone(), reason))
+    };
+    values.iter().filter_map(problem).collect()
+}
+
 /// Returns what a handler sees as `ctx.config`: the user's values, and the declared defaults for the
 /// others. Values of keys that are no longer declared, or that no longer fit, are ignored.
 pub fn effective(fields: &BTreeMap<String, ConfigField>, values: &Map<String, Value>) -> Map<String, Value> {

@@ -1,30 +1,70 @@
 //! Checks URLs against a declaration's `egress`.
 
+#[cfg(feature = "url")]
 use url::Url;
 
-/// Returns whether `egress` lists the URL's host. A bare host grants the scheme's default port only,
-/// `host:port` that port only.
-pub fn allows(egress: &[String], url: &Url) -> bool {
-    let lists = |entry: &str| egress.iter().any(|listed| listed == entry);
-    let host = host(url);
-    !host.is_empty()
-        && (lists(&entry_for(url))
-            || url.port_or_known_default().is_some_and(|port| lists(&format!("{host}:{port}"))))
+/// The target of a request, as `egress` names it.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    /// Without the trailing dot of the DNS root, which does not change a name's meaning.
+    host: &'a str,
+    /// `None` for the scheme's default port.
+    port: Option<u16>,
+    default_port: Option<u16>,
+}
+
+impl<'a> Target<'a> {
+    /// `host` is in lower case, and an IPv6 address is in brackets. `port` is `None` if the URL has none.
+    pub fn new(scheme: &str, host: &'a str, port: Option<u16>) -> Self {
+        let default_port = match scheme {
+            "http" => Some(80),
+            "https" => Some(443),
+            _ => None,
+        };
+        let host = host.strip_suffix('.').unwrap_or(host);
+        Self { host, port: port.filter(|_| port != default_port), default_port }
+    }
+
+    /// Returns whether `egress` lists the target. A bare host grants the scheme's default port only,
+    /// `host:port` that port only.
+    pub fn is_listed<S: AsRef<str>>(&self, egress: &[S]) -> bool {
+        let lists = |entry: &str| egress.iter().any(|listed| listed.as_ref() == entry);
+        let port = self.port.or(self.default_port);
+        !self.host.is_empty()
+            && (lists(&self.entry()) || port.is_some_and(|port| lists(&format!("{}:{port}", self.host))))
+    }
+
+    /// Returns the entry that would grant the target.
+    pub fn entry(&self) -> String {
+        self.port.map_or_else(|| self.host.to_owned(), |port| format!("{}:{port}", self.host))
+    }
+}
+
+#[cfg(feature = "url")]
+impl<'a> From<&'a Url> for Target<'a> {
+    fn from(url: &'a Url) -> Self {
+        Self::new(url.scheme(), url.host_str().unwrap_or_default(), url.port())
+    }
+}
+
+/// Returns whether `egress` lists the URL's host.
+#[cfg(feature = "url")]
+pub fn allows<S: AsRef<str>>(egress: &[S], url: &Url) -> bool {
+    Target::from(url).is_listed(egress)
 }
 
 /// Returns the entry that would grant the URL.
+#[cfg(feature = "url")]
 pub fn entry_for(url: &Url) -> String {
-    let host = host(url);
-    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    Target::from(url).entry()
 }
 
-/// Returns the host without a trailing dot: a fully qualified name with the dot is the same name.
-fn host(url: &Url) -> &str {
-    let host = url.host_str().unwrap_or_default();
-    host.strip_suffix('.').unwrap_or(host)
+/// `egress` does not list the host of a request. `entry` is the one to add.
+pub fn not_listed(entry: &str) -> String {
+    format!("{entry} is not listed in egress: add {entry:?} to the toolkit's egress")
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "url"))]
 mod tests {
     use super::*;
 
@@ -58,7 +98,35 @@ mod tests {
         ] {
             assert!(!check("api.example", url), "{url}");
         }
-        assert!(!allows(&[], &Url::parse("https://api.example/").expect("a URL")));
+        assert!(!allows::<&str>(&[], &Url::parse("https://api.example/").expect("a URL")));
         assert!(!allows(&[String::new()], &Url::parse("data:text/plain,x").expect("a URL")));
+    }
+
+    #[test]
+    fn a_target_needs_no_parsed_url() {
+        let egress = ["api.example", "api.example:8443", "[::1]:80"];
+        for (scheme, host, port, expected) in [
+            ("https", "api.example", None, "api.example"),
+            ("https", "api.example.", Some(443), "api.example"),
+            ("https", "api.example", Some(8443), "api.example:8443"),
+            ("http", "[::1]", None, "[::1]"),
+        ] {
+            let target = Target::new(scheme, host, port);
+            assert!(target.is_listed(&egress), "{target:?}");
+            assert_eq!(target.entry(), expected);
+        }
+        for (scheme, host, port) in
+            [("https", "api.example", Some(80)), ("https", "evil.example", None), ("https", "[::1]", None)]
+        {
+            assert!(!Target::new(scheme, host, port).is_listed(&egress), "{scheme} {host} {port:?}");
+        }
+    }
+
+    #[test]
+    fn the_refusal_names_the_entry_to_add() {
+        assert_eq!(
+            not_listed("evil.example:81"),
+            r#"evil.example:81 is not listed in egress: add "evil.example:81" to the toolkit's egress"#
+        );
     }
 }

@@ -1,23 +1,32 @@
 //! The declaration of a Kitbag toolkit and the rules that apply wherever a call runs: rules of a declaration,
-//! checks of arguments and results, error texts, reachable addresses, limits.
+//! checks of arguments, results, documents and searches, error texts, reachable addresses, limits.
 //!
-//! The host and both SDKs share this crate (TypeScript through `rules-module`), so a check has the same
-//! result and message on an author's machine and on a server. Inside the sandbox only the types are
-//! compiled: everything else needs the feature `rules`.
+//! The host and both SDKs share this crate, so a check has the same result and message on an author's machine and on a
+//! server. TypeScript reaches it through `rules-module`, and in the sandbox through the engine's module `kitbag:rules`.
+//! Inside the sandbox only the types, the error texts and the allowlist are compiled: everything else needs the feature
+//! `rules`.
 
 mod annotations;
 mod definition;
+
+pub mod credentials;
+pub mod egress;
+pub mod knowledge;
+pub mod mismatch;
+pub mod texts;
 
 #[cfg(feature = "rules")]
 pub mod address;
 #[cfg(feature = "rules")]
 pub mod config;
 #[cfg(feature = "rules")]
-pub mod egress;
+pub mod documents;
 #[cfg(feature = "rules")]
 pub mod json;
 #[cfg(feature = "rules")]
 pub mod limits;
+#[cfg(feature = "rules")]
+pub mod media_type;
 #[cfg(feature = "rules")]
 pub mod reply;
 #[cfg(feature = "rules")]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::schema::{self, Schema};
+use crate::{credentials, mismatch};
 
 /// The error envelope: `{ ok: false, code, error, retryable }`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -65,10 +66,7 @@ impl Failure {
 
     /// The structured value does not fit `output`.
     pub fn output_mismatch(violations: &[String]) -> Self {
-        let violations = violations.join("; ");
-        Self::tool_error(format!(
-            "The tool's structured result does not match its output schema: {violations}"
-        ))
+        Self::tool_error(mismatch::of_output(violations))
     }
 
     /// The result is larger than the limit.
@@ -89,23 +87,18 @@ impl Failure {
 
     /// The server could not sign in for the toolkit: the user has not set these credentials of `auth`.
     pub fn missing_credentials(toolkit: &str, names: &[String]) -> Self {
-        let (what, them) = match names {
-            [_] => ("credential", "is not set. Set it"),
-            _ => ("credentials", "are not set. Set them"),
-        };
-        let commands = set_commands(toolkit, names);
-        Self::tool_error(format!("The {what} {} {them} with: {commands}", names.join(" and ")))
+        Self::tool_error(credentials::not_set(toolkit, names))
     }
 
     /// The server could not sign in for the toolkit: the token endpoint refused the credentials of `auth`.
     /// `code` is the OAuth error code of the response; the message omits it if it is not a registered one.
     pub fn refused_credentials(toolkit: &str, names: &[String], host: &str, status: u16, code: &str) -> Self {
         let code = token_error(code).map(|code| format!(" ({code})")).unwrap_or_default();
-        let commands = set_commands(toolkit, names);
+        let commands = credentials::set_commands(toolkit, names);
         Self::tool_error(format!(
             "The token endpoint {host} refused the credentials {} with HTTP status {status}{code}. \
              Set them with: {commands}",
-            names.join(" and ")
+            credentials::listed(names)
         ))
     }
 
@@ -117,6 +110,29 @@ impl Failure {
     /// The call was not started: too many are running.
     pub fn busy() -> Self {
         Self::tool_error("Too many calls are running at the moment. Try again in a moment.").retryable(true)
+    }
+}
+
+/// What is wrong with the successful response of a token endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TokenProblem {
+    /// The body is no JSON object, or has no token.
+    NoToken,
+    /// The token has another type.
+    NotBearer,
+    /// The token has characters that a header cannot have.
+    NotAHeaderValue,
+}
+
+impl TokenProblem {
+    /// Returns the reason for [`Failure::unusable_token`].
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::NoToken => "it is no JSON object with access_token",
+            Self::NotBearer => "its token_type is not Bearer",
+            Self::NotAHeaderValue => "its access_token cannot stand in a header",
+        }
     }
 }
 
@@ -135,11 +151,6 @@ pub fn token_error(code: &str) -> Option<&'static str> {
         "temporarily_unavailable",
     ];
     CODES.into_iter().find(|known| *known == code)
-}
-
-fn set_commands(toolkit: &str, names: &[String]) -> String {
-    let commands = names.iter().map(|name| format!("kitbag secret set {toolkit} {name} --from-stdin"));
-    commands.collect::<Vec<_>>().join(" and ")
 }
 
 /// Checks the arguments of a call.

@@ -26,9 +26,7 @@ use metered::Metered;
 pub(crate) use pattern::{MAX_NAME_PATTERNS_SIZE, PatternsSize};
 
 use crate::json;
-
-/// Maximum number of violations reported for one value; more would only repeat the others.
-const MAX_REPORTED_VIOLATIONS: usize = 10;
+use crate::mismatch::MAX_REPORTED;
 
 /// Maximum number of values (members and items, at any depth) in one checked value.
 pub const MAX_VALUES: usize = 50_000;
@@ -122,8 +120,8 @@ impl Schema {
         }
         let listing = Budget { steps: budget.steps.min(MAX_LISTING_STEPS), ..budget.clone() };
         let listed = meter::within(&listing, max_name, || {
-            let errors = self.validator.iter_errors(value).take(MAX_REPORTED_VIOLATIONS);
-            errors.flat_map(|error| violation::lines(&error, value)).take(MAX_REPORTED_VIOLATIONS).collect()
+            let errors = self.validator.iter_errors(value).take(MAX_REPORTED);
+            errors.flat_map(|error| violation::lines(&error, value)).take(MAX_REPORTED).collect()
         });
         match listed {
             Err(Exceeded::Steps) if budget.steps >= MAX_LISTING_STEPS => {

@@ -5,6 +5,7 @@ mod json;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
+use kitbag_manifest::credentials;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -88,13 +89,9 @@ impl Ctx {
     /// Reads a declared credential that the tool requires. When the user has not set it, the
     /// [`ToolError`] says how to set it.
     pub async fn require_secret(&self, name: &str) -> Result<String> {
-        self.secret(name).await?.ok_or_else(|| {
-            let toolkit = &self.0.toolkit_id;
-            let message = format!(
-                "The credential {name} is not set. Set it with: kitbag secret set {toolkit} {name} --from-stdin"
-            );
-            ToolError::new(message).into()
-        })
+        self.secret(name)
+            .await?
+            .ok_or_else(|| ToolError::new(credentials::not_set(&self.0.toolkit_id, &[name])).into())
     }
 
     /// Sends a request to a host that the toolkit declares in `egress`.
@@ -154,12 +151,8 @@ pub(crate) enum SecretError {
 impl SecretError {
     fn explain(self, name: &str) -> Failure {
         match self {
-            Self::Undeclared => anyhow::anyhow!(
-                "the credential {name} is not declared: add .secret({name:?}) to the toolkit's definition"
-            ),
-            Self::Unavailable(why) => {
-                ToolError::new(format!("The credential {name} cannot be read now: {why}")).retryable().into()
-            }
+            Self::Undeclared => Failure::msg(credentials::undeclared(name)),
+            Self::Unavailable(why) => ToolError::new(credentials::unavailable(name, &why)).retryable().into(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Errors of handlers: those that are shown to the model, and all others.
 
+use kitbag_manifest::knowledge;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -94,13 +95,13 @@ pub enum FetchError {
 #[non_exhaustive]
 pub enum SvcError {
     /// The calling user has no document with this id.
-    #[error("There is no such document.")]
+    #[error("{}", knowledge::NOT_FOUND)]
     NotFound,
     /// The request breaks a rule. Says which rule and where.
-    #[error("The knowledge base refused the request: {0}")]
+    #[error("{}", knowledge::refused(.0))]
     Invalid(String),
     /// The knowledge base cannot answer now. Says why.
-    #[error("The knowledge base is not available: {0}")]
+    #[error("{}", knowledge::unavailable(.0))]
     Unavailable(String),
 }
 

@@ -15,6 +15,7 @@ mod fetch;
 mod network;
 mod svc;
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use self::bindings::exports::kitbag::toolkit::tools;
@@ -45,7 +46,7 @@ impl<A: Author> tools::Guest for Component<A> {
         let Some(tool) = toolkit.find(&tool) else {
             return Err(tools::CallError::Failure(format!("the toolkit has no tool {tool:?}")));
         };
-        let ctx = Ctx::new(&toolkit, user_id, config, Platform);
+        let ctx = Ctx::new(&toolkit, user_id, config, Platform { egress: toolkit.egress_entries().to_vec() });
 
         let result = wstd::runtime::block_on(tool.call(&arguments, ctx))?;
         Ok(tools::ToolResult {
@@ -57,8 +58,10 @@ impl<A: Author> tools::Guest for Component<A> {
 }
 
 /// Host functions behind [`Ctx`]; each method calls one import.
-#[derive(Clone, Copy)]
-pub(crate) struct Platform;
+pub(crate) struct Platform {
+    /// The declared `egress`, to say why the host refused a request.
+    egress: Vec<Cow<'static, str>>,
+}
 
 impl Platform {
     pub(crate) fn log(&self, arguments: Vec<String>) {

@@ -161,6 +161,11 @@ impl Toolkit {
         &self.id
     }
 
+    #[cfg(target_family = "wasm")]
+    pub(crate) fn egress_entries(&self) -> &[Text] {
+        &self.egress
+    }
+
     pub(crate) fn has_scopes(&self) -> bool {
         !self.scopes.is_empty()
     }

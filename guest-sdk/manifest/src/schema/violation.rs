@@ -4,11 +4,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
-/// Distance of a value from a branch that accepts only other types of values.
-const OTHER_TYPE_DISTANCE: usize = 1_000;
-
-/// Distance of a value from a branch that expects another discriminator.
-const OTHER_DISCRIMINATOR_DISTANCE: usize = 10;
+use crate::mismatch::{self, Kind, MAX_LISTED_CHOICES, Meant, Violation};
 
 /// Returns the violations behind an error as `path: what is wrong`, without the offending value itself.
 ///
@@ -21,19 +17,29 @@ pub(super) fn lines(error: &ValidationError<'_>, value: &Value) -> Vec<String> {
         return vec![line(error, value)];
     };
     let path = error.instance_path().as_str();
-    let nearest = branches.iter().map(|branch| distance(branch, path)).min().unwrap_or(OTHER_TYPE_DISTANCE);
-    let meant: Vec<_> = branches.iter().filter(|branch| distance(branch, path) == nearest).collect();
-    match meant.first() {
-        Some(branch) if nearest < OTHER_TYPE_DISTANCE && (meant.len() == 1 || !is_at(branch, path)) => {
-            branch.iter().flat_map(|error| lines(error, value)).collect()
+    let violations = |branch: &Vec<_>| branch.iter().map(|error| violation(error, path)).collect();
+    match mismatch::meant(&branches.iter().map(violations).collect::<Vec<_>>()) {
+        Meant::Branch(index) => branches[index].iter().flat_map(|error| lines(error, value)).collect(),
+        Meant::AnyOf(indexes) => {
+            let meant: Vec<_> = indexes.into_iter().map(|index| &branches[index]).collect();
+            vec![format!("{}: {}", format_pointer(path), choices(&meant, value))]
         }
-        _ => vec![format!("{}: {}", format_pointer(path), choices(&meant, value))],
     }
 }
 
-/// Returns whether all errors of a branch are about the value at `path` itself, and none about its members.
-fn is_at(branch: &[ValidationError<'_>], path: &str) -> bool {
-    branch.iter().all(|error| error.instance_path().as_str() == path)
+/// Classifies an error of a branch for the value at `path`.
+fn violation(error: &ValidationError<'_>, path: &str) -> Violation {
+    let inner = error.instance_path().as_str().strip_prefix(path).unwrap_or_default();
+    let kind = match error.kind() {
+        ValidationErrorKind::Constant { .. } | ValidationErrorKind::Enum { .. } => Kind::Constant,
+        ValidationErrorKind::Type { .. }
+        | ValidationErrorKind::AnyOf { .. }
+        | ValidationErrorKind::OneOfNotValid { .. }
+        | ValidationErrorKind::FalseSchema
+        | ValidationErrorKind::Not { .. } => Kind::Type,
+        _ => Kind::Other,
+    };
+    Violation { depth: inner.matches('/').count(), kind }
 }
 
 fn line(error: &ValidationError<'_>, value: &Value) -> String {
@@ -53,42 +59,13 @@ fn format_pointer(path: &str) -> &str {
     if path.is_empty() { "/" } else { path }
 }
 
-/// Returns how far the value at `path` is from what a branch accepts.
-fn distance(branch: &[ValidationError<'_>], path: &str) -> usize {
-    let weights = branch.iter().map(|error| {
-        let inner = error.instance_path().as_str().strip_prefix(path).unwrap_or_default();
-        let is_value =
-            matches!(error.kind(), ValidationErrorKind::Constant { .. } | ValidationErrorKind::Enum { .. });
-        let is_kind = matches!(
-            error.kind(),
-            ValidationErrorKind::Type { .. }
-                | ValidationErrorKind::AnyOf { .. }
-                | ValidationErrorKind::OneOfNotValid { .. }
-                | ValidationErrorKind::FalseSchema
-                | ValidationErrorKind::Not { .. }
-        );
-        match inner.matches('/').count() {
-            0 if is_kind || is_value => OTHER_TYPE_DISTANCE,
-            1 if is_value => OTHER_DISCRIMINATOR_DISTANCE,
-            _ => 1,
-        }
-    });
-    weights.fold(0, usize::saturating_add)
-}
-
-/// Maximum number of choices listed in a message; more do not help a model.
-const MAX_LISTED_CHOICES: usize = 5;
-
 /// Describes what each of several choices expects.
 fn choices(branches: &[&Vec<ValidationError<'_>>], value: &Value) -> String {
     let mut messages = Vec::new();
     for error in branches.iter().copied().flatten() {
         add_choices(error, value, &mut messages);
     }
-    if messages.len() > MAX_LISTED_CHOICES {
-        return format!("value fits none of {} choices", branches.len());
-    }
-    messages.join(", or ")
+    mismatch::choices(&messages, branches.len())
 }
 
 fn add_choices(error: &ValidationError<'_>, value: &Value, messages: &mut Vec<String>) {

@@ -124,10 +124,8 @@ impl Call {
             .keys()
             .filter(|name| !definition.secrets.contains(name))
             .map(|name| format!("secret {name}: not declared"));
-        let unfit = self.config.iter().filter_map(|(key, value)| match definition.config.get(key) {
-            None => Some(format!("config {key}: not declared")),
-            Some(field) => config::mismatch(field, value).map(|why| format!("config {key}: {why}")),
-        });
+        let unfit = config::problems(&definition.config, &self.config);
+        let unfit = unfit.into_iter().map(|(key, why)| format!("config {key}: {why}"));
         undeclared.chain(unfit).collect()
     }
 

@@ -1,10 +1,12 @@
-//! An in-memory knowledge base for tests, with the scopes and some of the rules of the real one.
+//! An in-memory knowledge base for tests, with the scopes and the rules of the real one.
 
-use kitbag_manifest::limits::{DEFAULT_SEARCH_RESULTS, MAX_SEARCH_RESULTS};
-use kitbag_manifest::{SCOPE_INGEST, SCOPE_SEARCH};
+use kitbag_manifest::documents::{NewDocument, NewFeed, check};
+use kitbag_manifest::knowledge::{check_search, undeclared_scope};
+use kitbag_manifest::limits::DEFAULT_SEARCH_RESULTS;
+use kitbag_manifest::{Problems, SCOPE_INGEST, SCOPE_SEARCH};
 
 use super::Platform;
-use crate::{Document, IngestDocument, SearchOptions, SearchResult, SvcError};
+use crate::{Document, IngestDocument, IngestFeed, SearchOptions, SearchResult, SvcError};
 
 /// Maximum length of a search result's snippet.
 const SNIPPET_CHARS: usize = 200;
@@ -14,11 +16,7 @@ impl Platform {
         self.require_scope(SCOPE_SEARCH)?;
         let SearchOptions { limit, source, author } = options;
         let limit = limit.unwrap_or(DEFAULT_SEARCH_RESULTS);
-        if !(1..=MAX_SEARCH_RESULTS).contains(&limit) {
-            return Err(SvcError::Invalid(format!(
-                "limit: is {limit}, and may be 1 to {MAX_SEARCH_RESULTS}"
-            )));
-        }
+        check_search(query, limit).map_err(|problems| invalid(&problems))?;
 
         let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
         let mut found: Vec<SearchResult> = self
@@ -42,16 +40,7 @@ impl Platform {
 
     pub(crate) fn ingest(&self, documents: Vec<IngestDocument>) -> Result<usize, SvcError> {
         self.require_scope(SCOPE_INGEST)?;
-        let problems: Vec<String> = documents
-            .iter()
-            .enumerate()
-            .flat_map(|(index, document)| {
-                check(document).into_iter().map(move |why| format!("documents[{index}].{why}"))
-            })
-            .collect();
-        if !problems.is_empty() {
-            return Err(SvcError::Invalid(problems.join("\n")));
-        }
+        check(documents.iter().map(Into::into).collect()).map_err(|problems| invalid(&problems))?;
         let stored = documents.len();
         self.state().ingested.borrow_mut().extend(documents);
         Ok(stored)
@@ -62,8 +51,12 @@ impl Platform {
         if self.state().definition.has_scope(scope) {
             return Ok(());
         }
-        Err(SvcError::Invalid(format!("the toolkit does not declare the scope {scope}")))
+        Err(SvcError::Invalid(undeclared_scope(scope)))
     }
+}
+
+fn invalid(problems: &Problems) -> SvcError {
+    SvcError::Invalid(problems.to_string())
 }
 
 fn has_byline(document: &Document, author: &str) -> bool {
@@ -82,29 +75,18 @@ fn match_words(document: &Document, words: &[String]) -> Option<SearchResult> {
     })
 }
 
-/// Checks the rules of the knowledge base that handlers are likely to break, with its error texts. The
-/// knowledge base also checks URLs and lengths.
-fn check(document: &IngestDocument) -> Vec<&'static str> {
-    let blank = |text: &str| text.trim().is_empty();
-    let has_file = document.file_url.is_some() || document.audio_url.is_some();
-    let feed = document.feed.as_ref();
-    let rules = [
-        (blank(&document.title), "title: must not be empty"),
-        (document.mime_type.is_some() && !has_file, "mimeType: needs fileUrl: it says what that file is"),
-        (
-            document.file_url.is_some() && document.audio_url.is_some(),
-            "audioUrl: must not stand beside fileUrl: a document has one file",
-        ),
-        (
-            document.capture_only && !has_file,
-            "captureOnly: needs fileUrl or audioUrl: there is nothing to capture",
-        ),
-        (
-            !has_file && document.text.as_deref().is_none_or(blank),
-            "text: is required where there is neither fileUrl nor audioUrl",
-        ),
-        (feed.is_some_and(|feed| blank(&feed.key)), "feed.key: must not be empty"),
-        (feed.is_some_and(|feed| blank(&feed.name)), "feed.name: must not be empty"),
-    ];
-    rules.into_iter().filter(|(is_broken, _)| *is_broken).map(|(_, why)| why).collect()
+impl From<&IngestDocument> for NewDocument {
+    fn from(it: &IngestDocument) -> Self {
+        Self {
+            title: it.title.clone(),
+            text: it.text.clone(),
+            url: it.url.clone(),
+            author: it.author.clone(),
+            file_url: it.file_url.clone(),
+            audio_url: it.audio_url.clone(),
+            mime_type: it.mime_type.clone(),
+            capture_only: it.capture_only,
+            feed: it.feed.clone().map(|IngestFeed { key, name, label }| NewFeed { key, name, label }),
+        }
+    }
 }

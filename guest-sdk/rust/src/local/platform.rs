@@ -87,10 +87,7 @@ impl Platform {
         request.check()?;
         let url = Url::parse(request.url()).map_err(|error| FetchError::InvalidRequest(error.to_string()))?;
         if !egress::allows(&self.0.definition.egress, &url) {
-            let host = egress::entry_for(&url);
-            return Err(FetchError::Network(format!(
-                "{host} is not listed in egress: add .egress({host:?}) to the toolkit's definition"
-            )));
+            return Err(FetchError::Network(egress::not_listed(&egress::entry_for(&url))));
         }
 
         self.0.requests.borrow_mut().push(request.clone());

@@ -3,10 +3,11 @@
 use futures_util::future::join;
 use http::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, StatusCode, Uri};
+use kitbag_manifest::egress::{Target, not_listed};
 use wasip2::http::outgoing_handler::handle;
 use wasip2::http::types::{
-    Fields, FutureIncomingResponse, IncomingBody, IncomingResponse, OutgoingBody, OutgoingRequest, Scheme,
-    http_error_code,
+    ErrorCode, Fields, FutureIncomingResponse, IncomingBody, IncomingResponse, OutgoingBody, OutgoingRequest,
+    Scheme, http_error_code,
 };
 use wasip2::io::streams::StreamError;
 use wstd::io::{AsyncOutputStream, AsyncPollable};
@@ -29,9 +30,22 @@ impl Platform {
 
         let outgoing = head(&method, &uri, &headers)?;
         let outgoing_body = outgoing.body().expect("the body of a new request was not taken yet");
-        let pending = handle(outgoing, None).map_err(|code| explain(&code))?;
+        let pending = handle(outgoing, None).map_err(|code| self.explain(&code, &uri))?;
         let ((), response) = join(send(outgoing_body, &body), receive(pending)).await;
-        response.and_then(into_response)
+        response.map_err(|code| self.explain(&code, &uri)).and_then(into_response)
+    }
+
+    /// Names the entry that `egress` lacks if the host refused the request because of it. A redirect to another host
+    /// may be refused too.
+    fn explain(&self, code: &ErrorCode, uri: &Uri) -> FetchError {
+        let host = uri.host().unwrap_or_default().to_ascii_lowercase();
+        let target = Target::new(uri.scheme_str().unwrap_or_default(), &host, uri.port_u16());
+        match code {
+            ErrorCode::HttpRequestDenied if !target.is_listed(&self.egress) => {
+                FetchError::Network(not_listed(&target.entry()))
+            }
+            _ => explain(code),
+        }
     }
 }
 
@@ -88,13 +102,9 @@ async fn send(outgoing: OutgoingBody, body: &[u8]) {
     let _ = OutgoingBody::finish(outgoing, None);
 }
 
-async fn receive(pending: FutureIncomingResponse) -> Result<IncomingResponse, FetchError> {
+async fn receive(pending: FutureIncomingResponse) -> Result<IncomingResponse, ErrorCode> {
     AsyncPollable::new(pending.subscribe()).wait_for().await;
-    pending
-        .get()
-        .expect("the pollable said that the response is there")
-        .expect("the response is taken once")
-        .map_err(|code| explain(&code))
+    pending.get().expect("the pollable said that the response is there").expect("the response is taken once")
 }
 
 fn into_response(incoming: IncomingResponse) -> Result<Response, FetchError> {

@@ -7,7 +7,7 @@ use crate::FetchError;
 /// Converts an error of `wasi:http` into a message.
 pub(super) fn explain(code: &ErrorCode) -> FetchError {
     let words = match code {
-        ErrorCode::HttpRequestDenied => "the host refused the request; is it listed in egress?",
+        ErrorCode::HttpRequestDenied => "a redirect leads to a host that is not listed in egress",
         ErrorCode::DnsTimeout | ErrorCode::DnsError(_) => "the host name cannot be resolved",
         ErrorCode::DestinationNotFound
         | ErrorCode::DestinationUnavailable

@@ -1,0 +1,129 @@
+//! How values that do not fit a schema are described, whatever library found the violations.
+
+/// Maximum number of violations reported for one value; more would repeat the same information.
+pub const MAX_REPORTED: usize = 10;
+
+/// Maximum number of choices listed in a message; more do not help a model.
+pub const MAX_LISTED_CHOICES: usize = 5;
+
+/// Distance of a value from a branch that accepts only other types of values.
+const OTHER_TYPE_DISTANCE: usize = 1_000;
+
+/// Distance of a value from a branch that expects another discriminator.
+const OTHER_DISCRIMINATOR_DISTANCE: usize = 10;
+
+/// One violation of a branch of a choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Levels below the value that has the choice; 0 is that value itself.
+    pub depth: usize,
+    /// What was expected.
+    pub kind: Kind,
+}
+
+/// What a branch expected instead of the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Another type, or any of several.
+    Type,
+    /// A constant.
+    Constant,
+    /// Anything else.
+    Other,
+}
+
+impl Kind {
+    /// Returns the kind that the SDK for TypeScript calls `type`, `constant`, or anything else.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "type" => Self::Type,
+            "constant" => Self::Constant,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Which branches of a choice a value was probably meant for, by their indexes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Meant {
+    /// This one: its violations describe the problem.
+    Branch(usize),
+    /// Any of these: it cannot be determined.
+    AnyOf(Vec<usize>),
+}
+
+/// Determines the branch that a value was meant for from the violations of each branch.
+pub fn meant(branches: &[Vec<Violation>]) -> Meant {
+    let distances: Vec<_> = branches.iter().map(|branch| distance(branch)).collect();
+    let nearest = distances.iter().copied().min().unwrap_or(OTHER_TYPE_DISTANCE);
+    let meant: Vec<_> = (0..branches.len()).filter(|index| distances[*index] == nearest).collect();
+    match meant.as_slice() {
+        [first, others @ ..] if nearest < OTHER_TYPE_DISTANCE => {
+            let is_about_members = branches[*first].iter().any(|violation| violation.depth > 0);
+            if others.is_empty() || is_about_members { Meant::Branch(*first) } else { Meant::AnyOf(meant) }
+        }
+        _ => Meant::AnyOf(meant),
+    }
+}
+
+/// Returns how far a value is from what a branch accepts.
+fn distance(branch: &[Violation]) -> usize {
+    let weights = branch.iter().map(|Violation { depth, kind }| match (depth, kind) {
+        (0, Kind::Type | Kind::Constant) => OTHER_TYPE_DISTANCE,
+        (1, Kind::Constant) => OTHER_DISCRIMINATOR_DISTANCE,
+        _ => 1,
+    });
+    weights.fold(0, usize::saturating_add)
+}
+
+/// Describes what each of `branches` choices expects. Many choices are only counted.
+pub fn choices<S: AsRef<str>>(messages: &[S], branches: usize) -> String {
+    let mut listed: Vec<&str> = Vec::new();
+    for message in messages.iter().map(AsRef::as_ref) {
+        if listed.contains(&message) {
+            continue;
+        }
+        if listed.len() == MAX_LISTED_CHOICES {
+            return format!("value fits none of {branches} choices");
+        }
+        listed.push(message);
+    }
+    listed.join(", or ")
+}
+
+/// The structured value of a result does not fit `output`.
+pub fn of_output<S: AsRef<str>>(violations: &[S]) -> String {
+    let violations = violations.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("; ");
+    format!("The tool's structured result does not match its output schema: {violations}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OTHER_TYPE: Violation = Violation { depth: 0, kind: Kind::Type };
+    const OTHER_DISCRIMINATOR: Violation = Violation { depth: 1, kind: Kind::Constant };
+    const MEMBER: Violation = Violation { depth: 1, kind: Kind::Other };
+    const BOUND: Violation = Violation { depth: 0, kind: Kind::Other };
+
+    #[test]
+    fn the_nearest_branch_was_meant() {
+        for (branches, expected) in [
+            (vec![vec![OTHER_TYPE], vec![MEMBER, MEMBER]], Meant::Branch(1)),
+            (vec![vec![OTHER_DISCRIMINATOR, MEMBER], vec![MEMBER; 9]], Meant::Branch(1)),
+            (vec![vec![MEMBER], vec![MEMBER]], Meant::Branch(0)),
+            (vec![vec![BOUND], vec![BOUND], vec![OTHER_TYPE]], Meant::AnyOf(vec![0, 1])),
+            (vec![vec![OTHER_TYPE], vec![OTHER_TYPE]], Meant::AnyOf(vec![0, 1])),
+            (vec![], Meant::AnyOf(vec![])),
+        ] {
+            assert_eq!(meant(&branches), expected, "{branches:?}");
+        }
+    }
+
+    #[test]
+    fn few_choices_are_listed_once_each_and_many_are_counted() {
+        assert_eq!(choices(&["a", "b", "a"], 3), "a, or b");
+        assert_eq!(choices(&["a", "b", "c", "d", "e"], 5), "a, or b, or c, or d, or e");
+        assert_eq!(choices(&["a", "b", "c", "d", "e", "f"], 7), "value fits none of 7 choices");
+    }
+}

@@ -1,0 +1,37 @@
+//! The error texts of this crate by name, for the SDK in TypeScript.
+
+use crate::{credentials, egress, knowledge, mismatch};
+
+/// Returns the text with the given name; `None` if there is none, or if it takes other parts.
+pub fn by_name<S: AsRef<str>>(name: &str, parts: &[S]) -> Option<String> {
+    let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
+    Some(match (name, parts.as_slice()) {
+        ("not-listed", [entry]) => egress::not_listed(entry),
+        ("not-found", []) => knowledge::NOT_FOUND.to_owned(),
+        ("refused", [reason]) => knowledge::refused(reason),
+        ("unavailable", [reason]) => knowledge::unavailable(reason),
+        ("undeclared-scope", [scope]) => knowledge::undeclared_scope(scope),
+        ("credential-not-set", [toolkit, name]) => credentials::not_set(toolkit, &[name]),
+        ("credential-unavailable", [name, reason]) => credentials::unavailable(name, reason),
+        ("credential-undeclared", [name]) => credentials::undeclared(name),
+        ("output-mismatch", violations) => mismatch::of_output(violations),
+        ("choices", [branches, messages @ ..]) => mismatch::choices(messages, branches.parse().ok()?),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_found_by_its_name_and_its_parts() {
+        let listed = by_name("choices", &["2", "a", "b"]);
+
+        assert_eq!(listed.as_deref(), Some("a, or b"));
+        assert_eq!(by_name("not-found", &[] as &[&str]).as_deref(), Some("There is no such document."));
+        assert_eq!(by_name("not-found", &["surplus"]), None);
+        assert_eq!(by_name("refused", &[] as &[&str]), None);
+        assert_eq!(by_name("nothing", &["a"]), None);
+    }
+}
