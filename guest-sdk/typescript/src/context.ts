@@ -1,10 +1,12 @@
-import { allows, entryFor } from "./egress.js";
+import { allows, entryFor } from "#handler-rules";
+
 import { fetchJson } from "./fetch-json.js";
 import { knowledgeClient } from "./knowledge.js";
 import { logArgument } from "./log.js";
 import type { Invocation, Platform } from "./platform.js";
 import { checkedRequest, signalOf } from "./request-check.js";
-import { notListed, urlOf } from "./request-url.js";
+import { urlOf } from "./request-url.js";
+import { credentialNotSet, credentialUndeclared, notListed } from "./texts.js";
 import { ToolError } from "./tool-error.js";
 import type { FetchInit, ToolContext, ToolkitConfig } from "./types.js";
 
@@ -15,7 +17,7 @@ export function makeContext(toolkit: ToolkitConfig, invocation: Invocation, plat
 
   const secret = async (name: string): Promise<string | undefined> => {
     if (!secrets.includes(name)) {
-      throw new Error(`the credential ${name} is not declared: add ${JSON.stringify(name)} to the toolkit's secrets`);
+      throw new Error(credentialUndeclared(name));
     }
     return platform.secret(name);
   };
@@ -45,9 +47,7 @@ export function makeContext(toolkit: ToolkitConfig, invocation: Invocation, plat
     requireSecret: async (name) => {
       const value = await secret(name);
       if (value !== undefined) return value;
-      throw new ToolError(
-        `The credential ${name} is not set. Set it with: kitbag secret set ${toolkit.id} ${name} --from-stdin`,
-      );
+      throw new ToolError(credentialNotSet(toolkit.id, name));
     },
     fetch,
     fetchJson: ((url: string | URL | Request, options?: object) => fetchJson(fetch, url, options)) as ToolContext["fetchJson"],

@@ -1,6 +1,8 @@
+import { UNSUPPORTED_ENCODING } from "./content-encoding.js";
 import { check, issueLines } from "./issues.js";
 import { signalOf } from "./request-check.js";
 import { urlOf } from "./request-url.js";
+import { notListed } from "./texts.js";
 import { ToolError } from "./tool-error.js";
 import type { FetchJsonOptions } from "./types.js";
 
@@ -17,7 +19,7 @@ const NOT_MODIFIED = 304;
  * | what happens | the error |
  * |---|---|
  * | status 429, 5xx, or no response | retryable |
- * | any other status but 2xx and 304 | not retryable |
+ * | any other status but 2xx and 304, or `egress` does not list the host, or the compression is not supported | not retryable |
  * | the body is not JSON | retryable for GET, HEAD and OPTIONS; other requests may already have had their effect |
  * | the body is empty and `schema` requires a value, or is JSON that `schema` rejects | not retryable; names the path |
  */
@@ -26,11 +28,12 @@ export async function fetchJson(
   url: string | URL | Request,
   options: FetchJsonOptions = {},
 ): Promise<unknown> {
-  const host = urlOf(url).host;
+  const target = urlOf(url);
+  const { host } = target;
   const init = options.init as RequestInit | undefined;
   const signal = signalOf(url, init);
-  const response = await attempt(host, signal, () => fetch(url, init));
-  const body = await attempt(host, signal, () => response.text());
+  const response = await attempt(target, signal, () => fetch(url, init));
+  const body = await attempt(target, signal, () => response.text());
 
   if (!response.ok && response.status !== NOT_MODIFIED) {
     throw (await options.errorMap?.(response, body)) ?? fromStatus(host, response.status);
@@ -62,7 +65,7 @@ function malformedKind(response: Response): string {
   return isNamed ? `malformed JSON (${name})` : "malformed JSON";
 }
 
-async function attempt<T>(host: string, signal: AbortSignal | null | undefined, action: () => Promise<T>): Promise<T> {
+async function attempt<T>(url: URL, signal: AbortSignal | null | undefined, action: () => Promise<T>): Promise<T> {
   try {
     return await action();
   } catch (error) {
@@ -70,7 +73,8 @@ async function attempt<T>(host: string, signal: AbortSignal | null | undefined, 
     if (message?.startsWith("invalid request: ")) throw error;
     const networkError = message?.startsWith("network error: ") ? message : "network error: the answer broke off";
     const reason = signal?.aborted === true ? "the request was aborted" : networkError;
-    throw new ToolError(`${host} gave no answer: ${reason}`, { retryable: true });
+    const isPermanent = message === UNSUPPORTED_ENCODING || message === `network error: ${notListed(url)}`;
+    throw new ToolError(`${url.host} gave no answer: ${reason}`, { retryable: !isPermanent });
   }
 }
 

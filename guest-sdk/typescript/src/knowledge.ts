@@ -1,4 +1,5 @@
 import type { KnowledgeError, Platform } from "./platform.js";
+import { notFound, refused as refusalText, unavailable, undeclaredScope } from "./texts.js";
 import { ToolError } from "./tool-error.js";
 import type { SvcClient, SvcIngestDoc, SvcSearchOptions } from "./types.js";
 
@@ -35,20 +36,20 @@ export function knowledgeClient(scopes: readonly string[], platform: Platform): 
 export function knowledgeError(error: KnowledgeError): ToolError {
   switch (error.tag) {
     case "not-found":
-      return new ToolError("There is no such document.");
+      return new ToolError(notFound());
     case "invalid":
       return refused(error.val);
     case "unavailable":
-      return new ToolError(`The knowledge base is not available: ${error.val}`, { retryable: true });
+      return new ToolError(unavailable(error.val), { retryable: true });
   }
 }
 
 function refused(reason: string): ToolError {
-  return new ToolError(`The knowledge base refused the request: ${reason}`);
+  return new ToolError(refusalText(reason));
 }
 
 function requireScope(granted: boolean, scope: string): void {
-  if (!granted) throw refused(`the toolkit does not declare the scope ${scope}`);
+  if (!granted) throw refused(undeclaredScope(scope));
 }
 
 function withoutNulls(options: SvcSearchOptions): SvcSearchOptions {
@@ -59,13 +60,13 @@ function checkText(path: string, value: unknown): void {
   if (typeof value !== "string") throw refused(`${path}: must be a string`);
 }
 
-/** The server's limit on search results; test/build/knowledge-parity.test.mjs compares the two. */
-const MAX_LIMIT = 50;
+const MAX_U32 = 2 ** 32 - 1;
 
+/** Checks the type in the WIT contract; the knowledge base checks which limits are allowed. */
 function checkLimit(limit: unknown): void {
   if (limit === undefined || limit === null) return;
-  if (!Number.isInteger(limit)) throw refused("limit: must be a whole number");
-  if ((limit as number) < 1 || (limit as number) > MAX_LIMIT) throw refused(`limit: is ${limit}, and may be 1 to ${MAX_LIMIT}`);
+  const isU32 = Number.isInteger(limit) && (limit as number) >= 0 && (limit as number) <= MAX_U32;
+  if (!isU32) throw refused("limit: must be an unsigned 32-bit integer");
 }
 
 const OPTIONAL_TEXTS = ["text", "url", "author", "fileUrl", "audioUrl", "mimeType"] as const;

@@ -6,14 +6,18 @@ export interface Problem {
   message: string;
 }
 
+/** Formats problems as lines `path: message`. */
+export function problemLines(problems: readonly Problem[], indent = ""): string {
+  return problems.map(({ path, message }) => `${indent}${path}: ${message}`).join("\n");
+}
+
 /** Thrown by `defineToolkit` for a declaration that is not valid. The message lists all problems. */
 export class DeclarationError extends Error {
   /** All problems, in the order of the fields. */
   readonly problems: readonly Problem[];
 
   constructor(id: unknown, problems: readonly Problem[]) {
-    const lines = problems.map(({ path, message }) => `  ${path}: ${message}`);
-    super(`The declaration of ${typeof id === "string" ? JSON.stringify(id) : "the toolkit"} is not valid:\n${lines.join("\n")}`);
+    super(`The declaration of ${typeof id === "string" ? JSON.stringify(id) : "the toolkit"} is not valid:\n${problemLines(problems, "  ")}`);
     this.name = "DeclarationError";
     this.problems = problems;
   }

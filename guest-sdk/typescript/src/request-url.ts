@@ -1,11 +1,3 @@
-import { entryFor } from "./egress.js";
-
-/** Returns the error text for a host that `egress` does not list; it names the entry to add. */
-export function notListed(url: URL): string {
-  const entry = entryFor(url);
-  return `${entry} is not listed in egress: add ${JSON.stringify(entry)} to the toolkit's egress`;
-}
-
 /** Returns the URL of a request. Throws a `TypeError` unless it is an absolute http or https URL. */
 export function urlOf(input: string | URL | Request): URL {
   const text = typeof input === "string" ? input : input instanceof URL ? input.href : input.url;

@@ -5,6 +5,7 @@ import type { Declaration } from "./declaration.js";
 import type { DispatchFailure } from "./local/dispatch.js";
 import type { Json, Manifest, ManifestField } from "./manifest.js";
 import { DeclarationError, type Problem } from "./problems.js";
+import type { SvcIngestDoc } from "./types.js";
 
 // Kept here because a thread of `kitbag dev` removes the global `WebAssembly` before its first call.
 const { Instance, Module } = WebAssembly;
@@ -12,6 +13,7 @@ const { Instance, Module } = WebAssembly;
 /** Limits of calls; times are in milliseconds, sizes in bytes. */
 export interface Limits {
   callTime: number;
+  callMemory: number;
   mcpRequest: number;
   /** Bytes that each content block counts for in addition to its parts. */
   contentOverhead: number;
@@ -20,7 +22,8 @@ export interface Limits {
   userAgent: string;
   redactedBytes: number;
   searchResults: number;
-  maxSearchResults: number;
+  /** Violations of a schema that are reported for one value. */
+  reportedViolations: number;
   /** Version of the server that these rules belong to. */
   version: string;
 }
@@ -39,7 +42,10 @@ export type Cause =
 export type SignInCause =
   | { cause: "missing-credentials"; toolkit: string; names: string[] }
   | { cause: "refused-credentials"; toolkit: string; names: string[]; host: string; status: number; code: string }
-  | { cause: "unusable-token"; host: string; reason: string };
+  | { cause: "unusable-token"; host: string; problem: TokenProblem };
+
+/** What is wrong with the successful response of a token endpoint. */
+export type TokenProblem = "no-token" | "not-bearer" | "not-a-header-value";
 
 /**
  * Returns the manifest of a declaration and the text of `manifest.json`; throws a `DeclarationError` with all
@@ -72,6 +78,29 @@ export function failureOf(cause: Cause): DispatchFailure {
 /** Returns the settings that a handler sees, and for each value that does not fit its key and the reason. */
 export function settingsOf(fields: Record<string, ManifestField>, values: Record<string, unknown>): { config: Record<string, Json>; problems: Record<string, string> } {
   return ask({ ask: "settings", fields, values });
+}
+
+/** A document in the form in which a server stores it. */
+export interface CheckedDocument {
+  title: string;
+  /** Empty if there is only a file. */
+  text: string;
+  url: string | null;
+  author: string | null;
+  feed: { key: string; name: string; label: string | null } | null;
+  /** Equal for documents that are the same within their feed. */
+  identity: string;
+}
+
+/** Returns documents as a server stores them, or the problems of the batch. Their members have the declared types. */
+export function checkedDocuments(docs: readonly SvcIngestDoc[]): { documents?: CheckedDocument[]; problems?: Problem[] } {
+  // As in the sandbox, only `true` counts, and an absent member is the same as null.
+  return ask({ ask: "documents", documents: docs.map((doc) => ({ ...doc, captureOnly: doc.captureOnly === true })) });
+}
+
+/** Returns the problems of a search. */
+export function searchProblems(query: string, limit: number): Problem[] {
+  return ask<{ problems: Problem[] }>({ ask: "search", query, limit }).problems;
 }
 
 /** Whether `egress` lists the URL's host. */
@@ -119,10 +148,10 @@ let module: WebAssembly.Module | undefined;
 let idleInstance: RulesInstance | undefined;
 
 /** Sends a request to the module and returns its response; both are JSON. */
-function ask<T>(request: object): T {
+export function ask<T>(request: object): T {
   const current = (idleInstance ??= start());
   const { memory, allocate, answer } = current.exports;
-  const bytes = new TextEncoder().encode(JSON.stringify(request));
+  const bytes = new TextEncoder().encode(wellFormed(JSON.stringify(request)));
   const pointer = allocate(bytes.length);
   new Uint8Array(memory.buffer, pointer, bytes.length).set(bytes);
   // An instance handles one request at a time; one that throws is not used again.
@@ -133,6 +162,11 @@ function ask<T>(request: object): T {
   const answered = JSON.parse(text) as T & { error?: string };
   if (typeof answered === "object" && answered?.error !== undefined) throw new Error(`the rules do not understand: ${answered.error}`);
   return answered;
+}
+
+/** Replaces lone surrogates in JSON, which it has as escapes, with U+FFFD: they are no text in Rust. */
+function wellFormed(json: string): string {
+  return json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "$1\ufffd");
 }
 
 /** Thrown through the module to abort a check; see `unwind.rs` of kitbag-manifest. */

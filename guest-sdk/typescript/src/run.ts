@@ -1,5 +1,6 @@
 import { check, issueLines } from "./issues.js";
 import { step } from "./step.js";
+import { outputMismatch } from "./texts.js";
 import { ToolError, toolErrorWithin } from "./tool-error.js";
 import type { AnyTool, ToolContent, ToolContext, ToolResult } from "./types.js";
 
@@ -10,12 +11,6 @@ export type Ending =
   | { kind: "invalid-params"; message: string }
   /** Any other exception: for the log only. */
   | { kind: "failure"; thrown: unknown };
-
-/**
- * Start of the error for a result that zod rejects, in the words that the host uses when the JSON Schema
- * rejects it.
- */
-const OUTPUT_MISMATCH = "The tool's structured result does not match its output schema:";
 
 /** Runs one tool with arguments that match the JSON Schema of its `input`. Neither throws nor rejects. */
 export function run(tool: AnyTool, args: unknown, ctx: ToolContext): Ending | Promise<Ending> {
@@ -39,7 +34,7 @@ function finish(tool: AnyTool, returned: ToolResult | string): Ending | Promise<
   const { output } = tool;
   if (structured === undefined) {
     // Clients that know the output schema reject a result without a structured value.
-    if (output !== undefined) return { kind: "tool-error", error: new ToolError(`${OUTPUT_MISMATCH} /: the handler returned no structured value`) };
+    if (output !== undefined) return { kind: "tool-error", error: new ToolError(outputMismatch(["/: the handler returned no structured value"])) };
     return { kind: "result", text, structured, content };
   }
   if (output === undefined) return { kind: "result", text, structured: json(structured), content };
@@ -47,7 +42,7 @@ function finish(tool: AnyTool, returned: ToolResult | string): Ending | Promise<
     () => check(output, structured),
     (checked) => {
       if (checked.success) return { kind: "result", text, structured: json(checked.data), content };
-      return { kind: "tool-error", error: new ToolError(`${OUTPUT_MISMATCH} ${issueLines(checked.error).join("; ")}`) };
+      return { kind: "tool-error", error: new ToolError(outputMismatch(issueLines(checked.error))) };
     },
     failed,
   );

@@ -8,11 +8,13 @@ import { chmod, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { brotliCompressSync, gzipSync } from "node:zlib";
 
 import { AddressGuard } from "../dist/dev/addresses.js";
 import { develop } from "../dist/dev/develop.js";
 import { listenAddress } from "../dist/dev/server.js";
 import { devToken } from "../dist/dev/token.js";
+import { MISSING_LANGUAGE_GLOBALS, MISSING_NODE_GLOBALS } from "../dist/sandbox-globals.js";
 import { folder } from "./support.mjs";
 
 const running = [];
@@ -90,6 +92,18 @@ test("a host that egress does not list is refused", async () => {
   assert.equal(await unlisted.call(), `TypeError: network error: ${host} is not listed in egress: add "${host}" to the toolkit's egress`);
 });
 
+test("the global fetch reaches the hosts of egress and no other, and nothing before a call", async () => {
+  const host = await api((_, response) => response.end("reached"));
+  const attempt = reporting(`fetch("http://${host}/").then((it) => it.text())`);
+
+  const listed = await served(extension(attempt, `egress: ["${host}"],`), { allowedRanges: ["127.0.0.0/8"] });
+  assert.equal(await listed.call(), "reached");
+  const unlisted = await served(extension(attempt, 'egress: ["api.example.com"],'), { allowedRanges: ["127.0.0.0/8"] });
+  assert.match(await unlisted.call(), /^TypeError: network error: .* is not listed in egress/);
+  const early = await served(extension(reporting("early"), `egress: ["${host}"],`, `const early = fetch("http://${host}/").catch((error) => error.message);`), { allowedRanges: ["127.0.0.0/8"] });
+  assert.equal(await early.call(), "the module's top level sends a request, which only a call may do");
+});
+
 test("an address that is not public is refused, by number and by name", async () => {
   const host = await api((_, response) => response.end("reached"));
   const port = host.split(":")[1];
@@ -116,6 +130,19 @@ test("whoever stops a request has its reason, also while the answer is read", as
   assert.equal(await dev.call({ what: "url" }), `http://${host}/`);
 });
 
+test("responses may be compressed as in the sandbox, and no other way", async () => {
+  const host = await api((incoming, response) => {
+    if (incoming.url === "/gzip") return response.setHeader("content-encoding", "gzip").end(gzipSync("packed"));
+    if (incoming.url === "/br") return response.setHeader("content-encoding", "br").end(brotliCompressSync("packed"));
+    response.end(incoming.headers["accept-encoding"]);
+  });
+  const dev = await served(extension(reporting(`ctx.fetch("http://${host}/" + what).then((it) => it.text())`), `egress: ["${host}"],`), { allowedRanges: ["127.0.0.0/8"] });
+
+  assert.equal(await dev.call({ what: "" }), "gzip, deflate");
+  assert.equal(await dev.call({ what: "gzip" }), "packed");
+  assert.match(await dev.call({ what: "br" }), /^TypeError: network error: the answer is compressed in a way that was not asked for/);
+});
+
 test("the console has what the sandbox's has", async () => {
   const names = ["assert", "clear", "count", "countReset", "debug", "dir", "dirxml", "error", "group", "groupCollapsed", "groupEnd", "info", "log", "table", "time", "timeEnd", "timeLog", "trace", "warn"];
   const dev = await served(extension(`async () => { console.group("a group"); console.time("t"); return Object.keys(console).sort().join(); }`));
@@ -125,8 +152,8 @@ test("the console has what the sandbox's has", async () => {
 });
 
 test("nothing of Node.js can be reached", async () => {
-  const names = ["fetch", "process", "require", "global", "WebSocket", "EventSource", "Worker", "BroadcastChannel", "setImmediate", "WebAssembly", "SharedArrayBuffer"];
-  const there = ["URL", "TextEncoder", "structuredClone", "crypto", "setTimeout", "Headers", "Request", "Response", "ReadableStream", "CompressionStream", "console", "self", "MessageChannel", "Intl", "navigator", "reportError"];
+  const names = [...MISSING_LANGUAGE_GLOBALS, ...MISSING_NODE_GLOBALS.filter((name) => name !== "Buffer"), "Worker"];
+  const there = ["fetch", "SharedArrayBuffer", "URL", "TextEncoder", "structuredClone", "crypto", "setTimeout", "Headers", "Request", "Response", "ReadableStream", "CompressionStream", "console", "self", "MessageChannel", "Intl", "navigator", "reportError"];
   const dev = await served(extension(`async () => JSON.stringify([${JSON.stringify([...names, ...there])}.filter((name) => name in globalThis)])`));
 
   assert.deepEqual(JSON.parse(await dev.call()), [there]);

@@ -271,6 +271,29 @@ test("fetchJson maps what goes wrong", async () => {
   assert.equal((await run("/ok")).text, '{"id":"a"}');
 });
 
+test("fetchJson does not ask for a retry where egress does not list the host", async () => {
+  const said = (host) => failed(`${host} gave no answer: network error: ${host} is not listed in egress: add "${host}" to the toolkit's egress`);
+  const options = { fetchImpl: async () => assert.fail("nothing is asked for") };
+
+  for (const config of [{}, { egress: ["api.example"] }]) {
+    assert.deepEqual(await go(async (_, ctx) => ctx.fetchJson("https://evil.example/x"), config, {}, options), said("evil.example"));
+    assert.deepEqual(await go(async (_, ctx) => ctx.fetchJson(new Request("https://api.example:8443/")), config, {}, options), said("api.example:8443"));
+  }
+});
+
+test("a large image goes through the fetch handler", async () => {
+  const data = new Uint8Array(3 << 20).map((_, index) => index);
+  const content = [{ type: "image", data, mimeType: "image/png" }, { type: "resource", resource: { uri: "x:1", blob: data.subarray(1) } }];
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "one__go", arguments: {} } });
+  const server = toolkit(async () => ({ text: "t", content: content.slice(0, 1) }));
+  const other = toolkit(async () => ({ text: "t", content: content.slice(1) }));
+
+  const ask = async (it) => (await (await toFetchHandler(it)(new Request("http://t/", { method: "POST", body }))).json()).result.content[1];
+
+  assert.deepEqual(new Uint8Array(Buffer.from((await ask(server)).data, "base64")), data);
+  assert.deepEqual(new Uint8Array(Buffer.from((await ask(other)).resource.blob, "base64")), data.slice(1));
+});
+
 test("an empty body of a success is undefined for fetchJson", async () => {
   const options = { fetchImpl: async (url) => { const status = Number(new URL(url).pathname.slice(1)); return new Response(status === 200 ? " \n" : null, { status }); } };
   const config = { egress: ["api.example"], input: z.object({ status: z.int(), schema: z.enum(["none", "optional", "object"]) }) };

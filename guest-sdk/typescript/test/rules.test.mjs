@@ -1,11 +1,10 @@
-// The module rules.wasm, and the rules that this package implements itself because handlers need them in the
-// sandbox.
+// The module rules.wasm.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { allows as allowsInSandbox } from "../dist/egress.js";
-import { knowledgeClient } from "../dist/knowledge.js";
-import { allows, argumentsFailure, limitsOfCalls, permits, settingsOf, wrongRange } from "../dist/rules.js";
+import { entryFor, meant, text } from "../dist/handler-rules.js";
+import { describeChoices, notListed } from "../dist/texts.js";
+import { allows, argumentsFailure, checkedDocuments, failureOf, permits, searchProblems, settingsOf, wrongRange } from "../dist/rules.js";
 
 test("a check that takes too many steps ends, and the next one begins anew", () => {
   const patterns = Array.from({ length: 40 }, (_, index) => ({ pattern: `^[a-z]+${index}$` }));
@@ -39,21 +38,46 @@ test("ranges of addresses are read, and open what is private", () => {
   assert.ok(permits([], "1.1.1.1") && !permits([], "10.1.2.3") && permits(["10.0.0.0/8"], "10.1.2.3"));
 });
 
-test("a handler's side decides about hosts as the host does", () => {
+test("a host is listed by its entry alone, and the refusal names the entry", () => {
   const egress = ["api.example", "api.example:8443", "other.example:443", "[::1]"];
-  for (const url of [
-    "https://api.example/x", "http://API.example.:80/", "https://api.example:8443/", "https://api.example:8444/", "https://other.example/",
-    "http://other.example/", "https://sub.api.example/", "https://api.example@evil.example/", "https://evil.example/?https://api.example",
-    "https://[::1]/", "https://[::2]/", "data:text/plain,x",
+  for (const [url, entry, isListed] of [
+    ["https://api.example/x", "api.example", true],
+    ["http://API.example.:80/", "api.example", true],
+    ["https://api.example:8443/", "api.example:8443", true],
+    ["https://api.example:8444/", "api.example:8444", false],
+    ["https://other.example/", "other.example", true],
+    ["http://other.example/", "other.example", false],
+    ["https://sub.api.example/", "sub.api.example", false],
+    ["https://api.example@evil.example/", "evil.example", false],
+    ["https://evil.example/?https://api.example", "evil.example", false],
+    ["https://[::1]/", "[::1]", true],
+    ["https://[::2]/", "[::2]", false],
+    ["data:text/plain,x", "", false],
   ]) {
-    assert.equal(allowsInSandbox(egress, new URL(url)), allows(egress, new URL(url)), url);
+    assert.deepEqual([allows(egress, new URL(url)), entryFor(new URL(url))], [isListed, entry], url);
   }
+  assert.equal(notListed(new URL("https://evil.example:81/")), 'evil.example:81 is not listed in egress: add "evil.example:81" to the toolkit\'s egress');
 });
 
-test("a handler's side knows how many results a search has at most", async () => {
-  const { maxSearchResults } = limitsOfCalls();
-  const client = knowledgeClient(["svc:search"], { search: async () => [] });
+test("documents are answered as a server stores them, or with their problems", () => {
+  const [stored] = checkedDocuments([{ title: " A\n title", text: "x", url: "https://Sea.example/#top", captureOnly: "yes" }]).documents;
+  assert.deepEqual([stored.title, stored.url, stored.captureOnly, stored.identity], ["A title", "https://sea.example/", false, "url https://sea.example/"]);
 
-  assert.deepEqual(await client.search("whales", { limit: maxSearchResults }), []);
-  await assert.rejects(client.search("whales", { limit: maxSearchResults + 1 }), new RegExp(`1 to ${maxSearchResults}`));
+  assert.deepEqual(checkedDocuments([{ title: "", text: "x" }]).problems, [{ path: "documents[0].title", message: "must not be empty" }]);
+  assert.deepEqual(searchProblems("a", 0).map(({ path }) => path), ["limit"]);
+});
+
+test("a lone surrogate becomes U+FFFD, as in the sandbox, and an escape that is text stays", () => {
+  const text = "a\ud83d \\ud83d \\\ud83d 😀";
+
+  assert.equal(checkedDocuments([{ title: "T", text }]).documents[0].text, text.toWellFormed());
+  assert.equal(failureOf({ cause: "tool-error", message: text, retryable: false }).error, text.toWellFormed());
+});
+
+test("the branch that a value was meant for is the nearest", () => {
+  assert.deepEqual(meant([[[0, "type"]], [[1, "constant"], [1, "other"]], [[1, "other"]]]), { branch: 2 });
+  assert.deepEqual(meant([[[0, "type"]], [[0, "constant"]]]), { anyOf: [0, 1] });
+  assert.equal(describeChoices(["a", "b", "a"], 3), "a, or b");
+  assert.equal(describeChoices(["a", "b", "c", "d", "e", "f"], 7), "value fits none of 7 choices");
+  assert.throws(() => text("no-such-text", []), /no text no-such-text/);
 });

@@ -12,6 +12,7 @@ mod crypto;
 mod encoding;
 #[cfg(feature = "intl")]
 mod intl;
+mod rules;
 mod runtime;
 #[cfg(target_family = "wasm")]
 mod sandbox;

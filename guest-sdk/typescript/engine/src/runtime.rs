@@ -8,7 +8,7 @@ use rquickjs::promise::PromiseState;
 use rquickjs::{CatchResultExt, Context, Ctx, Exception, Module, Object, Promise, Runtime};
 
 use crate::script;
-use crate::{compression::Compression, encoding::Encoding, url::Url};
+use crate::{compression::Compression, encoding::Encoding, rules::Rules, url::Url};
 
 /// Maximum stack for scripts: less than Cargo.toml sets, to leave room for native functions.
 #[cfg(target_family = "wasm")]
@@ -35,12 +35,13 @@ impl Engine {
         let runtime = Runtime::new_with_alloc(crate::sandbox::SnapshotAllocator).map_err(failed)?;
         #[cfg(not(target_family = "wasm"))]
         let runtime = Runtime::new().map_err(failed)?;
-        let names = ["kitbag:compression", "kitbag:encoding", "kitbag:host", "kitbag:url"];
+        let names = ["kitbag:compression", "kitbag:encoding", "kitbag:host", "kitbag:rules", "kitbag:url"];
         let resolver = names.into_iter().fold(BuiltinResolver::default(), BuiltinResolver::with_module);
         let loader = ModuleLoader::default()
             .with_module("kitbag:compression", Compression)
             .with_module("kitbag:encoding", Encoding)
             .with_module("kitbag:host", host)
+            .with_module("kitbag:rules", Rules)
             .with_module("kitbag:url", Url);
         #[cfg(target_family = "wasm")]
         let (resolver, loader) = (
@@ -121,19 +122,16 @@ impl Engine {
         self.runtime.set_host_promise_rejection_tracker(Some(Box::new(listen)));
     }
 
-    /// Limits a toolkit's top level: `must_end` is called periodically and stops it, and the heap has at most
-    /// `bytes`.
+    /// Stops scripts when `must_end`, which is called periodically, returns true.
     #[cfg(target_family = "wasm")]
-    pub(crate) fn set_limits(&self, must_end: impl Fn() -> bool + 'static, bytes: usize) {
+    pub(crate) fn interrupt_when(&self, must_end: impl Fn() -> bool + 'static) {
         self.runtime.set_interrupt_handler(Some(Box::new(must_end)));
-        self.runtime.set_memory_limit(bytes);
     }
 
-    /// Removes the limits: the host limits calls.
+    /// Stops scripts no longer: the host limits calls.
     #[cfg(target_family = "wasm")]
-    pub(crate) fn clear_limits(&self) {
+    pub(crate) fn clear_interrupt(&self) {
         self.runtime.set_interrupt_handler(None);
-        self.runtime.set_memory_limit(0);
     }
 
     /// Calls `setup` with the context, for example to define globals.

@@ -1,13 +1,16 @@
 import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
+import { limitsOfCalls } from "../rules.js";
 import { bundle, withoutLocales } from "./bundle.js";
 import { BUNDLE, makeComponent } from "./component.js";
 import { engineFor, entryCode, extrasOf, withMap } from "./entry.js";
+import type { Made } from "./engine.js";
 import { BuildFailure } from "./failure.js";
+import { memoryWarnings } from "./memory.js";
 import { asScript } from "./script.js";
 import { missingParts } from "./missing.js";
-import { readDeclaration } from "./read.js";
+import { readDeclaration, type Reading } from "./read.js";
 import type { Built, Reporter } from "./reporter.js";
 import { embeddedMap } from "./source-map.js";
 import { startFailureText } from "./start-failure.js";
@@ -26,24 +29,15 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
   const root = dirname(entry);
 
   report.step("reading the declaration");
-  // Run in parallel: each takes about a second, and they are independent.
-  const [reading, types] = await Promise.allSettled([readDeclaration(entry, report), checkTypes(entry, report)]);
-  // Reported first: the reason why a module cannot be read (a Node-only import, for example) often causes
-  // type errors too, and its message is clearer.
-  if (reading.status === "rejected") throw reading.reason;
-  if (types.status === "rejected") throw types.reason;
-  const { manifest, text, bundle: read } = reading.value;
-  for (const line of await missingParts(root, read.sources)) report.warning(line);
-
-  report.step(`bundling ${manifest.id} ${manifest.version}`);
-  const plugins = (await mentions(root, read.sources, "locales")) ? [] : [withoutLocales()];
-  const extras = extrasOf(read.code);
-  const made = await asScript(await bundle(entry, entryCode(entry, extras), "sandbox", plugins));
-  const map = embeddedMap(made.map, BUNDLE, root);
-
-  report.step("making the component");
-  const parts = { engine: engineFor(extras), bundle: withMap(made.code, map), text };
-  const component = await makeComponent(parts, manifest, (error) => startFailureText(error, made, root), report);
+  const reading = readDeclaration(entry, report);
+  const making = reading.then((read) => makeFrom(entry, read, report));
+  // The types are checked meanwhile, in another process. The reason why a module cannot be read (a Node-only import, for
+  // example) often causes type errors too, and its message is clearer; type errors are clearer than what they cause later.
+  for (const outcome of await Promise.allSettled([reading, checkTypes(entry, report), making])) {
+    if (outcome.status === "rejected") throw outcome.reason;
+  }
+  const [{ manifest, text }, { component, memory }] = await Promise.all([reading, making]);
+  for (const line of memoryWarnings(memory, limitsOfCalls().callMemory)) report.warning(line);
   const out = resolve(options.out ?? join(root, "dist"));
   const results = { component: join(out, `${manifest.id}.wasm`), manifest: join(out, "manifest.json") };
   await mkdir(out, { recursive: true });
@@ -54,9 +48,26 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
     id: manifest.id,
     version: manifest.version,
     size: component.length,
+    memory,
     milliseconds: Math.round(performance.now() - began),
     unchanged,
   };
+}
+
+/** Makes the component of a toolkit whose declaration has been read. */
+async function makeFrom(entry: string, { manifest, text, bundle: read }: Reading, report: Reporter): Promise<Made> {
+  const root = dirname(entry);
+  for (const line of await missingParts(root, read.sources)) report.warning(line);
+
+  report.step(`bundling ${manifest.id} ${manifest.version}`);
+  const plugins = (await mentions(root, read.sources, "locales")) ? [] : [withoutLocales()];
+  const extras = extrasOf(read.code);
+  const made = await asScript(await bundle(entry, entryCode(entry, extras), "sandbox", plugins));
+  const map = embeddedMap(made.map, BUNDLE, root);
+
+  report.step("making the component");
+  const parts = { engine: engineFor(extras), bundle: withMap(made.code, map), text };
+  return makeComponent(parts, manifest, (error) => startFailureText(error, made, root), report);
 }
 
 async function mentions(root: string, sources: string[], word: string): Promise<boolean> {

@@ -38,7 +38,7 @@ export async function bundle(entry: string, code: string, purpose: Purpose, extr
       // The "browser" field of packages applies, as in bundles for the Web.
       platform: "browser",
       mainFields: ["browser", "module", "main"],
-      conditions: ["worker", "browser", "import"],
+      conditions: ["worker", "browser", "import", ...(purpose === "sandbox" ? ["kitbag-sandbox"] : [])],
       // A bundle has no URL, and in the engine reading `import.meta.url` would end the call.
       define: { "process.env.NODE_ENV": '"production"', "import.meta.url": "undefined" },
       // Names and statements stay unchanged, because stack traces show them.

@@ -45,15 +45,23 @@ export interface ComponentizeRequest extends Parts {
   granted: readonly string[];
 }
 
+/** A component, and how much memory each call has at its beginning. */
+export interface Made {
+  component: Uint8Array;
+  /** In bytes. */
+  memory: number;
+}
+
 /** Makes a component; calls `print` with each log entry that the bundle prints. */
-export async function componentize({ engine: variant, bundle, text, granted }: ComponentizeRequest, print: (line: string) => void): Promise<Uint8Array> {
+export async function componentize({ engine: variant, bundle, text, granted }: ComponentizeRequest, print: (line: string) => void): Promise<Made> {
   const engine = await readFile(join(PACKAGE, variant));
   const module = await WebAssembly.compile(engine);
   const memory = await memoryAfterStart(module, bundle, text, print);
 
   const names = grantedImports(module, granted).join("\n");
   const componentizer = await instantiate<Componentizer>(await WebAssembly.compile(await readFile(join(PACKAGE, "componentizer.wasm"))));
-  return resultOf(componentizer, componentizer.componentize(...copyIn(componentizer, engine, memory, encoded(names))), Error).slice();
+  const location = componentizer.componentize(...copyIn(componentizer, engine, memory, encoded(names)));
+  return { component: resultOf(componentizer, location, Error).slice(), memory: memory.length };
 }
 
 /**

@@ -29,8 +29,17 @@ export type ModuleOutcome =
   | { kind: "problems"; message: string; problems: readonly Problem[] }
   | { kind: "thrown"; message: string };
 
-/** Returns the manifest of the toolkit in `entry`, the manifest's text, and the bundle that was read. */
-export async function readDeclaration(entry: string, report: Reporter): Promise<{ manifest: Manifest; text: string; bundle: Bundle }> {
+/** A declaration. */
+export interface Reading {
+  manifest: Manifest;
+  /** The manifest's text. */
+  text: string;
+  /** The bundle that was read. */
+  bundle: Bundle;
+}
+
+/** Reads the declaration of the toolkit in `entry`. */
+export async function readDeclaration(entry: string, report: Reporter): Promise<Reading> {
   checkSchemaLibrary(dirname(entry));
   const made = await bundle(entry, readingCode(entry), "reading");
   const directory = await mkdtemp(join(tmpdir(), "kitbag-read-"));

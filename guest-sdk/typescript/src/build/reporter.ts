@@ -1,4 +1,6 @@
+import { limitsOfCalls } from "../rules.js";
 import type { BuildFailure } from "./failure.js";
+import { mebibytes } from "./memory.js";
 
 /** The result of a successful build. `component` and `manifest` are paths. */
 export interface Built {
@@ -8,6 +10,8 @@ export interface Built {
   version: string;
   /** Size of the component in bytes. */
   size: number;
+  /** Memory that each call has from its beginning, in bytes. */
+  memory: number;
   milliseconds: number;
   /** Whether the component is identical to the one of the last build. */
   unchanged: boolean;
@@ -29,9 +33,10 @@ export const forPeople: Reporter = {
   warning: (text) => console.error(`warning: ${text}`),
   printed: (line) => console.error(`  | ${line}`),
   failed: ({ message }) => console.error(`error: ${message}`),
-  done: ({ component, manifest, size, milliseconds, unchanged }) => {
+  done: ({ component, manifest, size, memory, milliseconds, unchanged }) => {
     const how = unchanged ? "unchanged since the last build" : `${(milliseconds / 1000).toFixed(1)} s`;
-    console.error(`done: ${(size / 1024 / 1024).toFixed(1)} MiB, ${how}`);
+    const share = `each call begins with ${mebibytes(memory)} of ${mebibytes(limitsOfCalls().callMemory)} MiB of memory`;
+    console.error(`done: ${mebibytes(size)} MiB, ${how}; ${share}`);
     console.log(component);
     console.log(manifest);
   },

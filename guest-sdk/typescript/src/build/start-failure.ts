@@ -3,12 +3,16 @@ import { resolve } from "node:path";
 
 import { AnyMap, originalPositionFor } from "@jridgewell/trace-mapping";
 
+import { limitsOfCalls } from "../rules.js";
 import type { Bundle } from "./bundle.js";
+import { mebibytes } from "./memory.js";
 import { importChain } from "./node-modules.js";
 import { PACKAGE } from "./package.js";
 
 /** Maximum number of stack frames in the message. */
 const MAX_FRAMES = 8;
+/** Error of the engine for a top level that takes too much memory. */
+const OUT_OF_MEMORY = /^the module's top level takes more than \d+ MiB of memory/;
 /** Errors of the engine for operations that are allowed only during a call. */
 const ONLY_IN_A_CALL = /^the module's top level (asks|sets|sends|writes|reads|searches)/;
 
@@ -36,6 +40,10 @@ function advice(message: string, file: string | undefined, metafile: Bundle["met
   if (ONLY_IN_A_CALL.test(message)) {
     if (chain === undefined) return ["Move that into a handler: what the top level leaves is the same in every call."];
     return [`${chain}, which does that as soon as it is imported, and so cannot be in a toolkit. Another package may do without`];
+  }
+  if (OUT_OF_MEMORY.test(message)) {
+    const call = mebibytes(limitsOfCalls().callMemory);
+    return [`Each call begins with that memory, and has ${call} MiB in all on a server by default. Create in handlers what is large.`];
   }
   const where = /is not defined/.test(message) ? ["The sandbox is neither Node.js nor a browser page; docs/authoring.md lists what is there."] : [];
   return [...(chain === undefined ? [] : [chain]), ...where];

@@ -1,31 +1,19 @@
 // Removes the globals of Node.js that a toolkit does not have in the sandbox.
 import { runInNewContext } from "node:vm";
 
-/** Globals of the language that are removed too. */
-const REMOVED_LANGUAGE_GLOBALS = ["Atomics", "SharedArrayBuffer", "WebAssembly"];
+import { handlerFetch } from "../local/current-call.js";
+import { CRYPTO_GLOBALS, MISSING_LANGUAGE_GLOBALS, WEB_GLOBALS } from "../sandbox-globals.js";
 
-/** Web globals that are kept. `fetch` is not one of them: toolkits use `ctx.fetch`. */
-const WEB_GLOBALS = [
-  ...["AbortController", "AbortSignal", "Blob", "ByteLengthQueuingStrategy", "CompressionStream", "CountQueuingStrategy"],
-  ...["Crypto", "CryptoKey", "CustomEvent", "DOMException", "DecompressionStream", "Event", "EventTarget", "File", "FormData"],
-  ...["Headers", "MessageChannel", "MessageEvent", "MessagePort", "Performance", "ReadableByteStreamController", "ReadableStream", "ReadableStreamBYOBReader"],
-  ...["ReadableStreamBYOBRequest", "ReadableStreamDefaultController", "ReadableStreamDefaultReader", "Request", "Response"],
-  ...["SubtleCrypto", "TextDecoder", "TextDecoderStream", "TextEncoder", "TextEncoderStream", "TransformStream"],
-  ...["TransformStreamDefaultController", "URL", "URLSearchParams", "WritableStream", "WritableStreamDefaultController"],
-  ...["WritableStreamDefaultWriter"],
-  ...["atob", "btoa", "clearInterval", "clearTimeout", "crypto", "performance", "queueMicrotask"],
-  ...["setInterval", "setTimeout", "structuredClone"],
-];
-
-/** Globals that the implementation of the above in Node.js needs. */
+/** Globals that the web platform of Node.js needs. */
 const INTERNAL_GLOBALS = ["Buffer"];
 
-/** Removes every other global of this thread, and replaces `console`. */
+/** Removes every global of this thread that a toolkit does not have, and replaces those that are different in the sandbox. */
 export async function confine(console: Record<string, unknown>): Promise<void> {
   await loadLazyPlatform();
   const language = runInNewContext("Object.getOwnPropertyNames(globalThis)") as string[];
-  const kept = new Set<PropertyKey>([...language.filter((name) => !REMOVED_LANGUAGE_GLOBALS.includes(name)), ...WEB_GLOBALS, ...INTERNAL_GLOBALS]);
-  for (const name of WEB_GLOBALS) {
+  const web = [...WEB_GLOBALS, ...CRYPTO_GLOBALS];
+  const kept = new Set<PropertyKey>([...language.filter((name) => !MISSING_LANGUAGE_GLOBALS.includes(name)), ...web, ...INTERNAL_GLOBALS]);
+  for (const name of web.filter((it) => it in globalThis)) {
     // Some are created when first read, and creating them needs globals that are removed below.
     const value = (globalThis as Record<string, unknown>)[name];
     Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
@@ -34,7 +22,7 @@ export async function confine(console: Record<string, unknown>): Promise<void> {
     if (kept.has(name) || typeof name === "symbol") continue;
     if (!Reflect.deleteProperty(globalThis, name)) throw new Error(`the global ${name} cannot be removed`);
   }
-  const ours = { self: globalThis, console, navigator: { userAgent: "Kitbag" }, reportError: console["error"] };
+  const ours = { self: globalThis, console, navigator: { userAgent: "Kitbag" }, reportError: console["error"], fetch: handlerFetch };
   for (const [name, value] of Object.entries(ours)) Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
 }
 

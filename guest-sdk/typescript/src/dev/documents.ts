@@ -1,19 +1,25 @@
+import { checkedDocuments, type CheckedDocument } from "../rules.js";
 import type { SvcDocument, SvcIngestDoc } from "../types.js";
 
-/** Returns an ingested document as searches find it. Files are not captured. */
-export function storedDocument(doc: SvcIngestDoc, source: string, index: number): SvcDocument {
-  const { title, text = "", url, author, feed } = doc;
-  return { id: `dev-${index + 1}`, title, text, source, ...(url && { url }), ...(author && { author }), ...(feed && { feed: feed.name }) };
-}
+/** What makes an ingested document the same one when it comes again. */
+const keys = new WeakMap<SvcDocument, string>();
 
 /**
- * Stores ingested documents. One with the same URL, or without URL the same title and text, replaces the old
- * one.
+ * Stores ingested documents as a server does; one that is the same as an earlier one of its feed replaces it. Files are
+ * not captured.
  */
-export function storeDocuments(documents: SvcDocument[], ingested: SvcIngestDoc[], source: string): void {
-  for (const doc of ingested) {
-    const same = documents.findIndex((it) => it.source === source && (doc.url === undefined ? it.url === undefined && it.title === doc.title && it.text === (doc.text ?? "") : it.url === doc.url));
-    if (same === -1) documents.push(storedDocument(doc, source, documents.length));
-    else documents[same] = storedDocument(doc, source, same);
+export function storeDocuments(documents: SvcDocument[], ingested: readonly SvcIngestDoc[], source: string): void {
+  for (const checked of checkedDocuments(ingested).documents ?? []) {
+    const key = JSON.stringify([source, checked.feed?.key, checked.identity]);
+    const same = documents.findIndex((it) => keys.get(it) === key);
+    const index = same === -1 ? documents.length : same;
+    const stored = storedDocument(checked, source, index);
+    keys.set(stored, key);
+    documents[index] = stored;
   }
+}
+
+/** Returns a document as searches find it. */
+function storedDocument({ title, text, url, author, feed }: CheckedDocument, source: string, index: number): SvcDocument {
+  return { id: `dev-${index + 1}`, title, text, source, ...(url && { url }), ...(author && { author }), ...(feed && { feed: feed.name }) };
 }

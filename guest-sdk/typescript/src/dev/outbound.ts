@@ -4,8 +4,9 @@ import { isIP, type LookupFunction } from "node:net";
 
 import { Agent, fetch } from "undici";
 
-import { notListed } from "../request-url.js";
+import { encodingsToAccept } from "../local/encodings.js";
 import { allows, limitsOfCalls } from "../rules.js";
+import { notListed } from "../texts.js";
 import { AddressGuard } from "./addresses.js";
 
 const RESPONSE_TIMEOUT_MS = 60_000;
@@ -42,7 +43,9 @@ export class Outbound {
     // An IP address in the URL is not looked up, so `guardedLookup` would not see it.
     const host = target.hostname.replace(/^\[|\]$/g, "");
     if (isIP(host) !== 0 && !this.#guard.permits(host)) throw refused(host);
-    return fetch(target, { method, headers, body, signal, redirect: "manual", dispatcher: this.#agent });
+    const encodings = encodingsToAccept(new Headers(headers));
+    const sent: [string, string][] = encodings === undefined ? headers : [...headers, ["accept-encoding", encodings]];
+    return fetch(target, { method, headers: sent, body, signal, redirect: "manual", dispatcher: this.#agent });
   }
 
   close(): Promise<void> {

@@ -7,10 +7,11 @@ import { parentPort, workerData } from "node:worker_threads";
 import { evaluateModule } from "../build/answer.js";
 import type { ToolkitDefinition } from "../define.js";
 import { runHandler, type Trace } from "../local/dispatch.js";
+import { readableInSandbox } from "../local/encodings.js";
 import { setLimits } from "../rules.js";
 import type { SvcIngestDoc } from "../types.js";
 import { confine } from "./confine.js";
-import { storedDocument } from "./documents.js";
+import { storeDocuments } from "./documents.js";
 import type { CallData, FromThread, ThreadData, ToThread } from "./protocol.js";
 import { failureText } from "./failure-text.js";
 
@@ -55,7 +56,7 @@ async function run(call: CallData): Promise<void> {
   const trace: Trace = { log: forwardingList((entry) => post({ kind: "logged", entry })), progress: [], requests: [], ingested: [] };
   const { tool, documents } = call;
   const ingest = async (docs: SvcIngestDoc[]) => {
-    for (const doc of docs) documents.push(storedDocument(doc, toolkit!.config.id, documents.length));
+    storeDocuments(documents, docs, toolkit!.config.id);
     return { ingested: docs.length };
   };
   const world = { secrets: call.secrets, documents, svc: { ingest }, fetchImpl: fetchThroughServer };
@@ -85,7 +86,8 @@ async function fetchThroughServer(input: string | URL | Request, init: RequestIn
   // An abort must end the body here with the signal's reason, which would be lost in the messages to the
   // server.
   const abortable = response.body?.pipeThrough(new TransformStream(), { signal }) ?? null;
-  return Object.defineProperty(new Response(abortable, { status, statusText, headers }), "url", { value: url });
+  const readable = readableInSandbox(new Response(abortable, { status, statusText, headers }));
+  return Object.defineProperty(readable, "url", { value: url });
 }
 
 /**

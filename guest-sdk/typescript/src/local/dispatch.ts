@@ -2,7 +2,10 @@ import type { ToolkitDefinition } from "../define.js";
 import { makeContext } from "../context.js";
 import { run } from "../run.js";
 import type { ToolContent } from "../types.js";
+import { missingGlobalMessage } from "../sandbox-globals.js";
 import { callTool, plainEnding, type CheckedCall, type Ending } from "./call.js";
+import { insideCall } from "./current-call.js";
+import { withHandlerGlobals } from "./handler-globals.js";
 import { redactor } from "./redaction.js";
 import { checkWorld, testPlatform, type TestWorld, type Trace } from "./world.js";
 
@@ -49,7 +52,8 @@ export interface DispatchFailure {
 
 /**
  * Runs one tool call in this process as the host would: validates arguments and result, refuses what the
- * declaration does not grant, and resolves with the reply that a client would receive.
+ * declaration does not grant, and resolves with the reply that a client would receive. Handlers do not see the globals
+ * of Node.js that the sandbox lacks.
  *
  * A failed call resolves with `ok: false`. Rejects only if the test itself is wrong: there is no such tool,
  * or a credential or setting is not declared or does not fit.
@@ -71,7 +75,7 @@ async function dispatchInto(trace: Trace, server: ToolkitDefinition, call: Dispa
   }
   const { secrets = {}, config = {} } = call;
   const reply = await callTool(manifest, described, { args: call.arguments ?? call.args ?? {}, secrets, config }, (checked) =>
-    runHandler(server, name, checked, call, trace),
+    withHandlerGlobals(() => runHandler(server, name, checked, call, trace)),
   );
   trace.log = redactor(Object.values(secrets))(trace.log);
   return Object.defineProperty(reply, "trace", { value: trace }) as DispatchResult;
@@ -81,8 +85,18 @@ async function dispatchInto(trace: Trace, server: ToolkitDefinition, call: Dispa
 export async function runHandler(server: ToolkitDefinition, name: string, { args, config }: CheckedCall, world: TestWorld, trace: Trace): Promise<Ending> {
   const tool = server.config.tools.find((it) => it.name === name)!;
   const invocation = { userId: world.userId ?? "test-user", config };
-  const ending = await run(tool, args, makeContext(server.config, invocation, testPlatform(server, world, trace)));
-  if (ending.kind === "failure") trace.failure = ending.thrown;
+  const ctx = makeContext(server.config, invocation, testPlatform(server, world, trace));
+  const ending = await insideCall(ctx.fetch, () => run(tool, args, ctx));
+  if (ending.kind === "failure") trace.failure = explained(ending.thrown);
   const isAboutSignIn = trace.signIn !== undefined && (ending.kind === "failure" || ending.kind === "tool-error");
   return isAboutSignIn ? { kind: "failed", cause: trace.signIn! } : plainEnding(ending);
+}
+
+/** Returns an exception; one about a global that the sandbox lacks says so. */
+function explained(thrown: unknown): unknown {
+  const message = missingGlobalMessage(thrown);
+  if (message === undefined) return thrown;
+  const error = thrown as Error;
+  const stack = error.stack?.replace(error.message, () => message);
+  return Object.assign(error, { message, stack });
 }

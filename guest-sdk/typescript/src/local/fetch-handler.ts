@@ -146,7 +146,7 @@ function encoded(content: ToolContent): unknown {
 }
 
 function base64(data: Uint8Array | string): string {
-  return typeof data === "string" ? data : btoa(String.fromCharCode(...data));
+  return typeof data === "string" ? data : Buffer.from(data.buffer, data.byteOffset, data.length).toString("base64");
 }
 
 /** Throws an `RpcError` unless the `Mcp-Method` and `Mcp-Name` headers match the body. */

@@ -1,9 +1,9 @@
 // Requests in tests: applies the allowlist, signs in, and follows redirects as the host does.
-import { allows } from "../egress.js";
 import type { FetchImplementation } from "../define.js";
-import { notListed } from "../request-url.js";
-import { limitsOfCalls, type SignInCause } from "../rules.js";
+import { allows, limitsOfCalls, type SignInCause, type TokenProblem } from "../rules.js";
+import { notListed } from "../texts.js";
 import type { OAuth2ClientCredentials, ToolkitConfig } from "../types.js";
+import { encodingsToAccept, readableInSandbox } from "./encodings.js";
 import type { Trace } from "./world.js";
 
 const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
@@ -53,7 +53,9 @@ export class Network {
     if (this.fetchImpl !== undefined) return this.fetchImpl(target, init);
     // Node.js requires `duplex` for streams; the sandbox does not, and neither do the types that authors see.
     const streams = init.body instanceof ReadableStream && { duplex: "half" };
-    return fetch(target, { ...init, ...streams, redirect: "manual" } as RequestInit);
+    const encodings = encodingsToAccept(headersOf(target, init));
+    const sent = encodings === undefined ? init : withHeader(init, "accept-encoding", encodings, target);
+    return readableInSandbox(await fetch(target, { ...sent, ...streams, redirect: "manual" } as RequestInit));
   }
 
   /** Adds the access token of a declared `auth`. */
@@ -128,11 +130,11 @@ export class Network {
       throw this.#failed({ cause: "refused-credentials", toolkit: this.config.id, names, host, status, code });
     }
     const { access_token: token, token_type: type = "bearer" } = answer ?? {};
-    const unusable = (reason: string) => this.#failed({ cause: "unusable-token", host, reason });
-    if (typeof token !== "string") throw unusable("it is no JSON object with access_token");
+    const unusable = (problem: TokenProblem) => this.#failed({ cause: "unusable-token", host, problem });
+    if (typeof token !== "string") throw unusable("no-token");
     // Section 5.1 requires token_type, but many servers omit it, and only Bearer is supported.
-    if (String(type).toLowerCase() !== "bearer") throw unusable("its token_type is not Bearer");
-    if (!/^[!-~]+$/.test(token)) throw unusable("its access_token cannot stand in a header");
+    if (String(type).toLowerCase() !== "bearer") throw unusable("not-bearer");
+    if (!/^[!-~]+$/.test(token)) throw unusable("not-a-header-value");
     return token;
   }
 

@@ -5,8 +5,9 @@ import type { Manifest } from "../manifest.js";
 import type { Platform } from "../platform.js";
 import { settingsOf, type SignInCause } from "../rules.js";
 import type { Progress, SvcClient, SvcDocument, SvcIngestDoc } from "../types.js";
+import { outsideOfCalls } from "./current-call.js";
 import { Network } from "./network.js";
-import { documentProblems, searchDocuments } from "./documents.js";
+import { checkDocuments, searchDocuments } from "./documents.js";
 
 /** The environment of a call in a test. */
 export interface TestWorld {
@@ -63,19 +64,19 @@ export function testPlatform(toolkit: ToolkitDefinition, world: TestWorld, trace
     log: (args) => void trace.log.push(args.map((text) => JSON.parse(text) as unknown)),
     progress: (report) => void trace.progress.push(report),
     secret: (name) => world.secrets?.[name],
-    fetch: (input, init) => network.fetch(input, init),
+    // What a test brings sees the globals of Node.js.
+    fetch: (input, init) => outsideOfCalls(() => network.fetch(input, init)),
     search: async (query, options) =>
-      svc.search ? svc.search(query, options) : searchDocuments(world.documents ?? [], query, options),
+      svc.search ? outsideOfCalls(() => svc.search!(query, options)) : searchDocuments(world.documents ?? [], query, options),
     getDocument: async (id) => {
-      if (svc.getDocument) return svc.getDocument(id);
+      if (svc.getDocument) return outsideOfCalls(() => svc.getDocument!(id));
       const found = world.documents?.find((document) => document.id === id);
       if (found === undefined) throw knowledgeError({ tag: "not-found" });
       return found;
     },
     ingest: async (docs) => {
-      const problems = docs.flatMap((doc, index) => documentProblems(`documents[${index}]`, doc));
-      if (problems.length > 0) throw knowledgeError({ tag: "invalid", val: problems.join("\n") });
-      const stored = svc.ingest ? (await svc.ingest(docs)).ingested : docs.length;
+      checkDocuments(docs);
+      const stored = svc.ingest ? (await outsideOfCalls(() => svc.ingest!(docs))).ingested : docs.length;
       trace.ingested.push(...docs);
       return stored;
     },

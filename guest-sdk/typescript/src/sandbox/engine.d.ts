@@ -39,6 +39,17 @@ declare module "kitbag:url" {
   export function serializeQuery(namesAndValues: string[]): string;
 }
 
+/** Rules and error texts of the crate kitbag-manifest; ../handler-rules.ts describes them. A URL is its serialized text. */
+declare module "kitbag:rules" {
+  import type { Meant, Violation } from "../handler-rules.js";
+
+  export function allows(egress: readonly string[], url: string): boolean;
+  export function entryFor(url: string): string;
+  export function text(name: string, parts: string[]): string;
+  export function meant(branches: Violation[][]): Meant;
+  export function maxReported(): number;
+}
+
 /** The Encoding Standard, and search in bytes. */
 declare module "kitbag:encoding" {
   /** Encodes a string in UTF-8. A lone surrogate becomes U+FFFD. */

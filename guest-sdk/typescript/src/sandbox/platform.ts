@@ -3,6 +3,7 @@ import { getDocument, ingest, log, progress, search, secret } from "kitbag:toolk
 
 import { knowledgeError } from "../knowledge.js";
 import type { KnowledgeError, Platform } from "../platform.js";
+import { credentialUnavailable } from "../texts.js";
 import { ToolError } from "../tool-error.js";
 
 export const sandboxPlatform: Platform = {
@@ -14,7 +15,7 @@ export const sandboxPlatform: Platform = {
     } catch (error) {
       const witError = errorVariant<{ tag: string; val?: string }>(error);
       if (witError?.tag !== "unavailable") throw error;
-      throw new ToolError(`The credential ${name} cannot be read now: ${witError.val}`, { retryable: true });
+      throw new ToolError(credentialUnavailable(name, witError.val ?? ""), { retryable: true });
     }
   },
   fetch: (input, init) => fetch(input, init),

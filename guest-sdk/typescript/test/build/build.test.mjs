@@ -117,7 +117,7 @@ test("a module that leaves a job which asks for the time", async () => {
 
 test("a module that takes more memory than a call has", async () => {
   const said = await refused(extension("async () => String(all.length)", "", "const all: string[] = [];\nif (typeof process === 'undefined') for (;;) all.push('x'.repeat(1 << 20) + all.length);\ndeclare const process: unknown;"));
-  assert.match(said, /cannot start in the sandbox:[^]*out of memory/);
+  assert.match(said, /cannot start in the sandbox:\nthe module's top level takes more than 48 MiB of memory\nEach call begins with that memory, and has 128 MiB in all/);
 });
 
 test("a package that does so when it is imported, with the author's import that leads there", async () => {
@@ -244,4 +244,35 @@ test("the same source is the same component", async () => {
 
   await writeFile(join(out, "small.wasm"), "something else");
   assert.equal(JSON.parse((await kitbagBuild(directory, out, "--json")).stdout.trim().split("\n").at(-1)).unchanged, false);
+});
+
+test("what a call begins with is said, with a warning if it is much", async () => {
+  const built = async (before) => {
+    const directory = await folder({ "extension.ts": extension("async () => String(rows.length)", "", before) });
+    const { status, stdout, stderr } = await kitbagBuild(join(directory, "extension.ts"), join(directory, "out"), "--json");
+    assert.equal(status, 0, stderr + stdout);
+    const events = stdout.trim().split("\n").map((line) => JSON.parse(line));
+    return { memory: events.at(-1).memory, warnings: events.filter(({ event }) => event === "warning").map(({ text }) => text) };
+  };
+
+  const little = await built("const rows: number[] = [];");
+  const much = await built("const rows = Array.from({ length: 200_000 }, (_, at) => ({ at, list: [at] }));");
+
+  assert.ok(little.memory < 4 << 20, `${little.memory}`);
+  assert.deepEqual(little.warnings, []);
+  assert.ok(much.memory > 32 << 20, `${much.memory}`);
+  assert.match(much.warnings.join(), /each call begins with [\d.]+ MiB of memory taken, of the 128 MiB that a server allows by default/);
+});
+
+test("a call does not begin with what the top level no longer uses", async () => {
+  const scattered = "const all = Array.from({ length: 50_000 }, (_, at) => ({ at }));\nconst rows = all.filter(({ at }) => at % 100 === 0);";
+  const memory = async (before) => {
+    const directory = await folder({ "extension.ts": extension("async () => String(rows.length)", "", before) });
+    const { stdout } = await kitbagBuild(join(directory, "extension.ts"), join(directory, "out"), "--json");
+    return JSON.parse(stdout.trim().split("\n").at(-1)).memory;
+  };
+
+  const [nothing, some] = [await memory("const rows: object[] = [];"), await memory(scattered)];
+
+  assert.ok(some - nothing < 512 * 1024, `${some - nothing} bytes for 500 objects`);
 });

@@ -69,6 +69,9 @@ for (const [tool, args] of [
   ["search", { query: "whales", options: { limit: -1 } }],
   ["search", { query: "whales", options: { limit: 51 } }],
   ["search", { query: "whales", options: { limit: 5e9 } }],
+  ["search", { query: "whales", options: { limit: 2 ** 32 - 1 } }],
+  ["search", { query: "", options: { limit: 0 } }],
+  ["search", { query: "w".repeat(2001) }],
   ["search", { query: "whales", options: { limit: 1.5 } }],
   ["search", { query: "whales", options: { limit: "3" } }],
   ["search", { query: "whales", options: { source: 7 } }],
@@ -116,8 +119,12 @@ for (const [tool, args] of [
   doc({ feed: { key: "k", name: "N", label: 7 } }),
   doc({ feed: null }),
   doc({ source: "user" }),
+  doc({ title: "😀".repeat(1001) }),
+  doc({ url: `https://sea.example/${"ä".repeat(1000)}` }),
+  doc({ feed: { key: "a\u0000", name: "N" } }),
+  ["ingest", { docs: Array(1001).fill({ title: "T", text: "x" }) }],
 ]) {
-  test(`${tool} ${JSON.stringify(args)}`, { skip }, async () => {
+  test(`${tool} ${JSON.stringify(args).slice(0, 200)}`, { skip }, async () => {
     assert.equal(await inProcess(tool, args), await inSandbox(tool, args));
   });
 }

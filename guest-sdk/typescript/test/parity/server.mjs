@@ -66,3 +66,8 @@ async function until(ready) {
   }
   throw new Error("the server does not answer");
 }
+
+/** Returns a reply's text without the page on which a missing credential can be set: only a server has one. */
+export function withoutPage(reply) {
+  return reply.replaceAll(/\\\\nOr on this page: [^"\\]+/g, "");
+}

@@ -1,7 +1,7 @@
 // The HTTP server on loopback that the probe calls. `/redirect-away` leads to the port below, which the probe
 // does not list.
 import http from "node:http";
-import { deflateSync, gzipSync } from "node:zlib";
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 
 export async function startUpstream(port) {
   const server = http.createServer((request, response) => {
@@ -34,6 +34,8 @@ export async function startUpstream(port) {
       }
       case "/gzip":
         return response.setHeader("content-encoding", "gzip").end(gzipSync('{"id":"packed"}'));
+      case "/br":
+        return response.setHeader("content-encoding", "br").end(brotliCompressSync('{"id":"packed"}'));
       case "/deflate":
         return response.setHeader("content-encoding", "deflate").end(deflateSync('{"id":"packed"}'));
       case "/mark":
@@ -62,7 +64,7 @@ function echo(request, response) {
   let body = "";
   request.setEncoding("utf8").on("data", (text) => (body += text));
   request.on("end", () => {
-    const { "user-agent": userAgent, "content-type": contentType } = request.headers;
-    response.end(JSON.stringify({ method: request.method, url: request.url, userAgent, contentType, body }));
+    const { "user-agent": userAgent, "content-type": contentType, "accept-encoding": encodings } = request.headers;
+    response.end(JSON.stringify({ method: request.method, url: request.url, userAgent, contentType, encodings, body }));
   });
 }

@@ -57,6 +57,7 @@ export default {
           ["x-own", "é"],
           ["kitbag-redirect", "follow"],
           ["accept", "*/*"],
+          ["accept-encoding", "gzip, deflate"],
         ],
         null,
         [201, true, "", URL_A, "basic", false, "1, 2", ["a", "b"], "hello", true],
@@ -261,9 +262,23 @@ export default {
       ["hello hello", "hello hello"],
     );
   },
-  "an unknown compression is left": async () => {
-    answer({ headers: [["content-encoding", "br"]], pieces: ["raw"] });
-    return same(await (await fetch(URL_A)).text(), "raw");
+  "what may be compressed, and how": async () => {
+    answer({ pieces: ["a"] });
+    await fetch(URL_A, { headers: { "Accept-Encoding": "identity" } });
+    const own = header("accept-encoding");
+    await fetch(URL_A, { headers: { Range: "bytes=1-" } });
+    return same([own, header("accept-encoding")], [["identity"], ["identity"]]);
+  },
+  "a compression that was not asked for is an error": async () => {
+    const got = [];
+    for (const encoding of ["br", "zstd", "gzip, gzip"]) {
+      answer({ headers: [["content-encoding", encoding]], pieces: ["raw"] });
+      const response = await fetch(URL_A);
+      const [name, message] = await failure(response.text());
+      got.push(response.status, name, message.includes("was not asked for"));
+    }
+    answer({ headers: [["content-encoding", "identity"]], pieces: ["raw"] });
+    return same([got, await (await fetch(URL_A)).text()], [Array(3).fill([200, "TypeError", true]).flat(), "raw"]);
   },
   "a compressed answer of nothing": async () => {
     answer({ headers: [["content-encoding", "gzip"]] });

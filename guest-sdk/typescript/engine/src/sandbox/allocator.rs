@@ -5,20 +5,30 @@
 //! same allocations: it places the survivors one after the other and all others in a temporary heap behind them. The
 //! snapshot ends where that heap begins, so that an instance starts with what its calls can reach and nothing else.
 //!
+//! `QuickJS` places small blocks in arenas of its own, which would hide them. A patch of its source (`native/patch-quickjs.py`)
+//! lets this module decide: during the first start no block is placed in an arena, during the second the survivors are,
+//! and during calls all are.
+//!
 //! Invariant: the usable size of a block depends only on the requested size, because `QuickJS` makes use of the bytes
 //! beyond what it requested. See [`usable`].
 
 #![expect(unsafe_code, reason = "an allocator returns raw memory")]
 
+mod block;
+mod temporary;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::hint::black_box;
 use std::ops::Deref;
-use std::{ptr, slice};
+use std::ptr;
 
-use dlmalloc::Dlmalloc;
 use rquickjs::allocator::Allocator;
+
+use self::block::{is_small, memory_for, usable};
+pub(super) use self::temporary::Input;
+use super::moment;
 
 unsafe extern "C" {
     fn malloc(size: usize) -> *mut c_void;
@@ -26,21 +36,22 @@ unsafe extern "C" {
     fn realloc(pointer: *mut c_void, size: usize) -> *mut c_void;
     fn free(pointer: *mut c_void);
     fn malloc_usable_size(pointer: *mut c_void) -> usize;
+
+    // Of the patched source: whether to ask for each small block where to place it, and whom to ask.
+    static mut kitbag_asks: c_int;
+    static mut kitbag_avoids_arena: Option<extern "C" fn() -> c_int>;
 }
 
 const PAGE_BYTES: usize = 1 << 16;
 /// Free memory at the end of a snapshot, for what a call allocates: growing memory takes system calls.
 const CALL_BYTES: usize = 256 << 10;
+/// Maximum memory of a toolkit's top level, in MiB. Every call starts with it, and has 128 MiB in total by default.
+const MAX_START_MIB: usize = 48;
 
 thread_local! {
     static START: RefCell<Start> = const { RefCell::new(Start::None) };
     /// Address at which the temporary heap begins, set by [`reserve`].
     static BOUNDARY: Cell<usize> = const { Cell::new(usize::MAX) };
-    /// The heap of allocations that do not survive.
-    static TEMPORARY: RefCell<Dlmalloc<TemporaryPages>> =
-        const { RefCell::new(Dlmalloc::new_with_allocator(TemporaryPages)) };
-    /// Number of pages by which the temporary heap has grown the memory.
-    static TEMPORARY_PAGES: Cell<usize> = const { Cell::new(0) };
 }
 
 /// The start that is in progress.
@@ -55,10 +66,18 @@ enum Start {
 struct First {
     /// Number of allocations so far.
     count: u32,
-    /// Address → number of each allocation that is not freed.
-    alive: HashMap<usize, u32>,
+    /// Each allocation that is not freed, by its address.
+    alive: HashMap<usize, Alive>,
+    /// Usable bytes of all of them.
+    bytes: usize,
     /// Whether a block had another usable size than [`usable`] says.
     has_odd_size: bool,
+}
+
+struct Alive {
+    number: u32,
+    /// Requested bytes.
+    size: usize,
 }
 
 struct Second {
@@ -69,6 +88,8 @@ struct Second {
     boundary: usize,
     /// Number of blocks of the temporary heap that are not freed.
     temporary: usize,
+    /// Whether the next block was numbered already and does not survive.
+    is_decided: bool,
 }
 
 /// The allocations that survive the start of a toolkit: `count` and `bytes` as little-endian `u32`, then one bit for each
@@ -108,21 +129,34 @@ impl Survivors<Vec<u8>> {
 
 /// Begins the first start of a toolkit.
 pub(super) fn begin_first() {
-    START.set(Start::First(First::default()));
+    begin(Start::First(First::default()));
+}
+
+fn begin(start: Start) {
+    START.set(start);
+    // SAFETY: the instance has one thread.
+    unsafe {
+        kitbag_avoids_arena = Some(avoids_arena);
+        kitbag_asks = 1;
+    }
+}
+
+fn end() -> Start {
+    // SAFETY: the instance has one thread.
+    unsafe { kitbag_asks = 0 };
+    START.replace(Start::None)
 }
 
 /// Ends the first start. Returns `None` if its allocations cannot be repeated with the same sizes.
 pub(super) fn end_first() -> Option<Survivors<Vec<u8>>> {
-    let Start::First(First { count, alive, has_odd_size: false }) = START.replace(Start::None) else {
+    let Start::First(First { count, alive, has_odd_size: false, .. }) = end() else {
         return None;
     };
     let mut bits = vec![0; (count as usize).div_ceil(8)];
-    let mut bytes = 0;
-    for (address, number) in alive {
-        bits[number as usize / 8] |= 1 << (number % 8);
-        // SAFETY: the block was not freed.
-        bytes += unsafe { malloc_usable_size(address as *mut c_void) } + HEADER_BYTES;
+    for Alive { number, .. } in alive.values() {
+        bits[*number as usize / 8] |= 1 << (number % 8);
     }
+    let bytes = memory_for(alive.values().map(|it| usable(it.size)));
     Some(Survivors::encode(count, u32::try_from(bytes).ok()?, &bits))
 }
 
@@ -140,7 +174,8 @@ fn memory_bytes() -> usize {
 
 /// Begins the second start, after [`reserve`].
 pub(super) fn begin_second(survivors: Survivors<Input>) {
-    START.set(Start::Second(Second { count: 0, survivors, boundary: BOUNDARY.get(), temporary: 0 }));
+    let boundary = BOUNDARY.get();
+    begin(Start::Second(Second { count: 0, survivors, boundary, temporary: 0, is_decided: false }));
 }
 
 /// Ends the second start. Returns the length of the snapshot, in bytes. Returns `None` if this start differed from the
@@ -148,14 +183,27 @@ pub(super) fn begin_second(survivors: Survivors<Input>) {
 pub(super) fn end_second() -> Option<u32> {
     const ANSWER_BYTES: usize = 4 << 10;
 
-    let Start::Second(second) = START.replace(Start::None) else { return None };
+    let Start::Second(second) = end() else { return None };
     let is_like_first = second.count == second.survivors.count() && second.temporary == 0;
     drop(second.survivors);
     // What is allocated from here to the snapshot must fit too.
     // SAFETY: the block is freed at once. Hidden from the compiler, which would remove both calls.
     unsafe { free(black_box(malloc(ANSWER_BYTES))) };
-    let has_grown = memory_bytes() - second.boundary != TEMPORARY_PAGES.get() * PAGE_BYTES;
+    let has_grown = memory_bytes() - second.boundary != temporary::heap_bytes();
     if is_like_first && !has_grown { u32::try_from(second.boundary).ok() } else { None }
+}
+
+/// Whether the next small block is to be allocated as a large one, here, instead of in an arena. `QuickJS` asks this once
+/// for each small block during a start, and allocates the block at once.
+extern "C" fn avoids_arena() -> c_int {
+    START.with_borrow_mut(|start| match start {
+        Start::None => 0,
+        Start::First(_) => 1,
+        Start::Second(second) => {
+            second.is_decided = !second.next_survives();
+            second.is_decided.into()
+        }
+    })
 }
 
 /// The allocator of `QuickJS`.
@@ -214,37 +262,54 @@ unsafe impl Allocator for SnapshotAllocator {
     }
 
     unsafe fn usable_size(pointer: *mut u8) -> usize {
-        START.with_borrow(|start| match start {
-            // SAFETY: the block comes from the temporary heap.
-            Start::Second(second) if second.is_temporary(pointer) => {
-                usable(unsafe { temporary_size(pointer) })
-            }
+        START.with_borrow(|start| match start.requested_size(pointer) {
+            Some(size) => usable(size),
             // SAFETY: the caller upholds the contract of this function.
-            _ => unsafe { malloc_usable_size(pointer.cast()) },
+            None => unsafe { malloc_usable_size(pointer.cast()) },
         })
+    }
+}
+
+impl Start {
+    /// Returns the requested size of a block; `None` if only the C library knows its size.
+    fn requested_size(&self, pointer: *mut u8) -> Option<usize> {
+        match self {
+            Self::First(first) => first.alive.get(&pointer.addr()).map(|it| it.size),
+            // SAFETY: the block comes from the temporary heap.
+            Self::Second(second) if second.is_temporary(pointer) => {
+                Some(unsafe { temporary::requested_size(pointer) })
+            }
+            _ => None,
+        }
     }
 }
 
 impl First {
     fn alloc(&mut self, size: usize) -> *mut u8 {
+        let bytes = usable(size);
+        if self.bytes.saturating_add(bytes) > MAX_START_MIB << 20 {
+            moment::refuse_memory(MAX_START_MIB);
+            return ptr::null_mut();
+        }
         // SAFETY: any size may be requested.
-        let block = unsafe { malloc(size) };
+        let block = unsafe { malloc(bytes) };
         if !block.is_null() {
-            self.alive.insert(block.addr(), self.count);
+            self.alive.insert(block.addr(), Alive { number: self.count, size });
+            self.bytes += bytes;
             // SAFETY: the block comes from the C library.
-            self.has_odd_size |= unsafe { malloc_usable_size(block) } != usable(size);
+            self.has_odd_size |= !is_small(size) && unsafe { malloc_usable_size(block) } != bytes;
         }
         self.count += 1;
         block.cast()
     }
 
     fn free(&mut self, pointer: *mut u8) {
-        if !pointer.is_null() {
-            self.alive.remove(&pointer.addr());
+        if let Some(Alive { size, .. }) = self.alive.remove(&pointer.addr()) {
+            self.bytes -= usable(size);
             // Zeros take no space in the snapshot, in case it is taken from this memory.
             // SAFETY: the block is no longer used.
             unsafe {
-                pointer.write_bytes(0, malloc_usable_size(pointer.cast()));
+                pointer.write_bytes(0, usable(size));
                 free(pointer.cast());
             }
         }
@@ -252,14 +317,19 @@ impl First {
 }
 
 impl Second {
-    fn alloc(&mut self, size: usize) -> *mut u8 {
-        let survives = self.survivors.contain(self.count);
+    /// Numbers an allocation; returns whether it survives.
+    fn next_survives(&mut self) -> bool {
         self.count += 1;
-        if survives {
+        self.survivors.contain(self.count - 1)
+    }
+
+    fn alloc(&mut self, size: usize) -> *mut u8 {
+        let is_decided = std::mem::take(&mut self.is_decided);
+        if !is_decided && self.next_survives() {
             // SAFETY: any size may be requested.
             return unsafe { malloc(size) }.cast();
         }
-        let block = temporary_alloc(size);
+        let block = temporary::alloc(size);
         self.temporary += usize::from(!block.is_null());
         block
     }
@@ -268,7 +338,7 @@ impl Second {
         if self.is_temporary(pointer) {
             self.temporary -= 1;
             // SAFETY: the block comes from the temporary heap and is no longer used.
-            unsafe { temporary_free(pointer) };
+            unsafe { temporary::free(pointer) };
         } else {
             // SAFETY: the block comes from the C library.
             unsafe { free(pointer.cast()) };
@@ -277,121 +347,5 @@ impl Second {
 
     fn is_temporary(&self, pointer: *mut u8) -> bool {
         pointer.addr() >= self.boundary
-    }
-}
-
-/// Usable bytes of a block of the C library for a request of `size` bytes: blocks are multiples of its alignment.
-fn usable(size: usize) -> usize {
-    const ALIGNMENT: usize = 16;
-    /// Bytes of each block that the C library uses itself.
-    const OVERHEAD_BYTES: usize = 4;
-    let whole = size.saturating_add(OVERHEAD_BYTES).checked_next_multiple_of(ALIGNMENT);
-    whole.unwrap_or(usize::MAX) - OVERHEAD_BYTES
-}
-
-/// Bytes before a block of the temporary heap, which hold the requested size.
-const HEADER_BYTES: usize = 16;
-
-fn temporary_alloc(size: usize) -> *mut u8 {
-    let Some(bytes) = usable(size).checked_add(HEADER_BYTES) else { return ptr::null_mut() };
-    // SAFETY: the size is not 0 and includes the header; the alignment is a power of two.
-    unsafe {
-        let header = TEMPORARY.with_borrow_mut(|heap| heap.malloc(bytes, HEADER_BYTES));
-        if header.is_null() {
-            return header;
-        }
-        header.cast::<usize>().write(size);
-        header.add(HEADER_BYTES)
-    }
-}
-
-/// # Safety
-/// The block must come from [`temporary_alloc`] and must not be freed.
-unsafe fn temporary_size(block: *mut u8) -> usize {
-    // SAFETY: the header precedes the block.
-    unsafe { block.sub(HEADER_BYTES).cast::<usize>().read() }
-}
-
-/// # Safety
-/// As for [`temporary_size`], and the block must no longer be used.
-unsafe fn temporary_free(block: *mut u8) {
-    // SAFETY: the block was allocated with this size and alignment.
-    unsafe {
-        let bytes = usable(temporary_size(block)) + HEADER_BYTES;
-        let header = block.sub(HEADER_BYTES);
-        TEMPORARY.with_borrow_mut(|heap| heap.free(header, bytes, HEADER_BYTES));
-    }
-}
-
-/// Grows the memory for the temporary heap, and counts by how much.
-struct TemporaryPages;
-
-// SAFETY: each allocation is new memory of the instance, which stays allocated.
-unsafe impl dlmalloc::Allocator for TemporaryPages {
-    fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
-        let pages = size.div_ceil(PAGE_BYTES);
-        let first = core::arch::wasm32::memory_grow::<0>(pages);
-        if first == usize::MAX {
-            return (ptr::null_mut(), 0, 0);
-        }
-        TEMPORARY_PAGES.set(TEMPORARY_PAGES.get() + pages);
-        (ptr::with_exposed_provenance_mut(first * PAGE_BYTES), pages * PAGE_BYTES, 0)
-    }
-
-    fn remap(&self, _: *mut u8, _: usize, _: usize, _: bool) -> *mut u8 {
-        ptr::null_mut()
-    }
-
-    fn free_part(&self, _: *mut u8, _: usize, _: usize) -> bool {
-        false
-    }
-
-    fn free(&self, _: *mut u8, _: usize) -> bool {
-        false
-    }
-
-    fn can_release_part(&self, _: u32) -> bool {
-        false
-    }
-
-    fn allocates_zeros(&self) -> bool {
-        true
-    }
-
-    fn page_size(&self) -> usize {
-        PAGE_BYTES
-    }
-}
-
-/// A request of the builder, in the temporary heap. Cleared and freed when it is dropped.
-pub(super) struct Input(&'static mut [u8]);
-
-impl Input {
-    /// Allocates memory for the builder to write `length` bytes to.
-    pub(super) fn allocate(length: usize) -> *mut u8 {
-        temporary_alloc(length)
-    }
-
-    /// # Safety
-    /// The memory must come from [`Input::allocate`] with this length and be initialised, and nothing else may use it.
-    pub(super) unsafe fn take(pointer: *mut u8, length: usize) -> Self {
-        // SAFETY: the caller upholds the contract of this function.
-        Self(unsafe { slice::from_raw_parts_mut(pointer, length) })
-    }
-}
-
-impl Deref for Input {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        self.0
-    }
-}
-
-impl Drop for Input {
-    fn drop(&mut self) {
-        self.0.fill(0);
-        // SAFETY: the memory comes from the temporary heap and is no longer used.
-        unsafe { temporary_free(self.0.as_mut_ptr()) };
     }
 }

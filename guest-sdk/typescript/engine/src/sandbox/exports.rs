@@ -14,8 +14,6 @@ use crate::script;
 
 /// The bundle's name in stack traces.
 const BUNDLE_NAME: &str = "toolkit.js";
-/// Maximum memory of a toolkit's top level. Every call starts with it, and has 128 MiB in total by default.
-const MAX_START_BYTES: usize = 48 << 20;
 
 /// A toolkit that has been started.
 struct Toolkit {
@@ -130,7 +128,7 @@ fn store_answer(result: Result<Vec<u8>, EngineError>) -> u64 {
 fn start_toolkit(bytecode: Input, manifest: String) -> Result<Toolkit, EngineError> {
     log_panics();
     let engine = Engine::new(super::Host)?;
-    engine.set_limits(moment::has_violation, MAX_START_BYTES);
+    engine.interrupt_when(moment::has_violation);
     rejections::watch(&engine);
     let call = engine.with(|ctx| {
         let _top_level = moment::enter_top_level(&ctx);
@@ -152,7 +150,7 @@ fn start_toolkit(bytecode: Input, manifest: String) -> Result<Toolkit, EngineErr
     }
     let call = call?;
     rejections::log_unhandled();
-    engine.clear_limits();
+    engine.clear_interrupt();
     engine.collect_garbage();
     Ok(Toolkit { call, engine, manifest })
 }

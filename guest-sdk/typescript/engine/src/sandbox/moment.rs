@@ -61,6 +61,13 @@ pub(super) fn has_violation() -> bool {
     VIOLATION.with_borrow(Option::is_some)
 }
 
+/// Records that the top level takes more memory than it may. There is no memory to read its stack.
+pub(super) fn refuse_memory(mebibytes: usize) {
+    if !has_violation() {
+        VIOLATION.set(Some(format!("the module's top level takes more than {mebibytes} MiB of memory")));
+    }
+}
+
 /// Records the first refused action.
 fn record_violation(ctx: &Ctx<'_>, action: &str) {
     if has_violation() {

@@ -1,6 +1,7 @@
 // fetch (Fetch Standard, section 5.6), with the host's HTTP client.
 import { abortRequest, sendRequest } from "kitbag:host";
 
+import { acceptedEncodings } from "../../content-encoding.js";
 import { onAbort } from "./abort.js";
 import { Body, exactBuffer } from "./body.js";
 import { Incoming } from "./incoming.js";
@@ -52,7 +53,9 @@ function send(
   const { method, url, redirect, signal } = request;
   const headers = request.headers.filter(([name]) => name !== REDIRECT_HEADER);
   headers.push([REDIRECT_HEADER, redirect === "follow" ? "follow" : "manual"]);
-  if (!headers.some(([name]) => name === "accept")) headers.push(["accept", "*/*"]);
+  const has = (wanted: string): boolean => headers.some(([name]) => name === wanted);
+  if (!has("accept")) headers.push(["accept", "*/*"]);
+  if (!has("accept-encoding")) headers.push(["accept-encoding", acceptedEncodings(has("range"))]);
   const id = sendRequest(method, url, headers, bytes && exactBuffer(bytes), (error, status, list) => {
     if (error !== undefined) return reject(new TypeError(error));
     const value = (wanted: string): string | null => list.find(([name]) => name.toLowerCase() === wanted)?.[1] ?? null;

@@ -2,6 +2,7 @@
 import { createDecompressor } from "kitbag:compression";
 import { abortRequest, readBody } from "kitbag:host";
 
+import { encodingOf, UNSUPPORTED_ENCODING, type ContentEncoding } from "../../content-encoding.js";
 import { onAbort, type AbortSignal } from "./abort.js";
 import { concatenated } from "./blob.js";
 import { ReadableStream } from "./streams.js";
@@ -16,13 +17,11 @@ const MAX_WHOLE_BYTES = 256 * 1024 * 1024;
 
 const EMPTY = new Uint8Array(0);
 
-const FORMATS: Record<string, string> = { gzip: "gzip", "x-gzip": "gzip", deflate: "deflate" };
-
 export class Incoming {
   readonly #id: number;
   readonly #signal: AbortSignal | undefined;
-  /** Compression format; undefined for none. */
-  readonly #format: string | undefined;
+  /** Undefined for none. */
+  readonly #encoding: ContentEncoding | undefined;
   #decompress: ((input: Uint8Array | undefined, last: boolean) => Bytes | undefined) | undefined;
   /** Whether the decompressor may have more output without new input. */
   #hasOutput = false;
@@ -32,7 +31,7 @@ export class Incoming {
 
   constructor(id: number, contentEncoding: string | null, signal: AbortSignal | undefined) {
     this.#id = id;
-    this.#format = FORMATS[contentEncoding?.trim().toLowerCase() ?? ""];
+    this.#encoding = encodingOf(contentEncoding);
     this.#signal = signal;
     if (signal !== undefined) this.#removeAbortHandler = onAbort(signal, () => this.#abort(signal.reason));
   }
@@ -141,10 +140,11 @@ export class Incoming {
   }
 
   #decoded(raw: Bytes): Bytes | undefined {
-    if (this.#format === undefined || raw.length === 0) return raw;
+    if (this.#encoding === undefined || raw.length === 0) return raw;
+    if (this.#encoding === "unsupported") throw new TypeError(UNSUPPORTED_ENCODING);
     // Some servers send raw DEFLATE without the zlib header, in which the low four bits of the first byte are
     // 8.
-    const format = this.#format === "deflate" && (raw[0]! & 0x0f) !== 8 ? "deflate-raw" : this.#format;
+    const format = this.#encoding === "deflate" && (raw[0]! & 0x0f) !== 8 ? "deflate-raw" : this.#encoding;
     this.#decompress ??= createDecompressor(format);
     return this.#step(raw, false);
   }
@@ -158,7 +158,7 @@ export class Incoming {
       return piece ?? (last ? undefined : EMPTY);
     } catch (cause) {
       if (cause instanceof RangeError) throw cause;
-      throw new TypeError(`network error: the answer's ${this.#format} is malformed`, { cause });
+      throw new TypeError(`network error: the answer's ${this.#encoding} is malformed`, { cause });
     }
   }
 }

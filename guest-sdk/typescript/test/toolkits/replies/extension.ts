@@ -3,6 +3,17 @@
 import { defineToolkit, tool, z, ToolError } from "kitbag/extend/toolkit";
 
 const none = z.object({});
+const document = z.object({
+  title: z.string(),
+  text: z.string().optional(),
+  url: z.string().optional(),
+  author: z.string().optional(),
+  fileUrl: z.string().optional(),
+  audioUrl: z.string().optional(),
+  mimeType: z.string().optional(),
+  captureOnly: z.boolean().optional(),
+  feed: z.object({ key: z.string(), name: z.string(), label: z.string().optional() }).optional(),
+});
 const word = (index: number) => z.string().regex(new RegExp(`^[a-z]+${index}$`));
 
 export default defineToolkit({
@@ -14,6 +25,7 @@ export default defineToolkit({
   visibility: "shared",
   secrets: ["API_KEY"],
   egress: ["api.example"],
+  scopes: ["svc:search", "svc:ingest"],
   config: {
     language: { type: "string", label: "Language", default: "en" },
     limit: { type: "number", label: "Limit", default: 5 },
@@ -90,6 +102,36 @@ export default defineToolkit({
       description: "Sends a request to a host that is not listed.",
       input: none,
       handler: async (_, ctx) => (await ctx.fetch("https://evil.example/")).text(),
+    }),
+    tool({
+      name: "unlisted",
+      description: "Returns the error of a request.",
+      input: z.object({ url: z.string() }),
+      handler: async ({ url }, ctx) => {
+        try {
+          return String((await ctx.fetch(url)).status);
+        } catch (error) {
+          return (error as Error).message;
+        }
+      },
+    }),
+    tool({
+      name: "search",
+      description: "Counts what a search finds.",
+      input: z.object({ query: z.string(), limit: z.int().min(0).max(4_294_967_295).optional() }),
+      handler: async ({ query, limit }, ctx) => String((await ctx.svc!.search(query, { limit })).length),
+    }),
+    tool({
+      name: "document",
+      description: "Returns the text of a document.",
+      input: z.object({ id: z.string() }),
+      handler: async ({ id }, ctx) => (await ctx.svc!.getDocument(id)).text,
+    }),
+    tool({
+      name: "ingest",
+      description: "Stores documents.",
+      input: z.object({ documents: z.array(document) }),
+      handler: async ({ documents }, ctx) => String((await ctx.svc!.ingest(documents)).ingested),
     }),
     tool({
       name: "matches",

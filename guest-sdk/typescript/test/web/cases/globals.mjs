@@ -1,4 +1,6 @@
 // Which globals exist, and how they are defined.
+import { MISSING_LANGUAGE_GLOBALS, MISSING_NODE_GLOBALS, WEB_GLOBALS } from "../../../dist/sandbox-globals.js";
+
 const NAMES = [
   "AbortController",
   "AbortSignal",
@@ -71,21 +73,16 @@ export default {
     expected: ["function", "function"],
     run: () => [typeof reportError, typeof ErrorEvent],
   },
+  "what is there": {
+    expected: [],
+    run: () => WEB_GLOBALS.filter((name) => !(name in globalThis)),
+  },
   "what is not there": {
     expected: [],
     run: () =>
-      [
-        "process",
-        "Buffer",
-        "window",
-        "document",
-        "WebSocket",
-        "Worker",
-        "XMLHttpRequest",
-        "require",
-        "global",
-        "setImmediate",
-      ].filter((name) => name in globalThis),
+      [...MISSING_LANGUAGE_GLOBALS, ...MISSING_NODE_GLOBALS, "window", "document", "Worker", "XMLHttpRequest"].filter(
+        (name) => name in globalThis,
+      ),
   },
   "members of classes are enumerable": () =>
     [Headers, Response, Request, URL, Event, AbortController].map((it) => {

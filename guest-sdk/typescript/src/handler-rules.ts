@@ -1,0 +1,31 @@
+// Rules and error texts that handlers need, from rules.wasm. In a component, `#handler-rules` is
+// sandbox/handler-rules.ts, with the same functions.
+import { ask, limitsOfCalls } from "./rules.js";
+
+export { allows } from "./rules.js";
+
+/** A violation of a branch of a choice: levels below the value with the choice, and what was expected there. */
+export type Violation = [depth: number, kind: "type" | "constant" | "other"];
+
+/** The branch that a value was meant for, or those that it may have been meant for; indexes. */
+export type Meant = { branch: number; anyOf?: undefined } | { anyOf: number[]; branch?: undefined };
+
+/** Returns the `egress` entry that would allow the URL. */
+export function entryFor(url: URL): string {
+  return ask({ ask: "entry", url: url.href });
+}
+
+/** Returns an error text; `texts.ts` has a function for each. */
+export function text(name: string, parts: string[]): string {
+  return ask({ ask: "text", name, parts });
+}
+
+/** Determines the branch that a value was meant for from the violations of each branch. */
+export function meant(branches: Violation[][]): Meant {
+  return ask({ ask: "meant", branches });
+}
+
+/** Returns the maximum number of violations reported for one value. */
+export function maxReported(): number {
+  return limitsOfCalls().reportedViolations;
+}

@@ -1,0 +1,2 @@
+// Imported by a handler while it runs.
+export const value = "lazy";
