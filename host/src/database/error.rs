@@ -1,26 +1,64 @@
 //! Errors of the database.
 
+use std::io;
+
 use thiserror::Error;
 
 /// An error of the database. The text is for the log.
 #[derive(Debug, Error)]
 #[error(transparent)]
-pub struct DatabaseError(#[from] sqlx::Error);
+pub struct DatabaseError(Cause);
+
+#[derive(Debug, Error)]
+enum Cause {
+    #[error(transparent)]
+    Engine(sqlx::Error),
+    #[error("another server uses this database; a PostgreSQL database serves one server at a time")]
+    Claimed,
+    #[error(
+        "PostgreSQL {version} with the encoding {encoding} does not work: it takes 15 or newer with UTF8"
+    )]
+    Unfit { version: i32, encoding: String },
+}
+
+impl From<sqlx::Error> for DatabaseError {
+    fn from(error: sqlx::Error) -> Self {
+        Self(Cause::Engine(error))
+    }
+}
 
 impl DatabaseError {
     /// The error for a value that cannot be encoded for storage.
     pub(crate) fn unwritable(error: serde_json::Error) -> Self {
-        Self(sqlx::Error::Encode(error.into()))
+        sqlx::Error::Encode(error.into()).into()
     }
 
     /// The error for a stored value that cannot be decoded.
     pub(crate) fn unreadable(error: serde_json::Error) -> Self {
-        Self(sqlx::Error::Decode(error.into()))
+        sqlx::Error::Decode(error.into()).into()
+    }
+
+    /// The error for a statement that took too long.
+    pub(super) fn timed_out() -> Self {
+        sqlx::Error::Io(io::ErrorKind::TimedOut.into()).into()
+    }
+
+    /// The error for a database that another server uses.
+    pub(super) fn claimed() -> Self {
+        Self(Cause::Claimed)
+    }
+
+    /// The error for a server that lacks what statements need.
+    pub(super) fn unfit(version: i32, encoding: String) -> Self {
+        Self(Cause::Unfit { version, encoding })
     }
 
     /// Whether the disk was full. The whole transaction is rolled back then.
     pub(crate) fn is_disk_full(&self) -> bool {
-        // `SQLITE_FULL`, https://sqlite.org/rescode.html#full
-        self.0.as_database_error().is_some_and(|error| error.code().as_deref() == Some("13"))
+        let Cause::Engine(error) = &self.0 else { return false };
+        let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+        // `SQLITE_FULL`, https://sqlite.org/rescode.html#full, and `disk_full`,
+        // https://www.postgresql.org/docs/16/errcodes-appendix.html
+        matches!(code.as_deref(), Some("13" | "53100"))
     }
 }

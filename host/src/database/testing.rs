@@ -1,62 +1,137 @@
-//! Access to the database for tests.
+//! Databases of tests: `SQLite`, or PostgreSQL if `TEST_DATABASE` is the URL of a server, such as
+//! `postgres://postgres@127.0.0.1/postgres`.
 
 use std::path::Path;
 
-use sqlx::sqlite::{SqlitePoolOptions, SqliteRow};
-use sqlx::{AssertSqlSafe, FromRow, Row, Sqlite, SqlitePool};
+use sqlx::sqlite::SqlitePoolOptions;
+use sqlx::{Connection, PgConnection, Pool};
+use url::Url;
 
-use super::{Database, MIGRATIONS, Migrator, options};
+use super::statement::{Fetch, Statement};
+use super::{AssertSqlSafe, Database, Pools, Scope, Transaction, postgres, sql, sqlite};
+
+/// The server's code for a database that exists already.
+const DUPLICATE_DATABASE: &str = "42P04";
+
+/// The URL of the database for a test's folder, which is created if missing; `None` if tests use files.
+pub(super) async fn server_url(folder: &Path) -> Option<String> {
+    let mut url = Url::parse(&std::env::var("TEST_DATABASE").ok()?).expect("the URL of a server");
+    let name = folder.file_name().and_then(|name| name.to_str()).expect("a folder with a name");
+    let mut session = PgConnection::connect(url.as_str()).await.expect("the server runs");
+    let create = AssertSqlSafe(format!("CREATE DATABASE \"{name}\" TEMPLATE template0"));
+    if let Err(error) = sqlx::query(create).execute(&mut session).await {
+        let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+        assert_eq!(code.as_deref(), Some(DUPLICATE_DATABASE), "{error}");
+    }
+    url.set_path(name);
+    Some(url.into())
+}
 
 impl Database {
-    /// Opens a database with the first `count` migrations only.
-    pub(crate) async fn open_before_migration(data: &Path, count: usize) -> Self {
-        let migrations = MIGRATIONS.migrations[..count].to_vec();
-        let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options(data)).await;
+    /// Opens the database of a test's folder.
+    pub(crate) async fn of_test(folder: &Path) -> Self {
+        match Box::pin(server_url(folder)).await {
+            Some(url) => {
+                Self(Pools::Postgres(Box::pin(postgres::Pools::of_test(&url)).await.expect("a database")))
+            }
+            None => Box::pin(Self::open(folder)).await.expect("a database"),
+        }
+    }
+
+    /// Opens a file with the first `count` migrations only.
+    pub(crate) async fn open_before_migration(folder: &Path, count: usize) -> Self {
+        let options = sqlite::options(folder);
+        let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await;
         let pool = pool.expect("a database");
-        Migrator { migrations: migrations.into(), ..Migrator::DEFAULT }
-            .run(&pool)
-            .await
-            .expect("it migrates");
-        Self { writer: pool.clone(), readers: pool }
+        sqlite::migrations(count).run(&pool).await.expect("it migrates");
+        Self(Pools::Sqlite(sqlite::Pools { writer: pool.clone(), readers: pool }))
+    }
+
+    /// Whether this is a file, and not a server.
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self.0, Pools::Sqlite(_))
     }
 
     /// Runs statements in one transaction.
-    pub(crate) async fn execute(&self, sql: &str) {
-        let mut transaction = self.begin().await.expect("nobody keeps the writer");
-        let sql = AssertSqlSafe(sql.to_owned());
-        sqlx::raw_sql(sql).execute(&mut *transaction).await.expect("valid statements");
+    pub(crate) async fn execute(&self, statements: &str) {
+        let mut transaction = self.begin(Scope::Toolkits).await.expect("nobody keeps the writer");
+        let statements = sqlx::raw_sql(AssertSqlSafe(statements.to_owned()));
+        let done = match &mut transaction {
+            Transaction::Sqlite(transaction) => statements.execute(&mut **transaction).await.map(drop),
+            Transaction::Postgres(transaction) => statements.execute(&mut **transaction).await.map(drop),
+        };
+        done.expect("valid statements");
         transaction.commit().await.expect("they can be committed");
     }
 
+    /// Executes one statement.
+    pub(crate) async fn write(&self, statement: Statement<'_>) {
+        let mut transaction = self.begin(Scope::Toolkits).await.expect("nobody keeps the writer");
+        statement.execute(&mut transaction).await.expect("a valid statement");
+        transaction.commit().await.expect("it can be committed");
+    }
+
     /// The rows that a statement finds.
-    pub(crate) async fn rows<T>(&self, sql: &str) -> Vec<T>
-    where
-        T: for<'r> FromRow<'r, SqliteRow> + Send + Unpin,
-    {
-        let sql = AssertSqlSafe(sql.to_owned());
-        sqlx::query_as(sql).fetch_all(self.readers()).await.expect("a valid statement")
+    pub(crate) async fn rows<T: Fetch>(&self, statement: &str) -> Vec<T> {
+        sql(AssertSqlSafe(statement.to_owned())).fetch_all(self.readers()).await.expect("a valid statement")
     }
 
     /// The first column of the rows that a statement finds.
-    pub(crate) async fn column<T>(&self, sql: &str) -> Vec<T>
+    pub(crate) async fn column<T>(&self, statement: &str) -> Vec<T>
     where
-        T: for<'r> sqlx::Decode<'r, Sqlite> + sqlx::Type<Sqlite>,
+        (T,): Fetch,
     {
-        let rows = sqlx::query(AssertSqlSafe(sql.to_owned())).fetch_all(self.readers()).await;
-        rows.expect("a valid statement").iter().map(|row| row.get(0)).collect()
+        let values = sql(AssertSqlSafe(statement.to_owned())).fetch_values(self.readers()).await;
+        values.expect("a valid statement")
     }
 
-    /// Whether the connection for writing is in use.
+    /// Each row of each table of a file as a text, by the tables' names.
+    pub(crate) async fn all_rows(&self) -> Vec<(String, Vec<String>)> {
+        let mut all = Vec::new();
+        let tables = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name";
+        for table in self.column::<String>(tables).await {
+            let columns = format!("SELECT name FROM pragma_table_xinfo('{table}') ORDER BY cid");
+            let columns: Vec<String> = self.column(&columns).await;
+            let values: Vec<_> = columns.iter().map(|column| format!("quote(\"{column}\")")).collect();
+            let rows = format!("SELECT {} FROM \"{table}\" ORDER BY 1", values.join(" || ', ' || "));
+            all.push((table, self.column(&rows).await));
+        }
+        all
+    }
+
+    /// Makes a file claim to have had the migrations up to `version`, and no others.
+    pub(crate) async fn claim_schema(&self, version: i64) {
+        self.execute(&format!(
+            "DELETE FROM _sqlx_migrations WHERE version > {version};
+             INSERT OR IGNORE INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+                 VALUES ({version}, 'claimed', 1, x'00', 0)"
+        ))
+        .await;
+    }
+
+    /// Makes a table of a file forget that it ever had rows.
+    pub(crate) async fn forget_rows(&self, table: &str) {
+        self.execute(&format!("DELETE FROM {table}; DELETE FROM sqlite_sequence WHERE name = '{table}'"))
+            .await;
+    }
+
+    /// Whether all connections for writing are in use.
     pub(crate) fn is_being_written(&self) -> bool {
-        are_taken(&self.writer)
+        match &self.0 {
+            Pools::Sqlite(pools) => are_taken(&pools.writer),
+            Pools::Postgres(pools) => are_taken(&pools.writers),
+        }
     }
 
     /// Whether all connections for reading are in use.
     pub(crate) fn are_readers_taken(&self) -> bool {
-        are_taken(&self.readers)
+        match &self.0 {
+            Pools::Sqlite(pools) => are_taken(&pools.readers),
+            Pools::Postgres(pools) => are_taken(&pools.readers),
+        }
     }
 }
 
-fn are_taken(pool: &SqlitePool) -> bool {
+fn are_taken<DB: sqlx::Database>(pool: &Pool<DB>) -> bool {
     pool.size() == pool.options().get_max_connections() && pool.num_idle() == 0
 }

@@ -1,0 +1,64 @@
+//! Statements whose text depends on what they are about, such as those that insert many rows.
+
+use super::statement::{Statement, Text};
+use super::value::Value;
+
+/// A statement that is put together from parts. Values never become part of the text.
+pub(crate) struct StatementBuilder<'v> {
+    text: String,
+    /// Where in the text a parameter follows.
+    places: Vec<usize>,
+    values: Vec<Value<'v>>,
+}
+
+/// One row of values.
+pub(crate) struct RowBuilder<'b, 'v> {
+    statement: &'b mut StatementBuilder<'v>,
+    separator: &'static str,
+}
+
+impl<'v> StatementBuilder<'v> {
+    pub(crate) fn new(text: &'static str) -> Self {
+        Self { text: text.to_owned(), places: Vec::new(), values: Vec::new() }
+    }
+
+    pub(crate) fn push(&mut self, text: &'static str) -> &mut Self {
+        self.text.push_str(text);
+        self
+    }
+
+    /// Adds a parameter with its value.
+    pub(crate) fn push_bind(&mut self, value: impl Into<Value<'v>>) -> &mut Self {
+        self.places.push(self.text.len());
+        self.values.push(value.into());
+        self
+    }
+
+    /// Adds `VALUES` with a row for each item. There must be at least one.
+    pub(crate) fn push_values<T>(
+        &mut self,
+        items: impl IntoIterator<Item = T>,
+        mut add: impl FnMut(RowBuilder<'_, 'v>, T),
+    ) -> &mut Self {
+        let mut before = "VALUES (";
+        for item in items {
+            self.push(before);
+            add(RowBuilder { statement: self, separator: "" }, item);
+            self.push(")");
+            before = ", (";
+        }
+        self
+    }
+
+    pub(crate) fn build(self) -> Statement<'v> {
+        Statement::new(Text::Parts(self.text, self.places), self.values)
+    }
+}
+
+impl<'v> RowBuilder<'_, 'v> {
+    pub(crate) fn push_bind(&mut self, value: impl Into<Value<'v>>) -> &mut Self {
+        self.statement.push(self.separator).push_bind(value);
+        self.separator = ", ";
+        self
+    }
+}

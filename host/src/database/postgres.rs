@@ -1,0 +1,126 @@
+//! A PostgreSQL database that one server uses.
+//!
+//! Invariant: no other server uses it meanwhile: each holds an advisory lock there, and stops when it loses it.
+
+mod claim;
+
+use std::borrow::Cow;
+use std::str::FromStr;
+
+#[cfg(test)]
+use sqlx::Connection;
+use sqlx::migrate::Migrator;
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgPoolOptions};
+use sqlx::{Arguments, PgConnection, PgPool, Postgres};
+
+use super::value::Value;
+use super::{DatabaseError, Result, Scope};
+use claim::Claim;
+
+/// The schema, as migrations from an empty database.
+static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
+
+/// The oldest version that is known to work, as `server_version_num` has it.
+const OLDEST_VERSION: i32 = 150_000;
+
+/// What ends a session that hangs: a statement, a transaction that does nothing, waiting for a lock.
+const SESSION: [(&str, &str); 3] =
+    [("statement_timeout", "30s"), ("idle_in_transaction_session_timeout", "30s"), ("lock_timeout", "10s")];
+
+#[derive(Clone, Debug)]
+pub(super) struct Pools {
+    /// Apart: transactions that wait for each other must not keep anybody from reading.
+    pub(super) writers: PgPool,
+    pub(super) readers: PgPool,
+    claim: Claim,
+}
+
+impl Pools {
+    /// Connects with at most so many connections, and one that keeps the claim.
+    pub(super) async fn connect(url: &str, connections: u32) -> Result<Self> {
+        let options = PgConnectOptions::from_str(url)?.application_name("kitbag");
+        let mut session = claim::take(&options).await?;
+        check_server(&mut session).await?;
+        MIGRATIONS.run_direct(None, &mut session, false).await.map_err(sqlx::Error::from)?;
+        Self::open(options, connections, Claim::keep(session)).await
+    }
+
+    async fn open(options: PgConnectOptions, connections: u32, claim: Claim) -> Result<Self> {
+        let options = options.options(SESSION);
+        let writers = (connections / 2).max(1);
+        let readers = connections.saturating_sub(writers).max(1);
+        let pool = |size| PgPoolOptions::new().max_connections(size).connect_with(options.clone());
+        Ok(Self { writers: pool(writers).await?, readers: pool(readers).await?, claim })
+    }
+
+    /// Opens the database of a test, which may be open already.
+    #[cfg(test)]
+    pub(super) async fn of_test(url: &str) -> Result<Self> {
+        let options = PgConnectOptions::from_str(url)?;
+        let mut session = PgConnection::connect_with(&options).await?;
+        MIGRATIONS.run_direct(None, &mut session, false).await.map_err(sqlx::Error::from)?;
+        Self::open(options, 8, Claim::of_test()).await
+    }
+
+    /// Begins a write transaction, the only one of its scope.
+    pub(super) async fn begin(&self, scope: Scope<'_>) -> Result<sqlx::Transaction<'static, Postgres>> {
+        let mut transaction = self.writers.begin().await?;
+        let (shared, exclusive) = scope.locks();
+        sqlx::query("SELECT lock_scope($1, $2)")
+            .bind(shared)
+            .bind(exclusive)
+            .execute(&mut *transaction)
+            .await?;
+        Ok(transaction)
+    }
+
+    /// Begins a transaction that reads one state.
+    pub(super) async fn snapshot(&self) -> Result<sqlx::Transaction<'static, Postgres>> {
+        Ok(self.readers.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
+    }
+
+    /// Returns once another server may be using the database.
+    pub(super) async fn lost(&self) {
+        self.claim.lost().await;
+    }
+
+    pub(super) async fn close(&self) {
+        self.readers.close().await;
+        self.writers.close().await;
+        self.claim.give_up().await;
+    }
+}
+
+/// Refuses servers whose version or encoding would fail later, at some statement.
+async fn check_server(connection: &mut PgConnection) -> Result<()> {
+    let (version, encoding): (i32, String) = sqlx::query_as(
+        "SELECT current_setting('server_version_num')::INTEGER, current_setting('server_encoding')",
+    )
+    .fetch_one(connection)
+    .await?;
+    if version < OLDEST_VERSION || encoding != "UTF8" {
+        return Err(DatabaseError::unfit(version / 10_000, encoding));
+    }
+    Ok(())
+}
+
+pub(super) fn arguments(values: Vec<Value<'_>>) -> Result<PgArguments> {
+    let mut arguments = PgArguments::default();
+    arguments.reserve(values.len(), 0);
+    for value in values {
+        let added = match value {
+            Value::Integer(value) => arguments.add(value),
+            Value::Boolean(value) => arguments.add(value),
+            Value::Text(value) => arguments.add(value.map(without_nul)),
+            Value::Bytes(value) => arguments.add(value),
+        };
+        added.map_err(sqlx::Error::Encode)?;
+    }
+    Ok(arguments)
+}
+
+/// PostgreSQL has no NUL in texts, and refuses statements that have one. What matters was checked before; whatever is
+/// looked up by such a text is not found.
+fn without_nul(text: Cow<'_, str>) -> Cow<'_, str> {
+    if text.contains('\0') { text.replace('\0', "\u{fffd}").into() } else { text }
+}

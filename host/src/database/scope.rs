@@ -1,0 +1,40 @@
+//! What a transaction may change.
+
+/// What a transaction reads before it writes, and what it writes: no other transaction of the same scope runs
+/// meanwhile. `SQLite` has a single writer, and needs no scope; PostgreSQL locks what it names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Scope<'s> {
+    /// Documents, feeds, chunks and jobs of these users.
+    Users(&'s [&'s str]),
+    /// Documents, feeds, chunks and jobs of all users.
+    AllUsers,
+    /// Everything about toolkits, including what users have set for them and the records of their calls: with a
+    /// toolkit, these are removed.
+    Toolkits,
+    /// Secrets and settings of users.
+    Vault,
+    /// Records of calls.
+    Records,
+    /// Sessions of browsers, and clients of the OAuth flows.
+    Sessions,
+    /// What processes agree on when they start.
+    Processes,
+}
+
+impl Scope<'_> {
+    /// The names of the locks that the scope shares with others, and of those that it has for itself.
+    pub(super) fn locks(self) -> (Vec<String>, Vec<String>) {
+        let own = |names: &[&str]| (Vec::new(), names.iter().map(ToString::to_string).collect());
+        match self {
+            Self::Users(users) => {
+                (vec!["users".to_owned()], users.iter().map(|user| format!("user {user}")).collect())
+            }
+            Self::AllUsers => own(&["users"]),
+            Self::Toolkits => own(&["toolkits", "vault", "records"]),
+            Self::Vault => own(&["vault"]),
+            Self::Records => own(&["records"]),
+            Self::Sessions => own(&["sessions"]),
+            Self::Processes => own(&["processes"]),
+        }
+    }
+}
