@@ -32,7 +32,6 @@ use wasmtime_wasi_http::{
     Error, RequestOptions, WasiBody, WasiHttp, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks,
 };
 
-use self::ahead::reading_ahead;
 use self::exchange::{Exchange, Failure};
 use super::{CallContext, Services};
 use crate::egress::{Allowlist, Policy, Repeatable, Timeouts};
@@ -226,26 +225,24 @@ impl WasiHttpHooks for Hooks {
             let permit = wait_for_permit(&exchange).await;
             let body_memory = claim(&exchange, lease.as_ref(), recorded_bytes(&request)).await?;
             let response_memory = claim(&exchange, lease.as_ref(), RESPONSE_MEMORY_BYTES).await?;
-            let (limits, usage, log) =
-                (exchange.limits.clone(), exchange.usage.clone(), exchange.log.clone());
+            let (limits, log) = (exchange.limits.clone(), exchange.log.clone());
             let request = request.map(|body| body::outgoing(body, limits.request_body));
             let timeouts =
                 Timeouts { connect: options.connect_timeout, first_byte: options.first_byte_timeout };
             // Never on the guest's own thread, which may wait long for the processor: the request takes locks
             // that calls share.
             let egress = exchange.egress.clone();
-            let answer = egress.run_on_runtime(Box::pin(exchange.answer(request, timeouts))).await;
+            let pause = options.between_bytes_timeout;
+            let answer =
+                egress.run_on_runtime(Box::pin(exchange.respond(request, timeouts, pause, permit))).await;
             let answer = answer.unwrap_or_else(|cause| Err(Failure::Broken(cause)));
             drop(body_memory);
             let response = answer.map_err(|failure| {
                 log.note(format!("fetch: {failure}"));
                 failure.guest_error()
             })?;
-            let (limit, pause) = (limits.response_body, options.between_bytes_timeout);
             let response = response.map(|body| {
-                let (body, reading) = reading_ahead(body::incoming(body, limit, pause, usage), permit);
-                egress.spawn_on_runtime(reading);
-                body::with_logged_errors(body, limit, log)
+                body::with_logged_errors(body, limits.response_body, log)
                     .map_frame(move |frame| {
                         // Held until the guest has finished with the body.
                         let _held = &response_memory;

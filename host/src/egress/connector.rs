@@ -12,8 +12,9 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use http::Uri;
 use http::uri::Scheme;
-use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_rustls::{ConfigBuilderExt, HttpsConnector, MaybeHttpsStream};
 use hyper_util::rt::TokioIo;
+use rustls::client::Resumption;
 use rustls::crypto::aws_lc_rs;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
@@ -22,7 +23,8 @@ use tower::Service;
 
 use super::guard::AddressGuard;
 use super::nat64::Nat64;
-use super::resolver::{LookupError, ON_BEHALF_OF, Resolver};
+use super::resolver::{LookupError, Resolver};
+use super::target::Target;
 use super::{BoxError, EgressError};
 
 /// Delay before the next address is tried in parallel (RFC 8305, section 5).
@@ -30,45 +32,28 @@ const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// Addresses tried per name: a hostile DNS answer must not open hundreds of sockets.
 const MAX_ADDRESSES: usize = 8;
 
-/// The client's connector: TLS over [`GuardedTcp`], under one deadline.
+/// A connection over which HTTP is spoken.
+pub(super) type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
+
+/// Opens connections: TLS over [`GuardedTcp`], under one deadline. Clones share the configuration.
 #[derive(Clone, Debug)]
 pub(super) struct Connector {
-    transport: HttpsConnector<GuardedTcp>,
-    connect_timeout: Duration,
+    pub(super) tcp: GuardedTcp,
+    pub(super) tls: Arc<ClientConfig>,
+    pub(super) connect_timeout: Duration,
 }
 
 impl Connector {
-    pub(super) fn new(tcp: GuardedTcp, connect_timeout: Duration) -> Self {
-        let transport = HttpsConnectorBuilder::new()
-            .with_tls_config(tls_config())
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(tcp);
-        Self { transport, connect_timeout }
-    }
-}
-
-type Connecting<T> = Pin<Box<dyn Future<Output = Result<T, EgressError>> + Send>>;
-
-impl Service<Uri> for Connector {
-    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
-    type Error = EgressError;
-    type Future = Connecting<Self::Response>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, uri: Uri) -> Self::Future {
-        let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
-        let connecting = timeout(self.connect_timeout, self.transport.call(uri));
-        Box::pin(async move {
-            match connecting.await {
-                Ok(Ok(stream)) => Ok(stream),
-                Ok(Err(error)) => Err(unbox_or_tls(error, authority)),
-                Err(_) => Err(EgressError::Timeout { authority }),
-            }
-        })
+    /// Connects on behalf of `user`, whose share of name look-ups is used.
+    pub(super) async fn connect(&self, target: &Target, user: &Arc<str>) -> Result<Stream, EgressError> {
+        let uri = target.apply(&Uri::default())?;
+        let tcp = OnBehalfOf { tcp: self.tcp.clone(), user: user.clone() };
+        let connecting = HttpsConnector::from((tcp, self.tls.clone())).call(uri);
+        match timeout(self.connect_timeout, connecting).await {
+            Ok(Ok(stream)) => Ok(stream),
+            Ok(Err(error)) => Err(unbox_or_tls(error, target.authority())),
+            Err(_elapsed) => Err(EgressError::Timeout { authority: target.authority() }),
+        }
     }
 }
 
@@ -80,19 +65,24 @@ pub(super) struct GuardedTcp {
     pub(super) nat64: Arc<Nat64>,
 }
 
-impl Service<Uri> for GuardedTcp {
+/// The same for one user.
+#[derive(Clone)]
+struct OnBehalfOf {
+    tcp: GuardedTcp,
+    user: Arc<str>,
+}
+
+impl Service<Uri> for OnBehalfOf {
     type Response = TokioIo<TcpStream>;
     type Error = EgressError;
-    type Future = Connecting<Self::Response>;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, EgressError>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let tcp = self.clone();
-        // Read here and not in the future, which may outlive the request that started it.
-        let user = ON_BEHALF_OF.try_with(Arc::clone).unwrap_or_default();
+        let Self { tcp, user } = self.clone();
         Box::pin(async move { open(&uri, &tcp, &user).await.map(TokioIo::new) })
     }
 }
@@ -175,12 +165,30 @@ fn unbox_or_tls(error: BoxError, authority: String) -> EgressError {
 /// TLS 1.2 and 1.3 with the system's root certificates, or those of `SSL_CERT_FILE` and `SSL_CERT_DIR`, so
 /// that an operator can trust an internal CA. Without any, Mozilla's roots are used. The crypto provider is
 /// named explicitly: rustls panics when it has to choose a default and another dependency enables a second.
-fn tls_config() -> ClientConfig {
+///
+/// Sessions are not resumed: a server could recognise by a ticket that it gave to one user's connection that
+/// another user's connection comes from the same session.
+pub(super) fn tls_config() -> ClientConfig {
     let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .expect("the provider supports the default protocol versions");
     let mut roots = RootCertStore::empty();
     let (usable, _broken) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     let config = if usable > 0 { config.with_root_certificates(roots) } else { config.with_webpki_roots() };
-    config.with_no_client_auth()
+    let mut config = config.with_no_client_auth();
+    config.resumption = Resumption::disabled();
+    config
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_tls_session_is_resumed() {
+        let used = format!("{:?}", tls_config().resumption);
+
+        assert_eq!(used, format!("{:?}", Resumption::disabled()));
+        assert_ne!(used, format!("{:?}", Resumption::default()));
+    }
 }

@@ -7,10 +7,10 @@ use http::header::{ACCEPT, ACCEPT_ENCODING, HeaderName, HeaderValue};
 use http::{Request, Response, Uri};
 use http_body::Body;
 use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
-use hyper::body::Incoming;
 use tokio::time::timeout;
 use url::Url;
 
+use super::connection::ResponseBody;
 use super::redirects::{Redirects, Step};
 use super::repeatable::Repeatable;
 use super::target::Target;
@@ -63,7 +63,7 @@ impl Egress {
 
     /// Requests a file and follows redirects, each checked by the same policy. Returns once the
     /// response head has arrived, whatever its status; the body streams.
-    pub async fn get_file(&self, url: &Url, policy: &Policy) -> Result<Response<Incoming>, EgressError> {
+    pub async fn get_file(&self, url: &Url, policy: &Policy) -> Result<Response<ResponseBody>, EgressError> {
         let uri =
             Uri::try_from(url.as_str()).map_err(|_| EgressError::InvalidRequest { reason: "no URI" })?;
         let mut request = Request::new(Empty::<Bytes>::new());
@@ -117,7 +117,7 @@ impl Egress {
     }
 }
 
-async fn read(body: Incoming, target: &Target, max_bytes: usize) -> Result<Bytes, EgressError> {
+async fn read(body: ResponseBody, target: &Target, max_bytes: usize) -> Result<Bytes, EgressError> {
     match Limited::new(body, max_bytes).collect().await {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use http::StatusCode;
+use kitbag_manifest::egress::not_listed;
 
 use super::resolver::LookupError;
 use super::target::Target;
@@ -17,7 +18,7 @@ use super::target::Target;
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum EgressError {
     /// The toolkit did not declare the host, or not with this port.
-    #[error("{authority} is not in the toolkit's egress list: to allow it, add {authority:?} to `egress`")]
+    #[error("{}", not_listed(.authority))]
     NotListed {
         /// Host, with its port unless the scheme implies it: the entry to add.
         authority: String,
@@ -123,15 +124,15 @@ pub enum EgressError {
 }
 
 impl EgressError {
-    /// Extracts the connector's error from the client's, if there is one; else wraps the client's.
-    pub(super) fn from_client(error: hyper_util::client::legacy::Error, target: &Target) -> Self {
-        let mut cause: Option<&(dyn StdError + 'static)> = Some(&error);
+    /// Extracts the error that the request's body raised, if there is one; else wraps the client's.
+    pub(super) fn from_http(error: hyper::Error, target: &Target) -> Self {
+        if error.is_parse_too_large() {
+            return Self::HeadTooLarge { authority: target.authority() };
+        }
+        let mut cause = error.source();
         while let Some(current) = cause {
             if let Some(own) = current.downcast_ref::<Self>() {
                 return own.clone();
-            }
-            if current.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse_too_large) {
-                return Self::HeadTooLarge { authority: target.authority() };
             }
             cause = current.source();
         }

@@ -49,4 +49,29 @@ impl Policy {
             Self::Operator => Arc::default(),
         }
     }
+
+    /// Whether a connection that was opened under this policy may serve requests under the other. A deployed
+    /// version of a toolkit has an allowlist of its own, so the same list is the same version of the same toolkit.
+    pub(super) fn has_same_connections(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Toolkit { allowlist: left, .. }, Self::Toolkit { allowlist: right, .. }) => {
+                Arc::ptr_eq(left, right) && self.has_same_user(other)
+            }
+            (Self::Capture { .. }, Self::Capture { .. }) => self.has_same_user(other),
+            (Self::Operator, Self::Operator) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether both count as the same user's. The operator counts as one.
+    pub(super) fn has_same_user(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Toolkit { user: left, .. } | Self::Capture { user: left },
+                Self::Toolkit { user: right, .. } | Self::Capture { user: right },
+            ) => left == right,
+            (Self::Operator, Self::Operator) => true,
+            _ => false,
+        }
+    }
 }

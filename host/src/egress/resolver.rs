@@ -28,12 +28,6 @@ use crate::tasks::off_thread;
 /// unreachable name server must not take all the threads that files are written on.
 const MAX_SYSTEM_LOOKUPS: usize = 8;
 
-tokio::task_local! {
-    /// The user on whose behalf a connection is opened. Task-local, because the connector receives only the
-    /// URI; it is called within the request's future.
-    pub(super) static ON_BEHALF_OF: Arc<str>;
-}
-
 /// Why a name could not be resolved.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LookupError {

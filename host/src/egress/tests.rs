@@ -3,6 +3,7 @@
 mod head;
 mod names;
 mod resolution;
+mod reuse;
 mod runtime;
 
 use http::header::HOST;

@@ -1,33 +1,26 @@
-//! One HTTP exchange: preparing the request, timeouts, and the runtime it runs on.
+//! One HTTP exchange: preparing the request, the connection it uses, and timeouts.
 
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, Response, Version};
+use http::header::{HOST, HeaderValue};
+use http::uri::PathAndQuery;
+use http::{Method, Request, Response, Uri, Version};
 use http_body::Body;
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
-use hyper::rt::Executor;
-use hyper_util::client::legacy::connect::capture_connection;
-use hyper_util::client::legacy::{Client, Error as ClientError};
-use hyper_util::rt::TokioTimer;
+use hyper::client::conn::TrySendError;
 use tokio::runtime::Handle;
-use tokio::time::{error::Elapsed, timeout};
+use tokio::time::timeout;
 
+use super::connection::{Connection, ResponseBody};
 use super::connector::Connector;
 use super::hygiene;
+use super::pool::{Key, Pool};
 use super::target::Target;
 use super::{BoxBody, BoxError, EgressError};
-
-/// How long a connection may be idle in a pool.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Idle connections that a pool keeps per scheme, host and port.
-const MAX_IDLE_PER_AUTHORITY: usize = 16;
-
-/// Maximum size of a response head, in bytes.
-pub(super) const MAX_HEAD_BYTES: usize = 64 << 10;
-/// Maximum number of headers of a response.
-const MAX_HEADERS: usize = 100;
 
 /// The caller's timeouts for one request. Those of the settings apply besides.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,9 +43,18 @@ where
     let (mut parts, body) = request.into_parts();
     hygiene::check_length(&parts.headers, &body.size_hint())?;
     hygiene::clean(&mut parts.headers);
-    parts.uri = target.apply(&parts.uri)?;
+    let host = HeaderValue::try_from(target.authority());
+    parts
+        .headers
+        .insert(HOST, host.map_err(|_| EgressError::InvalidRequest { reason: "its host is malformed" })?);
+    parts.uri = origin_form(&parts.uri);
     parts.version = Version::HTTP_11;
     Ok(Request::from_parts(parts, body.map_err(Into::into).boxed_unsync()))
+}
+
+/// Path and query (RFC 9112, section 3.2.1): the server is the one that the connection leads to.
+fn origin_form(uri: &Uri) -> Uri {
+    uri.path_and_query().cloned().unwrap_or(PathAndQuery::from_static("/")).into()
 }
 
 /// The forbidden methods of the Fetch Standard. CONNECT would ask the server to open a tunnel to an
@@ -62,51 +64,90 @@ fn is_forbidden(method: &Method) -> bool {
     ["CONNECT", "TRACE", "TRACK"].iter().any(|forbidden| method.as_str().eq_ignore_ascii_case(forbidden))
 }
 
-/// Sends the request, waiting for the connection and then for the response head.
-pub(super) async fn exchange(
-    client: Client<Connector, BoxBody>,
-    mut request: Request<BoxBody>,
-    timeouts: Timeouts,
-) -> Result<Result<Response<Incoming>, ClientError>, Elapsed> {
-    let mut connection = capture_connection(&mut request);
-    let mut answer = std::pin::pin!(client.request(request));
-    let connected = async {
-        connection.wait_for_connection_metadata().await;
-    };
-    tokio::select! {
-        biased;
-        answer = &mut answer => return Ok(answer),
-        connected = within(timeouts.connect, connected) => connected?,
-    }
-    within(timeouts.first_byte, answer).await
+/// Sends requests over idle connections of the pool, or over new ones.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) connector: Connector,
+    pub(super) pool: Pool,
+    /// Drives the connections.
+    pub(super) runtime: Handle,
 }
 
-async fn within<F: Future>(limit: Option<Duration>, future: F) -> Result<F::Output, Elapsed> {
+impl Client {
+    /// Sends the request, waiting for the connection and then for the response head.
+    ///
+    /// A server may close an idle connection while a request is on its way to it. The request is then sent
+    /// again on a new connection, once, if nothing of it was sent, or if it has no body and its method changes
+    /// nothing on the server (RFC 9110, section 9.2.1).
+    pub(super) async fn exchange(
+        &self,
+        mut request: Request<BoxBody>,
+        key: Key,
+        timeouts: Timeouts,
+    ) -> Result<Response<ResponseBody>, EgressError> {
+        let key = Arc::new(key);
+        if let Some(connection) = self.pool.take(&key) {
+            let copy = copy_if_safe(&request);
+            match within(timeouts.first_byte, &key, connection.send(request)).await? {
+                Ok((response, connection)) => return Ok(self.streaming(response, connection, key)),
+                Err(mut error) => {
+                    let unsent = error.take_message();
+                    let again = unsent.or_else(|| copy.filter(|_| is_closed_by_server(error.error())));
+                    request = again.ok_or_else(|| failure(error, &key))?;
+                }
+            }
+        }
+        let connection = within(timeouts.connect, &key, self.connect(&key)).await??;
+        let sent = within(timeouts.first_byte, &key, connection.send(request)).await?;
+        let (response, connection) = sent.map_err(|error| failure(error, &key))?;
+        Ok(self.streaming(response, connection, key))
+    }
+
+    async fn connect(&self, key: &Key) -> Result<Connection, EgressError> {
+        let stream = self.connector.connect(&key.target, &key.policy.user()).await?;
+        let connection = Connection::over(stream, &self.runtime).await;
+        connection.map_err(|error| EgressError::from_http(error, &key.target))
+    }
+
+    fn streaming(
+        &self,
+        response: Response<Incoming>,
+        connection: Connection,
+        key: Arc<Key>,
+    ) -> Response<ResponseBody> {
+        let (pool, runtime) = (self.pool.clone(), self.runtime.clone());
+        response.map(|incoming| ResponseBody::new(incoming, connection, key, pool, runtime))
+    }
+}
+
+fn failure(error: TrySendError<Request<BoxBody>>, key: &Key) -> EgressError {
+    EgressError::from_http(error.into_error(), &key.target)
+}
+
+/// A copy of a request that may be sent twice.
+fn copy_if_safe(request: &Request<BoxBody>) -> Option<Request<BoxBody>> {
+    if !request.method().is_safe() || !request.body().is_end_stream() {
+        return None;
+    }
+    let mut copy = Request::new(Empty::new().map_err(|never| match never {}).boxed_unsync());
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.headers_mut() = request.headers().clone();
+    Some(copy)
+}
+
+/// Whether the connection ended before the response head.
+fn is_closed_by_server(error: &hyper::Error) -> bool {
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<io::Error>());
+    let kinds = [io::ErrorKind::ConnectionReset, io::ErrorKind::ConnectionAborted, io::ErrorKind::BrokenPipe];
+    error.is_incomplete_message() || cause.is_some_and(|cause| kinds.contains(&cause.kind()))
+}
+
+async fn within<F: Future>(limit: Option<Duration>, key: &Key, future: F) -> Result<F::Output, EgressError> {
     match limit {
-        Some(limit) => timeout(limit, future).await,
+        Some(limit) => timeout(limit, future)
+            .await
+            .map_err(|_elapsed| EgressError::Timeout { authority: key.target.authority() }),
         None => Ok(future.await),
-    }
-}
-
-pub(super) fn client(connector: Connector, runtime: &Handle) -> Client<Connector, BoxBody> {
-    Client::builder(OnRuntime(runtime.clone()))
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE_TIMEOUT)
-        .pool_max_idle_per_host(MAX_IDLE_PER_AUTHORITY)
-        .http1_max_buf_size(MAX_HEAD_BYTES)
-        .http1_max_headers(MAX_HEADERS)
-        .build(connector)
-}
-
-/// Spawns on the given runtime, whichever runtime is current.
-#[derive(Clone)]
-struct OnRuntime(Handle);
-
-impl<F> Executor<F> for OnRuntime
-where
-    F: Future<Output: Send> + Send + 'static,
-{
-    fn execute(&self, future: F) {
-        drop(self.0.spawn(future));
     }
 }

@@ -46,6 +46,11 @@ impl Seal {
         Ok(Self(Key::new(HMAC_SHA256, &key)))
     }
 
+    /// Reads the key; `None` if there is no usable one.
+    pub(super) fn existing(directory: &Path) -> io::Result<Option<Self>> {
+        Ok(read_key(&directory.join(KEY_FILE))?.map(|key| Self(Key::new(HMAC_SHA256, &key))))
+    }
+
     /// Appends the seal to the machine code in `file`, durably.
     pub(super) fn append(&self, digest: &str, file: &mut File) -> io::Result<()> {
         let size = file.metadata()?.len();

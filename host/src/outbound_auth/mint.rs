@@ -9,7 +9,7 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
 use kitbag_manifest::OAuth2ClientCredentials;
-use kitbag_manifest::reply::token_error;
+use kitbag_manifest::reply::{TokenProblem, token_error};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use url::form_urlencoded::{Serializer, byte_serialize};
@@ -136,21 +136,22 @@ impl Grant<'_> {
     }
 
     fn read(&self, response: &Response<Bytes>, requested_at: Instant) -> Result<Token, SignInError> {
-        let unusable = |reason| SignInError::Unusable { host: self.host(), reason };
+        let unusable =
+            |problem: TokenProblem| SignInError::Unusable { host: self.host(), reason: problem.reason() };
         let status = response.status();
         if status != StatusCode::OK {
             let error: Option<ErrorResponse> = serde_json::from_slice(response.body()).ok();
             let code = error.and_then(|it| token_error(&it.error));
             return Err(SignInError::Refused { host: self.host(), status, code });
         }
-        let answer: TokenResponse = serde_json::from_slice(response.body())
-            .map_err(|_| unusable("it is no JSON object with access_token"))?;
+        let answer: TokenResponse =
+            serde_json::from_slice(response.body()).map_err(|_| unusable(TokenProblem::NoToken))?;
         if answer.token_type.is_some_and(|it| !it.eq_ignore_ascii_case("bearer")) {
-            return Err(unusable("its token_type is not Bearer"));
+            return Err(unusable(TokenProblem::NotBearer));
         }
         let lifetime = answer.expires_in.and_then(Seconds::duration);
         Token::new(answer.access_token, requested_at, lifetime)
-            .ok_or_else(|| unusable("its access_token cannot stand in a header"))
+            .ok_or_else(|| unusable(TokenProblem::NotAHeaderValue))
     }
 
     fn host(&self) -> String {

@@ -403,7 +403,7 @@ async fn the_token_request_goes_only_where_the_toolkit_may_go() {
     let sign_in = service().sign_in(account("ana", "books"), declaration, with, policy(&listed)).unwrap();
     let error = sign_in.token(|| true).await.unwrap_err();
 
-    assert!(error.to_string().contains("is not in the toolkit's egress list"), "{error}");
+    assert!(error.to_string().contains("is not listed in egress"), "{error}");
     assert!(server.requests().is_empty() && listed.requests().is_empty());
 }
 

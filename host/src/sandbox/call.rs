@@ -8,6 +8,7 @@ use wasmtime::{Engine, Store, Trap};
 
 use super::Sandbox;
 use super::background::Background;
+use super::instance::{Instance, Slots};
 use super::limits::{Limits, Meter, TABLE_ELEMENT_BYTES};
 use super::state::State;
 use crate::capabilities::progress::ProgressListener;
@@ -49,6 +50,8 @@ pub struct Report {
     pub stages: Option<Stages>,
     /// Counts the result as memory of the user's calls until it is dropped.
     pub held: Option<Claim>,
+    /// The guest's instance, if it was not dropped yet.
+    pub instance: Option<Instance>,
 }
 
 /// How long the parts of a call took. The rest of its duration is set-up and tear-down.
@@ -88,8 +91,8 @@ pub enum Fault {
     Trap(String),
 }
 
-/// How long a call waits for the memory that it needs to start.
-const MEMORY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a call waits for the memory, and for the slot, that it needs to start.
+const ADMISSION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A linked component, which can be instantiated repeatedly.
 pub(super) struct Runner {
@@ -99,6 +102,7 @@ pub(super) struct Runner {
     services: Services,
     grants: Grants,
     memory: MemoryBudget,
+    slots: Slots,
     /// Upper bound of the initial size of an instance's memories and tables, in bytes.
     initial_memory: usize,
 }
@@ -111,10 +115,10 @@ impl Runner {
         grants: Grants,
     ) -> wasmtime::Result<Self> {
         let toolkit = LinkedToolkit::new(linker.instantiate_pre(component)?)?;
-        let Sandbox { background, limits, services, memory, .. } = sandbox.clone();
+        let Sandbox { background, limits, services, memory, slots, .. } = sandbox.clone();
         // The store's limiter refuses an instance that starts with more than the limit.
         let initial_memory = initial_memory(component).min(limits.memory);
-        Ok(Self { toolkit, background, limits, services, grants, memory, initial_memory })
+        Ok(Self { toolkit, background, limits, services, grants, memory, slots, initial_memory })
     }
 
     pub(super) fn new_observations(&self) -> Observations {
@@ -123,37 +127,35 @@ impl Runner {
 
     pub(super) async fn run(self: Arc<Self>, invocation: Invocation, observations: &Observations) -> Report {
         let started = Instant::now();
-        let arguments = invocation.arguments.len();
-        let room = self.initial_memory.saturating_add(self.limits.host_memory()).saturating_add(arguments);
-        let timeout = MEMORY_TIMEOUT.min(self.limits.call_time);
-        let lease = match self.memory.admit(&invocation.user_id, room, timeout).await {
-            Ok(lease) => Arc::new(lease),
+        let Observations { log, usage, .. } = observations;
+        let (lease, mut instance) = match self.admit(&invocation, observations).await {
+            Ok(admitted) => admitted,
             Err(shortage) => {
-                let Observations { log, usage, .. } = observations;
                 let ended = Ended::Faulted(Fault::NoRoom(shortage));
                 let (log, usage, duration) = (log.take(), usage.snapshot(), started.elapsed());
-                return Report { ended, log, usage, duration, stages: None, held: None };
+                return Report { ended, log, usage, duration, stages: None, held: None, instance: None };
             }
         };
-        let mut store = self.store(&invocation, observations, &lease);
 
         let deadline = self.limits.call_time;
         let runner = self.clone();
         let guest = async move {
-            let outcome = runner.drive(&mut store, invocation).await;
-            // The store is returned with the outcome, so that it is dropped on a server thread: freeing its
+            let outcome = runner.drive(&mut instance.store, invocation).await;
+            // The instance is returned with the outcome, so that it is dropped on a server thread: freeing its
             // memory takes locks that calls share, and a background thread may be descheduled while it holds
             // one.
-            (outcome, store)
+            (outcome, instance)
         };
-        let (ended, stages, held) = match self.background.run(deadline, guest).await {
-            Ok((Ok((ended, stages)), _store)) => {
+        let (ended, stages, held, instance) = match self.background.run(deadline, guest).await {
+            Ok((Ok((ended, stages)), instance)) => {
                 // Counted before the guest's memory is released: the result is a copy of a part of it.
                 let held = lease.count_existing(2 * size(&ended));
-                (ended, Some(stages), Some(held))
+                (ended, Some(stages), Some(held), Some(instance))
             }
-            Ok((Err(error), store)) => (Ended::Faulted(fault(&error, store.data())), None, None),
-            Err(_elapsed) => (Ended::Faulted(Fault::Deadline(deadline)), None, None),
+            Ok((Err(error), instance)) => {
+                (Ended::Faulted(fault(&error, instance.store.data())), None, None, Some(instance))
+            }
+            Err(_elapsed) => (Ended::Faulted(Fault::Deadline(deadline)), None, None, None),
         };
         let ended = match (ended, lease.shortage()) {
             // The handler returned an error because a request failed; the cause is the missing memory.
@@ -161,9 +163,27 @@ impl Runner {
             (ended, _) => ended,
         };
 
-        // Read after the instance was dropped: its last output without a line end is logged only then.
-        let Observations { log, usage, .. } = observations;
-        Report { ended, log: log.take(), usage: usage.snapshot(), duration: started.elapsed(), stages, held }
+        let instance = instance.map(Instance::close);
+        // Read after the instance was closed: its last output without a line end is logged only then.
+        let (log, usage, duration) = (log.take(), usage.snapshot(), started.elapsed());
+        Report { ended, log, usage, duration, stages, held, instance }
+    }
+
+    /// Waits for the memory and the slot that a call needs to start.
+    async fn admit(
+        &self,
+        invocation: &Invocation,
+        observations: &Observations,
+    ) -> Result<(Arc<Lease>, Instance), Shortage> {
+        let timeout = ADMISSION_TIMEOUT.min(self.limits.call_time);
+        let needed = self
+            .initial_memory
+            .saturating_add(self.limits.host_memory())
+            .saturating_add(invocation.arguments.len());
+        let lease = Arc::new(self.memory.admit(&invocation.user_id, needed, timeout).await?);
+        let slot = self.slots.take(timeout).await.ok_or(Shortage::Server)?;
+        let store = self.store(invocation, observations, &lease);
+        Ok((lease, Instance::new(store, slot)))
     }
 
     async fn drive(

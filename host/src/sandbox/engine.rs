@@ -102,7 +102,7 @@ fn common() -> Config {
 }
 
 /// Number of instances in the pool.
-fn instance_slots(instances: u32) -> u32 {
+pub(super) fn instance_slots(instances: u32) -> u32 {
     // A guest that is being polled in the background outlives its call until that poll ends.
     instances.saturating_add(u32::try_from(background::threads()).unwrap_or(u32::MAX))
 }

@@ -98,6 +98,11 @@ impl Imports {
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
+
+    /// All imports, in alphabetical order.
+    pub fn to_vec(&self) -> Vec<String> {
+        self.0.iter().cloned().collect()
+    }
 }
 
 /// Whether an import, with or without its version, is a capability that a declaration has to grant.

@@ -18,9 +18,9 @@ use super::state::State;
 use super::{imports, io_error};
 use crate::capabilities::{Grant, Grants, add_http_types_to_linker, table};
 
-/// Links what every toolkit gets, and the capabilities in `grants`.
-pub(super) fn granted(engine: &Engine, grants: &Grants) -> wasmtime::Result<Linker<State>> {
-    let mut linker = for_every_toolkit(engine)?;
+/// Adds the capabilities in `grants` to what every toolkit gets.
+pub(super) fn granted(for_every_toolkit: &Linker<State>, grants: &Grants) -> wasmtime::Result<Linker<State>> {
+    let mut linker = for_every_toolkit.clone();
     for capability in table::<State>() {
         if let Grant::Declared { by, .. } = capability.grant
             && by(grants.definition())
@@ -51,7 +51,7 @@ pub(super) fn trapping(engine: &Engine, component: &Component) -> wasmtime::Resu
 }
 
 /// Links the capabilities that need no grant, and what language runtimes import.
-fn for_every_toolkit(engine: &Engine) -> wasmtime::Result<Linker<State>> {
+pub(super) fn for_every_toolkit(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     for capability in table::<State>() {
         if let Grant::Always = capability.grant {

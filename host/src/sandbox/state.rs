@@ -35,6 +35,11 @@ impl State {
             .build();
         Self { meter: Meter::new(limits), capabilities, table, wasi }
     }
+
+    /// Drops all resources of the guest: its requests end, and its output without a line end is logged.
+    pub(super) fn close(&mut self) {
+        self.table = ResourceTable::new();
+    }
 }
 
 impl HasCapabilities for State {

@@ -11,12 +11,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use futures::poll;
 use http_body::{Body, Frame};
 use http_body_util::BodyExt as _;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::egress::{BoxBody, BoxError};
+use crate::egress::{BoxError, Egress};
 
 /// Maximum number of bytes buffered for one body.
 const MAX_BUFFERED_BYTES: usize = 64 << 10;
@@ -33,12 +34,26 @@ pub(super) struct ReadAheadBody {
     pieces: UnboundedReceiver<Piece>,
 }
 
-/// Splits a body into the buffered body for the guest, and a future that reads it from the network. That
-/// future holds `in_flight` until the body has ended or the guest has dropped it.
-pub(super) fn reading_ahead(
-    body: BoxBody,
+/// Buffers the beginning of a body. What has arrived already, often all of it, is buffered at once; a task
+/// reads the rest. `in_flight` is held until the body has ended or the guest has dropped it.
+pub(super) async fn read_ahead(
+    body: impl Body<Data = Bytes, Error = BoxError> + Send + Unpin + 'static,
     in_flight: OwnedSemaphorePermit,
-) -> (ReadAheadBody, impl Future<Output = ()> + Send) {
+    egress: &Egress,
+) -> ReadAheadBody {
+    let (buffered, reading) = reading_ahead(body, in_flight);
+    let mut reading = Box::pin(reading);
+    if poll!(&mut reading).is_pending() {
+        egress.spawn_on_runtime(reading);
+    }
+    buffered
+}
+
+/// Splits a body into the buffered body for the guest, and a future that reads it from the network.
+fn reading_ahead(
+    body: impl Body<Data = Bytes, Error = BoxError> + Send + Unpin + 'static,
+    in_flight: OwnedSemaphorePermit,
+) -> (ReadAheadBody, impl Future<Output = ()> + Send + 'static) {
     let (sender, pieces) = unbounded_channel();
     let work = async move {
         tokio::select! {
@@ -51,7 +66,7 @@ pub(super) fn reading_ahead(
 }
 
 /// Reads to the end, or to the first error, after which the data could be wrong.
-async fn read(mut body: BoxBody, pieces: &UnboundedSender<Piece>) {
+async fn read(mut body: impl Body<Data = Bytes, Error = BoxError> + Unpin, pieces: &UnboundedSender<Piece>) {
     let room = Arc::new(Semaphore::new(MAX_BUFFERED_BYTES));
     while let Some(frame) = body.frame().await {
         let frame = match frame {
@@ -73,7 +88,8 @@ async fn read(mut body: BoxBody, pieces: &UnboundedSender<Piece>) {
     }
 }
 
-/// Splits and copies a frame: a frame of one byte could keep a whole buffer of its connection alive.
+/// Splits and copies a frame: a frame of one byte could keep a whole buffer of its connection alive. This is
+/// the only copy of a body between the connection's buffer and the guest's memory.
 fn in_pieces(frame: Frame<Bytes>) -> Vec<Frame<Bytes>> {
     match frame.into_data() {
         Ok(data) => {

@@ -7,12 +7,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::Incoming;
 use tokio::time::{Sleep, sleep};
 use wasmtime_wasi_http::{Error, WasiBody};
 
 use super::ahead::ReadAheadBody;
-use crate::egress::{BoxBody, BoxError, EgressError};
+use crate::egress::{BoxBody, BoxError, EgressError, ResponseBody};
 use crate::observations::{Log, Usage};
 
 /// Makes a request body fail beyond `limit` bytes.
@@ -24,16 +23,23 @@ pub(super) fn outgoing(body: WasiBody, limit: usize) -> BoxBody {
 }
 
 /// Counts the sent bytes of a request body.
-pub(super) fn counted(body: BoxBody, usage: Usage) -> BoxBody {
-    Counted { body, count: move |size| usage.sent(size) }.boxed_unsync()
+pub(super) fn counted(
+    body: BoxBody,
+    usage: Usage,
+) -> impl Body<Data = Bytes, Error = BoxError> + Send + 'static {
+    Counted { body, count: move |size| usage.sent(size) }
 }
 
 /// Makes a response body fail beyond `limit` bytes, or when it pauses for longer than `pause`, and counts the
 /// received bytes.
-pub(super) fn incoming(body: Incoming, limit: usize, pause: Option<Duration>, usage: Usage) -> BoxBody {
+pub(super) fn incoming(
+    body: ResponseBody,
+    limit: usize,
+    pause: Option<Duration>,
+    usage: Usage,
+) -> impl Body<Data = Bytes, Error = BoxError> + Send + Unpin + 'static {
     let paced = WithIdleTimeout { body, pause, waiting: None };
-    let count = move |size| usage.received(size);
-    Counted { body: Limited::new(paced, limit).boxed_unsync(), count }.boxed_unsync()
+    Counted { body: Limited::new(paced, limit), count: move |size| usage.received(size) }
 }
 
 /// Logs the cause of a failed response body for the author, and converts it to the guest's error.
@@ -53,12 +59,16 @@ pub(super) fn with_logged_errors(body: ReadAheadBody, limit: usize, log: Log) ->
 }
 
 /// Reports the size of each chunk.
-struct Counted<C> {
-    body: BoxBody,
+struct Counted<B, C> {
+    body: B,
     count: C,
 }
 
-impl<C: Fn(usize) + Unpin> Body for Counted<C> {
+impl<B, C> Body for Counted<B, C>
+where
+    B: Body<Data = Bytes, Error = BoxError> + Unpin,
+    C: Fn(usize) + Unpin,
+{
     type Data = Bytes;
     type Error = BoxError;
 
@@ -86,7 +96,7 @@ impl<C: Fn(usize) + Unpin> Body for Counted<C> {
 
 /// Fails if no data arrives for the time `pause`.
 struct WithIdleTimeout {
-    body: Incoming,
+    body: ResponseBody,
     pause: Option<Duration>,
     waiting: Option<Pin<Box<Sleep>>>,
 }

@@ -3,18 +3,19 @@
 use std::error::Error as StdError;
 use std::mem;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::header::AUTHORIZATION;
 use http::{Request, Response, StatusCode};
-use hyper::body::Incoming;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime_wasi_http::Error;
 
 use super::FetchLimits;
-use super::body::counted;
+use super::ahead::{ReadAheadBody, read_ahead};
+use super::body::{counted, incoming};
 use super::redirect::RedirectMode;
 use crate::egress::{
-    BoxBody, Egress, EgressError, Policy, Redirects, Repeatable, Step, Timeouts, Unrepeatable,
+    BoxBody, Egress, EgressError, Policy, Redirects, Repeatable, ResponseBody, Step, Timeouts, Unrepeatable,
 };
 use crate::observations::{Log, MissingSecrets, SignInFailure, Usage};
 use crate::outbound_auth::{SignIn, SignInError, Token};
@@ -70,12 +71,26 @@ impl Exchange {
         self.usage.admit(self.limits.requests).then_some(()).ok_or(Failure::NoRequestLeft)
     }
 
-    /// Sends a request, which is already counted, and the further requests for redirects and sign-in.
-    pub(super) async fn answer(
+    /// Sends a request, which is already counted, and begins to read the response. `pause` is the longest
+    /// time between two pieces of its body.
+    pub(super) async fn respond(
         self: Arc<Self>,
+        request: Request<BoxBody>,
+        timeouts: Timeouts,
+        pause: Option<Duration>,
+        in_flight: OwnedSemaphorePermit,
+    ) -> Result<Response<ReadAheadBody>, Failure> {
+        let (head, body) = self.answer(request, timeouts).await?.into_parts();
+        let body = incoming(body, self.limits.response_body, pause, self.usage.clone());
+        Ok(Response::from_parts(head, read_ahead(body, in_flight, &self.egress).await))
+    }
+
+    /// Sends the request, and the further requests for redirects and sign-in.
+    async fn answer(
+        &self,
         mut request: Request<BoxBody>,
         timeouts: Timeouts,
-    ) -> Result<Response<Incoming>, Failure> {
+    ) -> Result<Response<ResponseBody>, Failure> {
         let mode = RedirectMode::take(request.headers_mut());
         let request = Repeatable::new(request)?;
         let signs_in = !request.head().headers.contains_key(AUTHORIZATION);
@@ -110,7 +125,7 @@ impl Exchange {
         &self,
         request: Request<BoxBody>,
         progress: &mut Progress,
-    ) -> Result<Response<Incoming>, Failure> {
+    ) -> Result<Response<ResponseBody>, Failure> {
         let sign_in = self.sign_in.as_ref().filter(|it| progress.signs_in && it.applies_to(request.uri()));
         let Some(sign_in) = sign_in else {
             progress.signs_in = false;
@@ -171,7 +186,7 @@ impl Exchange {
         &self,
         request: Request<BoxBody>,
         timeouts: Timeouts,
-    ) -> Result<Response<Incoming>, Failure> {
+    ) -> Result<Response<ResponseBody>, Failure> {
         let request = request.map(|body| counted(body, self.usage.clone()));
         Ok(self.egress.send_within(request, &self.policy, timeouts).await?)
     }
