@@ -5,12 +5,12 @@
 //! | function | allowed |
 //! |---|---|
 //! | [`User::toolkit`], [`User::call`] | shared toolkits and own private ones |
-//! | [`User::listing`], [`User::toolkit_record`] | the same; operators see all |
+//! | [`User::listing`], [`User::toolkit_record`], [`User::picture`] | the same; operators see all |
 //! | [`User::secret`], [`VisibleToolkit::settings`] | own ones, for a toolkit that the user can see and that declares them |
 //! | [`User::secrets`], [`User::unset_secret`] | own ones, also for a toolkit that the user can no longer see |
-//! | [`User::records`] | own calls in full; operators, and the owner of a private toolkit, see others' calls without content |
+//! | [`User::records`], [`Records::usage`] | own calls in full; operators, and the owner of a private toolkit, see others' calls without content |
 //! | [`User::documents`] | own ones |
-//! | [`User::operator`] | operators: deploy and manage toolkits, rotate the master key |
+//! | [`User::operator`] | operators: deploy, review and manage toolkits, see which fail, rotate the master key |
 //!
 //! Which operator may change which toolkit depends on its owner at that moment, so the transaction that
 //! changes it checks that (`toolkits/store/ownership`).
@@ -19,10 +19,12 @@
 //! verified [`Caller`]. A route without such a check does not compile (docs/decisions/0017). This does:
 //!
 //! ```
+//! use std::sync::Arc;
+//!
 //! use kitbag::access::{Access, AccessError};
 //! use kitbag::identity::Caller;
 //!
-//! async fn rotate(access: &Access, caller: &Caller) -> Result<(), AccessError> {
+//! async fn rotate(access: &Access, caller: &Arc<Caller>) -> Result<(), AccessError> {
 //!     access.of(caller).operator()?.rotate_master_key().await?;
 //!     Ok(())
 //! }
@@ -31,10 +33,12 @@
 //! A [`User`] has no functions of an [`Operator`]:
 //!
 //! ```compile_fail,E0599
+//! use std::sync::Arc;
+//!
 //! use kitbag::access::{Access, AccessError};
 //! use kitbag::identity::Caller;
 //!
-//! async fn rotate(access: &Access, caller: &Caller) -> Result<(), AccessError> {
+//! async fn rotate(access: &Access, caller: &Arc<Caller>) -> Result<(), AccessError> {
 //!     access.of(caller).rotate_master_key().await?;
 //!     Ok(())
 //! }
@@ -70,10 +74,12 @@ mod settings;
 #[cfg(test)]
 mod tests;
 mod toolkits;
+mod uploads;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
 use crate::database::Database;
@@ -94,6 +100,7 @@ pub use records::{Range, Reader, ReadingMode, Records};
 pub use secrets::{OwnSecret, StoredSecret};
 pub use settings::Setting;
 pub use toolkits::VisibleToolkit;
+pub use uploads::Comparison;
 
 /// Guards access to the stores. Clones share it.
 #[derive(Clone)]
@@ -101,7 +108,7 @@ pub struct Access(Arc<Inner>);
 
 struct Inner {
     stores: Stores,
-    operators: HashSet<String>,
+    operators: ArcSwap<HashSet<String>>,
     last_health: LastHealth,
 }
 
@@ -128,12 +135,18 @@ pub struct Stores {
 impl Access {
     /// Guards `stores`; these users are operators.
     pub fn new(stores: Stores, operators: HashSet<String>) -> Self {
+        let operators = ArcSwap::from_pointee(operators);
         Self(Arc::new(Inner { stores, operators, last_health: LastHealth::default() }))
     }
 
+    /// Replaces the operators, from the next request on.
+    pub fn set_operators(&self, operators: HashSet<String>) {
+        self.0.operators.store(Arc::new(operators));
+    }
+
     /// The caller as a user, with their permissions.
-    pub fn of(&self, caller: &Caller) -> User {
-        User { access: self.clone(), caller: Arc::new(caller.clone()) }
+    pub fn of(&self, caller: &Arc<Caller>) -> User {
+        User { access: self.clone(), caller: caller.clone() }
     }
 
     /// Signals when the toolkits that users can see may have changed.
@@ -161,7 +174,7 @@ impl User {
 
     /// Whether the user may deploy and manage toolkits.
     pub fn is_operator(&self) -> bool {
-        self.access.0.operators.contains(self.id())
+        self.access.0.operators.load().contains(self.id())
     }
 
     /// The user as an operator, if they are one.

@@ -2,19 +2,20 @@
 
 mod configuration;
 mod connections;
+mod error;
+mod listeners;
+mod reload;
 
 use std::fs::{File, TryLockError};
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use thiserror::Error;
-use tokio::net::TcpListener;
+use secrecy::ExposeSecret;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -24,116 +25,60 @@ use url::Url;
 use crate::access::{Access, Stores};
 use crate::capabilities::Services;
 use crate::compiler::{Compiler, Program};
-use crate::database::{Database, DatabaseError};
+use crate::database::Database;
 use crate::disk::Disk;
 use crate::dispatch::Dispatch;
 use crate::egress::Egress;
 use crate::extractors::Extractors;
 use crate::identity::{
-    Algorithms, AuthorizationServer, Identity, InvalidSettings, IssuerChange, Lifetimes, LocalIssuer,
-    LocalIssuerError, bind_issuer,
+    Algorithms, AuthorizationServer, BrowserSessions, Identity, Lifetimes, LocalIssuer, ProviderSignIn,
+    bind_issuer,
 };
 use crate::invocations::Invocations;
 use crate::knowledge::{
-    self, Capture, CaptureSettings, Embedder, Endpoint, Knowledge, KnowledgeError, MAX_TEXT_BYTES,
-    ModelError, Quota, TranscriptionSettings, model,
+    self, Capture, CaptureSettings, Embedder, Endpoint, Knowledge, MAX_TEXT_BYTES, Quota,
+    TranscriptionSettings, model,
 };
 use crate::local_mode;
-use crate::ownership::{self, DirectoryError};
-use crate::sandbox::{Background, EngineError, ExtractionLimits, ExtractorSandbox, Sandbox};
-use crate::settings::{Issuer, Model, Secret, Settings, SettingsError};
-use crate::toolkits::{ToolkitError, Toolkits};
+use crate::ownership;
+use crate::sandbox::{Background, ExtractionLimits, ExtractorSandbox, Sandbox};
+use crate::settings::{DatabaseLocation, Issuer, Listen, Model, Secret, Settings};
+use crate::stored_files::has_unfinished_restore;
+use crate::toolkits::Toolkits;
 use crate::user_config::UserConfig;
-use crate::vault::{OpenError, Vault};
+use crate::vault::Vault;
 use crate::web::{self, Pace, Shared};
 use connections::ConnectionLimits;
+use listeners::Listeners;
 
 use configuration::{
-    admission, egress_settings, identity_settings, key_source, memory_for_calls, operators, retention,
+    admission, egress_settings, identity_settings, memory_for_calls, operators, retention, session_lifetime,
+    web_client,
 };
-pub use configuration::{compile_limits, limits};
+pub use configuration::{compile_limits, key_source, limits};
+pub use error::StartError;
+pub use listeners::ListenError;
+pub use reload::Reload;
 
 /// How long the database, and the tasks that write to it, may take to close. Committed data is safe anyway.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A server that is ready to serve.
 pub struct App {
-    listener: TcpListener,
+    listeners: Listeners,
     router: Router,
     limits: ConnectionLimits,
     /// How long a client has for the head of a request.
     head_timeout: Duration,
-    address: SocketAddr,
     base_url: Url,
     database: Database,
     invocations: Arc<Invocations>,
     knowledge: Knowledge,
     /// Ends streams that would otherwise last as long as their client listens.
     stopping: CancellationToken,
+    reload: Reload,
     /// Held as long as the server exists: two servers must not share a data directory.
     _lock: File,
-}
-
-/// Why a server did not start.
-#[derive(Debug, Error)]
-pub enum StartError {
-    /// The data directory cannot be used.
-    #[error("cannot use the data directory {path}: {cause}")]
-    Data {
-        /// The directory.
-        path: PathBuf,
-        /// The cause.
-        cause: io::Error,
-    },
-    /// Other users can access the data directory.
-    #[error("cannot use the data directory: {0}")]
-    Directory(#[from] DirectoryError),
-    /// Another server uses the data directory.
-    #[error("another server is running on the data directory {0}")]
-    InUse(PathBuf),
-    /// The address is in use, or not an address of this machine.
-    #[error("cannot listen on {address}: {cause}")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// The cause.
-        cause: io::Error,
-    },
-    /// The database cannot be opened.
-    #[error("cannot open the database: {0}")]
-    Database(#[from] DatabaseError),
-    /// The engine did not start.
-    #[error("cannot start the sandbox: {0}")]
-    Sandbox(#[from] EngineError),
-    /// Threads cannot be started.
-    #[error("cannot start threads: {0}")]
-    Threads(io::Error),
-    /// Sign-in cannot be set up.
-    #[error("cannot set up sign-in: {0}")]
-    Identity(#[from] InvalidSettings),
-    /// The users in the data directory belong to another issuer.
-    #[error(transparent)]
-    Issuer(#[from] IssuerChange),
-    /// The local issuer's key, or its sign-in code, cannot be read or created.
-    #[error("cannot set up local sign-in: {0}")]
-    LocalIssuer(#[from] LocalIssuerError),
-    /// The settings contradict each other, or refer to something missing.
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
-    /// The vault did not open.
-    #[error("cannot open the vault: {0}")]
-    Vault(#[from] OpenError),
-    /// The knowledge base cannot be read.
-    #[error("cannot open the knowledge base: {0}")]
-    Knowledge(#[from] KnowledgeError),
-    /// The model of the knowledge base cannot be used.
-    #[error(
-        "{0}\n(`kitbag model fetch` gets a model that works, and `--model none` searches by words alone)"
-    )]
-    Model(#[from] ModelError),
-    /// The deployed toolkits cannot be read.
-    #[error("cannot read the deployed toolkits: {0}")]
-    Toolkits(#[from] ToolkitError),
 }
 
 impl App {
@@ -146,13 +91,11 @@ impl App {
     /// runs as the compiler process.
     pub async fn start_with(settings: &Settings, compiler: Program) -> Result<Self, StartError> {
         let lock = claim(&settings.data)?;
-        let address = settings.listen;
-        let listen = |cause| StartError::Listen { address, cause };
-        let listener = TcpListener::bind(address).await.map_err(listen)?;
-        let address = listener.local_addr().map_err(listen)?;
-        let base_url = settings.base_url(address);
+        let listeners = Listeners::open(settings).await?;
+        let addresses: Vec<_> = listeners.addresses().iter().filter_map(Listen::tcp).collect();
+        let base_url = settings.base_url(&addresses)?;
 
-        let database = Database::open(&settings.data).await?;
+        let database = open_database(settings).await?;
         // Before any user's data is read.
         bind_issuer(&database, settings.issuer.name(), settings.issuer_replaces.get().map(Issuer::name))
             .await?;
@@ -164,17 +107,7 @@ impl App {
         disk.watch();
         let compiler = Compiler::new(compiler, compile_limits(settings), disk.clone(), stopping.clone());
         let capture = capture(settings, background.clone(), compiler.clone(), egress.clone()).await?;
-        let options = knowledge::Options {
-            embedder: embedder(settings, &egress).await?,
-            search_memory: settings.search_memory.bytes(),
-            quota: Quota {
-                documents: settings.documents_per_user,
-                bytes: settings.documents_size_per_user.bytes() as u64,
-            },
-            uploads_per_minute: settings.uploads_per_minute,
-            disk: disk.clone(),
-            ..knowledge::Options::default()
-        };
+        let options = knowledge_options(settings, embedder(settings, &egress).await?, disk.clone());
         let knowledge = Knowledge::open(database.clone(), capture, options).await?;
         let services = Services::new(egress.clone()).with_knowledge(knowledge.clone());
         let sandbox = Sandbox::new(limits(settings), services, background)?;
@@ -184,9 +117,11 @@ impl App {
             let vault = vault.clone();
             move || vault.clear_cache()
         };
+        let (data, tables) = (&settings.data, database.clone());
         let toolkits =
-            Toolkits::open(&settings.data, database.clone(), sandbox, compiler, disk.clone(), forget_secrets);
+            Toolkits::open(data, tables, sandbox, compiler, disk.clone(), egress.clone(), forget_secrets);
         let toolkits = Arc::new(toolkits.await?);
+        toolkits.keep_removing_expired_uploads();
         let user_config = Arc::new(UserConfig::new(database.clone()));
         let invocations = Arc::new(Invocations::open(database.clone(), retention(settings)).await?);
         let dispatch =
@@ -196,25 +131,34 @@ impl App {
             database: database.clone(),
             toolkits,
             dispatch,
-            vault,
+            vault: vault.clone(),
             user_config,
             invocations: invocations.clone(),
             knowledge: knowledge.clone(),
             disk,
         };
 
-        let (identity, authorization_server) = sign_in(settings, &base_url, egress, &database).await?;
+        let (identity, authorization_server) =
+            sign_in(settings, &base_url, egress.clone(), &database).await?;
+        let browser_sessions = Arc::new(BrowserSessions::new(
+            database.clone(),
+            settings.issuer.name(),
+            session_lifetime(settings),
+        ));
+        let provider_sign_in = web_client(settings).map(|client| {
+            let (identity, sessions) = (identity.clone(), browser_sessions.clone());
+            let (database, url) = (database.clone(), base_url.as_str().trim_end_matches('/'));
+            Arc::new(ProviderSignIn::new(identity, sessions, vault, database, egress, client, url))
+        });
         // Last: by now each key file has been refused if others could read it.
-        let directory = settings.data.clone();
-        spawn_blocking(move || ownership::restrict_permissions(&directory))
-            .await
-            .map_err(io::Error::other)
-            .and_then(|restricted| restricted)
-            .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
+        restrict_permissions(&settings.data).await?;
+        let access = Access::new(stores, operators(settings));
         let router = web::router(Shared {
             identity,
             authorization_server,
-            access: Access::new(stores, operators(settings)),
+            browser_sessions,
+            provider_sign_in,
+            access: access.clone(),
             base_url: base_url.clone(),
             allowed_origins: settings.allowed_origins.as_slice().into(),
             pace: Pace { pause: settings.request_timeout.get(), rate: settings.request_rate.bytes() },
@@ -224,7 +168,7 @@ impl App {
             stopping: stopping.clone(),
         });
         Ok(Self {
-            listener,
+            listeners,
             router,
             limits: ConnectionLimits {
                 total: settings.connections,
@@ -232,24 +176,35 @@ impl App {
                 proxies: settings.trusted_proxies.to_vec(),
             },
             head_timeout: settings.request_timeout.get(),
-            address,
             base_url,
             database,
             invocations,
             knowledge,
             stopping,
+            reload: Reload::new(access, settings.clone()),
             _lock: lock,
         })
     }
 
-    /// The address that it listens on. Behind a reverse proxy it differs from the public URL.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    /// The addresses that it listens on. Behind a reverse proxy they differ from the public URL.
+    pub fn addresses(&self) -> Vec<Listen> {
+        self.listeners.addresses()
     }
 
     /// The public URL, without a path.
     pub fn base_url(&self) -> &Url {
         &self.base_url
+    }
+
+    /// What applies changed settings while the server runs.
+    pub fn reload(&self) -> Reload {
+        self.reload.clone()
+    }
+
+    /// Resolves once this server must stop, because another one may be using its database.
+    pub fn database_lost(&self) -> impl Future<Output = ()> + Send + use<> {
+        let database = self.database.clone();
+        async move { database.lost().await }
     }
 
     /// Serves until `stop` resolves, then waits at most 30 s for running calls.
@@ -260,7 +215,7 @@ impl App {
             info!("stopping: waiting for calls under way");
             self.stopping.cancel();
         };
-        connections::serve(self.listener, self.router, self.head_timeout, self.limits, stop).await;
+        connections::serve(self.listeners, self.router, self.head_timeout, self.limits, stop).await;
         if timeout(CLOSE_TIMEOUT, self.invocations.close()).await.is_err() {
             warn!("the last records of calls were not written in time");
         }
@@ -271,6 +226,15 @@ impl App {
             warn!("the database did not close in time");
         }
     }
+}
+
+async fn open_database(settings: &Settings) -> Result<Database, StartError> {
+    Ok(match &settings.database {
+        DatabaseLocation::Server(url) => {
+            Database::connect(url.expose_secret(), settings.database_connections).await?
+        }
+        DatabaseLocation::DataDirectory | DatabaseLocation::Invalid => Database::open(&settings.data).await?,
+    })
 }
 
 /// Creates the verifier of tokens and, in local mode, the authorization server.
@@ -295,6 +259,30 @@ async fn sign_in(
         identity.algorithms = Algorithms::parse(settings.token_algorithms.iter())?;
     }
     Ok((Arc::new(Identity::with_provider(identity, issuer, egress)?), None))
+}
+
+fn knowledge_options(settings: &Settings, embedder: Option<Embedder>, disk: Disk) -> knowledge::Options {
+    knowledge::Options {
+        embedder,
+        search_memory: settings.search_memory.bytes(),
+        quota: Quota {
+            documents: settings.documents_per_user,
+            bytes: settings.documents_size_per_user.bytes() as u64,
+        },
+        uploads_per_minute: settings.uploads_per_minute,
+        disk,
+        ..knowledge::Options::default()
+    }
+}
+
+/// Keeps other users out of the data directory.
+async fn restrict_permissions(data: &Path) -> Result<(), StartError> {
+    let directory = data.to_owned();
+    spawn_blocking(move || ownership::restrict_permissions(&directory))
+        .await
+        .map_err(io::Error::other)
+        .and_then(|restricted| restricted)
+        .map_err(|cause| StartError::Data { path: data.to_owned(), cause })
 }
 
 /// Creates the part that captures files, with the installed extractors.
@@ -330,6 +318,9 @@ async fn capture(
 fn claim(data: &Path) -> Result<File, StartError> {
     let failed = |cause| StartError::Data { path: data.to_owned(), cause };
     ownership::claim_directory(data)?;
+    if has_unfinished_restore(data) {
+        return Err(StartError::UnfinishedRestore(data.to_owned()));
+    }
     let lock = File::options().create(true).truncate(false).write(true).mode(0o600).open(data.join("lock"));
     let lock = lock.map_err(failed)?;
     match lock.try_lock() {

@@ -1,25 +1,35 @@
-//! Commands: one a file. Each prints what a person wants to know, or JSON for a script.
+//! Commands: one a file. Each reports what it found out or did, to a person or to a script (`output`).
 //!
 //! Invariant: everything that is printed goes through `terminal`, which escapes what others wrote.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+mod backup;
 mod client;
+mod completions;
 mod config;
+mod connect;
 mod demo;
+mod doctor;
 mod documents;
+mod help;
 mod ingest;
 mod login;
 mod logout;
+mod man;
 mod model;
-mod oauth;
+mod output;
+mod progress;
+mod restore;
 mod search;
 mod secret;
 mod serve;
+mod server_data;
 mod session;
 mod sign_in_code;
 mod terminal;
 mod token;
+mod tool;
 mod toolkit;
 mod vault;
 
@@ -32,16 +42,16 @@ pub use ingest::fuzzing as ingest_fuzzing;
 use clap::{Parser, Subcommand};
 use kitbag_manifest::Problem;
 
-use self::terminal::{Text, print_error, say};
+use self::output::{Choice, Exit};
+use self::terminal::print_error;
+use crate::identity::client::ClientError;
 
 /// A knowledge base whose toolkits are sandboxed WebAssembly components.
 #[derive(Debug, Parser)]
-#[command(
-    name = "kitbag",
-    version,
-    after_help = "Start with `kitbag demo`: it builds the example toolkits, serves them, calls one, and shows how to connect a client."
-)]
+#[command(name = "kitbag", version, override_help = help::OVERVIEW)]
 pub struct Command {
+    #[command(flatten)]
+    choice: Choice,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -62,6 +72,8 @@ enum Verb {
     Login(login::Login),
     /// End the session at a server.
     Logout(logout::Logout),
+    /// Show, or write, the configuration of MCP clients for a server.
+    Connect(connect::Connect),
     /// Print an access token of a server in local mode, for scripts and curl.
     Token(token::Token),
     /// Print the code that the sign-in page of a server in local mode asks for.
@@ -69,6 +81,9 @@ enum Verb {
     /// Write, build, check, deploy and manage toolkits.
     #[command(subcommand)]
     Toolkit(toolkit::Toolkit),
+    /// Call tools of toolkits.
+    #[command(subcommand)]
+    Tool(tool::Tool),
     /// Show and change your own settings of a toolkit.
     #[command(subcommand)]
     Config(config::Config),
@@ -81,6 +96,16 @@ enum Verb {
     /// Look after the vault that holds the users' secrets.
     #[command(subcommand)]
     Vault(vault::Vault),
+    /// Back up a data directory, also while a server runs on it.
+    Backup(backup::Backup),
+    /// Put a backup into an empty data directory.
+    Restore(restore::Restore),
+    /// Check a data directory, and say what to do about what is wrong.
+    Doctor(doctor::Doctor),
+    /// Print a script that completes commands in a shell.
+    Completions(completions::Completions),
+    /// Write the manual pages, one for each command.
+    Man(man::Man),
 }
 
 /// Why a command failed: what happened, and what to do next.
@@ -90,6 +115,7 @@ pub(crate) struct CliError {
     /// What is wrong in detail, each on a line of its own.
     problems: Vec<String>,
     hint: Option<String>,
+    exit: Exit,
 }
 
 impl std::error::Error for CliError {}
@@ -101,9 +127,15 @@ impl fmt::Display for CliError {
     }
 }
 
+impl From<ClientError> for CliError {
+    fn from(error: ClientError) -> Self {
+        Self { hint: error.hint, ..Self::new(error.message) }
+    }
+}
+
 impl CliError {
     fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), problems: Vec::new(), hint: None }
+        Self { message: message.into(), problems: Vec::new(), hint: None, exit: Exit::Failed }
     }
 
     /// An error that has several things to say, one a line.
@@ -112,12 +144,41 @@ impl CliError {
     }
 
     fn hint(self, hint: impl Into<String>) -> Self {
-        Self { hint: Some(hint.into()), ..self }
+        self.hint_if(Some(hint))
+    }
+
+    fn hint_if(self, hint: Option<impl Into<String>>) -> Self {
+        Self { hint: hint.map(Into::into).or(self.hint), ..self }
+    }
+
+    fn exit(self, exit: Exit) -> Self {
+        Self { exit, ..self }
     }
 }
 
-/// Runs a command to its end. 0: done; 1: failed (2, from the parser: called wrongly).
+/// Reads the command line. If there is nothing to run, because it is wrong or asks for help, prints that, and
+/// returns the exit code.
+pub fn parse() -> Result<Command, ExitCode> {
+    Command::try_parse().map_err(|error| {
+        let format =
+            Choice::guess(std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()));
+        if !error.use_stderr() || !format.is_json() {
+            // Fails if nobody reads it any more.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { Exit::Usage as u8 } else { 0 });
+        }
+        format.choose();
+        let text = error.to_string();
+        let message = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
+        let error = CliError::new(message).hint("the same command with --help says what it takes");
+        print_error(&error.exit(Exit::Usage));
+        ExitCode::from(Exit::Usage as u8)
+    })
+}
+
+/// Runs a command to its end.
 pub async fn run(command: Command) -> ExitCode {
+    command.choice.format().choose();
     let outcome = match command.verb {
         Verb::Serve(command) => command.run().await,
         Verb::Demo(command) => command.run().await,
@@ -126,28 +187,28 @@ pub async fn run(command: Command) -> ExitCode {
         Verb::Documents(command) => command.run().await,
         Verb::Login(command) => command.run().await,
         Verb::Logout(command) => command.run().await,
+        Verb::Connect(command) => command.run().await,
         Verb::Token(command) => command.run(),
         Verb::SignInCode(command) => command.run(),
         Verb::Toolkit(command) => command.run().await,
+        Verb::Tool(command) => command.run().await,
         Verb::Config(command) => command.run().await,
         Verb::Secret(command) => command.run().await,
         Verb::Model(command) => command.run().await,
         Verb::Vault(command) => command.run().await,
+        Verb::Backup(command) => command.run().await,
+        Verb::Restore(command) => command.run().await,
+        Verb::Doctor(command) => command.run().await,
+        Verb::Completions(command) => command.run(),
+        Verb::Man(command) => command.run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             print_error(&error);
-            ExitCode::FAILURE
+            ExitCode::from(error.exit as u8)
         }
     }
-}
-
-/// Prints a value as JSON for a script.
-fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
-    let json = serde_json::to_string_pretty(value).map_err(|error| CliError::new(error.to_string()))?;
-    say!("{}", Text::json(&json));
-    Ok(())
 }
 
 #[cfg(test)]

@@ -111,6 +111,11 @@ impl Disk {
         if *reserve == 0 || self.0.free_now() >= needed { Ok(reservation) } else { Err(DiskFull) }
     }
 
+    /// The free bytes, measured now, and the reserve.
+    pub fn free_and_reserve(&self) -> (u64, u64) {
+        (self.0.free_now(), self.0.reserve)
+    }
+
     /// Bytes that may be written: free space without the reserve and all reservations.
     pub fn room(&self) -> u64 {
         if self.0.reserve == 0 {

@@ -103,12 +103,14 @@ impl Dispatch {
         let Some(_admitted) = self.admission.enter(&caller.user_id, &tool.toolkit.definition.id) else {
             return Ok((Reply::Failure(Failure::busy()), Outcome::Busy.into()));
         };
-        let Ok(ready) = timeout(READY_TIMEOUT, tool.toolkit.ready()).await else {
+        let ready = timeout(READY_TIMEOUT, tool.toolkit.ready());
+        let (ready, secrets) = tokio::join!(ready, self.vault.of_user(&caller.user_id));
+        let Ok(ready) = ready else {
             return Ok((Reply::Failure(Failure::not_ready()), Outcome::Busy.into()));
         };
         let ready = ready.map_err(|cause| unavailable(tool, &cause))?;
         // Secrets that cannot be read cannot be redacted either, so the call must not start.
-        let secrets = self.vault.of_user(&caller.user_id).await.map_err(|cause| unavailable(tool, &cause))?;
+        let secrets = secrets.map_err(|cause| unavailable(tool, &cause))?;
 
         let arguments = Value::Object(arguments);
         let arguments = match self.checks.check(&caller.user_id, ready.input(tool.index), arguments).await {
@@ -132,10 +134,13 @@ impl Dispatch {
         };
         let observations = ready.code.new_observations();
         recording.watch(&observations, &secrets);
-        let report = match listener {
+        let mut report = match listener {
             None => ready.code.call(invocation, &observations).await,
             Some(listener) => call_with_progress(&ready.code, invocation, &observations, listener).await,
         };
+        if let Some(instance) = report.instance.take() {
+            instance.drop_later();
+        }
         // Before redaction: afterwards the size would reveal whether it contained a secret.
         let result_size = result_size(&report.ended);
         let missing = reply::missing_secrets(&report.ended, &observations.missing);

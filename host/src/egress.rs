@@ -8,8 +8,9 @@
 //! Invariants:
 //! - no connection is opened to an address that the guard has not checked: names are resolved here,
 //!   once, and the socket connects to the resolved address;
-//! - toolkits, captures and the operator never share a connection: each has a guard, a client and a
-//!   connection pool of its own, so an address range opened to one is not opened to the others;
+//! - toolkits, captures and the operator never share a connection: each has a guard and a client of its own,
+//!   so an address range opened to one is not opened to the others;
+//! - an idle connection serves only the user and the toolkit for whom it was opened (see `pool`);
 //! - proxy variables of the environment (`HTTPS_PROXY`, …) are not read: a proxy would resolve
 //!   names without the guard's check;
 //! - redirects are not followed: a 3xx is returned like any other response. Code that follows one, with
@@ -18,6 +19,7 @@
 //!   runtime a request is made on.
 
 mod allowlist;
+mod connection;
 mod connector;
 mod documents;
 mod error;
@@ -27,6 +29,7 @@ mod guard;
 mod hygiene;
 mod nat64;
 mod policy;
+mod pool;
 mod ports;
 mod redirects;
 mod repeatable;
@@ -46,15 +49,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::TryFutureExt;
 use http::{Request, Response};
 use http_body::Body;
 use http_body_util::combinators::UnsyncBoxBody;
-use hyper::body::Incoming;
-use hyper_util::client::legacy::Client;
 use tokio::runtime::Handle;
 use tokio::time::{error::Elapsed, timeout};
 
 pub use self::allowlist::{Allowlist, ApiHost, InvalidEntry};
+pub use self::connection::ResponseBody;
 pub use self::error::EgressError;
 pub use self::guard::{CaptureRanges, ToolkitRanges};
 pub use self::nat64::Nat64Prefix;
@@ -65,13 +68,15 @@ pub use self::resolver::LookupError;
 pub use self::settings::EgressSettings;
 pub use self::transport::Timeouts;
 
-use self::connector::{Connector, GuardedTcp};
+use self::connection::MAX_HEAD_BYTES;
+use self::connector::{Connector, GuardedTcp, tls_config};
 use self::guard::AddressGuard;
 use self::nat64::Nat64;
-use self::resolver::{ON_BEHALF_OF, Resolver, Source};
+use self::pool::{Key, Limits, Pool};
+use self::resolver::{Resolver, Source};
 use self::target::Target;
-use self::transport::{MAX_HEAD_BYTES, client, exchange, prepare};
-use crate::tasks::run_on;
+use self::transport::{Client, prepare};
+use crate::tasks::stay_or_run_on;
 
 /// The error of a request body.
 pub type BoxError = Box<dyn StdError + Send + Sync>;
@@ -79,12 +84,12 @@ pub type BoxError = Box<dyn StdError + Send + Sync>;
 /// A streaming body of a request or a response.
 pub type BoxBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// The outbound HTTP client. Clones share the connection pools.
+/// The outbound HTTP client. Clones share the idle connections.
 #[derive(Clone, Debug)]
 pub struct Egress {
-    toolkits: Client<Connector, BoxBody>,
-    captures: Client<Connector, BoxBody>,
-    operator: Client<Connector, BoxBody>,
+    toolkits: Arc<Client>,
+    captures: Arc<Client>,
+    operator: Arc<Client>,
     response_timeout: Duration,
     runtime: Handle,
 }
@@ -106,10 +111,12 @@ impl Egress {
     fn resolving(settings: EgressSettings, untrusted: &Resolver, operator: &Resolver) -> Self {
         let EgressSettings { toolkit_ranges, capture_ranges, nat64_prefixes, connect_timeout, .. } = settings;
         let runtime = Handle::current();
-        let nat64 = Arc::new(Nat64::new(nat64_prefixes));
+        let (nat64, tls) = (Arc::new(Nat64::new(nat64_prefixes)), Arc::new(tls_config()));
+        let pool = Pool::new(Limits::default(), &runtime);
         let client = |guard, resolver: &Resolver| {
             let tcp = GuardedTcp { guard, resolver: resolver.clone(), nat64: nat64.clone() };
-            client(Connector::new(tcp, connect_timeout), &runtime)
+            let connector = Connector { tcp, tls: tls.clone(), connect_timeout };
+            Arc::new(Client { connector, pool: pool.clone(), runtime: runtime.clone() })
         };
         Self {
             toolkits: client(AddressGuard::Toolkits(toolkit_ranges), untrusted),
@@ -121,12 +128,15 @@ impl Egress {
     }
 
     /// Runs a future on the connections' runtime, whichever runtime this is called on. Dropping
-    /// the returned future cancels it.
-    pub async fn run_on_runtime<F>(&self, future: F) -> Result<F::Output, Arc<dyn StdError + Send + Sync>>
+    /// the returned future cancels it. Requests of guests come here in tasks of their own (`wasmtime-wasi-http`).
+    pub fn run_on_runtime<F>(
+        &self,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, Arc<dyn StdError + Send + Sync>>> + Send + use<F>
     where
         F: Future<Output: Send> + Send + 'static,
     {
-        run_on(&self.runtime, future).await.map_err(|interrupted| Arc::new(interrupted) as _)
+        stay_or_run_on(&self.runtime, future).map_err(|interrupted| Arc::new(interrupted) as _)
     }
 
     /// Runs `work` to completion on the connections' runtime.
@@ -142,7 +152,7 @@ impl Egress {
         &self,
         request: Request<B>,
         policy: &Policy,
-    ) -> Result<Response<Incoming>, EgressError>
+    ) -> Result<Response<ResponseBody>, EgressError>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
@@ -156,7 +166,7 @@ impl Egress {
         request: Request<B>,
         policy: &Policy,
         timeouts: Timeouts,
-    ) -> Result<Response<Incoming>, EgressError>
+    ) -> Result<Response<ResponseBody>, EgressError>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
@@ -169,20 +179,22 @@ impl Egress {
             Policy::Capture { .. } => &self.captures,
             Policy::Operator => &self.operator,
         };
-        let exchange = ON_BEHALF_OF.scope(policy.user(), exchange(client.clone(), request, timeouts));
-        let exchange = timeout(self.response_timeout, exchange);
+        let key = Key { policy: policy.clone(), target };
+        let authority = key.target.authority();
+        let client = client.clone();
+        let exchange =
+            timeout(self.response_timeout, async move { client.exchange(request, key, timeouts).await });
         let answer = match self.run_on_runtime(exchange).await {
-            Ok(answer) => answer.flatten(),
-            Err(source) => return Err(EgressError::Protocol { authority: target.authority(), source }),
+            Ok(answer) => answer,
+            Err(source) => return Err(EgressError::Protocol { authority, source }),
         };
         match answer {
             // The client's own limit is a buffer size, which the head may exceed somewhat.
             Ok(Ok(response)) if hygiene::size(response.headers()) > MAX_HEAD_BYTES => {
-                Err(EgressError::HeadTooLarge { authority: target.authority() })
+                Err(EgressError::HeadTooLarge { authority })
             }
-            Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(EgressError::from_client(error, &target)),
-            Err(Elapsed { .. }) => Err(EgressError::Timeout { authority: target.authority() }),
+            Ok(outcome) => outcome,
+            Err(Elapsed { .. }) => Err(EgressError::Timeout { authority }),
         }
     }
 }

@@ -10,7 +10,9 @@
 //! - an error never holds any part of a token: its reasons are fixed texts.
 
 mod algorithms;
+mod browser_sessions;
 mod claims;
+pub(crate) mod client;
 mod credential;
 mod error;
 #[doc(hidden)]
@@ -20,6 +22,7 @@ mod jwks;
 mod keys;
 mod local;
 mod origins;
+mod provider_sign_in;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -32,18 +35,24 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::HeaderMap;
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::egress::Egress;
 use crate::sha256::{Digest, Sha256};
 
 pub use self::algorithms::Algorithms;
+pub use self::browser_sessions::{BrowserSession, BrowserSessions, SessionLifetime};
 pub use self::error::{AuthError, InvalidSettings};
 pub use self::issuer_record::{IssuerChange, bind_issuer};
 pub(crate) use self::local::random_text;
 pub use self::local::{
     AccessGrant, AuthorizationServer, AuthorizeError, CodePrompt, Consent, Destination, EndpointError,
-    ErrorCode, Lifetimes, LocalIssuer, LocalIssuerError, OAuthError, RedirectUri, Registration, Scopes,
-    SignInCode, Step, TicketRequest, Tokens, paths,
+    ErrorCode, GrantedClient, Lifetimes, LocalIssuer, LocalIssuerError, OAuthError, RedirectUri,
+    Registration, Scopes, SignInCode, SignInError, Step, TicketRequest, Tokens, paths,
+};
+
+pub use self::provider_sign_in::{
+    Arrival, Departure, ProviderError, ProviderSignIn, SessionState, WebClient,
 };
 
 use self::claims::{Rules, Verified};
@@ -151,7 +160,7 @@ impl Identity {
     /// Establishes who makes the request with these headers.
     ///
     /// A token that was verified before costs one hash and one look-up.
-    pub async fn authenticate(&self, headers: &HeaderMap) -> Result<Caller, AuthError> {
+    pub async fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Caller>, AuthError> {
         self.establish(Credential::from_headers(headers, &self.origins)?).await
     }
 
@@ -159,19 +168,31 @@ impl Identity {
     ///
     /// A browser names no origin when it opens a page, and may come from a link on another site. So this
     /// is for pages that no other page can read or frame, and whose opening changes nothing.
-    pub async fn recognise_visitor(&self, headers: &HeaderMap) -> Result<Caller, AuthError> {
+    pub async fn recognise_visitor(&self, headers: &HeaderMap) -> Result<Arc<Caller>, AuthError> {
         self.establish(Credential::of_visit(headers)?).await
     }
 
-    async fn establish(&self, credential: Credential<'_>) -> Result<Caller, AuthError> {
-        let keys = self.keys().await?;
-        let digest = Sha256::digest(credential.token);
-        let verified = match self.tokens.get(&digest, keys.generation(), now()) {
-            Some(verified) => verified,
-            None => self.verify(credential.token, digest, keys).await?,
-        };
+    /// Verifies a token that was issued to this server's own OAuth client, as if it had come in the header. Returns the
+    /// user, and when the token expires, in seconds since 1970.
+    pub(crate) async fn verify_issued(&self, token: &SecretString) -> Result<(Arc<Caller>, f64), AuthError> {
+        let credential = Credential::issued(token.expose_secret())?;
+        let verified = self.verified(credential.token).await?;
+        Ok((verified.caller.clone(), verified.expires))
+    }
+
+    async fn establish(&self, credential: Credential<'_>) -> Result<Arc<Caller>, AuthError> {
+        let verified = self.verified(credential.token).await?;
         self.check_presentation(&credential.source, &verified)?;
         Ok(verified.caller.clone())
+    }
+
+    async fn verified(&self, token: &str) -> Result<Arc<Verified>, AuthError> {
+        let keys = self.keys().await?;
+        let digest = Sha256::digest(token);
+        match self.tokens.get(&digest, keys.generation(), now()) {
+            Some(verified) => Ok(verified),
+            None => self.verify(token, digest, keys).await,
+        }
     }
 
     /// The issuer identifier, exactly as it appears in `iss`.

@@ -8,6 +8,8 @@
 //!   records of others;
 //! - only the caller can read the content of a call, or an exact number that the toolkit could choose.
 
+mod filter;
+mod logged;
 mod operator_view;
 mod reading;
 mod record;
@@ -15,24 +17,29 @@ mod retention;
 mod store;
 #[cfg(test)]
 mod tests;
+mod usage;
 mod writer;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::future::OptionFuture;
+use jiff::Timestamp;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use tokio::sync::{Mutex, oneshot, watch};
+use tokio::sync::{Mutex, Notify, oneshot, watch};
 use tokio::task::JoinHandle;
 use tracing::error;
 
 use crate::database::{self, Database};
 use crate::shares::{Share, Shares};
 use crate::tasks::Interrupted;
+pub use filter::{Filter, OutcomeFilter, UnknownOutcome};
+pub use logged::{Amount, Content, Facts, Logged, OwnRecord};
 pub use operator_view::{AtMost, OperatorView};
-pub use reading::{Logged, OwnRecord, Query, Reading, Scope};
+pub use reading::{Query, Reading, Scope};
 pub use record::{Conclusion, Outcome, Record};
 pub use retention::RetentionLimits;
+pub use usage::{Failing, Hour, Usage};
 
 use retention::Retention;
 use store::Store;
@@ -53,6 +60,8 @@ const MAX_READERS_PER_USER: usize = 16;
 pub struct Invocations {
     store: Store,
     queue: UnboundedSender<Message>,
+    /// Signals a message that does not wait for more records.
+    urgent: Arc<Notify>,
     room: Shares,
     room_of_users: Shares,
     lost: Arc<AtomicU64>,
@@ -68,12 +77,14 @@ impl Invocations {
         let store = Store::new(database);
         let (queue, inbox) = unbounded_channel();
         let (committed, known) = watch::channel(store.newest().await?);
-        let lost = Arc::new(AtomicU64::new(0));
+        let (lost, urgent) = (Arc::new(AtomicU64::new(0)), Arc::new(Notify::new()));
         let retention = Retention::new(limits);
+        let inbox = (inbox, urgent.clone());
         let writer = Writer::new(store.clone(), inbox, committed, lost.clone(), retention);
         Ok(Self {
             store,
             queue,
+            urgent,
             room: Shares::new(MAX_QUEUED_BYTES, MAX_QUEUED_BYTES_PER_TOOLKIT),
             room_of_users: Shares::new(MAX_QUEUED_BYTES, MAX_QUEUED_BYTES_PER_USER),
             lost,
@@ -116,6 +127,21 @@ impl Invocations {
         self.store.has_records_of(toolkit, user).await
     }
 
+    /// Counts the calls of the last day that `viewer` may see. All calls that were answered before are included.
+    pub async fn usage(&self, toolkit: &str, viewer: &str, scope: Scope) -> database::Result<Usage> {
+        self.flush().await;
+        let first = usage::first_hour(Timestamp::now());
+        let counts = self.store.usage(toolkit, viewer, scope, first).await?;
+        Ok(Usage::new(scope, first, &counts))
+    }
+
+    /// The toolkits of which calls failed in the last day, those with the most failures first.
+    pub async fn failing(&self) -> database::Result<Vec<Failing>> {
+        self.flush().await;
+        let counts = self.store.failing(usage::first_hour(Timestamp::now())).await?;
+        Ok(counts.into_iter().map(Failing::from).collect())
+    }
+
     /// Returns a permit to read; `None` if there are too many readers. Dropping it releases it.
     pub fn reader_permit(&self, user: &str) -> Option<Share> {
         self.readers.take(user, 1)
@@ -128,8 +154,7 @@ impl Invocations {
 
     /// Writes the queued records, and stops the writer.
     pub async fn close(&self) {
-        // Fails if the writer has already ended.
-        let _ = self.queue.send(Message::Stop);
+        self.send_urgently(Message::Stop);
         let writer = self.writer.lock().await.take();
         if let Some(Err(error)) = OptionFuture::from(writer).await {
             let cause = Interrupted::from(error);
@@ -140,9 +165,14 @@ impl Invocations {
     /// Waits until all records queued so far are committed.
     async fn flush(&self) {
         let (done, flushed) = oneshot::channel();
-        if self.queue.send(Message::Flush(done)).is_ok() {
-            // Fails if the writer has ended, and then there is nothing left to write.
-            let _ = flushed.await;
-        }
+        self.send_urgently(Message::Flush(done));
+        // Fails if the writer has ended, and then there is nothing left to write.
+        let _ = flushed.await;
+    }
+
+    fn send_urgently(&self, message: Message) {
+        // Fails if the writer has ended.
+        let _ = self.queue.send(message);
+        self.urgent.notify_one();
     }
 }

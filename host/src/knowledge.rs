@@ -60,6 +60,7 @@ use quota::Uploads;
 pub use quota::{Quota, QuotaExceeded, TooManyUploads, Usage};
 use search::Search;
 use store::Store;
+pub use words::found_words;
 
 /// More text than this, in bytes, is checked off the threads that serve requests.
 const MIN_BYTES_OFF_THREAD: usize = 64 << 10;

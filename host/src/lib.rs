@@ -9,18 +9,20 @@
 //! → web
 //! → access
 //! → dispatch
-//! → extractors, invocations, toolkits, user_config
+//! → backup, doctor, extractors, invocations, toolkits, user_config
 //! → compiler
 //! → sandbox
 //! → capabilities
 //! → contract, observations
 //! → identity, knowledge, outbound_auth
-//! → egress, local_mode, machine_code, vault
-//! → database, disk, json_object, media_type, memory, private_file, redaction, sha256, shares, tasks
+//! → egress, local_mode, machine_code, stored_files, vault
+//! → database, disk, folder, json_object, memory, private_file, redaction, sha256, shares, tasks
 //! ```
 
 pub mod access;
 pub mod app;
+pub mod backup;
+mod bounded_json;
 pub mod capabilities;
 pub mod cli;
 pub mod compiler;
@@ -28,8 +30,10 @@ pub mod contract;
 pub mod database;
 pub mod disk;
 pub mod dispatch;
+pub mod doctor;
 pub mod egress;
 pub mod extractors;
+mod folder;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod identity;
@@ -39,7 +43,7 @@ pub mod knowledge;
 pub mod local_mode;
 mod loopback;
 mod machine_code;
-mod media_type;
+pub mod mcp_clients;
 pub mod memory;
 pub mod observations;
 pub mod outbound_auth;
@@ -50,6 +54,7 @@ pub mod sandbox;
 pub mod settings;
 mod sha256;
 mod shares;
+mod stored_files;
 mod tasks;
 pub mod telemetry;
 pub mod toolchain;

@@ -33,6 +33,11 @@ pub fn announce(data: &Path, base_url: &Url) -> io::Result<()> {
     private_file::replace(&data.join(FILE), base_url.as_str().as_bytes())
 }
 
+/// Whether a server in local mode has ever run on `data`.
+pub(crate) fn was_announced(data: &Path) -> bool {
+    data.join(FILE).exists()
+}
+
 /// The URL of the server that last ran on `data`, or nothing when none did. It is on this machine, and the
 /// directory is the user's alone.
 pub fn announced(data: &Path) -> Result<Option<Url>, Unusable> {

@@ -6,6 +6,7 @@
 //!
 //! Invariant: a file is used only if it is what was written: each is checked against its seal.
 
+mod check;
 mod seal;
 
 use std::collections::HashSet;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+pub(crate) use self::check::check_seals;
 use self::seal::Seal;
 use crate::sha256::Sha256;
 

@@ -4,8 +4,6 @@ use std::env;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
-use kitbag::cli::Command;
 use kitbag::compiler;
 
 /// How long work off the request threads (a file that is being read) may hold up the end.
@@ -16,7 +14,10 @@ fn main() -> ExitCode {
     if env::args_os().nth(1).is_some_and(|argument| argument == compiler::ARGUMENT) {
         return compiler::run_child();
     }
-    let command = Command::parse();
+    let command = match kitbag::cli::parse() {
+        Ok(command) => command,
+        Err(code) => return code,
+    };
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {

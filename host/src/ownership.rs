@@ -29,7 +29,7 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 const OPEN_TO_OTHERS: u32 = 0o077;
 /// Files of a data directory that contain keys. Code that uses one checks its permissions first, and refuses
 /// it if others may have read it. Changing the permissions before would hide that.
-const KEY_FILES: [&str; 4] = ["master-key", "code.key", "local-issuer.p8", "sign-in-code"];
+pub const KEY_FILES: [&str; 4] = ["master-key", "code.key", "local-issuer.p8", "sign-in-code"];
 
 /// What other users may do with a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,9 +123,14 @@ pub fn claim_directory(path: &Path) -> Result<(), DirectoryError> {
         return Err(DirectoryError::Distrusted(Distrust::new(path, Reason::Link)));
     }
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
-    let metadata = File::open(path).and_then(|directory| directory.metadata()).map_err(failed)?;
-    check(Status::of(&metadata), user(), Protection::Private)
-        .map_err(|reason| DirectoryError::Distrusted(Distrust::new(path, reason)))
+    check_private(path).map_err(DirectoryError::Distrusted)
+}
+
+/// Checks that a directory belongs to the current user, and that others cannot access it.
+pub fn check_private(path: &Path) -> Result<(), Distrust> {
+    let metadata = File::open(path).and_then(|directory| directory.metadata());
+    let metadata = metadata.map_err(|error| Distrust::new(path, Reason::Unreadable(error)))?;
+    check(Status::of(&metadata), user(), Protection::Private).map_err(|reason| Distrust::new(path, reason))
 }
 
 /// Reads a small text file that only the current user can have written; `None` if it does not exist.

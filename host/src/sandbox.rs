@@ -12,6 +12,7 @@ mod describe;
 mod engine;
 mod extract;
 mod imports;
+mod instance;
 mod io_error;
 mod limits;
 mod linker;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 use wasmtime::Engine;
-use wasmtime::component::Component;
+use wasmtime::component::{Component, Linker};
 
 use crate::capabilities::{Grants, Services};
 use crate::contract;
@@ -36,18 +37,24 @@ pub use compile::{Compiled, CompilerEngine};
 pub use describe::{DescribeError, DescribeLimits};
 pub use extract::{ExtractionError, ExtractionLimits, Extractor, ExtractorSandbox};
 pub use imports::{ImportError, Imports};
+pub use instance::Instance;
 pub use limits::Limits;
 
 use call::Runner;
+use instance::Slots;
+use state::State;
 
 /// The engine, and the services and limits that calls share.
 #[derive(Clone)]
 pub struct Sandbox {
     engine: Engine,
+    /// What every toolkit gets.
+    linker: Arc<Linker<State>>,
     background: Background,
     limits: Arc<Limits>,
     services: Services,
     memory: MemoryBudget,
+    slots: Slots,
 }
 
 /// A toolkit's machine code, linked against exactly what it was granted, ready to be instantiated.
@@ -88,8 +95,10 @@ impl Sandbox {
     /// long continue on `background`.
     pub fn new(limits: Limits, services: Services, background: Background) -> Result<Self, EngineError> {
         let engine = engine::start(&limits)?;
+        let linker = Arc::new(linker::for_every_toolkit(&engine)?);
+        let slots = Slots::new(engine::instance_slots(limits.instances));
         let (limits, memory) = (Arc::new(limits), MemoryBudget::unlimited());
-        Ok(Self { engine, background, limits, services, memory })
+        Ok(Self { engine, linker, background, limits, services, memory, slots })
     }
 
     /// Limits the memory of all calls together. By default there is only a limit for each call.
@@ -106,7 +115,7 @@ impl Sandbox {
     /// Maps machine code from a file and links it against `grants`.
     pub fn load(&self, code: &Path, grants: &Grants) -> Result<Loaded, LoadError> {
         let component = map(&self.engine, code).map_err(LoadError::Code)?;
-        let runner = linker::granted(&self.engine, grants)
+        let runner = linker::granted(&self.linker, grants)
             .and_then(|linker| Runner::new(self, &linker, &component, grants.clone()))
             .map_err(LoadError::Link)?;
         Ok(Loaded { runner: Arc::new(runner) })

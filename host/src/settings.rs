@@ -1,8 +1,10 @@
 //! The settings of a server: the only reader of flags, environment variables and the settings file.
 //!
 //! A flag takes precedence over its variable, the variable over the file, the file over the default. An
-//! unknown key is an error: a misspelled setting must not be silently ignored.
+//! unknown key is an error: a misspelled setting must not be silently ignored. An unknown variable is a warning, since
+//! others put variables into the environment (`environment`).
 
+mod environment;
 mod error;
 mod value;
 
@@ -10,7 +12,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, FromArgMatches as _};
 use ipnet::{IpNet, Ipv6Net};
 use kitbag_manifest::limits;
 use secrecy::SecretString;
@@ -21,7 +23,9 @@ use crate::loopback::is_loopback;
 use crate::ownership::{self, DEFAULT_DATA, Protection};
 
 pub use error::SettingsError;
-pub use value::{Issuer, List, MasterKey, Maybe, Model, Secret, Size, Span};
+pub use value::{
+    DatabaseLocation, Issuer, List, Listen, MasterKey, Maybe, Model, Secret, Size, SocketMode, Span,
+};
 
 /// Every setting once: documentation, name, type and default.
 macro_rules! settings {
@@ -51,6 +55,13 @@ macro_rules! settings {
             fn from_sources(given: Sources, file: Sources) -> Self {
                 Self { $($name: given.$name.or(file.$name).unwrap_or_else(|| $default),)+ }
             }
+
+            /// The settings that differ, as keys of the file. Of a secret it is not known.
+            pub fn differences(&self, other: &Self) -> Vec<String> {
+                let differs = [$((stringify!($name), format!("{:?}", self.$name) != format!("{:?}", other.$name))),+];
+                let names = differs.iter().filter(|(_, differs)| *differs);
+                names.map(|(name, _)| name.replace('_', "-")).collect()
+            }
         }
 
         const VARIABLES: &[&str] = &[$($variable),+];
@@ -58,10 +69,20 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Address to listen on.
-    listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8787)), "KITBAG_LISTEN";
+    /// Addresses to listen on: `127.0.0.1:8787`, `[::1]:8787`, or `unix:PATH` for a socket in the file system.
+    /// Sockets that a service manager passes (`LISTEN_FDS`) are used instead.
+    listen: List<Listen> = value::default_listen(), "KITBAG_LISTEN";
+    /// Permissions of Unix sockets, such as `660` for a reverse proxy in the same group.
+    listen_socket_mode: SocketMode = SocketMode::PRIVATE, "KITBAG_LISTEN_SOCKET_MODE";
     /// Folder for the database, components, keys.
     data: PathBuf = PathBuf::from(DEFAULT_DATA), "KITBAG_DATA";
+    /// Where documents, secrets, records and everything else about users and toolkits is kept: `sqlite`, a file in the
+    /// data directory, or a PostgreSQL database that no other server uses, such as
+    /// `postgres://kitbag@db.internal/kitbag`. Prefer the variable or the file for a URL with a password: other users of
+    /// the machine can read a flag.
+    database: DatabaseLocation = DatabaseLocation::DataDirectory, "KITBAG_DATABASE";
+    /// Connections to a PostgreSQL database.
+    database_connections: u32 = 16, "KITBAG_DATABASE_CONNECTIONS";
     /// Public URL of this server, without a path; by default `http://` and the address it listens on.
     base_url: value::BaseUrl = value::BaseUrl::default(), "KITBAG_BASE_URL";
     /// Issuer URL of the OpenID provider that people sign in with, or `local` for Kitbag's own.
@@ -80,6 +101,16 @@ settings! {
     accept_missing_audience: bool = false, "KITBAG_ACCEPT_MISSING_AUDIENCE";
     /// How long an access token of local sign-in is valid.
     access_token_lifetime: Span = Span::seconds(3600), "KITBAG_ACCESS_TOKEN_LIFETIME";
+    /// How long a browser stays signed in on this server's pages; a quarter of it without a request ends the
+    /// session. By default 12 hours, and 30 days with local sign-in.
+    web_session_lifetime: Maybe<Span> = Maybe::UNSET, "KITBAG_WEB_SESSION_LIFETIME";
+    /// Identifier of the client that this server is at the provider, for sign-in on its pages; `register` lets it
+    /// register itself (RFC 7591). Its redirect URI is the base URL followed by `/ui/signin/callback`. By default the
+    /// pages use the provider's session cookie, as the API does.
+    web_client_id: Maybe<String> = Maybe::UNSET, "KITBAG_WEB_CLIENT_ID";
+    /// Secret of that client, if it has one. Prefer the variable or the file: other users of the machine can read a
+    /// flag.
+    web_client_secret: Maybe<Secret> = Maybe::UNSET, "KITBAG_WEB_CLIENT_SECRET";
     /// Private address ranges that toolkits may reach, such as `10.1.0.0/16`; by default none. Files are
     /// not captured from there.
     allow_private_ranges: List<IpNet> = List::default(), "KITBAG_ALLOW_PRIVATE_RANGES";
@@ -113,9 +144,9 @@ settings! {
     compile_time: Span = Span::seconds(120), "KITBAG_COMPILE_TIME";
     /// Memory for inspecting and compiling one component.
     compile_memory: Size = Size::mebibytes(2048), "KITBAG_COMPILE_MEMORY";
-    /// Largest request of an MCP client.
+    /// Largest request of an MCP client, and largest arguments of a call over HTTP.
     mcp_request_size: Size = Size::mebibytes(limits::DEFAULT_MCP_REQUEST_MIB), "KITBAG_MCP_REQUEST_SIZE";
-    /// MCP requests per minute of one user, on average; a burst of as many is allowed.
+    /// MCP requests and other calls per minute of one user, on average; a burst of as many is allowed.
     mcp_requests_per_minute: NonZeroU32 = MCP_REQUESTS_PER_MINUTE, "KITBAG_MCP_REQUESTS_PER_MINUTE";
     /// Wall time of one call.
     call_time: Span = Span::seconds(limits::DEFAULT_CALL_TIME.as_secs()), "KITBAG_CALL_TIME";
@@ -195,6 +226,9 @@ settings! {
     search_memory: Size = Size::mebibytes(512), "KITBAG_SEARCH_MEMORY";
 }
 
+/// The client id that lets the server register itself.
+pub const REGISTER: &str = "register";
+
 /// Ten per second: far more than a model needs, far less than a runaway loop sends.
 const MCP_REQUESTS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(600).expect("not zero");
 
@@ -207,6 +241,26 @@ const OTHER_VARIABLES: [&str; 4] = ["KITBAG_CONFIG", "KITBAG_LOG", "KITBAG_SERVE
 /// The settings file that is read by default, if it exists.
 const DEFAULT_FILE: &str = "kitbag.toml";
 
+impl Sources {
+    /// The settings that the environment has: those of a server that is started here without flags.
+    pub fn of_environment() -> Result<Self, clap::Error> {
+        let command = Self::augment_args(clap::Command::new("settings").no_binary_name(true));
+        Self::from_arg_matches(&command.try_get_matches_from([""; 0])?)
+    }
+
+    /// With another data directory, if there is one.
+    #[must_use]
+    pub fn with_data(self, data: Option<PathBuf>) -> Self {
+        Self { data: data.or(self.data), ..self }
+    }
+
+    /// With another place of the master key, if there is one.
+    #[must_use]
+    pub fn with_master_key(self, master_key: Option<MasterKey>) -> Self {
+        Self { master_key: master_key.or(self.master_key), ..self }
+    }
+}
+
 impl Settings {
     /// Combines flags and variables with the file: `file`, or the one in `KITBAG_CONFIG`, or else
     /// `kitbag.toml` if it exists and belongs to the user.
@@ -216,18 +270,20 @@ impl Settings {
         if settings.master_key == MasterKey::Invalid {
             return Err(SettingsError::MasterKey);
         }
-        let misspelled = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).find(|name| {
-            name.starts_with("KITBAG_")
-                && !VARIABLES.contains(&name.as_str())
-                && !OTHER_VARIABLES.contains(&name.as_str())
-                && settings.master_key != MasterKey::Variable(name.clone())
+        match settings.database {
+            DatabaseLocation::Invalid => return Err(SettingsError::Database),
+            DatabaseLocation::Server(_) if settings.issuer == Issuer::Local => {
+                return Err(SettingsError::DatabaseServerInLocalMode);
+            }
+            _ => {}
+        }
+        environment::warn_of_strays(VARIABLES, |name| {
+            OTHER_VARIABLES.contains(&name) || settings.master_key == MasterKey::Variable(name.to_owned())
         });
-        if let Some(name) = misspelled {
-            return Err(SettingsError::Variable(name));
+        if settings.listen.is_empty() {
+            return Err(SettingsError::NoAddress);
         }
-        if settings.issuer == Issuer::Local && !settings.listen.ip().is_loopback() {
-            return Err(SettingsError::LocalIssuerInPublic(settings.listen));
-        }
+        settings.expect_allowed(settings.listen.iter().filter_map(Listen::tcp))?;
         match (settings.embedding_url.get(), settings.embedding_model.get()) {
             (Some(_), None) | (None, Some(_)) => return Err(SettingsError::IncompleteService),
             (Some(_), Some(_)) if settings.model != Model::Default => return Err(SettingsError::TwoModels),
@@ -236,23 +292,48 @@ impl Settings {
             }
             _ => {}
         }
-        match settings.base_url.clone().into_inner() {
-            None if settings.listen.ip().is_unspecified() => {
-                return Err(SettingsError::NoBaseUrl(settings.listen));
+        match (settings.web_client_id.get().map(String::as_str), settings.web_client_secret.get()) {
+            (Some(_), _) if settings.issuer == Issuer::Local => {
+                return Err(SettingsError::WebClientInLocalMode);
             }
+            (None | Some(REGISTER), Some(_)) => return Err(SettingsError::WebClientSecret),
+            _ => {}
+        }
+        match settings.base_url.clone().into_inner() {
             Some(url) if settings.issuer == Issuer::Local && !is_loopback(&url) => {
                 return Err(SettingsError::LocalBaseUrlInPublic(url));
             }
             _ => {}
         }
+        // Fails where there is none; the port may not be known yet.
+        let addresses: Vec<_> = settings.listen.iter().filter_map(Listen::tcp).collect();
+        settings.base_url(&addresses)?;
         Ok(settings)
     }
 
-    /// The public URL of this server, by default that of `bound`, the address it listens on.
-    pub fn base_url(&self, bound: SocketAddr) -> Url {
-        self.base_url.clone().into_inner().unwrap_or_else(|| {
-            Url::parse(&format!("http://{bound}")).expect("a socket address is a valid authority")
-        })
+    /// Checks that local sign-in is not reachable from other machines at these addresses.
+    pub fn expect_allowed(
+        &self,
+        mut addresses: impl Iterator<Item = SocketAddr>,
+    ) -> Result<(), SettingsError> {
+        match addresses.find(|address| self.issuer == Issuer::Local && !address.ip().is_loopback()) {
+            Some(address) => Err(SettingsError::LocalIssuerInPublic(address)),
+            None => Ok(()),
+        }
+    }
+
+    /// The public URL of this server, by default that of the first address it listens on.
+    pub fn base_url(&self, bound: &[SocketAddr]) -> Result<Url, SettingsError> {
+        if let Some(url) = self.base_url.clone().into_inner() {
+            return Ok(url);
+        }
+        match bound.first() {
+            Some(address) if !address.ip().is_unspecified() => {
+                Ok(Url::parse(&format!("http://{address}")).expect("a socket address is a valid authority"))
+            }
+            Some(address) => Err(SettingsError::NoBaseUrl(address.to_string())),
+            None => Err(SettingsError::NoBaseUrl("a Unix socket".to_owned())),
+        }
     }
 }
 

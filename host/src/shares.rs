@@ -1,7 +1,7 @@
 //! Room that many share, so that no one of them can take it all.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A quantity of which each holder may take some; a clone shares it.
 #[derive(Clone, Debug)]
@@ -12,14 +12,14 @@ struct Taken {
     in_all: usize,
     per_holder: usize,
     all: usize,
-    holders: HashMap<String, usize>,
+    holders: HashMap<Arc<str>, usize>,
 }
 
 /// What one holder has taken; dropping it gives it back.
 #[derive(Debug)]
 pub struct Share {
     shares: Shares,
-    holder: String,
+    holder: Arc<str>,
     amount: usize,
 }
 
@@ -36,8 +36,27 @@ impl Shares {
 
     /// Takes `amount` for `holder`, or nothing where that would be too much.
     pub(crate) fn take(&self, holder: &str, amount: usize) -> Option<Share> {
-        let mut share = Share { shares: self.clone(), holder: holder.to_owned(), amount: 0 };
-        share.grow(amount).then_some(share)
+        let holder = self.lock().take(holder, amount)?;
+        Some(Share { shares: self.clone(), holder, amount })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Taken {
+    /// Takes `amount` more for `holder`, and returns the holder's key.
+    fn take(&mut self, holder: &str, amount: usize) -> Option<Arc<str>> {
+        let (holder, of_holder) = match self.holders.get_key_value(holder) {
+            Some((holder, taken)) => (holder.clone(), *taken),
+            None => (holder.into(), 0),
+        };
+        let all = self.all.checked_add(amount).filter(|all| *all <= self.in_all)?;
+        let of_holder = of_holder.checked_add(amount).filter(|taken| *taken <= self.per_holder)?;
+        self.all = all;
+        self.holders.insert(holder.clone(), of_holder);
+        Some(holder)
     }
 }
 
@@ -45,23 +64,17 @@ impl Share {
     /// Takes `amount` more, or nothing where that would be too much; says which.
     #[must_use]
     pub(crate) fn grow(&mut self, amount: usize) -> bool {
-        let mut taken = self.shares.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_holder = taken.holders.get(&self.holder).copied().unwrap_or_default();
-        if taken.all.saturating_add(amount) > taken.in_all
-            || of_holder.saturating_add(amount) > taken.per_holder
-        {
-            return false;
+        let is_taken = self.shares.lock().take(&self.holder, amount).is_some();
+        if is_taken {
+            self.amount += amount;
         }
-        taken.all += amount;
-        taken.holders.insert(self.holder.clone(), of_holder + amount);
-        self.amount += amount;
-        true
+        is_taken
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let mut taken = self.shares.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.shares.lock();
         taken.all -= self.amount;
         match taken.holders.get_mut(&self.holder) {
             Some(amount) if *amount > self.amount => *amount -= self.amount,
@@ -75,7 +88,7 @@ impl Drop for Share {
 impl Shares {
     /// How many hold something.
     pub(crate) fn holders(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).holders.len()
+        self.lock().holders.len()
     }
 }
 

@@ -3,9 +3,11 @@
 //! Invariant: a change that has begun is completed with all its consequences, even if the client disconnects.
 
 use std::future::{Future, pending};
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
+use futures::{FutureExt, TryFutureExt};
 use rustix::time::{ClockId, clock_gettime};
 use thiserror::Error;
 use tokio::runtime::Handle;
@@ -38,16 +40,32 @@ pub(crate) async fn to_its_end<T: Send + 'static>(
 
 /// Runs `work` on `runtime`, whichever runtime is current. Dropping the returned future cancels it.
 ///
-/// A guest that computes for long runs on threads of the lowest priority, which may wait long for a
-/// processor. Work that holds a shared resource (a connection, a lock) must not run there.
-pub(crate) async fn run_on<T: Send + 'static>(
+/// It has a task of its own even where that runtime is the current one: the caller may be a guest's future, which moves
+/// to threads of the lowest priority once it has computed for long, and they may wait long for a processor. Work that
+/// holds a shared resource (a connection, a lock) must not run there.
+pub(crate) fn run_on<T: Send + 'static>(
     runtime: &Handle,
     work: impl Future<Output = T> + Send + 'static,
-) -> Result<T, Interrupted> {
-    // A `JoinSet` aborts its tasks when dropped.
-    let mut task = JoinSet::new();
-    task.spawn_on(work, runtime);
-    Ok(task.join_next().await.expect("the set has one task")?)
+) -> BoxFuture<'static, Result<T, Interrupted>> {
+    let runtime = runtime.clone();
+    Box::pin(async move {
+        // A `JoinSet` aborts its tasks when dropped.
+        let mut task = JoinSet::new();
+        task.spawn_on(work, &runtime);
+        Ok(task.join_next().await.expect("the set has one task")?)
+    })
+}
+
+/// As [`run_on`], but polls `work` as a part of the current task where `runtime` is the current one. Not for callers
+/// inside a guest's future.
+pub(crate) fn stay_or_run_on<T: Send + 'static>(
+    runtime: &Handle,
+    work: impl Future<Output = T> + Send + 'static,
+) -> BoxFuture<'static, Result<T, Interrupted>> {
+    if Handle::try_current().is_ok_and(|current| current.id() == runtime.id()) {
+        return Box::pin(AssertUnwindSafe(work).catch_unwind().map_err(|_panic| Interrupted::Panicked));
+    }
+    run_on(runtime, work)
 }
 
 /// Runs `work` on a thread for blocking work. A panic is propagated to the caller.
@@ -109,6 +127,18 @@ pub(crate) mod tests {
             }
             tokio::time::sleep(Duration::from_micros(100)).await;
         }
+    }
+
+    #[tokio::test]
+    async fn shared_resources_are_never_held_by_a_guests_future() {
+        let here = tokio::task::try_id();
+        let runtime = Handle::current();
+
+        let task = run_on(&runtime, async { tokio::task::try_id() }).await.expect("it ends");
+        let stayed = stay_or_run_on(&runtime, async { tokio::task::try_id() }).await.expect("it ends");
+
+        assert!(task.is_some() && task != here, "a task of its own, although the runtime is the same");
+        assert_eq!(stayed, here);
     }
 
     #[tokio::test]

@@ -11,9 +11,11 @@
 //! - a call sees the secrets as they were when it began;
 //! - a change that has begun is completed with all its consequences, even if the caller no longer waits.
 
+mod check;
 mod master_key;
 mod rotation;
 mod seal;
+mod sealed_value;
 mod secret_cache;
 mod store;
 #[cfg(test)]
@@ -34,8 +36,11 @@ use tracing::{error, info};
 use crate::database::{Database, DatabaseError};
 use crate::redaction;
 use crate::tasks::{Interrupted, to_its_end};
+pub use check::SecretsCheck;
+pub(crate) use check::{check_secrets, master_key_names};
 pub use master_key::{KeySource, MasterKeyError};
 pub use rotation::Rotated;
+pub use sealed_value::SealedValue;
 pub use secret_cache::UserSecrets;
 
 use master_key::{Creation, MasterKeys};
@@ -284,6 +289,12 @@ impl Vault {
             updated_at: Some(shown(at)),
         }));
         Ok(list)
+    }
+
+    /// The names that users have set for a toolkit, declared or not, with the number of users.
+    pub async fn users(&self, toolkit: &str) -> Result<BTreeMap<String, u64>, VaultError> {
+        let users = self.store.users(toolkit).await?.into_iter();
+        Ok(users.map(|(name, users)| (name, u64::try_from(users).unwrap_or_default())).collect())
     }
 
     /// Fails if secrets cannot be read, or the master key of an arbitrary one is not available.

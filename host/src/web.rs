@@ -3,6 +3,9 @@
 //! What a handler takes says who may call it: a [`User`](crate::access::User) has signed in, an
 //! [`Operator`](crate::access::Operator) is one. How long a body may be stands where it is read; how slowly it may
 //! come is a layer around all routes (`arrival`).
+//!
+//! The layers of a group of routes are one tuple, the outermost first: axum copies whatever is inside a layer for each
+//! request, and allocates for each `layer` in it.
 
 mod arrival;
 mod authenticate;
@@ -20,17 +23,23 @@ mod mcp;
 mod media_type;
 mod oauth;
 mod pages;
+mod rate;
 mod secret_page;
 mod secrets;
 mod toolkits;
+mod tools;
+mod ui;
 mod unread;
+mod uploads;
 mod well_known;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method};
-use axum::middleware::{from_fn, from_fn_with_state, map_response};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::Response;
 use axum::routing::{get, post, put};
 use axum::{Extension, Router};
 use tokio_util::sync::CancellationToken;
@@ -39,7 +48,7 @@ use tower_http::cors::{Any, CorsLayer};
 use url::Url;
 
 use crate::access::Access;
-use crate::identity::{AuthorizationServer, Identity, paths};
+use crate::identity::{AuthorizationServer, BrowserSessions, Identity, ProviderSignIn, paths};
 pub use arrival::Pace;
 use authenticate::{Authentication, require_caller};
 use body::Bodies;
@@ -47,7 +56,9 @@ pub use connection_state::{ConnectionState, Priority, UnderWay};
 use error::WebError;
 use mcp::OriginCheck;
 use pages::origin::{OwnOrigin, refuse_other_hosts};
+use rate::RateLimit;
 use secret_page::{Links, SecretPage};
+use tools::CallLimits;
 
 /// What the routes share.
 #[derive(Clone)]
@@ -56,6 +67,10 @@ pub struct Shared {
     pub identity: Arc<Identity>,
     /// Kitbag's own sign-in, in local mode.
     pub authorization_server: Option<Arc<AuthorizationServer>>,
+    /// Sign-in of browsers with an external provider, if this server is a client there.
+    pub provider_sign_in: Option<Arc<ProviderSignIn>>,
+    /// Sessions of browsers on this server's pages.
+    pub browser_sessions: Arc<BrowserSessions>,
     /// What callers may do.
     pub access: Access,
     /// Cancelled when the server is asked to stop.
@@ -68,9 +83,9 @@ pub struct Shared {
     pub pace: Pace,
     /// Largest component, in bytes.
     pub component_size: u64,
-    /// Largest MCP request, in bytes.
+    /// Largest MCP request, and largest arguments of a call over another route, in bytes.
     pub mcp_request_size: usize,
-    /// MCP requests of one user.
+    /// MCP requests of one user, and calls over other routes.
     pub mcp_requests_per_minute: NonZeroU32,
 }
 
@@ -78,52 +93,74 @@ pub struct Shared {
 pub fn router(shared: Shared) -> Router {
     let links = Arc::new(Links::default());
     let bodies = Bodies::of_at_most(shared.mcp_request_size);
+    let rate = Arc::new(RateLimit::new(shared.mcp_requests_per_minute));
+    let limits = Arc::new(CallLimits::new(&shared, bodies.clone(), rate.clone()));
     let pace = shared.pace;
-    for_users(&shared, bodies.clone())
-        .merge(for_mcp_clients(&shared, links.clone(), bodies))
+    for_users(&shared, bodies.clone(), limits.clone())
+        .merge(for_mcp_clients(&shared, links.clone(), bodies, rate))
         .merge(for_people(&shared, links))
+        .merge(ui::router(&shared, limits))
         .merge(discovery())
         .merge(shared.authorization_server.clone().map_or_else(Router::new, |it| local_sign_in(&shared, it)))
         .fallback(async || WebError::nothing_here())
         .layer(from_fn_with_state(shared.stopping.clone(), health::refuse_while_stopping))
         .merge(for_load_balancers())
-        .layer(CatchPanicLayer::new())
-        .layer(map_response(error::as_problem))
-        // Around everything: no route reads a body that need not arrive.
-        .layer(from_fn_with_state(pace, arrival::require))
+        .layer((from_fn_with_state(pace, answer), CatchPanicLayer::new()))
         .with_state(shared)
 }
 
+/// Around everything: no route reads a body that need not arrive, and all errors have one form.
+async fn answer(pace: State<Pace>, request: Request, next: Next) -> Response {
+    error::as_problem(arrival::require(pace, request, next).await).await
+}
+
 /// For whoever brings a token.
-fn for_users(shared: &Shared, bodies: Bodies) -> Router<Shared> {
+fn for_users(shared: &Shared, bodies: Bodies, limits: Arc<CallLimits>) -> Router<Shared> {
     Router::new()
         .route("/toolkits", get(toolkits::list).post(toolkits::deploy))
         .route("/toolkits/{id}", get(toolkits::show).delete(toolkits::remove))
         .route("/toolkits/{id}/rollback", post(toolkits::roll_back))
         .route("/toolkits/{id}/release", post(toolkits::release))
         .route("/toolkits/{id}/take-over", post(toolkits::take_over))
+        .route("/toolkits/{id}/versions/{version}", get(toolkits::version))
+        .route("/uploads", get(uploads::list).post(uploads::receive))
+        .route("/uploads/{digest}", get(uploads::show).delete(uploads::discard))
+        .route("/uploads/{digest}/deploy", post(uploads::deploy))
         .route("/toolkits/{id}/config", get(config::show).patch(config::change))
         .route("/toolkits/{id}/secrets", get(secrets::list))
         .route("/toolkits/{id}/secrets/{name}", put(secrets::set).delete(secrets::unset))
         .route("/toolkits/{id}/logs", get(logs::read))
+        .route("/toolkits/{id}/tools/{tool}", post(tools::call))
+        .route("/toolkits/{id}/usage", get(logs::usage))
+        .route("/failures", get(logs::failures))
         .route("/vault/rotate", post(secrets::rotate))
         .route("/documents/file", post(documents::upload))
         .route("/documents/{id}/artifact", get(documents::artifact))
         .route("/graphql", post(graphql::answer))
-        .layer(Extension(Arc::new(graphql::Service::new(bodies))))
-        .layer(from_fn_with_state(Authentication::of(shared), require_caller))
-        .layer(from_fn(unread::discard))
+        .layer((
+            from_fn(unread::discard),
+            from_fn_with_state(Authentication::of(shared), require_caller),
+            Extension(limits),
+            Extension(Arc::new(graphql::Service::new(bodies))),
+        ))
 }
 
 /// For programs that speak MCP, with a token.
-fn for_mcp_clients(shared: &Shared, links: Arc<Links>, bodies: Bodies) -> Router<Shared> {
+fn for_mcp_clients(
+    shared: &Shared,
+    links: Arc<Links>,
+    bodies: Bodies,
+    rate: Arc<RateLimit>,
+) -> Router<Shared> {
     Router::new()
         .route("/mcp", post(mcp::receive).get(mcp::listen).fallback(mcp::no_such_method))
-        .with_state(mcp::endpoint(shared, links, bodies))
-        .layer(from_fn_with_state(Authentication::of(shared), require_caller))
-        .layer(from_fn_with_state(Arc::new(OriginCheck::of(shared)), mcp::refuse_other_origins))
-        .layer(mcp::open_to_allowed_pages(shared))
-        .layer(from_fn(unread::discard))
+        .with_state(mcp::endpoint(shared, links, bodies, rate))
+        .layer((
+            from_fn(unread::discard),
+            mcp::open_to_allowed_pages(shared),
+            from_fn_with_state(Arc::new(OriginCheck::of(shared)), mcp::refuse_other_origins),
+            from_fn_with_state(Authentication::of(shared), require_caller),
+        ))
 }
 
 /// For whoever has a link, in a browser: sets one secret.
@@ -145,7 +182,7 @@ fn discovery() -> Router<Shared> {
         .layer(open_to_any_page())
 }
 
-/// For anybody, in local mode only: to sign in, and a page to try GraphQL on.
+/// For anybody, in local mode only: to sign in.
 fn local_sign_in(shared: &Shared, server: Arc<AuthorizationServer>) -> Router<Shared> {
     let own = OwnOrigin::of(&shared.base_url);
     let for_people = Router::new()
@@ -162,7 +199,6 @@ fn local_sign_in(shared: &Shared, server: Arc<AuthorizationServer>) -> Router<Sh
         // A page that makes its name resolve to this machine would be of the same origin as the consent page.
         .layer(from_fn_with_state(own, refuse_other_hosts))
         .with_state(server)
-        .route("/graphql", get(graphql::graphiql::page))
 }
 
 /// For load balancers, also while the server stops.

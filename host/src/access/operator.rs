@@ -7,12 +7,13 @@ use bytes::Bytes;
 use futures::Stream;
 
 use super::{AccessError, User};
+use crate::invocations::Failing;
 use crate::tasks::to_its_end;
-use crate::toolkits::{Claim, Deployed, TakenOver, ToolkitError};
+use crate::toolkits::{Claim, Deployed, Rollback, RolledBack, TakenOver, ToolkitError};
 use crate::vault::Rotated;
 
 /// A user who is an operator.
-pub struct Operator(User);
+pub struct Operator(pub(super) User);
 
 impl Operator {
     pub(super) fn new(user: User) -> Self {
@@ -35,10 +36,9 @@ impl Operator {
         Ok(to_its_end(deploy).await.map_err(ToolkitError::from)??)
     }
 
-    /// Makes an earlier version live again: `version`, or by default the one that was live before. Returns
-    /// its number.
-    pub async fn roll_back(&self, id: &str, version: Option<&str>) -> Result<String, AccessError> {
-        Ok(self.0.stores().toolkits.roll_back(id, version, self.0.id()).await?)
+    /// Makes an earlier version live again.
+    pub async fn roll_back(&self, id: &str, wanted: Rollback) -> Result<RolledBack, AccessError> {
+        Ok(self.0.stores().toolkits.roll_back(id, wanted, self.0.id()).await?)
     }
 
     /// Removes a toolkit with all its versions.
@@ -54,6 +54,11 @@ impl Operator {
     /// Makes this operator the owner of a toolkit. Users' secrets and settings for it are deleted.
     pub async fn take_over(&self, id: &str) -> Result<TakenOver, AccessError> {
         Ok(self.0.stores().toolkits.take_over(id, self.0.id()).await?)
+    }
+
+    /// The toolkits with failed calls in the last day, those with the most failures first.
+    pub async fn failing(&self) -> Result<Vec<Failing>, AccessError> {
+        self.0.stores().invocations.failing().await.map_err(AccessError::Records)
     }
 
     /// Wraps the keys of all secrets with a new master key.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{AccessError, User, rules};
-use crate::invocations::{Logged, Query, Reading, Scope};
+use crate::invocations::{Filter, Logged, Query, Reading, Scope, Usage};
 use crate::shares::Share;
 use crate::toolkits::ToolkitError;
 
@@ -14,14 +14,18 @@ pub struct Records {
 }
 
 /// Which records to read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Range {
     /// Only own calls that ended at this time or later; for other users' calls, that started then or later.
-    pub since: Timestamp,
+    pub since: Option<Timestamp>,
     /// Only records with a greater id.
     pub after: i64,
+    /// Only records with a smaller id.
+    pub before: Option<i64>,
     /// Of the existing records, only this many of the newest.
     pub last: Option<u32>,
+    /// Only these records.
+    pub filter: Filter,
 }
 
 /// How far to read.
@@ -57,7 +61,8 @@ impl User {
 impl Records {
     /// Starts to read. All calls that were answered before are included.
     pub async fn read(self, range: Range, mode: ReadingMode) -> Result<Reader, AccessError> {
-        let Range { since, after, last } = range;
+        let Range { since, after, before, last, filter } = range;
+        let since = since.unwrap_or(Timestamp::MIN);
         let (toolkit, viewer) = (self.toolkit.clone(), self.user.id().to_owned());
         let invocations = &self.user.stores().invocations;
         let permit = match mode {
@@ -65,7 +70,7 @@ impl Records {
             ReadingMode::Follow => invocations.follower_permit(&viewer),
         };
         let permit = permit.ok_or(AccessError::TooManyReaders)?;
-        let query = Query { toolkit, viewer, since, after, last };
+        let query = Query { toolkit, viewer, since, after, before, last, filter };
         let scope = self.scope().unwrap_or(Scope::Own);
         let reading = invocations.read(query, scope).await.map_err(AccessError::Records)?;
         let until = match mode {
@@ -73,6 +78,13 @@ impl Records {
             ReadingMode::Follow => i64::MAX,
         };
         Ok(Reader { records: self, reading, until, _permit: permit })
+    }
+
+    /// Counts the calls of the last day. All calls that were answered before are included.
+    pub async fn usage(&self) -> Result<Usage, AccessError> {
+        let scope = self.scope().unwrap_or(Scope::Own);
+        let usage = self.user.stores().invocations.usage(&self.toolkit, self.user.id(), scope).await;
+        usage.map_err(AccessError::Records)
     }
 
     /// Whose calls the user may see now; `None` if the toolkit does not exist for them.
@@ -87,6 +99,11 @@ impl Records {
 }
 
 impl Reader {
+    /// Whether there are older records, beyond the number that was asked for.
+    pub fn has_left_out(&self) -> bool {
+        self.reading.has_left_out()
+    }
+
     /// The next records, oldest first; empty if there are no more for now. A user who may no longer see
     /// others' calls stops seeing them; once the toolkit is removed, this fails.
     pub async fn next_page(&mut self) -> Result<Vec<Logged>, AccessError> {

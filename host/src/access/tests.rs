@@ -13,13 +13,14 @@ use crate::egress::{Egress, EgressSettings};
 use crate::identity::TokenProfile;
 use crate::invocations::{RetentionLimits, Scope};
 use crate::knowledge::{Capture, CaptureSettings, Extract, Options};
+use crate::sha256::Sha256;
 use crate::toolkits::tests::{compiler, sandbox};
-use crate::toolkits::{Claim, ToolkitError};
+use crate::toolkits::{Claim, Rollback, ToolkitError};
 use crate::user_config::UserConfigError;
 use crate::vault::{KeySource, VaultError};
 
 /// The outcome of each operation of each user on a toolkit: `yes`; `no`, with a reason; or `hidden`, as if it
-/// did not exist. For records of calls `own` or `all`.
+/// did not exist. For records of calls, and their number, `own` or `all`.
 ///
 /// `ana` and `fay` own the toolkits, `ana` and `ben` are operators, `una` is neither. There is no user who is
 /// not signed in: without a [`Caller`] there is no [`User`]. Whether an uploaded version becomes live is
@@ -37,7 +38,17 @@ list-secrets        yes     yes     hidden  hidden | yes     yes     yes     yes
 set-secret          yes     yes     hidden  hidden | yes     yes     yes     yes
 unset-secret        yes     yes     hidden  hidden | yes     yes     yes     yes
 read-calls          all     all     all     hidden | all     own     all     own
+count-calls         all     all     all     hidden | all     own     all     own
 upload              yes     no      yes     no     | yes     no      yes     no
+keep-upload         yes     no      yes     no     | yes     no      yes     no
+list-uploads        yes     no      yes     no     | yes     no      yes     no
+review              yes     no      yes     no     | yes     no      yes     no
+deploy-upload       yes     no      no      no     | yes     no      yes     no
+discard-upload      yes     no      yes     no     | yes     no      yes     no
+read-manifest       yes     no      yes     no     | yes     no      yes     no
+compare             yes     no      yes     no     | yes     no      yes     no
+count-failures      yes     no      yes     no     | yes     no      yes     no
+see-picture         yes     yes     yes     hidden | yes     yes     yes     yes
 roll-back           yes     no      no      no     | yes     no      yes     no
 release             yes     no      no      no     | yes     no      no      no
 take-over           no      no      yes     no     | no      no      yes     no
@@ -58,25 +69,27 @@ impl Fixture {
     async fn with(toolkits: &[(String, &str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a scratch directory");
         let path = folder.path();
-        let database = Database::open(path).await.expect("a database");
+        let database = Database::of_test(path).await;
         for (id, visibility, owner) in toolkits {
             insert(&database, id, visibility, owner).await;
+            insert_upload(&database, id, visibility).await;
         }
         let access = Access::new(stores(path, &database).await, OPERATORS.map(str::to_owned).into());
         Self { access, database, _folder: folder }
     }
 
     fn user(&self, name: &str) -> User {
-        self.access.of(&Caller {
+        self.access.of(&Arc::new(Caller {
             user_id: name.to_owned(),
             profile: TokenProfile::Access,
             client_id: None,
             scopes: Vec::new(),
-        })
+        }))
     }
 }
 
 async fn insert(database: &Database, id: &str, visibility: &str, owner: &str) {
+    let picture = picture_of(id);
     let mut sql = format!("INSERT INTO toolkits VALUES ('{id}', '{owner}', '2.0.0');");
     for version in ["1.0.0", "2.0.0"] {
         let manifest = json!({
@@ -89,18 +102,49 @@ async fn insert(database: &Database, id: &str, visibility: &str, owner: &str) {
         write!(
             sql,
             "INSERT INTO toolkit_versions
-                 VALUES ('{id}', '{version}', '{version}', 1, '{manifest}', '{changes}', '{owner}', 0);
+                 VALUES ('{id}', '{version}', '{version}', 1, '{manifest}', '{changes}', '{owner}', 0, NULL);
              INSERT INTO toolkit_activations (toolkit_id, version, activated_by, activated_at)
                  VALUES ('{id}', '{version}', '{owner}', 0);"
         )
         .expect("a string takes everything");
     }
     database.execute(&sql).await;
+    for version in ["1.0.0", "2.0.0"] {
+        let picture = crate::database::sql("INSERT INTO toolkit_icons VALUES ($1, $2, $3, 'image/png', $4)")
+            .bind(id)
+            .bind(version)
+            .bind(&picture)
+            .bind(id.as_bytes());
+        database.write(picture).await;
+    }
+}
+
+/// A waiting upload of the next version; its digest is the toolkit's id.
+async fn insert_upload(database: &Database, id: &str, visibility: &str) {
+    let manifest = json!({
+        "id": id, "name": "Books", "description": "Finds books.", "icon": "📚", "version": "3.0.0",
+        "visibility": visibility,
+        "tools": [{ "name": "find", "description": "Finds one.", "inputSchema": { "type": "object" } }],
+    });
+    let now = jiff::Timestamp::now().as_millisecond();
+    let sql = format!(
+        "INSERT INTO toolkit_uploads VALUES ('{id}', '{id}', '3.0.0', 1, '{manifest}', '[]', 'ana', {now})"
+    );
+    database.execute(&sql).await;
 }
 
 async fn stores(path: &Path, database: &Database) -> Stores {
-    let toolkits =
-        Toolkits::open(path, database.clone(), sandbox(), compiler(), Disk::unwatched(), || {}).await;
+    let egress = Egress::new(EgressSettings::default());
+    let toolkits = Toolkits::open(
+        path,
+        database.clone(),
+        sandbox(),
+        compiler(),
+        Disk::unwatched(),
+        egress.clone(),
+        || {},
+    );
+    let toolkits = toolkits.await;
     let vault = Vault::open(database.clone(), KeySource::File(path.join("master-key"))).await;
     let vault = Arc::new(vault.expect("the vault opens"));
     let user_config = Arc::new(UserConfig::new(database.clone()));
@@ -110,7 +154,6 @@ async fn stores(path: &Path, database: &Database) -> Stores {
     let dispatch = Dispatch::new(vault.clone(), user_config.clone(), invocations.clone(), limits);
     let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
     let extract: Extract = Arc::new(|_, _| Box::pin(std::future::pending()));
-    let egress = Egress::new(EgressSettings::default());
     let capture = Capture::open(path, egress, settings, extract).await.expect("the folder is ours");
     let knowledge = Knowledge::open(database.clone(), capture, Options::default()).await;
     Stores {
@@ -144,8 +187,14 @@ async fn attempt(user: &User, operation: &str, id: &str) -> &'static str {
         "list-secrets" => user.secrets(id).await.map(drop),
         "set-secret" => set_secret(user, id).await,
         "unset-secret" => user.unset_secret(id, "KEY").await,
+        "see-picture" => user.picture(&picture_of(id)).await.map(drop),
         "read-calls" => match user.records(id).await {
             Ok(records) => return if records.scope() == Some(Scope::All) { "all" } else { "own" },
+            Err(error) => Err(error),
+        },
+        "count-calls" => match count_calls(user, id).await {
+            Ok(Scope::All) => return "all",
+            Ok(Scope::Own) => return "own",
             Err(error) => Err(error),
         },
         _ => match user.operator() {
@@ -155,13 +204,18 @@ async fn attempt(user: &User, operation: &str, id: &str) -> &'static str {
     };
     match outcome {
         Ok(()) => "yes",
-        Err(AccessError::Toolkit(ToolkitError::Unknown(_))) => "hidden",
+        Err(AccessError::Toolkit(ToolkitError::Unknown(_) | ToolkitError::UnknownPicture)) => "hidden",
         Err(
             AccessError::NotOperator(_)
             | AccessError::Toolkit(ToolkitError::NotOwner { .. } | ToolkitError::AlreadyOwner(_)),
         ) => "no",
         Err(other) => panic!("{operation}: {other}"),
     }
+}
+
+/// The digest of a toolkit's picture.
+fn picture_of(id: &str) -> String {
+    hex::encode(Sha256::digest(id))
 }
 
 async fn read_settings(user: &User, id: &str) -> Result<(), AccessError> {
@@ -173,6 +227,10 @@ async fn change_settings(user: &User, id: &str) -> Result<(), AccessError> {
     user.toolkit(id)?.change_settings(&changes).await
 }
 
+async fn count_calls(user: &User, id: &str) -> Result<Scope, AccessError> {
+    Ok(user.records(id).await?.usage().await?.scope)
+}
+
 async fn set_secret(user: &User, id: &str) -> Result<(), AccessError> {
     let secret = user.secret(id, "KEY")?;
     user.set_secret(&secret, &"a-secret-value".into()).await.map(drop)
@@ -180,18 +238,34 @@ async fn set_secret(user: &User, id: &str) -> Result<(), AccessError> {
 
 async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> Result<(), AccessError> {
     match operation {
-        "upload" => {
+        "upload" | "keep-upload" => {
             let component = stream::iter([Ok::<_, io::Error>("no component".into())]);
-            match operator.deploy(component, Some(12), 1 << 10, Claim::OwnOnly).await {
-                // There is no compiler program, so the upload was accepted if compiling fails.
-                Err(AccessError::Toolkit(ToolkitError::Compiler(_))) => Ok(()),
-                other => other.map(drop),
+            let attempted = if operation == "upload" {
+                operator.deploy(component, Some(12), 1 << 10, Claim::OwnOnly).await.map(drop)
+            } else {
+                operator.upload(component, Some(12), 1 << 10).await.map(drop)
+            };
+            match attempted {
+                // There is no compiler program, so the upload was accepted if compiling fails; and the toolkits
+                // of this test have more uploads than may wait.
+                Err(AccessError::Toolkit(ToolkitError::Compiler(_) | ToolkitError::TooManyUploads)) => Ok(()),
+                other => other,
             }
         }
-        "roll-back" => operator.roll_back(id, None).await.map(drop),
+        "roll-back" => operator.roll_back(id, Rollback::default()).await.map(drop),
         "release" => operator.release(id).await,
         "take-over" => operator.take_over(id).await.map(drop),
         "remove" => operator.remove(id).await,
+        "list-uploads" => operator.uploads().await.map(drop),
+        "review" => operator.review(id).await.map(drop),
+        "deploy-upload" => {
+            let reviewed = operator.review(id).await?.reviewed();
+            operator.deploy_upload(id, Claim::OwnOnly, reviewed).await.map(drop)
+        }
+        "discard-upload" => operator.discard_upload(id).await,
+        "read-manifest" => operator.version(id, "1.0.0").await.map(drop),
+        "count-failures" => operator.failing().await.map(drop),
+        "compare" => operator.compare(id, "1.0.0", "2.0.0").await.map(drop),
         "rotate-key" => operator.rotate_master_key().await.map(drop),
         other => panic!("no operation {other}"),
     }
@@ -270,7 +344,7 @@ async fn own_secrets_and_calls_stay_ones_own_when_a_toolkit_hides() {
     let hide = "UPDATE toolkit_versions SET manifest = replace(manifest, 'shared', 'private')";
     fixture.database.execute(hide).await;
     let ana = fixture.user("ana").operator().expect("ana is one");
-    ana.roll_back("books", None).await.expect("it is hers");
+    ana.roll_back("books", Rollback::default()).await.expect("it is hers");
 
     assert_eq!(attempt(&una, "see", "books").await, "hidden");
     assert_eq!(una.secrets("books").await.expect("one is set").len(), 1);

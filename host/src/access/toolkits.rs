@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use kitbag_manifest::ToolkitDefinition;
+use jiff::Timestamp;
+use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
 use serde_json::{Map, Value};
 
 use super::{AccessError, CallError, User, rules};
 use crate::dispatch::{ProgressListener, Reply};
-use crate::toolkits::{FormerOwner, Live, Tool, ToolkitError, ToolkitRecord};
+use crate::toolkits::{FormerOwner, Live, Picture, Tool, ToolkitError, ToolkitRecord, listed_name};
 
 /// A live toolkit that the user sees and may call.
 #[derive(Clone)]
@@ -44,6 +45,18 @@ impl User {
         Ok(self.stores().toolkits.record(id).await?)
     }
 
+    /// The picture of a toolkit that the user may list, by the SHA-256 of its content.
+    pub async fn picture(&self, digest: &str) -> Result<Picture, AccessError> {
+        let listing = self.listing();
+        let toolkit = listing.iter().find(|live| live.picture.as_deref() == Some(digest));
+        let toolkit = toolkit.ok_or(ToolkitError::UnknownPicture)?;
+        let (id, version) = (&toolkit.definition.id, &toolkit.definition.version);
+        let picture = self.stores().toolkits.picture(id, version).await?;
+        // It may have been replaced meanwhile.
+        let picture = picture.filter(|picture| picture.digest() == digest);
+        Ok(picture.ok_or(ToolkitError::UnknownPicture)?)
+    }
+
     /// A tool that the user may call, by its listed name.
     pub fn tool(&self, listed_name: &str) -> Option<Tool> {
         let tool = self.stores().toolkits.registry().find(listed_name)?;
@@ -72,6 +85,12 @@ impl VisibleToolkit {
         &self.live.definition
     }
 
+    /// The declaration of one of its tools.
+    pub fn tool(&self, name: &str) -> Result<&ToolDefinition, CallError> {
+        let tool = self.definition().tools.iter().find(|tool| tool.name == name);
+        tool.ok_or_else(|| CallError::UnknownTool(listed_name(&self.definition().id, name)))
+    }
+
     /// Who deployed its first version, or took it over last.
     pub fn owner(&self) -> &str {
         &self.live.owner
@@ -80,6 +99,11 @@ impl VisibleToolkit {
     /// The former owner, if it was taken over.
     pub fn taken_over(&self) -> Option<&FormerOwner> {
         self.live.taken_over.as_ref()
+    }
+
+    /// The hosts that the version listed which was live at this time.
+    pub async fn hosts_at(&self, time: Timestamp) -> Result<Vec<String>, AccessError> {
+        Ok(self.user.stores().toolkits.hosts_at(&self.definition().id, time).await?)
     }
 
     /// The live version. The same object as long as it does not change.

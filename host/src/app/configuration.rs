@@ -1,6 +1,7 @@
 //! Converts the settings to the configuration of each part of a server.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use tracing::{info, warn};
 use url::Url;
@@ -9,7 +10,7 @@ use crate::capabilities::fetch::FetchLimits;
 use crate::compiler::CompileLimits;
 use crate::dispatch::AdmissionLimits;
 use crate::egress::{EgressSettings, Nat64Prefix};
-use crate::identity::{Algorithms, IdentitySettings, SessionAudience};
+use crate::identity::{Algorithms, IdentitySettings, SessionAudience, SessionLifetime, WebClient};
 use crate::invocations::RetentionLimits;
 use crate::knowledge::MAX_FILES_IN_MEMORY;
 use crate::local_mode;
@@ -105,7 +106,8 @@ pub(super) fn egress_settings(settings: &Settings) -> Result<EgressSettings, Set
     })
 }
 
-pub(super) fn key_source(settings: &Settings) -> Result<KeySource, SettingsError> {
+/// Where the master keys are, from the settings.
+pub fn key_source(settings: &Settings) -> Result<KeySource, SettingsError> {
     Ok(match &settings.master_key {
         MasterKey::File(path) => {
             KeySource::File(path.clone().unwrap_or_else(|| settings.data.join("master-key")))
@@ -127,6 +129,26 @@ pub(super) fn identity_settings(settings: &Settings, base_url: &Url) -> Identity
             SessionAudience::Required
         },
     }
+}
+
+/// The client of the pages at the provider, if there is one.
+pub(super) fn web_client(settings: &Settings) -> Option<WebClient> {
+    match settings.web_client_id.get()?.as_str() {
+        settings::REGISTER => Some(WebClient::Registers),
+        id => {
+            let secret = settings.web_client_secret.get().map(|secret| secret.get().clone());
+            Some(WebClient::Named { id: id.to_owned(), secret })
+        }
+    }
+}
+
+/// How long browsers stay signed in. Local sign-in is for one machine, and asks for a code that few know by heart.
+pub(super) fn session_lifetime(settings: &Settings) -> SessionLifetime {
+    const DEFAULT: Duration = Duration::from_hours(12);
+    const DEFAULT_LOCAL: Duration = Duration::from_hours(24 * 30);
+
+    let default = if settings.issuer == Issuer::Local { DEFAULT_LOCAL } else { DEFAULT };
+    SessionLifetime::of(settings.web_session_lifetime.get().map_or(default, |span| span.get()))
 }
 
 pub(super) fn retention(settings: &Settings) -> RetentionLimits {

@@ -19,12 +19,13 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown};
 use rustix::io::Errno;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
+use tokio_util::either::Either;
 use tower::ServiceExt;
 use tracing::{debug, warn};
 
+use super::listeners::{Listeners, Stream};
 use crate::web::ConnectionState;
 pub(super) use slots::ConnectionLimits;
 use slots::{ConnectionSlot, ConnectionSlots};
@@ -39,7 +40,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 ///
 /// `head` is the time limit for reading the head of a request, and so for an idle connection.
 pub(super) async fn serve(
-    listener: TcpListener,
+    listeners: Listeners,
     router: Router,
     head: Duration,
     mut limits: ConnectionLimits,
@@ -48,7 +49,7 @@ pub(super) async fn serve(
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(head);
     limits.total = descriptors::room_for_connections(limits.total);
-    let server = Server { listener, http, router, slots: ConnectionSlots::new(limits) };
+    let server = Server { listeners, http, router, slots: ConnectionSlots::new(limits) };
     let under_way = GracefulShutdown::new();
 
     let mut stop = pin!(stop);
@@ -76,7 +77,7 @@ pub(super) async fn serve(
 
 /// What all connections share.
 struct Server {
-    listener: TcpListener,
+    listeners: Listeners,
     http: http1::Builder,
     router: Router,
     slots: ConnectionSlots,
@@ -84,14 +85,14 @@ struct Server {
 
 impl Server {
     /// Waits for a connection that gets a slot.
-    async fn accept(&self) -> (TcpStream, ConnectionSlot) {
+    async fn accept(&self) -> (Stream, ConnectionSlot) {
         loop {
-            match self.listener.accept().await {
+            match self.listeners.accept().await {
                 Ok((stream, peer)) => {
-                    if let Some(slot) = self.slots.take(peer.ip()) {
+                    if let Some(slot) = self.slots.take(peer) {
                         return (stream, slot);
                     }
-                    debug!(%peer, "closed a connection: there are too many, and all are in use");
+                    debug!(?peer, "closed a connection: there are too many, and all are in use");
                 }
                 Err(error) => handle_accept_error(&error, &self.slots).await,
             }
@@ -100,11 +101,13 @@ impl Server {
 
     fn serve(
         &self,
-        stream: TcpStream,
+        stream: Stream,
         slot: &ConnectionSlot,
     ) -> impl GracefulConnection<Error = hyper::Error> + Send + use<> {
         // Replies are small and written whole, so Nagle's algorithm only delays them.
-        let _ = stream.set_nodelay(true);
+        if let Either::Left(stream) = &stream {
+            let _ = stream.set_nodelay(true);
+        }
         let stream = TokioIo::new(with_write_timeout(stream, WRITE_TIMEOUT));
         let (router, connection_state) = (self.router.clone(), slot.state.clone());
         let service = service_fn(move |request| answer(router.clone(), connection_state.clone(), request));
@@ -146,7 +149,7 @@ async fn answer(
 
 /// A connection that fails if its client reads nothing for the time `stalled`: until then its response is
 /// held in memory, and its permit to read logs is not free for others.
-fn with_write_timeout(stream: TcpStream, stalled: Duration) -> Pin<Box<TimeoutStream<TcpStream>>> {
+fn with_write_timeout(stream: Stream, stalled: Duration) -> Pin<Box<TimeoutStream<Stream>>> {
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(stalled));
     Box::pin(stream)
@@ -174,6 +177,7 @@ fn is_exhausted(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
 
@@ -200,7 +204,7 @@ mod tests {
         let address = listener.local_addr().expect("an address");
         let mut client = TcpStream::connect(address).await.expect("it listens");
         let (stream, _) = listener.accept().await.expect("a client");
-        let mut stream = with_write_timeout(stream, Duration::from_millis(300));
+        let mut stream = with_write_timeout(Either::Left(stream), Duration::from_millis(300));
         let client = tokio::spawn(async move {
             let mut taken = vec![0; 8 << 20];
             loop {

@@ -10,7 +10,6 @@ use bytes::Bytes;
 use clap::Args;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
 use kitbag_manifest::Problem;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -19,11 +18,12 @@ use tokio::time::sleep;
 use url::Url;
 
 use super::CliError;
-use super::oauth::expect_protected;
+use super::output::Exit;
 use super::session::{SessionFile, SignedIn, sign_in_again};
 use super::terminal::note;
 use super::token::mint;
-use crate::egress::{Egress, EgressError, EgressSettings, Policy};
+use crate::egress::{Egress, EgressError, EgressSettings, Policy, ResponseBody};
+use crate::identity::client::expect_protected;
 use crate::local_mode::{self, Unusable};
 pub(super) use graphql::{GraphqlError, GraphqlFailure};
 pub(super) use lines::Lines;
@@ -92,6 +92,7 @@ impl Connection {
             }
             (None, None) => {
                 return Err(CliError::new(format!("you are not signed in at {server}"))
+                    .exit(Exit::SignedOut)
                     .hint(format!("{}, or give a token in KITBAG_TOKEN", sign_in_again(&server))));
             }
         };
@@ -150,7 +151,7 @@ impl Client {
     }
 
     /// Asks for an answer that is read piece by piece.
-    pub(super) async fn download(&self, path: &str) -> Result<Response<Incoming>, CliError> {
+    pub(super) async fn download(&self, path: &str) -> Result<Response<ResponseBody>, CliError> {
         Ok(self.answer(Method::GET, path, "application/json", Bytes::new()).await?)
     }
 
@@ -172,7 +173,7 @@ impl Client {
         path: &str,
         content_type: &str,
         body: Bytes,
-    ) -> Result<Response<Incoming>, Failed> {
+    ) -> Result<Response<ResponseBody>, Failed> {
         let mut token = self.token.clone();
         let send = async |token: &SecretString| {
             self.answer_as(token, method.clone(), path, content_type, body.clone()).await
@@ -193,7 +194,11 @@ impl Client {
         }
         let refusal = self.refused(status, &read(response).await?);
         let may_pass = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
-        Err(if may_pass { Failed::Unreachable(refusal) } else { Failed::Refused(refusal) })
+        Err(if may_pass {
+            Failed::Unreachable(refusal.exit(Exit::Unavailable))
+        } else {
+            Failed::Refused(refusal)
+        })
     }
 
     async fn answer_as(
@@ -203,7 +208,7 @@ impl Client {
         path: &str,
         content_type: &str,
         body: Bytes,
-    ) -> Result<Response<Incoming>, Failed> {
+    ) -> Result<Response<ResponseBody>, Failed> {
         let unusable = |error: &dyn std::fmt::Display| Failed::Refused(CliError::new(error.to_string()));
         let url = self.server.join(path).map_err(|error| unusable(&error))?;
         let request = Request::builder()
@@ -219,18 +224,19 @@ impl Client {
 
     fn unreachable(&self, error: &EgressError) -> CliError {
         CliError::new(format!("cannot reach {}: {error}", self.server))
+            .exit(Exit::Unavailable)
             .hint("is the server running? `kitbag serve` starts one; --server names another")
     }
 
     fn refused(&self, status: StatusCode, body: &[u8]) -> CliError {
-        let Ok(details) = serde_json::from_slice::<ProblemDetails>(body) else {
-            return CliError::new(format!("the server answered {status}"));
+        let error = match serde_json::from_slice::<ProblemDetails>(body) {
+            Ok(details) => CliError::listing(details.detail, &details.problems),
+            Err(_) => CliError::new(format!("the server answered {status}")),
         };
-        let error = CliError::listing(details.detail, &details.problems);
         match status {
-            StatusCode::UNAUTHORIZED => {
-                error.hint(format!("{}, or give a valid token in KITBAG_TOKEN", sign_in_again(&self.server)))
-            }
+            StatusCode::UNAUTHORIZED => error
+                .exit(Exit::SignedOut)
+                .hint(format!("{}, or give a valid token in KITBAG_TOKEN", sign_in_again(&self.server))),
             _ => error,
         }
     }
@@ -245,7 +251,7 @@ impl From<Failed> for CliError {
 }
 
 /// How long the server asks whoever sends too much to wait (RFC 6585, section 4), where that is not long.
-fn wanted_pause(response: &Response<Incoming>) -> Option<Duration> {
+fn wanted_pause(response: &Response<ResponseBody>) -> Option<Duration> {
     if response.status() != StatusCode::TOO_MANY_REQUESTS {
         return None;
     }
@@ -253,8 +259,11 @@ fn wanted_pause(response: &Response<Incoming>) -> Option<Duration> {
     Some(Duration::from_secs(seconds)).filter(|pause| *pause <= MAX_PAUSE)
 }
 
-async fn read(response: Response<Incoming>) -> Result<Bytes, Failed> {
-    let broke_off = |error| Failed::Unreachable(CliError::new(format!("the answer broke off: {error}")));
+async fn read(response: Response<ResponseBody>) -> Result<Bytes, Failed> {
+    let broke_off = |error| {
+        let error = CliError::new(format!("the answer broke off: {error}"));
+        Failed::Unreachable(error.exit(Exit::Unavailable))
+    };
     response.into_body().collect().await.map(http_body_util::Collected::to_bytes).map_err(broke_off)
 }
 

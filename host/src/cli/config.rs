@@ -8,9 +8,10 @@ use kitbag_manifest::{ConfigField, ConfigKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
+use super::CliError;
 use super::client::{Client, Connection};
+use super::output::report;
 use super::terminal::{Text, say};
-use super::{CliError, print_json};
 
 /// Show and change your own settings of a toolkit.
 #[derive(Debug, Subcommand)]
@@ -55,9 +56,6 @@ pub(super) struct Get {
     toolkit: String,
     /// Only this setting's value.
     key: Option<String>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     connection: Connection,
 }
@@ -67,14 +65,14 @@ const MAX_LABEL_CHARS: usize = 200;
 
 /// One declared field, and what it comes to.
 #[derive(Deserialize, Serialize)]
-struct Field {
+pub(super) struct Field {
     definition: ConfigField,
     value: Option<Value>,
     effective: Option<Value>,
     missing: bool,
 }
 
-type Fields = BTreeMap<String, Field>;
+pub(super) type Fields = BTreeMap<String, Field>;
 
 impl Config {
     pub(super) async fn run(self) -> Result<(), CliError> {
@@ -88,9 +86,9 @@ impl Config {
 
 impl Set {
     async fn run(self) -> Result<(), CliError> {
-        set(&self.connection.open().await?, &self.toolkit, &self.key, &self.value).await?;
-        say!("{} is set for your calls of {}.", self.key, self.toolkit);
-        Ok(())
+        let fields = set(&self.connection.open().await?, &self.toolkit, &self.key, &self.value).await?;
+        let now = find(&fields, &self.toolkit, &self.key)?;
+        report(now, || say!("{} is set for your calls of {}.", self.key, self.toolkit))
     }
 }
 
@@ -99,36 +97,30 @@ impl Unset {
         let client = self.connection.open().await?;
         let fields = change(&client, &self.toolkit, &self.key, Value::Null).await?;
         let now = find(&fields, &self.toolkit, &self.key)?;
-        say!("{} is unset for your calls of {}: {}", self.key, self.toolkit, shown(now));
-        Ok(())
+        report(now, || say!("{} is unset for your calls of {}: {}", self.key, self.toolkit, shown(now)))
     }
 }
 
 impl Get {
     async fn run(self) -> Result<(), CliError> {
         let fields = fetch(&self.connection.open().await?, &self.toolkit).await?;
-        match &self.key {
-            Some(key) => {
-                let field = find(&fields, &self.toolkit, key)?;
-                if self.json {
-                    return print_json(field);
-                }
-                say!("{}", field.effective.as_ref().map(text).unwrap_or_default());
-            }
-            None if self.json => return print_json(&fields),
-            None if fields.is_empty() => say!("{} has no settings.", self.toolkit),
-            None => {
-                for (key, field) in &fields {
-                    say!(
-                        "{:<24} {:<32} {}",
-                        key,
-                        shown(field),
-                        Text::clipped_prose(&field.definition.label, MAX_LABEL_CHARS)
-                    );
-                }
-            }
+        if let Some(key) = &self.key {
+            let field = find(&fields, &self.toolkit, key)?;
+            return report(field, || say!("{}", field.effective.as_ref().map(text).unwrap_or_default()));
         }
-        Ok(())
+        report(&fields, || {
+            if fields.is_empty() {
+                say!("{} has no settings.", self.toolkit);
+            }
+            for (key, field) in &fields {
+                say!(
+                    "{:<24} {:<32} {}",
+                    key,
+                    shown(field),
+                    Text::clipped_prose(&field.definition.label, MAX_LABEL_CHARS)
+                );
+            }
+        })
     }
 }
 
@@ -167,13 +159,13 @@ fn find<'a>(fields: &'a Fields, toolkit: &str, key: &str) -> Result<&'a Field, C
     })
 }
 
-/// Sets one setting to what `text` means for its kind.
-pub(super) async fn set(client: &Client, toolkit: &str, key: &str, text: &str) -> Result<(), CliError> {
+/// Sets one setting to what `text` means for its kind, and returns all.
+pub(super) async fn set(client: &Client, toolkit: &str, key: &str, text: &str) -> Result<Fields, CliError> {
     let fields = fetch(client, toolkit).await?;
     let field = find(&fields, toolkit, key)?;
     let value = parse(field.definition.kind, text)
         .map_err(|expected| CliError::new(format!("{key}: must be {expected}")))?;
-    change(client, toolkit, key, value).await.map(drop)
+    change(client, toolkit, key, value).await
 }
 
 async fn fetch(client: &Client, toolkit: &str) -> Result<Fields, CliError> {

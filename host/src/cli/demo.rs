@@ -12,6 +12,7 @@ use serde_json::json;
 use super::CliError;
 use super::client::{Client, Connection};
 use super::model::fetch_default;
+use super::output::expect_text;
 use super::serve::stop_signal;
 use super::terminal::{Text, say};
 use super::token::{DEFAULT_LIFETIME, mint};
@@ -38,6 +39,7 @@ pub(super) struct Demo {
 
 impl Demo {
     pub(super) async fn run(self) -> Result<(), CliError> {
+        expect_text("`kitbag demo` is for people")?;
         ownership::restrict_new_files();
         telemetry::start(telemetry::QUIET);
         let settings =
@@ -127,6 +129,9 @@ fn print_connections(client: &Client, data: &Path) {
   Claude Code (then /mcp in a session: it opens a page in the browser to sign in, which asks for a code)
     claude mcp add --transport http kitbag {base_url}/mcp
     {code}
+
+  Claude Desktop, Cursor, VS Code, Codex, Gemini CLI
+    {program} connect --data {data}
 
   MCP Inspector (brings its own Node 22)
     npx -y -p node@22 -p @modelcontextprotocol/inspector@2.12.0 mcp-inspector --cli {base_url}/mcp --transport http \

@@ -7,9 +7,10 @@ use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::CliError;
 use super::client::Connection;
+use super::output::report;
 use super::terminal::{Screen, Text, say};
-use super::{CliError, print_json};
 use download::Download;
 use list::List;
 
@@ -22,7 +23,7 @@ use list::List;
   kitbag documents --state failed               what went wrong, and why
   kitbag documents --source clipper --feed en.wikipedia.org
   kitbag documents show ID
-  kitbag documents download ID -o report.pdf"
+  kitbag documents download ID report.pdf"
 )]
 pub(super) struct Documents {
     #[command(subcommand)]
@@ -48,9 +49,6 @@ enum Verb {
 struct Show {
     /// The document's id.
     id: String,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     connection: Connection,
 }
@@ -126,36 +124,36 @@ impl Show {
 
         let Answer { document } = self.connection.open().await?.ask(SHOW, json!({ "id": self.id })).await?;
         let document = document.ok_or_else(|| not_found(&self.id))?;
-        if self.json {
-            return print_json(&document);
+        report(&document, || print(&document))
+    }
+}
+
+fn print(document: &Document) {
+    let feed = document.feed.as_ref().map(|feed| match &feed.label {
+        Some(label) => format!("{label} {} ({})", feed.name, feed.key),
+        None => format!("{} ({})", feed.name, feed.key),
+    });
+    let file = document.artifact.as_ref().map(|file| format!("{}, {} bytes", file.media_type, file.size));
+    let reason = document.reason.as_ref();
+    let state = reason.map_or(document.state.to_lowercase(), |reason| format!("failed: {reason}"));
+    say!("{}", Screen::of_stdout().bold(&Text::prose(&document.title)));
+    for (label, value) in [
+        ("id", Some(&document.id)),
+        ("source", Some(&document.source)),
+        ("feed", feed.as_ref()),
+        ("author", document.author.as_ref()),
+        ("url", document.url.as_ref()),
+        ("file", file.as_ref()),
+        ("state", Some(&state)),
+        ("created", Some(&document.created_at)),
+        ("updated", Some(&document.updated_at)),
+    ] {
+        if let Some(value) = value {
+            say!("{:<8} {}", label, Text::prose(value));
         }
-        let feed = document.feed.map(|feed| match feed.label {
-            Some(label) => format!("{label} {} ({})", feed.name, feed.key),
-            None => format!("{} ({})", feed.name, feed.key),
-        });
-        let file = document.artifact.map(|file| format!("{}, {} bytes", file.media_type, file.size));
-        let state =
-            document.reason.map_or(document.state.to_lowercase(), |reason| format!("failed: {reason}"));
-        say!("{}", Screen::of_stdout().bold(&Text::prose(&document.title)));
-        for (label, value) in [
-            ("id", Some(document.id)),
-            ("source", Some(document.source)),
-            ("feed", feed),
-            ("author", document.author),
-            ("url", document.url),
-            ("file", file),
-            ("state", Some(state)),
-            ("created", Some(document.created_at)),
-            ("updated", Some(document.updated_at)),
-        ] {
-            if let Some(value) = value {
-                say!("{:<8} {}", label, Text::prose(&value));
-            }
-        }
-        if let Some(text) = document.text.filter(|text| !text.is_empty()) {
-            say!("\n{}", Text::indented(&text, 0));
-        }
-        Ok(())
+    }
+    if let Some(text) = document.text.as_ref().filter(|text| !text.is_empty()) {
+        say!("\n{}", Text::indented(text, 0));
     }
 }
 
@@ -164,8 +162,7 @@ impl Delete {
         let delete = "mutation ($id: ID!) { deleteDocument(id: $id) }";
         let _: serde_json::Value =
             self.connection.open().await?.ask(delete, json!({ "id": self.id })).await?;
-        say!("{} is gone.", self.id);
-        Ok(())
+        report(&json!({ "id": self.id }), || say!("{} is gone.", self.id))
     }
 }
 
@@ -174,6 +171,6 @@ fn not_found(id: &str) -> CliError {
 }
 
 /// Text as one segment of a path.
-fn path_segment(text: &str) -> String {
+pub(super) fn path_segment(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }

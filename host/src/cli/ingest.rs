@@ -14,10 +14,11 @@ use std::time::Duration;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::CliError;
 use super::client::{Client, Connection};
+use super::output::{Format, print_line, report};
 use super::terminal::{Text, counted, note, say};
 use batch::Batch;
 use inputs::{Input, Inputs};
@@ -38,7 +39,6 @@ in its front matter (url: https://…), or one for all files with --url-base.
 The title of a text comes from --title, its front matter, its first heading, or its file name. A line \
 of --jsonl has title, and of text, url, author, fileUrl, audioUrl, mimeType, captureOnly and \
 feed {key, name, label} what it needs.")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
 pub(super) struct Ingest {
     /// Files, folders, http and https URLs; `-` is standard input.
     #[arg(required = true, value_name = "FILE|FOLDER|URL|-")]
@@ -70,9 +70,6 @@ pub(super) struct Ingest {
     /// Wait until search finds them, or says why not.
     #[arg(long)]
     wait: bool,
-    /// Print one line of JSON for each document: input, id, change, error.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     connection: Connection,
 }
@@ -120,7 +117,7 @@ struct Stored {
 impl Ingest {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let client = self.connection.clone().open().await?;
-        let mut run = Run { client, bar: bar(), as_json: self.json, tally: Tally::default() };
+        let mut run = Run { client, bar: bar(), tally: Tally::default() };
         let mut batch = Batch::default();
         for (name, input) in Inputs::of(&self)? {
             match input {
@@ -157,7 +154,6 @@ struct File {
 struct Run {
     client: Client,
     bar: ProgressBar,
-    as_json: bool,
     tally: Tally,
 }
 
@@ -169,6 +165,8 @@ struct Tally {
     failed: usize,
     /// What was stored, by name and id.
     stored: Vec<(String, String)>,
+    /// What became of each document, for one JSON document at the end.
+    outcomes: Vec<Value>,
 }
 
 impl Run {
@@ -204,40 +202,42 @@ impl Run {
             "UPDATED" => self.tally.updated += 1,
             _ => self.tally.unchanged += 1,
         }
-        if self.as_json {
-            let line = json!({ "input": name, "id": stored.id, "change": stored.change });
-            self.bar.suspend(|| say!("{}", Text::json(&line.to_string())));
-        }
+        self.tell(json!({ "input": name, "id": stored.id, "change": stored.change }));
         self.tally.stored.push((name, stored.id.clone()));
         self.bar.inc(1);
     }
 
     fn failed(&mut self, name: &str, reason: &str) {
         self.tally.failed += 1;
-        if self.as_json {
-            let line = json!({ "input": name, "error": reason });
-            self.bar.suspend(|| say!("{}", Text::json(&line.to_string())));
-        } else {
+        if Format::current() == Format::Text {
             self.bar.suspend(|| note!("{}: {}", Text::prose(name), Text::prose(reason)));
         }
+        self.tell(json!({ "input": name, "error": reason }));
         self.bar.inc(1);
+    }
+
+    /// Tells a script what became of a document: at once, or at the end.
+    fn tell(&mut self, outcome: Value) {
+        match Format::current() {
+            Format::Text => {}
+            Format::Json => self.tally.outcomes.push(outcome),
+            Format::Jsonl => self.bar.suspend(|| print_line(&outcome)),
+        }
     }
 
     fn finish(self) -> Result<(), CliError> {
         self.bar.finish_and_clear();
-        let Tally { created, updated, unchanged, failed, stored } = self.tally;
-        if !self.as_json {
-            if let [(_, id)] = stored.as_slice() {
-                say!("{}", id);
+        let Tally { created, updated, unchanged, failed, stored, outcomes } = self.tally;
+        match Format::current() {
+            Format::Text => {
+                if let [(_, id)] = stored.as_slice() {
+                    say!("{}", id);
+                }
+                let count = counted(created + updated + unchanged, "document");
+                say!("{}: {} new, {} updated, {} unchanged.", count, created, updated, unchanged);
             }
-            let count = created + updated + unchanged;
-            say!(
-                "{}: {} new, {} updated, {} unchanged.",
-                counted(count, "document"),
-                created,
-                updated,
-                unchanged
-            );
+            Format::Json => report(&outcomes, || {})?,
+            Format::Jsonl => {}
         }
         match failed {
             0 => Ok(()),

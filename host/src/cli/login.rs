@@ -4,20 +4,22 @@ mod callback;
 
 use std::path::{Path, PathBuf};
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use clap::Args;
+use serde_json::json;
 use url::Url;
 
-use self::callback::{Callback, Expected};
+use self::callback::Callback;
 use super::CliError;
 use super::client::which_server;
-use super::oauth::{self, AuthorizationServer, Code, Http};
+use super::output::{Format, report};
 use super::session::{Session, SessionFile};
-use super::terminal::{note, say};
+use super::terminal::{Text, note, print, print_note, say, text};
+use crate::identity::client::{
+    self as oauth, AuthorizationRequest, AuthorizationServer, Client, Code, ExpectedResponse, Http,
+    Registration, challenge,
+};
 use crate::identity::{SignInCode, TicketRequest, random_text};
 use crate::local_mode;
-use crate::sha256::Sha256;
 
 /// Sign in at a server, in a browser.
 #[derive(Args, Debug)]
@@ -53,37 +55,56 @@ impl Login {
         let http = Http::new();
         let authorization_server = oauth::discover(&http, &server).await?;
         let callback = Callback::listen().await?;
-        let client_id = match self.client_id {
-            Some(client_id) => client_id,
-            None => authorization_server.register(&http, callback.redirect_uri()).await?,
+        let client_id = if let Some(client_id) = self.client_id {
+            client_id
+        } else {
+            let program = Registration {
+                name: "Kitbag command line",
+                // RFC 8252.
+                application_type: "native",
+                redirect_uri: callback.redirect_uri(),
+                alternative: "register one there as a public client, and name it with --client-id",
+            };
+            authorization_server.register(&http, &program).await?
         };
         let (verifier, state) = (random_text::<32>(), random_text::<16>());
-        let mut page = page(&authorization_server, &client_id, callback.redirect_uri(), &verifier, &state);
+        let redirect_uri = callback.redirect_uri().to_owned();
+        let request = AuthorizationRequest {
+            client_id: &client_id,
+            redirect_uri: &redirect_uri,
+            verifier: &verifier,
+            state: &state,
+        };
+        let mut page = request.page(&authorization_server);
         if let Some(ticket) =
             self::ticket(self.data.as_deref(), &server, &authorization_server, &client_id, &verifier)
         {
             page.query_pairs_mut().append_pair("ticket", &ticket);
         }
-        say!("To sign in to {}, open\n\n  {}\n", server, page);
+        announce(&text!("To sign in to {}, open\n\n  {}\n", server, page));
         if !self.no_browser && open::that_detached(page.as_str()).is_err() {
-            say!("(there is no browser here to open it)");
+            announce(&text!("(there is no browser here to open it)"));
         }
-        let redirect_uri = callback.redirect_uri().to_owned();
-        let expected = Expected {
+        let expected = ExpectedResponse {
             state,
             issuer: authorization_server.issuer.clone(),
             names_itself: authorization_server.names_itself,
         };
         let code = callback.code(expected).await?;
-        let code =
-            Code { client_id: &client_id, redirect_uri: &redirect_uri, verifier: &verifier, value: &code };
+        let client = Client::public(&client_id);
+        let code = Code { client: &client, redirect_uri: &redirect_uri, verifier: &verifier, value: &code };
         let tokens = oauth::redeem(&http, &authorization_server, &code).await?;
 
         let mut locked = file.lock().await?;
         let before = locked.sessions.insert(&server, Session::new(authorization_server, client_id, tokens));
         locked.store()?;
         drop(locked);
-        say!("Signed in to {server}. `kitbag logout --server {server}` ends the session.", server = server);
+        report(&json!({ "server": server }), || {
+            say!(
+                "Signed in to {server}. `kitbag logout --server {server}` ends the session.",
+                server = server
+            );
+        })?;
         // Otherwise the session that is replaced would stay valid.
         if let Some(before) = before
             && let Err(error) = before.revoke().await
@@ -94,29 +115,9 @@ impl Login {
     }
 }
 
-/// The URL of the page that asks the person (RFC 6749, section 4.1.1; RFC 7636; RFC 8707).
-fn page(
-    server: &AuthorizationServer,
-    client_id: &str,
-    redirect_uri: &str,
-    verifier: &str,
-    state: &str,
-) -> Url {
-    let mut page = server.authorization_endpoint.clone();
-    page.query_pairs_mut()
-        .append_pair("response_type", "code")
-        .append_pair("client_id", client_id)
-        .append_pair("redirect_uri", redirect_uri)
-        .append_pair("code_challenge", &challenge(verifier))
-        .append_pair("code_challenge_method", "S256")
-        .append_pair("state", state)
-        .append_pair("scope", &server.scope)
-        .append_pair("resource", &server.resource);
-    // Without it, a provider of OpenID Connect gives no refresh token (Core, section 11).
-    if server.scope.split(' ').any(|scope| scope == "offline_access") {
-        page.query_pairs_mut().append_pair("prompt", "consent");
-    }
-    page
+/// Prints what a person has to do: on standard error, if standard output is for JSON.
+fn announce(text: &Text) {
+    if Format::current().is_json() { print_note(text) } else { print(text) }
 }
 
 /// Replaces the sign-in code where the server's data directory can be read, so that it need not be typed. Other users
@@ -135,9 +136,4 @@ fn ticket(
     let code = SignInCode::read(data).ok().flatten()?;
     let (issuer, code_challenge) = (&authorization_server.issuer, &challenge(verifier));
     Some(code.ticket(&TicketRequest { issuer, client_id, code_challenge }))
-}
-
-/// Of RFC 7636, with the method S256.
-fn challenge(verifier: &str) -> String {
-    URL_SAFE_NO_PAD.encode(Sha256::digest(verifier))
 }

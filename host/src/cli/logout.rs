@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use serde_json::json;
 use url::Url;
 
 use super::CliError;
 use super::client::which_server;
+use super::output::report;
 use super::session::SessionFile;
 use super::terminal::say;
 
@@ -29,7 +31,7 @@ impl Logout {
         let session = locked.sessions.remove(&server).ok_or_else(nobody)?;
         locked.store()?;
         drop(locked);
-        say!("Signed out of {}.", server);
+        report(&json!({ "server": server }), || say!("Signed out of {}.", server))?;
         // The file is clean by now, whatever the issuer says.
         session.revoke().await.map_err(|error| {
             CliError::new(format!("{} may still renew the session: {error}", session.issuer))

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
 use url::Url;
 
 use super::CliError;
+use super::output::report;
 use super::terminal::{note, say, stderr_is_terminal};
 use crate::egress::{Egress, EgressSettings};
 use crate::knowledge::Embedder;
@@ -68,28 +70,35 @@ impl Model {
 impl Fetch {
     async fn run(self) -> Result<(), CliError> {
         ownership::restrict_new_files();
-        fetch(&self.data.data, &origin(self.from.as_deref())?).await?;
-        say!("A server uses it from its next start on.");
-        Ok(())
+        let fetched = fetch(&self.data.data, &origin(self.from.as_deref())?).await?;
+        let folder = model::folder(&self.data.data);
+        report(&json!({ "folder": folder, "fetched": fetched == Fetched::New }), || {
+            print_fetched(fetched, &folder);
+            say!("A server uses it from its next start on.");
+        })
     }
 }
 
 /// Fetches the default model into a data directory.
 pub(super) async fn fetch_default(data: &Path) -> Result<(), CliError> {
-    fetch(data, &origin(None)?).await
+    let fetched = fetch(data, &origin(None)?).await?;
+    print_fetched(fetched, &model::folder(data));
+    Ok(())
 }
 
-async fn fetch(data: &Path, origin: &Origin) -> Result<(), CliError> {
+async fn fetch(data: &Path, origin: &Origin) -> Result<Fetched, CliError> {
     let egress = Egress::new(EgressSettings::default());
     let mut progress = Progress::new();
     let fetched = model::fetch(&egress, data, origin, |done, total| progress.show(done, total)).await;
     progress.end();
-    let folder = model::folder(data);
-    match fetched.map_err(|error| explained(&error))? {
+    fetched.map_err(|error| explained(&error))
+}
+
+fn print_fetched(fetched: Fetched, folder: &Path) {
+    match fetched {
         Fetched::New => say!("The model is in {}.", folder.display()),
         Fetched::AlreadyThere => say!("The model is in {} already.", folder.display()),
     }
-    Ok(())
 }
 
 impl Data {
@@ -105,18 +114,23 @@ impl Data {
         };
         let embedder = Embedder::open(&folder).await.map_err(|error| failed(&error))?;
         let vector = embedder.query("test".to_owned()).await.map_err(|error| failed(&error))?;
-        say!("{}  {} dimensions  {}", embedder.model(), vector.len(), folder.display());
-        Ok(())
+        let data = json!({ "model": embedder.model(), "dimensions": vector.len(), "folder": folder });
+        report(&data, || say!("{}  {} dimensions  {}", embedder.model(), vector.len(), folder.display()))
     }
 
     fn remove(self) -> Result<(), CliError> {
         let folder = model::folder(&self.data);
-        if model::remove(&self.data).map_err(|error| explained(&error))? {
-            say!("The model in {} is gone. A server that uses it does so until it stops.", folder.display());
-        } else {
-            say!("There is no model in {}.", folder.display());
-        }
-        Ok(())
+        let removed = model::remove(&self.data).map_err(|error| explained(&error))?;
+        report(&json!({ "folder": folder, "removed": removed }), || {
+            if removed {
+                say!(
+                    "The model in {} is gone. A server that uses it does so until it stops.",
+                    folder.display()
+                );
+            } else {
+                say!("There is no model in {}.", folder.display());
+            }
+        })
     }
 }
 

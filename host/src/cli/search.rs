@@ -6,9 +6,10 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::CliError;
 use super::client::Connection;
+use super::output::report;
 use super::terminal::{Screen, Text, note, say, text};
-use super::{CliError, print_json};
 use crate::knowledge::{DEFAULT_RESULTS, MAX_RESULTS};
 use highlight::Highlighter;
 
@@ -45,9 +46,6 @@ pub(super) struct Search {
     /// Go on after a page: the `endCursor` of its JSON.
     #[arg(long, value_name = "CURSOR")]
     after: Option<String>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     connection: Connection,
 }
@@ -109,23 +107,23 @@ impl Search {
         if found.mode == "FULL_TEXT" {
             note!("words only: the server has no model for meaning (`kitbag model fetch` gets one)");
         }
-        if self.json {
-            return print_json(&found);
-        }
-        if found.results.is_empty() {
-            say!("Nothing was found. `kitbag documents` lists what there is.");
-        }
-        let screen = Screen::of_stdout();
-        let highlighter = Highlighter::of(&words, screen);
-        for (index, hit) in found.results.iter().enumerate() {
-            let result = shown(hit, screen, &highlighter);
-            if index == 0 { say!("{}", result) } else { say!("\n{}", result) }
-        }
-        if found.page_info.has_next_page {
-            let cursor = found.page_info.end_cursor.unwrap_or_default();
-            note!("\nThere is more: the same command with --after {}", cursor);
-        }
-        Ok(())
+        report(&found, || print(&found, &words))
+    }
+}
+
+fn print(found: &Found, words: &str) {
+    if found.results.is_empty() {
+        say!("Nothing was found. `kitbag documents` lists what there is.");
+    }
+    let screen = Screen::of_stdout();
+    let highlighter = Highlighter::of(words, screen);
+    for (index, hit) in found.results.iter().enumerate() {
+        let result = shown(hit, screen, &highlighter);
+        if index == 0 { say!("{}", result) } else { say!("\n{}", result) }
+    }
+    if found.page_info.has_next_page {
+        let cursor = found.page_info.end_cursor.as_deref().unwrap_or_default();
+        note!("\nThere is more: the same command with --after {}", cursor);
     }
 }
 

@@ -7,10 +7,12 @@ use http::Method;
 use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
+use serde_json::json;
 
+use super::CliError;
 use super::client::{Client, Connection};
+use super::output::report;
 use super::terminal::{note, say};
-use super::{CliError, print_json};
 use crate::redaction;
 use crate::vault::{MAX_VALUE_BYTES, SecretStatus};
 
@@ -56,9 +58,6 @@ pub(super) struct Unset {
 pub(super) struct List {
     /// The toolkit's id.
     toolkit: String,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     connection: Connection,
 }
@@ -88,7 +87,8 @@ impl Set {
                 .hint(format!("`kitbag secret unset {} {}` removes a value", self.toolkit, self.name)));
         }
         let stored = store(&client, &self.toolkit, &self.name, &value).await?;
-        say!("{} is set for {}.", self.name, self.toolkit);
+        let data = json!({ "toolkit": self.toolkit, "name": self.name, "redacted": stored.redacted });
+        report(&data, || say!("{} is set for {}.", self.name, self.toolkit))?;
         warn_of(&stored);
         Ok(())
     }
@@ -97,8 +97,8 @@ impl Set {
 impl Unset {
     async fn run(self) -> Result<(), CliError> {
         self.connection.open().await?.delete(&path(&self.toolkit, &self.name)).await?;
-        say!("{} is not set for {} any more.", self.name, self.toolkit);
-        Ok(())
+        let data = json!({ "toolkit": self.toolkit, "name": self.name });
+        report(&data, || say!("{} is not set for {} any more.", self.name, self.toolkit))
     }
 }
 
@@ -107,18 +107,16 @@ impl List {
         let path = format!("/toolkits/{}/secrets", self.toolkit);
         let list: Vec<SecretStatus> =
             self.connection.open().await?.send(Method::GET, &path, "application/json", "").await?;
-        if self.json {
-            return print_json(&list);
-        }
-        if list.is_empty() {
-            say!("{} declares no secrets.", self.toolkit);
-        }
-        for SecretStatus { name, declared, updated_at, .. } in list {
-            let state = updated_at.map_or("not set".to_owned(), |at| format!("set {at}"));
-            let left_over = if declared { "" } else { ", no longer declared" };
-            say!("{:<32} {}{}", name, state, left_over);
-        }
-        Ok(())
+        report(&list, || {
+            if list.is_empty() {
+                say!("{} declares no secrets.", self.toolkit);
+            }
+            for SecretStatus { name, declared, updated_at, .. } in &list {
+                let state = updated_at.as_ref().map_or("not set".to_owned(), |at| format!("set {at}"));
+                let left_over = if *declared { "" } else { ", no longer declared" };
+                say!("{:<32} {}{}", name, state, left_over);
+            }
+        })
     }
 }
 

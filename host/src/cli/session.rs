@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use url::Url;
 
 use super::CliError;
-use super::oauth::{self, AuthorizationServer, Http, Tokens};
+use super::output::Exit;
+use crate::identity::client::{self as oauth, AuthorizationServer, Client, Http, Tokens};
 
 pub(super) use self::file::SessionFile;
 
@@ -68,7 +69,8 @@ impl Session {
         let (Some(endpoint), Some(refresh_token)) = (&self.revocation_endpoint, &self.refresh_token) else {
             return Ok(());
         };
-        oauth::revoke(&Http::new(), endpoint, &self.client_id, refresh_token).await
+        let client = Client::public(&self.client_id);
+        Ok(oauth::revoke(&Http::new(), endpoint, &client, refresh_token).await?)
     }
 
     fn is_fresh(&self) -> bool {
@@ -114,14 +116,9 @@ impl SignedIn {
         let Some(refresh_token) = &session.refresh_token else {
             return Err(self.ended("it has expired"));
         };
-        let http = Http::new();
-        let renewed = oauth::refresh(
-            &http,
-            &session.token_endpoint,
-            &session.client_id,
-            &session.resource,
-            refresh_token,
-        );
+        let (http, client) = (Http::new(), Client::public(&session.client_id));
+        let renewed =
+            oauth::refresh(&http, &session.token_endpoint, &client, &session.resource, refresh_token);
         let renewed = renewed.await?.map_err(|refusal| self.ended(refusal))?;
         session.replace_tokens(renewed);
         let token = session.access_token.clone();
@@ -131,6 +128,7 @@ impl SignedIn {
 
     fn ended(&self, why: impl fmt::Display) -> CliError {
         CliError::new(format!("the session at {} is over: {why}", self.server))
+            .exit(Exit::SignedOut)
             .hint(sign_in_again(&self.server))
     }
 }

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use secrecy::ExposeSecret;
+use serde_json::json;
 
 use super::CliError;
+use super::output::report;
 use super::terminal::say;
 use crate::identity::SignInCode as Code;
 
@@ -31,8 +33,8 @@ impl SignInCode {
             ))
             .hint("start one with `kitbag serve`, or name its directory with --data")
         })?;
-        say!("{}", code.reveal().expose_secret());
-        Ok(())
+        let code = code.reveal();
+        report(&json!({ "code": code.expose_secret() }), || say!("{}", code.expose_secret()))
     }
 }
 

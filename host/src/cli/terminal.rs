@@ -10,7 +10,10 @@ use std::fmt::Write as _;
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, IsTerminal, Write};
 
+use serde_json::json;
+
 use super::CliError;
+use super::output::Format;
 use crate::visible;
 
 /// Characters of one line of an error, and of what a listing shows of a description.
@@ -196,15 +199,34 @@ pub(super) fn try_print(text: &Text) -> io::Result<()> {
     out.flush()
 }
 
-/// Prints a line on standard error; a failure to do so is ignored.
-#[expect(clippy::disallowed_methods, reason = "the one place that writes there")]
+/// Prints a note on standard error; a failure to do so is ignored.
 pub(super) fn print_note(text: &Text) {
+    if Format::current().is_json() {
+        write_note(&Text::json(&json!({ "note": text.0.trim() }).to_string()));
+    } else {
+        write_note(text);
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place that writes there")]
+fn write_note(text: &Text) {
     let _ = writeln!(io::stderr(), "{}", text.0);
 }
 
 /// Prints an error: what happened, what is wrong in detail, and what to do next.
 pub(super) fn print_error(error: &CliError) {
-    let CliError { message, problems, hint } = error;
+    let CliError { message, problems, hint, exit } = error;
+    if Format::current().is_json() {
+        let lines = |text: &str| clipped(text, MAX_LINE_CHARS * MAX_LINES).into_owned();
+        let problems: Vec<_> = problems.iter().take(MAX_LINES).map(|problem| lines(problem)).collect();
+        let error = json!({
+            "message": lines(message),
+            "problems": problems,
+            "hint": hint.as_deref().map(lines),
+            "exitCode": *exit as u8,
+        });
+        return write_note(&Text::json(&json!({ "error": error }).to_string()));
+    }
     note!("error: {}", bounded(message));
     for problem in problems.iter().take(MAX_LINES) {
         note!("  {}", clipped(&visible::line(problem), MAX_LINE_CHARS));
@@ -223,7 +245,7 @@ pub(super) fn raw_stdout() -> Result<io::StdoutLock<'static>, CliError> {
     let out = io::stdout();
     if out.is_terminal() {
         return Err(CliError::new("standard output is a terminal, and the file could steer it")
-            .hint("name a file with --output, or send the output to another program"));
+            .hint("name a file, or send the output to another program"));
     }
     Ok(out.lock())
 }
@@ -268,10 +290,11 @@ pub(super) enum Screen {
 }
 
 impl Screen {
-    /// Reads it from standard output and `NO_COLOR`.
+    /// Reads it from standard output, `NO_COLOR` (<https://no-color.org>) and `TERM`.
     #[expect(clippy::disallowed_methods, reason = "nothing is written")]
     pub(super) fn of_stdout() -> Self {
-        let wants_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let wants_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
         if io::stdout().is_terminal() && !wants_plain { Self::Terminal } else { Self::Plain }
     }
 

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use clap::Args;
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
 
 use super::CliError;
 use super::client::unusable;
+use super::output::report;
 use super::terminal::say;
 use crate::identity::{AccessGrant, LocalIssuer};
 use crate::local_mode;
@@ -35,8 +37,12 @@ pub(super) struct Token {
 impl Token {
     pub(super) fn run(self) -> Result<(), CliError> {
         let token = mint(&self.data, &self.user, self.lifetime)?;
-        say!("{}", token.expose_secret());
-        Ok(())
+        let data = json!({
+            "token": token.expose_secret(),
+            "user": self.user,
+            "lifetimeSeconds": self.lifetime.as_secs(),
+        });
+        report(&data, || say!("{}", token.expose_secret()))
     }
 }
 

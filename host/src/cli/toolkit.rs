@@ -4,10 +4,14 @@ mod build;
 mod check;
 mod deploy;
 mod dev;
+mod diff;
+mod difference;
+mod failures;
 mod logs;
 mod manage;
 mod new;
 mod ownership;
+mod uploads;
 
 use std::fmt::Display;
 use std::fs::File;
@@ -39,14 +43,21 @@ pub(super) enum Toolkit {
     Build(build::Build),
     /// Serve one toolkit over MCP on this machine, and again after each change.
     Dev(dev::Dev),
-    /// Upload a component (or build it first) and make it live.
+    /// Upload a component (or build it first) and make it live, or with --review only compare it.
     Deploy(deploy::Deploy),
+    /// List, show, deploy and discard components that were uploaded for review.
+    #[command(subcommand)]
+    Uploads(uploads::Uploads),
     /// List the deployed toolkits.
     List(manage::List),
     /// Show one toolkit, its versions and what each changed.
     Show(manage::Show),
+    /// Compare two versions of a toolkit.
+    Diff(diff::Diff),
     /// Show what became of a toolkit's calls, and what it logged.
     Logs(logs::Logs),
+    /// List the toolkits with failed calls in the last day, for operators.
+    Failures(failures::Failures),
     /// Make an earlier version live again.
     Rollback(manage::Rollback),
     /// Remove a toolkit with all its versions.
@@ -65,9 +76,12 @@ impl Toolkit {
             Self::Build(command) => command.run().await,
             Self::Dev(command) => command.run().await,
             Self::Deploy(command) => command.run().await,
+            Self::Uploads(command) => command.run().await,
+            Self::Diff(command) => command.run().await,
             Self::List(command) => command.run().await,
             Self::Show(command) => command.run().await,
             Self::Logs(command) => command.run().await,
+            Self::Failures(command) => command.run().await,
             Self::Rollback(command) => command.run().await,
             Self::Remove(command) => command.run().await,
             Self::Release(command) => command.run().await,

@@ -5,6 +5,7 @@ use http::Method;
 
 use super::CliError;
 use super::client::Connection;
+use super::output::report;
 use super::terminal::{note, say};
 use crate::vault::Rotated;
 
@@ -38,18 +39,19 @@ impl Vault {
 impl Rotate {
     async fn run(self) -> Result<(), CliError> {
         let client = self.connection.open().await?;
-        let Rotated { master_key, rewrapped, broken, hint } =
-            client.send(Method::POST, "/vault/rotate", "application/json", "").await?;
-        say!("The master key is {} now; secrets wrapped anew: {}.", master_key, rewrapped);
-        if broken > 0 {
-            note!(
-                "warning: {} secrets do not open; they stay as they are, and so does their key (the server's log names them)",
-                broken
-            );
-        }
-        if let Some(hint) = hint {
-            note!("hint: {}", hint);
-        }
-        Ok(())
+        let rotated: Rotated = client.send(Method::POST, "/vault/rotate", "application/json", "").await?;
+        report(&rotated, || {
+            let Rotated { master_key, rewrapped, broken, hint } = &rotated;
+            say!("The master key is {} now; secrets wrapped anew: {}.", master_key, rewrapped);
+            if *broken > 0 {
+                note!(
+                    "warning: {} secrets do not open; they stay as they are, and so does their key (the server's log names them)",
+                    broken
+                );
+            }
+            if let Some(hint) = hint {
+                note!("hint: {}", hint);
+            }
+        })
     }
 }

@@ -106,8 +106,12 @@ pub(super) fn result_size(ended: &Ended) -> usize {
 }
 
 /// Converts a call's report to the reply for the caller and the conclusion for the record.
-pub(super) fn conclude(report: Report, result_size: usize, structured: Structured) -> (Reply, Conclusion) {
-    let reply = reply::from(&report.ended, structured);
+pub(super) fn conclude(
+    mut report: Report,
+    result_size: usize,
+    structured: Structured,
+) -> (Reply, Conclusion) {
+    let reply = reply::from(&mut report.ended, structured);
     let (outcome, limit) = outcome(&report.ended, &reply);
     let (detail, data) = log_detail(&report.ended, &reply);
     let Report { log: transcript, usage, .. } = report;

@@ -211,7 +211,7 @@ mod tests {
         let entry = Entry { source: Source::Log, arguments: vec![json_string(logged)] };
         let log = Transcript { entries: vec![entry], dropped: 0 };
         let (usage, duration) = (UsageSnapshot::default(), Duration::ZERO);
-        Report { ended, log, usage, duration, stages: None, held: None }
+        Report { ended, log, usage, duration, stages: None, held: None, instance: None }
     }
 
     /// Every kind of content, with the secret in every part of it.

@@ -1,5 +1,6 @@
 //! The reply to a tool call: the result, or the error envelope of the specification.
 
+use std::mem::take;
 use std::ops::{Deref, DerefMut};
 
 use kitbag_manifest::reply;
@@ -106,8 +107,8 @@ pub(super) enum Structured {
     Refused(Failure),
 }
 
-/// Converts the end of a call to the reply for the caller.
-pub(super) fn from(ended: &Ended, structured: Structured) -> Reply {
+/// Converts the end of a call to the reply for the caller. Moves a result out of it.
+pub(super) fn from(ended: &mut Ended, structured: Structured) -> Reply {
     match ended {
         Ended::Returned(result) => returned(result, structured),
         Ended::Refused(CallError::Tool(error)) => Reply::Failure(
@@ -138,14 +139,13 @@ pub(super) fn sign_in_failure(ended: &Ended, failure: &SignInFailure) -> Option<
     if is_handlers { failure.get() } else { None }
 }
 
-fn returned(result: &ToolResult, structured: Structured) -> Reply {
+fn returned(result: &mut ToolResult, structured: Structured) -> Reply {
     let structured = match structured {
         Structured::Absent => None,
         Structured::Valid(value) => Some(value),
         Structured::Refused(failure) => return Reply::Failure(failure),
     };
-    let ToolResult { text, content, .. } = result.clone();
-    Reply::Success(Success { text, structured, content })
+    Reply::Success(Success { text: take(&mut result.text), structured, content: take(&mut result.content) })
 }
 
 fn stopped(fault: &Fault) -> reply::Failure {
@@ -184,8 +184,8 @@ mod tests {
 
     use super::*;
 
-    fn failure(ended: &Ended) -> Failure {
-        match from(ended, Structured::Absent) {
+    fn failure(mut ended: Ended) -> Failure {
+        match from(&mut ended, Structured::Absent) {
             Reply::Failure(failure) => failure,
             Reply::Success(success) => panic!("expected a failure, not {success:?}"),
         }
@@ -216,7 +216,7 @@ mod tests {
         let error =
             ToolError { message: "No book.".into(), retryable: true, data: Some("\"hidden\"".into()) };
         assert_eq!(
-            serde_json::to_value(failure(&Ended::Refused(CallError::Tool(error)))).expect("it serialises"),
+            serde_json::to_value(failure(Ended::Refused(CallError::Tool(error)))).expect("it serialises"),
             json!({ "ok": false, "code": "TOOL_ERROR", "error": "No book.", "retryable": true })
         );
 
@@ -224,7 +224,7 @@ mod tests {
             Ended::Refused(CallError::Failure("at /src/lib.rs".into())),
             Ended::Faulted(Fault::Trap("wasm backtrace".into())),
         ] {
-            assert_eq!(*failure(&hidden), reply::Failure::of_handler());
+            assert_eq!(*failure(hidden), reply::Failure::of_handler());
         }
     }
 }

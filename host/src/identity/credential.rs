@@ -41,6 +41,11 @@ impl<'a> Credential<'a> {
         credential.of_reasonable_size()
     }
 
+    /// A token that the provider has just issued to this server.
+    pub(super) fn issued(token: &'a str) -> Result<Self, AuthError> {
+        Self { token, source: Source::Header }.of_reasonable_size()
+    }
+
     fn of_reasonable_size(self) -> Result<Self, AuthError> {
         if self.token.len() > MAX_TOKEN_BYTES {
             return Err(invalid("a token of more than 16 KiB"));

@@ -1,5 +1,7 @@
 //! Entry points for `fuzz/`.
 
+use std::sync::Arc;
+
 use http::HeaderMap;
 
 use super::algorithms::Algorithms;
@@ -17,7 +19,7 @@ pub const BASE_URL: &str = "https://kb.example";
 
 /// Verifies a token against a provider's key set, as a request with it is verified at `now`, in seconds
 /// since 1970.
-pub fn verify(key_set: &[u8], token: &str, now: f64) -> Option<Caller> {
+pub fn verify(key_set: &[u8], token: &str, now: f64) -> Option<Arc<Caller>> {
     let keys = KeySet::parse(key_set, 0)?;
     let token = Token::parse(token, &Algorithms::default()).ok()?;
     keys.verify(&token).ok()?;

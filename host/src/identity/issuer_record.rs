@@ -73,7 +73,7 @@ mod tests {
     #[tokio::test]
     async fn users_stay_with_their_issuer_until_the_operator_says_otherwise() {
         let folder = tempfile::tempdir().unwrap();
-        let database = Database::open(folder.path()).await.unwrap();
+        let database = Database::of_test(folder.path()).await;
         let bind = async |issuer, replaces| bind_issuer(&database, issuer, replaces).await.is_ok();
 
         // Nobody is recorded: the first one is taken, whatever it is said to replace.

@@ -56,7 +56,7 @@ fn bearer(token: &str) -> HeaderMap {
 }
 
 #[track_caller]
-fn assert_refused(outcome: &Result<Caller, AuthError>, reason: &str, case: impl std::fmt::Display) {
+fn assert_refused(outcome: &Result<Arc<Caller>, AuthError>, reason: &str, case: impl std::fmt::Display) {
     let Err(AuthError::Invalid(found)) = outcome else { panic!("{case}: {outcome:?}") };
     assert!(found.contains(reason), "{case}: refused for {found:?} and not for {reason:?}");
 }
@@ -75,7 +75,7 @@ async fn an_access_token_names_its_caller() {
             client_id: Some("assistant".to_owned()),
             scopes: vec!["profile".to_owned(), "email".to_owned()],
         };
-        assert_eq!(caller, expected, "{algorithm:?}");
+        assert_eq!(*caller, expected, "{algorithm:?}");
     }
 }
 
@@ -150,6 +150,7 @@ async fn claims_of_access_tokens_are_checked_one_by_one() {
         (json!({ "sub": null }), "malformed JSON"),
         (json!({ "sub": "" }), "an empty or overlong sub"),
         (json!({ "sub": "x".repeat(256) }), "an empty or overlong sub"),
+        (json!({ "sub": "ana\0" }), "a sub with NUL"),
         (json!({ "sub": 7 }), "malformed JSON"),
         (json!({ "aud": null }), "no aud"),
         (json!({ "aud": "https://other.example/mcp" }), "another audience"),

@@ -112,7 +112,7 @@ mod tests {
             client_id: None,
             scopes: Vec::new(),
         };
-        Arc::new(Verified { caller, authorized_party: None, expires })
+        Arc::new(Verified { caller: Arc::new(caller), authorized_party: None, expires })
     }
 
     fn digest(token: &str) -> Digest {

@@ -6,8 +6,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
+use super::logged::{Amount, Facts};
 use super::store::Row;
 
 /// The fact that a call took place, and how it ended.
@@ -21,7 +22,8 @@ pub struct OperatorView {
     user: String,
     /// To the second: if a client calls again at once after each reply, exact times would reveal the exact
     /// durations.
-    started_at: String,
+    #[serde(serialize_with = "as_text")]
+    started_at: Timestamp,
     duration_ms: AtMost,
     outcome: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,7 +84,7 @@ impl From<Row> for OperatorView {
             version: row.version,
             tool: row.tool,
             user: row.user_id,
-            started_at: second(row.started_at).to_string(),
+            started_at: second(row.started_at),
             duration_ms: AtMost::milliseconds(Duration::from_micros(number(row.duration))),
             outcome: row.outcome,
             limit: row.limit_hit,
@@ -93,6 +95,32 @@ impl From<Row> for OperatorView {
             is_log_cut: row.dropped > 0,
         }
     }
+}
+
+impl OperatorView {
+    /// What every reader sees of the call.
+    pub(super) fn facts(&self) -> Facts<'_> {
+        Facts {
+            id: self.id,
+            toolkit: &self.toolkit,
+            tool: &self.tool,
+            version: &self.version,
+            user: &self.user,
+            started_at: self.started_at,
+            duration: Amount::of_milliseconds(self.duration_ms),
+            outcome: &self.outcome,
+            limit: self.limit.as_deref(),
+            requests: self.requests.into(),
+            bytes_out: self.bytes_out.into(),
+            bytes_in: self.bytes_in.into(),
+            result_size: self.result_size.into(),
+            is_log_cut: self.is_log_cut,
+        }
+    }
+}
+
+fn as_text<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(time)
 }
 
 /// Rounds a time, in milliseconds since 1970, down to the second.

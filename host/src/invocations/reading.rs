@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 use tokio::sync::watch;
 
-use super::operator_view::OperatorView;
-use super::store::{Row, Store};
+use super::filter::Filter;
+use super::logged::Logged;
+use super::store::Store;
 use crate::database;
 
 /// Which records of a toolkit to read.
@@ -19,38 +20,22 @@ pub struct Query {
     pub since: Timestamp,
     /// Only records with a greater id.
     pub after: i64,
+    /// Only records with a smaller id.
+    pub before: Option<i64>,
     /// Of the committed records, only this many of the newest.
     pub last: Option<u32>,
+    /// Only these records.
+    pub filter: Filter,
 }
 
 /// Whose records a reader sees. Neither includes the content of other users' calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Scope {
     /// Those of the reader's own calls.
     Own,
     /// Those of all users.
     All,
-}
-
-/// A record as a given reader may see it.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub enum Logged {
-    /// The reader's own call, in full.
-    Own(OwnRecord),
-    /// Another user's call.
-    Other(OperatorView),
-}
-
-/// The full record of a call.
-#[derive(Serialize)]
-#[serde(transparent)]
-pub struct OwnRecord(Row);
-
-impl Logged {
-    fn seen_by(viewer: &str, row: Row) -> Self {
-        if row.user_id == viewer { Self::Own(OwnRecord(row)) } else { Self::Other(row.into()) }
-    }
 }
 
 /// A reader's cursor in the records.
@@ -62,6 +47,7 @@ pub struct Reading {
     committed: watch::Receiver<i64>,
     query: Query,
     cursor: i64,
+    has_left_out: bool,
 }
 
 impl Reading {
@@ -72,11 +58,16 @@ impl Reading {
         scope: Scope,
     ) -> database::Result<Self> {
         let newest = *committed.borrow();
-        let cursor = match query.last {
-            Some(count) => store.before_last(&query, scope, count).await?.unwrap_or(newest),
-            None => query.after,
+        let (cursor, has_left_out) = match query.last {
+            Some(count) => store.before_last(&query, scope, count).await?,
+            None => (Some(query.after), false),
         };
-        Ok(Self { store, committed, query, cursor })
+        Ok(Self { store, committed, cursor: cursor.unwrap_or(newest), has_left_out, query })
+    }
+
+    /// Whether there are older records, beyond the number that was asked for.
+    pub fn has_left_out(&self) -> bool {
+        self.has_left_out
     }
 
     /// The id of the newest committed record: where reading ends without following.
@@ -87,6 +78,7 @@ impl Reading {
     /// Returns the next records up to the id `until`, oldest first; empty if there are no more for now.
     pub async fn next_page(&mut self, scope: Scope, until: i64) -> database::Result<Vec<Logged>> {
         let newest = *self.committed.borrow_and_update();
+        let until = until.min(self.query.before.map_or(i64::MAX, |before| before.saturating_sub(1)));
         let page = self.store.page(&self.query, scope, self.cursor, until).await?;
         self.cursor = match page.last() {
             Some(last) => last.id,

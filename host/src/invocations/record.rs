@@ -84,6 +84,24 @@ impl From<Outcome> for Conclusion {
 }
 
 impl Outcome {
+    /// All outcomes, in the order of lists.
+    pub const ALL: [Self; 9] = [
+        Self::Succeeded,
+        Self::ToolError,
+        Self::InvalidParams,
+        Self::Failed,
+        Self::Deadline,
+        Self::Limit,
+        Self::Cancelled,
+        Self::Busy,
+        Self::Unavailable,
+    ];
+
+    /// Whether the call gave its client no result, although the client waited for it.
+    pub fn is_failure(self) -> bool {
+        !matches!(self, Self::Succeeded | Self::Cancelled)
+    }
+
     /// The name that is stored and shown.
     pub fn as_str(self) -> &'static str {
         match self {

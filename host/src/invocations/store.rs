@@ -1,13 +1,18 @@
 //! All SQL about records of calls.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
-use sqlx::{AssertSqlSafe, FromRow, QueryBuilder, SqliteConnection};
 
+use super::filter::OutcomeFilter;
 use super::reading::{Query, Scope};
 use super::record::{Outcome, Record};
-use crate::database::{self, Database, DatabaseError};
+use super::usage::{HOUR_MS, HOURS};
+use crate::database::{
+    self, AssertSqlSafe, Database, DatabaseError, Executor, FromRow, StatementBuilder, Transaction, list, sql,
+};
 
 /// Maximum number of records in a page.
 const MAX_PAGE_RECORDS: usize = 16;
@@ -16,6 +21,8 @@ const MAX_PAGE_BYTES: usize = 512 << 10;
 /// Maximum number of rows per `INSERT` statement. Statements have a power of two of them, so that few have to be
 /// prepared and all stay in the cache of prepared statements.
 const MAX_ROWS_PER_INSERT: usize = 128;
+/// Toolkits in the list of those that fail.
+const MAX_FAILING: u32 = 20;
 /// Rows per `DELETE` transaction, so that others can write in between.
 const ROWS_PER_DELETE: usize = 500;
 
@@ -40,10 +47,27 @@ pub(super) struct Row {
     pub(super) bytes_in: i64,
     pub(super) result_size: i64,
     pub(super) dropped: i64,
-    detail: Option<String>,
-    data: Option<String>,
+    pub(super) detail: Option<String>,
+    pub(super) data: Option<String>,
     /// `None` if the content is another user's.
-    entries: Option<String>,
+    pub(super) entries: Option<String>,
+}
+
+/// The calls of an hour as the store counts them.
+#[derive(FromRow)]
+pub(super) struct Count {
+    /// The first hour is 0.
+    pub(super) hour: i64,
+    pub(super) calls: i64,
+    pub(super) failures: i64,
+}
+
+/// The calls of a toolkit as the store counts them.
+#[derive(FromRow)]
+pub(super) struct FailingCount {
+    pub(super) toolkit_id: String,
+    pub(super) calls: i64,
+    pub(super) failures: i64,
 }
 
 impl Store {
@@ -53,58 +77,63 @@ impl Store {
 
     /// The newest id; 0 if there is no record.
     pub(super) async fn newest(&self) -> database::Result<i64> {
-        Ok(sqlx::query_scalar("SELECT COALESCE(MAX(id), 0) FROM invocations")
-            .fetch_one(self.0.readers())
-            .await?)
+        newest(self.0.readers()).await
     }
 
     /// Inserts records in one transaction, and returns the newest id. Those of a toolkit that has been
     /// removed meanwhile are dropped: they could not be read.
     pub(super) async fn insert(&self, records: &[Record]) -> database::Result<i64> {
-        let mut transaction = self.0.begin().await?;
-        let (mut newest, mut rest) = (0, records);
+        let mut transaction = self.0.begin(database::Scope::Records).await?;
+        let there = existing_toolkits(&mut transaction, records).await?;
+        let records: Vec<_> = records.iter().filter(|record| there.contains(&record.toolkit)).collect();
+        let mut rest = records.as_slice();
         while let Some(exponent) = rest.len().min(MAX_ROWS_PER_INSERT).checked_ilog2() {
             let (rows, later) = rest.split_at(1 << exponent);
-            newest = insert(&mut transaction, rows).await?.unwrap_or(newest);
+            insert(&mut transaction, rows).await?;
             rest = later;
         }
+        let newest = newest(&mut transaction).await?;
         transaction.commit().await?;
         Ok(newest)
     }
 
     /// Whether `user` has called the toolkit.
     pub(super) async fn has_records_of(&self, toolkit: &str, user: &str) -> database::Result<bool> {
-        Ok(sqlx::query_scalar(
-            "SELECT EXISTS (SELECT 1 FROM invocations WHERE toolkit_id = ? AND user_id = ?)",
-        )
-        .bind(toolkit)
-        .bind(user)
-        .fetch_one(self.0.readers())
-        .await?)
+        sql("SELECT EXISTS (SELECT 1 FROM invocations WHERE toolkit_id = $1 AND user_id = $2)")
+            .bind(toolkit)
+            .bind(user)
+            .fetch_value(self.0.readers())
+            .await
     }
 
-    /// The id before the first of the last `count` records; `None` if there are none.
+    /// The id before the first of the last `count` records, or `None` if there are none; and whether there are
+    /// older ones.
     pub(super) async fn before_last(
         &self,
         query: &Query,
         scope: Scope,
         count: u32,
-    ) -> database::Result<Option<i64>> {
-        let sql = format!(
-            "SELECT MIN(id) - 1 FROM (
+    ) -> database::Result<(Option<i64>, bool)> {
+        // One more than wanted is looked for: it is there if others were left out.
+        let statement = format!(
+            "SELECT MIN(id) - CASE WHEN COUNT(*) <= $8 THEN 1 ELSE 0 END, COUNT(*) > $8 FROM (
                  SELECT id FROM invocations
-                 WHERE toolkit_id = ?1 AND id > ?2 AND {} AND {SINCE_CONDITION}
-                 ORDER BY id DESC LIMIT ?5)",
+                 WHERE toolkit_id = $1 AND id > $2 AND {} AND {SINCE_CONDITION} AND id < $5
+                   AND {FILTER_CONDITION}
+                 ORDER BY id DESC LIMIT $8 + 1) AS last",
             scope_condition(scope)
         );
-        Ok(sqlx::query_scalar(AssertSqlSafe(sql))
+        sql(AssertSqlSafe(statement))
             .bind(&query.toolkit)
             .bind(query.after)
             .bind(query.since.as_millisecond())
             .bind(&query.viewer)
+            .bind(query.before.unwrap_or(i64::MAX))
+            .bind(&query.filter.tool)
+            .bind(query.filter.outcome.map(names))
             .bind(count)
             .fetch_one(self.0.readers())
-            .await?)
+            .await
     }
 
     /// The first records after `cursor` and up to `until`, oldest first: at most [`MAX_PAGE_RECORDS`], and
@@ -117,51 +146,102 @@ impl Store {
         until: i64,
     ) -> database::Result<Vec<Row>> {
         // The content of other users' calls is not even read.
-        let sql = format!(
+        let statement = format!(
             "WITH next AS (
                  SELECT id, size FROM invocations
-                 WHERE toolkit_id = ?1 AND id > ?2 AND {SINCE_CONDITION} AND id <= ?5 AND {}
+                 WHERE toolkit_id = $1 AND id > $2 AND {SINCE_CONDITION} AND id <= $5 AND {}
+                   AND {FILTER_CONDITION}
                  ORDER BY id LIMIT {MAX_PAGE_RECORDS}),
              page AS (SELECT id, SUM(size) OVER (ORDER BY id) - size AS before FROM next)
              SELECT id, toolkit_id, version, tool, user_id, started_at, duration, outcome, limit_hit,
                     requests, bytes_out, bytes_in, result_size, dropped,
-                    CASE WHEN user_id = ?4 THEN detail END AS detail,
-                    CASE WHEN user_id = ?4 THEN data END AS data,
-                    CASE WHEN user_id = ?4 THEN entries END AS entries
+                    CASE WHEN user_id = $4 THEN detail END AS detail,
+                    CASE WHEN user_id = $4 THEN data END AS data,
+                    CASE WHEN user_id = $4 THEN entries END AS entries
              FROM invocations
              WHERE id IN (SELECT id FROM page WHERE before < {MAX_PAGE_BYTES})
              ORDER BY id",
             scope_condition(scope)
         );
-        Ok(sqlx::query_as(AssertSqlSafe(sql))
+        sql(AssertSqlSafe(statement))
             .bind(&query.toolkit)
             .bind(cursor)
             .bind(query.since.as_millisecond())
             .bind(&query.viewer)
             .bind(until)
+            .bind(&query.filter.tool)
+            .bind(query.filter.outcome.map(names))
             .fetch_all(self.0.readers())
-            .await?)
+            .await
+    }
+
+    /// Calls that began in each of the [`HOURS`] hours from `first` on, if there were any.
+    pub(super) async fn usage(
+        &self,
+        toolkit: &str,
+        viewer: &str,
+        scope: Scope,
+        first: Timestamp,
+    ) -> database::Result<Vec<Count>> {
+        // The time is that of the start: when a call ended tells how long it took.
+        let statement = format!(
+            "SELECT (started_at - $3) / {HOUR_MS} AS hour, COUNT(*) AS calls,
+                    COUNT(*) FILTER (WHERE outcome IN (SELECT value FROM json_each($2))) AS failures
+             FROM invocations
+             WHERE toolkit_id = $1 AND {} AND started_at >= $3 AND started_at < $3 + {HOURS} * {HOUR_MS}
+             GROUP BY hour",
+            scope_condition(scope)
+        );
+        sql(AssertSqlSafe(statement))
+            .bind(toolkit)
+            .bind(names(OutcomeFilter::AnyFailure))
+            .bind(first.as_millisecond())
+            .bind(viewer)
+            .fetch_all(self.0.readers())
+            .await
+    }
+
+    /// The toolkits with failed calls that began at `first` or later: those with the most failures, at most
+    /// [`MAX_FAILING`].
+    pub(super) async fn failing(&self, first: Timestamp) -> database::Result<Vec<FailingCount>> {
+        // Both counts come from indexes alone. The first has failures only: the expression keeps SQLite from choosing an
+        // index of all records for its order.
+        let statement = format!(
+            "SELECT toolkit_id, failures,
+                    (SELECT COUNT(*) FROM invocations i
+                     WHERE i.toolkit_id = failing.toolkit_id AND i.started_at >= $1) AS calls
+             FROM (
+                 SELECT toolkit_id, COUNT(*) AS failures
+                 FROM (SELECT toolkit_id || '' AS toolkit_id FROM invocations
+                       WHERE started_at >= $1 AND outcome <> 'succeeded'
+                         AND outcome IN (SELECT value FROM json_each($2))) AS failed
+                 GROUP BY toolkit_id ORDER BY failures DESC, toolkit_id LIMIT {MAX_FAILING}) AS failing
+             ORDER BY failures DESC, toolkit_id"
+        );
+        sql(AssertSqlSafe(statement))
+            .bind(first.as_millisecond())
+            .bind(names(OutcomeFilter::AnyFailure))
+            .fetch_all(self.0.readers())
+            .await
     }
 
     /// Ids of all toolkits.
     pub(super) async fn toolkits(&self) -> database::Result<Vec<String>> {
-        Ok(sqlx::query_scalar("SELECT id FROM toolkits").fetch_all(self.0.readers()).await?)
+        sql("SELECT id FROM toolkits").fetch_values(self.0.readers()).await
     }
 
     /// Removes records of calls that ended before `ended_at`, in milliseconds since 1970.
     pub(super) async fn remove_before(&self, ended_at: i64) -> database::Result<()> {
         loop {
-            let mut transaction = self.0.begin().await?;
-            let removed = sqlx::query(
-                "DELETE FROM invocations WHERE id IN (
-                     SELECT id FROM invocations WHERE ended_at < ? ORDER BY ended_at LIMIT ?)",
-            )
+            let mut transaction = self.0.begin(database::Scope::Records).await?;
+            let removed = sql("DELETE FROM invocations WHERE id IN (
+                     SELECT id FROM invocations WHERE ended_at < $1 ORDER BY ended_at LIMIT $2)")
             .bind(ended_at)
             .bind(as_i64(ROWS_PER_DELETE))
-            .execute(&mut *transaction)
+            .execute(&mut transaction)
             .await?;
             transaction.commit().await?;
-            if removed.rows_affected() == 0 {
+            if removed == 0 {
                 return Ok(());
             }
         }
@@ -177,51 +257,49 @@ impl Store {
     ) -> database::Result<()> {
         // Each record is ranked by the number, and the size, of its own user's newer records: the newest
         // of every user come first, then the second newest of every user, and so on.
-        let too_many: String = sqlx::query_scalar(
-            "SELECT json_group_array(id ORDER BY id) FROM (
+        let too_many: Option<String> = sql(
+            "SELECT string_agg(CAST(id AS TEXT), ',' ORDER BY id) FROM (
                  SELECT id,
                         ROW_NUMBER() OVER (ORDER BY nth, id DESC) AS place,
                         SUM(size) OVER (ORDER BY taken, id DESC) AS total
                  FROM (
                      SELECT id, size, ROW_NUMBER() OVER newest_first AS nth, SUM(size) OVER newest_first AS taken
-                     FROM invocations WHERE toolkit_id = ?
-                     WINDOW newest_first AS (PARTITION BY user_id ORDER BY id DESC)))
-             WHERE place > ? OR total > ?",
+                     FROM invocations WHERE toolkit_id = $1
+                     WINDOW newest_first AS (PARTITION BY user_id ORDER BY id DESC)) AS of_users) AS ranked
+             WHERE place > $2 OR total > $3",
         )
         .bind(toolkit)
         .bind(count)
         .bind(as_i64(bytes))
-        .fetch_one(self.0.readers())
+        .fetch_value(self.0.readers())
         .await?;
-        self.remove(&too_many).await
+        self.remove(too_many.as_deref().unwrap_or_default()).await
     }
 
     /// Removes the oldest records of refused calls beyond `count` for each user.
     pub(super) async fn remove_refused_beyond(&self, toolkit: &str, count: u32) -> database::Result<()> {
-        let too_many: String = sqlx::query_scalar(
-            "SELECT json_group_array(id ORDER BY id) FROM (
+        let too_many: Option<String> = sql("SELECT string_agg(CAST(id AS TEXT), ',' ORDER BY id) FROM (
                  SELECT id, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY id DESC) AS nth
-                 FROM invocations WHERE toolkit_id = ? AND outcome IN (?, ?))
-             WHERE nth > ?",
-        )
+                 FROM invocations WHERE toolkit_id = $1 AND outcome IN ($2, $3)) AS ranked
+             WHERE nth > $4")
         .bind(toolkit)
         .bind(Outcome::Busy.as_str())
         .bind(Outcome::InvalidParams.as_str())
         .bind(count)
-        .fetch_one(self.0.readers())
+        .fetch_value(self.0.readers())
         .await?;
-        self.remove(&too_many).await
+        self.remove(too_many.as_deref().unwrap_or_default()).await
     }
 
-    /// Removes records by their ids, a JSON array: as one value, because each row of a result is passed between threads.
+    /// Removes records by their ids, separated by commas: as one value, because each row of a result is passed
+    /// between threads.
     async fn remove(&self, ids: &str) -> database::Result<()> {
-        let ids: Vec<i64> = serde_json::from_str(ids).map_err(DatabaseError::unreadable)?;
+        let ids: Vec<_> = ids.split_terminator(',').collect();
         for some in ids.chunks(ROWS_PER_DELETE) {
-            let some = serde_json::to_string(some).map_err(DatabaseError::unwritable)?;
-            let mut transaction = self.0.begin().await?;
-            sqlx::query("DELETE FROM invocations WHERE id IN (SELECT value FROM json_each(?))")
-                .bind(some)
-                .execute(&mut *transaction)
+            let mut transaction = self.0.begin(database::Scope::Records).await?;
+            sql("DELETE FROM invocations WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each($1))")
+                .bind(list(some))
+                .execute(&mut transaction)
                 .await?;
             transaction.commit().await?;
         }
@@ -233,27 +311,56 @@ impl Store {
 /// users' calls the start, to the second, is compared: else the exact end could be found by repeated
 /// queries.
 const SINCE_CONDITION: &str =
-    "CASE WHEN user_id = ?4 THEN ended_at ELSE started_at - started_at % 1000 END >= ?3";
+    "CASE WHEN user_id = $4 THEN ended_at ELSE started_at - started_at % 1000 END >= $3";
+
+/// The SQL condition for the tool and the list of outcomes in the sixth and the seventh parameter. Without a value
+/// all records fit.
+const FILTER_CONDITION: &str = "($6 IS NULL OR tool = $6)
+     AND ($7 IS NULL OR outcome IN (SELECT value FROM json_each($7)))";
+
+/// The names of the selected outcomes.
+fn names(filter: OutcomeFilter) -> String {
+    list(&filter.outcomes())
+}
 
 /// The SQL condition for the records in scope. The fourth parameter is the reading user.
 fn scope_condition(scope: Scope) -> &'static str {
     match scope {
-        Scope::Own => "user_id = ?4",
+        Scope::Own => "user_id = $4",
         // Uses the parameter too, so that both statements have the same parameters.
-        Scope::All => "?4 IS NOT NULL",
+        Scope::All => "$4 IS NOT NULL",
     }
 }
 
-/// Inserts rows with one statement, because each statement goes to another thread and back. Returns the id
-/// of the last row.
-async fn insert(transaction: &mut SqliteConnection, records: &[Record]) -> database::Result<Option<i64>> {
+/// The newest id; 0 if there is no record.
+async fn newest(executor: impl Into<Executor<'_>>) -> database::Result<i64> {
+    sql("SELECT COALESCE(MAX(id), 0) FROM invocations").fetch_value(executor).await
+}
+
+/// Those of the records' toolkits that have not been removed.
+async fn existing_toolkits(
+    transaction: &mut Transaction,
+    records: &[Record],
+) -> database::Result<HashSet<String>> {
+    let mut toolkits: Vec<_> = records.iter().map(|record| record.toolkit.as_str()).collect();
+    toolkits.sort_unstable();
+    toolkits.dedup();
+    let there: Vec<String> = sql("SELECT id FROM toolkits WHERE id IN (SELECT value FROM json_each($1))")
+        .bind(list(&toolkits))
+        .fetch_values(transaction)
+        .await?;
+    Ok(there.into_iter().collect())
+}
+
+/// Inserts rows with one statement, because each statement goes to another thread and back. Their ids ascend in the
+/// order of the records.
+async fn insert(transaction: &mut Transaction, records: &[&Record]) -> database::Result<()> {
     let entries = records.iter().map(|record| serde_json::to_string(&record.conclusion.transcript.entries));
     let entries: Vec<_> = entries.collect::<Result<_, _>>().map_err(DatabaseError::unwritable)?;
-    let mut statement = QueryBuilder::new(
+    let mut statement = StatementBuilder::new(
         "INSERT INTO invocations
              (toolkit_id, version, tool, user_id, started_at, ended_at, duration, outcome, limit_hit, requests,
-              bytes_out, bytes_in, result_size, dropped, detail, data, entries, size)
-         SELECT * FROM (",
+              bytes_out, bytes_in, result_size, dropped, detail, data, entries, size) ",
     );
     statement.push_values(records.iter().zip(entries), |mut row, (record, entries)| {
         let end = &record.conclusion;
@@ -278,9 +385,8 @@ async fn insert(transaction: &mut SqliteConnection, records: &[Record]) -> datab
             .push_bind(entries)
             .push_bind(as_i64(record.size()));
     });
-    statement.push(") WHERE column1 IN (SELECT id FROM toolkits)");
-    let inserted = statement.build().execute(transaction).await?;
-    Ok((inserted.rows_affected() > 0).then(|| inserted.last_insert_rowid()))
+    statement.build().execute(transaction).await?;
+    Ok(())
 }
 
 fn as_i64(count: impl TryInto<i64>) -> i64 {

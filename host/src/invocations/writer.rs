@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures::FutureExt;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::{oneshot, watch};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tracing::{error, warn};
 
 use super::record::Record;
@@ -41,6 +42,8 @@ pub(super) enum Message {
 pub(super) struct Writer {
     store: Store,
     inbox: UnboundedReceiver<Message>,
+    /// Signals a message that does not wait for more records.
+    urgent: Arc<Notify>,
     /// The newest id that is committed.
     committed: watch::Sender<i64>,
     /// Records that were dropped since the last batch.
@@ -57,14 +60,14 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn new(
         store: Store,
-        inbox: UnboundedReceiver<Message>,
+        (inbox, urgent): (UnboundedReceiver<Message>, Arc<Notify>),
         committed: watch::Sender<i64>,
         lost: Arc<AtomicU64>,
         retention: Retention,
     ) -> Self {
         let (records, room) = (Vec::new(), Vec::new());
         let next_attempt = Instant::now();
-        Self { store, inbox, committed, lost, retention, records, room, failures: 0, next_attempt }
+        Self { store, inbox, urgent, committed, lost, retention, records, room, failures: 0, next_attempt }
     }
 
     /// Runs until it is stopped, or all senders are dropped.
@@ -75,11 +78,11 @@ impl Writer {
             tokio::select! {
                 message = self.inbox.recv() => {
                     let Some(message) = message else { break };
-                    let waiting = self.gather(message).await;
+                    let flushes = self.gather(message).await;
                     self.write().await;
-                    if let Some(waiting) = waiting {
+                    for done in flushes {
                         // Fails if the receiver was dropped.
-                        let _ = waiting.send(());
+                        let _ = done.send(());
                     }
                     if self.retention.is_due() {
                         self.sweep().await;
@@ -94,30 +97,27 @@ impl Writer {
         self.drop_oldest(self.records.len());
     }
 
-    /// Receives a batch of queued records. Returns the sender of a flush that waits for their commit.
-    async fn gather(&mut self, first: Message) -> Option<oneshot::Sender<()>> {
-        let mut too_old = std::pin::pin!(sleep(MAX_DELAY));
-        let mut next = Some(first);
-        let enough = self.records.len() + MAX_BATCH_RECORDS;
-        while let Some(message) = next {
+    /// Receives the records of the next [`MAX_DELAY`], or those that are queued once a message is urgent. Returns the
+    /// flushes that wait for their commit.
+    ///
+    /// Records that come while it waits do not wake this task: under load there are thousands in a second.
+    async fn gather(&mut self, first: Message) -> Vec<oneshot::Sender<()>> {
+        let mut messages = vec![first];
+        // A signal that came before its message was received ends a later wait early, which does no harm.
+        let _ = timeout(MAX_DELAY, self.urgent.notified()).await;
+        let _ = self.inbox.recv_many(&mut messages, usize::MAX).now_or_never();
+        let mut flushes = Vec::new();
+        for message in messages {
             match message {
                 Message::Record(record, room) => {
                     self.records.push(*record);
                     self.room.push(room);
                 }
-                Message::Flush(done) => return Some(done),
+                Message::Flush(done) => flushes.push(done),
                 Message::Stop => self.inbox.close(),
             }
-            if self.records.len() >= enough {
-                break;
-            }
-            next = tokio::select! {
-                biased;
-                () = &mut too_old => None,
-                message = self.inbox.recv() => message,
-            };
         }
-        None
+        flushes
     }
 
     /// Commits the received records. If that fails, they are kept and retried after a pause; the room that

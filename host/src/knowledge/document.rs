@@ -3,6 +3,8 @@
 use kitbag_manifest::limits;
 use serde::Serialize;
 
+pub use kitbag_manifest::documents::{NewDocument, NewFeed};
+
 /// The source of what users ingest themselves, beside the ids of toolkits.
 pub const USER_SOURCE: &str = "user";
 
@@ -13,40 +15,6 @@ pub struct Origin {
     pub user_id: String,
     /// The id of the calling toolkit, or [`USER_SOURCE`].
     pub source: String,
-}
-
-/// A document on its way in.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NewDocument {
-    /// Title.
-    pub title: String,
-    /// Body to index; required unless there is a file, whose text then becomes the body.
-    pub text: Option<String>,
-    /// Canonical URL of the original.
-    pub url: Option<String>,
-    /// Free-text byline.
-    pub author: Option<String>,
-    /// File to capture; public internet only.
-    pub file_url: Option<String>,
-    /// The same for audio; implies `audio/mpeg`.
-    pub audio_url: Option<String>,
-    /// Media type of `file_url`.
-    pub mime_type: Option<String>,
-    /// Whether the file is stored with a searchable record of its metadata, and not processed.
-    pub capture_only: bool,
-    /// Sub-group of the source's documents; deduplication happens within it.
-    pub feed: Option<NewFeed>,
-}
-
-/// The feed that a document on its way in belongs to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NewFeed {
-    /// The entity's stable id upstream.
-    pub key: String,
-    /// Shown to the user.
-    pub name: String,
-    /// Word for the kind of grouping.
-    pub label: Option<String>,
 }
 
 /// What became of a document that was ingested.

@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-use kitbag_manifest::Problems;
+use kitbag_manifest::knowledge::check_search;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
 use super::bm25;
-use super::document::{Found, Hit, MAX_RESULTS, Mode, Query};
+use super::document::{Found, Hit, Mode, Query};
 use super::embedding::{EmbedError, Embedder};
 use super::error::KnowledgeError;
 use super::fusion::{Candidate, DEPTH, Fused, best_of_each_document, fuse};
@@ -35,9 +35,6 @@ pub(super) struct Search {
     /// When the log was last told that the model does not work.
     complained: Mutex<Option<Instant>>,
 }
-
-/// Longest query, in characters: a few sentences.
-const MAX_QUERY_CHARACTERS: usize = 2_000;
 
 /// A model that does not work says so in the log this often.
 const WARNING_INTERVAL: Duration = Duration::from_mins(1);
@@ -62,7 +59,7 @@ impl Search {
 
     /// Finds the user's documents that match best.
     pub(super) async fn search(&self, user_id: &str, query: &Query) -> Result<Found, KnowledgeError> {
-        check(query)?;
+        check_search(&query.text, query.limit).map_err(KnowledgeError::Invalid)?;
         let terms: Arc<[Term]> = words::of_query(&query.text).into();
         let by_words = async {
             let (entry, allowed) = tokio::try_join!(self.indexes.fresh(user_id), async {
@@ -167,18 +164,4 @@ impl Search {
         });
         Ok(Found { hits: hits.collect(), has_more, mode })
     }
-}
-
-fn check(query: &Query) -> Result<(), KnowledgeError> {
-    let mut problems = Problems::default();
-    if query.text.trim().is_empty() {
-        problems.add("query", "is empty: say what to search for");
-    }
-    if query.text.chars().nth(MAX_QUERY_CHARACTERS).is_some() {
-        problems.add("query", format!("is longer than {MAX_QUERY_CHARACTERS} characters"));
-    }
-    if !(1..=MAX_RESULTS).contains(&query.limit) {
-        problems.add("limit", format!("is {}, and may be 1 to {MAX_RESULTS}", query.limit));
-    }
-    if problems.0.is_empty() { Ok(()) } else { Err(KnowledgeError::Invalid(problems)) }
 }

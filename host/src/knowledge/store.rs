@@ -19,10 +19,9 @@ mod usage;
 
 use jiff::Timestamp;
 
-use super::KnowledgeError;
 use super::document::StateName;
 use super::quota::Quota;
-use crate::database::{self, Database, DatabaseError};
+use crate::database::Database;
 pub(super) use chunks::{NewChunk, Unembedded};
 pub(super) use index::{BEGINNING, ChunkRow, End, Revision};
 pub(super) use jobs::{Failed, Job, Kind};
@@ -35,12 +34,6 @@ pub(super) struct Store(Database, Quota);
 impl Store {
     pub(super) fn new(database: Database) -> Self {
         Self(database, Quota::default())
-    }
-}
-
-impl From<sqlx::Error> for KnowledgeError {
-    fn from(error: sqlx::Error) -> Self {
-        DatabaseError::from(error).into()
     }
 }
 
@@ -63,9 +56,4 @@ impl StateName {
 /// A count as the tables keep it.
 fn as_i64(count: impl TryInto<i64>) -> i64 {
     count.try_into().unwrap_or(i64::MAX)
-}
-
-/// A list as a statement takes it, for `json_each`.
-fn json(list: &impl serde::Serialize) -> database::Result<String> {
-    serde_json::to_string(list).map_err(DatabaseError::unwritable)
 }

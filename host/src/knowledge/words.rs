@@ -68,6 +68,12 @@ pub(super) fn of_query(query: &str) -> Vec<Term> {
     telling
 }
 
+/// Where a text has words of the query, in bytes.
+pub fn found_words(query: &str, text: &str) -> Vec<Range<usize>> {
+    let wanted = of_query(query);
+    terms(text).filter(|(_, term)| wanted.contains(term)).map(|(range, _)| range).collect()
+}
+
 /// Each word of a text: where it is, and its number.
 pub(super) fn terms(text: &str) -> impl Iterator<Item = (Range<usize>, Term)> + '_ {
     let mut folded = String::new();

@@ -6,13 +6,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{json_or_string, json_string};
 
 /// Where a line came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
     /// `ctx.log`.
@@ -24,7 +24,7 @@ pub enum Source {
 }
 
 /// One entry of an invocation's log.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Entry {
     /// Where it came from.
     pub source: Source,

@@ -41,9 +41,17 @@ pub enum SettingsError {
         "the setting master-key says where the key is, and is not the key: file, file:PATH, env:VARIABLE or command:LINE"
     )]
     MasterKey,
-    /// A variable is misspelled.
-    #[error("the environment variable {0} is not a setting of Kitbag; `kitbag serve --help` lists them")]
-    Variable(String),
+    /// There is nothing to listen on.
+    #[error("listen names no address")]
+    NoAddress,
+    /// `database` is neither. Its value, which may have a password, is not quoted.
+    #[error("the setting database is sqlite, or the URL of a PostgreSQL database: postgres://user@host/name")]
+    Database,
+    /// The tables of local sign-in are in the data directory's database alone.
+    #[error(
+        "local sign-in keeps its clients in the data directory: with a PostgreSQL database, set issuer too"
+    )]
+    DatabaseServerInLocalMode,
     /// Only one of the embedding service's URL and model is set.
     #[error(
         "embedding-url and embedding-model go together: the service's URL, and which of its models to use"
@@ -57,6 +65,12 @@ pub enum SettingsError {
         "embedding-url is the http or https URL of a service, such as https://api.openai.com/v1/embeddings"
     )]
     EmbeddingUrl,
+    /// Local sign-in needs no client.
+    #[error("web-client-id is for sign-in with an external provider: set issuer too")]
+    WebClientInLocalMode,
+    /// A secret of no client, or of one that registers itself.
+    #[error("web-client-secret belongs to the client that web-client-id names")]
+    WebClientSecret,
     /// A NAT64 prefix has an invalid length.
     #[error("nat64-prefixes: {0} is not a NAT64 prefix, which has 32, 40, 48, 56, 64 or 96 bits (RFC 6052)")]
     Nat64Prefix(Ipv6Net),
@@ -73,9 +87,10 @@ pub enum SettingsError {
         "without --issuer, whoever knows this server's sign-in code can sign in as anybody: it listens on loopback only, not on {0}"
     )]
     LocalIssuerInPublic(SocketAddr),
-    /// `0.0.0.0` is not usable as the server's URL: clients cannot connect to it, nor tokens name it.
+    /// Neither `0.0.0.0` nor a Unix socket is usable as the server's URL: clients cannot connect to it, nor tokens name
+    /// it.
     #[error("listening on {0} needs --base-url: the URL under which people reach this server")]
-    NoBaseUrl(SocketAddr),
+    NoBaseUrl(String),
     /// Local sign-in would be reachable through a tunnel or a proxy.
     #[error(
         "without --issuer, whoever knows this server's sign-in code can sign in as anybody: its base URL is on loopback, not {0}"

@@ -46,8 +46,38 @@ fn local_sign_in_stays_on_this_machine() {
         load("127.0.0.1:1", Some("https://tunnel.example"), "local"),
         Err(SettingsError::LocalBaseUrlInPublic(_))
     ));
+    assert!(load("127.0.0.1:1,[::1]:1,unix:/s", None, "local").is_ok());
+    assert!(matches!(load("127.0.0.1:1,[::]:1", None, "local"), Err(SettingsError::LocalIssuerInPublic(_))));
+    assert!(matches!(load("unix:/s", None, "local"), Err(SettingsError::NoBaseUrl(_))));
+    assert!(load("unix:/s", Some("http://localhost:1"), "local").is_ok());
+    assert!(matches!(load("", None, "local"), Err(SettingsError::NoAddress)));
     assert!(load("0.0.0.0:1", Some("https://kitbag.example"), "https://id.example").is_ok());
     assert!(matches!(load("0.0.0.0:1", None, "https://id.example"), Err(SettingsError::NoBaseUrl(_))));
+}
+
+#[test]
+fn a_database_is_a_file_or_a_server_and_a_url_that_is_wrong_is_not_quoted() {
+    let file = tempfile::NamedTempFile::new().expect("a scratch file");
+    let load = |database: &str, issuer: &str| {
+        let given = Sources {
+            database: database.parse().ok(),
+            issuer: Some(issuer.parse().expect("valid")),
+            ..Sources::default()
+        };
+        Settings::load(given, Some(file.path()))
+    };
+
+    for refused in ["postgres//kitbag:s3cr3t@db/kitbag", "mysql://kitbag:s3cr3t@db/kitbag", "file.sqlite", ""]
+    {
+        let refused = load(refused, "https://id.example").expect_err("neither");
+        assert!(matches!(refused, SettingsError::Database) && !refused.to_string().contains("s3cr3t"));
+    }
+    let server = "postgres://kitbag:s3cr3t@db/kitbag";
+    assert!(matches!(load(server, "local"), Err(SettingsError::DatabaseServerInLocalMode)));
+    let loaded = load(server, "https://id.example").expect("it is one");
+    assert!(matches!(&loaded.database, DatabaseLocation::Server(_)));
+    assert!(!format!("{loaded:?}").contains("s3cr3t"), "nor is one that is right");
+    assert!(load("sqlite", "local").is_ok());
 }
 
 #[test]
@@ -112,4 +142,31 @@ fn a_flag_wins_over_the_file() {
     let settings = Settings::from_sources(flags, file);
 
     assert_eq!((settings.call_requests, settings.concurrent_calls), (1, 9));
+}
+
+#[test]
+fn the_client_of_the_pages_belongs_to_a_provider_and_its_secret_to_it() {
+    let load = |issuer: &str, id: Option<&str>, secret: Option<&str>| {
+        let given = Sources {
+            listen: Some("127.0.0.1:1".parse().expect("an address")),
+            issuer: Some(issuer.parse().expect("an issuer")),
+            web_client_id: id.map(|id| id.parse().expect("an id")),
+            web_client_secret: secret.map(|secret| secret.parse().expect("a secret")),
+            ..Sources::default()
+        };
+        Settings::load(given, None)
+    };
+    let provider = "https://id.example";
+
+    for (id, secret) in
+        [(None, None), (Some("pages"), None), (Some("pages"), Some("s")), (Some("register"), None)]
+    {
+        assert!(load(provider, id, secret).is_ok(), "{id:?}");
+    }
+    assert!(matches!(load("local", Some("pages"), None), Err(SettingsError::WebClientInLocalMode)));
+    for id in [None, Some("register")] {
+        let refused = load(provider, id, Some("pages-secret")).expect_err("a secret of nobody");
+        assert!(matches!(refused, SettingsError::WebClientSecret), "{refused}");
+        assert!(!refused.to_string().contains("pages-secret"));
+    }
 }

@@ -1,6 +1,8 @@
 //! Types of settings, each read the same way from a flag, a variable and the file.
 
 use std::convert::Infallible;
+use std::fmt;
+use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -153,6 +155,80 @@ impl FromStr for ServiceUrl {
     }
 }
 
+/// A place to listen on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// An address of this machine, IPv4 or IPv6.
+    Tcp(SocketAddr),
+    /// A socket in the file system.
+    Unix(PathBuf),
+}
+
+impl Listen {
+    /// The address, if it is one.
+    pub fn tcp(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(address) => Some(*address),
+            Self::Unix(_) => None,
+        }
+    }
+}
+
+impl From<SocketAddr> for List<Listen> {
+    fn from(address: SocketAddr) -> Self {
+        Self(vec![Listen::Tcp(address)])
+    }
+}
+
+/// Loopback, on Kitbag's own port.
+pub(super) fn default_listen() -> List<Listen> {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, 8787)).into()
+}
+
+impl FromStr for Listen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.strip_prefix("unix:") {
+            Some(path) if !path.is_empty() => Ok(Self::Unix(path.into())),
+            _ => text.parse().map(Self::Tcp).map_err(|_| {
+                "an address is such as 127.0.0.1:8787, [::1]:8787 or unix:/run/kitbag/http.sock".to_owned()
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(out),
+            Self::Unix(path) => write!(out, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// The permissions of a Unix socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SocketMode(u32);
+
+impl SocketMode {
+    pub(super) const PRIVATE: Self = Self(0o600);
+
+    /// The permission bits.
+    pub fn bits(self) -> u32 {
+        self.0
+    }
+}
+
+impl FromStr for SocketMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
+        mode.map(Self).ok_or_else(|| "a mode is three octal digits, such as 600 or 660".to_owned())
+    }
+}
+
 /// A name server. The default port is 53.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameServer(SocketAddr);
@@ -172,6 +248,39 @@ impl FromStr for NameServer {
         address.map(Self).map_err(|_| {
             "a name server is an address such as 10.0.0.2, 10.0.0.2:5353 or [2001:db8::2]:53".to_owned()
         })
+    }
+}
+
+/// Where the database is.
+#[derive(Clone, Debug)]
+pub enum DatabaseLocation {
+    /// A file in the data directory.
+    DataDirectory,
+    /// A server's URL, which may have a password.
+    Server(SecretString),
+    /// None of these. The given text may have a password, so it is neither kept nor quoted.
+    Invalid,
+}
+
+/// Never fails: clap and toml would quote the text in their errors.
+impl FromStr for DatabaseLocation {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_server =
+            || Url::parse(text).is_ok_and(|url| ["postgres", "postgresql"].contains(&url.scheme()));
+        Ok(match text {
+            "sqlite" => Self::DataDirectory,
+            url if is_server() => Self::Server(url.into()),
+            _ => Self::Invalid,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for DatabaseLocation {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer).unwrap_or_default();
+        Ok(text.parse().unwrap_or_else(|never: Infallible| match never {}))
     }
 }
 
@@ -294,7 +403,7 @@ impl FromStr for Secret {
     }
 }
 
-/// Several values: separated by commas in a flag, an array in the file.
+/// Several values: separated by commas in a flag, an array or a single string in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct List<T>(Vec<T>);
 
@@ -334,11 +443,36 @@ impl<T: FromStr> FromStr for List<T> {
 impl<'de, T> Deserialize<'de> for List<T>
 where
     T: FromStr,
-    T::Err: std::fmt::Display,
+    T::Err: fmt::Display,
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let items = Vec::<String>::deserialize(deserializer)?;
-        items.iter().map(|item| item.parse().map_err(de::Error::custom)).collect::<Result<_, _>>().map(Self)
+        struct OneOrMore<T>(PhantomData<T>);
+
+        impl<'de, T> de::Visitor<'de> for OneOrMore<T>
+        where
+            T: FromStr,
+            T::Err: fmt::Display,
+        {
+            type Value = List<T>;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("an array of strings, or a string")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<List<T>, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut items: A) -> Result<List<T>, A::Error> {
+                let mut list = Vec::new();
+                while let Some(item) = items.next_element::<String>()? {
+                    list.push(item.parse().map_err(de::Error::custom)?);
+                }
+                Ok(List(list))
+            }
+        }
+
+        deserializer.deserialize_any(OneOrMore(PhantomData))
     }
 }
 
@@ -353,4 +487,4 @@ macro_rules! deserialize_from_str {
     )+};
 }
 
-deserialize_from_str!(Span, Size, Issuer, BaseUrl, ServiceUrl, Model);
+deserialize_from_str!(Span, Size, SocketMode, Issuer, BaseUrl, ServiceUrl, Model);

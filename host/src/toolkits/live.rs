@@ -26,6 +26,8 @@ pub struct Live {
     pub owner: String,
     /// The former owner, if the toolkit was taken over.
     pub taken_over: Option<FormerOwner>,
+    /// SHA-256 of its picture, hexadecimal, if it has one.
+    pub picture: Option<String>,
     digest: String,
     sandbox: Sandbox,
     compiler: Compiler,
@@ -67,18 +69,18 @@ impl Live {
     pub(super) fn new(
         definition: ToolkitDefinition,
         (owner, taken_over): (String, Option<FormerOwner>),
-        digest: String,
+        (digest, picture): (String, Option<String>),
         sandbox: Sandbox,
         compiler: Compiler,
         artifacts: Artifacts,
     ) -> Self {
         let (ready, loading) = (OnceLock::new(), Mutex::default());
-        Self { definition, owner, taken_over, digest, sandbox, compiler, artifacts, ready, loading }
+        Self { definition, owner, taken_over, picture, digest, sandbox, compiler, artifacts, ready, loading }
     }
 
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        (&self.digest, &self.owner, &self.taken_over, &self.definition)
-            == (&other.digest, &other.owner, &other.taken_over, &other.definition)
+        (&self.digest, &self.picture, &self.owner, &self.taken_over, &self.definition)
+            == (&other.digest, &other.picture, &other.owner, &other.taken_over, &other.definition)
     }
 
     /// Returns what a call needs, loading it once at the first call. Dropping the future does not stop the
@@ -109,16 +111,18 @@ impl Live {
     }
 
     async fn load(&self) -> Result<Ready, NotReady> {
-        let code = match self.load_kept().await? {
-            Some(code) => code,
-            None => self
-                .recompile()
-                .await
-                .map_err(|error| NotReady(format!("component {} cannot be loaded: {error}", self.digest)))?,
-        };
         let definition = self.definition.clone();
         let tools = off_thread(move || definition.tools.iter().map(schemas).collect::<Result<_, _>>());
-        Ok(Ready { code, tools: tools.await.map_err(|error: SchemaError| NotReady(error.to_string()))? })
+        let (code, tools) = tokio::join!(self.load_code(), tools);
+        Ok(Ready { code: code?, tools: tools.map_err(|error: SchemaError| NotReady(error.to_string()))? })
+    }
+
+    async fn load_code(&self) -> Result<Loaded, NotReady> {
+        if let Some(code) = self.load_kept().await? {
+            return Ok(code);
+        }
+        let code = self.recompile().await;
+        code.map_err(|error| NotReady(format!("component {} cannot be loaded: {error}", self.digest)))
     }
 
     /// Loads the stored machine code; `None` if it is missing or unusable.

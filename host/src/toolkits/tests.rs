@@ -8,23 +8,24 @@ use super::*;
 use crate::capabilities::Services;
 use crate::capabilities::fetch::FetchLimits;
 use crate::compiler::{CompileLimits, Program};
-use crate::egress::{Egress, EgressSettings};
+use crate::egress::EgressSettings;
 use crate::sandbox::{Background, Limits};
 use crate::tasks::tests::abandon_after;
 
 /// Opens toolkits with `books`: version 2.0.0 is live, and 1.0.0 was before. The components do not exist.
 /// Counts removals.
 pub(crate) async fn books(folder: &Path) -> (Database, Arc<Toolkits>, Arc<AtomicUsize>) {
-    let database = Database::open(folder).await.expect("a database");
+    let database = Database::of_test(folder).await;
     insert_books(&database).await;
     let removals = Arc::new(AtomicUsize::new(0));
     let counter = removals.clone();
     let removed = move || {
         counter.fetch_add(1, Ordering::SeqCst);
     };
+    let egress = Egress::new(EgressSettings::default());
     let toolkits =
-        Toolkits::open(folder, database.clone(), sandbox(), compiler(), Disk::unwatched(), removed).await;
-    let toolkits = toolkits.expect("they open");
+        Toolkits::open(folder, database.clone(), sandbox(), compiler(), Disk::unwatched(), egress, removed);
+    let toolkits = toolkits.await.expect("they open");
     (database, Arc::new(toolkits), removals)
 }
 
@@ -38,7 +39,7 @@ async fn insert_books(database: &Database) {
         .to_string()
     };
     let version = |version: &str| {
-        format!("('books', '{version}', '{version}', 1, '{}', '{{}}', 'ana', 0)", manifest(version))
+        format!("('books', '{version}', '{version}', 1, '{}', '{{}}', 'ana', 0, NULL)", manifest(version))
     };
     let (one, two) = (version("1.0.0"), version("2.0.0"));
     database
@@ -115,7 +116,7 @@ async fn a_roll_back_that_nobody_waits_for_is_not_left_half_done() {
     for polls in 1..30 {
         let wanted = if polls % 2 == 0 { "2.0.0" } else { "1.0.0" };
 
-        abandon_after(polls, toolkits.roll_back("books", Some(wanted), "ana")).await;
+        abandon_after(polls, toolkits.roll_back("books", Rollback::to(Some(wanted)), "ana")).await;
 
         settles_at(Some(wanted), &database, &toolkits, &format!("dropped after {polls} polls")).await;
     }

@@ -2,12 +2,11 @@
 
 use jiff::Timestamp;
 use secrecy::SecretString;
-use sqlx::FromRow;
 
 use super::SecretSlot;
 use super::master_key::MasterKeys;
 use super::seal::{self, Broken, Sealed, SecretId};
-use crate::database::{self, Database};
+use crate::database::{self, Database, FromRow, Scope, sql};
 
 /// The table of sealed values.
 #[derive(Clone, Debug)]
@@ -68,20 +67,26 @@ impl Store {
 
     /// All secrets of a user.
     pub(super) async fn of_user(&self, user: &str) -> database::Result<Vec<Row>> {
-        let rows: Vec<Columns> = sqlx::query_as("SELECT * FROM secrets WHERE user_id = ?")
-            .bind(user)
-            .fetch_all(self.0.readers())
-            .await?;
+        let rows: Vec<Columns> =
+            sql("SELECT * FROM secrets WHERE user_id = $1").bind(user).fetch_all(self.0.readers()).await?;
         Ok(rows.into_iter().map(Row::from).collect())
     }
 
     /// Names that a user has set for a toolkit, with the time in milliseconds since 1970.
     pub(super) async fn names(&self, user: &str, toolkit: &str) -> database::Result<Vec<(String, i64)>> {
-        Ok(sqlx::query_as("SELECT name, updated_at FROM secrets WHERE user_id = ? AND toolkit_id = ?")
+        sql("SELECT name, updated_at FROM secrets WHERE user_id = $1 AND toolkit_id = $2")
             .bind(user)
             .bind(toolkit)
             .fetch_all(self.0.readers())
-            .await?)
+            .await
+    }
+
+    /// Names that any user has set for a toolkit, with the number of users.
+    pub(super) async fn users(&self, toolkit: &str) -> database::Result<Vec<(String, i64)>> {
+        sql("SELECT name, count(*) FROM secrets WHERE toolkit_id = $1 GROUP BY name")
+            .bind(toolkit)
+            .fetch_all(self.0.readers())
+            .await
     }
 
     /// Inserts or replaces a sealed value, if the toolkit still has the given owner. Returns whether it has:
@@ -92,11 +97,12 @@ impl Store {
         master_key: &str,
         sealed: Sealed,
     ) -> database::Result<bool> {
-        let mut transaction = self.0.begin().await?;
-        let written = sqlx::query(
+        let mut transaction = self.0.begin(Scope::Vault).await?;
+        let written = sql(
             "INSERT INTO secrets (user_id, toolkit_id, name, master_key, wrapped_key, sealed, updated_at)
-             SELECT ?, id, ?, ?, ?, ?, ? FROM toolkits WHERE id = ? AND owner = ?
-             ON CONFLICT DO UPDATE SET master_key = excluded.master_key, wrapped_key = excluded.wrapped_key,
+             SELECT $1, id, $2, $3, $4, $5, $6 FROM toolkits WHERE id = $7 AND owner = $8
+             ON CONFLICT (user_id, toolkit_id, name) DO UPDATE
+             SET master_key = excluded.master_key, wrapped_key = excluded.wrapped_key,
                  sealed = excluded.sealed, updated_at = excluded.updated_at",
         )
         .bind(&slot.user)
@@ -107,36 +113,33 @@ impl Store {
         .bind(Timestamp::now().as_millisecond())
         .bind(&slot.toolkit)
         .bind(&slot.owner)
-        .execute(&mut *transaction)
+        .execute(&mut transaction)
         .await?;
         transaction.commit().await?;
-        Ok(written.rows_affected() > 0)
+        Ok(written > 0)
     }
 
     /// Removes a value. Returns whether there was one.
     pub(super) async fn delete(&self, id: SecretId<'_>) -> database::Result<bool> {
-        let mut transaction = self.0.begin().await?;
-        let deleted = sqlx::query("DELETE FROM secrets WHERE user_id = ? AND toolkit_id = ? AND name = ?")
+        let mut transaction = self.0.begin(Scope::Vault).await?;
+        let deleted = sql("DELETE FROM secrets WHERE user_id = $1 AND toolkit_id = $2 AND name = $3")
             .bind(id.user)
             .bind(id.toolkit)
             .bind(id.name)
-            .execute(&mut *transaction)
+            .execute(&mut transaction)
             .await?;
         transaction.commit().await?;
-        Ok(deleted.rows_affected() > 0)
+        Ok(deleted > 0)
     }
 
     /// Names of the master keys that records refer to, with the number of records.
     pub(super) async fn master_keys(&self) -> database::Result<Vec<(String, i64)>> {
-        Ok(sqlx::query_as("SELECT master_key, count(*) FROM secrets GROUP BY master_key")
-            .fetch_all(self.0.readers())
-            .await?)
+        sql("SELECT master_key, count(*) FROM secrets GROUP BY master_key").fetch_all(self.0.readers()).await
     }
 
     /// The name of the master key of an arbitrary record, if there is one.
     pub(super) async fn any_master_key(&self) -> database::Result<Option<String>> {
-        let name = sqlx::query_scalar("SELECT master_key FROM secrets LIMIT 1");
-        Ok(name.fetch_optional(self.0.readers()).await?)
+        sql("SELECT master_key FROM secrets LIMIT 1").fetch_optional_value(self.0.readers()).await
     }
 
     /// Up to `limit` records after `after` that are not wrapped by `current`, in the order of their ids.
@@ -146,11 +149,9 @@ impl Store {
         after: SecretId<'_>,
         limit: u32,
     ) -> database::Result<Vec<Row>> {
-        let rows: Vec<Columns> = sqlx::query_as(
-            "SELECT * FROM secrets
-             WHERE master_key <> ? AND (user_id, toolkit_id, name) > (?, ?, ?)
-             ORDER BY user_id, toolkit_id, name LIMIT ?",
-        )
+        let rows: Vec<Columns> = sql("SELECT * FROM secrets
+             WHERE master_key <> $1 AND (user_id, toolkit_id, name) > ($2, $3, $4)
+             ORDER BY user_id, toolkit_id, name LIMIT $5")
         .bind(current)
         .bind(after.user)
         .bind(after.toolkit)
@@ -164,19 +165,17 @@ impl Store {
     /// Replaces the wrapped keys of records in one transaction. Records that were changed meanwhile are
     /// skipped.
     pub(super) async fn rewrap(&self, rewrapped: &[(&Row, Vec<u8>)], current: &str) -> database::Result<()> {
-        let mut transaction = self.0.begin().await?;
+        let mut transaction = self.0.begin(Scope::Vault).await?;
         for (row, wrapped_key) in rewrapped {
-            sqlx::query(
-                "UPDATE secrets SET master_key = ?, wrapped_key = ?
-                 WHERE user_id = ? AND toolkit_id = ? AND name = ? AND wrapped_key = ?",
-            )
+            sql("UPDATE secrets SET master_key = $1, wrapped_key = $2
+                 WHERE user_id = $3 AND toolkit_id = $4 AND name = $5 AND wrapped_key = $6")
             .bind(current)
             .bind(wrapped_key)
             .bind(&row.user_id)
             .bind(&row.toolkit_id)
             .bind(&row.name)
             .bind(&row.sealed.wrapped_key)
-            .execute(&mut *transaction)
+            .execute(&mut transaction)
             .await?;
         }
         transaction.commit().await

@@ -4,16 +4,20 @@ use std::path::Path;
 use secrecy::ExposeSecret;
 
 use super::*;
+use crate::database::sql;
 use crate::tasks::tests::abandon_after;
 
 async fn database(folder: &Path) -> Database {
-    let database = Database::open(folder).await.expect("a database");
-    database.execute(
-        "INSERT OR IGNORE INTO toolkits VALUES ('books', 'ana', '1.0.0'), ('films', 'ana', '1.0.0');
-         INSERT OR IGNORE INTO toolkit_versions VALUES
-             ('books', '1.0.0', 'a', 1, '{}', '{}', 'ana', 0), ('films', '1.0.0', 'b', 1, '{}', '{}', 'ana', 0);",
-    )
-    .await;
+    let database = Database::of_test(folder).await;
+    database
+        .execute(
+            "INSERT INTO toolkits VALUES ('books', 'ana', '1.0.0'), ('films', 'ana', '1.0.0') ON CONFLICT DO NOTHING;
+             INSERT INTO toolkit_versions VALUES
+                 ('books', '1.0.0', 'a', 1, '{}', '{}', 'ana', 0, NULL),
+                 ('films', '1.0.0', 'b', 1, '{}', '{}', 'ana', 0, NULL)
+                 ON CONFLICT DO NOTHING;",
+        )
+        .await;
     database
 }
 
@@ -271,8 +275,8 @@ async fn a_broken_record_keeps_its_key_and_stops_neither_a_rotation_nor_a_start(
     for toolkit in ["books", "films"] {
         before.set(slot("ana", toolkit, "KEY"), &"s3cr3t-value".into()).await.unwrap();
     }
-    let break_one = "UPDATE secrets SET wrapped_key = x'00' WHERE toolkit_id = 'books'";
-    before.store.database().execute(break_one).await;
+    let break_one = sql("UPDATE secrets SET wrapped_key = $1 WHERE toolkit_id = 'books'").bind(vec![0]);
+    before.store.database().write(break_one).await;
     let keys = || fs::read_to_string(folder.path().join("master-key")).unwrap().lines().count();
 
     let first = before.rotate().await.unwrap();

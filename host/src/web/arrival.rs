@@ -53,7 +53,8 @@ impl Arrival {
         self.0.is_late.store(false, Ordering::Relaxed);
     }
 
-    fn is_whole(&self) -> bool {
+    /// Whether the body was read to its end.
+    pub(super) fn is_whole(&self) -> bool {
         self.0.is_whole.load(Ordering::Relaxed)
     }
 }
@@ -97,14 +98,26 @@ struct Timed {
     reserve: Duration,
     /// When it began to wait, if it waits.
     since: Option<Instant>,
-    deadline: Pin<Box<Sleep>>,
+    /// Made when it first waits: most bodies have arrived with their head.
+    deadline: Option<Pin<Box<Sleep>>>,
     arrival: Arrival,
 }
 
 impl Timed {
     fn new(body: Body, pace: Pace, arrival: Arrival) -> Self {
-        let deadline = Box::pin(sleep_until(Instant::now() + pace.pause));
-        Self { body, pace, reserve: pace.pause, since: None, deadline, arrival }
+        Self { body, pace, reserve: pace.pause, since: None, deadline: None, arrival }
+    }
+
+    /// Waits for the client, until its reserve is used up.
+    fn wait(&mut self) -> Pin<&mut Sleep> {
+        let starts = self.since.is_none();
+        let since = *self.since.get_or_insert_with(Instant::now);
+        let deadline = since + self.reserve;
+        let wait = self.deadline.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+        if starts {
+            wait.as_mut().reset(deadline);
+        }
+        wait.as_mut()
     }
 
     fn arrived(&mut self, bytes: usize) {
@@ -133,13 +146,8 @@ impl HttpBody for Timed {
             }
             return Poll::Ready(frame);
         }
-        if self.since.is_none() {
-            let now = Instant::now();
-            let deadline = now + self.reserve;
-            self.since = Some(now);
-            self.deadline.as_mut().reset(deadline);
-        }
-        ready!(self.deadline.as_mut().poll(context));
+        let wait = self.wait();
+        ready!(wait.poll(context));
         self.arrival.0.is_late.store(true, Ordering::Relaxed);
         Poll::Ready(Some(Err(axum::Error::new(Late))))
     }

@@ -65,7 +65,7 @@ where
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
-        let Some(caller) = parts.extensions.get::<Caller>() else {
+        let Some(caller) = parts.extensions.get::<Arc<Caller>>() else {
             error!(path = parts.uri.path(), "this route needs a user, and is not behind require_caller");
             let failure = WebError::new(StatusCode::INTERNAL_SERVER_ERROR, "The server failed.");
             return Err(failure.into_response());

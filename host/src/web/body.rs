@@ -39,7 +39,8 @@ pub(super) struct Bodies(Shares);
 /// A body in memory; dropped, it makes room.
 pub(super) struct Held {
     pub(super) bytes: Bytes,
-    _room: Share,
+    /// Of what is counted.
+    _room: Option<Share>,
 }
 
 impl Bodies {
@@ -51,8 +52,15 @@ impl Bodies {
 
     /// Reads a body of `user`, of `limit` bytes at most. Only what has arrived takes room.
     pub(super) async fn read(&self, user: &str, body: Body, limit: usize) -> Result<Held, Unread> {
-        let mut room = self.0.take(user, 0).ok_or(Unread::NoRoom)?;
-        let bytes = read(body, limit, |more| room.grow(more)).await?;
+        let mut room: Option<Share> = None;
+        let charge = |more| {
+            if let Some(room) = &mut room {
+                return room.grow(more);
+            }
+            room = self.0.take(user, more);
+            room.is_some()
+        };
+        let bytes = read(body, limit, charge).await?;
         Ok(Held { bytes, _room: room })
     }
 }

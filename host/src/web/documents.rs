@@ -10,13 +10,13 @@ use axum::extract::{Path, Query};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::{StreamExt, TryStreamExt};
+use kitbag_manifest::media_type::without_parameters;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
 use super::error::WebError;
 use crate::access::User;
 use crate::knowledge::{Change, NewDocument, NewFeed};
-use crate::media_type::without_parameters;
 
 /// What is known about a file, in the query string.
 #[derive(Deserialize)]

@@ -14,9 +14,10 @@ use tracing::{debug, error};
 
 use super::body::Unread;
 use super::media_type;
-use crate::access::AccessError;
+use super::rate::TooManyRequests;
+use crate::access::{AccessError, CallError};
 use crate::disk::DiskFull;
-use crate::identity::AuthError;
+use crate::identity::{AuthError, ProviderError};
 use crate::knowledge::{KnowledgeError, TooManyUploads};
 use crate::toolkits::ToolkitError;
 use crate::user_config::UserConfigError;
@@ -104,6 +105,7 @@ impl WebError {
 
 impl IntoResponse for WebError {
     fn into_response(self) -> Response {
+        let for_pages = self.clone();
         let body = ProblemDetails {
             title: self.status.canonical_reason().unwrap_or("Error"),
             status: self.status.as_u16(),
@@ -119,6 +121,8 @@ impl IntoResponse for WebError {
         if let Some(challenge) = self.challenge {
             headers.insert(header::WWW_AUTHENTICATE, challenge);
         }
+        // For `ui`, which shows it as a page.
+        response.extensions_mut().insert(for_pages);
         response
     }
 }
@@ -141,9 +145,11 @@ pub(super) async fn as_problem(response: Response) -> Response {
         "" => status.canonical_reason().unwrap_or("Error").to_owned(),
         said => said.to_owned(),
     };
-    let problem = WebError::new(status, detail).into_response();
+    let error = WebError::new(status, detail);
+    let problem = error.clone().into_response();
     parts.headers.remove(header::CONTENT_LENGTH);
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
+    parts.extensions.insert(error);
     Response::from_parts(parts, problem.into_body())
 }
 
@@ -160,6 +166,42 @@ impl From<AccessError> for WebError {
             AccessError::Records(cause) => return Self::storage(&cause),
         };
         Self::new(status, error.to_string())
+    }
+}
+
+impl From<ProviderError> for WebError {
+    fn from(error: ProviderError) -> Self {
+        match error {
+            ProviderError::NotPending => Self::new(StatusCode::BAD_REQUEST, error.to_string()),
+            ProviderError::Refused(reason) => Self::new(StatusCode::FORBIDDEN, reason),
+            ProviderError::Unavailable => Self {
+                retry_after: Some(5),
+                ..Self::new(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "Sign-in does not work at the moment: the identity provider cannot be used. Try again in a moment.",
+                )
+            },
+            ProviderError::Storage(cause) => Self::storage(&cause),
+        }
+    }
+}
+
+impl From<CallError> for WebError {
+    fn from(error: CallError) -> Self {
+        let status = match error {
+            CallError::UnknownTool(_) => StatusCode::NOT_FOUND,
+            CallError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, format!("The tool was not called: {error}."))
+    }
+}
+
+impl From<TooManyRequests> for WebError {
+    fn from(refusal: TooManyRequests) -> Self {
+        Self {
+            retry_after: Some(refusal.seconds),
+            ..Self::new(StatusCode::TOO_MANY_REQUESTS, refusal.to_string())
+        }
     }
 }
 
@@ -184,8 +226,15 @@ impl From<ToolkitError> for WebError {
             ToolkitError::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
             ToolkitError::VersionTaken { .. }
             | ToolkitError::NoSuchVersion(_)
-            | ToolkitError::AlreadyOwner(_) => StatusCode::CONFLICT,
-            ToolkitError::Unknown(_) => StatusCode::NOT_FOUND,
+            | ToolkitError::AlreadyOwner(_)
+            | ToolkitError::TooManyUploads
+            | ToolkitError::LiveChanged { .. }
+            | ToolkitError::VersionChanged { .. }
+            | ToolkitError::ManifestChanged(_) => StatusCode::CONFLICT,
+            ToolkitError::Unknown(_)
+            | ToolkitError::UnknownVersion { .. }
+            | ToolkitError::UnknownPicture
+            | ToolkitError::UnknownUpload(_) => StatusCode::NOT_FOUND,
             ToolkitError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             ToolkitError::Compiler(cause) => {
                 error!(%cause, "a component was not compiled");

@@ -10,7 +10,6 @@ mod bounds;
 mod documents;
 mod error;
 pub(super) mod fuzzing;
-pub(super) mod graphiql;
 mod mutation;
 mod query;
 mod schema;
@@ -21,12 +20,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use async_graphql::{Context, Request, Response as Answer, Variables};
+use async_graphql::{Context, Json, Request, Response as Answer, Variables};
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
@@ -36,7 +35,7 @@ use url::Url;
 use super::Shared;
 use super::body::{Bodies, Unread};
 use super::error::WebError;
-use super::media_type;
+use super::media_type::require_json;
 use super::pages::NOT_STORED;
 use crate::access::User;
 use crate::json_object::JsonObject;
@@ -59,8 +58,8 @@ const MAX_REQUESTS_PER_USER: usize = 4;
 const MAX_REQUESTS: usize = 16;
 /// How long a request may take once it has arrived.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// Bytes of document texts after which a request gets no more of them.
-const MAX_TEXT_BYTES: usize = 16 << 20;
+/// Bytes of document texts and of schemas after which a request gets no more of them.
+const MAX_CONTENT_BYTES: usize = 16 << 20;
 
 /// What all requests share.
 pub(super) struct Service {
@@ -74,8 +73,8 @@ pub(super) struct Service {
 struct RequestContext {
     user: User,
     base_url: Url,
-    /// Bytes of texts that were read for the request.
-    text: AtomicUsize,
+    /// Bytes of the texts and schemas in the answer so far.
+    content: AtomicUsize,
     /// How many documents the caller has: counted once, however often the request asks.
     counts: OnceCell<Counts>,
     /// Serialises reads of the request: it uses one database connection, and exceeds the bound by one text at most.
@@ -110,6 +109,7 @@ pub(super) async fn answer(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, WebError> {
+    // A form of a foreign page cannot send this type without being asked for permission first.
     require_json(&headers)?;
     let too_many = |detail| WebError::new(StatusCode::TOO_MANY_REQUESTS, detail);
     let held = service.bodies.read(user.id(), body, MAX_REQUEST_BYTES).await.map_err(|why| match why {
@@ -136,7 +136,7 @@ pub(super) async fn answer(
         Ok::<_, WebError>(ask(&service.schema, request, RequestContext::new(user, shared.base_url)).await)
     });
     let answer = answered.await.unwrap_or_else(|_| Ok(error::took_too_long(REQUEST_TIMEOUT)))?;
-    Ok((NOT_STORED, Json(answer)).into_response())
+    Ok((NOT_STORED, axum::Json(answer)).into_response())
 }
 
 async fn ask(schema: &KitbagSchema, request: GraphqlRequest, context: RequestContext) -> Answer {
@@ -186,7 +186,7 @@ impl RequestContext {
         Self {
             user,
             base_url,
-            text: AtomicUsize::new(0),
+            content: AtomicUsize::new(0),
             counts: OnceCell::new(),
             reading: Semaphore::new(1),
         }
@@ -210,23 +210,41 @@ impl RequestContext {
     /// Reads the text of one of the user's documents, unless the request has had its share.
     async fn text(&self, id: &str) -> Result<String, WebError> {
         let _turn = self.turn().await;
-        if self.text.load(Ordering::Relaxed) >= MAX_TEXT_BYTES {
-            let detail = format!(
-                "The texts of one request may have about {MAX_TEXT_BYTES} bytes together. Ask for fewer documents."
-            );
-            return Err(WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
-        }
+        self.check_content()?;
         let document = self.user.documents().document(id).await?;
-        self.text.fetch_add(document.text.len(), Ordering::Relaxed);
+        self.content.fetch_add(document.text.len(), Ordering::Relaxed);
         Ok(document.text)
+    }
+
+    /// The schema of a tool, unless the request has had its share.
+    async fn schema(&self, schema: &Value) -> Result<Json<Value>, WebError> {
+        let _turn = self.turn().await;
+        self.check_content()?;
+        self.content.fetch_add(memory(schema), Ordering::Relaxed);
+        Ok(Json(schema.clone()))
+    }
+
+    fn check_content(&self) -> Result<(), WebError> {
+        if self.content.load(Ordering::Relaxed) < MAX_CONTENT_BYTES {
+            return Ok(());
+        }
+        let detail = format!(
+            "The texts and schemas of one request may have about {MAX_CONTENT_BYTES} bytes together. Ask for fewer \
+             documents or tools."
+        );
+        Err(WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail))
     }
 }
 
-/// A form of a foreign page cannot send this type without being asked for permission first.
-fn require_json(headers: &HeaderMap) -> Result<(), WebError> {
-    if media_type::is(headers, media_type::JSON) {
-        return Ok(());
-    }
-    let detail = "The body must be JSON, with Content-Type: application/json.";
-    Err(WebError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail))
+/// About how many bytes a JSON value takes in memory: much more than as text where it has many small parts.
+fn memory(value: &Value) -> usize {
+    const BYTES_OF_A_VALUE: usize = 64;
+
+    let inner = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(all) => all.iter().map(memory).sum(),
+        Value::Object(all) => all.iter().map(|(key, value)| key.len() + memory(value)).sum(),
+    };
+    BYTES_OF_A_VALUE + inner
 }

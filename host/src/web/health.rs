@@ -41,7 +41,7 @@ pub(super) async fn ready(State(shared): State<Shared>) -> Response {
     let readiness = if shared.stopping.is_cancelled() {
         Readiness::Stopping
     } else {
-        let health = shared.access.health().await;
+        let health = Box::pin(shared.access.health()).await;
         if health.is_good() { Readiness::Ready(health.into()) } else { Readiness::Failing(health.into()) }
     };
     let status = match readiness {

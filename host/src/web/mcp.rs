@@ -9,7 +9,7 @@ mod answer;
 mod calls;
 mod catalogue;
 mod changes;
-mod content;
+pub(super) mod content;
 mod direct;
 mod elicitation;
 pub(super) mod fuzzing;
@@ -17,11 +17,9 @@ mod handler;
 mod media;
 mod message;
 mod origin;
-mod rate;
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::{FromRef, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -36,6 +34,7 @@ use tower_http::cors::{AllowHeaders, CorsLayer};
 use super::Shared;
 use super::body::Bodies;
 use super::media_type;
+use super::rate::RateLimit;
 use super::secret_page::Links;
 use crate::access::{Access, User};
 use crate::shares::Shares;
@@ -43,13 +42,12 @@ use answer::TransportError;
 use calls::{Calls, ClientLabel};
 use catalogue::Catalogue;
 use changes::Changes;
-use direct::DirectCall;
+use direct::DirectRequest;
 use elicitation::Elicitation;
 use handler::{ClientContext, Handler};
 use media::Accepts;
 use message::{Envelope, Message};
 pub(super) use origin::{OriginCheck, refuse_other_origins};
-use rate::RateLimit;
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
@@ -60,7 +58,7 @@ pub(super) struct Endpoint {
     calls: Calls,
     elicitation: Elicitation,
     streams: Shares,
-    rate: RateLimit,
+    rate: Arc<RateLimit>,
     bodies: Bodies,
     /// Largest request, in bytes.
     request_size: usize,
@@ -77,14 +75,19 @@ impl FromRef<Arc<Endpoint>> for Access {
 }
 
 /// The endpoint of a server; `links` lead to the page on which a person sets a secret.
-pub(super) fn endpoint(shared: &Shared, links: Arc<Links>, bodies: Bodies) -> Arc<Endpoint> {
+pub(super) fn endpoint(
+    shared: &Shared,
+    links: Arc<Links>,
+    bodies: Bodies,
+    rate: Arc<RateLimit>,
+) -> Arc<Endpoint> {
     Arc::new(Endpoint {
         access: shared.access.clone(),
         catalogue: Arc::new(Catalogue::new(shared.access.clone())),
         calls: Calls::default(),
         elicitation: Elicitation::new(links, shared.base_url.clone()),
         streams: changes::streams(),
-        rate: RateLimit::new(shared.mcp_requests_per_minute),
+        rate,
         bodies,
         request_size: shared.mcp_request_size,
         stopping: shared.stopping.clone(),
@@ -140,28 +143,24 @@ impl Endpoint {
         let (mut parts, body) = request.into_parts();
         let held = self.bodies.read(user.id(), body, self.request_size).await;
         let held = held.map_err(|why| answer::unread(why, self.request_size))?;
-        let Envelope { id, message } = Envelope::parse(&held.bytes)?;
         let client = ClientLabel::of(&parts.headers);
-        let mut changes = None;
-        match (&message, &client) {
-            (Message::Cancelled(request), Some(client)) => {
-                let (user, request) = (user.id().to_owned(), request.clone());
-                self.calls.cancel(&calls::Key { user, client: client.clone(), request });
-            }
-            (Message::Listen, _) => {
+        let context = ClientContext { user, client, takes_stream: accepts.stream, changes: None };
+        let mut handler = Handler::new(self.clone(), context);
+        if let Some(request) = DirectRequest::read(&parts.headers, &held.bytes)
+            && let Some(response) = handler.answer_directly(request).await
+        {
+            return Ok(response);
+        }
+        let Envelope { id, message } = Envelope::parse(&held.bytes)?;
+        match &message {
+            Message::Cancelled(request) => handler.cancel(request.clone()),
+            Message::Listen => {
                 accepts.check_stream(id.clone())?;
-                changes = Some(self.changes(&user, id.clone())?);
+                handler.context.changes = Some(self.changes(&handler.context.user, id.clone())?);
             }
-            _ => {}
+            Message::Initialize(_) | Message::Other => {}
         }
         media::normalise(&mut parts.headers);
-        let client_context = ClientContext { user, client, takes_stream: accepts.stream, changes };
-        let handler = Handler::new(self.clone(), client_context);
-        if let Some(call) = DirectCall::read(&parts.headers, &held.bytes)
-            && handler.answers_directly(&call.params.name)
-        {
-            return Ok(Json(handler.answer_directly(call).await).into_response());
-        }
         let mut response =
             self.serve(handler, Request::from_parts(parts, Body::from(held.bytes.clone()))).await;
         if !is_presentable(&response) {

@@ -1,13 +1,23 @@
 //! The `Content-Type` of requests and responses.
 
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, StatusCode, header};
+use kitbag_manifest::media_type::essence;
 
-use crate::media_type::without_parameters;
+use super::error::WebError;
 
 pub(super) const JSON: &str = "application/json";
 
 /// Whether a body is of the type `expected`, as its sender says, whatever the parameters.
 pub(super) fn is(headers: &HeaderMap, expected: &str) -> bool {
-    let said = headers.get(header::CONTENT_TYPE).and_then(|value| without_parameters(value.to_str().ok()?));
-    said.is_some_and(|said| said.essence_str() == expected)
+    let said = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    said.is_some_and(|said| essence(said).eq_ignore_ascii_case(expected))
+}
+
+/// Refuses a body that does not say that it is JSON.
+pub(super) fn require_json(headers: &HeaderMap) -> Result<(), WebError> {
+    if is(headers, JSON) {
+        return Ok(());
+    }
+    let detail = "The body must be JSON, with Content-Type: application/json.";
+    Err(WebError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail))
 }

@@ -30,7 +30,7 @@ use super::media_type;
 use super::pages::NOT_STORED;
 use super::pages::origin::{self, OwnOrigin, Sender};
 use crate::identity::{AuthorizationServer, AuthorizeError, EndpointError, ErrorCode, OAuthError, Step};
-pub(super) use page::failure;
+pub(super) use page::{code_problem, failure};
 
 /// In bytes; of a body or a query.
 const MAX_REQUEST_BYTES: usize = 16 * 1024;

@@ -6,9 +6,9 @@
 //! Invariants:
 //! - without a link that is good ([`links`]) there is nothing here, whoever asks, and the link decides
 //!   whose secret is set, and for the toolkit of which owner: nothing in the request does;
-//! - where an external provider signs people in, the browser must be signed in as the link's user, or a
-//!   person could be sent a link that hands their credential to whoever sent it. In local mode, which
-//!   knows no passwords and is for one machine, the link alone must do;
+//! - where an external provider signs people in, the browser must be signed in as the link's user, with the session
+//!   that it has on the pages (`ui/session`), or a person could be sent a link that hands their credential to whoever
+//!   sent it. In local mode, which knows no passwords and is for one machine, the link alone must do;
 //! - only a form of the page itself sets anything;
 //! - neither a link's id nor a value gets into the log, and no value into an answer.
 
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
-use axum::http::{HeaderMap, Method};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use percent_encoding::percent_decode_str;
@@ -31,9 +31,9 @@ use url::Url;
 
 use super::body::read_small;
 use super::pages::origin::{self, OwnOrigin, Sender};
+use super::ui::{Sessions, SignInMode};
 use super::{Shared, below};
 use crate::access::{Access, AccessError, OwnSecret, StoredSecret};
-use crate::identity::{AuthError, Caller, Identity};
 use crate::toolkits::Live;
 use crate::vault::{MAX_VALUE_BYTES, SecretSlot, VaultError};
 pub(super) use links::Links;
@@ -46,12 +46,8 @@ const MAX_FORM_BYTES: usize = 3 * MAX_VALUE_BYTES + 1024;
 #[derive(Clone)]
 pub(super) struct SecretPage {
     access: Access,
-    identity: Arc<Identity>,
+    sessions: Sessions,
     links: Arc<Links>,
-    /// Whether an external provider signs people in.
-    has_provider: bool,
-    /// Origins of the pages that do so.
-    applications: Arc<[String]>,
 }
 
 /// The page that a link leads to.
@@ -77,9 +73,12 @@ struct Question {
 
 /// Where the person behind a client sets a secret. It names no user, and an id that says nothing.
 pub(super) fn url(base_url: &Url, secret: &OwnSecret, link: &SecretString) -> String {
+    below(base_url, &path_of(secret, link.expose_secret()))
+}
+
+fn path_of(secret: &OwnSecret, link: &str) -> String {
     let SecretSlot { toolkit, name, .. } = secret.slot();
-    let path = format!("/toolkits/{toolkit}/secrets/{name}/page?link={}", link.expose_secret());
-    below(base_url, &path)
+    format!("/toolkits/{toolkit}/secrets/{name}/page?link={link}")
 }
 
 /// `GET /toolkits/{id}/secrets/{name}/page?link=…`
@@ -91,9 +90,7 @@ pub(super) async fn show(
 ) -> Result<Response, PageError> {
     let link = link_of(query);
     let Question { secret, toolkit } = page.question(&path, &link)?;
-    if page.has_provider {
-        page.require_user(&secret, page.identity.recognise_visitor(&headers).await)?;
-    }
+    page.require_user(&secret, &link, &Method::GET, &headers).await?;
     Ok(view::form(&secret, &toolkit, &link, None))
 }
 
@@ -107,9 +104,7 @@ pub(super) async fn set(
 ) -> Result<Response, PageError> {
     let link = link_of(query);
     let Question { secret, toolkit } = page.question(&path, &link)?;
-    if page.has_provider {
-        page.require_user(&secret, page.identity.authenticate(&headers).await)?;
-    }
+    page.require_user(&secret, &link, &Method::POST, &headers).await?;
     let again = |why: &str| Ok(view::form(&secret, &toolkit, &link, Some(why)));
     // Nobody's form is waited for but that of the link's user.
     let value = match read_small(body, MAX_FORM_BYTES).await.map(|body| value(&body)) {
@@ -138,13 +133,7 @@ pub(super) async fn set(
 
 impl SecretPage {
     pub(super) fn new(shared: &Shared, links: Arc<Links>) -> Self {
-        Self {
-            access: shared.access.clone(),
-            identity: shared.identity.clone(),
-            links,
-            has_provider: shared.authorization_server.is_none(),
-            applications: shared.allowed_origins.clone(),
-        }
+        Self { access: shared.access.clone(), sessions: Sessions::of(shared), links }
     }
 
     /// Finds what a link is for, if it leads to this page and the toolkit is as it was.
@@ -158,16 +147,32 @@ impl SecretPage {
         Ok(Question { secret, toolkit })
     }
 
-    /// Refuses everybody but the user whose call it was.
-    fn require_user(&self, secret: &OwnSecret, caller: Result<Caller, AuthError>) -> Result<(), PageError> {
-        match caller {
-            Ok(caller) if secret.is_of(&caller) => Ok(()),
-            Ok(_other) => Err(PageError::OtherUser),
-            Err(AuthError::Unavailable) => Err(PageError::Unavailable),
-            Err(_unknown) => {
-                let (applications, command) = (self.applications.clone(), view::command(secret));
-                Err(PageError::NotSignedIn { applications, command })
-            }
+    /// Refuses everybody but the user whose call it was, where an external provider signs people in.
+    async fn require_user(
+        &self,
+        secret: &OwnSecret,
+        link: &str,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Result<(), PageError> {
+        let applications = match self.sessions.mode() {
+            SignInMode::Local(_) => return Ok(()),
+            SignInMode::Provider(_) => None,
+            SignInMode::ProviderCookie { applications, .. } => Some(applications.clone()),
+        };
+        match self.sessions.caller(method, headers).await {
+            Ok(Some(caller)) if secret.is_of(&caller) => Ok(()),
+            Ok(Some(_other)) => Err(PageError::OtherUser),
+            Ok(None) => Err(match applications {
+                Some(applications) => PageError::NotSignedIn { applications, command: view::command(secret) },
+                None => {
+                    PageError::SignInFirst { page: path_of(secret, link), is_opening: *method == Method::GET }
+                }
+            }),
+            Err(error) => Err(match error.into_parts().0 {
+                StatusCode::SERVICE_UNAVAILABLE => PageError::Unavailable,
+                _logged => PageError::Storage,
+            }),
         }
     }
 }

@@ -14,7 +14,9 @@ use super::error::WebError;
 use super::media_type;
 use crate::access::{Operator, User};
 use crate::json_object::JsonObject;
-use crate::toolkits::{Claim, Deployed, FormerOwner, Live, TakenOver, ToolkitRecord};
+use crate::toolkits::{
+    Claim, Deployed, FormerOwner, Live, Rollback, RolledBack, TakenOver, ToolkitRecord, Version,
+};
 
 /// Bytes of the body of a rollback.
 const MAX_ROLLBACK_BYTES: usize = 4 << 10;
@@ -43,6 +45,12 @@ pub(super) struct DeployOptions {
     take_over: bool,
 }
 
+impl DeployOptions {
+    pub(super) fn claim(&self) -> Claim {
+        if self.take_over { Claim::TakeOver } else { Claim::OwnOnly }
+    }
+}
+
 /// `POST /toolkits`: the component as the body; `?takeOver=true` where it may be another operator's.
 pub(super) async fn deploy(
     State(shared): State<Shared>,
@@ -51,14 +59,19 @@ pub(super) async fn deploy(
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<Deployed>), WebError> {
-    if !media_type::is(&headers, "application/wasm") {
-        let detail = "The body must be a component, with Content-Type: application/wasm.";
-        return Err(WebError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
-    }
+    expect_component(&headers)?;
     let (length, limit) = (declared_length(&headers), shared.component_size);
-    let claim = if options.take_over { Claim::TakeOver } else { Claim::OwnOnly };
-    let deployed = operator.deploy(body.into_data_stream(), length, limit, claim).await?;
+    let deployed = operator.deploy(body.into_data_stream(), length, limit, options.claim()).await?;
     Ok((StatusCode::CREATED, Json(deployed)))
+}
+
+/// Refuses a body of another type than a component's.
+pub(super) fn expect_component(headers: &HeaderMap) -> Result<(), WebError> {
+    if media_type::is(headers, "application/wasm") {
+        return Ok(());
+    }
+    let detail = "The body must be a component, with Content-Type: application/wasm.";
+    Err(WebError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail))
 }
 
 /// `GET /toolkits`: what the caller can see; operators see all.
@@ -71,21 +84,16 @@ pub(super) async fn show(user: User, Path(id): Path<String>) -> Result<Json<Tool
     Ok(Json(user.toolkit_record(&id).await?))
 }
 
-/// What to go back to; without a version, to the one that was live before.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RollBack {
-    version: Option<String>,
+/// `GET /toolkits/{id}/versions/{version}`, by operators: its manifest and imports, and who deployed it when.
+pub(super) async fn version(
+    operator: Operator,
+    Path((id, version)): Path<(String, String)>,
+) -> Result<Json<Version>, WebError> {
+    Ok(Json(operator.version(&id, &version).await?))
 }
 
-/// What is live now.
-#[derive(Serialize)]
-pub(super) struct RolledBack {
-    id: String,
-    version: String,
-}
-
-/// `POST /toolkits/{id}/rollback`: body `{"version": "1.0.0"}`, or none.
+/// `POST /toolkits/{id}/rollback`: body `{"version": "1.0.0"}`, or none; with `"live": {"version": …, "digest": …}` only
+/// if that is live, and with `digest` or `manifestDigest` only to the version that has these.
 pub(super) async fn roll_back(
     operator: Operator,
     Path(id): Path<String>,
@@ -94,10 +102,9 @@ pub(super) async fn roll_back(
     let body = read_small(body, MAX_ROLLBACK_BYTES).await;
     let body = body.map_err(|why| WebError::unread(why, MAX_ROLLBACK_BYTES))?;
     let wanted = if body.is_empty() { Ok(JsonObject::default()) } else { serde_json::from_slice(&body) };
-    let JsonObject::<RollBack>(wanted) =
+    let JsonObject::<Rollback>(wanted) =
         wanted.map_err(|error| WebError::new(StatusCode::BAD_REQUEST, error.to_string()))?;
-    let version = operator.roll_back(&id, wanted.version.as_deref()).await?;
-    Ok(Json(RolledBack { id, version }))
+    Ok(Json(operator.roll_back(&id, wanted).await?))
 }
 
 /// `DELETE /toolkits/{id}`: with all its versions.

@@ -24,15 +24,15 @@ const DISCARD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Lends the body to the handler, and discards what is left of it.
 pub(super) async fn discard(request: Request, next: Next) -> Response {
-    if request.headers().contains_key(header::EXPECT) {
-        // The client waits for `100 Continue` before it sends the body.
+    // With `Expect`, the client waits for `100 Continue` before it sends the body.
+    if request.body().is_end_stream() || request.headers().contains_key(header::EXPECT) {
         return next.run(request).await;
     }
     let arrival = request.extensions().get::<Arrival>().cloned().unwrap_or_default();
     let (lender, returned) = oneshot::channel();
     let request = request.map(|body| Body::new(Lent { body, lender: Some(lender) }));
     let response = next.run(request).await;
-    if arrival.is_late() {
+    if arrival.is_late() || arrival.is_whole() {
         return response;
     }
 

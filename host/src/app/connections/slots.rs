@@ -40,7 +40,7 @@ struct State {
 }
 
 struct Connection {
-    /// `None` for a proxy.
+    /// `None` for a proxy, and on a Unix socket.
     address: Option<IpAddr>,
     state: ConnectionState,
     evicted: CancellationToken,
@@ -61,11 +61,12 @@ impl ConnectionSlots {
     }
 
     /// Returns a slot for a connection from `peer`, evicting another connection if necessary; `None` if all
-    /// others have a higher priority.
-    pub(super) fn take(&self, peer: IpAddr) -> Option<ConnectionSlot> {
+    /// others have a higher priority. On a Unix socket there is no peer's address: whoever may connect is trusted as
+    /// a proxy is.
+    pub(super) fn take(&self, peer: Option<IpAddr>) -> Option<ConnectionSlot> {
         let ConnectionLimits { total, per_address, proxies } = &self.0.limits;
         let max_anonymous = (total - total / 4).max(1);
-        let address = client(peer, proxies);
+        let address = peer.and_then(|peer| client(peer, proxies));
         let mut state = self.lock();
         let of_address = address.and_then(|address| state.per_address_counts.get(&address)).copied();
         if of_address.unwrap_or_default() >= *per_address {
@@ -182,7 +183,7 @@ mod tests {
     }
 
     fn take(slots: &ConnectionSlots, address: &str) -> Option<ConnectionSlot> {
-        slots.take(address.parse().expect("an address"))
+        slots.take(Some(address.parse().expect("an address")))
     }
 
     fn sign_in(slot: &ConnectionSlot, user: &str) -> UnderWay {

@@ -3,24 +3,24 @@
 use std::time::Duration;
 
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use tokio::time::timeout;
 
 use crate::cli::CliError;
+use crate::egress::ResponseBody;
 
 /// How long a server may send nothing: it sends an empty line every 15 s.
 const READ_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// The lines of an answer.
 pub(in crate::cli) struct Lines {
-    body: Incoming,
+    body: ResponseBody,
     received: Vec<u8>,
     /// Bytes at the beginning of `received` that hold no end of a line.
     searched: usize,
 }
 
 impl Lines {
-    pub(super) fn of(body: Incoming) -> Self {
+    pub(super) fn of(body: ResponseBody) -> Self {
         Self { body, received: Vec::new(), searched: 0 }
     }
 

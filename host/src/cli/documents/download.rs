@@ -6,50 +6,52 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use http::header;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use serde_json::json;
 
 use crate::cli::CliError;
 use crate::cli::client::Connection;
+use crate::cli::output::{expect_text, report};
 use crate::cli::terminal::{raw_stdout, say};
+use crate::egress::ResponseBody;
 use crate::visible;
 
 /// Save the file that was captured for a document.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Without --output the file gets its document's title as its name, and none that is there is \
-                  written over. `--output -` writes to standard output."
+    after_help = "Without FILE the file gets its document's title as its name, and none that is there is \
+                  written over. `-` writes to standard output."
 )]
 pub(super) struct Download {
     /// The document's id.
     id: String,
     /// Where to write it.
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
     #[command(flatten)]
     connection: Connection,
 }
 
 impl Download {
     pub(super) async fn run(self) -> Result<(), CliError> {
+        let to_stdout = self.file.as_deref() == Some(Path::new("-"));
+        if to_stdout {
+            expect_text("the file itself goes to standard output")?;
+        }
         let path = format!("/documents/{}/artifact", super::path_segment(&self.id));
         let response = self.connection.open().await?.download(&path).await?;
         let offered = response.headers().get(header::CONTENT_DISPOSITION);
         let offered =
             offered.and_then(|value| value.to_str().ok()).and_then(name).unwrap_or(&self.id).to_owned();
         let body = response.into_body();
-        match self.output {
-            Some(output) if output == Path::new("-") => copy(body, &mut raw_stdout()?).await,
-            Some(output) => {
-                save(body, &output, Existing::Replaced).await?;
-                say!("Saved as {}.", output.display());
-                Ok(())
-            }
-            None => {
-                save(body, Path::new(&offered), Existing::Kept).await?;
-                say!("Saved as {}.", offered);
-                Ok(())
-            }
+        if to_stdout {
+            return copy(body, &mut raw_stdout()?).await;
         }
+        let (file, existing) = match self.file {
+            Some(file) => (file, Existing::Replaced),
+            None => (PathBuf::from(offered), Existing::Kept),
+        };
+        save(body, &file, existing).await?;
+        report(&json!({ "id": self.id, "file": file }), || say!("Saved as {}.", file.display()))
     }
 }
 
@@ -61,7 +63,7 @@ enum Existing {
 }
 
 /// Writes beside the file first: one that breaks off never stands there as if it were whole.
-async fn save(body: Incoming, path: &Path, existing: Existing) -> Result<(), CliError> {
+async fn save(body: ResponseBody, path: &Path, existing: Existing) -> Result<(), CliError> {
     let unwritable =
         |cause: &dyn std::fmt::Display| CliError::new(format!("cannot write {}: {cause}", path.display()));
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -75,14 +77,13 @@ async fn save(body: Incoming, path: &Path, existing: Existing) -> Result<(), Cli
         Existing::Kept => file.persist_noclobber(path),
     };
     kept.map(drop).map_err(|failed| match failed.error.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            CliError::new(format!("{} is there already", path.display())).hint("--output names another file")
-        }
+        std::io::ErrorKind::AlreadyExists => CliError::new(format!("{} is there already", path.display()))
+            .hint("name another file after the id"),
         _ => unwritable(&failed.error),
     })
 }
 
-async fn copy(mut body: Incoming, out: &mut impl Write) -> Result<(), CliError> {
+async fn copy(mut body: ResponseBody, out: &mut impl Write) -> Result<(), CliError> {
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| CliError::new(format!("the answer broke off: {error}")))?;
         let data = frame.data_ref().map_or(&[][..], |data| data);

@@ -8,9 +8,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Document;
+use crate::cli::CliError;
 use crate::cli::client::{Client, Connection};
+use crate::cli::output::report;
 use crate::cli::terminal::{Screen, Text, note, say, text};
-use crate::cli::{CliError, print_json};
 
 /// Documents of one request.
 const PAGE_SIZE: u32 = 100;
@@ -43,9 +44,6 @@ pub(super) struct List {
     /// Documents at most.
     #[arg(long, default_value_t = 20)]
     limit: u32,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     connection: Connection,
 }
@@ -101,21 +99,19 @@ impl List {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let client = self.connection.clone().open().await?;
         let (documents, total, usage) = self.collect(&client).await?;
-        if self.json {
-            return print_json(&documents);
-        }
-        if documents.is_empty() {
-            say!("There are no such documents. `kitbag ingest` brings some in.");
-        }
-        let screen = Screen::of_stdout();
-        for document in &documents {
-            say!("{}", line(document, screen));
-        }
-        if (documents.len() as u64) < total {
-            note!("\n{} of {}; --limit shows more.", documents.len(), total);
-        }
-        note!("\n{}", usage.to_string());
-        Ok(())
+        report(&documents, || {
+            if documents.is_empty() {
+                say!("There are no such documents. `kitbag ingest` brings some in.");
+            }
+            let screen = Screen::of_stdout();
+            for document in &documents {
+                say!("{}", line(document, screen));
+            }
+            if (documents.len() as u64) < total {
+                note!("\n{} of {}; --limit shows more.", documents.len(), total);
+            }
+            note!("\n{}", usage.to_string());
+        })
     }
 
     /// As many as are wanted, how many there are, and what all of the user's take.

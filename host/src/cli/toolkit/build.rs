@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde_json::json;
 
 use super::{inspect_locally, read};
 use crate::cli::CliError;
+use crate::cli::output::report;
 use crate::cli::terminal::{note, say};
 use crate::toolchain::{self, BuildOptions, ToolchainError};
 
@@ -34,9 +36,10 @@ pub(in crate::cli) struct Built {
 impl Build {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let built = build(&self.path, self.out).await?;
-        say!("{}", built.component.display());
-        say!("{}", built.manifest.display());
-        Ok(())
+        report(&json!({ "component": built.component, "manifest": built.manifest }), || {
+            say!("{}", built.component.display());
+            say!("{}", built.manifest.display());
+        })
     }
 }
 

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{inspect_locally, read};
+use crate::cli::CliError;
+use crate::cli::output::report;
 use crate::cli::terminal::{Text, say};
-use crate::cli::{CliError, print_json};
 use crate::toolkits::{Inspected, capabilities, listed_name};
 
 /// Characters that are shown of a description, so that it pushes nothing off the screen.
@@ -20,9 +21,6 @@ const MAX_DESCRIPTION_CHARS: usize = 300;
 pub(in crate::cli) struct Check {
     /// The component, a .wasm file.
     component: PathBuf,
-    /// Print the manifest as JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 impl Check {
@@ -32,11 +30,7 @@ impl Check {
                 .hint("build it first: `kitbag toolkit build` checks what it made in the same way"));
         }
         let inspected = inspect_locally(read(&self.component)?).await?;
-        if self.json {
-            return print_json(&*inspected.definition);
-        }
-        print(&inspected);
-        Ok(())
+        report(&*inspected.definition, || print(&inspected))
     }
 }
 

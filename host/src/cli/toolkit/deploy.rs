@@ -9,21 +9,23 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::{Instant, interval_at};
 
 use super::ownership::{Confirmation, print_taken};
-use super::{build, read};
+use super::{build, read, uploads};
+use crate::cli::CliError;
 use crate::cli::client::{Client, Connection};
+use crate::cli::output::report;
 use crate::cli::terminal::{note, say, stderr_is_terminal};
-use crate::cli::{CliError, print_json};
 use crate::toolchain;
-use crate::toolkits::{Claim, Deployed};
+use crate::toolkits::{Claim, Deployed, Review};
 
 /// How often a line reports progress where standard error is not a terminal.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Upload a component (or build it first) and make it live.
+/// Upload a component (or build it first) and make it live, or with --review only compare it.
 #[derive(Args, Debug)]
 #[command(
     after_help = "Examples:\n  kitbag toolkit deploy toolkits/weather\n  kitbag toolkit deploy extension.ts\n  \
-                        kitbag toolkit deploy dist/holidays.wasm --server https://kitbag.example.com\n\n\
+                        kitbag toolkit deploy dist/holidays.wasm --server https://kitbag.example.com\n  \
+                        kitbag toolkit deploy dist/holidays.wasm --review\n\n\
                         A version that the server knows is refused with other bytes: raise `version` first."
 )]
 pub(in crate::cli) struct Deploy {
@@ -32,11 +34,12 @@ pub(in crate::cli) struct Deploy {
     /// Make the toolkit yours where it is another operator's; what users have set for it is removed then.
     #[arg(long)]
     take_over: bool,
+    /// Deploy nothing: the server checks the component and keeps it for a day, for an operator to deploy or discard.
+    /// Prints what it would change.
+    #[arg(long, conflicts_with = "take_over")]
+    review: bool,
     #[command(flatten)]
     confirmation: Confirmation,
-    /// Print the server's answer as JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     connection: Connection,
 }
@@ -61,12 +64,13 @@ impl Deploy {
         let bytes = read(&component)?;
         note!("Uploading {} ({}) to {}", component.display(), size(&bytes), client.server());
         let waiting = Waiting::begin();
-        let deployed = waiting.beside(upload_claiming(&client, bytes, claim)).await?;
-        if self.json {
-            return print_json(&deployed);
+        if self.review {
+            let review: Review =
+                waiting.beside(client.send(Method::POST, "/uploads", "application/wasm", bytes)).await?;
+            return uploads::show(&client, &review);
         }
-        print(&deployed);
-        Ok(())
+        let deployed = waiting.beside(upload_claiming(&client, bytes, claim)).await?;
+        report(&deployed, || print(&deployed))
     }
 }
 

@@ -13,6 +13,7 @@ use ipnet::IpNet;
 
 use super::build::expect_sources;
 use crate::cli::CliError;
+use crate::cli::output::expect_text;
 use crate::cli::serve::stop_signal;
 use crate::toolchain;
 
@@ -46,6 +47,7 @@ pub(in crate::cli) struct Dev {
 
 impl Dev {
     pub(super) async fn run(self) -> Result<(), CliError> {
+        expect_text("`kitbag toolkit dev` tells a person what it serves")?;
         if !self.listen.ip().is_loopback() {
             return Err(CliError::new(format!("{} is not on this machine alone", self.listen.ip()))
                 .hint("--listen takes loopback addresses only, such as 127.0.0.1:8788"));

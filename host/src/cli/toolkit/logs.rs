@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::signal::ctrl_c;
 use tokio::time::sleep;
 use url::form_urlencoded::Serializer;
 
 use crate::cli::CliError;
 use crate::cli::client::{Connection, Failed, Lines};
+use crate::cli::output::{Exit, Format, report};
 use crate::cli::terminal::{Text, note, try_print};
 
 /// The longest pause between two attempts to reconnect.
@@ -21,7 +23,9 @@ const MAX_PAUSE: Duration = Duration::from_secs(10);
 /// Show what became of a toolkit's calls, and what it logged.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  kitbag toolkit logs weather --since 10m\n  kitbag toolkit logs weather --follow --json\n\n\
+    after_help = "Examples:\n  kitbag toolkit logs weather --since 10m\n  kitbag toolkit logs weather --follow -o jsonl\n  \
+                  kitbag toolkit logs weather --outcome any-failure --limit 10\n  \
+                  kitbag toolkit logs weather --json --before 812\n\n\
                   Of your own calls you see everything; of the calls of others, if you see them at all, \
                   when they came and how they ended, with ranges in place of numbers."
 )]
@@ -38,9 +42,16 @@ pub(in crate::cli) struct Logs {
     /// Only so many of the newest; by default 100, or all with --since.
     #[arg(long)]
     limit: Option<u32>,
-    /// Print JSON, one object a line.
+    /// Only calls of this tool, by its own name.
     #[arg(long)]
-    json: bool,
+    tool: Option<String>,
+    /// Only calls that ended so: succeeded, tool-error, invalid-params, failed, deadline, limit, cancelled, busy,
+    /// unavailable; or any-failure for all but succeeded and cancelled.
+    #[arg(long)]
+    outcome: Option<String>,
+    /// Only calls whose id (see --json) is smaller: those before it. With --limit, page by page.
+    #[arg(long, value_name = "ID", conflicts_with = "follow")]
+    before: Option<i64>,
     #[command(flatten)]
     connection: Connection,
 }
@@ -65,10 +76,18 @@ impl Logs {
     pub(super) async fn run(self) -> Result<(), CliError> {
         if !self.follow {
             let mut lines = self.connection.clone().open().await?.lines(&self.path(None)).await?;
+            if Format::current() == Format::Json {
+                return print_all(&mut lines).await;
+            }
             return match self.print(&mut lines, &mut None).await? {
                 Stopped::Lost(error) => Err(error),
                 Stopped::Complete | Stopped::Unread => Ok(()),
             };
+        }
+        if Format::current() == Format::Json {
+            return Err(CliError::new("a log that is followed has no end, and so is no JSON document")
+                .exit(Exit::Usage)
+                .hint("--output jsonl prints a document for each call"));
         }
         tokio::select! {
             outcome = self.follow() => outcome,
@@ -118,6 +137,9 @@ impl Logs {
             query.extend_pairs(self.since.iter().map(|since| ("since", since)));
             query.extend_pairs(self.limit.iter().map(|limit| ("limit", limit.to_string())));
         }
+        query.extend_pairs(self.tool.iter().map(|tool| ("tool", tool)));
+        query.extend_pairs(self.outcome.iter().map(|outcome| ("outcome", outcome)));
+        query.extend_pairs(self.before.iter().map(|before| ("before", before.to_string())));
         format!("/toolkits/{}/logs?{}", self.id, query.finish())
     }
 
@@ -130,12 +152,10 @@ impl Logs {
                 Ok(None) => return Ok(Stopped::Complete),
                 Err(error) => return Ok(Stopped::Lost(error)),
             };
-            let unreadable = |error| CliError::new(format!("the server's answer cannot be read: {error}"));
             let Position { id } = serde_json::from_str(&line).map_err(unreadable)?;
-            let record = if self.json {
-                Text::json(&line)
-            } else {
-                text::record(&serde_json::from_str(&line).map_err(unreadable)?)
+            let record = match Format::current() {
+                Format::Text => text::record(&serde_json::from_str(&line).map_err(unreadable)?),
+                Format::Json | Format::Jsonl => Text::json(&line),
             };
             // Each record is out before the next one is waited for, wherever standard output goes.
             match try_print(&record) {
@@ -145,4 +165,20 @@ impl Logs {
             }
         }
     }
+}
+
+/// Prints all records as one document.
+async fn print_all(lines: &mut Lines) -> Result<(), CliError> {
+    let mut records: Vec<Value> = Vec::new();
+    while let Some(line) = lines.next().await? {
+        if !line.is_empty() {
+            records.push(serde_json::from_str(&line).map_err(unreadable)?);
+        }
+    }
+    report(&records, || {})
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "map_err passes it so")]
+fn unreadable(error: serde_json::Error) -> CliError {
+    CliError::new(format!("the server's answer cannot be read: {error}"))
 }

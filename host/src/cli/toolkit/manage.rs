@@ -4,9 +4,12 @@ use clap::Args;
 use http::Method;
 use serde_json::{Value, json};
 
+use super::ownership::print_taken;
+use crate::cli::CliError;
 use crate::cli::client::Connection;
+use crate::cli::output::{Format, report};
 use crate::cli::terminal::{Text, say, text};
-use crate::cli::{CliError, print_json};
+use crate::toolkits::RolledBack;
 
 /// What is shown of a description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 100;
@@ -14,9 +17,6 @@ const MAX_DESCRIPTION_CHARS: usize = 100;
 /// List the deployed toolkits.
 #[derive(Args, Debug)]
 pub(in crate::cli) struct List {
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     connection: Connection,
 }
@@ -26,15 +26,16 @@ pub(in crate::cli) struct List {
 pub(in crate::cli) struct Show {
     /// The toolkit's id.
     id: String,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     connection: Connection,
 }
 
 /// Make an earlier version live again.
 #[derive(Args, Debug)]
+#[command(
+    after_help = "A private toolkit that its owner has released becomes yours, and what users have set for it is \
+                  removed then."
+)]
 pub(in crate::cli) struct Rollback {
     /// The toolkit's id.
     id: String,
@@ -57,40 +58,43 @@ pub(in crate::cli) struct Remove {
 impl List {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let toolkits: Vec<Value> = get(self.connection, "/toolkits").await?;
-        if self.json {
-            return print_json(&toolkits);
+        report(&toolkits, || print_list(&toolkits))
+    }
+}
+
+fn print_list(toolkits: &[Value]) {
+    if toolkits.is_empty() {
+        say!("No toolkit is deployed. `kitbag toolkit deploy FILE` deploys one.");
+    }
+    for it in toolkits {
+        let tools = match it["tools"].as_array().map_or(0, Vec::len) {
+            1 => "1 tool".to_owned(),
+            count => format!("{count} tools"),
+        };
+        say!(
+            "{:<24} {:<12} {:<8} {:<9} {}",
+            text(&it["id"]),
+            text(&it["version"]),
+            text(&it["visibility"]),
+            tools,
+            Text::clipped_prose(text(&it["description"]), MAX_DESCRIPTION_CHARS)
+        );
+        if let Some(from) = it["takenOver"]["from"].as_str() {
+            let (by, at) = (text(&it["owner"]), text(&it["takenOver"]["at"]));
+            say!("{:<24} taken over by {} from {} {}", "", by, from, at);
         }
-        if toolkits.is_empty() {
-            say!("No toolkit is deployed. `kitbag toolkit deploy FILE` deploys one.");
-        }
-        for it in &toolkits {
-            let tools = match it["tools"].as_array().map_or(0, Vec::len) {
-                1 => "1 tool".to_owned(),
-                count => format!("{count} tools"),
-            };
-            say!(
-                "{:<24} {:<12} {:<8} {:<9} {}",
-                text(&it["id"]),
-                text(&it["version"]),
-                text(&it["visibility"]),
-                tools,
-                Text::clipped_prose(text(&it["description"]), MAX_DESCRIPTION_CHARS)
-            );
-            if let Some(from) = it["takenOver"]["from"].as_str() {
-                let (by, at) = (text(&it["owner"]), text(&it["takenOver"]["at"]));
-                say!("{:<24} taken over by {} from {} {}", "", by, from, at);
-            }
-        }
-        Ok(())
     }
 }
 
 impl Show {
     pub(super) async fn run(self) -> Result<(), CliError> {
-        let record: Value = get(self.connection, &format!("/toolkits/{}", self.id)).await?;
-        if self.json {
-            return print_json(&record);
+        let client = self.connection.open().await?;
+        let fetch = async |path: String| client.send(Method::GET, &path, "application/json", "").await;
+        let record: Value = fetch(format!("/toolkits/{}", self.id)).await?;
+        if Format::current().is_json() {
+            return report(&record, || {});
         }
+        let usage: Value = fetch(format!("/toolkits/{}/usage", self.id)).await?;
         say!("{}, owned by {}", text(&record["id"]), text(&record["owner"]));
         for line in record["ownership"].as_array().into_iter().flatten() {
             let (before, by) = (text(&line["ownerBefore"]), text(&line["by"]));
@@ -102,6 +106,9 @@ impl Show {
             };
             say!("  {}, {}", event, text(&line["at"]));
         }
+        let whose = if usage["scope"] == "own" { "your calls" } else { "calls of all users" };
+        let [calls, failures] = ["calls", "failures"].map(|key| usage[key].as_u64().unwrap_or_default());
+        say!("  {} in the last day: {}, of which {} failed", whose, calls, failures);
         for version in record["versions"].as_array().into_iter().flatten() {
             let live = if version["version"] == record["liveVersion"] { "live" } else { "" };
             say!(
@@ -125,22 +132,22 @@ impl Rollback {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let wanted = self.to.map_or_else(|| json!({}), |version| json!({ "version": version }));
         let path = format!("/toolkits/{}/rollback", self.id);
-        let live: Value = self
-            .connection
-            .open()
-            .await?
-            .send(Method::POST, &path, "application/json", wanted.to_string())
-            .await?;
-        say!("{} {} is live.", self.id, text(&live["version"]));
-        Ok(())
+        let client = self.connection.open().await?;
+        let back: RolledBack =
+            client.send(Method::POST, &path, "application/json", wanted.to_string()).await?;
+        report(&back, || {
+            say!("{} {} is live.", self.id, back.version);
+            if let Some(taken) = &back.taken_over {
+                print_taken(&self.id, taken);
+            }
+        })
     }
 }
 
 impl Remove {
     pub(super) async fn run(self) -> Result<(), CliError> {
         self.connection.open().await?.delete(&format!("/toolkits/{}", self.id)).await?;
-        say!("{} is removed, with all its versions.", self.id);
-        Ok(())
+        report(&json!({ "id": self.id }), || say!("{} is removed, with all its versions.", self.id))
     }
 }
 

@@ -1,17 +1,20 @@
 //! `kitbag toolkit new`
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use serde_json::json;
 
 use crate::cli::CliError;
+use crate::cli::output::report;
 use crate::cli::terminal::say;
 use crate::toolchain::scaffold::{self, CrateSource, Language, PackageSource};
 
 /// Start a new toolkit, in Rust or in TypeScript.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  kitbag toolkit new greeter\n  kitbag toolkit new greeter --lang ts\n\n\
-                  What it makes builds and passes its own tests as it stands.")]
+                  It asks nothing. What it makes builds and passes its own tests as it stands.")]
 pub(in crate::cli) struct New {
     /// The toolkit's id: lower-case letters, digits and hyphens.
     id: String,
@@ -51,12 +54,33 @@ impl Lang {
         }
     }
 
-    /// What an author does next, in the new folder.
-    fn next(self) -> &'static [&'static str] {
-        match self {
-            Self::Rust => &["cargo test", "kitbag toolkit dev", "kitbag toolkit build"],
-            Self::Ts => &["npm install", "npm test", "kitbag toolkit dev", "kitbag toolkit build"],
-        }
+    /// Three commands that an author runs next, in the new folder, and what each does.
+    fn next(self) -> [(&'static str, &'static str); 3] {
+        let test = match self {
+            Self::Rust => ("cargo test", "runs its tests, without a sandbox and without a network"),
+            Self::Ts => {
+                ("npm install && npm test", "runs its tests, without a sandbox and without a network")
+            }
+        };
+        [
+            test,
+            ("kitbag toolkit dev", "serves it over MCP on this machine, and again after each change"),
+            ("kitbag toolkit deploy .", "builds it, and makes it live on your server"),
+        ]
+    }
+}
+
+/// What each file is for.
+fn purpose(file: &Path) -> &'static str {
+    match file.file_name().and_then(OsStr::to_str).unwrap_or_default() {
+        "lib.rs" => "the toolkit: what it declares, one tool, and its tests",
+        "extension.ts" => "the toolkit: what it declares, and one tool",
+        "extension.test.ts" => "its tests",
+        "Cargo.toml" | "package.json" => "its dependencies; `version` is the toolkit's",
+        "tsconfig.json" => "how editors and the compiler check types",
+        "README.md" => "how to test, run and deploy it",
+        ".gitignore" => "what Git leaves out",
+        _ => "",
     }
 }
 
@@ -72,13 +96,19 @@ impl New {
         })?;
         let files = scaffold::create(&self.id, &directory, &self.lang.with_sdk(sdk))
             .map_err(|error| CliError::new(error.to_string()))?;
-        for file in files {
-            say!("{}", file.display());
-        }
-        say!("\nNext:\n  cd {}", directory.display());
-        for step in self.lang.next() {
-            say!("  {}", step);
-        }
-        Ok(())
+        let next = self.lang.next();
+        let steps: Vec<_> = next.iter().map(|(command, _)| *command).collect();
+        let data = json!({ "id": self.id, "directory": directory, "files": files, "next": steps });
+        report(&data, || {
+            say!("Made the toolkit {} in {}:", self.id, directory.display());
+            for file in &files {
+                let name = file.strip_prefix(&directory).unwrap_or(file);
+                say!("  {:<20} {}", name.display(), purpose(name));
+            }
+            say!("\nIt greets people, to show how a tool is written. Next, in {}:", directory.display());
+            for (command, purpose) in next {
+                say!("  {:<24} {}", command, purpose);
+            }
+        })
     }
 }

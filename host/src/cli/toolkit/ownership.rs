@@ -4,10 +4,11 @@ use std::io::IsTerminal as _;
 
 use clap::Args;
 use http::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cli::CliError;
 use crate::cli::client::{Client, Connection};
+use crate::cli::output::report;
 use crate::cli::terminal::{note, say};
 use crate::toolkits::TakenOver as Taken;
 
@@ -52,8 +53,9 @@ impl Release {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let path = format!("/toolkits/{}/release", self.id);
         self.connection.open().await?.post(&path).await?;
-        say!("{} is released: the next operator who deploys it owns it.", self.id);
-        Ok(())
+        report(&json!({ "id": self.id }), || {
+            say!("{} is released: the next operator who deploys it owns it.", self.id);
+        })
     }
 }
 
@@ -68,8 +70,7 @@ impl TakeOver {
         ))?;
         let path = format!("/toolkits/{}/take-over", self.id);
         let taken: Taken = client.send(Method::POST, &path, "application/json", "").await?;
-        print_taken(&self.id, &taken);
-        Ok(())
+        report(&taken, || print_taken(&self.id, &taken))
     }
 }
 

@@ -13,6 +13,7 @@ use tracing::{info, warn};
 use super::authorization_server::Client;
 use super::code_check::CodePrompt;
 use super::parameters::Parameters;
+use super::person::is_user_name;
 use super::pkce::Challenge;
 use super::redirect_uri::RedirectUri;
 use super::scopes::Scopes;
@@ -21,7 +22,6 @@ use super::token::Code;
 use super::{AuthorizationServer, ErrorCode, OAuthError};
 use crate::database::DatabaseError;
 use crate::sha256::Digest;
-use crate::visible::has_hidden;
 
 /// What happens to a browser that came with an authorization request, or with a person's answer.
 #[derive(Debug)]
@@ -93,9 +93,6 @@ pub(super) struct Pending {
     ticket: Option<Digest>,
 }
 
-/// In characters.
-const MAX_USER_NAME_CHARACTERS: usize = 64;
-
 impl AuthorizationServer {
     /// Checks an authorization request, the query of its URL.
     pub async fn authorize(&self, query: &str) -> Result<Step, AuthorizeError> {
@@ -126,8 +123,7 @@ impl AuthorizationServer {
         let allowed = field("decision")? == Some("allow");
         let user = field("user")?.unwrap_or_default().trim();
         // Before the request is taken: after a slip of the keyboard the page can be sent again.
-        if allowed && (user.is_empty() || user.chars().count() > MAX_USER_NAME_CHARACTERS || has_hidden(user))
-        {
+        if allowed && !is_user_name(user) {
             return Err(AuthorizeError::UserName);
         }
         let typed = field("code")?.unwrap_or_default();
@@ -251,6 +247,6 @@ impl AuthorizationServer {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

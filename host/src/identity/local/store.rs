@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sqlx::{FromRow, SqliteConnection};
 
-use crate::database::{self, Database};
+use crate::database::{self, Database, FromRow, Scope, Transaction, sql};
 use crate::sha256::Digest;
 
 /// The tables of the local issuer.
@@ -30,6 +29,15 @@ pub(super) struct GrantRow {
     pub(super) refresh_digest: Vec<u8>,
 }
 
+/// A client with grants of one user.
+#[derive(Clone, Debug, FromRow)]
+pub(super) struct GrantedClientRow {
+    pub(super) id: String,
+    pub(super) name: Option<String>,
+    pub(super) grants: i64,
+    pub(super) expires_at: i64,
+}
+
 /// Registrations that are kept.
 pub(super) const MAX_CLIENTS: u32 = 500;
 
@@ -44,59 +52,53 @@ impl Store {
     /// Keeps a registration. Beyond [`MAX_CLIENTS`] the one that was not used for longest goes, clients
     /// that hold a grant last: registering is open to anybody and must not sign anybody out.
     pub(super) async fn insert_client(&self, client: &ClientRow) -> database::Result<()> {
-        let mut transaction = self.0.begin().await?;
+        let mut transaction = self.0.begin(Scope::Sessions).await?;
         delete_expired(&mut transaction).await?;
-        sqlx::query(
-            "DELETE FROM oauth_clients WHERE id IN (
+        sql("DELETE FROM oauth_clients WHERE id IN (
                  SELECT c.id FROM oauth_clients c
                  ORDER BY EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = c.id) DESC,
                           c.used_at DESC, c.rowid DESC
-                 LIMIT -1 OFFSET ?)",
-        )
+                 LIMIT -1 OFFSET $1)")
         .bind(MAX_CLIENTS - 1)
-        .execute(&mut *transaction)
+        .execute(&mut transaction)
         .await?;
-        sqlx::query("INSERT INTO oauth_clients (id, name, redirect_uris, used_at) VALUES (?, ?, ?, ?)")
+        sql("INSERT INTO oauth_clients (id, name, redirect_uris, used_at) VALUES ($1, $2, $3, $4)")
             .bind(&client.id)
             .bind(&client.name)
             .bind(&client.redirect_uris)
             .bind(now())
-            .execute(&mut *transaction)
+            .execute(&mut transaction)
             .await?;
         transaction.commit().await
     }
 
     pub(super) async fn client(&self, id: &str) -> database::Result<Option<ClientRow>> {
-        Ok(sqlx::query_as("SELECT id, name, redirect_uris FROM oauth_clients WHERE id = ?")
+        sql("SELECT id, name, redirect_uris FROM oauth_clients WHERE id = $1")
             .bind(id)
             .fetch_optional(self.0.readers())
-            .await?)
+            .await
     }
 
     /// Keeps a grant for `lifetime`. Beyond the limit, the client's oldest goes.
     pub(super) async fn insert_grant(&self, grant: &GrantRow, lifetime: Duration) -> database::Result<()> {
-        let mut transaction = self.0.begin().await?;
+        let mut transaction = self.0.begin(Scope::Sessions).await?;
         delete_expired(&mut transaction).await?;
-        sqlx::query(
-            "DELETE FROM oauth_grants WHERE id IN (
-                 SELECT id FROM oauth_grants WHERE client_id = ?
-                 ORDER BY expires_at DESC, rowid DESC LIMIT -1 OFFSET ?)",
-        )
+        sql("DELETE FROM oauth_grants WHERE id IN (
+                 SELECT id FROM oauth_grants WHERE client_id = $1
+                 ORDER BY expires_at DESC, rowid DESC LIMIT -1 OFFSET $2)")
         .bind(&grant.client_id)
         .bind(MAX_GRANTS_OF_CLIENT - 1)
-        .execute(&mut *transaction)
+        .execute(&mut transaction)
         .await?;
-        sqlx::query(
-            "INSERT INTO oauth_grants (id, client_id, user_id, scopes, refresh_digest, expires_at)
-             VALUES (?, ?, ?, ?, ?, ?)",
-        )
+        sql("INSERT INTO oauth_grants (id, client_id, user_id, scopes, refresh_digest, expires_at)
+             VALUES ($1, $2, $3, $4, $5, $6)")
         .bind(&grant.id)
         .bind(&grant.client_id)
         .bind(&grant.user_id)
         .bind(&grant.scopes)
         .bind(&grant.refresh_digest)
         .bind(after(lifetime))
-        .execute(&mut *transaction)
+        .execute(&mut transaction)
         .await?;
         mark_used(&mut transaction, &grant.client_id).await?;
         transaction.commit().await
@@ -104,14 +106,12 @@ impl Store {
 
     /// The grant, unless it has expired.
     pub(super) async fn grant(&self, id: &str) -> database::Result<Option<GrantRow>> {
-        Ok(sqlx::query_as(
-            "SELECT id, client_id, user_id, scopes, refresh_digest FROM oauth_grants
-             WHERE id = ? AND expires_at > ?",
-        )
+        sql("SELECT id, client_id, user_id, scopes, refresh_digest FROM oauth_grants
+             WHERE id = $1 AND expires_at > $2")
         .bind(id)
         .bind(now())
         .fetch_optional(self.0.readers())
-        .await?)
+        .await
     }
 
     /// Puts the digest of a new refresh token in the place of `grant`'s, which then lasts for another
@@ -122,17 +122,16 @@ impl Store {
         new: &Digest,
         lifetime: Duration,
     ) -> database::Result<bool> {
-        let mut transaction = self.0.begin().await?;
-        let rotated = sqlx::query(
-            "UPDATE oauth_grants SET refresh_digest = ?, expires_at = ? WHERE id = ? AND refresh_digest = ?",
+        let mut transaction = self.0.begin(Scope::Sessions).await?;
+        let rotated = sql(
+            "UPDATE oauth_grants SET refresh_digest = $1, expires_at = $2 WHERE id = $3 AND refresh_digest = $4",
         )
         .bind(new.as_slice())
         .bind(after(lifetime))
         .bind(&grant.id)
         .bind(&grant.refresh_digest)
-        .execute(&mut *transaction)
-        .await?
-        .rows_affected();
+        .execute(&mut transaction)
+        .await?;
         mark_used(&mut transaction, &grant.client_id).await?;
         transaction.commit().await?;
         Ok(rotated == 1)
@@ -140,32 +139,51 @@ impl Store {
 
     /// Ends a grant: none of its refresh tokens is good any more.
     pub(super) async fn revoke(&self, grant_id: &str) -> database::Result<()> {
-        let mut transaction = self.0.begin().await?;
-        sqlx::query("DELETE FROM oauth_grants WHERE id = ?")
-            .bind(grant_id)
-            .execute(&mut *transaction)
-            .await?;
+        let mut transaction = self.0.begin(Scope::Sessions).await?;
+        sql("DELETE FROM oauth_grants WHERE id = $1").bind(grant_id).execute(&mut transaction).await?;
         transaction.commit().await
     }
 
     /// Ends every grant.
     pub(super) async fn revoke_all(&self) -> database::Result<()> {
-        let mut transaction = self.0.begin().await?;
-        sqlx::query("DELETE FROM oauth_grants").execute(&mut *transaction).await?;
+        let mut transaction = self.0.begin(Scope::Sessions).await?;
+        sql("DELETE FROM oauth_grants").execute(&mut transaction).await?;
+        transaction.commit().await
+    }
+
+    /// The clients with grants of a user, the last granted one first.
+    pub(super) async fn granted_clients(&self, user: &str) -> database::Result<Vec<GrantedClientRow>> {
+        sql("SELECT c.id, c.name, count(*) AS grants, max(g.expires_at) AS expires_at
+             FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
+             WHERE g.user_id = $1 AND g.expires_at > $2 GROUP BY c.id ORDER BY expires_at DESC LIMIT 200")
+        .bind(user)
+        .bind(now())
+        .fetch_all(self.0.readers())
+        .await
+    }
+
+    /// Ends the grants of a user to a client.
+    pub(super) async fn revoke_client(&self, user: &str, client: &str) -> database::Result<()> {
+        let mut transaction = self.0.begin(Scope::Sessions).await?;
+        sql("DELETE FROM oauth_grants WHERE user_id = $1 AND client_id = $2")
+            .bind(user)
+            .bind(client)
+            .execute(&mut transaction)
+            .await?;
         transaction.commit().await
     }
 }
 
-async fn delete_expired(connection: &mut SqliteConnection) -> database::Result<()> {
-    sqlx::query("DELETE FROM oauth_grants WHERE expires_at <= ?").bind(now()).execute(connection).await?;
+async fn delete_expired(transaction: &mut Transaction) -> database::Result<()> {
+    sql("DELETE FROM oauth_grants WHERE expires_at <= $1").bind(now()).execute(transaction).await?;
     Ok(())
 }
 
-async fn mark_used(connection: &mut SqliteConnection, client_id: &str) -> database::Result<()> {
-    sqlx::query("UPDATE oauth_clients SET used_at = ? WHERE id = ?")
+async fn mark_used(transaction: &mut Transaction, client_id: &str) -> database::Result<()> {
+    sql("UPDATE oauth_clients SET used_at = $1 WHERE id = $2")
         .bind(now())
         .bind(client_id)
-        .execute(connection)
+        .execute(transaction)
         .await?;
     Ok(())
 }

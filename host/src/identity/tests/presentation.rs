@@ -196,7 +196,7 @@ async fn a_visitor_is_known_by_the_session_cookie_alone() {
         &[("cookie", good.as_str()), ("authorization", "Bearer x")],
     ] {
         let visitor = identity.recognise_visitor(&headers(lines)).await;
-        assert_eq!(visitor.map(|visitor| visitor.user_id), Ok("ana".to_owned()), "{lines:?}");
+        assert_eq!(visitor.map(|visitor| visitor.user_id.clone()), Ok("ana".to_owned()), "{lines:?}");
     }
 
     let sibling = cookie("JWT", &with(session, json!({ "azp": "https://sibling.example" })));

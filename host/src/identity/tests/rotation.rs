@@ -174,7 +174,7 @@ async fn the_local_issuers_tokens_are_accepted_without_any_provider() {
     let caller = identity.authenticate(&bearer(secrecy::ExposeSecret::expose_secret(&token))).await.unwrap();
 
     assert_eq!((caller.user_id.as_str(), caller.client_id.as_deref()), ("ana", Some("cli")));
-    assert_eq!((caller.profile, caller.scopes), (TokenProfile::Access, vec!["profile".to_owned()]));
+    assert_eq!((caller.profile, &caller.scopes), (TokenProfile::Access, &vec!["profile".to_owned()]));
     let expired = local.mint_access_token(grant(Duration::ZERO));
     let outcome = identity.authenticate(&bearer(secrecy::ExposeSecret::expose_secret(&expired))).await;
     assert_refused(&outcome, "expired", "no lifetime");

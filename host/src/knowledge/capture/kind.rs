@@ -2,8 +2,9 @@
 //! everything with a signature). What its sender says chooses among kinds of text, and whether a
 //! container of sound and pictures is meant for listening.
 
+use kitbag_manifest::media_type::without_parameters;
+
 use super::FileKind;
-use crate::media_type::without_parameters;
 
 /// What a file's sender says about it.
 #[derive(Clone, Copy, Debug, Default)]

@@ -6,14 +6,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt, Empty};
-use hyper::body::Incoming;
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 use url::Url;
 
 use super::{DownloadError, FetchError};
-use crate::egress::{Egress, EgressError, Policy, Redirects, Repeatable, Step};
+use crate::egress::{Egress, EgressError, Policy, Redirects, Repeatable, ResponseBody, Step};
 use crate::redaction::Redactor;
 
 /// How long a connection may stand still.
@@ -61,7 +60,7 @@ async fn receive(
 }
 
 /// The body of the answer, after redirects: hubs keep large files elsewhere.
-async fn open(egress: &Egress, url: &Url) -> Result<Incoming, DownloadError> {
+async fn open(egress: &Egress, url: &Url) -> Result<ResponseBody, DownloadError> {
     let invalid = |_| EgressError::InvalidRequest { reason: "no URL of a file" };
     let request = Request::get(url.as_str()).body(Empty::<Bytes>::new()).map_err(invalid)?;
     let mut request = Repeatable::new(request)?;

@@ -3,6 +3,7 @@ mod starved;
 
 use super::super::embedding::Endpoint;
 use super::*;
+use crate::database::sql;
 use crate::egress::{Egress, EgressSettings};
 use crate::knowledge::{NewDocument, State};
 use library::{Library, MEMORY, note, query, tiny_embedder, titles};
@@ -243,9 +244,9 @@ async fn vectors_of_another_model_are_not_compared() {
 async fn rows_that_are_broken_are_not_found_and_harm_nobody() {
     let library = Library::with_model().await;
     library.add("ana", [note("Wings", "wing"), note("Pets", "cat"), note("Moon", "moon")]).await;
-    library.execute("UPDATE chunks SET vector = x'0102' WHERE id = 1").await;
-    library.execute("UPDATE chunks SET terms = x'01' WHERE id = 2").await;
-    library.execute("UPDATE chunks SET vector = zeroblob(64) WHERE id = 3").await;
+    library.database.write(sql("UPDATE chunks SET vector = $1 WHERE id = 1").bind(vec![1, 2])).await;
+    library.database.write(sql("UPDATE chunks SET terms = $1 WHERE id = 2").bind(vec![1])).await;
+    library.database.write(sql("UPDATE chunks SET vector = $1 WHERE id = 3").bind(vec![0; 64])).await;
 
     assert!(library.find("ana", "moon").await.contains(&"Moon".to_owned()));
     assert!(!library.find("ana", "cat").await.is_empty());

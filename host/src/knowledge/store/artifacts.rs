@@ -4,12 +4,11 @@
 use std::collections::HashSet;
 use std::future::Future;
 
-use sqlx::SqliteConnection;
 use tracing::warn;
 
 use super::Store;
 use super::rows::artifact;
-use crate::database;
+use crate::database::{self, Scope, Transaction, sql};
 use crate::knowledge::artifacts::Artifacts;
 use crate::knowledge::document::Artifact;
 
@@ -20,8 +19,8 @@ impl Store {
         user_id: &str,
         id: &str,
     ) -> database::Result<Option<Artifact>> {
-        let row: Option<(Option<String>, Option<i64>, Option<String>)> = sqlx::query_as(
-            "SELECT artifact, artifact_size, artifact_type FROM documents WHERE user_id = ? AND id = ?",
+        let row: Option<(Option<String>, Option<i64>, Option<String>)> = sql(
+            "SELECT artifact, artifact_size, artifact_type FROM documents WHERE user_id = $1 AND id = $2",
         )
         .bind(user_id)
         .bind(id)
@@ -33,17 +32,15 @@ impl Store {
     /// The digests of all captured files; nothing where there never was a document: a database that
     /// knows nothing may be one that got lost.
     pub(in crate::knowledge) async fn artifacts(&self) -> database::Result<Option<HashSet<String>>> {
+        // A user's usage is counted from their first document on.
         let had_documents: bool =
-            sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'documents')")
-                .fetch_one(self.0.readers())
-                .await?;
+            sql("SELECT EXISTS (SELECT 1 FROM knowledge_usage)").fetch_value(self.0.readers()).await?;
         if !had_documents {
             return Ok(None);
         }
-        let digests: Vec<String> =
-            sqlx::query_scalar("SELECT DISTINCT artifact FROM documents WHERE artifact IS NOT NULL")
-                .fetch_all(self.0.readers())
-                .await?;
+        let digests: Vec<String> = sql("SELECT DISTINCT artifact FROM documents WHERE artifact IS NOT NULL")
+            .fetch_values(self.0.readers())
+            .await?;
         Ok(Some(digests.into_iter().collect()))
     }
 
@@ -65,7 +62,7 @@ impl Store {
         digest: &str,
         act: impl Future<Output = T>,
     ) -> database::Result<Option<T>> {
-        let mut transaction = self.0.begin().await?;
+        let mut transaction = self.0.begin(Scope::AllUsers).await?;
         if Self::is_referenced(&mut transaction, digest).await? {
             return Ok(None);
         }
@@ -74,13 +71,10 @@ impl Store {
         Ok(Some(done))
     }
 
-    pub(super) async fn is_referenced(
-        connection: &mut SqliteConnection,
-        digest: &str,
-    ) -> database::Result<bool> {
-        Ok(sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM documents WHERE artifact = ?)")
+    pub(super) async fn is_referenced(transaction: &mut Transaction, digest: &str) -> database::Result<bool> {
+        sql("SELECT EXISTS (SELECT 1 FROM documents WHERE artifact = $1)")
             .bind(digest)
-            .fetch_one(connection)
-            .await?)
+            .fetch_value(transaction)
+            .await
     }
 }

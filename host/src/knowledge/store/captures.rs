@@ -1,12 +1,10 @@
 //! Captures: how often each was begun, and the file and the text that came of it. A file counts for its
 //! user's quota.
 
-use sqlx::SqliteConnection;
-
 use super::jobs::{Job, Kind, put_off};
 use super::usage::usage;
 use super::{Store, as_i64, now};
-use crate::database;
+use crate::database::{self, Scope, Transaction, sql};
 use crate::knowledge::document::Artifact;
 use crate::knowledge::quota::QuotaExceeded;
 
@@ -19,7 +17,7 @@ impl Store {
         job: &Job,
         until: i64,
     ) -> database::Result<bool> {
-        let mut transaction = self.0.begin().await?;
+        let mut transaction = self.0.begin(Scope::Users(&[&job.user_id])).await?;
         let is_current = put_off(&mut transaction, kind, job, job.tries + 1, until).await?;
         transaction.commit().await?;
         Ok(is_current)
@@ -33,7 +31,7 @@ impl Store {
         artifact: Option<&Artifact>,
         run_at: i64,
     ) -> database::Result<bool> {
-        let mut transaction = self.0.begin().await?;
+        let mut transaction = self.0.begin(Scope::Users(&[&job.user_id])).await?;
         let mut keeps_file = put_off(&mut transaction, Kind::Capture, job, job.tries, run_at).await?;
         if let (true, Some(artifact)) = (keeps_file, artifact) {
             keeps_file = self.refer_to(&mut transaction, job, artifact).await?;
@@ -51,25 +49,23 @@ impl Store {
         title: Option<&str>,
         text: Option<&str>,
     ) -> database::Result<Result<bool, QuotaExceeded>> {
-        let mut transaction = self.0.begin().await?;
+        let mut transaction = self.0.begin(Scope::Users(&[&job.user_id])).await?;
         let before = usage(&mut transaction, &job.user_id).await?;
-        let kept = sqlx::query(
-            "UPDATE documents SET artifact = ?, artifact_size = ?, artifact_type = ?, captured = ?,
-                 title = ifnull(?, title), revision = revision + 1
-             WHERE sequence = ? AND user_id = ? AND revision = ?",
-        )
-        .bind(&artifact.digest)
-        .bind(as_i64(artifact.size))
-        .bind(&artifact.media_type)
-        .bind(text)
-        .bind(title)
-        .bind(job.document)
-        .bind(&job.user_id)
-        .bind(job.revision)
-        .execute(&mut *transaction)
-        .await?
-        .rows_affected()
-            > 0;
+        let kept =
+            sql("UPDATE documents SET artifact = $1, artifact_size = $2, artifact_type = $3, captured = $4,
+                 title = COALESCE($5, title), revision = revision + 1
+             WHERE sequence = $6 AND user_id = $7 AND revision = $8")
+            .bind(&artifact.digest)
+            .bind(as_i64(artifact.size))
+            .bind(&artifact.media_type)
+            .bind(text)
+            .bind(title)
+            .bind(job.document)
+            .bind(&job.user_id)
+            .bind(job.revision)
+            .execute(&mut transaction)
+            .await?
+                > 0;
         if kept {
             if let Err(exceeded) = self.check_quota(&mut transaction, &job.user_id, before).await? {
                 return Ok(Err(exceeded));
@@ -82,62 +78,57 @@ impl Store {
 
     /// Captures again what failed because the server lacked something.
     pub(in crate::knowledge) async fn capture_again(&self, dependency: &str) -> database::Result<u64> {
-        let mut transaction = self.0.begin().await?;
-        sqlx::query(
-            "INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
-             SELECT sequence, user_id, 'capture', 0, ?2 FROM documents WHERE lacking = ?1
-             ON CONFLICT (document) DO UPDATE SET kind = 'capture', tries = 0, run_at = excluded.run_at",
-        )
+        let mut transaction = self.0.begin(Scope::AllUsers).await?;
+        sql("INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
+             SELECT sequence, user_id, 'capture', 0, $2 FROM documents WHERE lacking = $1
+             ON CONFLICT (document) DO UPDATE SET kind = 'capture', tries = 0, run_at = excluded.run_at")
         .bind(dependency)
         .bind(now())
-        .execute(&mut *transaction)
+        .execute(&mut transaction)
         .await?;
-        let again = sqlx::query(
-            "UPDATE documents SET state = 'pending', failed_job = NULL, reason = NULL, lacking = NULL,
+        let again =
+            sql("UPDATE documents SET state = 'pending', failed_job = NULL, reason = NULL, lacking = NULL,
                  revision = revision + 1
-             WHERE lacking = ?",
-        )
-        .bind(dependency)
-        .execute(&mut *transaction)
-        .await?;
+             WHERE lacking = $1")
+            .bind(dependency)
+            .execute(&mut transaction)
+            .await?;
         transaction.commit().await?;
-        Ok(again.rows_affected())
+        Ok(again)
     }
 
     /// Notes that a document has a captured file, unless that leads beyond its user's quota. Returns whether
     /// it has it.
     pub(super) async fn refer_to(
         &self,
-        connection: &mut SqliteConnection,
+        transaction: &mut Transaction,
         job: &Job,
         artifact: &Artifact,
     ) -> database::Result<bool> {
-        let before = usage(&mut *connection, &job.user_id).await?;
-        put_artifact(connection, job, Some(artifact)).await?;
-        let fits = self.check_quota(connection, &job.user_id, before).await?.is_ok();
+        let before = usage(&mut *transaction, &job.user_id).await?;
+        put_artifact(transaction, job, Some(artifact)).await?;
+        let fits = self.check_quota(transaction, &job.user_id, before).await?.is_ok();
         if !fits {
             // One that it had before would be the same, and no more bytes.
-            put_artifact(connection, job, None).await?;
+            put_artifact(transaction, job, None).await?;
         }
         Ok(fits)
     }
 }
 
 async fn put_artifact(
-    connection: &mut SqliteConnection,
+    transaction: &mut Transaction,
     job: &Job,
     artifact: Option<&Artifact>,
 ) -> database::Result<()> {
-    sqlx::query(
-        "UPDATE documents SET artifact = ?, artifact_size = ?, artifact_type = ?
-         WHERE sequence = ? AND user_id = ?",
-    )
+    sql("UPDATE documents SET artifact = $1, artifact_size = $2, artifact_type = $3
+         WHERE sequence = $4 AND user_id = $5")
     .bind(artifact.map(|file| file.digest.as_str()))
     .bind(artifact.map(|file| as_i64(file.size)))
     .bind(artifact.map(|file| file.media_type.as_str()))
     .bind(job.document)
     .bind(&job.user_id)
-    .execute(connection)
+    .execute(transaction)
     .await?;
     Ok(())
 }

@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use sqlx::{FromRow, QueryBuilder, SqliteConnection};
-
 use super::Store;
 use super::jobs::{Job, Kind};
-use crate::database;
+use crate::database::{self, FromRow, Scope, StatementBuilder, Transaction, sql};
 
 /// Rows that one statement inserts.
 const ROWS: usize = 128;
@@ -43,7 +41,8 @@ impl Store {
         for document in documents {
             by_user.entry(&document.0.user_id).or_default().push(document);
         }
-        let mut transaction = self.0.begin().await?;
+        let users: Vec<_> = by_user.keys().copied().collect();
+        let mut transaction = self.0.begin(Scope::Users(&users)).await?;
         for (user_id, documents) in by_user {
             let (mut revision, mut removed) = (None, false);
             for (job, chunks) in documents {
@@ -76,17 +75,17 @@ impl Store {
         model: &str,
         limit: usize,
     ) -> database::Result<Vec<Unembedded>> {
-        Ok(sqlx::query_as(
+        sql(
             "SELECT c.id, d.title, t.text FROM chunks c JOIN chunk_texts t ON t.chunk = c.id
              JOIN documents d ON d.sequence = c.document AND d.user_id = c.user_id
-             WHERE c.document = ? AND c.user_id = ? AND c.model IS NOT ? ORDER BY c.position LIMIT ?",
+             WHERE c.document = $1 AND c.user_id = $2 AND c.model IS DISTINCT FROM $3 ORDER BY c.position LIMIT $4",
         )
         .bind(job.document)
         .bind(&job.user_id)
         .bind(model)
         .bind(i64::try_from(limit).unwrap_or(i64::MAX))
         .fetch_all(self.0.readers())
-        .await?)
+        .await
     }
 
     /// Keeps vectors of chunks that are still there. The documents that have all of them are ready.
@@ -95,7 +94,8 @@ impl Store {
         model: &str,
         documents: &[(Job, Vec<Vector>)],
     ) -> database::Result<()> {
-        let mut transaction = self.0.begin().await?;
+        let users: Vec<_> = documents.iter().map(|(job, _)| job.user_id.as_str()).collect();
+        let mut transaction = self.0.begin(Scope::Users(&users)).await?;
         let mut revisions = HashMap::new();
         for (job, vectors) in documents {
             let user_id = job.user_id.as_str();
@@ -107,27 +107,27 @@ impl Store {
             };
             for (chunk, vector) in vectors {
                 let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
-                sqlx::query(
-                    "UPDATE chunks SET vector = ?, model = ?, revision = ? WHERE id = ? AND user_id = ?",
+                sql(
+                    "UPDATE chunks SET vector = $1, model = $2, revision = $3 WHERE id = $4 AND user_id = $5",
                 )
                 .bind(bytes)
                 .bind(model)
                 .bind(revision)
-                .bind(chunk)
+                .bind(*chunk)
                 .bind(user_id)
-                .execute(&mut *transaction)
+                .execute(&mut transaction)
                 .await?;
             }
             if !is_current(&mut transaction, job).await? {
                 continue;
             }
-            let lacks_one: bool = sqlx::query_scalar(
-                "SELECT EXISTS (SELECT 1 FROM chunks WHERE document = ? AND user_id = ? AND model IS NOT ?)",
+            let lacks_one: bool = sql(
+                "SELECT EXISTS (SELECT 1 FROM chunks WHERE document = $1 AND user_id = $2 AND model IS DISTINCT FROM $3)",
             )
             .bind(job.document)
             .bind(user_id)
             .bind(model)
-            .fetch_one(&mut *transaction)
+            .fetch_value(&mut transaction)
             .await?;
             if lacks_one {
                 // What has come this far has not failed.
@@ -142,24 +142,23 @@ impl Store {
 
     /// Counts a change of the user's chunks, in which some of them went away `removals` times.
     pub(super) async fn next_revision(
-        transaction: &mut SqliteConnection,
+        transaction: &mut Transaction,
         user_id: &str,
         removals: i64,
     ) -> database::Result<i64> {
-        Ok(sqlx::query_scalar(
-            "INSERT INTO knowledge_revisions (user_id, revision, removals) VALUES (?1, 1, ?2)
-             ON CONFLICT (user_id) DO UPDATE SET revision = revision + 1, removals = removals + ?2
-             RETURNING revision",
-        )
+        sql("INSERT INTO knowledge_revisions (user_id, revision, removals) VALUES ($1, 1, $2)
+             ON CONFLICT (user_id) DO UPDATE
+             SET revision = knowledge_revisions.revision + 1, removals = knowledge_revisions.removals + $2
+             RETURNING revision")
         .bind(user_id)
         .bind(removals)
-        .fetch_one(transaction)
-        .await?)
+        .fetch_value(transaction)
+        .await
     }
 }
 
-async fn count_removal(transaction: &mut SqliteConnection, user_id: &str) -> database::Result<()> {
-    sqlx::query("UPDATE knowledge_revisions SET removals = removals + 1 WHERE user_id = ?")
+async fn count_removal(transaction: &mut Transaction, user_id: &str) -> database::Result<()> {
+    sql("UPDATE knowledge_revisions SET removals = removals + 1 WHERE user_id = $1")
         .bind(user_id)
         .execute(transaction)
         .await?;
@@ -167,36 +166,34 @@ async fn count_removal(transaction: &mut SqliteConnection, user_id: &str) -> dat
 }
 
 /// Whether the document is still there as the job found it.
-pub(super) async fn is_current(transaction: &mut SqliteConnection, job: &Job) -> database::Result<bool> {
-    Ok(sqlx::query_scalar(
-        "SELECT EXISTS (SELECT 1 FROM documents WHERE sequence = ? AND user_id = ? AND revision = ?)",
-    )
-    .bind(job.document)
-    .bind(&job.user_id)
-    .bind(job.revision)
-    .fetch_one(transaction)
-    .await?)
+pub(super) async fn is_current(transaction: &mut Transaction, job: &Job) -> database::Result<bool> {
+    sql("SELECT EXISTS (SELECT 1 FROM documents WHERE sequence = $1 AND user_id = $2 AND revision = $3)")
+        .bind(job.document)
+        .bind(&job.user_id)
+        .bind(job.revision)
+        .fetch_value(transaction)
+        .await
 }
 
 /// Removes a document's chunks; says whether there were any.
-async fn remove_chunks(transaction: &mut SqliteConnection, job: &Job) -> database::Result<bool> {
-    let removed = sqlx::query("DELETE FROM chunks WHERE document = ? AND user_id = ?")
+async fn remove_chunks(transaction: &mut Transaction, job: &Job) -> database::Result<bool> {
+    let removed = sql("DELETE FROM chunks WHERE document = $1 AND user_id = $2")
         .bind(job.document)
         .bind(&job.user_id)
         .execute(transaction)
         .await?;
-    Ok(removed.rows_affected() > 0)
+    Ok(removed > 0)
 }
 
 async fn insert_chunks(
-    transaction: &mut SqliteConnection,
+    transaction: &mut Transaction,
     job: &Job,
     chunks: &[NewChunk],
     revision: i64,
 ) -> database::Result<()> {
     for (rows, first) in chunks.chunks(ROWS).zip((0_usize..).step_by(ROWS)) {
         let mut statement =
-            QueryBuilder::new("INSERT INTO chunks (user_id, document, position, revision, terms) ");
+            StatementBuilder::new("INSERT INTO chunks (user_id, document, position, revision, terms) ");
         statement.push_values(rows.iter().zip(first..), |mut row, (chunk, position)| {
             row.push_bind(&job.user_id)
                 .push_bind(job.document)
@@ -205,24 +202,23 @@ async fn insert_chunks(
                 .push_bind(chunk.terms.as_slice());
         });
         statement.push(" RETURNING id, position");
-        let ids: Vec<(i64, i64)> =
-            statement.build_query_as().persistent(false).fetch_all(&mut *transaction).await?;
+        let ids: Vec<(i64, i64)> = statement.build().uncached().fetch_all(&mut *transaction).await?;
 
-        let mut statement = QueryBuilder::new("INSERT INTO chunk_texts (chunk, text) ");
+        let mut statement = StatementBuilder::new("INSERT INTO chunk_texts (chunk, text) ");
         statement.push_values(ids, |mut row, (id, position)| {
             let place = usize::try_from(position).expect("it was just counted from 0") - first;
             row.push_bind(id).push_bind(&rows[place].text);
         });
-        statement.build().persistent(false).execute(&mut *transaction).await?;
+        statement.build().uncached().execute(&mut *transaction).await?;
     }
     Ok(())
 }
 
 /// The document is done, unless its file could not be captured: that stays to be seen.
-async fn make_ready(transaction: &mut SqliteConnection, job: &Job) -> database::Result<()> {
-    sqlx::query(
+async fn make_ready(transaction: &mut Transaction, job: &Job) -> database::Result<()> {
+    sql(
         "UPDATE documents SET state = 'ready', failed_job = NULL, reason = NULL
-         WHERE sequence = ? AND user_id = ? AND failed_job IS NOT 'capture' AND state <> 'ready'",
+         WHERE sequence = $1 AND user_id = $2 AND failed_job IS DISTINCT FROM 'capture' AND state <> 'ready'",
     )
     .bind(job.document)
     .bind(&job.user_id)

@@ -2,11 +2,9 @@
 
 use std::collections::HashMap;
 
-use sqlx::{AssertSqlSafe, FromRow, QueryBuilder, Sqlite};
-
+use super::Store;
 use super::rows::{FROM, SUMMARY, SummaryRow};
-use super::{Store, json};
-use crate::database;
+use crate::database::{self, AssertSqlSafe, FromRow, Scope, StatementBuilder, list, sql};
 use crate::knowledge::document::{Counts, Document, Listing, Page, StateName, Summary};
 
 /// Documents of one page at most, whatever is asked for.
@@ -41,13 +39,10 @@ impl Store {
         user_id: &str,
         id: &str,
     ) -> database::Result<Option<Document>> {
-        let sql =
-            format!("SELECT {SUMMARY}, d.text, d.captured FROM {FROM} WHERE d.user_id = ? AND d.id = ?");
-        let row: Option<DocumentRow> = sqlx::query_as(AssertSqlSafe(sql))
-            .bind(user_id)
-            .bind(id)
-            .fetch_optional(self.0.readers())
-            .await?;
+        let statement =
+            format!("SELECT {SUMMARY}, d.text, d.captured FROM {FROM} WHERE d.user_id = $1 AND d.id = $2");
+        let row: Option<DocumentRow> =
+            sql(AssertSqlSafe(statement)).bind(user_id).bind(id).fetch_optional(self.0.readers()).await?;
         Ok(row.map(|row| Document { summary: row.summary.into(), text: body(row.text, row.captured) }))
     }
 
@@ -57,19 +52,16 @@ impl Store {
         user_id: &str,
         id: &str,
     ) -> database::Result<Option<Summary>> {
-        let sql = format!("SELECT {SUMMARY} FROM {FROM} WHERE d.user_id = ? AND d.id = ?");
-        let row: Option<SummaryRow> = sqlx::query_as(AssertSqlSafe(sql))
-            .bind(user_id)
-            .bind(id)
-            .fetch_optional(self.0.readers())
-            .await?;
+        let statement = format!("SELECT {SUMMARY} FROM {FROM} WHERE d.user_id = $1 AND d.id = $2");
+        let row: Option<SummaryRow> =
+            sql(AssertSqlSafe(statement)).bind(user_id).bind(id).fetch_optional(self.0.readers()).await?;
         Ok(row.map(Into::into))
     }
 
     /// How many documents the user has in each state.
     pub(in crate::knowledge) async fn counts(&self, user_id: &str) -> database::Result<Counts> {
         let rows: Vec<(String, i64)> =
-            sqlx::query_as("SELECT state, COUNT(*) FROM documents WHERE user_id = ? GROUP BY state")
+            sql("SELECT state, COUNT(*) FROM documents WHERE user_id = $1 GROUP BY state")
                 .bind(user_id)
                 .fetch_all(self.0.readers())
                 .await?;
@@ -91,13 +83,13 @@ impl Store {
         user_id: &str,
         sequences: &[i64],
     ) -> database::Result<HashMap<i64, Summary>> {
-        let sql = format!(
+        let statement = format!(
             "SELECT d.sequence, {SUMMARY} FROM {FROM}
-             WHERE d.user_id = ? AND d.sequence IN (SELECT value FROM json_each(?))"
+             WHERE d.user_id = $1 AND d.sequence IN (SELECT CAST(value AS BIGINT) FROM json_each($2))"
         );
-        let rows: Vec<SequenceRow> = sqlx::query_as(AssertSqlSafe(sql))
+        let rows: Vec<SequenceRow> = sql(AssertSqlSafe(statement))
             .bind(user_id)
-            .bind(json(&sequences)?)
+            .bind(list(sequences))
             .fetch_all(self.0.readers())
             .await?;
         Ok(rows.into_iter().map(|row| (row.sequence, row.summary.into())).collect())
@@ -111,18 +103,19 @@ impl Store {
     ) -> database::Result<Page> {
         // One snapshot for both statements.
         let mut transaction = self.0.snapshot().await?;
-        let mut count = QueryBuilder::new("SELECT COUNT(*) FROM documents d");
+        let mut count = StatementBuilder::new("SELECT COUNT(*) FROM documents d");
         push_conditions(&mut count, user_id, listing);
-        let total: i64 = count.build_query_scalar().fetch_one(&mut *transaction).await?;
+        let total: i64 = count.build().fetch_value(&mut transaction).await?;
 
         let limit = listing.limit.min(MAX_PAGE);
-        let mut page = QueryBuilder::new(format!("SELECT {SUMMARY} FROM {FROM}"));
+        let mut page = StatementBuilder::new("SELECT ");
+        page.push(SUMMARY).push(" FROM ").push(FROM);
         push_conditions(&mut page, user_id, listing);
         if let Some(after) = listing.after {
             page.push(" AND d.number < ").push_bind(after);
         }
         page.push(" ORDER BY d.number DESC LIMIT ").push_bind(i64::from(limit) + 1);
-        let mut rows: Vec<SummaryRow> = page.build_query_as().fetch_all(&mut *transaction).await?;
+        let mut rows: Vec<SummaryRow> = page.build().fetch_all(&mut transaction).await?;
         transaction.commit().await?;
 
         let limit = usize::try_from(limit).expect("200 fits a usize");
@@ -142,22 +135,21 @@ impl Store {
         user_id: &str,
         id: &str,
     ) -> database::Result<Option<Deleted>> {
-        let mut transaction = self.0.begin().await?;
-        let found: Option<(i64, Option<i64>, Option<String>, bool)> = sqlx::query_as(
-            "SELECT d.sequence, d.feed_id, d.artifact,
+        let mut transaction = self.0.begin(Scope::Users(&[user_id])).await?;
+        let found: Option<(i64, Option<i64>, Option<String>, bool)> =
+            sql("SELECT d.sequence, d.feed_id, d.artifact,
                     EXISTS (SELECT 1 FROM chunks c WHERE c.document = d.sequence AND c.user_id = d.user_id)
-             FROM documents d WHERE d.user_id = ? AND d.id = ?",
-        )
-        .bind(user_id)
-        .bind(id)
-        .fetch_optional(&mut *transaction)
-        .await?;
+             FROM documents d WHERE d.user_id = $1 AND d.id = $2")
+            .bind(user_id)
+            .bind(id)
+            .fetch_optional(&mut transaction)
+            .await?;
         let Some((sequence, feed, artifact, has_chunks)) = found else { return Ok(None) };
 
-        sqlx::query("DELETE FROM documents WHERE sequence = ? AND user_id = ?")
+        sql("DELETE FROM documents WHERE sequence = $1 AND user_id = $2")
             .bind(sequence)
             .bind(user_id)
-            .execute(&mut *transaction)
+            .execute(&mut transaction)
             .await?;
         if has_chunks {
             Self::next_revision(&mut transaction, user_id, 1).await?;
@@ -183,19 +175,17 @@ pub(super) fn body(text: String, captured: Option<String>) -> String {
     }
 }
 
-fn push_conditions(statement: &mut QueryBuilder<Sqlite>, user_id: &str, listing: &Listing) {
-    statement.push(" WHERE d.user_id = ").push_bind(user_id.to_owned());
+fn push_conditions<'v>(statement: &mut StatementBuilder<'v>, user_id: &'v str, listing: &'v Listing) {
+    statement.push(" WHERE d.user_id = ").push_bind(user_id);
     if let Some(source) = &listing.source {
-        statement.push(" AND d.source = ").push_bind(source.clone());
+        statement.push(" AND d.source = ").push_bind(source);
     }
     if let Some(state) = listing.state {
         statement.push(" AND d.state = ").push_bind(state.as_str());
     }
     if let Some(key) = &listing.feed {
-        statement
-            .push(" AND d.feed_id IN (SELECT id FROM feeds WHERE user_id = ")
-            .push_bind(user_id.to_owned());
-        statement.push(" AND key = ").push_bind(key.clone());
+        statement.push(" AND d.feed_id IN (SELECT id FROM feeds WHERE user_id = ").push_bind(user_id);
+        statement.push(" AND key = ").push_bind(key);
         statement.push(")");
     }
 }

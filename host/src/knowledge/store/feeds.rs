@@ -2,10 +2,8 @@
 
 use std::collections::HashMap;
 
-use sqlx::{FromRow, QueryBuilder, SqliteConnection};
-
-use super::{Store, json};
-use crate::database;
+use super::Store;
+use crate::database::{self, FromRow, StatementBuilder, Transaction, list, sql};
 use crate::knowledge::document::{Feed, NewFeed, Origin};
 
 /// Feeds that are listed at most, whatever is asked for.
@@ -29,10 +27,8 @@ impl Store {
         offset: u32,
         limit: u32,
     ) -> database::Result<Vec<Feed>> {
-        let rows: Vec<FeedRow> = sqlx::query_as(
-            "SELECT key, name, label, source FROM feeds
-             WHERE user_id = ? ORDER BY source, name, key LIMIT ? OFFSET ?",
-        )
+        let rows: Vec<FeedRow> = sql("SELECT key, name, label, source FROM feeds
+             WHERE user_id = $1 ORDER BY source, name, key LIMIT $2 OFFSET $3")
         .bind(user_id)
         .bind(limit.min(MAX_LISTED))
         .bind(offset)
@@ -49,14 +45,12 @@ impl Store {
         source: &str,
         key: &str,
     ) -> database::Result<u64> {
-        let size: i64 = sqlx::query_scalar(
-            "SELECT COUNT(*) FROM documents
-             WHERE feed_id = (SELECT id FROM feeds WHERE user_id = ? AND source = ? AND key = ?)",
-        )
+        let size: i64 = sql("SELECT COUNT(*) FROM documents
+             WHERE feed_id = (SELECT id FROM feeds WHERE user_id = $1 AND source = $2 AND key = $3)")
         .bind(user_id)
         .bind(source)
         .bind(key)
-        .fetch_one(self.0.readers())
+        .fetch_value(self.0.readers())
         .await?;
         Ok(size.try_into().unwrap_or_default())
     }
@@ -64,7 +58,7 @@ impl Store {
     /// Makes or renames feeds of one source, and returns the id of each by its key. One that says no
     /// label keeps the one it has. Of feeds with the same key the last one counts.
     pub(super) async fn put_feeds<'f>(
-        transaction: &mut SqliteConnection,
+        transaction: &mut Transaction,
         origin: &Origin,
         feeds: impl Iterator<Item = &'f NewFeed>,
     ) -> database::Result<HashMap<String, i64>> {
@@ -78,7 +72,8 @@ impl Store {
         }
         let feeds: Vec<_> = by_key.into_values().collect();
         for some in feeds.chunks(ROWS) {
-            let mut statement = QueryBuilder::new("INSERT INTO feeds (user_id, source, key, name, label) ");
+            let mut statement =
+                StatementBuilder::new("INSERT INTO feeds (user_id, source, key, name, label) ");
             statement.push_values(some, |mut row, feed| {
                 row.push_bind(&origin.user_id)
                     .push_bind(&origin.source)
@@ -88,19 +83,18 @@ impl Store {
             });
             statement.push(
                 " ON CONFLICT (user_id, source, key) DO UPDATE
-                  SET name = excluded.name, label = ifnull(excluded.label, label)
-                  WHERE name <> excluded.name OR ifnull(excluded.label, label) IS NOT label",
+                  SET name = excluded.name, label = COALESCE(excluded.label, feeds.label)
+                  WHERE feeds.name <> excluded.name
+                     OR COALESCE(excluded.label, feeds.label) IS DISTINCT FROM feeds.label",
             );
-            statement.build().persistent(false).execute(&mut *transaction).await?;
+            statement.build().uncached().execute(&mut *transaction).await?;
         }
         let keys: Vec<_> = feeds.iter().map(|feed| &feed.key).collect();
-        let ids: Vec<(String, i64)> = sqlx::query_as(
-            "SELECT key, id FROM feeds
-             WHERE user_id = ? AND source = ? AND key IN (SELECT value FROM json_each(?))",
-        )
+        let ids: Vec<(String, i64)> = sql("SELECT key, id FROM feeds
+             WHERE user_id = $1 AND source = $2 AND key IN (SELECT value FROM json_each($3))")
         .bind(&origin.user_id)
         .bind(&origin.source)
-        .bind(json(&keys)?)
+        .bind(list(&keys))
         .fetch_all(transaction)
         .await?;
         Ok(ids.into_iter().collect())
@@ -108,14 +102,12 @@ impl Store {
 
     /// Removes a feed that has no document.
     pub(super) async fn remove_empty_feed(
-        transaction: &mut SqliteConnection,
+        transaction: &mut Transaction,
         user_id: &str,
         feed: i64,
     ) -> database::Result<()> {
-        sqlx::query(
-            "DELETE FROM feeds WHERE id = ?1 AND user_id = ?2
-             AND NOT EXISTS (SELECT 1 FROM documents WHERE feed_id = ?1)",
-        )
+        sql("DELETE FROM feeds WHERE id = $1 AND user_id = $2
+             AND NOT EXISTS (SELECT 1 FROM documents WHERE feed_id = $1)")
         .bind(feed)
         .bind(user_id)
         .execute(transaction)

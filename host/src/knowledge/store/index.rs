@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{Store, as_i64};
-use crate::database;
+use crate::database::{self, sql};
 
 /// Rows of a page: some megabytes.
 const MAX_ROWS: usize = 1024;
@@ -39,7 +39,7 @@ impl Store {
     /// The revision of the user's chunks now.
     pub(in crate::knowledge) async fn revision(&self, user_id: &str) -> database::Result<Revision> {
         let found: Option<(i64, i64)> =
-            sqlx::query_as("SELECT revision, removals FROM knowledge_revisions WHERE user_id = ?")
+            sql("SELECT revision, removals FROM knowledge_revisions WHERE user_id = $1")
                 .bind(user_id)
                 .fetch_optional(self.0.readers())
                 .await?;
@@ -55,17 +55,16 @@ impl Store {
         after: End,
     ) -> database::Result<(Vec<ChunkRow>, Option<End>)> {
         type Columns = (i64, i64, i64, Vec<u8>, Option<Vec<u8>>);
-        let rows: Vec<Columns> = sqlx::query_as(
-            "SELECT id, revision, document, terms, CASE WHEN model = ?2 THEN vector END FROM chunks
-             WHERE user_id = ?1 AND (revision, id) > (?3, ?4) ORDER BY revision, id LIMIT ?5",
-        )
-        .bind(user_id)
-        .bind(model)
-        .bind(after.0)
-        .bind(after.1)
-        .bind(as_i64(MAX_ROWS))
-        .fetch_all(self.0.readers())
-        .await?;
+        let rows: Vec<Columns> =
+            sql("SELECT id, revision, document, terms, CASE WHEN model = $2 THEN vector END FROM chunks
+             WHERE user_id = $1 AND (revision, id) > ($3, $4) ORDER BY revision, id LIMIT $5")
+            .bind(user_id)
+            .bind(model)
+            .bind(after.0)
+            .bind(after.1)
+            .bind(as_i64(MAX_ROWS))
+            .fetch_all(self.0.readers())
+            .await?;
         let end = rows.last().map(|(id, revision, ..)| (*revision, *id));
         let row = |(id, _, document, terms, vector)| ChunkRow { id, document, terms, vector };
         Ok((rows.into_iter().map(row).collect(), end))
@@ -77,10 +76,8 @@ impl Store {
         // A chunk that gets another revision meanwhile comes later, and is not missed.
         let mut after: End = BEGINNING;
         loop {
-            let ends: Vec<End> = sqlx::query_as(
-                "SELECT revision, id FROM chunks
-                 WHERE user_id = ?1 AND (revision, id) > (?2, ?3) ORDER BY revision, id LIMIT ?4",
-            )
+            let ends: Vec<End> = sql("SELECT revision, id FROM chunks
+                 WHERE user_id = $1 AND (revision, id) > ($2, $3) ORDER BY revision, id LIMIT $4")
             .bind(user_id)
             .bind(after.0)
             .bind(after.1)

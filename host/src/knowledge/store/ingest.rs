@@ -2,12 +2,10 @@
 
 use std::collections::HashMap;
 
-use sqlx::{FromRow, QueryBuilder, SqliteConnection};
-
 use super::jobs::Kind;
 use super::usage::usage;
-use super::{Store, as_i64, json, now};
-use crate::database;
+use super::{Store, as_i64, now};
+use crate::database::{self, FromRow, Scope, StatementBuilder, Transaction, list, sql};
 use crate::knowledge::KnowledgeError;
 use crate::knowledge::document::{Change, Ingested, Origin};
 use crate::knowledge::ingest::{Batch, ValidDocument};
@@ -64,7 +62,7 @@ impl Store {
         batch: &Batch,
     ) -> Result<Stored, KnowledgeError> {
         let now = now();
-        let mut transaction = self.0.begin().await?;
+        let mut transaction = self.0.begin(Scope::Users(&[&origin.user_id])).await?;
         let before = usage(&mut transaction, &origin.user_id).await?;
         let feeds = batch.documents.iter().filter_map(|document| document.feed.as_ref());
         let feeds = Self::put_feeds(&mut transaction, origin, feeds).await?;
@@ -128,35 +126,41 @@ fn new_id() -> String {
 
 /// Those of the documents that are there already, by feed (0: none) and identity.
 async fn find<'d>(
-    transaction: &mut SqliteConnection,
+    transaction: &mut Transaction,
     origin: &Origin,
     documents: impl Iterator<Item = (Option<i64>, &'d ValidDocument)>,
 ) -> database::Result<HashMap<i64, HashMap<String, Existing>>> {
     let wanted: Vec<_> =
         documents.map(|(feed, document)| (feed.unwrap_or_default(), &document.identity)).collect();
-    // The wanted ones on the left: each is looked up in the index, and no other document is touched.
-    let rows: Vec<Existing> = sqlx::query_as(
-        "SELECT d.sequence, d.id, d.feed_id, d.identity, d.digest, d.url, d.author, d.file_url, d.claimed_type,
-                d.capture_only, d.failed_job, d.lacking, d.artifact, d.captured IS NOT NULL AS has_captured
-         FROM json_each(?3) wanted CROSS JOIN documents d
-         WHERE d.user_id = ?1 AND d.source = ?2
-           AND ifnull(d.feed_id, 0) = wanted.value ->> 0 AND d.identity = wanted.value ->> 1",
-    )
-    .bind(&origin.user_id)
-    .bind(&origin.source)
-    .bind(json(&wanted)?)
-    .fetch_all(transaction)
-    .await?;
     let mut found: HashMap<i64, HashMap<String, Existing>> = HashMap::new();
-    for row in rows {
-        found.entry(row.feed_id.unwrap_or_default()).or_default().insert(row.identity.clone(), row);
+    for some in wanted.chunks(ROWS) {
+        // The wanted ones on the left: each is looked up in the index, and no other document is touched.
+        let mut statement = StatementBuilder::new("WITH wanted (feed, identity) AS (");
+        statement.push_values(some, |mut row, (feed, identity)| {
+            row.push_bind(*feed).push_bind(*identity);
+        });
+        statement
+            .push(
+                ") SELECT d.sequence, d.id, d.feed_id, d.identity, d.digest, d.url, d.author, d.file_url,
+                     d.claimed_type, d.capture_only, d.failed_job, d.lacking, d.artifact,
+                     d.captured IS NOT NULL AS has_captured
+                 FROM wanted CROSS JOIN documents d
+                 WHERE COALESCE(d.feed_id, 0) = wanted.feed AND d.identity = wanted.identity AND d.user_id = ",
+            )
+            .push_bind(&origin.user_id)
+            .push(" AND d.source = ")
+            .push_bind(&origin.source);
+        let rows: Vec<Existing> = statement.build().uncached().fetch_all(&mut *transaction).await?;
+        for row in rows {
+            found.entry(row.feed_id.unwrap_or_default()).or_default().insert(row.identity.clone(), row);
+        }
     }
     Ok(found)
 }
 
 /// Inserts documents, each with its first job.
 async fn insert(
-    transaction: &mut SqliteConnection,
+    transaction: &mut Transaction,
     origin: &Origin,
     new: &[(String, Option<i64>, &ValidDocument)],
     now: i64,
@@ -164,12 +168,12 @@ async fn insert(
     if new.is_empty() {
         return Ok(());
     }
-    let last: i64 = sqlx::query_scalar("SELECT ifnull(MAX(number), 0) FROM documents WHERE user_id = ?")
+    let last: i64 = sql("SELECT COALESCE(MAX(number), 0) FROM documents WHERE user_id = $1")
         .bind(&origin.user_id)
-        .fetch_one(&mut *transaction)
+        .fetch_value(&mut *transaction)
         .await?;
     for (rows, first) in new.chunks(ROWS).zip((last + 1..).step_by(ROWS)) {
-        let mut statement = QueryBuilder::new(
+        let mut statement = StatementBuilder::new(
             "INSERT INTO documents (id, user_id, number, source, feed_id, identity, digest, title, url, author,
                  author_folded, file_url, claimed_type, capture_only, artifact, artifact_size, artifact_type,
                  state, revision, created_at, updated_at, text) ",
@@ -179,7 +183,7 @@ async fn insert(
                 .push_bind(&origin.user_id)
                 .push_bind(number)
                 .push_bind(&origin.source)
-                .push_bind(feed_id)
+                .push_bind(*feed_id)
                 .push_bind(&it.identity)
                 .push_bind(it.digest.as_slice())
                 .push_bind(&it.title)
@@ -192,22 +196,21 @@ async fn insert(
                 .push_bind(it.upload.as_ref().map(|file| file.digest.as_str()))
                 .push_bind(it.upload.as_ref().map(|file| as_i64(file.size)))
                 .push_bind(it.upload.as_ref().map(|file| file.media_type.as_str()))
-                .push("'pending', 1")
+                .push_bind("pending")
+                .push_bind(1_i64)
                 .push_bind(now)
                 .push_bind(now)
                 .push_bind(&it.text);
         });
-        statement.build().persistent(false).execute(&mut *transaction).await?;
+        statement.build().uncached().execute(&mut *transaction).await?;
     }
     let ids: Vec<_> = new.iter().map(|(id, ..)| id).collect();
-    sqlx::query(
-        "INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
+    sql("INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
          SELECT d.sequence, d.user_id,
-                CASE WHEN d.file_url IS NULL AND d.artifact IS NULL THEN 'index' ELSE 'capture' END, 0, ?3
-         FROM json_each(?2) new CROSS JOIN documents d WHERE d.user_id = ?1 AND d.id = new.value",
-    )
+                CASE WHEN d.file_url IS NULL AND d.artifact IS NULL THEN 'index' ELSE 'capture' END, 0, $3
+         FROM json_each($2) new CROSS JOIN documents d WHERE d.user_id = $1 AND d.id = new.value")
     .bind(&origin.user_id)
-    .bind(json(&ids)?)
+    .bind(list(&ids))
     .bind(now)
     .execute(transaction)
     .await?;
@@ -260,14 +263,9 @@ impl<'d> Update<'d> {
         self.existing.artifact.as_deref().filter(|digest| self.forgets_file && upload != Some(digest))
     }
 
-    async fn write(
-        &self,
-        transaction: &mut SqliteConnection,
-        origin: &Origin,
-        now: i64,
-    ) -> database::Result<()> {
+    async fn write(&self, transaction: &mut Transaction, origin: &Origin, now: i64) -> database::Result<()> {
         let Self { existing, document, job, .. } = self;
-        let mut statement = QueryBuilder::new("UPDATE documents SET url = ");
+        let mut statement = StatementBuilder::new("UPDATE documents SET url = ");
         statement.push_bind(&document.url);
         statement.push(", author = ").push_bind(&document.author);
         statement.push(", author_folded = ").push_bind(folded(document.author.as_deref()));

@@ -4,11 +4,9 @@
 //! Invariant: whatever a job has done is written together with what becomes of the job, and only to the
 //! revision of the document that it began with.
 
-use sqlx::{AssertSqlSafe, FromRow, SqliteConnection};
-
 use super::chunks::is_current;
 use super::{Store, as_i64, now};
-use crate::database;
+use crate::database::{self, AssertSqlSafe, FromRow, Scope, Transaction, sql};
 use crate::knowledge::document::Artifact;
 use crate::knowledge::ingest::ValidDocument;
 
@@ -48,6 +46,7 @@ pub(in crate::knowledge) struct Job {
     /// The document's sequence.
     pub(in crate::knowledge) document: i64,
     pub(in crate::knowledge) user_id: String,
+    #[sqlx(try_from = "i64")]
     pub(in crate::knowledge) tries: u32,
     /// The document's, when the job was taken.
     pub(in crate::knowledge) revision: i64,
@@ -66,9 +65,9 @@ pub(in crate::knowledge) struct Failed<'f> {
 
 /// The users with jobs of a kind, one step in the index each, however many jobs they have.
 const USERS: &str = "users (user_id) AS (
-    SELECT MIN(user_id) FROM knowledge_jobs WHERE kind = ?1
+    SELECT MIN(user_id) FROM knowledge_jobs WHERE kind = $1
     UNION ALL
-    SELECT (SELECT MIN(j.user_id) FROM knowledge_jobs j WHERE j.kind = ?1 AND j.user_id > users.user_id)
+    SELECT (SELECT MIN(j.user_id) FROM knowledge_jobs j WHERE j.kind = $1 AND j.user_id > users.user_id)
     FROM users WHERE users.user_id IS NOT NULL)";
 
 impl Store {
@@ -82,29 +81,27 @@ impl Store {
         limit: usize,
     ) -> database::Result<Vec<Job>> {
         let now = now();
-        let sql = format!(
+        let statement = format!(
             "WITH RECURSIVE {USERS}
              SELECT user_id FROM users WHERE user_id IS NOT NULL AND EXISTS (
                  SELECT 1 FROM knowledge_jobs j
-                 WHERE j.kind = ?1 AND j.user_id = users.user_id AND j.run_at <= ?2)
-             ORDER BY user_id <= ?3, user_id LIMIT ?4"
+                 WHERE j.kind = $1 AND j.user_id = users.user_id AND j.run_at <= $2)
+             ORDER BY user_id <= $3, user_id LIMIT $4"
         );
-        let users: Vec<String> = sqlx::query_scalar(AssertSqlSafe(sql))
+        let users: Vec<String> = sql(AssertSqlSafe(statement))
             .bind(kind.as_str())
             .bind(now)
             .bind(last_user)
             .bind(as_i64(limit))
-            .fetch_all(self.0.readers())
+            .fetch_values(self.0.readers())
             .await?;
         let share = limit.checked_div(users.len()).unwrap_or_default();
         let mut ranked = Vec::with_capacity(limit);
         for user in users {
-            let of_user: Vec<Job> = sqlx::query_as(
-                "SELECT j.document, j.user_id, j.tries, d.revision
+            let of_user: Vec<Job> = sql("SELECT j.document, j.user_id, j.tries, d.revision
                  FROM knowledge_jobs j JOIN documents d ON d.sequence = j.document AND d.user_id = j.user_id
-                 WHERE j.kind = ?1 AND j.user_id = ?2 AND j.run_at <= ?3
-                 ORDER BY j.run_at, j.document LIMIT ?4",
-            )
+                 WHERE j.kind = $1 AND j.user_id = $2 AND j.run_at <= $3
+                 ORDER BY j.run_at, j.document LIMIT $4")
             .bind(kind.as_str())
             .bind(user)
             .bind(now)
@@ -123,24 +120,20 @@ impl Store {
         kind: Kind,
         after: i64,
     ) -> database::Result<Option<i64>> {
-        let sql = format!(
+        let statement = format!(
             "WITH RECURSIVE {USERS}
              SELECT MIN((SELECT MIN(j.run_at) FROM knowledge_jobs j
-                         WHERE j.kind = ?1 AND j.user_id = users.user_id AND j.run_at > ?2)) FROM users"
+                         WHERE j.kind = $1 AND j.user_id = users.user_id AND j.run_at > $2)) FROM users"
         );
-        Ok(sqlx::query_scalar(AssertSqlSafe(sql))
-            .bind(kind.as_str())
-            .bind(after)
-            .fetch_one(self.0.readers())
-            .await?)
+        sql(AssertSqlSafe(statement)).bind(kind.as_str()).bind(after).fetch_value(self.0.readers()).await
     }
 
     /// Has everything done now that was put off, or that was under way when the server stopped.
     pub(in crate::knowledge) async fn take_up(&self) -> database::Result<()> {
-        let mut transaction = self.0.begin().await?;
-        sqlx::query("UPDATE knowledge_jobs SET run_at = ?1 WHERE run_at > ?1")
+        let mut transaction = self.0.begin(Scope::AllUsers).await?;
+        sql("UPDATE knowledge_jobs SET run_at = $1 WHERE run_at > $1")
             .bind(now())
-            .execute(&mut *transaction)
+            .execute(&mut transaction)
             .await?;
         transaction.commit().await
     }
@@ -152,7 +145,8 @@ impl Store {
         jobs: &[(Job, u32)],
         run_at: i64,
     ) -> database::Result<()> {
-        let mut transaction = self.0.begin().await?;
+        let users: Vec<_> = jobs.iter().map(|(job, _)| job.user_id.as_str()).collect();
+        let mut transaction = self.0.begin(Scope::Users(&users)).await?;
         for (job, tries) in jobs {
             put_off(&mut transaction, kind, job, *tries, run_at).await?;
         }
@@ -168,23 +162,23 @@ impl Store {
         failed: Failed<'_>,
     ) -> database::Result<bool> {
         let Failed { reason, missing_dependency, artifact } = failed;
-        let mut transaction = self.0.begin().await?;
+        let mut transaction = self.0.begin(Scope::Users(&[&job.user_id])).await?;
         if !is_current(&mut transaction, job).await? {
             return Ok(false);
         }
         // That a file was not captured says more than that what is known of it was not indexed, and has
         // it captured later. What is ready stays so when another model does not take it.
-        sqlx::query(
-            "UPDATE documents SET state = 'failed', failed_job = ?1, reason = ?2, lacking = ?3
-             WHERE sequence = ?4 AND user_id = ?5 AND (?1 = 'capture' OR failed_job IS NOT 'capture')
-               AND NOT (?1 = 'embed' AND state = 'ready')",
+        sql(
+            "UPDATE documents SET state = 'failed', failed_job = $1, reason = $2, lacking = $3
+             WHERE sequence = $4 AND user_id = $5 AND ($1 = 'capture' OR failed_job IS DISTINCT FROM 'capture')
+               AND NOT ($1 = 'embed' AND state = 'ready')",
         )
         .bind(kind.as_str())
         .bind(reason)
         .bind(missing_dependency)
         .bind(job.document)
         .bind(&job.user_id)
-        .execute(&mut *transaction)
+        .execute(&mut transaction)
         .await?;
         let keeps_file = match artifact {
             Some(artifact) => self.refer_to(&mut transaction, job, artifact).await?,
@@ -199,56 +193,50 @@ impl Store {
     /// Has every document embedded whose chunks another model has embedded, or none; at most `limit` of
     /// them. Returns how many; they stay in the state that they are in.
     pub(in crate::knowledge) async fn embed_again(&self, model: &str, limit: usize) -> database::Result<u64> {
-        let mut transaction = self.0.begin().await?;
-        // `IS NOT` would read the whole index; these three each read what they find.
-        let queued = sqlx::query(
-            "INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
-             SELECT d.sequence, d.user_id, 'embed', 0, ?2 FROM (
+        let mut transaction = self.0.begin(Scope::AllUsers).await?;
+        // `IS DISTINCT FROM` would read the whole index; these three each read what they find.
+        let queued = sql("INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
+             SELECT d.sequence, d.user_id, 'embed', 0, $2 FROM (
                  SELECT document FROM chunks WHERE model IS NULL
-                 UNION SELECT document FROM chunks WHERE model < ?1
-                 UNION SELECT document FROM chunks WHERE model > ?1) old
+                 UNION SELECT document FROM chunks WHERE model < $1
+                 UNION SELECT document FROM chunks WHERE model > $1) old
              JOIN documents d ON d.sequence = old.document
              WHERE NOT EXISTS (SELECT 1 FROM knowledge_jobs j WHERE j.document = d.sequence)
-             LIMIT ?3",
-        )
+             LIMIT $3 ON CONFLICT (document) DO NOTHING")
         .bind(model)
         .bind(now())
         .bind(as_i64(limit))
-        .execute(&mut *transaction)
+        .execute(&mut transaction)
         .await?;
         transaction.commit().await?;
-        Ok(queued.rows_affected())
+        Ok(queued)
     }
 
     /// Ends jobs that wait for a model where there is none: such a document is found by its words.
     pub(in crate::knowledge) async fn do_without_model(&self) -> database::Result<()> {
-        let mut transaction = self.0.begin().await?;
-        sqlx::query(
-            "UPDATE documents SET state = 'ready' WHERE state = 'pending'
-             AND sequence IN (SELECT document FROM knowledge_jobs WHERE kind = 'embed')",
-        )
-        .execute(&mut *transaction)
+        let mut transaction = self.0.begin(Scope::AllUsers).await?;
+        sql("UPDATE documents SET state = 'ready' WHERE state = 'pending'
+             AND sequence IN (SELECT document FROM knowledge_jobs WHERE kind = 'embed')")
+        .execute(&mut transaction)
         .await?;
-        sqlx::query("DELETE FROM knowledge_jobs WHERE kind = 'embed'").execute(&mut *transaction).await?;
+        sql("DELETE FROM knowledge_jobs WHERE kind = 'embed'").execute(&mut transaction).await?;
         transaction.commit().await
     }
 
     /// Has something done for a document. A file that is still to be captured comes first.
     pub(super) async fn put_job(
-        transaction: &mut SqliteConnection,
+        transaction: &mut Transaction,
         user_id: &str,
         document: i64,
         kind: Kind,
         now: i64,
     ) -> database::Result<()> {
-        sqlx::query(
-            "INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at) VALUES (?1, ?2, ?3, 0, ?4)
+        sql("INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at) VALUES ($1, $2, $3, 0, $4)
              ON CONFLICT (document) DO UPDATE SET tries = 0, run_at = excluded.run_at,
-                 kind = CASE WHEN kind = 'capture' AND EXISTS (
+                 kind = CASE WHEN knowledge_jobs.kind = 'capture' AND EXISTS (
                      SELECT 1 FROM documents
-                     WHERE sequence = ?1 AND user_id = ?2 AND (file_url IS NOT NULL OR artifact IS NOT NULL))
-                 THEN 'capture' ELSE excluded.kind END",
-        )
+                     WHERE sequence = $1 AND user_id = $2 AND (file_url IS NOT NULL OR artifact IS NOT NULL))
+                 THEN 'capture' ELSE excluded.kind END")
         .bind(document)
         .bind(user_id)
         .bind(kind.as_str())
@@ -260,19 +248,19 @@ impl Store {
 
     /// Goes on with the next kind of job, or with none.
     pub(super) async fn advance(
-        transaction: &mut SqliteConnection,
+        transaction: &mut Transaction,
         job: &Job,
         next: Option<Kind>,
     ) -> database::Result<()> {
         let statement = match next {
-            Some(kind) => sqlx::query(
-                "UPDATE knowledge_jobs SET kind = ?3, tries = 0, run_at = ?4 WHERE document = ?1 AND user_id = ?2",
+            Some(kind) => sql(
+                "UPDATE knowledge_jobs SET kind = $3, tries = 0, run_at = $4 WHERE document = $1 AND user_id = $2",
             )
             .bind(job.document)
             .bind(&job.user_id)
             .bind(kind.as_str())
             .bind(now()),
-            None => sqlx::query("DELETE FROM knowledge_jobs WHERE document = ? AND user_id = ?")
+            None => sql("DELETE FROM knowledge_jobs WHERE document = $1 AND user_id = $2")
                 .bind(job.document)
                 .bind(&job.user_id),
         };
@@ -283,15 +271,15 @@ impl Store {
 
 /// Returns whether the job was still the one that was taken.
 pub(super) async fn put_off(
-    connection: &mut SqliteConnection,
+    transaction: &mut Transaction,
     kind: Kind,
     job: &Job,
     tries: u32,
     run_at: i64,
 ) -> database::Result<bool> {
-    let put_off = sqlx::query(
-        "UPDATE knowledge_jobs SET tries = ?5, run_at = ?6 WHERE document = ?1 AND user_id = ?2 AND kind = ?3
-         AND EXISTS (SELECT 1 FROM documents WHERE sequence = ?1 AND user_id = ?2 AND revision = ?4)",
+    let put_off = sql(
+        "UPDATE knowledge_jobs SET tries = $5, run_at = $6 WHERE document = $1 AND user_id = $2 AND kind = $3
+         AND EXISTS (SELECT 1 FROM documents WHERE sequence = $1 AND user_id = $2 AND revision = $4)",
     )
     .bind(job.document)
     .bind(&job.user_id)
@@ -299,7 +287,7 @@ pub(super) async fn put_off(
     .bind(job.revision)
     .bind(tries)
     .bind(run_at)
-    .execute(connection)
+    .execute(transaction)
     .await?;
-    Ok(put_off.rows_affected() > 0)
+    Ok(put_off > 0)
 }

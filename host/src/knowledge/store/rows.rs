@@ -1,7 +1,6 @@
 //! Rows of documents as they are read.
 
-use sqlx::FromRow;
-
+use crate::database::FromRow;
 use crate::knowledge::document::{Artifact, Feed, State, Summary};
 
 /// What [`SummaryRow`] takes of `documents` as `d` and `feeds` as `f`.

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Store, json};
-use crate::database;
+use super::Store;
+use crate::database::{self, list, sql};
 use crate::knowledge::document::Query;
 
 impl Store {
@@ -13,14 +13,12 @@ impl Store {
         user_id: &str,
         query: &Query,
     ) -> database::Result<HashSet<i64>> {
-        let documents: Vec<i64> = sqlx::query_scalar(
-            "SELECT sequence FROM documents
-             WHERE user_id = ?1 AND (?2 IS NULL OR source = ?2) AND (?3 IS NULL OR author_folded = ?3)",
-        )
+        let documents: Vec<i64> = sql("SELECT sequence FROM documents
+             WHERE user_id = $1 AND ($2 IS NULL OR source = $2) AND ($3 IS NULL OR author_folded = $3)")
         .bind(user_id)
         .bind(&query.source)
         .bind(query.author.as_ref().map(|author| author.to_lowercase()))
-        .fetch_all(self.0.readers())
+        .fetch_values(self.0.readers())
         .await?;
         Ok(documents.into_iter().collect())
     }
@@ -31,14 +29,13 @@ impl Store {
         user_id: &str,
         chunks: &[i64],
     ) -> database::Result<HashMap<i64, String>> {
-        let texts: Vec<(i64, String)> = sqlx::query_as(
-            "SELECT t.chunk, t.text FROM chunk_texts t JOIN chunks c ON c.id = t.chunk
-             WHERE c.user_id = ? AND t.chunk IN (SELECT value FROM json_each(?))",
-        )
-        .bind(user_id)
-        .bind(json(&chunks)?)
-        .fetch_all(self.0.readers())
-        .await?;
+        let texts: Vec<(i64, String)> =
+            sql("SELECT t.chunk, t.text FROM chunk_texts t JOIN chunks c ON c.id = t.chunk
+             WHERE c.user_id = $1 AND t.chunk IN (SELECT CAST(value AS BIGINT) FROM json_each($2))")
+            .bind(user_id)
+            .bind(list(chunks))
+            .fetch_all(self.0.readers())
+            .await?;
         Ok(texts.into_iter().collect())
     }
 }

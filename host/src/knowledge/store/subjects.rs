@@ -1,12 +1,10 @@
 //! Documents as jobs read them.
 
-use sqlx::FromRow;
-
 use super::Store;
 use super::documents::body;
 use super::jobs::Job;
 use super::rows::artifact;
-use crate::database;
+use crate::database::{self, FromRow, sql};
 use crate::knowledge::document::Artifact;
 
 /// A document as jobs see it.
@@ -44,15 +42,14 @@ struct SubjectRow {
 impl Store {
     /// The document of a job, unless it is gone.
     pub(in crate::knowledge) async fn subject(&self, job: &Job) -> database::Result<Option<Subject>> {
-        let row: Option<SubjectRow> = sqlx::query_as(
-            "SELECT revision, title, url, author, file_url, claimed_type, capture_only, artifact,
+        let row: Option<SubjectRow> =
+            sql("SELECT revision, title, url, author, file_url, claimed_type, capture_only, artifact,
                     artifact_size, artifact_type, text, captured
-             FROM documents WHERE sequence = ? AND user_id = ?",
-        )
-        .bind(job.document)
-        .bind(&job.user_id)
-        .fetch_optional(self.0.readers())
-        .await?;
+             FROM documents WHERE sequence = $1 AND user_id = $2")
+            .bind(job.document)
+            .bind(&job.user_id)
+            .fetch_optional(self.0.readers())
+            .await?;
         Ok(row.map(|row| Subject {
             revision: row.revision,
             title: row.title,

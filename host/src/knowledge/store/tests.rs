@@ -8,6 +8,7 @@ use std::time::Instant;
 use tempfile::TempDir;
 
 use super::*;
+use crate::database::sql;
 use crate::knowledge::document::{
     Artifact, Change, Counts, Ingested, Listing, NewDocument, NewFeed, Origin, Page, State,
 };
@@ -15,7 +16,7 @@ use crate::knowledge::ingest::{Batch, validate, validate_upload};
 
 pub(in crate::knowledge) async fn store() -> (Store, TempDir) {
     let data = tempfile::tempdir().expect("a scratch directory");
-    let database = Database::open(data.path()).await.expect("a database");
+    let database = Database::of_test(data.path()).await;
     (Store::new(database), data)
 }
 
@@ -70,10 +71,8 @@ impl Store {
 
     /// Kind and tries of a document's job.
     pub(in crate::knowledge) async fn job(&self, id: &str) -> Option<(String, i64)> {
-        sqlx::query_as(
-            "SELECT kind, tries FROM knowledge_jobs
-             WHERE document = (SELECT sequence FROM documents WHERE id = ?)",
-        )
+        sql("SELECT kind, tries FROM knowledge_jobs
+             WHERE document = (SELECT sequence FROM documents WHERE id = $1)")
         .bind(id)
         .fetch_optional(self.0.readers())
         .await
@@ -246,5 +245,7 @@ async fn a_thousand_documents_are_stored_in_less_than_a_second() {
     }
 
     eprintln!("new, unchanged, changed: {took:?}");
-    assert!(took.iter().all(|it| it.as_secs_f64() < 1.0), "new, unchanged, changed: {took:?}");
+    // Each change of a document is a statement, which goes to a server and back.
+    let longest = if store.0.is_file() { 1.0 } else { 10.0 };
+    assert!(took.iter().all(|it| it.as_secs_f64() < longest), "new, unchanged, changed: {took:?}");
 }

@@ -4,10 +4,8 @@
 //! Invariant: no change exceeds its user's quota, nor do several at once: counts are compared in the transaction of the
 //! change. One that makes less of what is too much is let through.
 
-use sqlx::SqliteConnection;
-
 use super::Store;
-use crate::database;
+use crate::database::{self, Executor, Transaction, sql};
 use crate::knowledge::quota::{Quota, QuotaExceeded, Usage};
 
 impl Store {
@@ -23,15 +21,14 @@ impl Store {
 
     /// What one user has.
     pub(in crate::knowledge) async fn usage(&self, user_id: &str) -> database::Result<Usage> {
-        let mut connection = self.0.readers().acquire().await?;
-        usage(&mut connection, user_id).await
+        usage(self.0.readers(), user_id).await
     }
 
     /// Refuses what has made a user's documents more, since there were `before`, than they may be. Whoever
     /// calls it holds the transaction that did so, and rolls it back.
     pub(super) async fn check_quota(
         &self,
-        transaction: &mut SqliteConnection,
+        transaction: &mut Transaction,
         user_id: &str,
         before: Usage,
     ) -> database::Result<Result<(), QuotaExceeded>> {
@@ -41,12 +38,11 @@ impl Store {
 }
 
 /// What one user has, also in the middle of a transaction.
-pub(super) async fn usage(connection: &mut SqliteConnection, user_id: &str) -> database::Result<Usage> {
-    let row: Option<(i64, i64)> =
-        sqlx::query_as("SELECT documents, bytes FROM knowledge_usage WHERE user_id = ?")
-            .bind(user_id)
-            .fetch_optional(connection)
-            .await?;
+pub(super) async fn usage(executor: impl Into<Executor<'_>>, user_id: &str) -> database::Result<Usage> {
+    let row: Option<(i64, i64)> = sql("SELECT documents, bytes FROM knowledge_usage WHERE user_id = $1")
+        .bind(user_id)
+        .fetch_optional(executor)
+        .await?;
     let (documents, bytes) = row.unwrap_or_default();
     let count = |count: i64| u64::try_from(count).unwrap_or_default();
     Ok(Usage { documents: count(documents), bytes: count(bytes) })

@@ -99,3 +99,13 @@ fn hostile_text_takes_time_in_proportion() {
         assert!(counted(&bytes).is_some());
     }
 }
+
+#[test]
+fn the_words_of_a_query_are_found_in_a_text_in_every_form() {
+    let text = "The Prices of apples; pricing an apple.";
+    let found: Vec<_> =
+        found_words("the price of Apples", text).into_iter().map(|range| &text[range]).collect();
+
+    assert_eq!(found, ["Prices", "apples", "pricing", "apple"]);
+    assert!(found_words("", text).is_empty());
+}

@@ -13,10 +13,9 @@ mod tests;
 use jiff::Timestamp;
 use kitbag_manifest::{ToolkitDefinition, Visibility};
 use serde::{Deserialize, Serialize};
-use sqlx::{FromRow, SqliteConnection};
 
 use super::Store;
-use crate::database;
+use crate::database::{self, FromRow, Scope, Transaction, sql};
 use crate::toolkits::ToolkitError;
 
 /// Whether a deploy may take over another operator's toolkit.
@@ -62,7 +61,7 @@ impl OwnershipRecord {
 }
 
 /// Milliseconds since 1970.
-#[derive(sqlx::Type)]
+#[derive(database::Type)]
 #[sqlx(transparent)]
 struct Millis(i64);
 
@@ -92,23 +91,18 @@ pub(super) struct CurrentOwnership {
 
 impl CurrentOwnership {
     /// Reads the ownership of a toolkit; `None` if there is no such toolkit.
-    pub(super) async fn of(
-        transaction: &mut SqliteConnection,
-        id: &str,
-    ) -> Result<Option<Self>, ToolkitError> {
+    pub(super) async fn of(transaction: &mut Transaction, id: &str) -> Result<Option<Self>, ToolkitError> {
         #[derive(FromRow)]
         struct Row {
             owner: String,
             manifest: String,
             last_event: Option<String>,
         }
-        let row: Option<Row> = sqlx::query_as(
-            "SELECT t.owner, v.manifest,
+        let row: Option<Row> = sql("SELECT t.owner, v.manifest,
                     (SELECT event FROM toolkit_ownership WHERE toolkit_id = t.id
                      ORDER BY sequence DESC LIMIT 1) AS last_event
              FROM toolkits t
-             JOIN toolkit_versions v ON v.toolkit_id = t.id AND v.version = t.live_version WHERE t.id = ?",
-        )
+             JOIN toolkit_versions v ON v.toolkit_id = t.id AND v.version = t.live_version WHERE t.id = $1")
         .bind(id)
         .fetch_optional(transaction)
         .await?;
@@ -123,17 +117,16 @@ impl CurrentOwnership {
 
     /// Reads the ownership of a removed toolkit; `None` if there never was one.
     pub(super) async fn of_removed(
-        transaction: &mut SqliteConnection,
+        transaction: &mut Transaction,
         id: &str,
     ) -> Result<Option<Self>, ToolkitError> {
-        let owner: Option<String> = sqlx::query_scalar(
-            "SELECT owner_before FROM toolkit_ownership WHERE toolkit_id = ? AND event = ?
-             ORDER BY sequence DESC LIMIT 1",
-        )
-        .bind(id)
-        .bind(REMOVED)
-        .fetch_optional(transaction)
-        .await?;
+        let owner: Option<String> =
+            sql("SELECT owner_before FROM toolkit_ownership WHERE toolkit_id = $1 AND event = $2
+             ORDER BY sequence DESC LIMIT 1")
+            .bind(id)
+            .bind(REMOVED)
+            .fetch_optional_value(transaction)
+            .await?;
         Ok(owner.map(|owner| Self {
             id: id.to_owned(),
             owner,
@@ -147,11 +140,20 @@ impl CurrentOwnership {
         &self.owner
     }
 
+    pub(super) fn is_released(&self) -> bool {
+        self.is_released
+    }
+
+    /// Whether only the owner may make a version of this visibility live.
+    pub(super) fn needs_owner(&self, visibility: Visibility) -> bool {
+        self.visibility == Visibility::Private || visibility == Visibility::Private
+    }
+
     /// Checks whether `by` may make a version of this visibility live. They become the owner if they take
     /// the toolkit over, or if it is released and the version needs its owner.
     pub(super) async fn admit_version(
         &self,
-        transaction: &mut SqliteConnection,
+        transaction: &mut Transaction,
         by: &str,
         visibility: Visibility,
         claim: Claim,
@@ -162,7 +164,7 @@ impl CurrentOwnership {
             }
             return Ok(None);
         }
-        let needs_owner = self.visibility == Visibility::Private || visibility == Visibility::Private;
+        let needs_owner = self.needs_owner(visibility);
         match claim {
             Claim::TakeOver => self.transfer(transaction, by).await.map(Some),
             Claim::OwnOnly if needs_owner && self.is_released => {
@@ -176,7 +178,7 @@ impl CurrentOwnership {
     /// Checks whether `by` may remove the toolkit, and records the removal.
     pub(super) async fn admit_removal(
         &self,
-        transaction: &mut SqliteConnection,
+        transaction: &mut Transaction,
         by: &str,
     ) -> Result<(), ToolkitError> {
         if self.owner != by && self.visibility == Visibility::Private {
@@ -194,40 +196,30 @@ impl CurrentOwnership {
         }
     }
 
-    async fn transfer(
-        &self,
-        transaction: &mut SqliteConnection,
-        to: &str,
-    ) -> Result<TakenOver, ToolkitError> {
-        sqlx::query("UPDATE toolkits SET owner = ? WHERE id = ?")
+    async fn transfer(&self, transaction: &mut Transaction, to: &str) -> Result<TakenOver, ToolkitError> {
+        sql("UPDATE toolkits SET owner = $1 WHERE id = $2")
             .bind(to)
             .bind(&self.id)
             .execute(&mut *transaction)
             .await?;
-        let removed_secrets = self.delete(transaction, "DELETE FROM secrets WHERE toolkit_id = ?").await?;
+        let removed_secrets = self.delete(transaction, "DELETE FROM secrets WHERE toolkit_id = $1").await?;
         let removed_settings =
-            self.delete(transaction, "DELETE FROM user_config WHERE toolkit_id = ?").await?;
+            self.delete(transaction, "DELETE FROM user_config WHERE toolkit_id = $1").await?;
         self.record(transaction, TAKEN_OVER, to).await?;
         Ok(TakenOver { from: self.owner.clone(), removed_secrets, removed_settings })
     }
 
     async fn delete(
         &self,
-        transaction: &mut SqliteConnection,
-        sql: &'static str,
+        transaction: &mut Transaction,
+        statement: &'static str,
     ) -> Result<u64, ToolkitError> {
-        let deleted = sqlx::query(sql).bind(&self.id).execute(transaction).await?;
-        Ok(deleted.rows_affected())
+        Ok(sql(statement).bind(&self.id).execute(transaction).await?)
     }
 
-    async fn record(
-        &self,
-        transaction: &mut SqliteConnection,
-        event: &str,
-        by: &str,
-    ) -> Result<(), ToolkitError> {
-        sqlx::query(
-            "INSERT INTO toolkit_ownership (toolkit_id, event, owner_before, by_user, at) VALUES (?, ?, ?, ?, ?)",
+    async fn record(&self, transaction: &mut Transaction, event: &str, by: &str) -> Result<(), ToolkitError> {
+        sql(
+            "INSERT INTO toolkit_ownership (toolkit_id, event, owner_before, by_user, at) VALUES ($1, $2, $3, $4, $5)",
         )
         .bind(&self.id)
         .bind(event)
@@ -243,7 +235,7 @@ impl CurrentOwnership {
 impl Store {
     /// Releases a toolkit of `by`. See [`Toolkits::release`](crate::toolkits::Toolkits::release).
     pub(in crate::toolkits) async fn release(&self, id: &str, by: &str) -> Result<(), ToolkitError> {
-        let mut transaction = self.0.begin().await?;
+        let mut transaction = self.0.begin(Scope::Toolkits).await?;
         let ownership = CurrentOwnership::of(&mut transaction, id).await?;
         let ownership = ownership.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
         if ownership.owner != by {
@@ -258,7 +250,7 @@ impl Store {
 
     /// Makes `by` the owner of another operator's toolkit.
     pub(in crate::toolkits) async fn take_over(&self, id: &str, by: &str) -> Result<TakenOver, ToolkitError> {
-        let mut transaction = self.0.begin().await?;
+        let mut transaction = self.0.begin(Scope::Toolkits).await?;
         let ownership = CurrentOwnership::of(&mut transaction, id).await?;
         let ownership = ownership.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
         if ownership.owner == by {
@@ -271,14 +263,12 @@ impl Store {
 
     /// The history of a toolkit's ownership, newest first.
     pub(super) async fn ownership(&self, id: &str) -> database::Result<Vec<OwnershipRecord>> {
-        Ok(sqlx::query_as(
-            "SELECT event, owner_before, by_user AS \"by\", at FROM toolkit_ownership
-             WHERE toolkit_id = ? ORDER BY sequence DESC LIMIT ?",
-        )
+        sql("SELECT event, owner_before, by_user AS \"by\", at FROM toolkit_ownership
+             WHERE toolkit_id = $1 ORDER BY sequence DESC LIMIT $2")
         .bind(id)
         .bind(MAX_SHOWN_EVENTS)
         .fetch_all(self.0.readers())
-        .await?)
+        .await
     }
 }
 

@@ -68,12 +68,7 @@ impl Document {
     async fn artifact(&self, context: &Context<'_>) -> Option<Artifact> {
         let knowledge::Artifact { size, media_type, .. } = self.0.artifact.clone()?;
         let url = below(&RequestContext::of(context).base_url, &format!("/documents/{}/artifact", self.0.id));
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "no file has 2^53 bytes; and GraphQL's Int has 32 bits"
-        )]
-        let size = size as f64;
-        Some(Artifact { media_type, size, url })
+        Some(Artifact { media_type, size: bytes(size), url })
     }
 
     /// When it came: RFC 3339, UTC.
@@ -192,13 +187,12 @@ pub(super) struct Usage {
 }
 
 impl From<(knowledge::Usage, knowledge::Quota)> for Usage {
-    #[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 bytes; and GraphQL's Int has 32 bits")]
     fn from((usage, quota): (knowledge::Usage, knowledge::Quota)) -> Self {
         Self {
             documents: usage.documents,
             documents_quota: quota.documents,
-            bytes: usage.bytes as f64,
-            bytes_quota: quota.bytes as f64,
+            bytes: bytes(usage.bytes),
+            bytes_quota: bytes(quota.bytes),
         }
     }
 }
@@ -330,6 +324,12 @@ fn read_cursor(list: &str, cursor: &str) -> Result<i64, WebError> {
 
 fn no_cursor() -> WebError {
     WebError::invalid("after", "is no cursor of this list; give `endCursor` of the page before")
+}
+
+/// A number of bytes: GraphQL's Int has 32 bits.
+#[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 bytes")]
+pub(super) fn bytes(count: u64) -> f64 {
+    count as f64
 }
 
 #[cfg(test)]

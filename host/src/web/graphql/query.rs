@@ -162,7 +162,7 @@ impl Me {
 }
 
 /// How often a page's fields are counted: the server itself refuses what is out of range.
-fn within(asked: Option<i32>, usual: i32, most: i32) -> usize {
+pub(super) fn within(asked: Option<i32>, usual: i32, most: i32) -> usize {
     usize::try_from(asked.unwrap_or(usual).clamp(1, most)).unwrap_or(1)
 }
 

@@ -30,6 +30,8 @@ pub(super) const LIST_COST: usize = 100;
 pub(super) const READ_COST: usize = 20;
 /// What the text of a document costs.
 pub(super) const TEXT_COST: usize = 20;
+/// What the schema of a tool costs.
+pub(super) const SCHEMA_COST: usize = 20;
 /// Of lists without a bound of their own: as if they had so many elements.
 pub(super) const DEFAULT_LENGTH: usize = 20;
 

@@ -1,15 +1,22 @@
 //! Toolkits, as their users see them.
 
 use async_graphql::{Context, Enum, ID, Json, Object, SimpleObject};
-use kitbag_manifest::{ConfigKind, Visibility};
+use kitbag_manifest::{ConfigKind, ToolDefinition, Visibility};
 use serde_json::Value;
 
 use super::RequestContext;
-use super::schema::{DEFAULT_LENGTH, READ_COST};
+use super::documents::bytes;
+use super::query::within;
+use super::schema::{DEFAULT_LENGTH, READ_COST, SCHEMA_COST};
 use crate::access::VisibleToolkit;
-use crate::toolkits::{FormerOwner, listed_name};
+use crate::toolkits::{FormerOwner, VersionRecord, listed_name};
 use crate::vault::SecretStatus;
 use crate::web::error::WebError;
+
+/// Versions where the query does not say.
+const DEFAULT_VERSIONS: i32 = 20;
+/// Versions at most.
+const MAX_VERSIONS: i32 = 100;
 
 pub(super) struct Toolkit(pub(super) VisibleToolkit);
 
@@ -54,14 +61,42 @@ impl Toolkit {
         Some(TakenOver { from, by: self.0.owner().to_owned(), at })
     }
 
+    /// Who deployed its first version, or took it over last.
+    async fn owner(&self) -> &str {
+        self.0.owner()
+    }
+
+    /// The hosts to which it may send requests: `api.example.com`, `*.example.com`.
+    async fn egress(&self) -> &[String] {
+        &self.0.definition().egress
+    }
+
+    /// What it may do with your documents: `svc:search`, `svc:ingest`.
+    async fn scopes(&self) -> &[String] {
+        &self.0.definition().scopes
+    }
+
+    /// Its versions, the newest deploy first.
+    #[graphql(complexity = "READ_COST + within(first, 20, 100) * child_complexity")]
+    async fn versions(
+        &self,
+        context: &Context<'_>,
+        #[graphql(desc = "Versions at most, 1 to 100.", default_with = "Some(20)")] first: Option<i32>,
+    ) -> Result<Vec<ToolkitVersion>, WebError> {
+        let first = first.unwrap_or(DEFAULT_VERSIONS);
+        if !(1..=MAX_VERSIONS).contains(&first) {
+            return Err(WebError::invalid("first", format!("must be between 1 and {MAX_VERSIONS}")));
+        }
+        let request = RequestContext::of(context);
+        let _turn = request.turn().await;
+        let record = request.user.toolkit_record(&self.0.definition().id).await?;
+        let live = record.live_version;
+        let versions = record.versions.into_iter().take(usize::try_from(first).unwrap_or_default());
+        Ok(versions.map(|version| ToolkitVersion::of(version, &live)).collect())
+    }
+
     async fn tools(&self) -> Vec<Tool> {
-        let of_toolkit = self.0.definition();
-        let tool = |tool: &kitbag_manifest::ToolDefinition| Tool {
-            name: listed_name(&of_toolkit.id, &tool.name),
-            title: tool.title.clone(),
-            description: tool.description.clone(),
-        };
-        of_toolkit.tools.iter().map(tool).collect()
+        (0..self.0.definition().tools.len()).map(|index| Tool { toolkit: self.0.clone(), index }).collect()
     }
 
     /// The secrets that it declares, and what else you have set: names, never values.
@@ -98,13 +133,110 @@ pub(super) struct TakenOver {
     at: String,
 }
 
-/// A tool of a toolkit.
-#[derive(SimpleObject)]
 pub(super) struct Tool {
+    toolkit: VisibleToolkit,
+    /// Among those of the toolkit.
+    index: usize,
+}
+
+impl Tool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.toolkit.definition().tools[self.index]
+    }
+}
+
+/// A tool of a toolkit.
+#[Object]
+impl Tool {
     /// As MCP lists it: `{toolkit}__{tool}`.
-    name: String,
-    title: Option<String>,
-    description: String,
+    async fn name(&self) -> String {
+        listed_name(&self.toolkit.definition().id, &self.definition().name)
+    }
+
+    async fn title(&self) -> Option<&str> {
+        self.definition().title.as_deref()
+    }
+
+    async fn description(&self) -> &str {
+        &self.definition().description
+    }
+
+    /// The JSON Schema of its arguments.
+    #[graphql(complexity = "SCHEMA_COST")]
+    async fn input_schema(&self, context: &Context<'_>) -> Result<Json<Value>, WebError> {
+        RequestContext::of(context).schema(&self.definition().input_schema).await
+    }
+
+    /// The JSON Schema of its structured result, if it has one.
+    #[graphql(complexity = "SCHEMA_COST")]
+    async fn output_schema(&self, context: &Context<'_>) -> Result<Option<Json<Value>>, WebError> {
+        let Some(schema) = &self.definition().output_schema else { return Ok(None) };
+        RequestContext::of(context).schema(schema).await.map(Some)
+    }
+
+    /// What its author says about its effects.
+    async fn annotations(&self) -> ToolAnnotations {
+        self.definition().annotations.into()
+    }
+}
+
+/// Hints of the Model Context Protocol about a tool; null where there is none.
+#[derive(SimpleObject)]
+#[expect(clippy::struct_field_names, reason = "the names are the protocol's")]
+pub(super) struct ToolAnnotations {
+    /// It changes nothing.
+    read_only_hint: Option<bool>,
+    /// It may destroy something.
+    destructive_hint: Option<bool>,
+    /// Calling it again with the same arguments changes nothing more.
+    idempotent_hint: Option<bool>,
+    /// It deals with systems outside of the server.
+    open_world_hint: Option<bool>,
+}
+
+impl From<kitbag_manifest::ToolAnnotations> for ToolAnnotations {
+    fn from(hints: kitbag_manifest::ToolAnnotations) -> Self {
+        Self {
+            read_only_hint: hints.read_only_hint,
+            destructive_hint: hints.destructive_hint,
+            idempotent_hint: hints.idempotent_hint,
+            open_world_hint: hints.open_world_hint,
+        }
+    }
+}
+
+/// A deployed version of a toolkit.
+#[derive(SimpleObject)]
+pub(super) struct ToolkitVersion {
+    version: String,
+    /// Whether it is the one that is called.
+    live: bool,
+    /// SHA-256 of the component, hexadecimal.
+    digest: String,
+    /// Of the component, in bytes; a whole number.
+    size: f64,
+    deployed_by: String,
+    /// RFC 3339, UTC.
+    deployed_at: String,
+    /// The capabilities that it has, and the version that was live before had not: `egress api.example.com`.
+    added: Vec<String>,
+    /// The other way round.
+    removed: Vec<String>,
+}
+
+impl ToolkitVersion {
+    fn of(record: VersionRecord, live: &str) -> Self {
+        Self {
+            live: record.version == live,
+            version: record.version,
+            digest: record.digest,
+            size: bytes(u64::try_from(record.size).unwrap_or_default()),
+            deployed_by: record.deployed_by,
+            deployed_at: record.deployed_at,
+            added: record.changes.added,
+            removed: record.changes.removed,
+        }
+    }
 }
 
 /// A name that a toolkit declares, or that you have set.

@@ -1,10 +1,11 @@
 //! Which records a request asks for.
 
-use axum::http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
+use super::{bad_query, outcome};
 use crate::access::Range;
+use crate::invocations::Filter;
 use crate::web::error::WebError;
 
 /// Records that are answered when the request does not say.
@@ -20,8 +21,14 @@ pub(in crate::web) struct Parameters {
     since: Option<String>,
     /// An id; records that came after it.
     after: Option<i64>,
+    /// An id; records that came before it.
+    before: Option<i64>,
     /// Only so many of the newest that there are.
     limit: Option<u32>,
+    /// Only calls of this tool.
+    tool: Option<String>,
+    /// Only calls that ended so: an outcome, or `any-failure`.
+    outcome: Option<String>,
     /// Whether to wait for more.
     #[serde(default)]
     pub(super) follow: bool,
@@ -30,23 +37,27 @@ pub(in crate::web) struct Parameters {
 impl Parameters {
     /// Without `since`, `after` and `limit`: the last hundred.
     pub(super) fn range(self) -> Result<Range, WebError> {
-        let refused = |detail: String| WebError::new(StatusCode::BAD_REQUEST, detail);
         if self.limit.is_some_and(|limit| limit > MAX_LIMIT) {
-            return Err(refused(format!("limit must be at most {MAX_LIMIT}.")));
+            return Err(bad_query(format!("limit must be at most {MAX_LIMIT}.")));
+        }
+        if self.follow && self.before.is_some() {
+            return Err(bad_query(
+                "before cannot be combined with follow: new records come after all others.",
+            ));
         }
         let since = self.since.as_deref().map(|text| time(text, Timestamp::now()));
         let since = since.map(|time| {
             time.ok_or_else(|| {
-                refused(
-                    "since must be a time such as 2026-01-31T12:00:00Z, or a duration such as 10m.".into(),
-                )
+                bad_query("since must be a time such as 2026-01-31T12:00:00Z, or a duration such as 10m.")
             })
         });
         let is_bounded_otherwise = since.is_some() || self.after.is_some();
         Ok(Range {
-            since: since.transpose()?.unwrap_or(Timestamp::MIN),
+            since: since.transpose()?,
             after: self.after.unwrap_or_default(),
+            before: self.before,
             last: self.limit.or((!is_bounded_otherwise).then_some(DEFAULT_LIMIT)),
+            filter: Filter { tool: self.tool, outcome: self.outcome.as_deref().map(outcome).transpose()? },
         })
     }
 }
@@ -89,6 +100,14 @@ mod tests {
         assert_eq!(since.last, None);
         let after = range(Parameters { after: Some(7), limit: Some(3), ..Parameters::default() });
         assert_eq!((after.after, after.last), (7, Some(3)));
-        assert!(Parameters { limit: Some(MAX_LIMIT + 1), ..Parameters::default() }.range().is_err());
+        let before = range(Parameters { before: Some(7), ..Parameters::default() });
+        assert_eq!((before.before, before.last), (Some(7), Some(DEFAULT_LIMIT)));
+        for refused in [
+            Parameters { limit: Some(MAX_LIMIT + 1), ..Parameters::default() },
+            Parameters { before: Some(7), follow: true, ..Parameters::default() },
+            Parameters { outcome: Some("broken".into()), ..Parameters::default() },
+        ] {
+            assert!(refused.range().is_err());
+        }
     }
 }

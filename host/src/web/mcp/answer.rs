@@ -4,11 +4,18 @@ use std::borrow::Cow;
 
 use axum::Json;
 use axum::body::to_bytes;
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use rmcp::model::{ErrorData, JsonRpcError, RequestId};
+use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, JsonRpcResponse, JsonRpcVersion2_0, RequestId};
+use serde_json::json;
+use serde_json::value::RawValue;
 
 use crate::web::body::Unread;
+use crate::web::media_type::JSON;
+use crate::web::rate::TooManyRequests;
+
+/// From -32000 to -32019 codes are a server's own; beyond are the protocol's (2026-07-28).
+const TOO_MANY_REQUESTS: ErrorCode = ErrorCode(-32010);
 
 /// The response to a request that does not reach its method.
 pub(in crate::web) struct TransportError(Box<Response>);
@@ -39,6 +46,27 @@ impl IntoResponse for TransportError {
     fn into_response(self) -> Response {
         *self.0
     }
+}
+
+impl From<TooManyRequests> for TransportError {
+    fn from(refusal: TooManyRequests) -> Self {
+        let seconds = refusal.seconds;
+        let data = json!({ "retryAfterSeconds": seconds });
+        let error = ErrorData::new(TOO_MANY_REQUESTS, refusal.to_string(), Some(data));
+        Self::new(StatusCode::TOO_MANY_REQUESTS, None, error)
+            .with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
+    }
+}
+
+/// Responds with a result that is encoded already.
+pub(super) fn with_encoded_result(id: RequestId, result: &RawValue) -> Response {
+    /// Of the members around the result.
+    const ENVELOPE_BYTES: usize = 128;
+
+    let mut body = Vec::with_capacity(ENVELOPE_BYTES + result.get().len());
+    let response = JsonRpcResponse { jsonrpc: JsonRpcVersion2_0, id, result };
+    serde_json::to_writer(&mut body, &response).expect("a string always takes more");
+    ([(header::CONTENT_TYPE, JSON)], body).into_response()
 }
 
 /// Responds to a body that was not read to its end; `limit` is in bytes.

@@ -1,20 +1,28 @@
-//! `tools/list`: the list of each toolkit is made once for each live version, and not for each request.
+//! `tools/list`: the list of each toolkit is made once for each live version, and the pages that users get are encoded
+//! once for all who see the same.
+//!
+//! Invariant: encoded pages are found by the SHA-256 of what they list, and never by who asks. So a user who sees
+//! something else gets something else, and a change is in the next response.
 
 mod cursor;
+mod encoded;
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use crate::access::{Access, User, VisibleToolkit};
+use crate::sha256::{Digest, Sha256};
 use crate::toolkits::{Live, listed_name};
 use cursor::Cursor;
 pub(super) use cursor::InvalidCursor;
+use encoded::EncodedLists;
+pub(super) use encoded::Shape;
 
 /// Tools on one page.
 const PAGE_SIZE: usize = 100;
@@ -27,6 +35,7 @@ pub(super) struct Catalogue {
     access: Access,
     /// By the toolkit's id.
     lists: Mutex<HashMap<String, Listed>>,
+    encoded: EncodedLists,
 }
 
 /// A list, and the live version that it was made for.
@@ -40,22 +49,26 @@ struct ToolList {
     toolkit: String,
     tools: Vec<Tool>,
     /// Of all that is listed.
-    hash: u64,
+    digest: Digest,
 }
 
-/// What a user sees, told from what the user saw before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct View(u64);
+/// The tools that a user sees: toolkits by id.
+struct WholeList(Vec<Arc<ToolList>>);
+
+/// What a user sees, told from what others see, or the user saw before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct View(Digest);
 
 /// A part of the list.
 pub(super) struct Page {
-    pub(super) tools: Vec<Tool>,
+    tools: Vec<Tool>,
     /// Where the next page begins, when there is one.
-    pub(super) next: Option<String>,
+    next: Option<Cursor>,
 }
+
 impl Catalogue {
     pub(super) fn new(access: Access) -> Self {
-        Self { access, lists: Mutex::default() }
+        Self { access, lists: Mutex::default(), encoded: EncodedLists::new() }
     }
 
     /// Signals whenever users may see something else.
@@ -63,11 +76,58 @@ impl Catalogue {
         self.access.published()
     }
 
-    /// One page of the tools that `user` can see: toolkits by id.
+    /// One page of the tools that `user` can see.
     pub(super) fn page(&self, user: &User, cursor: Option<&str>) -> Result<Page, InvalidCursor> {
-        let from = cursor.map(str::parse::<Cursor>).transpose()?.unwrap_or_default();
-        let lists = self.lists_of(user);
-        let mut listed = lists.iter().flat_map(|list| {
+        let from = cursor.map(str::parse).transpose()?.unwrap_or_default();
+        Ok(self.whole_list(user).page(&from))
+    }
+
+    /// The same as the `result` of a response; `None` unless a page of the list begins at `cursor`.
+    pub(super) fn encoded_page(
+        &self,
+        user: &User,
+        cursor: Option<&str>,
+        shape: Shape,
+    ) -> Option<Arc<RawValue>> {
+        let from = cursor.map(str::parse).transpose().ok()?.unwrap_or_default();
+        self.encoded.page(&self.whole_list(user), &from, shape)
+    }
+
+    /// What `user` sees at this moment.
+    pub(super) fn view(&self, user: &User) -> View {
+        self.whole_list(user).view()
+    }
+
+    fn whole_list(&self, user: &User) -> WholeList {
+        let toolkits = user.toolkits();
+        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        WholeList(toolkits.iter().map(|toolkit| list(&mut lists, toolkit)).collect())
+    }
+}
+
+/// Whether any parameter of a tool travels in a header.
+pub(super) fn has_header_parameters(tool: &ToolDefinition) -> bool {
+    let properties = tool.input_schema.get("properties").and_then(Value::as_object);
+    properties.is_some_and(|properties| properties.values().any(|it| it.get(HEADER_MEMBER).is_some()))
+}
+
+/// The list of a toolkit, made now if its live version is new.
+fn list(lists: &mut HashMap<String, Listed>, toolkit: &VisibleToolkit) -> Arc<ToolList> {
+    let (live, definition) = (toolkit.live(), toolkit.definition());
+    if let Some(known) = lists.get(&definition.id)
+        && known.of.as_ptr() == Arc::as_ptr(live)
+    {
+        return known.list.clone();
+    }
+    lists.retain(|_, known| known.of.strong_count() > 0);
+    let list = Arc::new(ToolList::from(definition));
+    lists.insert(definition.id.clone(), Listed { of: Arc::downgrade(live), list: list.clone() });
+    list
+}
+
+impl WholeList {
+    fn page(&self, from: &Cursor) -> Page {
+        let mut listed = self.0.iter().flat_map(|list| {
             let tools = list.tools.iter().enumerate().skip(from.listed_of(&list.toolkit));
             tools.map(|(index, tool)| (&list.toolkit, index, tool))
         });
@@ -78,43 +138,13 @@ impl Catalogue {
             last = Some((toolkit, index));
         }
         let next = last.filter(|_| listed.next().is_some());
-        let next = next.map(|(toolkit, index)| Cursor::after(toolkit, index).to_string());
-        Ok(Page { tools, next })
+        Page { tools, next: next.map(|(toolkit, index)| Cursor::after(toolkit, index)) }
     }
 
-    /// A tool that `user` can see, if any of its parameters travels in a header.
-    pub(super) fn with_headers(user: &User, name: &str) -> Option<Tool> {
-        let tool = user.tool(name)?;
-        let schema = &tool.definition().input_schema;
-        let mut properties = schema.get("properties")?.as_object()?.values();
-        properties
-            .any(|property| property.get(HEADER_MEMBER).is_some())
-            .then(|| listed(&tool.toolkit.definition.id, tool.definition()))
-    }
-
-    /// What `user` sees at this moment.
-    pub(super) fn view(&self, user: &User) -> View {
-        let mut hasher = DefaultHasher::new();
-        self.lists_of(user).iter().for_each(|list| list.hash.hash(&mut hasher));
+    fn view(&self) -> View {
+        let mut hasher = Sha256::new();
+        self.0.iter().for_each(|list| hasher.update(list.digest));
         View(hasher.finish())
-    }
-
-    fn lists_of(&self, user: &User) -> Vec<Arc<ToolList>> {
-        user.toolkits().iter().map(|toolkit| self.list(toolkit)).collect()
-    }
-
-    fn list(&self, toolkit: &VisibleToolkit) -> Arc<ToolList> {
-        let (live, definition) = (toolkit.live(), toolkit.definition());
-        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = lists.get(&definition.id)
-            && known.of.as_ptr() == Arc::as_ptr(live)
-        {
-            return known.list.clone();
-        }
-        lists.retain(|_, known| known.of.strong_count() > 0);
-        let list = Arc::new(ToolList::from(definition));
-        lists.insert(definition.id.clone(), Listed { of: Arc::downgrade(live), list: list.clone() });
-        list
     }
 }
 
@@ -123,13 +153,13 @@ impl From<&ToolkitDefinition> for ToolList {
         let mut declared: Vec<_> = definition.tools.iter().collect();
         declared.sort_by_key(|tool| !tool.always_on);
         let tools: Vec<_> = declared.into_iter().map(|tool| listed(&definition.id, tool)).collect();
-        let mut hasher = DefaultHasher::new();
-        serde_json::to_string(&tools).expect("tools always serialise").hash(&mut hasher);
-        Self { toolkit: definition.id.clone(), tools, hash: hasher.finish() }
+        let digest = Sha256::digest(serde_json::to_vec(&tools).expect("tools always serialise"));
+        Self { toolkit: definition.id.clone(), tools, digest }
     }
 }
 
-fn listed(toolkit_id: &str, declared: &ToolDefinition) -> Tool {
+/// A tool as it is listed.
+pub(super) fn listed(toolkit_id: &str, declared: &ToolDefinition) -> Tool {
     let mut tool = Tool::new(
         listed_name(toolkit_id, &declared.name),
         declared.description.clone(),

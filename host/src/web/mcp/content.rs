@@ -7,7 +7,7 @@ use rmcp::model::{ContentBlock, Resource, ResourceContents};
 use crate::dispatch::{Content, EmbeddedResource, ResourceBody, ResourceLink};
 
 /// Converts one block.
-pub(super) fn block(content: Content) -> ContentBlock {
+pub(in crate::web) fn block(content: Content) -> ContentBlock {
     match content {
         Content::Image(media) => ContentBlock::image(STANDARD.encode(media.data), media.media_type),
         Content::Audio(media) => ContentBlock::audio(STANDARD.encode(media.data), media.media_type),

@@ -1,92 +1,126 @@
-//! Recognises `tools/call` requests that can be answered without rmcp's service.
+//! Recognises requests that can be answered without rmcp's service: `tools/call` and `tools/list`.
 //!
 //! For each request rmcp starts two tasks and passes messages through channels between them. That takes longer than
-//! the rest of the transport does for a short call, so the usual call goes straight to its tool.
+//! the rest of the transport does for a short call, so the usual call goes straight to its tool, and the usual list
+//! is one that was encoded before.
 //!
-//! Invariant: such a call gets the bytes that rmcp would respond with. A request with anything unusual (other members,
-//! other headers, a progress token, an unknown revision, a mistake) is left to rmcp.
+//! Invariant: such a request gets the bytes that rmcp would respond with. A request with anything unusual (other
+//! members, other headers, a progress token, an unknown revision, a mistake) is left to rmcp.
+
+use std::borrow::Cow;
 
 use axum::http::{HeaderMap, HeaderName};
-use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, JsonObject, ProtocolVersion, RequestId, RequestMetaObject,
-};
+use rmcp::model::{CallToolRequestParams, ClientCapabilities, ProtocolVersion, RequestId};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
 
 use super::PROTOCOL_VERSION;
+use super::message::has_too_many_values;
+use crate::json_object::JsonObject;
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// Prefix of the headers that carry parameters of a tool.
 const PARAMETER_PREFIX: &str = "mcp-param-";
-const TOOLS_CALL: &str = "tools/call";
 
-/// A `tools/call` request without anything unusual.
+/// A request without anything unusual.
 #[derive(Debug)]
-pub(super) struct DirectCall {
+pub(super) struct DirectRequest {
     pub(super) id: RequestId,
-    pub(super) params: CallToolRequestParams,
+    pub(super) method: DirectMethod,
     /// What the client can do, in the current revision. `None` in the older ones.
     pub(super) capabilities: Option<ClientCapabilities>,
 }
 
+/// The method of such a request, with its parameters.
+#[derive(Debug)]
+pub(super) enum DirectMethod {
+    /// `tools/call`
+    Call(CallToolRequestParams),
+    /// `tools/list`
+    List {
+        /// Where the page begins.
+        cursor: Option<String>,
+    },
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Message {
-    jsonrpc: String,
+struct Message<'a> {
+    #[serde(borrow)]
+    jsonrpc: Cow<'a, str>,
     id: RequestId,
-    method: String,
-    params: Params,
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    #[serde(borrow, default)]
+    params: JsonObject<Params<'a>>,
 }
 
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Params<'a> {
+    name: Option<String>,
+    arguments: Option<Map<String, Value>>,
+    cursor: Option<String>,
+    #[serde(borrow, rename = "_meta")]
+    meta: Option<JsonObject<Meta<'a>>>,
+}
+
+/// What a request of 2026-07-28 says about its client.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Params {
-    name: String,
-    arguments: Option<JsonObject>,
-    #[serde(rename = "_meta")]
-    meta: Option<RequestMetaObject>,
+struct Meta<'a> {
+    #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion")]
+    version: Cow<'a, str>,
+    #[serde(rename = "io.modelcontextprotocol/clientInfo")]
+    _client: Option<IgnoredAny>,
+    #[serde(rename = "io.modelcontextprotocol/clientCapabilities")]
+    capabilities: ClientCapabilities,
 }
 
-impl DirectCall {
+impl DirectRequest {
     /// Reads a request. Returns `None` if rmcp must answer it.
     pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Option<Self> {
-        let Message { jsonrpc, id, method, params } = serde_json::from_slice(body).ok()?;
-        if jsonrpc != "2.0" || method != TOOLS_CALL {
+        // Before any of them is built.
+        if has_too_many_values(body) {
             return None;
         }
-        let capabilities = match &params.meta {
-            Some(meta) => Some(current_capabilities(headers, meta, &params.name)?),
+        let JsonObject::<Message>(Message { jsonrpc, id, method, params }) =
+            serde_json::from_slice(body).ok()?;
+        let JsonObject(Params { name, arguments, cursor, meta }) = params;
+        let capabilities = match meta {
+            Some(meta) => Some(current_capabilities(headers, meta.0, &method, name.as_deref())?),
             None if is_older(headers) => None,
             None => return None,
         };
-        let Params { name, arguments, .. } = params;
-        let mut params = CallToolRequestParams::new(name);
-        params.arguments = arguments;
-        Some(Self { id, params, capabilities })
+        let method = match (&*method, name, arguments, cursor) {
+            ("tools/call", Some(name), arguments, None) => {
+                let mut params = CallToolRequestParams::new(name);
+                params.arguments = arguments;
+                DirectMethod::Call(params)
+            }
+            ("tools/list", None, None, cursor) => DirectMethod::List { cursor },
+            _ => return None,
+        };
+        (jsonrpc == "2.0").then_some(Self { id, method, capabilities })
     }
 }
 
 /// The capabilities in a request of 2026-07-28 whose headers match it.
 fn current_capabilities(
     headers: &HeaderMap,
-    meta: &RequestMetaObject,
-    tool: &str,
+    meta: Meta<'_>,
+    method: &str,
+    tool: Option<&str>,
 ) -> Option<ClientCapabilities> {
-    const KEYS: [&str; 3] = [
-        "io.modelcontextprotocol/protocolVersion",
-        "io.modelcontextprotocol/clientInfo",
-        "io.modelcontextprotocol/clientCapabilities",
-    ];
-
     let version = ProtocolVersion::V_2026_07_28;
-    let has_usual_keys = meta.0.0.keys().all(|key| KEYS.contains(&key.as_str()));
-    let has_headers = [(&PROTOCOL_VERSION, version.as_str()), (&METHOD, TOOLS_CALL), (&NAME, tool)]
-        .into_iter()
-        .all(|(name, value)| only(headers, name).is_some_and(|it| it == value));
-    if !has_usual_keys || !has_headers || has_parameters(headers) || meta.protocol_version()? != version {
-        return None;
-    }
-    meta.client_capabilities()
+    let has_headers = only(headers, &PROTOCOL_VERSION) == Some(version.as_str())
+        && only(headers, &METHOD) == Some(method)
+        && only(headers, &NAME) == tool
+        && headers.contains_key(NAME) == tool.is_some()
+        && !has_parameters(headers);
+    (has_headers && meta.version == version.as_str()).then_some(meta.capabilities)
 }
 
 /// Whether the headers are those of a revision before 2026-07-28.
@@ -120,7 +154,7 @@ mod tests {
     use super::*;
 
     const CURRENT: [(&str, &str); 3] =
-        [("mcp-protocol-version", "2026-07-28"), ("mcp-method", TOOLS_CALL), ("mcp-name", "text__count")];
+        [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "text__count")];
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         let pairs = pairs.iter();
@@ -132,7 +166,11 @@ mod tests {
         if !meta.is_null() {
             params["_meta"] = meta.clone();
         }
-        json!({ "jsonrpc": "2.0", "id": 1, "method": TOOLS_CALL, "params": params })
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })
+    }
+
+    fn list(params: &Value) -> Value {
+        json!({ "jsonrpc": "2.0", "id": "a", "method": "tools/list", "params": params })
     }
 
     fn current_meta() -> Value {
@@ -144,7 +182,7 @@ mod tests {
     }
 
     fn is_direct(headers: &HeaderMap, message: &Value) -> bool {
-        DirectCall::read(headers, message.to_string().as_bytes()).is_some()
+        DirectRequest::read(headers, message.to_string().as_bytes()).is_some()
     }
 
     #[test]
@@ -156,6 +194,22 @@ mod tests {
                 is_direct(&headers(&[("mcp-protocol-version", version)]), &message(&Value::Null)),
                 "{version}"
             );
+        }
+    }
+
+    #[test]
+    fn usual_lists_of_every_revision_are_answered_directly() {
+        let current = [CURRENT[0], ("mcp-method", "tools/list")];
+        let params = json!({ "_meta": current_meta(), "cursor": "x" });
+        let older = headers(&[("mcp-protocol-version", "2025-11-25")]);
+
+        assert!(is_direct(&headers(&current), &list(&params)));
+        assert!(is_direct(&older, &list(&json!({}))) && is_direct(&older, &list(&json!({ "cursor": "x" }))));
+        assert!(is_direct(&older, &json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })));
+        assert!(!is_direct(&headers(&CURRENT), &list(&params)), "the headers are those of a call");
+        assert!(!is_direct(&headers(&[current[0], current[1], ("mcp-name", "x")]), &list(&params)));
+        for odd in [json!({ "name": "x" }), json!({ "arguments": {} }), json!({ "cursor": 1 }), Value::Null] {
+            assert!(!is_direct(&older, &list(&odd)), "{odd}");
         }
     }
 
@@ -174,6 +228,8 @@ mod tests {
             changed(&|it| it["extra"] = 1.into()),
             changed(&|it| it["params"]["name"] = "text__slug".into()),
             changed(&|it| it["params"]["inputResponses"] = json!({})),
+            changed(&|it| it["params"]["cursor"] = "x".into()),
+            changed(&|it| it["params"] = json!(["text__count", {}, null, current_meta()])),
             changed(&|it| it["params"]["arguments"] = json!([])),
             changed(&|it| it["params"]["_meta"]["progressToken"] = 1.into()),
             changed(&|it| {
@@ -181,6 +237,8 @@ mod tests {
             }),
             changed(&|it| it["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = 1.into()),
             changed(&|it| it["params"]["_meta"] = json!({})),
+            changed(&|it| it["params"]["_meta"] = json!(["2026-07-28", {}, {}])),
+            json!(["2.0", 1, "tools/call", message(&current_meta())["params"]]),
             message(&Value::Null),
         ] {
             assert!(!is_direct(&headers(&CURRENT), &message), "{message}");
@@ -203,7 +261,7 @@ mod tests {
             assert!(!is_direct(&headers(&current), &message(&current_meta())), "{current:?}");
         }
         let mut twice = headers(&CURRENT);
-        twice.append(METHOD, HeaderValue::from_static(TOOLS_CALL));
+        twice.append(METHOD, HeaderValue::from_static("tools/call"));
         assert!(!is_direct(&twice, &message(&current_meta())));
         for version in ["2026-07-28", "2024-01-01", "x"] {
             assert!(

@@ -24,6 +24,7 @@ use super::calls::ClientLabel;
 use crate::access::{OwnSecret, User};
 use crate::identity::random_text;
 use crate::vault::SecretSlot;
+use crate::web::below;
 use crate::web::secret_page::{self, Links};
 
 /// `URLElicitationRequiredError` of 2025-11-25.
@@ -130,6 +131,11 @@ impl Elicitation {
                 ))
             }
         }
+    }
+
+    /// The page of a toolkit, on which its user sets all secrets.
+    pub(super) fn page_of(&self, toolkit: &str) -> String {
+        below(&self.base_url, &format!("/ui/toolkits/{toolkit}#secrets"))
     }
 
     fn question(&self, secret: &OwnSecret) -> ElicitRequestParams {

@@ -1,7 +1,10 @@
 //! The MCP methods.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
+use axum::Json;
+use axum::response::{IntoResponse, Response};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, CompleteRequestMethod,
     CompleteRequestParams, CompleteResult, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData,
@@ -16,11 +19,11 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::calls::{ClientLabel, Key, Running};
-use super::catalogue::Catalogue;
+use super::catalogue::{self, Shape};
 use super::changes::Changes;
-use super::direct::DirectCall;
+use super::direct::{DirectMethod, DirectRequest};
 use super::elicitation::{ElicitationMode, ElicitationResponse};
-use super::{Endpoint, content};
+use super::{Endpoint, answer, content};
 use crate::access::{CallError, OwnSecret, User};
 use crate::dispatch::{Failure, ProgressReport, Reply, Success};
 use crate::toolkits::toolkit_of;
@@ -43,7 +46,7 @@ const KNOWN_METHODS: [&str; 7] = [
 #[derive(Clone)]
 pub(super) struct Handler {
     endpoint: Arc<Endpoint>,
-    context: ClientContext,
+    pub(super) context: ClientContext,
 }
 
 /// Who makes the request, and which responses their client accepts.
@@ -71,21 +74,39 @@ impl Handler {
         Self { endpoint, context }
     }
 
-    /// Whether calls of a tool may be answered directly: the user sees it, and none of its parameters is in a header.
-    pub(super) fn answers_directly(&self, tool: &str) -> bool {
+    /// Answers a request directly; `None` if rmcp must answer it. Dropping the future ends a call.
+    pub(super) async fn answer_directly(&self, request: DirectRequest) -> Option<Response> {
+        let DirectRequest { id, method, capabilities } = request;
         let user = &self.context.user;
-        user.tool(tool).is_some() && Catalogue::with_headers(user, tool).is_none()
+        match method {
+            DirectMethod::Call(call) => {
+                let tool = user.tool(&call.name)?;
+                // rmcp checks the headers that carry parameters.
+                if catalogue::has_header_parameters(tool.definition()) {
+                    return None;
+                }
+                Some(Json(self.call_directly(call, id, capabilities).await).into_response())
+            }
+            DirectMethod::List { cursor } => {
+                let shape = if capabilities.is_some() { Shape::Current } else { Shape::Older };
+                let page = self.endpoint.catalogue.encoded_page(user, cursor.as_deref(), shape)?;
+                Some(answer::with_encoded_result(id, &page))
+            }
+        }
     }
 
-    /// Answers a call directly. Dropping the future ends the call.
-    pub(super) async fn answer_directly(&self, call: DirectCall) -> ServerJsonRpcMessage {
-        let DirectCall { id, params, capabilities } = call;
+    async fn call_directly(
+        &self,
+        call: CallToolRequestParams,
+        id: RequestId,
+        capabilities: Option<ClientCapabilities>,
+    ) -> ServerJsonRpcMessage {
         let client = match capabilities {
             Some(capabilities) => RequestClient::Current(Some(capabilities)),
             None => RequestClient::Older,
         };
         let is_older = matches!(client, RequestClient::Older);
-        match self.answer(params, id.clone(), client, None).await {
+        match self.answer(call, id.clone(), client, None).await {
             Ok(response) => {
                 let mut result = ServerResult::from(response);
                 if is_older {
@@ -127,13 +148,21 @@ impl Handler {
         };
         match reply {
             Ok(Reply::Success(success)) => Ok(succeeded(success).into()),
-            Ok(Reply::Failure(failure)) => {
+            Ok(Reply::Failure(mut failure)) => {
                 let missing = self.settable(&tool, &failure.missing_secrets);
                 match mode {
                     Some(mode) if response != ElicitationResponse::Declined && !missing.is_empty() => {
                         self.endpoint.elicitation.ask(mode, &missing)
                     }
-                    _ => Ok(failed(&failure).into()),
+                    _ => {
+                        if !missing.is_empty() {
+                            let page =
+                                self.endpoint.elicitation.page_of(toolkit_of(&tool).unwrap_or_default());
+                            // Writing to a string cannot fail.
+                            let _ = write!(failure.error, "\nOr on this page: {page}");
+                        }
+                        Ok(failed(&failure).into())
+                    }
                 }
             }
             Err(error @ CallError::UnknownTool(_)) => Err(ErrorData::invalid_params(error.to_string(), None)),
@@ -144,9 +173,19 @@ impl Handler {
     /// What a client of the older revisions may cancel by name. Later ones close the request.
     fn cancellable(&self, request: RequestId, client: &RequestClient) -> Option<Running> {
         let RequestClient::Older = client else { return None };
+        Some(self.endpoint.calls.begin(self.key(request)?))
+    }
+
+    /// Cancels a call of the same client, if it runs.
+    pub(super) fn cancel(&self, request: RequestId) {
+        if let Some(key) = self.key(request) {
+            self.endpoint.calls.cancel(&key);
+        }
+    }
+
+    fn key(&self, request: RequestId) -> Option<Key> {
         let client = self.context.client.clone()?;
-        let key = Key { user: self.context.user.id().to_owned(), client, request };
-        Some(self.endpoint.calls.begin(key))
+        Some(Key { user: self.context.user.id().to_owned(), client, request })
     }
 
     /// The secrets of these names that the user may set for the tool's toolkit.
@@ -206,14 +245,15 @@ impl ServerHandler for Handler {
             .catalogue
             .page(&self.context.user, cursor.as_deref())
             .map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
-        let mut result = ListToolsResult::with_all_items(page.tools);
-        result.next_cursor = page.next;
-        Ok(result)
+        Ok(page.into())
     }
 
     /// rmcp checks the `Mcp-Param-*` headers of a call against the tool's schema.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        Catalogue::with_headers(&self.context.user, name)
+        let tool = self.context.user.tool(name)?;
+        let definition = tool.definition();
+        catalogue::has_header_parameters(definition)
+            .then(|| catalogue::listed(&tool.toolkit.definition.id, definition))
     }
 
     async fn call_tool(

@@ -1,11 +1,10 @@
 //! `Content-Type` and `Accept` of MCP requests.
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use mime::Mime;
+use kitbag_manifest::media_type::essence;
 use rmcp::model::RequestId;
 
 use super::answer::TransportError;
-use crate::media_type::without_parameters;
 use crate::web::media_type::{self, JSON};
 
 pub(super) const STREAM: &str = "text/event-stream";
@@ -24,13 +23,15 @@ impl Accepts {
         if !headers.contains_key(header::ACCEPT) {
             return Self { json: true, stream: true };
         }
-        let any = |wanted: &[&str]| ranges(headers).any(|range| wanted.contains(&range.essence_str()));
+        let any = |wanted: &[&str]| {
+            ranges(headers).any(|range| wanted.iter().any(|wanted| range.eq_ignore_ascii_case(wanted)))
+        };
         Self { json: any(&[JSON, "application/*", "*/*"]), stream: any(&[STREAM, "text/*", "*/*"]) }
     }
 
     /// Whether the client names a stream of events, and does not merely take it among others.
     pub(super) fn names_stream(headers: &HeaderMap) -> bool {
-        ranges(headers).any(|range| range.essence_str() == STREAM)
+        ranges(headers).any(|range| range.eq_ignore_ascii_case(STREAM))
     }
 
     /// Refuses a client that could not read any answer.
@@ -58,15 +59,15 @@ pub(super) fn normalise(headers: &mut HeaderMap) {
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
 }
 
-/// The media ranges of `Accept` that are not excluded by a weight of zero.
-fn ranges(headers: &HeaderMap) -> impl Iterator<Item = Mime> {
+/// The media ranges of `Accept`, without parameters, that are not excluded by a weight of zero.
+fn ranges(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let lines = headers.get_all(header::ACCEPT).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).filter_map(|range| {
         let excluded = range.split(';').skip(1).any(|parameter| {
             let weight = parameter.trim().strip_prefix("q=");
             weight.and_then(|weight| weight.parse::<f32>().ok()).is_some_and(|weight| weight <= 0.0)
         });
-        without_parameters(range).filter(|_| !excluded)
+        (!excluded).then(|| essence(range))
     })
 }
 

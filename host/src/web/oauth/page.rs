@@ -36,18 +36,7 @@ pub(super) fn consent(question: &Consent) -> Response {
     } else {
         format!("for {}", humantime::format_duration(question.lifetime))
     };
-    let (status, problem) = match question.code {
-        CodePrompt::Unneeded | CodePrompt::Asked => (StatusCode::OK, None),
-        CodePrompt::Missing => (StatusCode::UNPROCESSABLE_ENTITY, Some("Type the sign-in code.")),
-        CodePrompt::Wrong => (StatusCode::FORBIDDEN, Some("This is not the sign-in code of this server.")),
-        CodePrompt::TooManyTries => (
-            StatusCode::TOO_MANY_REQUESTS,
-            Some(
-                "Too many wrong codes have come in the last minute: wait for one, and try again. \
-                 `kitbag login` needs no code.",
-            ),
-        ),
-    };
+    let (status, problem) = code_problem(question.code);
     let page = ConsentPage {
         title: TITLE,
         client: question.client_name.as_deref().unwrap_or("an application without a name"),
@@ -61,6 +50,22 @@ pub(super) fn consent(question: &Consent) -> Response {
         problem,
     };
     pages::page(status, &page)
+}
+
+/// What to tell a person about the sign-in code, and the status of that answer.
+pub(in crate::web) fn code_problem(prompt: CodePrompt) -> (StatusCode, Option<&'static str>) {
+    match prompt {
+        CodePrompt::Unneeded | CodePrompt::Asked => (StatusCode::OK, None),
+        CodePrompt::Missing => (StatusCode::UNPROCESSABLE_ENTITY, Some("Type the sign-in code.")),
+        CodePrompt::Wrong => (StatusCode::FORBIDDEN, Some("This is not the sign-in code of this server.")),
+        CodePrompt::TooManyTries => (
+            StatusCode::TOO_MANY_REQUESTS,
+            Some(
+                "Too many wrong codes have come in the last minute: wait for one, and try again. \
+                 `kitbag login` needs no code.",
+            ),
+        ),
+    }
 }
 
 /// Says why the browser stays here.

@@ -54,6 +54,11 @@ pub(in crate::web) fn opens_window(request: &Request) -> bool {
         && text(request.headers(), "sec-fetch-dest").is_none_or(|destination| destination == "document")
 }
 
+/// Whether a page of this server has sent the request, or its user has typed the address.
+pub(in crate::web) fn comes_from_own_page(headers: &HeaderMap) -> bool {
+    text(headers, "sec-fetch-site").is_none_or(|site| matches!(site, "same-origin" | "none"))
+}
+
 /// Lets requests pass whose `Host` is the server's own.
 pub(in crate::web) async fn refuse_other_hosts(
     State(own): State<OwnOrigin>,

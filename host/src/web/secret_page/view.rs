@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 
 use crate::access::OwnSecret;
 use crate::toolkits::Live;
 use crate::vault::{MAX_VALUE_BYTES, SecretSlot};
-use crate::web::pages::{self, Notice};
+use crate::web::pages::{self, NOT_STORED, Notice};
+use crate::web::ui::sign_in_path;
 
 const TITLE: &str = "Set a credential in Kitbag";
 
@@ -27,6 +28,13 @@ pub(in crate::web) enum PageError {
         /// What does the same without a browser.
         command: String,
     },
+    /// The browser has no session on the pages.
+    SignInFirst {
+        /// The path of the page, with its link.
+        page: String,
+        /// Whether the page is being opened: a form must not lead elsewhere, says its policy.
+        is_opening: bool,
+    },
     /// The provider's keys are out of reach.
     Unavailable,
     /// The request comes from a page that is not ours, or for a frame of it.
@@ -37,43 +45,72 @@ pub(in crate::web) enum PageError {
 
 impl IntoResponse for PageError {
     fn into_response(self) -> Response {
-        let status = match &self {
-            Self::NoLink => StatusCode::NOT_FOUND,
-            Self::OtherUser | Self::NotSignedIn { .. } | Self::OtherPage => StatusCode::FORBIDDEN,
-            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Storage => StatusCode::INTERNAL_SERVER_ERROR,
-        };
-        let message = match self {
-            Self::NoLink => {
+        let (status, message) = match self {
+            Self::SignInFirst { page, is_opening } => return sign_in_first(&page, is_opening),
+            Self::NoLink => (
+                StatusCode::NOT_FOUND,
                 "This link is not good any more: it was used, or it is older than ten minutes. Nothing was \
                  set by it now. Use the tool again to get another link."
-                    .to_owned()
-            }
-            Self::OtherUser => "This link was made for another user than the one who is signed in here. \
-                                Nothing was set. If somebody sent it to you, do not use it: your \
-                                credential would have become theirs."
-                .to_owned(),
+                    .to_owned(),
+            ),
+            Self::OtherUser => (
+                StatusCode::FORBIDDEN,
+                "This link was made for another user than the one who is signed in here. \
+                 Nothing was set. If somebody sent it to you, do not use it: your \
+                 credential would have become theirs."
+                    .to_owned(),
+            ),
             Self::NotSignedIn { applications, command } => {
                 let place = match applications.join(" or ") {
                     none if none.is_empty() => String::new(),
                     origins => format!(" at {origins}"),
                 };
-                format!(
+                let message = format!(
                     "This browser is not signed in. Nothing was set. Sign in{place}, and open the link \
                      again; or use a terminal: {command}"
-                )
+                );
+                (StatusCode::FORBIDDEN, message)
             }
-            Self::Unavailable => {
-                "Sign-in cannot be checked at the moment. Nothing was set. Try again in a moment.".to_owned()
-            }
-            Self::OtherPage => {
-                "Another page has tried to open or to use this one. Nothing was set.".to_owned()
-            }
-            Self::Storage => "The vault cannot be used at the moment. Nothing was set.".to_owned(),
+            Self::Unavailable => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "Sign-in cannot be checked at the moment. Nothing was set. Try again in a moment.".to_owned(),
+            ),
+            Self::OtherPage => (
+                StatusCode::FORBIDDEN,
+                "Another page has tried to open or to use this one. Nothing was set.".to_owned(),
+            ),
+            Self::Storage => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "The vault cannot be used at the moment. Nothing was set.".to_owned(),
+            ),
         };
         let notice = Notice { title: TITLE, heading: "Nothing was set", message: &message };
         of_our_own(pages::page(status, &notice))
     }
+}
+
+/// Says one thing, and where to go on.
+#[derive(Template)]
+#[template(path = "secret_page/onward.html")]
+struct Onward<'a> {
+    title: &'static str,
+    heading: &'static str,
+    message: &'a str,
+    path: &'a str,
+    label: &'static str,
+}
+
+/// Sends the browser to sign in, from where it comes back to the page.
+fn sign_in_first(page: &str, is_opening: bool) -> Response {
+    const MESSAGE: &str = "Your session has ended, and nothing was set. Sign in, and enter the value again.";
+
+    let path = sign_in_path(page);
+    if is_opening {
+        return (NOT_STORED, Redirect::to(&path)).into_response();
+    }
+    let heading = "Nothing was set";
+    let page = Onward { title: TITLE, heading, message: MESSAGE, path: &path, label: "Sign in" };
+    of_our_own(pages::page(StatusCode::FORBIDDEN, &page))
 }
 
 /// Asks for the value.
@@ -109,7 +146,10 @@ pub(super) fn done(secret: &OwnSecret, redacted: bool) -> Response {
     let message = format!(
         "{name} is set for the toolkit {toolkit}.{warning} Close this page, and go on in your application."
     );
-    of_our_own(pages::page(StatusCode::OK, &Notice { title: TITLE, heading: "Done", message: &message }))
+    let path = format!("/ui/toolkits/{toolkit}#secrets");
+    let label = "All secrets and settings of this toolkit";
+    let page = Onward { title: TITLE, heading: "Done", message: &message, path: &path, label };
+    of_our_own(pages::page(StatusCode::OK, &page))
 }
 
 /// What sets the secret without a browser.

@@ -53,7 +53,7 @@ fn settings(options: &Dev, data: &Path) -> Result<Settings, CliError> {
     let invalid = |name: &str| CliError::new(format!("--{name} cannot be used"));
     let defaults = Settings::default();
     Ok(Settings {
-        listen: options.listen,
+        listen: options.listen.into(),
         data: data.to_owned(),
         allow_private_ranges: if ranges.is_empty() {
             defaults.allow_private_ranges

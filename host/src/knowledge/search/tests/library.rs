@@ -36,7 +36,7 @@ impl Library {
     }
 
     async fn open(folder: TempDir, embedder: Option<Embedder>, memory: usize) -> Self {
-        let database = Database::open(folder.path()).await.expect("a database");
+        let database = Database::of_test(folder.path()).await;
         let options = Options { embedder: embedder.clone(), search_memory: memory, ..Options::default() };
         let egress = Egress::new(EgressSettings::default());
         let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };

@@ -66,12 +66,12 @@ async fn a_summary_is_read_without_the_text_and_documents_are_counted_by_state()
     let ana = origin("ana", "user");
     let id = store.put_one(&ana, note("A", "a")).await.id;
     store.put_one(&ana, note("B", "b")).await;
-    // Whoever reads the text fails at it.
-    let unreadable =
-        format!("UPDATE documents SET text = CAST(x'ff' AS TEXT), state = 'ready' WHERE id = '{id}'");
-    store.0.execute(&unreadable).await;
+    // Whoever reads the text fails at it. A server keeps nothing that is no text.
+    let unreadable = if store.0.is_file() { "CAST(x'ff' AS TEXT)" } else { "text" };
+    let update = format!("UPDATE documents SET text = {unreadable}, state = 'ready' WHERE id = '{id}'");
+    store.0.execute(&update).await;
 
-    store.document("ana", &id).await.expect_err("the text is none");
+    assert_eq!(store.document("ana", &id).await.is_err(), store.0.is_file(), "the text is none");
     let summary = store.summary("ana", &id).await.expect("it can be read").expect("it is there");
     let counts = store.counts("ana").await.expect("they can be counted");
 
@@ -119,6 +119,10 @@ async fn nothing_of_another_user_can_be_read_or_removed() {
 #[tokio::test]
 async fn an_id_of_another_user_is_not_even_found_in_the_index() {
     let (store, _data) = store().await;
+    if !store.0.is_file() {
+        // Its plan depends on how many rows there are.
+        return;
+    }
     let sql = "EXPLAIN QUERY PLAN SELECT * FROM documents d WHERE d.user_id = 'ana' AND d.id = 'x'";
     let plan: Vec<(i64, i64, i64, String)> = store.0.rows(sql).await;
 

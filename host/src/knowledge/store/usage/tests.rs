@@ -23,12 +23,12 @@ impl Store {
     async fn counted(&self, user: &str) -> (u64, u64) {
         // Every text of a row, joined: what is not there joins as nothing.
         let sql = format!(
-            "SELECT (SELECT COUNT(*) FROM documents WHERE user_id = '{user}'), ifnull(SUM(bytes), 0) FROM (
-                 SELECT length(CAST(concat(identity, title, text, url, author, author_folded, file_url,
-                     claimed_type, captured) AS BLOB)) + ifnull(artifact_size, 0) AS bytes
+            "SELECT (SELECT COUNT(*) FROM documents WHERE user_id = '{user}'), CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM (
+                 SELECT octet_length(concat(identity, title, text, url, author, author_folded, file_url,
+                     claimed_type, captured)) + COALESCE(artifact_size, 0) AS bytes
                  FROM documents WHERE user_id = '{user}'
                  UNION ALL
-                 SELECT length(CAST(concat(key, name, label) AS BLOB)) FROM feeds WHERE user_id = '{user}')"
+                 SELECT octet_length(concat(key, name, label)) FROM feeds WHERE user_id = '{user}') AS taken"
         );
         let row: (i64, i64) = self.0.rows(&sql).await.remove(0);
         (row.0.try_into().expect("no less than 0"), row.1.try_into().expect("no less than 0"))
@@ -199,6 +199,10 @@ async fn a_capture_beyond_the_quota_changes_nothing_and_its_file_is_not_kept() {
 #[tokio::test]
 async fn a_disk_that_is_full_in_the_middle_loses_nothing_and_says_so() {
     let (store, _data) = store().await;
+    if !store.0.is_file() {
+        // The disk is another machine's.
+        return;
+    }
     let ana = origin("ana", "user");
     store.put(&ana, vec![note("A", "text")]).await;
     let limit = |pages: NonZeroU32| {

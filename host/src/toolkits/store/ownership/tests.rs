@@ -3,7 +3,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::database::Database;
-use crate::toolkits::store::NewVersion;
+use crate::toolkits::store::Expected;
+use crate::toolkits::store::{NewVersion, Rollback};
 
 /// Stores `books` of `ana`, private in version 1.0.0, with a secret and a setting of `una`.
 async fn books() -> (TempDir, Database, Store) {
@@ -30,7 +31,16 @@ async fn deploy(
         "tools": [{ "name": "find", "description": "Finds one.", "inputSchema": { "type": "object" } }],
     });
     let definition = kitbag_manifest::validate(serde_json::from_value(definition).unwrap()).unwrap();
-    let new = NewVersion { definition: &definition, digest: version, size: 1, by, claim };
+    let new = NewVersion {
+        definition: &definition,
+        imports: &[],
+        picture: None,
+        digest: version,
+        size: 1,
+        by,
+        claim,
+        expected: &Expected::Anything,
+    };
     store.record(new).await.map(|(_, taken_over)| taken_over)
 }
 
@@ -53,7 +63,7 @@ async fn another_operator_changes_nothing_of_a_private_toolkit() {
     assert_refused(&deploy(&store, "ben", "2.0.0", "private", Claim::OwnOnly).await);
     assert_refused(&deploy(&store, "ben", "2.0.0", "shared", Claim::OwnOnly).await);
     assert_refused(&deploy(&store, "ben", "1.0.0", "private", Claim::OwnOnly).await);
-    assert_refused(&store.activate("books", Some("1.0.0"), "ben").await);
+    assert_refused(&store.activate("books", &Rollback::to(Some("1.0.0")), "ben").await);
     assert_refused(&store.remove("books", "ben").await);
     assert_refused(&store.release("books", "ben").await);
 
@@ -63,8 +73,8 @@ async fn another_operator_changes_nothing_of_a_private_toolkit() {
     // It is shared now: any operator may change it, except to make it private.
     assert_eq!(deploy(&store, "ben", "3.0.0", "shared", Claim::OwnOnly).await.unwrap(), None);
     assert_refused(&deploy(&store, "ben", "4.0.0", "private", Claim::OwnOnly).await);
-    assert_refused(&store.activate("books", Some("1.0.0"), "ben").await);
-    store.activate("books", Some("2.0.0"), "ben").await.unwrap();
+    assert_refused(&store.activate("books", &Rollback::to(Some("1.0.0")), "ben").await);
+    store.activate("books", &Rollback::to(Some("2.0.0")), "ben").await.unwrap();
     assert_eq!(state(&database).await, ("ana".to_owned(), 2));
 }
 

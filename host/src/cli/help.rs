@@ -1,0 +1,57 @@
+//! What `kitbag --help` shows: one screen.
+
+/// All commands by what they are for. Fits a terminal of 24 lines and 80 columns.
+pub(super) const OVERVIEW: &str = "\
+Kitbag: a knowledge base whose toolkits are sandboxed WebAssembly components.
+
+Usage: kitbag <COMMAND> [OPTIONS]      kitbag <COMMAND> --help shows examples
+
+Begin       serve            run a server; by default for this machine alone
+            demo             build the example toolkits, serve them, call one
+            login, logout    sign in at a server, in a browser; sign out
+            connect          set up Claude, Cursor, VS Code, Codex, Gemini CLI
+Documents   ingest, search   bring in files and web pages; find passages
+            documents        list, show, download, delete
+Tools       tool             call a tool of a toolkit
+            config, secret   your own settings and credentials for a toolkit
+            toolkit          new, dev, check, build, deploy, logs, rollback, ...
+Operate     model, vault     the model of search; the key of all secrets
+            backup, restore  of a data directory, also beside a running server
+            doctor           check a data directory, and say what to do
+            token            an access token of a local server, for scripts
+            sign-in-code     the code that its sign-in page asks for
+Shell       completions, man for bash, zsh, fish, powershell, elvish; manual
+
+Options     -o, --output text|json|jsonl (--json)  -h, --help  -V, --version
+Exit codes  0 done, 1 failed, 2 called wrongly, 3 no server (try again),
+            4 not signed in, 5 done but something is wrong";
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::super::Command;
+    use super::*;
+
+    #[test]
+    fn the_overview_fits_a_screen() {
+        // The shell's prompt takes the last line.
+        assert!(OVERVIEW.lines().count() <= 23, "{} lines", OVERVIEW.lines().count());
+        for line in OVERVIEW.lines() {
+            assert!(line.is_ascii() && line.len() <= 80, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_overview_names_each_command_once_and_no_other() {
+        let rows = OVERVIEW.lines().skip(4).take_while(|line| !line.starts_with("Options"));
+        let columns = rows.filter_map(|row| row.get(12..29)).flat_map(|names| names.split(','));
+        let mut named: Vec<_> = columns.map(str::trim).filter(|name| !name.is_empty()).collect();
+        let command = Command::command();
+        let mut known: Vec<_> = command.get_subcommands().map(clap::Command::get_name).collect();
+        named.sort_unstable();
+        known.sort_unstable();
+
+        assert_eq!(named, known);
+    }
+}

@@ -1,0 +1,67 @@
+//! Prints the difference between two versions.
+
+use std::collections::BTreeMap;
+
+use crate::cli::terminal::{counted, say, text};
+use crate::toolkits::Difference;
+use crate::toolkits::difference::{Change, ItemChange, LineKind, TextChange};
+
+/// Prints what a version changes. `secret_users` has the number of users who have set a secret.
+pub(super) fn print(difference: &Difference, secret_users: &BTreeMap<String, u64>) {
+    if difference.is_empty() {
+        say!("  Nothing differs but the number and the code.");
+    }
+    for grant in &difference.grants {
+        let users = grant.capability.strip_prefix("secret ").and_then(|name| secret_users.get(name));
+        let users = users.copied().filter(|users| *users > 0 && grant.change != Change::Removed);
+        let note = match users {
+            Some(users) => text!(" (users who have set it: {})", users),
+            None => text!(""),
+        };
+        say!("  {} may {}{}", sign(grant.change), grant.capability, note);
+    }
+    for import in &difference.imports {
+        say!("  {} imports {}", sign(import.change), import.interface);
+    }
+    for text in &difference.toolkit {
+        print_text(text);
+    }
+    print_items("setting", &difference.settings);
+    print_items("tool", &difference.tools);
+    let left_out = difference.left_out();
+    if left_out > 0 {
+        let lines = counted(left_out, "line");
+        say!("  {} cut or missing: there is too much to show; --json prints the manifest", lines);
+    }
+}
+
+fn print_items(kind: &'static str, items: &[ItemChange]) {
+    for item in items.iter().filter(|item| item.change != Change::Kept) {
+        say!("  {} {} {}", sign(item.change), kind, item.name);
+        for text in &item.texts {
+            print_text(text);
+        }
+    }
+}
+
+fn print_text(change: &TextChange) {
+    say!("    {}:", change.name);
+    for line in &change.lines {
+        let sign = match line.kind {
+            LineKind::Added => "+",
+            LineKind::Removed => "-",
+            LineKind::Kept => " ",
+            LineKind::Gap => "...",
+        };
+        say!("      {} {}", sign, line.text);
+    }
+}
+
+fn sign(change: Change) -> &'static str {
+    match change {
+        Change::Added => "+",
+        Change::Removed => "-",
+        Change::Changed => "~",
+        Change::Kept => "=",
+    }
+}

@@ -1,0 +1,126 @@
+//! All SQL about sessions of browsers. Times are milliseconds since 1970.
+
+mod grants;
+
+pub(super) use self::grants::GrantRow;
+
+use crate::database::{self, Database, FromRow, Scope, sql};
+
+/// Sessions of one user.
+pub(super) const MAX_SESSIONS_OF_USER: i64 = 20;
+
+/// The sessions of one issuer's users.
+#[derive(Clone, Debug)]
+pub(super) struct Store {
+    database: Database,
+    issuer: String,
+}
+
+#[derive(Clone, Debug, FromRow)]
+pub(super) struct SessionRow {
+    pub(super) digest: Vec<u8>,
+    pub(super) user_id: String,
+    pub(super) agent: String,
+    pub(super) created_at: i64,
+    pub(super) used_at: i64,
+}
+
+/// Sessions that began and were used before these times have ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ends {
+    pub(super) created: i64,
+    pub(super) used: i64,
+}
+
+impl Store {
+    pub(super) fn new(database: Database, issuer: String) -> Self {
+        Self { database, issuer }
+    }
+
+    /// Keeps a session, with its grant if a provider has given one. Removes those of all users that have ended, and the
+    /// user's oldest beyond [`MAX_SESSIONS_OF_USER`].
+    pub(super) async fn insert(
+        &self,
+        session: &SessionRow,
+        grant: Option<&GrantRow>,
+        ends: Ends,
+    ) -> database::Result<()> {
+        let mut transaction = self.database.begin(Scope::Sessions).await?;
+        sql("DELETE FROM browser_sessions WHERE created_at <= $1 OR used_at <= $2 OR issuer <> $3")
+            .bind(ends.created)
+            .bind(ends.used)
+            .bind(&self.issuer)
+            .execute(&mut transaction)
+            .await?;
+        sql("DELETE FROM browser_sessions WHERE user_id = $1 AND digest NOT IN (
+                 SELECT digest FROM browser_sessions WHERE user_id = $1
+                 ORDER BY used_at DESC, created_at DESC, digest LIMIT $2)")
+        .bind(&session.user_id)
+        .bind(MAX_SESSIONS_OF_USER - 1)
+        .execute(&mut transaction)
+        .await?;
+        sql("INSERT INTO browser_sessions (digest, issuer, user_id, agent, created_at, used_at)
+             VALUES ($1, $2, $3, $4, $5, $6)")
+        .bind(&session.digest)
+        .bind(&self.issuer)
+        .bind(&session.user_id)
+        .bind(&session.agent)
+        .bind(session.created_at)
+        .bind(session.used_at)
+        .execute(&mut transaction)
+        .await?;
+        if let Some(grant) = grant {
+            grants::insert(&mut transaction, grant).await?;
+        }
+        transaction.commit().await
+    }
+
+    pub(super) async fn find(&self, digest: &[u8], ends: Ends) -> database::Result<Option<SessionRow>> {
+        sql("SELECT digest, user_id, agent, created_at, used_at FROM browser_sessions
+             WHERE digest = $1 AND issuer = $2 AND created_at > $3 AND used_at > $4")
+        .bind(digest)
+        .bind(&self.issuer)
+        .bind(ends.created)
+        .bind(ends.used)
+        .fetch_optional(self.database.readers())
+        .await
+    }
+
+    pub(super) async fn of_user(&self, user: &str, ends: Ends) -> database::Result<Vec<SessionRow>> {
+        sql("SELECT digest, user_id, agent, created_at, used_at FROM browser_sessions
+             WHERE user_id = $1 AND issuer = $2 AND created_at > $3 AND used_at > $4
+             ORDER BY used_at DESC, created_at DESC, digest")
+        .bind(user)
+        .bind(&self.issuer)
+        .bind(ends.created)
+        .bind(ends.used)
+        .fetch_all(self.database.readers())
+        .await
+    }
+
+    pub(super) async fn mark_used(&self, digest: &[u8], now: i64) -> database::Result<()> {
+        let mut transaction = self.database.begin(Scope::Sessions).await?;
+        sql("UPDATE browser_sessions SET used_at = $1 WHERE digest = $2")
+            .bind(now)
+            .bind(digest)
+            .execute(&mut transaction)
+            .await?;
+        transaction.commit().await
+    }
+
+    pub(super) async fn delete(&self, user: &str, digest: &[u8]) -> database::Result<()> {
+        let mut transaction = self.database.begin(Scope::Sessions).await?;
+        sql("DELETE FROM browser_sessions WHERE user_id = $1 AND digest = $2")
+            .bind(user)
+            .bind(digest)
+            .execute(&mut transaction)
+            .await?;
+        transaction.commit().await
+    }
+
+    pub(super) async fn delete_all(&self, user: &str) -> database::Result<()> {
+        let mut transaction = self.database.begin(Scope::Sessions).await?;
+        sql("DELETE FROM browser_sessions WHERE user_id = $1").bind(user).execute(&mut transaction).await?;
+        transaction.commit().await
+    }
+}

@@ -1,0 +1,68 @@
+//! All SQL about what a provider has granted for sessions.
+
+use super::Store;
+use crate::database::{self, FromRow, Scope, Transaction, sql};
+
+#[derive(Clone, Debug, FromRow)]
+pub(in crate::identity::browser_sessions) struct GrantRow {
+    pub(in crate::identity::browser_sessions) digest: Vec<u8>,
+    pub(in crate::identity::browser_sessions) expires_at: i64,
+    pub(in crate::identity::browser_sessions) master_key: Option<String>,
+    pub(in crate::identity::browser_sessions) wrapped_key: Option<Vec<u8>>,
+    pub(in crate::identity::browser_sessions) refresh_token: Option<Vec<u8>>,
+}
+
+impl Store {
+    pub(in crate::identity::browser_sessions) async fn grant(
+        &self,
+        digest: &[u8],
+    ) -> database::Result<Option<GrantRow>> {
+        sql("SELECT * FROM browser_session_grants WHERE digest = $1")
+            .bind(digest)
+            .fetch_optional(self.database.readers())
+            .await
+    }
+
+    pub(in crate::identity::browser_sessions) async fn grants_of_user(
+        &self,
+        user: &str,
+    ) -> database::Result<Vec<GrantRow>> {
+        sql("SELECT g.* FROM browser_session_grants g JOIN browser_sessions s ON s.digest = g.digest
+             WHERE s.user_id = $1")
+        .bind(user)
+        .fetch_all(self.database.readers())
+        .await
+    }
+
+    /// Replaces the grant of a session. Returns whether the session is still there.
+    pub(in crate::identity::browser_sessions) async fn replace_grant(
+        &self,
+        grant: &GrantRow,
+    ) -> database::Result<bool> {
+        let mut transaction = self.database.begin(Scope::Sessions).await?;
+        let replaced = sql("UPDATE browser_session_grants
+             SET expires_at = $1, master_key = $2, wrapped_key = $3, refresh_token = $4 WHERE digest = $5")
+        .bind(grant.expires_at)
+        .bind(&grant.master_key)
+        .bind(&grant.wrapped_key)
+        .bind(&grant.refresh_token)
+        .bind(&grant.digest)
+        .execute(&mut transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(replaced > 0)
+    }
+}
+
+pub(super) async fn insert(transaction: &mut Transaction, grant: &GrantRow) -> database::Result<()> {
+    sql("INSERT INTO browser_session_grants (digest, expires_at, master_key, wrapped_key, refresh_token)
+         VALUES ($1, $2, $3, $4, $5)")
+    .bind(&grant.digest)
+    .bind(grant.expires_at)
+    .bind(&grant.master_key)
+    .bind(&grant.wrapped_key)
+    .bind(&grant.refresh_token)
+    .execute(transaction)
+    .await?;
+    Ok(())
+}

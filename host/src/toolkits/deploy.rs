@@ -1,0 +1,107 @@
+//! From uploaded bytes to a live version: receive, inspect, keep the files, record, publish.
+
+use bytes::Bytes;
+use futures::Stream;
+use serde::{Deserialize, Serialize};
+use tracing::info;
+
+use super::artifacts::Upload;
+use super::difference::{Changes, capabilities};
+use super::store::NewVersion;
+use super::{Claim, Expected, Inspected, TakenOver, ToolkitError, Toolkits, icons, inspect, listed_name};
+
+/// The result of a deploy.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Deployed {
+    /// The toolkit.
+    pub id: String,
+    /// Its live version.
+    pub version: String,
+    /// SHA-256 of the component, hexadecimal.
+    pub digest: String,
+    /// Listed names of its tools.
+    pub tools: Vec<String>,
+    /// Its capabilities: `egress api.example.com`, `secret API_KEY`, `scope svc:search`.
+    pub capabilities: Vec<String>,
+    /// Their changes since the version that was live before.
+    pub changes: Changes,
+    /// The former owner, if this deploy took the toolkit over.
+    #[serde(rename = "takenOver", default, skip_serializing_if = "Option::is_none")]
+    pub taken_over: Option<TakenOver>,
+}
+
+impl Toolkits {
+    /// Deploys an upload and makes it live. `by` is the deploying user, `length` the size in bytes that the
+    /// sender declared, `limit` the maximum.
+    ///
+    /// The same version with the same bytes is made live again; with other bytes it is refused.
+    pub async fn deploy<E: std::fmt::Display>(
+        &self,
+        upload: impl Stream<Item = Result<Bytes, E>>,
+        length: Option<u64>,
+        limit: u64,
+        by: &str,
+        claim: Claim,
+    ) -> Result<Deployed, ToolkitError> {
+        let upload = self.receive(upload, length, limit).await?;
+        let Inspected { definition, imports, code } = self.inspect_upload(&upload, by).await?;
+        let picture = &icons::fetch(&self.egress, &definition.id, &definition.icon, by).await;
+
+        let _changing = self.changing.lock().await;
+        let (digest, size) = (&upload.digest().to_owned(), upload.size());
+        self.artifacts.keep(upload, code).await?;
+        let (definition, imports, picture) = (&definition, &imports.to_vec(), picture.as_ref());
+        let expected = &Expected::Anything;
+        self.make_live(NewVersion { definition, imports, picture, digest, size, by, claim, expected }).await
+    }
+
+    /// Receives an upload, which is deleted on drop unless it is kept.
+    pub(super) async fn receive<E: std::fmt::Display>(
+        &self,
+        upload: impl Stream<Item = Result<Bytes, E>>,
+        length: Option<u64>,
+        limit: u64,
+    ) -> Result<Upload, ToolkitError> {
+        // Without a declared length, the maximum is reserved.
+        let room = self.disk.reserve(length.unwrap_or(u64::MAX).min(limit))?;
+        let upload = self.disk.while_there_is_room(self.artifacts.receive(upload, limit)).await??;
+        drop(room);
+        Ok(upload)
+    }
+
+    /// Inspects an upload of `by`.
+    pub(super) async fn inspect_upload(&self, upload: &Upload, by: &str) -> Result<Inspected, ToolkitError> {
+        let folder = self.artifacts.uploads();
+        inspect(&self.sandbox, &self.compiler, upload.open()?, folder, by).await
+    }
+
+    /// Records a version, whose files are kept, and publishes it. The caller holds `changing`.
+    pub(super) async fn make_live(&self, new: NewVersion<'_>) -> Result<Deployed, ToolkitError> {
+        let NewVersion { definition, digest, by, .. } = new;
+        let recorded = self.store.record(new).await;
+        if recorded.is_err() {
+            // A refused version must not leave its files behind.
+            self.sweep().await?;
+        }
+        let (changes, taken_over) = recorded?;
+        self.owner_changed(&definition.id, by, taken_over.as_ref());
+        self.publish().await?;
+
+        info!(toolkit.id = %definition.id, toolkit.version = %definition.version, %digest, %by, "deployed toolkit");
+        Ok(Deployed {
+            id: definition.id.clone(),
+            version: definition.version.clone(),
+            digest: digest.to_owned(),
+            tools: definition.tools.iter().map(|tool| listed_name(&definition.id, &tool.name)).collect(),
+            capabilities: capabilities(definition),
+            changes,
+            taken_over,
+        })
+    }
+
+    /// Removes the files that no version and no waiting upload refers to. The caller holds `changing`.
+    pub(super) async fn sweep(&self) -> Result<(), ToolkitError> {
+        self.artifacts.sweep(&self.store.digests().await?).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,169 @@
+//! Errors of toolkits.
+
+use kitbag_manifest::{Problem, Problems};
+use thiserror::Error;
+
+use crate::compiler::CompileError;
+use crate::database::DatabaseError;
+use crate::disk::DiskFull;
+use crate::tasks::Interrupted;
+
+/// Why an upload was not deployed, or a version not activated.
+#[derive(Debug, Error)]
+pub enum ToolkitError {
+    /// The upload was interrupted.
+    #[error("the upload broke off after {received} bytes: {cause}")]
+    Interrupted {
+        /// Bytes received so far.
+        received: u64,
+        /// The cause.
+        cause: String,
+    },
+    /// The upload is larger than a component may be.
+    #[error("the component is larger than {limit} bytes, the limit of this server")]
+    TooLarge {
+        /// In bytes.
+        limit: u64,
+    },
+    /// The component was refused for these reasons.
+    #[error("the toolkit was refused:\n{0}")]
+    Refused(Problems),
+    /// The version is already deployed with other bytes.
+    #[error("version {version} of {id} is already deployed with other contents; raise the version")]
+    VersionTaken {
+        /// The toolkit.
+        id: String,
+        /// Its declared version.
+        version: String,
+    },
+    /// There is no such toolkit.
+    #[error("there is no toolkit {0:?}")]
+    Unknown(String),
+    /// The toolkit belongs to another operator, and is private or would become private.
+    #[error(
+        "{id} belongs to {owner}: only its owner changes a private toolkit, or makes a shared one private. Ask {owner} \
+         to release it (`kitbag toolkit release {id}`), or take it over (`kitbag toolkit take-over {id}`), which is \
+         recorded and removes the secrets and settings that were set for it"
+    )]
+    NotOwner {
+        /// The toolkit.
+        id: String,
+        /// Its owner.
+        owner: String,
+    },
+    /// The removed toolkit of this id belonged to another operator, and the new one would be private.
+    #[error(
+        "{id} belonged to {owner} until it was removed: a private toolkit of this id is deployed by {owner}, or by \
+         whoever takes it over (`kitbag toolkit deploy --take-over`), which is recorded"
+    )]
+    RemovedOfOther {
+        /// The toolkit.
+        id: String,
+        /// The owner when it was removed.
+        owner: String,
+    },
+    /// A take-over of one's own toolkit.
+    #[error("{0} belongs to you already")]
+    AlreadyOwner(String),
+    /// There is no such version to roll back to.
+    #[error("{0}")]
+    NoSuchVersion(String),
+    /// There is no such version.
+    #[error("{id} has no version {version}")]
+    UnknownVersion {
+        /// The toolkit.
+        id: String,
+        /// The version that was asked for.
+        version: String,
+    },
+    /// There is no such picture.
+    #[error("there is no such picture")]
+    UnknownPicture,
+    /// There is no such upload: it was deployed or discarded, or has waited for too long.
+    #[error("no upload {0:?} is waiting")]
+    UnknownUpload(String),
+    /// As many uploads wait as may.
+    #[error("as many uploads are waiting as may; deploy or discard one (`kitbag toolkit uploads list`)")]
+    TooManyUploads,
+    /// Another version is live than the one that was compared.
+    #[error(
+        "{} in the meantime; compare again",
+        match live { Some(live) => format!("{live} of {id} went live"), None => format!("{id} was removed") }
+    )]
+    LiveChanged {
+        /// The toolkit.
+        id: String,
+        /// Its live version.
+        live: Option<String>,
+    },
+    /// The version is another one than the one that was compared.
+    #[error("{version} of {id} was deployed anew in the meantime; compare again")]
+    VersionChanged {
+        /// The toolkit.
+        id: String,
+        /// Its number.
+        version: String,
+    },
+    /// The waiting upload with this digest has another declaration than the one that was reviewed.
+    #[error("the upload was replaced in the meantime and describes itself differently; review it again")]
+    ManifestChanged(String),
+    /// A temporary failure. The text says when to try again.
+    #[error("{0}")]
+    Unavailable(String),
+    /// A server error; the text is for the log.
+    #[error("the compiler failed: {0}")]
+    Compiler(String),
+    /// The disk is full.
+    #[error(transparent)]
+    DiskFull(#[from] DiskFull),
+    /// A server error; the text is for the log.
+    #[error("storage failed: {0}")]
+    Storage(String),
+}
+
+impl From<CompileError> for ToolkitError {
+    fn from(error: CompileError) -> Self {
+        match error {
+            CompileError::Refused(problems) => problems.into(),
+            CompileError::Limit(limit) => {
+                vec![Problem { path: "component".to_owned(), message: limit.to_string() }].into()
+            }
+            CompileError::Busy => Self::Unavailable(format!("{error}; try again in a minute")),
+            CompileError::Stopping => Self::Unavailable(format!("{error}; try again once it is back")),
+            CompileError::DiskFull(full) => Self::DiskFull(full),
+            CompileError::Failed(reason) => Self::Compiler(reason),
+        }
+    }
+}
+
+impl From<DatabaseError> for ToolkitError {
+    fn from(error: DatabaseError) -> Self {
+        if error.is_disk_full() { Self::DiskFull(DiskFull) } else { Self::Storage(error.to_string()) }
+    }
+}
+
+impl From<Interrupted> for ToolkitError {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::Storage(interrupted.to_string())
+    }
+}
+
+impl From<std::io::Error> for ToolkitError {
+    fn from(error: std::io::Error) -> Self {
+        if DiskFull::caused(&error) { Self::DiskFull(DiskFull) } else { Self::Storage(error.to_string()) }
+    }
+}
+
+impl From<Vec<Problem>> for ToolkitError {
+    /// Truncates the list: a hostile component could cause any number of problems.
+    fn from(mut problems: Vec<Problem>) -> Self {
+        const MAX_PROBLEMS: usize = 200;
+
+        let more = problems.len().saturating_sub(MAX_PROBLEMS);
+        if more > 0 {
+            problems.truncate(MAX_PROBLEMS);
+            problems.push(Problem { path: "…".to_owned(), message: format!("and {more} more") });
+        }
+        Self::Refused(Problems(problems))
+    }
+}

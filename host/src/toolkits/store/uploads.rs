@@ -1,0 +1,197 @@
+//! All SQL about uploads that wait. Times are milliseconds since 1970.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kitbag_manifest::{Problem, ToolkitDefinition, ValidDefinition};
+
+use super::conditions::{live_version, refuse_taken_version};
+use super::ownership::{CurrentOwnership, visibility};
+use super::versions::{self, Version, manifest_digest};
+use super::{Store, from_json, to_json};
+use crate::database::{self, FromRow, Scope, Transaction, sql};
+use crate::toolkits::ToolkitError;
+
+/// How long an upload waits.
+pub(in crate::toolkits) const LIFETIME: Duration = Duration::from_hours(24);
+/// Uploads that wait at the same time.
+const MAX_UPLOADS: usize = 8;
+
+/// An upload that has passed all checks.
+pub(in crate::toolkits) struct NewUpload<'a> {
+    pub(in crate::toolkits) definition: &'a ValidDefinition,
+    pub(in crate::toolkits) imports: &'a [String],
+    pub(in crate::toolkits) digest: &'a str,
+    pub(in crate::toolkits) size: u64,
+    pub(in crate::toolkits) by: &'a str,
+}
+
+/// A waiting upload.
+#[derive(Clone, Debug, FromRow)]
+pub(in crate::toolkits) struct UploadRow {
+    pub(in crate::toolkits) digest: String,
+    pub(in crate::toolkits) toolkit_id: String,
+    pub(in crate::toolkits) version: String,
+    pub(in crate::toolkits) size: i64,
+    manifest: String,
+    imports: String,
+    pub(in crate::toolkits) uploaded_by: String,
+    pub(in crate::toolkits) uploaded_at: i64,
+}
+
+/// A waiting upload and what it would replace, read at the same moment.
+pub(in crate::toolkits) struct Compared {
+    pub(in crate::toolkits) upload: UploadRow,
+    pub(in crate::toolkits) live: Option<Version>,
+    /// Who owns the toolkit, or did when it was removed.
+    pub(in crate::toolkits) owner: Option<String>,
+    /// Whether the owner has released it.
+    pub(in crate::toolkits) released: bool,
+    /// Whether only the owner may deploy the upload.
+    pub(in crate::toolkits) needs_owner: bool,
+}
+
+impl UploadRow {
+    pub(in crate::toolkits) fn definition(&self) -> Result<ToolkitDefinition, ToolkitError> {
+        from_json(&self.manifest)
+    }
+
+    /// SHA-256 of the declaration, hexadecimal.
+    pub(in crate::toolkits) fn manifest_digest(&self) -> String {
+        manifest_digest(&self.manifest)
+    }
+
+    pub(in crate::toolkits) fn imports(&self) -> Result<Vec<String>, ToolkitError> {
+        from_json(&self.imports)
+    }
+}
+
+impl Store {
+    /// Keeps an upload, unless as many wait as may. The same one again waits anew.
+    pub(in crate::toolkits) async fn keep_upload(&self, new: NewUpload<'_>) -> Result<(), ToolkitError> {
+        let NewUpload { definition, imports, digest, size, by } = new;
+        let manifest = to_json(&**definition)?;
+        let mut transaction = self.0.begin(Scope::Toolkits).await?;
+        refuse_taken_version(&mut transaction, definition, digest, &manifest).await?;
+        let waiting: Vec<(String, String)> =
+            sql("SELECT digest, manifest FROM toolkit_uploads WHERE uploaded_at > $1")
+                .bind(oldest())
+                .fetch_all(&mut transaction)
+                .await?;
+        match waiting.iter().find(|(waiting, _)| waiting == digest) {
+            // It may be under review: what is read there must be what is deployed.
+            Some((_, reviewed)) if *reviewed != manifest => return Err(described_differently()),
+            None if waiting.len() >= MAX_UPLOADS => return Err(ToolkitError::TooManyUploads),
+            _ => {}
+        }
+        sql("INSERT INTO toolkit_uploads
+                 (digest, toolkit_id, version, size, manifest, imports, uploaded_by, uploaded_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+             ON CONFLICT (digest) DO UPDATE
+             SET toolkit_id = excluded.toolkit_id, version = excluded.version, size = excluded.size,
+                 manifest = excluded.manifest, imports = excluded.imports,
+                 uploaded_by = excluded.uploaded_by, uploaded_at = excluded.uploaded_at")
+        .bind(digest)
+        .bind(&definition.id)
+        .bind(&definition.version)
+        .bind(i64::try_from(size).unwrap_or(i64::MAX))
+        .bind(&manifest)
+        .bind(to_json(&imports)?)
+        .bind(by)
+        .bind(Timestamp::now().as_millisecond())
+        .execute(&mut transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(())
+    }
+
+    /// Fails if as many other uploads wait as may.
+    pub(in crate::toolkits) async fn has_place_for_upload(&self, digest: &str) -> Result<(), ToolkitError> {
+        let others: i64 = sql("SELECT count(*) FROM toolkit_uploads WHERE digest <> $1 AND uploaded_at > $2")
+            .bind(digest)
+            .bind(oldest())
+            .fetch_value(self.0.readers())
+            .await?;
+        if others < i64::try_from(MAX_UPLOADS).unwrap_or(i64::MAX) {
+            Ok(())
+        } else {
+            Err(ToolkitError::TooManyUploads)
+        }
+    }
+
+    /// The waiting uploads, newest first.
+    pub(in crate::toolkits) async fn uploads(&self) -> database::Result<Vec<UploadRow>> {
+        sql("SELECT * FROM toolkit_uploads WHERE uploaded_at > $1 ORDER BY uploaded_at DESC")
+            .bind(oldest())
+            .fetch_all(self.0.readers())
+            .await
+    }
+
+    /// A waiting upload.
+    pub(in crate::toolkits) async fn upload(&self, digest: &str) -> Result<UploadRow, ToolkitError> {
+        Ok(self.compared_upload(digest).await?.upload)
+    }
+
+    /// A waiting upload, with what it would replace.
+    pub(in crate::toolkits) async fn compared_upload(&self, digest: &str) -> Result<Compared, ToolkitError> {
+        let mut snapshot = self.0.snapshot().await?;
+        let upload: Option<UploadRow> =
+            sql("SELECT * FROM toolkit_uploads WHERE digest = $1 AND uploaded_at > $2")
+                .bind(digest)
+                .bind(oldest())
+                .fetch_optional(&mut snapshot)
+                .await?;
+        let upload = upload.ok_or_else(|| ToolkitError::UnknownUpload(digest.to_owned()))?;
+        let id = &upload.toolkit_id;
+        let live = match live_version(&mut snapshot, id).await? {
+            Some(live) => versions::read(&mut snapshot, id, &live.version).await?,
+            None => None,
+        };
+        let ownership = match CurrentOwnership::of(&mut snapshot, id).await? {
+            Some(ownership) => Some(ownership),
+            None => CurrentOwnership::of_removed(&mut snapshot, id).await?,
+        };
+        let released = ownership.as_ref().is_some_and(CurrentOwnership::is_released);
+        let visibility = visibility(&upload.manifest);
+        let needs_owner = ownership.as_ref().is_some_and(|ownership| ownership.needs_owner(visibility));
+        let owner = ownership.map(|ownership| ownership.owner().to_owned());
+        Ok(Compared { upload, live, owner, released, needs_owner })
+    }
+
+    /// Removes a waiting upload.
+    pub(in crate::toolkits) async fn discard_upload(&self, digest: &str) -> Result<(), ToolkitError> {
+        let mut transaction = self.0.begin(Scope::Toolkits).await?;
+        if remove(&mut transaction, digest).await? == 0 {
+            return Err(ToolkitError::UnknownUpload(digest.to_owned()));
+        }
+        transaction.commit().await?;
+        Ok(())
+    }
+
+    /// Removes uploads that have waited for longer than [`LIFETIME`]. Returns how many.
+    pub(in crate::toolkits) async fn remove_expired_uploads(&self) -> Result<u64, ToolkitError> {
+        let mut transaction = self.0.begin(Scope::Toolkits).await?;
+        let removed = sql("DELETE FROM toolkit_uploads WHERE uploaded_at <= $1")
+            .bind(oldest())
+            .execute(&mut transaction)
+            .await?;
+        transaction.commit().await?;
+        Ok(removed)
+    }
+}
+
+/// Removes an upload that is no longer needed. Returns how many there were.
+pub(super) async fn remove(transaction: &mut Transaction, digest: &str) -> database::Result<u64> {
+    sql("DELETE FROM toolkit_uploads WHERE digest = $1").bind(digest).execute(transaction).await
+}
+
+/// The time before which uploads have expired.
+fn oldest() -> i64 {
+    let lifetime = i64::try_from(LIFETIME.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::now().as_millisecond().saturating_sub(lifetime)
+}
+
+fn described_differently() -> ToolkitError {
+    let message = "this component waits already, and has described itself differently; discard it first";
+    vec![Problem { path: "describe".to_owned(), message: message.to_owned() }].into()
+}

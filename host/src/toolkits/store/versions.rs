@@ -1,0 +1,184 @@
+//! All SQL that reads versions.
+
+use jiff::Timestamp;
+use kitbag_manifest::ToolkitDefinition;
+use serde::Serialize;
+
+use super::{OwnershipRecord, Store, from_json};
+use crate::database::{FromRow, Transaction, sql};
+use crate::sha256::Sha256;
+use crate::toolkits::ToolkitError;
+use crate::toolkits::difference::Changes;
+
+/// A toolkit with its versions.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolkitRecord {
+    /// Its id.
+    pub id: String,
+    /// Who deployed the first version under its id, or took it over last.
+    pub owner: String,
+    /// Whether its owner has released it for any operator.
+    pub released: bool,
+    /// The history of its ownership, newest first.
+    pub ownership: Vec<OwnershipRecord>,
+    /// The version that is live.
+    pub live_version: String,
+    /// The manifest of the live version.
+    pub manifest: serde_json::Value,
+    /// Newest deploy first.
+    pub versions: Vec<VersionRecord>,
+}
+
+/// One deployed version.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VersionRecord {
+    /// Semantic version.
+    pub version: String,
+    /// SHA-256 of the component, hexadecimal.
+    pub digest: String,
+    /// In bytes.
+    pub size: i64,
+    /// The deploying user.
+    pub deployed_by: String,
+    /// RFC 3339, UTC.
+    pub deployed_at: String,
+    /// Since the version that was live before.
+    pub changes: Changes,
+}
+
+/// A deployed version with its declaration.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Version {
+    /// When and by whom it was deployed.
+    #[serde(flatten)]
+    pub record: VersionRecord,
+    /// Its declaration.
+    pub manifest: ToolkitDefinition,
+    /// SHA-256 of the declaration, hexadecimal, which a rollback can name.
+    pub manifest_digest: String,
+    /// The interfaces that it imports, without their versions; `None` if it was deployed before they were kept.
+    pub imports: Option<Vec<String>>,
+}
+
+#[derive(FromRow)]
+struct VersionRow {
+    version: String,
+    digest: String,
+    size: i64,
+    changes: String,
+    deployed_by: String,
+    deployed_at: i64,
+}
+
+impl TryFrom<VersionRow> for VersionRecord {
+    type Error = ToolkitError;
+
+    fn try_from(row: VersionRow) -> Result<Self, ToolkitError> {
+        Ok(Self {
+            version: row.version,
+            digest: row.digest,
+            size: row.size,
+            deployed_by: row.deployed_by,
+            deployed_at: Timestamp::from_millisecond(row.deployed_at).unwrap_or_default().to_string(),
+            changes: from_json(&row.changes)?,
+        })
+    }
+}
+
+/// SHA-256 of a stored declaration, hexadecimal.
+pub(super) fn manifest_digest(manifest: &str) -> String {
+    hex::encode(Sha256::digest(manifest))
+}
+
+impl Store {
+    /// One toolkit with all its versions.
+    pub(in crate::toolkits) async fn toolkit(&self, id: &str) -> Result<ToolkitRecord, ToolkitError> {
+        #[derive(FromRow)]
+        struct Row {
+            owner: String,
+            /// Of the live version alone: others may be many.
+            manifest: Option<String>,
+            #[sqlx(flatten)]
+            version: VersionRow,
+        }
+        let rows: Vec<Row> =
+            sql("SELECT t.owner, CASE WHEN v.version = t.live_version THEN v.manifest END AS manifest,
+                    v.version, v.digest, v.size, v.changes, v.deployed_by, v.deployed_at
+             FROM toolkits t JOIN toolkit_versions v ON v.toolkit_id = t.id
+             WHERE t.id = $1 ORDER BY v.deployed_at DESC, (
+                 SELECT min(a.sequence) FROM toolkit_activations a
+                 WHERE a.toolkit_id = v.toolkit_id AND a.version = v.version) DESC")
+            .bind(id)
+            .fetch_all(self.0.readers())
+            .await?;
+
+        let live = rows.iter().find_map(|row| Some((row, row.manifest.as_deref()?)));
+        let (live, manifest) = live.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
+        let (owner, live_version) = (live.owner.clone(), live.version.version.clone());
+        let manifest = from_json(manifest)?;
+        let versions = rows.into_iter().map(|row| row.version.try_into()).collect::<Result<_, _>>()?;
+        let ownership = self.ownership(id).await?;
+        let released = ownership.first().is_some_and(OwnershipRecord::is_release);
+        Ok(ToolkitRecord { id: id.to_owned(), owner, released, ownership, live_version, manifest, versions })
+    }
+
+    /// A version with its declaration.
+    pub(in crate::toolkits) async fn version(
+        &self,
+        id: &str,
+        version: &str,
+    ) -> Result<Version, ToolkitError> {
+        let found = read(&mut self.0.snapshot().await?, id, version).await?;
+        found.ok_or_else(|| ToolkitError::UnknownVersion { id: id.to_owned(), version: version.to_owned() })
+    }
+
+    /// The manifest of the version that was live at this time, in milliseconds since 1970.
+    pub(in crate::toolkits) async fn manifest_at(
+        &self,
+        id: &str,
+        time: i64,
+    ) -> Result<Option<ToolkitDefinition>, ToolkitError> {
+        let manifest: Option<String> = sql("SELECT v.manifest FROM toolkit_activations a
+             JOIN toolkit_versions v ON v.toolkit_id = a.toolkit_id AND v.version = a.version
+             WHERE a.toolkit_id = $1 AND a.activated_at <= $2 ORDER BY a.sequence DESC LIMIT 1")
+        .bind(id)
+        .bind(time)
+        .fetch_optional_value(self.0.readers())
+        .await?;
+        manifest.as_deref().map(from_json).transpose()
+    }
+}
+
+/// A version with its declaration, if there is one.
+pub(super) async fn read(
+    snapshot: &mut Transaction,
+    id: &str,
+    version: &str,
+) -> Result<Option<Version>, ToolkitError> {
+    #[derive(FromRow)]
+    struct Row {
+        manifest: String,
+        imports: Option<String>,
+        #[sqlx(flatten)]
+        version: VersionRow,
+    }
+    let row: Option<Row> =
+        sql("SELECT manifest, imports, version, digest, size, changes, deployed_by, deployed_at
+         FROM toolkit_versions WHERE toolkit_id = $1 AND version = $2")
+        .bind(id)
+        .bind(version)
+        .fetch_optional(snapshot)
+        .await?;
+    let version = |row: Row| {
+        Ok(Version {
+            record: row.version.try_into()?,
+            manifest_digest: manifest_digest(&row.manifest),
+            manifest: from_json(&row.manifest)?,
+            imports: row.imports.as_deref().map(from_json).transpose()?,
+        })
+    };
+    row.map(version).transpose()
+}

@@ -1,0 +1,251 @@
+//! Uploads that wait: received and inspected like any deploy, seen by operators alone, until one of them deploys or
+//! discards them.
+//!
+//! Invariants:
+//! - what is deployed are the bytes and the declaration that were reviewed, both named by their digests, and only while
+//!   the version with which they were compared is live;
+//! - files are kept before a row refers to them, and removed after it, as those of deployed versions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::Stream;
+use jiff::Timestamp;
+use kitbag_manifest::{ToolkitDefinition, ValidDefinition, validate};
+use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
+use tracing::{info, warn};
+
+use super::store::{Compared, LIFETIME, NewUpload, NewVersion, UploadRow};
+use super::{Claim, Deployed, Difference, Expected, LiveVersion, Side, ToolkitError, Toolkits, icons};
+use crate::tasks::{off_thread, to_its_end};
+
+/// How often expired uploads are removed. Nobody sees them meanwhile.
+const SWEEP_INTERVAL: Duration = Duration::from_mins(10);
+
+/// A waiting upload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UploadRecord {
+    /// SHA-256 of the component, hexadecimal; identifies the upload.
+    pub digest: String,
+    /// Id of the toolkit.
+    pub id: String,
+    /// The version that it would become.
+    pub version: String,
+    /// In bytes.
+    pub size: i64,
+    /// The operator who uploaded it.
+    pub uploaded_by: String,
+    /// RFC 3339, UTC.
+    pub uploaded_at: String,
+    /// When it is removed: RFC 3339, UTC.
+    pub expires_at: String,
+}
+
+/// A waiting upload, compared with the live version.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Review {
+    /// The upload.
+    #[serde(flatten)]
+    pub upload: UploadRecord,
+    /// Who owns the toolkit, or owned it when it was removed; `None` for a new id.
+    pub owner: Option<String>,
+    /// Whether the owner has released the toolkit.
+    pub released: bool,
+    /// Whether only the owner may deploy it, because the toolkit is private or would become private.
+    pub needs_owner: bool,
+    /// The live version, which a deploy has to name; `None` if the toolkit is not deployed.
+    pub live: Option<LiveVersion>,
+    /// What the upload would change.
+    pub difference: Difference,
+    /// For each secret that it could read, the number of users who have set it.
+    pub secret_users: BTreeMap<String, u64>,
+    /// The interfaces that it imports, without their versions.
+    pub imports: Vec<String>,
+    /// Its declaration.
+    pub manifest: ToolkitDefinition,
+    /// SHA-256 of the declaration, hexadecimal, which a deploy has to name: the same component may describe itself
+    /// differently when it is uploaded again.
+    pub manifest_digest: String,
+}
+
+/// What an operator has reviewed; nothing else is deployed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Reviewed {
+    /// `live` as the review has it. It has to be named, even where it is null.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub live: Option<LiveVersion>,
+    /// `manifestDigest` as the review has it.
+    pub manifest_digest: String,
+}
+
+impl Review {
+    /// What a deploy has to name.
+    pub fn reviewed(&self) -> Reviewed {
+        Reviewed { live: self.live.clone(), manifest_digest: self.manifest_digest.clone() }
+    }
+
+    /// Whether a deploy by `user` makes them the owner, even if they do not ask for it.
+    pub fn changes_owner(&self, user: &str) -> bool {
+        self.released && self.needs_owner && self.owner.as_ref().is_some_and(|owner| owner != user)
+    }
+}
+
+impl Toolkits {
+    /// Receives and inspects an upload of `by`, and keeps it waiting. `length` is the size in bytes that the sender
+    /// declared, `limit` the maximum. Returns its digest.
+    pub async fn upload<E: std::fmt::Display>(
+        &self,
+        upload: impl Stream<Item = Result<Bytes, E>>,
+        length: Option<u64>,
+        limit: u64,
+        by: &str,
+    ) -> Result<String, ToolkitError> {
+        let upload = self.receive(upload, length, limit).await?;
+        // Before it is compiled, and by its digest: an upload that waits already may come again.
+        self.store.has_place_for_upload(upload.digest()).await?;
+        let inspected = self.inspect_upload(&upload, by).await?;
+
+        let _changing = self.changing.lock().await;
+        let (digest, size) = (upload.digest().to_owned(), upload.size());
+        self.artifacts.keep(upload, inspected.code).await?;
+        let definition = &inspected.definition;
+        let imports = &inspected.imports.to_vec();
+        let kept = self.store.keep_upload(NewUpload { definition, imports, digest: &digest, size, by }).await;
+        if let Err(error) = kept {
+            self.sweep().await?;
+            return Err(error);
+        }
+        info!(toolkit.id = %definition.id, toolkit.version = %definition.version, %digest, %by, "upload waits");
+        Ok(digest)
+    }
+
+    /// The waiting uploads, newest first.
+    pub async fn uploads(&self) -> Result<Vec<UploadRecord>, ToolkitError> {
+        Ok(self.store.uploads().await?.iter().map(UploadRecord::from).collect())
+    }
+
+    /// Compares a waiting upload with the live version. `secret_users` is left empty.
+    pub async fn review(&self, digest: &str) -> Result<Review, ToolkitError> {
+        let Compared { upload, live: before, owner, released, needs_owner } =
+            self.store.compared_upload(digest).await?;
+        let (manifest, imports) = (upload.definition()?, upload.imports()?);
+        let live = before.as_ref().map(LiveVersion::from);
+        let (difference, manifest, imports) = off_thread(move || {
+            let after = Side { manifest: &manifest, imports: Some(&imports) };
+            (Difference::between(before.as_ref().map(Side::from), after), manifest, imports)
+        })
+        .await;
+        Ok(Review {
+            upload: UploadRecord::from(&upload),
+            owner,
+            released,
+            needs_owner,
+            live,
+            difference,
+            secret_users: BTreeMap::new(),
+            imports,
+            manifest,
+            manifest_digest: upload.manifest_digest(),
+        })
+    }
+
+    /// Makes a waiting upload live, if its declaration and the live version are those that were reviewed.
+    pub async fn deploy_upload(
+        self: &Arc<Self>,
+        digest: &str,
+        by: &str,
+        claim: Claim,
+        reviewed: Reviewed,
+    ) -> Result<Deployed, ToolkitError> {
+        let toolkits = self.clone();
+        let [digest, by] = [digest, by].map(str::to_owned);
+        let deploy = async move {
+            let Reviewed { live, manifest_digest } = reviewed;
+            let definition = toolkits.reviewed_upload(&digest, &manifest_digest).await?.definition()?;
+            let picture = icons::fetch(&toolkits.egress, &definition.id, &definition.icon, &by).await;
+
+            let _changing = toolkits.changing.lock().await;
+            let upload = toolkits.reviewed_upload(&digest, &manifest_digest).await?;
+            let definition = &valid(&upload).await?;
+            let (imports, picture) = (&upload.imports()?, picture.as_ref());
+            let size = u64::try_from(upload.size).unwrap_or_default();
+            let (digest, by, expected) = (&digest, &by, &Expected::Live(live));
+            let new = NewVersion { definition, imports, picture, digest, size, by, claim, expected };
+            toolkits.make_live(new).await
+        };
+        to_its_end(deploy).await?
+    }
+
+    /// A waiting upload, if its declaration is the one that was reviewed.
+    async fn reviewed_upload(&self, digest: &str, manifest_digest: &str) -> Result<UploadRow, ToolkitError> {
+        let upload = self.store.upload(digest).await?;
+        if upload.manifest_digest() == manifest_digest {
+            Ok(upload)
+        } else {
+            Err(ToolkitError::ManifestChanged(digest.to_owned()))
+        }
+    }
+
+    /// Removes a waiting upload with its files.
+    pub async fn discard_upload(self: &Arc<Self>, digest: &str, by: &str) -> Result<(), ToolkitError> {
+        let toolkits = self.clone();
+        let [digest, by] = [digest, by].map(str::to_owned);
+        let discard = async move {
+            let _changing = toolkits.changing.lock().await;
+            toolkits.store.discard_upload(&digest).await?;
+            info!(%digest, %by, "discarded upload");
+            toolkits.sweep().await
+        };
+        to_its_end(discard).await?
+    }
+
+    /// Removes expired uploads, now and regularly, until the toolkits are dropped.
+    pub fn keep_removing_expired_uploads(self: &Arc<Self>) {
+        let toolkits = Arc::downgrade(self);
+        tokio::spawn(async move {
+            while let Some(toolkits) = toolkits.upgrade() {
+                if let Err(error) = toolkits.remove_expired_uploads().await {
+                    warn!(%error, "expired uploads could not be removed");
+                }
+                drop(toolkits);
+                sleep(SWEEP_INTERVAL).await;
+            }
+        });
+    }
+
+    pub(super) async fn remove_expired_uploads(&self) -> Result<(), ToolkitError> {
+        let _changing = self.changing.lock().await;
+        if self.store.remove_expired_uploads().await? > 0 {
+            self.sweep().await?;
+        }
+        Ok(())
+    }
+}
+
+impl From<&UploadRow> for UploadRecord {
+    fn from(row: &UploadRow) -> Self {
+        let uploaded_at = Timestamp::from_millisecond(row.uploaded_at).unwrap_or_default();
+        let expires_at = uploaded_at.checked_add(LIFETIME).unwrap_or(uploaded_at);
+        Self {
+            digest: row.digest.clone(),
+            id: row.toolkit_id.clone(),
+            version: row.version.clone(),
+            size: row.size,
+            uploaded_by: row.uploaded_by.clone(),
+            uploaded_at: uploaded_at.to_string(),
+            expires_at: expires_at.to_string(),
+        }
+    }
+}
+
+/// The declaration of an upload, by the rules of this server: those of an earlier version may have accepted it.
+async fn valid(upload: &UploadRow) -> Result<ValidDefinition, ToolkitError> {
+    let definition = upload.definition()?;
+    off_thread(move || validate(definition)).await.map_err(|problems| problems.0.into())
+}

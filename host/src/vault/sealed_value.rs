@@ -1,0 +1,70 @@
+//! Values that other parts of the server keep in tables of their own, sealed like secrets.
+
+use secrecy::SecretString;
+
+use super::Vault;
+use super::seal::{self, Sealed, SecretId};
+
+/// A value sealed by [`Vault::seal_value`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedValue {
+    /// Name of the master key.
+    pub master_key: String,
+    /// The value's own key, wrapped by the master key.
+    pub wrapped_key: Vec<u8>,
+    /// The value, encrypted.
+    pub value: Vec<u8>,
+}
+
+impl Vault {
+    /// Seals a value that opens only for the same `purpose` and `id`.
+    ///
+    /// Its key is not rewrapped when the master key is rotated: where the server itself makes the keys, the value opens
+    /// until the next restart. So this is for values that can be obtained again.
+    pub fn seal_value(&self, purpose: &str, id: &str, value: &SecretString) -> SealedValue {
+        let keys = self.keys.load_full();
+        let Sealed { wrapped_key, value } = seal::seal(keys.current(), identity(purpose, id), value);
+        SealedValue { master_key: keys.current().name().to_owned(), wrapped_key, value }
+    }
+
+    /// Opens a value; `None` if it was sealed for another purpose or id, or its master key is gone.
+    pub fn open_value(&self, purpose: &str, id: &str, sealed: &SealedValue) -> Option<SecretString> {
+        let keys = self.keys.load_full();
+        let SealedValue { master_key, wrapped_key, value } = sealed.clone();
+        seal::open(keys.named(&master_key)?, identity(purpose, id), &Sealed { wrapped_key, value }).ok()
+    }
+}
+
+/// No secret has this identity: every toolkit has a name.
+fn identity<'a>(purpose: &'a str, id: &'a str) -> SecretId<'a> {
+    SecretId { user: id, toolkit: "", name: purpose }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret;
+
+    use super::*;
+    use crate::database::Database;
+    use crate::vault::KeySource;
+
+    #[tokio::test]
+    async fn a_value_opens_for_its_purpose_and_id_alone() {
+        let data = tempfile::tempdir().expect("a scratch directory");
+        let database = Database::of_test(data.path()).await;
+        let vault = Vault::open(database, KeySource::File(data.path().join("master-key"))).await;
+        let vault = vault.expect("the vault opens");
+
+        let sealed = vault.seal_value("refresh token", "one", &"t0ken".into());
+
+        let open = |purpose, id, sealed: &SealedValue| {
+            vault.open_value(purpose, id, sealed).map(|value| value.expose_secret().to_owned())
+        };
+        assert_eq!(open("refresh token", "one", &sealed).as_deref(), Some("t0ken"));
+        assert_eq!(open("refresh token", "two", &sealed), None);
+        assert_eq!(open("access token", "one", &sealed), None);
+        let of_another_key = SealedValue { master_key: "0123456789abcdef".to_owned(), ..sealed.clone() };
+        assert_eq!(open("refresh token", "one", &of_another_key), None);
+        assert!(!sealed.value.windows(5).any(|bytes| bytes == b"t0ken"));
+    }
+}

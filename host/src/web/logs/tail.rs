@@ -1,0 +1,103 @@
+//! The body of an answer with records: those that there are and, on request, new ones as they come.
+
+use std::io;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use futures::stream;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+use tracing::error;
+
+use crate::access::{AccessError, Reader, ReadingMode};
+use crate::invocations::Logged;
+
+/// How long a stream is silent before an empty line is sent.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
+
+/// An answer with records.
+pub(in crate::web) struct Tail {
+    pub(in crate::web) reader: Reader,
+    pub(in crate::web) mode: ReadingMode,
+    /// Cancelled when the server is asked to stop.
+    pub(in crate::web) stopping: CancellationToken,
+    /// How long a client may follow. It then reconnects, and whose it is is verified again.
+    pub(in crate::web) max_time: Duration,
+    /// Writes each record as a line of JSON.
+    pub(in crate::web) lines: fn(&[Logged]) -> io::Result<Bytes>,
+}
+
+/// The rest of an answer.
+struct Rest {
+    tail: Tail,
+    ends: Instant,
+    /// When something was last sent.
+    heard: Instant,
+}
+
+impl IntoResponse for Tail {
+    fn into_response(self) -> Response {
+        let now = Instant::now();
+        let rest = Rest { ends: now + self.max_time, heard: now, tail: self };
+        let body = Body::from_stream(stream::unfold(Some(rest), |rest| async { rest?.next().await }));
+        let headers = [(header::CONTENT_TYPE, "application/x-ndjson"), (header::CACHE_CONTROL, "no-store")];
+        (headers, body).into_response()
+    }
+}
+
+impl Rest {
+    /// The next piece of the body. A failure ends it, and cuts the connection: a log that is not whole
+    /// must not look as if it were.
+    async fn next(mut self) -> Option<(io::Result<Bytes>, Option<Self>)> {
+        let Tail { reader, mode, stopping, lines, .. } = &mut self.tail;
+        let follows = *mode == ReadingMode::Follow;
+        loop {
+            // A client that follows can reconnect; other requests are answered completely.
+            if follows && (stopping.is_cancelled() || self.ends <= Instant::now()) {
+                return None;
+            }
+            let page = match reader.next_page().await {
+                Ok(page) => lines(&page),
+                Err(AccessError::Toolkit(removed)) => return Some((Err(io::Error::other(removed)), None)),
+                Err(cause) => Err(io::Error::other(cause)),
+            };
+            match page {
+                Err(cause) => {
+                    error!(%cause, "records of calls cannot be read");
+                    return Some((Err(cause), None));
+                }
+                Ok(lines) if !lines.is_empty() => return Some((Ok(lines), Some(self.was_heard()))),
+                Ok(_) => {}
+            }
+            if !follows {
+                return None;
+            }
+            tokio::select! {
+                () = stopping.cancelled() => return None,
+                () = sleep_until(self.ends) => return None,
+                () = sleep_until(self.heard + HEARTBEAT_INTERVAL) => {
+                    return Some((Ok(Bytes::from_static(b"\n")), Some(self.was_heard())));
+                }
+                more = reader.more() => more?,
+            }
+        }
+    }
+
+    fn was_heard(self) -> Self {
+        Self { heard: Instant::now(), ..self }
+    }
+}
+
+/// Each value as a line of JSON.
+pub(in crate::web) fn json_lines<T: serde::Serialize>(
+    values: impl IntoIterator<Item = T>,
+) -> io::Result<Bytes> {
+    let mut text = Vec::new();
+    for value in values {
+        serde_json::to_writer(&mut text, &value)?;
+        text.push(b'\n');
+    }
+    Ok(text.into())
+}

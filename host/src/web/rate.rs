@@ -1,0 +1,78 @@
+//! The rate limit of MCP requests and of calls over other routes, for each user.
+
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use governor::clock::{Clock, DefaultClock};
+use governor::{DefaultKeyedRateLimiter, Quota};
+use thiserror::Error;
+
+/// A bucket for each user who asked within the last minute: a minute's requests may come at once,
+/// and it fills up again evenly.
+pub(super) struct RateLimit {
+    buckets: DefaultKeyedRateLimiter<String>,
+    clock: DefaultClock,
+    asked: AtomicU32,
+}
+
+/// After so many requests the full buckets are forgotten: they are what a new one would be.
+const FORGET_EVERY: u32 = 1024;
+
+/// The user has asked too often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("Too many requests. Send fewer, and try again in {seconds} s.")]
+pub(super) struct TooManyRequests {
+    /// Until the next request is admitted.
+    pub(super) seconds: u64,
+}
+
+impl RateLimit {
+    pub(super) fn new(per_minute: NonZeroU32) -> Self {
+        Self {
+            buckets: DefaultKeyedRateLimiter::keyed(Quota::per_minute(per_minute)),
+            clock: DefaultClock::default(),
+            asked: AtomicU32::new(0),
+        }
+    }
+
+    /// Counts a request of `user`, or refuses it.
+    pub(super) fn admit(&self, user: &str) -> Result<(), TooManyRequests> {
+        if self.asked.fetch_add(1, Ordering::Relaxed) % FORGET_EVERY == FORGET_EVERY - 1 {
+            self.buckets.retain_recent();
+        }
+        self.buckets.check_key(&user.to_owned()).map_err(|until| {
+            let wait = until.wait_time_from(self.clock.now());
+            TooManyRequests { seconds: wait.as_secs() + 1 }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit(per_minute: u32) -> RateLimit {
+        RateLimit::new(NonZeroU32::new(per_minute).expect("not zero"))
+    }
+
+    #[test]
+    fn each_user_has_a_bucket_of_their_own() {
+        let limit = limit(2);
+
+        assert!(limit.admit("ana").is_ok() && limit.admit("ana").is_ok());
+        assert_eq!(limit.admit("ana"), Err(TooManyRequests { seconds: 30 }));
+        assert!(limit.admit("ben").is_ok());
+    }
+
+    #[test]
+    fn users_who_ask_no_more_are_forgotten() {
+        // A bucket of a million is full again before the next user has asked.
+        let limit = limit(1_000_000);
+
+        for user in 0..10 * FORGET_EVERY {
+            assert!(limit.admit(&user.to_string()).is_ok());
+        }
+
+        assert!(limit.buckets.len() <= 2 * FORGET_EVERY as usize, "{}", limit.buckets.len());
+    }
+}

@@ -1,0 +1,154 @@
+//! Calls of tools over HTTP, for programs that do not speak MCP: within the limits of MCP, and counted with its requests.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::Path;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use kitbag_manifest::json::measure;
+use kitbag_manifest::schema::MAX_VALUES;
+use rmcp::model::ContentBlock;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::Shared;
+use super::body::Bodies;
+use super::error::WebError;
+use super::mcp::content;
+use super::media_type::require_json;
+use super::pages::NOT_STORED;
+use super::rate::RateLimit;
+use crate::access::User;
+use crate::dispatch::{Failure, Reply, Success};
+use crate::toolkits::listed_name;
+
+/// What a user's calls may take.
+pub(super) struct CallLimits {
+    pub(super) rate: Arc<RateLimit>,
+    bodies: Bodies,
+    /// Largest body, in bytes.
+    body_size: usize,
+}
+
+/// The reply to a call. `ok` tells the two apart.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answer {
+    #[serde(rename_all = "camelCase")]
+    Success {
+        ok: bool,
+        text: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        structured_content: Option<Value>,
+        /// Content besides the text, as blocks of MCP.
+        content: Vec<ContentBlock>,
+    },
+    /// The error envelope, whose `ok` is `false`.
+    Failure(Failure),
+}
+
+impl CallLimits {
+    /// The limits of `shared`; `bodies` and `rate` are those of MCP.
+    pub(super) fn new(shared: &Shared, bodies: Bodies, rate: Arc<RateLimit>) -> Self {
+        Self { rate, bodies, body_size: shared.mcp_request_size }
+    }
+}
+
+/// `POST /toolkits/{id}/tools/{tool}`: the arguments as a JSON object. Answers 200 with the reply, also where the tool
+/// has failed: `{ok: true, text, structuredContent?, content}` or `{ok: false, code, error, retryable}`. Closing the
+/// connection ends the call.
+pub(super) async fn call(
+    user: User,
+    Extension(limits): Extension<Arc<CallLimits>>,
+    Path((id, tool)): Path<(String, String)>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, WebError> {
+    limits.rate.admit(user.id())?;
+    user.toolkit(&id)?.tool(&tool)?;
+    // A form of a foreign page cannot send this type without being asked for permission first.
+    require_json(&headers)?;
+    let held = limits.bodies.read(user.id(), body, limits.body_size).await;
+    let held = held.map_err(|why| WebError::unread(why, limits.body_size))?;
+    let arguments = arguments(&held.bytes)?;
+    let reply = Box::pin(user.call(&listed_name(&id, &tool), arguments, None)).await?;
+    Ok((NOT_STORED, Json(Answer::from(reply))).into_response())
+}
+
+/// Reads the arguments of a call.
+pub(super) fn arguments(json: &[u8]) -> Result<Map<String, Value>, WebError> {
+    // Before any of them is built: each takes many times the two bytes of a number in a list.
+    if measure(json, MAX_VALUES).values > MAX_VALUES {
+        let detail = format!("The arguments have more than {MAX_VALUES} values in them.");
+        return Err(WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
+    }
+    serde_json::from_slice(json).map_err(|error| {
+        // The parser's own message could quote what was sent.
+        let place = if error.is_data() {
+            String::new()
+        } else {
+            format!(" It is not JSON at line {}, column {}.", error.line(), error.column())
+        };
+        let detail = format!("The arguments must be a JSON object.{place}");
+        WebError::new(StatusCode::BAD_REQUEST, detail)
+    })
+}
+
+impl From<Reply> for Answer {
+    fn from(reply: Reply) -> Self {
+        match reply {
+            Reply::Success(Success { text, structured, content }) => Self::Success {
+                ok: true,
+                text,
+                structured_content: structured,
+                content: content.into_iter().map(content::block).collect(),
+            },
+            Reply::Failure(failure) => Self::Failure(failure),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn arguments_are_one_object_of_a_bounded_number_of_values() {
+        let refused = |text: &str| {
+            let (status, detail, _) = arguments(text.as_bytes()).expect_err("it is refused").into_parts();
+            (status.as_u16(), detail)
+        };
+
+        assert_eq!(arguments(br#" {"a": [1]} "#).expect("an object")["a"], json!([1]));
+        for no_object in ["[]", "null", "\"canary\"", "7"] {
+            assert_eq!(refused(no_object), (400, "The arguments must be a JSON object.".to_owned()));
+        }
+        for no_json in ["", "{", "{} {}", "{\"a\": canary}"] {
+            let (status, detail) = refused(no_json);
+            assert!(status == 400 && detail.contains("not JSON at line 1"), "{no_json}: {detail}");
+            assert!(!detail.contains("canary"), "{detail}");
+        }
+        let many = format!("{{\"a\": [{}0]}}", "0,".repeat(MAX_VALUES));
+        assert_eq!(refused(&many).0, 413);
+    }
+
+    #[test]
+    fn a_reply_says_whether_the_call_succeeded() {
+        let success =
+            Success { text: "done".to_owned(), structured: Some(json!({ "a": 1 })), content: Vec::new() };
+        let failure = kitbag_manifest::reply::Failure::busy();
+
+        let shown = |reply: Reply| serde_json::to_value(Answer::from(reply)).expect("it serialises");
+
+        assert_eq!(
+            shown(Reply::Success(success)),
+            json!({ "ok": true, "text": "done", "structuredContent": { "a": 1 }, "content": [] })
+        );
+        let failed = shown(Reply::Failure(failure.into()));
+        assert_eq!((&failed["ok"], &failed["retryable"]), (&json!(false), &json!(true)));
+    }
+}

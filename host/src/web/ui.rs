@@ -1,0 +1,105 @@
+//! Pages for people, below `/ui`: rendered here, without a build step, and usable without scripts.
+//!
+//! Invariants:
+//! - the cookie of a browser's session counts here and on no other route;
+//! - nothing but a form of these pages changes anything, and no other page can read, frame or fetch one;
+//! - what toolkits and users have written stays text.
+
+mod account;
+mod assets;
+mod connect;
+mod difference;
+mod directory;
+mod documents;
+mod form;
+mod frame;
+mod guard;
+mod icon;
+mod log;
+mod multipart;
+mod operate;
+mod reach;
+mod schema_form;
+mod search;
+mod session;
+mod sign_in;
+mod text;
+mod toolkit;
+mod try_tool;
+mod usage;
+mod versions;
+
+use std::sync::Arc;
+
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
+use axum::response::Redirect;
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+
+use super::error::WebError;
+use super::pages::origin::{OwnOrigin, refuse_other_hosts};
+use super::tools::CallLimits;
+use super::{Shared, unread};
+use session::require_session;
+pub(super) use session::{Sessions, SignInMode, sign_in_path};
+
+/// Every page, with its handler. `limits` are those of calls.
+pub(super) fn router(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
+    let own = OwnOrigin::of(&shared.base_url);
+    let sessions = Sessions::of(shared);
+    let of_the_account = Router::new()
+        .route("/ui/account", get(account::show))
+        .route("/ui/account/sessions/end", post(account::end_all))
+        .route("/ui/account/sessions/{id}/end", post(account::end))
+        .route("/ui/account/clients/{id}/revoke", post(account::revoke))
+        .with_state(sessions.clone());
+    let for_the_signed_in = Router::new()
+        .route("/ui/", get(directory::show))
+        .route("/ui/toolkits/{id}", get(toolkit::show))
+        .route("/ui/toolkits/{id}/settings", post(toolkit::settings::change))
+        .route("/ui/toolkits/{id}/secrets/{name}", post(toolkit::secrets::set))
+        .route("/ui/toolkits/{id}/secrets/{name}/unset", post(toolkit::secrets::unset))
+        .route("/ui/toolkits/{id}/tools/{tool}", get(try_tool::show).post(try_tool::call))
+        .route("/ui/toolkits/{id}/versions", get(versions::show))
+        .route("/ui/toolkits/{id}/versions/rollback", post(versions::change::roll_back))
+        .route("/ui/toolkits/{id}/versions/remove", post(versions::change::remove))
+        .route("/ui/toolkits/{id}/versions/release", post(versions::change::release))
+        .route("/ui/toolkits/{id}/versions/take-over", post(versions::change::take_over))
+        .route("/ui/operate", get(operate::show))
+        .route("/ui/operate/uploads", post(operate::receive))
+        .route("/ui/operate/uploads/{digest}", get(operate::review::show))
+        .route("/ui/operate/uploads/{digest}/deploy", post(operate::review::deploy))
+        .route("/ui/operate/uploads/{digest}/discard", post(operate::review::discard))
+        .route("/ui/toolkits/{id}/log", get(log::show))
+        .route("/ui/toolkits/{id}/log.ndjson", get(log::download))
+        .route("/ui/toolkits/{id}/log/live", get(log::live))
+        .route("/ui/search", get(search::show))
+        .route("/ui/documents", get(documents::list))
+        .route("/ui/documents/new", get(documents::new::show).post(documents::new::add))
+        .route("/ui/documents/file", post(documents::new::add_file))
+        .route("/ui/documents/{id}", get(documents::show))
+        .route("/ui/documents/{id}/file", get(super::documents::artifact))
+        .route("/ui/documents/{id}/delete", post(documents::delete))
+        .route("/ui/connect", get(connect::show))
+        .route("/ui/icons/{digest}", get(icon::serve))
+        .layer(Extension(limits))
+        .merge(of_the_account)
+        .route("/ui/{*rest}", get(async || WebError::nothing_here()))
+        .layer(from_fn_with_state(sessions.clone(), require_session));
+    let for_anybody = Router::new()
+        .route("/ui", get(async || Redirect::to("/ui/")))
+        .route("/ui/signin", get(sign_in::show).post(sign_in::local::sign_in))
+        .route("/ui/signin/callback", get(sign_in::provider::arrive))
+        .route("/ui/signout", post(sign_in::sign_out))
+        .route("/ui/signedout", get(sign_in::after))
+        .route("/ui/assets/{file}", get(assets::serve))
+        .with_state(sessions);
+    for_the_signed_in
+        .merge(for_anybody)
+        .layer(from_fn_with_state(own.clone(), guard::refuse_other_pages))
+        .layer(from_fn_with_state(own, refuse_other_hosts))
+        .layer(map_response(frame::show_errors))
+        .layer(map_response(guard::add_headers))
+        .layer(from_fn(unread::discard))
+        .route("/", get(async || Redirect::to("/ui/")))
+}

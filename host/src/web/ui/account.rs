@@ -1,0 +1,176 @@
+//! The account: browsers that are signed in, and, in local mode, programs that may sign in by themselves.
+
+mod browser;
+
+use askama::Template;
+use axum::Extension;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+use serde::{Deserialize, Serialize};
+
+use super::frame::{self, Frame, Section};
+use super::session::{Sessions, SignInMode};
+use super::sign_in::signed_out;
+use super::text;
+use crate::access::User;
+use crate::identity::{BrowserSession, GrantedClient};
+use crate::web::error::WebError;
+
+/// What a form of the page has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Done {
+    SessionEnded,
+    ClientRevoked,
+}
+
+/// The query of the page.
+#[derive(Deserialize)]
+pub(super) struct After {
+    done: Option<Done>,
+}
+
+#[derive(Template)]
+#[template(path = "ui/templates/account.html")]
+struct AccountPage {
+    frame: Option<Frame>,
+    user: String,
+    is_operator: bool,
+    /// The external provider, if people sign in with one.
+    issuer: Option<String>,
+    /// Absent where the provider keeps them.
+    sessions: Option<Vec<Session>>,
+    /// Programs with a grant, in local mode.
+    clients: Option<Vec<Program>>,
+    done: Option<Done>,
+}
+
+/// A session of the user.
+struct Session {
+    id: String,
+    /// Its name.
+    browser: String,
+    is_current: bool,
+    signed_in: String,
+    last_used: String,
+}
+
+/// A program that may act for the user.
+struct Program {
+    id: String,
+    name: Option<String>,
+    sign_ins: String,
+    ends: String,
+}
+
+impl Done {
+    fn message(self) -> &'static str {
+        match self {
+            Self::SessionEnded => "The session has ended.",
+            Self::ClientRevoked => {
+                "The program gets no further tokens. An access token that it has may stay valid for up to an hour."
+            }
+        }
+    }
+
+    fn page(self) -> Redirect {
+        let done = serde_json::to_value(self).expect("a name");
+        Redirect::to(&format!("/ui/account?done={}", done.as_str().unwrap_or_default()))
+    }
+}
+
+/// `GET /ui/account`
+pub(super) async fn show(
+    user: User,
+    frame: Frame,
+    State(sessions): State<Sessions>,
+    current: Option<Extension<BrowserSession>>,
+    Query(After { done }): Query<After>,
+) -> Result<Response, WebError> {
+    let (issuer, clients) = match &sessions.mode {
+        SignInMode::Local(server) => {
+            let clients = server.granted_clients(user.id()).await;
+            let clients = clients.map_err(|cause| WebError::storage(&cause))?;
+            (None, Some(clients.into_iter().map(Program::from).collect()))
+        }
+        SignInMode::Provider(provider) => (Some(provider.issuer().to_owned()), None),
+        SignInMode::ProviderCookie { identity, .. } => (Some(identity.issuer().to_owned()), None),
+    };
+    let listed = match current {
+        Some(Extension(current)) => {
+            let all = sessions.stored.of_user(user.id()).await.map_err(|cause| WebError::storage(&cause))?;
+            Some(all.into_iter().map(|session| Session::of(session, &current)).collect())
+        }
+        None => None,
+    };
+    let page = AccountPage {
+        user: user.id().to_owned(),
+        is_operator: user.is_operator(),
+        issuer,
+        sessions: listed,
+        clients,
+        done,
+        frame: Some(frame.at(Section::Account)),
+    };
+    Ok(frame::page(StatusCode::OK, &page))
+}
+
+impl Session {
+    fn of(session: BrowserSession, current: &BrowserSession) -> Self {
+        Self {
+            is_current: session.id == current.id,
+            signed_in: text::minute(&session.created_at.to_string()),
+            last_used: text::minute(&session.used_at.to_string()),
+            id: session.id,
+            browser: browser::name(&session.agent),
+        }
+    }
+}
+
+impl From<GrantedClient> for Program {
+    fn from(client: GrantedClient) -> Self {
+        Self {
+            sign_ins: text::count(client.grants, "sign-in"),
+            ends: text::minute(&client.expires_at.to_string()),
+            id: client.id,
+            name: client.name,
+        }
+    }
+}
+
+/// `POST /ui/account/sessions/{id}/end`: a session of the user's.
+pub(super) async fn end(
+    user: User,
+    State(sessions): State<Sessions>,
+    Extension(current): Extension<BrowserSession>,
+    Path(id): Path<String>,
+) -> Result<Response, WebError> {
+    let own = sessions.stored.of_user(user.id()).await.map_err(|cause| WebError::storage(&cause))?;
+    // One that has ended by itself, or is another user's, is not there.
+    if let Some(session) = own.iter().find(|session| session.id == id) {
+        sessions.end(session).await?;
+    }
+    if id == current.id { Ok(signed_out(&sessions)) } else { Ok(Done::SessionEnded.page().into_response()) }
+}
+
+/// `POST /ui/account/sessions/end`: all sessions of the user.
+pub(super) async fn end_all(
+    user: User,
+    State(sessions): State<Sessions>,
+    Extension(_own): Extension<BrowserSession>,
+) -> Result<Response, WebError> {
+    sessions.end_all(user.id()).await?;
+    Ok(signed_out(&sessions))
+}
+
+/// `POST /ui/account/clients/{id}/revoke`: the grants of the user to a program, in local mode.
+pub(super) async fn revoke(
+    user: User,
+    State(sessions): State<Sessions>,
+    Path(id): Path<String>,
+) -> Result<Response, WebError> {
+    let SignInMode::Local(server) = &sessions.mode else { return Err(WebError::nothing_here()) };
+    server.revoke_client(user.id(), &id).await.map_err(|cause| WebError::storage(&cause))?;
+    Ok(Done::ClientRevoked.page().into_response())
+}

@@ -1,0 +1,103 @@
+//! Pages of operators: uploads that wait, the form that sends one, and toolkits that fail.
+
+pub(super) mod review;
+
+use askama::Template;
+use axum::body::Body;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Redirect, Response};
+use kitbag_manifest::Problem;
+use serde::Deserialize;
+
+use super::frame::{self, Frame, Section};
+use super::{multipart, text};
+use crate::access::{AccessError, Operator};
+use crate::invocations::Failing;
+use crate::toolkits::{ToolkitError, UploadRecord};
+use crate::web::Shared;
+use crate::web::documents::declared_length;
+use crate::web::error::WebError;
+
+/// What a form has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Done {
+    Discarded,
+}
+
+/// The query of the page.
+#[derive(Deserialize)]
+pub(super) struct After {
+    done: Option<Done>,
+}
+
+#[derive(Template)]
+#[template(path = "ui/templates/operate.html")]
+struct OperatePage {
+    frame: Option<Frame>,
+    uploads: Vec<UploadRecord>,
+    max_size: String,
+    failing: Vec<Failing>,
+    /// Why an upload was refused.
+    problems: Vec<Problem>,
+    is_discarded: bool,
+}
+
+/// `GET /ui/operate`
+pub(super) async fn show(
+    State(shared): State<Shared>,
+    operator: Operator,
+    frame: Frame,
+    Query(After { done }): Query<After>,
+) -> Result<Response, WebError> {
+    let is_discarded = done == Some(Done::Discarded);
+    page(&shared, &operator, frame, Vec::new(), is_discarded).await
+}
+
+/// `POST /ui/operate/uploads`: a form with a component.
+pub(super) async fn receive(
+    State(shared): State<Shared>,
+    operator: Operator,
+    frame: Frame,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, WebError> {
+    let Some(component) = multipart::read(&headers, body).await?.file else {
+        let detail = "Nothing was uploaded: choose a file first.";
+        return Err(WebError::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+    };
+    // The form is a little longer than its file.
+    let length = declared_length(&headers).map(|length| length.min(shared.component_size));
+    match operator.upload(component.content, length, shared.component_size).await {
+        Ok(review) => Ok(review::redirect_to(&review.upload.digest).into_response()),
+        Err(AccessError::Toolkit(ToolkitError::Refused(problems))) => {
+            page(&shared, &operator, frame, problems.0, false).await
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn page(
+    shared: &Shared,
+    operator: &Operator,
+    frame: Frame,
+    problems: Vec<Problem>,
+    is_discarded: bool,
+) -> Result<Response, WebError> {
+    let status = if problems.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
+    let page = OperatePage {
+        frame: Some(frame.at(Section::Operate)),
+        uploads: operator.uploads().await?,
+        max_size: text::size(shared.component_size),
+        failing: operator.failing().await?,
+        problems,
+        is_discarded,
+    };
+    Ok(frame::page(status, &page))
+}
+
+/// Leads back to the page, which says that an upload was discarded.
+fn back_after_discard() -> Redirect {
+    Redirect::to("/ui/operate?done=discarded")
+}

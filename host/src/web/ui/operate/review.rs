@@ -1,0 +1,118 @@
+//! The review of an upload: what is new, and the forms that deploy or discard it.
+
+use askama::Template;
+use axum::body::Body;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+
+use super::back_after_discard;
+use crate::access::{AccessError, Operator};
+use crate::toolkits::{Claim, LiveVersion, Review, Reviewed, ToolkitError};
+use crate::web::error::WebError;
+use crate::web::ui::difference::{self, ShownDifference};
+use crate::web::ui::form::Form;
+use crate::web::ui::frame::{self, Frame, Section};
+use crate::web::ui::text;
+use crate::web::ui::versions::{self, Done};
+
+#[derive(Template)]
+#[template(path = "ui/templates/review.html")]
+struct ReviewPage {
+    frame: Option<Frame>,
+    review: Review,
+    difference: ShownDifference,
+    size: String,
+    /// Whether the toolkit belongs to another operator.
+    is_others: bool,
+    /// Whether a deploy makes the operator the owner, even without `take-over`.
+    changes_owner: bool,
+    /// Whether nobody knows what the live version imports.
+    has_unknown_imports: bool,
+    /// Why the form that was sent did nothing.
+    problem: Option<String>,
+}
+
+/// Leads to the review of an upload.
+pub(super) fn redirect_to(digest: &str) -> Redirect {
+    Redirect::to(&format!("/ui/operate/uploads/{digest}"))
+}
+
+/// `GET /ui/operate/uploads/{digest}`
+pub(in crate::web::ui) async fn show(
+    operator: Operator,
+    frame: Frame,
+    Path(digest): Path<String>,
+) -> Result<Response, WebError> {
+    page(&operator, frame, &digest, StatusCode::OK, None).await
+}
+
+/// `POST /ui/operate/uploads/{digest}/deploy`: what was reviewed (`manifest-digest`, and the live version as
+/// `live-version` and `live-digest`, empty for none), `read` from the checkbox, and `take-over`.
+pub(in crate::web::ui) async fn deploy(
+    operator: Operator,
+    frame: Frame,
+    Path(digest): Path<String>,
+    body: Body,
+) -> Result<Response, WebError> {
+    let form = Form::read(body).await?;
+    if form.find("read").is_none() {
+        let problem = "Nothing was deployed: confirm that you have read what is new.".to_owned();
+        return page(&operator, frame, &digest, StatusCode::UNPROCESSABLE_ENTITY, Some(problem)).await;
+    }
+    let claim = if form.find("take-over").is_some() { Claim::TakeOver } else { Claim::OwnOnly };
+    let manifest_digest = form.get("manifest-digest").to_owned();
+    let reviewed = Reviewed { live: reviewed_live(&form), manifest_digest };
+    match operator.deploy_upload(&digest, claim, reviewed).await {
+        Ok(deployed) => {
+            let is_new_owner = deployed.taken_over.is_some();
+            let done = if is_new_owner { Done::DeployedAsNewOwner } else { Done::Deployed };
+            Ok(versions::back_to(&deployed.id, done).into_response())
+        }
+        Err(AccessError::Toolkit(
+            error @ (ToolkitError::LiveChanged { .. } | ToolkitError::ManifestChanged(_)),
+        )) => {
+            let problem = format!("Nothing was deployed: {error}. The page shows the new difference.");
+            page(&operator, frame, &digest, StatusCode::CONFLICT, Some(problem)).await
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `POST /ui/operate/uploads/{digest}/discard`
+pub(in crate::web::ui) async fn discard(
+    operator: Operator,
+    Path(digest): Path<String>,
+) -> Result<Redirect, WebError> {
+    operator.discard_upload(&digest).await?;
+    Ok(back_after_discard())
+}
+
+/// The live version that a form names.
+fn reviewed_live(form: &Form) -> Option<LiveVersion> {
+    let (version, digest) = (form.get("live-version").to_owned(), form.get("live-digest").to_owned());
+    if version.is_empty() { None } else { Some(LiveVersion { version, digest }) }
+}
+
+async fn page(
+    operator: &Operator,
+    frame: Frame,
+    digest: &str,
+    status: StatusCode,
+    problem: Option<String>,
+) -> Result<Response, WebError> {
+    let mut review = operator.review(digest).await?;
+    let difference = std::mem::take(&mut review.difference);
+    let has_unknown_imports = difference.imports.is_empty() && !review.imports.is_empty();
+    let page = ReviewPage {
+        is_others: review.owner.as_ref().is_some_and(|owner| *owner != frame.user),
+        changes_owner: review.changes_owner(&frame.user),
+        frame: Some(frame.at(Section::Operate)),
+        difference: ShownDifference::of(difference, &review.secret_users),
+        size: text::size(u64::try_from(review.upload.size).unwrap_or_default()),
+        has_unknown_imports,
+        review,
+        problem,
+    };
+    Ok(frame::page(status, &page))
+}

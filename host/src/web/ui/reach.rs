@@ -1,0 +1,109 @@
+//! What a toolkit may reach, in words: made from its declaration, which the sandbox enforces.
+
+use kitbag_manifest::{SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
+
+/// One kind of access.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Reach {
+    pub(super) what: &'static str,
+    /// The declared names that grant it.
+    pub(super) names: Vec<String>,
+    pub(super) meaning: String,
+}
+
+/// What the toolkit may reach, the most far-reaching combinations spelled out.
+pub(super) fn of(definition: &ToolkitDefinition) -> Vec<Reach> {
+    let can_send = !definition.egress.is_empty();
+    let mut all = Vec::new();
+    if can_send {
+        let hosts = if definition.egress.len() == 1 { "this host" } else { "these hosts" };
+        let meaning = format!("sends requests to {hosts}, and to no other");
+        all.push(Reach { what: "Network", names: definition.egress.clone(), meaning });
+    }
+    if definition.has_scope(SCOPE_SEARCH) {
+        let leaves = if can_send {
+            ", and may send them to the hosts above"
+        } else {
+            "; they cannot leave by the network"
+        };
+        let meaning = format!("reads all your documents{leaves}");
+        all.push(Reach { what: "Knowledge base", names: vec![SCOPE_SEARCH.to_owned()], meaning });
+    }
+    if definition.has_scope(SCOPE_INGEST) {
+        let meaning = "adds documents to yours, and replaces those it has added".to_owned();
+        all.push(Reach { what: "Knowledge base", names: vec![SCOPE_INGEST.to_owned()], meaning });
+    }
+    if !definition.secrets.is_empty() {
+        let leaves =
+            if can_send { "and may send them to the hosts above" } else { "and cannot send them anywhere" };
+        let meaning = format!("reads these secrets once you have set them, {leaves}");
+        all.push(Reach { what: "Secrets", names: definition.secrets.clone(), meaning });
+    }
+    if let Some(auth) = &definition.auth {
+        let meaning = "Kitbag signs in there with your secrets; the toolkit never sees the token".to_owned();
+        all.push(Reach { what: "Sign-in", names: vec![auth.api_host.clone()], meaning });
+    }
+    all
+}
+
+/// A scope, in two words.
+pub(super) fn in_words(scope: &str) -> &str {
+    match scope {
+        SCOPE_SEARCH => "reads documents",
+        SCOPE_INGEST => "writes documents",
+        other => other,
+    }
+}
+
+/// What it cannot do.
+pub(super) fn never(definition: &ToolkitDefinition) -> Vec<&'static str> {
+    let mut all = Vec::new();
+    all.push(if definition.egress.is_empty() { "use the network" } else { "reach other hosts" });
+    if !definition.has_scope(SCOPE_SEARCH) {
+        all.push("read your documents");
+    }
+    if !definition.has_scope(SCOPE_INGEST) {
+        all.push("write documents");
+    }
+    all.push("read files, or anything of other users or toolkits");
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn toolkit(egress: &[&str], scopes: &[&str], secrets: &[&str]) -> ToolkitDefinition {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        ToolkitDefinition {
+            egress: owned(egress),
+            scopes: owned(scopes),
+            secrets: owned(secrets),
+            ..ToolkitDefinition::default()
+        }
+    }
+
+    fn meanings(definition: &ToolkitDefinition) -> Vec<String> {
+        of(definition).into_iter().map(|reach| format!("{}: {}", reach.what, reach.meaning)).collect()
+    }
+
+    #[test]
+    fn a_toolkit_without_grants_reaches_nothing() {
+        let toolkit = toolkit(&[], &[], &[]);
+
+        assert!(of(&toolkit).is_empty());
+        assert_eq!(never(&toolkit)[..3], ["use the network", "read your documents", "write documents"]);
+    }
+
+    #[test]
+    fn what_may_leave_is_said_where_it_may() {
+        let closed = meanings(&toolkit(&[], &[SCOPE_SEARCH], &["API_KEY"]));
+        let open = meanings(&toolkit(&["api.example"], &[SCOPE_SEARCH, SCOPE_INGEST], &["API_KEY"]));
+
+        assert_eq!(closed[0], "Knowledge base: reads all your documents; they cannot leave by the network");
+        assert!(closed[1].ends_with("and cannot send them anywhere"));
+        assert_eq!(open[1], "Knowledge base: reads all your documents, and may send them to the hosts above");
+        assert!(open[3].ends_with("and may send them to the hosts above"));
+        assert_eq!(open.len(), 4);
+    }
+}

@@ -1,0 +1,169 @@
+//! What a schema means once references, nullable unions and single alternatives are followed.
+
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value};
+
+/// References and unions that are followed for one argument.
+const MAX_HOPS: usize = 16;
+/// Alternatives and values of an enumeration that are looked at.
+const MAX_ALTERNATIVES: usize = 2000;
+
+/// Keywords that may stand beside a reference or a union without changing which values are allowed.
+const ANNOTATIONS: [&str; 10] = [
+    "$comment",
+    "$defs",
+    "$id",
+    "$schema",
+    "default",
+    "definitions",
+    "deprecated",
+    "description",
+    "examples",
+    "title",
+];
+/// Keywords with alternatives.
+const UNIONS: [&str; 2] = ["anyOf", "oneOf"];
+
+/// A schema, with what stands around it.
+pub(super) struct Resolved<'a> {
+    pub(super) keywords: &'a Map<String, Value>,
+    pub(super) title: Option<&'a str>,
+    pub(super) description: Option<&'a str>,
+    pub(super) default: Option<&'a Value>,
+    pub(super) is_nullable: bool,
+    /// References that were followed on the way here, from the root on.
+    pub(super) followed: Vec<&'a str>,
+}
+
+/// Follows a schema of the document `root` to what it means. `None` where it allows anything, leads outside the document,
+/// or into itself.
+pub(super) fn resolve<'a>(root: &'a Value, schema: &'a Value, followed: &[&'a str]) -> Option<Resolved<'a>> {
+    let mut resolved = Resolved {
+        keywords: schema.as_object()?,
+        title: None,
+        description: None,
+        default: None,
+        is_nullable: false,
+        followed: followed.to_vec(),
+    };
+    for _ in 0..MAX_HOPS {
+        resolved.annotate();
+        match resolved.next(root)? {
+            Next::Itself => return Some(resolved),
+            Next::Schema(schema) => resolved.keywords = schema.as_object()?,
+        }
+    }
+    None
+}
+
+/// What a schema stands for.
+enum Next<'a> {
+    Itself,
+    Schema(&'a Value),
+}
+
+impl<'a> Resolved<'a> {
+    /// The outermost annotations apply.
+    fn annotate(&mut self) {
+        let keywords = self.keywords;
+        let text = |name: &str| keywords.get(name).and_then(Value::as_str);
+        self.title = self.title.or_else(|| text("title"));
+        self.description = self.description.or_else(|| text("description"));
+        self.default = self.default.or_else(|| keywords.get("default"));
+    }
+
+    /// What this schema stands for; `None` if nothing can be said of it.
+    fn next(&mut self, root: &'a Value) -> Option<Next<'a>> {
+        if let Some(reference) = self.keywords.get("$ref") {
+            let reference = reference.as_str()?;
+            if !self.is_only("$ref") || self.followed.contains(&reference) {
+                return None;
+            }
+            self.followed.push(reference);
+            return Some(Next::Schema(target(root, reference)?));
+        }
+        if let Some(Value::Array(all)) = self.keywords.get("allOf")
+            && let [only] = all.as_slice()
+            && self.is_only("allOf")
+        {
+            return Some(Next::Schema(only));
+        }
+        if UNIONS.iter().any(|name| self.is_only(name))
+            && let Some([one, other]) = self.alternatives()
+        {
+            let value = if is_null(one) { Some(other) } else { is_null(other).then_some(one) };
+            self.is_nullable |= value.is_some();
+            return Some(value.map_or(Next::Itself, Next::Schema));
+        }
+        Some(Next::Itself)
+    }
+
+    /// Whether nothing but annotations stands beside this keyword.
+    fn is_only(&self, keyword: &str) -> bool {
+        self.keywords.keys().all(|name| name == keyword || ANNOTATIONS.contains(&name.as_str()))
+    }
+
+    /// The alternatives of a union.
+    fn alternatives(&self) -> Option<&'a [Value]> {
+        let union = UNIONS.iter().find_map(|name| self.keywords.get(*name))?;
+        union.as_array().map(Vec::as_slice).filter(|all| all.len() <= MAX_ALTERNATIVES)
+    }
+
+    /// The values of an enumeration, or of a union of constants and enumerations; `None` if they are too many.
+    pub(super) fn choices(&self) -> Option<Vec<Value>> {
+        if let Some(listed) = values(self.keywords) {
+            return Some(listed.to_vec());
+        }
+        let mut all = Vec::new();
+        for alternative in self.alternatives()? {
+            if is_null(alternative) {
+                all.push(Value::Null);
+                continue;
+            }
+            let keywords = alternative.as_object()?;
+            match keywords.get("const") {
+                Some(value) => all.push(value.clone()),
+                None => all.extend_from_slice(values(keywords)?),
+            }
+        }
+        Some(all)
+    }
+
+    /// Whether the values are not described by the keywords of one type alone.
+    pub(super) fn is_union(&self) -> bool {
+        ["allOf", "anyOf", "oneOf", "$dynamicRef"].iter().any(|name| self.keywords.contains_key(*name))
+    }
+
+    /// The one type of the values other than `null`, declared or implied.
+    pub(super) fn kind(&mut self) -> Option<&'a str> {
+        let declared = match self.keywords.get("type") {
+            Some(Value::String(name)) => return Some(name),
+            Some(Value::Array(names)) => names,
+            None if self.keywords.contains_key("properties") => return Some("object"),
+            Some(_) | None => return None,
+        };
+        let mut names: Vec<_> = declared.iter().filter_map(Value::as_str).collect();
+        self.is_nullable |= names.contains(&"null");
+        names.retain(|name| *name != "null");
+        match names.as_slice() {
+            [name] => Some(*name),
+            ["integer", "number"] | ["number", "integer"] => Some("number"),
+            _ => None,
+        }
+    }
+}
+
+/// The values of `enum`, unless they are too many.
+fn values(keywords: &Map<String, Value>) -> Option<&[Value]> {
+    keywords.get("enum")?.as_array().map(Vec::as_slice).filter(|all| all.len() <= MAX_ALTERNATIVES)
+}
+
+fn is_null(schema: &Value) -> bool {
+    schema["type"] == "null" || schema.get("const") == Some(&Value::Null)
+}
+
+/// The schema that a reference within the document names (RFC 6901, section 6).
+fn target<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
+    let pointer = percent_decode_str(reference.strip_prefix('#')?).decode_utf8().ok()?;
+    root.pointer(&pointer)
+}

@@ -1,0 +1,224 @@
+//! The page of a toolkit: what it may reach, its tools, and the user's settings and secrets for it.
+
+pub(super) mod secrets;
+pub(super) mod settings;
+
+use askama::Template;
+use axum::extract::{Path, Query};
+use axum::http::StatusCode;
+use axum::response::{Redirect, Response};
+use jiff::Timestamp;
+use kitbag_manifest::{ToolDefinition, ToolkitDefinition, Visibility};
+use serde::{Deserialize, Serialize};
+
+use super::form::Form;
+use super::frame::{self, Frame, Section};
+use super::icon::Icon;
+use super::reach::{self, Reach};
+use super::text;
+use super::usage::Curve;
+use crate::access::{User, VisibleToolkit};
+use crate::toolkits::VersionRecord;
+use crate::vault::SecretStatus;
+use crate::web::error::WebError;
+use settings::{Field, Input};
+
+/// What a form of the page has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Done {
+    SettingsSaved,
+    SecretSet,
+    /// It cannot be found in what the toolkit returns.
+    ShortSecretSet,
+    SecretUnset,
+}
+
+/// What was wrong with a form of the page.
+enum Refused {
+    /// The settings as they were typed, each with its problem.
+    Settings(Vec<Field>),
+    /// The name of a secret, and the reason.
+    Secret(String, String),
+    /// The toolkit is another one than that of the page that the form was on.
+    Changed,
+}
+
+/// The toolkit as the page shows it: the forms carry it, so that nothing is set for another one unnoticed.
+struct Seen {
+    owner: String,
+    version: String,
+}
+
+impl Seen {
+    fn of(toolkit: &VisibleToolkit) -> Self {
+        Self { owner: toolkit.owner().to_owned(), version: toolkit.definition().version.clone() }
+    }
+
+    fn is_in(&self, form: &Form) -> bool {
+        form.get("owner") == self.owner && form.get("version") == self.version
+    }
+}
+
+/// The query of the page.
+#[derive(Deserialize)]
+pub(super) struct After {
+    done: Option<Done>,
+}
+
+#[derive(Template)]
+#[template(path = "ui/templates/toolkit.html")]
+struct ToolkitPage<'a> {
+    frame: Option<Frame>,
+    definition: &'a ToolkitDefinition,
+    icon: Icon,
+    is_private: bool,
+    live: Option<&'a VersionRecord>,
+    reach: Vec<Reach>,
+    never: Vec<&'static str>,
+    tools: Vec<Tool<'a>>,
+    model_text: String,
+    fields: Vec<Field>,
+    secrets: Vec<SecretStatus>,
+    /// Hosts that were added after one of the user's secrets was set.
+    since: Option<Since>,
+    seen: Seen,
+    curve: Curve,
+    /// Whether the page of its versions is for the user.
+    sees_versions: bool,
+    done: Option<Done>,
+    problem: Option<&'static str>,
+    secret_problem: Option<(String, String)>,
+}
+
+/// One tool, with what its hints say.
+struct Tool<'a> {
+    definition: &'a ToolDefinition,
+    listed_name: String,
+    is_read_only: bool,
+    is_destructive: bool,
+}
+
+/// A secret of the user that may now go further than when it was set.
+struct Since {
+    secret: String,
+    day: String,
+    added: Vec<String>,
+}
+
+impl Done {
+    fn message(self) -> &'static str {
+        match self {
+            Self::SettingsSaved => "Your settings are saved.",
+            Self::SecretSet => {
+                "The secret is set. Calls of yours find it from now on; nobody can read it here."
+            }
+            Self::ShortSecretSet => {
+                "The secret is set. It is too short to be taken out of what the toolkit returns or logs."
+            }
+            Self::SecretUnset => "The secret is gone.",
+        }
+    }
+}
+
+const NOT_SAVED: &str = "Nothing was saved. What was wrong stands beside its field.";
+const CHANGED: &str = "Nothing was saved: the toolkit has changed since you opened the page. Look again at what it may \
+                       reach, and send the form again if you still want to.";
+
+/// Leads back to the page of a toolkit, which says what was done.
+fn back_to(toolkit: &str, done: Done) -> Redirect {
+    let done = serde_json::to_value(done).expect("a name");
+    Redirect::to(&format!("/ui/toolkits/{toolkit}?done={}", done.as_str().unwrap_or_default()))
+}
+
+/// `GET /ui/toolkits/{id}`
+pub(super) async fn show(
+    user: User,
+    frame: Frame,
+    Path(id): Path<String>,
+    Query(After { done }): Query<After>,
+) -> Result<Response, WebError> {
+    page(&user, frame, &user.toolkit(&id)?, done, None).await
+}
+
+async fn page(
+    user: &User,
+    frame: Frame,
+    toolkit: &VisibleToolkit,
+    done: Option<Done>,
+    refused: Option<Refused>,
+) -> Result<Response, WebError> {
+    let definition = toolkit.definition();
+    let record = user.toolkit_record(&definition.id).await?;
+    let secrets = user.secrets(&definition.id).await?;
+    let usage = user.records(&definition.id).await?.usage().await?;
+    let (status, problem) = match &refused {
+        None => (StatusCode::OK, None),
+        Some(Refused::Changed) => (StatusCode::CONFLICT, Some(CHANGED)),
+        Some(Refused::Settings(_) | Refused::Secret(..)) => {
+            (StatusCode::UNPROCESSABLE_ENTITY, Some(NOT_SAVED))
+        }
+    };
+    let (typed, secret_problem) = match refused {
+        Some(Refused::Settings(typed)) => (Some(typed), None),
+        Some(Refused::Secret(name, reason)) => (None, Some((name, reason))),
+        Some(Refused::Changed) | None => (None, None),
+    };
+    let fields = match typed {
+        Some(typed) => typed,
+        None => settings::fields(toolkit.settings().await?),
+    };
+    let page = ToolkitPage {
+        frame: Some(frame.at(Section::Directory)),
+        definition,
+        icon: Icon::of(toolkit.live()),
+        is_private: definition.visibility == Visibility::Private,
+        live: record.versions.iter().find(|version| version.version == record.live_version),
+        reach: reach::of(definition),
+        never: reach::never(definition),
+        tools: definition.tools.iter().map(|tool| Tool::of(&definition.id, tool)).collect(),
+        model_text: text::size(definition.tools.iter().map(model_bytes).sum::<usize>() as u64),
+        since: since(toolkit, &secrets).await?,
+        seen: Seen::of(toolkit),
+        fields,
+        secrets,
+        curve: Curve::of(&usage),
+        sees_versions: user.is_operator(),
+        done,
+        problem,
+        secret_problem,
+    };
+    Ok(frame::page(status, &page))
+}
+
+impl<'a> Tool<'a> {
+    fn of(toolkit: &str, definition: &'a ToolDefinition) -> Self {
+        Self {
+            definition,
+            listed_name: format!("{toolkit}__{}", definition.name),
+            is_read_only: definition.annotations.read_only_hint == Some(true),
+            is_destructive: definition.annotations.destructive_hint == Some(true),
+        }
+    }
+}
+
+/// Size of what a model reads about a tool, in bytes.
+fn model_bytes(tool: &ToolDefinition) -> usize {
+    tool.name.len() + tool.description.len() + tool.input_schema.to_string().len()
+}
+
+/// The hosts that the toolkit did not list when the user set the oldest of the secrets: it may be sent there too.
+async fn since(toolkit: &VisibleToolkit, secrets: &[SecretStatus]) -> Result<Option<Since>, WebError> {
+    let set = secrets.iter().filter(|secret| secret.declared).filter_map(|secret| {
+        let set_at: Timestamp = secret.updated_at.as_deref()?.parse().ok()?;
+        Some((set_at, secret))
+    });
+    let Some((set_at, secret)) = set.min_by_key(|(set_at, _)| *set_at) else { return Ok(None) };
+    let before = toolkit.hosts_at(set_at).await?;
+    let mut added = toolkit.definition().egress.clone();
+    added.retain(|host| !before.contains(host));
+    if added.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Since { secret: secret.name.clone(), day: text::day(&set_at.to_string()), added }))
+}

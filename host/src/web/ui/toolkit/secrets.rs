@@ -1,0 +1,50 @@
+//! The forms of the user's secrets for a toolkit. No page ever shows a value.
+
+use axum::body::Body;
+use axum::extract::Path;
+use axum::response::{IntoResponse, Redirect, Response};
+use secrecy::SecretString;
+
+use super::{Done, Refused, Seen, back_to, page};
+use crate::access::{AccessError, StoredSecret, User};
+use crate::vault::VaultError;
+use crate::web::error::WebError;
+use crate::web::ui::form::Form;
+use crate::web::ui::frame::Frame;
+
+/// `POST /ui/toolkits/{id}/secrets/{name}`: the field `secret`.
+pub(in crate::web::ui) async fn set(
+    user: User,
+    frame: Frame,
+    Path((id, name)): Path<(String, String)>,
+    body: Body,
+) -> Result<Response, WebError> {
+    let toolkit = user.toolkit(&id)?;
+    let secret = toolkit.secret(&name)?;
+    let form = Form::read(body).await?;
+    if !Seen::of(&toolkit).is_in(&form) {
+        return page(&user, frame, &toolkit, None, Some(Refused::Changed)).await;
+    }
+    let value = SecretString::from(form.get("secret"));
+    match user.set_secret(&secret, &value).await {
+        Ok(StoredSecret { redacted: true, .. }) => Ok(back_to(&id, Done::SecretSet).into_response()),
+        Ok(StoredSecret { redacted: false, .. }) => Ok(back_to(&id, Done::ShortSecretSet).into_response()),
+        Err(AccessError::Secrets(VaultError::Refused(why))) => {
+            let refused = Refused::Secret(name, format!("The value was refused: {why}."));
+            page(&user, frame, &toolkit, None, Some(refused)).await
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `POST /ui/toolkits/{id}/secrets/{name}/unset`
+pub(in crate::web::ui) async fn unset(
+    user: User,
+    Path((id, name)): Path<(String, String)>,
+) -> Result<Response, WebError> {
+    user.unset_secret(&id, &name).await?;
+    // The user may have set it for a toolkit that is no longer visible.
+    let is_visible = user.toolkit(&id).is_ok();
+    let back = if is_visible { back_to(&id, Done::SecretUnset) } else { Redirect::to("/ui/") };
+    Ok(back.into_response())
+}
