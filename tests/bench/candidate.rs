@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -12,6 +13,7 @@ use crate::child::Server;
 use crate::client::{Connection, Prepared};
 use crate::components::Components;
 use crate::kitbag_server;
+use crate::optional;
 use crate::tool_call::tool_call;
 
 /// The text to count: a short paragraph, as a model would send it.
@@ -27,23 +29,37 @@ pub(crate) struct Candidate {
     /// The call.
     pub(crate) call: Prepared,
     /// Removed with the server.
-    _data: Option<TempDir>,
+    pub(crate) _data: Option<TempDir>,
 }
 
-/// Number of candidates.
-pub(crate) const CANDIDATES: usize = 5;
+/// A candidate that could not be started.
+#[derive(Debug, Serialize)]
+pub(crate) struct NotMeasured {
+    /// Name in the report.
+    pub(crate) name: &'static str,
+    /// Why, for people.
+    pub(crate) reason: String,
+}
 
-/// Starts all candidates, in the order of the report, and checks that all but the floor return the same
-/// result.
-pub(crate) async fn start(components: &Components) -> Outcome<[Candidate; CANDIDATES]> {
-    let candidates = [
+/// Starts all candidates, in the order of the report, and checks that all but the floor return the same result. Servers
+/// of other projects may be missing.
+pub(crate) async fn start(components: &Components) -> Outcome<(Vec<Candidate>, Vec<NotMeasured>)> {
+    let mut candidates = vec![
         own("floor", "serve-floor")?,
         own("native", "serve-native")?,
         kitbag("kitbag", &components.text, "text__count").await?,
         kitbag("kitbag-ts", &components.script, "script__count").await?,
         node()?,
     ];
-    let [_, native, others @ ..] = &candidates;
+    let mut not_measured = Vec::new();
+    for (name, started) in [("fastmcp", optional::fastmcp()), ("act", optional::act().await)] {
+        match started {
+            Ok(candidate) => candidates.push(candidate),
+            Err(reason) => not_measured.push(NotMeasured { name, reason: reason.to_string() }),
+        }
+    }
+
+    let [_, native, others @ ..] = candidates.as_slice() else { unreachable!("both are in the list above") };
     let expected = reply(native).await?;
     for other in others {
         let found = reply(other).await?;
@@ -53,7 +69,7 @@ pub(crate) async fn start(components: &Components) -> Outcome<[Candidate; CANDID
             );
         }
     }
-    Ok(candidates)
+    Ok((candidates, not_measured))
 }
 
 /// A Kitbag server with one toolkit.
@@ -94,9 +110,15 @@ pub(crate) fn own(name: &'static str, role: &str) -> Outcome<Candidate> {
 /// The structured value of the reply. Its text is not compared: the wording may change.
 async fn reply(candidate: &Candidate) -> Outcome<Value> {
     let mut connection = Connection::open(candidate.server.address()).await?;
-    let body: Value = serde_json::from_slice(&connection.exchange(&candidate.call).await?)?;
+    let body = connection.exchange(&candidate.call).await?;
+    let body: Value = serde_json::from_slice(message(&body))?;
     match body.pointer("/result/structuredContent") {
         Some(counts) => Ok(counts.clone()),
         None => Err(format!("{} did not run the tool: {body}", candidate.name).into()),
     }
+}
+
+/// The JSON of a response: its body, or the data of its only event.
+fn message(body: &[u8]) -> &[u8] {
+    body.strip_prefix(b"data: ").unwrap_or(body)
 }

@@ -2,14 +2,21 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::Outcome;
 
 /// Length of a tick in `/proc/PID/stat`: Linux reports 100 per second on every machine.
 const TICK: Duration = Duration::from_millis(10);
+
+/// How long a server may take until it accepts connections.
+const START_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Interval of attempts to connect to a server that starts.
+const CONNECT_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A running server. It ends when this value is dropped.
 pub(crate) struct Server {
@@ -27,6 +34,25 @@ impl Server {
             Some(address) => Ok(Self { process, address }),
             None => Err(format!("{command:?} ended without serving: {}", process.wait()?).into()),
         }
+    }
+
+    /// Starts `command`, which is to listen on `address`, and waits until it accepts connections. Its standard output is
+    /// discarded.
+    #[allow(dead_code, reason = "one of the benchmarks starts servers that do not print their address")]
+    pub(crate) fn start_at(address: SocketAddr, command: &mut Command) -> Outcome<Self> {
+        let process = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+        let mut server = Self { process, address };
+        let deadline = Instant::now() + START_TIMEOUT;
+        while TcpStream::connect(address).is_err() {
+            if let Some(status) = server.process.try_wait()? {
+                return Err(format!("{command:?} ended without serving: {status}").into());
+            }
+            if Instant::now() >= deadline {
+                return Err(format!("{command:?} does not listen on {address}").into());
+            }
+            thread::sleep(CONNECT_INTERVAL);
+        }
+        Ok(server)
     }
 
     /// The address that it listens on.

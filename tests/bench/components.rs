@@ -1,6 +1,6 @@
 //! The components that are called.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kitbag::toolchain::{self, BuildOptions, TARGET_DIRECTORY};
 
@@ -22,7 +22,7 @@ pub(crate) struct Components {
 
 /// Builds the components. Quick if nothing has changed.
 pub(crate) async fn build() -> Outcome<Components> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = root();
     let packages = ["toolkit-text", "guest-greeter-v1", "guest-probe"];
     let built =
         toolchain::build_workspace(&root, &packages, &BuildOptions::default(), |line| eprintln!("{line}"))
@@ -41,10 +41,25 @@ pub(crate) async fn build() -> Outcome<Components> {
     })
 }
 
+/// Builds `tests/bench/act-server`, the tool as a component for ACT, and returns its file. Quick if nothing has changed.
+pub(crate) async fn build_for_act() -> Outcome<PathBuf> {
+    let root = root();
+    let options =
+        BuildOptions { target_directory: Some(root.join(TARGET_DIRECTORY)), ..BuildOptions::default() };
+    let crate_directory = root.join("tests/bench/act-server");
+    let built = toolchain::build_rust(&crate_directory, &options, |line| eprintln!("{line}")).await?;
+    Ok(built.path)
+}
+
 /// Builds a toolkit in TypeScript. Quick if it has not changed.
 async fn typescript(root: &Path, folder: &str) -> Outcome<Vec<u8>> {
     let out = root.join(TARGET_DIRECTORY).join("typescript").join(folder);
     let report = |line: &str| eprintln!("{line}");
     let built = toolchain::build_typescript(&root.join(folder), Some(&out), report).await?;
     Ok(std::fs::read(built.component)?)
+}
+
+/// The root of this repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }

@@ -11,6 +11,7 @@ mod capabilities;
 mod child;
 mod client;
 mod components;
+mod counts;
 mod deploy;
 mod first_call;
 mod floor;
@@ -18,6 +19,7 @@ mod in_flight;
 mod kitbag_server;
 mod load;
 mod native;
+mod optional;
 mod report;
 mod sandbox_share;
 mod stats;
@@ -36,12 +38,12 @@ use report::{Effort, Report};
 /// Any failure ends the run; the text is for the person who started it.
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Measures a tool call through Kitbag, beside a bare HTTP server, a native MCP server and one in Node.js.
+/// Measures a tool call through Kitbag, beside a bare HTTP server, a native MCP server and those of other projects.
 #[derive(Debug, Parser)]
 #[command(
     name = "just bench",
     after_help = "Examples:\n  just bench\n  just bench --quick\n  just bench --json bench.json\n\n\
-                  The machine should have nothing else to do: about six minutes, one minute with --quick."
+                  The machine should have nothing else to do: about eight minutes, one minute with --quick."
 )]
 struct Arguments {
     /// Only show that everything works: short points, whose numbers mean little.

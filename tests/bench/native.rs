@@ -12,12 +12,12 @@ use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{RoleServer, ServerHandler};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::net::TcpListener;
-use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::Outcome;
+use crate::counts::Counts;
 
 /// Serves `text__count` at `/mcp`.
 pub(crate) async fn serve() -> Outcome<()> {
@@ -51,7 +51,7 @@ impl ServerHandler for Native {
         let arguments: Arguments = serde_json::from_value(arguments)
             .map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
         let counts = Counts::of(&arguments.text);
-        let mut result = CallToolResult::success(vec![ContentBlock::text(counts.summary())]);
+        let mut result = CallToolResult::success(vec![ContentBlock::text(summary(&counts))]);
         result.structured_content = serde_json::to_value(counts).ok();
         Ok(result.into())
     }
@@ -62,41 +62,15 @@ struct Arguments {
     text: String,
 }
 
-/// The result of `toolkits/text`; the program compares the two replies before it measures.
-#[derive(Serialize)]
-struct Counts {
-    words: usize,
-    characters: usize,
-    characters_without_spaces: usize,
-    bytes: usize,
-    lines: usize,
-    sentences: usize,
-    paragraphs: usize,
-}
-
-impl Counts {
-    fn of(text: &str) -> Self {
-        let characters: Vec<_> = text.graphemes(true).collect();
-        Self {
-            words: text.unicode_words().count(),
-            characters: characters.len(),
-            characters_without_spaces: characters.iter().filter(|it| !it.trim().is_empty()).count(),
-            bytes: text.len(),
-            lines: text.lines().count(),
-            sentences: text.unicode_sentences().count(),
-            paragraphs: text.split("\n\n").count(),
-        }
-    }
-
-    fn summary(&self) -> String {
-        format!(
-            "words: {}, characters: {} ({} without spaces), lines: {}, sentences: {}, paragraphs: {}",
-            self.words,
-            self.characters,
-            self.characters_without_spaces,
-            self.lines,
-            self.sentences,
-            self.paragraphs
-        )
-    }
+/// The counts as a line of text.
+fn summary(counts: &Counts) -> String {
+    format!(
+        "words: {}, characters: {} ({} without spaces), lines: {}, sentences: {}, paragraphs: {}",
+        counts.words,
+        counts.characters,
+        counts.characters_without_spaces,
+        counts.lines,
+        counts.sentences,
+        counts.paragraphs
+    )
 }

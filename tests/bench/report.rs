@@ -6,12 +6,13 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::Outcome;
+use crate::candidate::NotMeasured;
 use crate::capabilities::Capabilities;
 use crate::deploy::Deploy;
 use crate::first_call::FirstCall;
 use crate::in_flight::InFlight;
 use crate::sandbox_share::{Share, Times};
-use crate::throughput::Point;
+use crate::throughput::{REFERENCES, Throughput};
 
 /// How long and how often things are measured.
 pub(crate) struct Effort {
@@ -47,7 +48,7 @@ impl Effort {
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    pub(crate) throughput: Vec<Point>,
+    pub(crate) throughput: Throughput,
     pub(crate) sandbox: Share,
     pub(crate) capabilities: Capabilities,
     pub(crate) first_call: FirstCall,
@@ -78,19 +79,21 @@ impl Report {
     }
 
     fn goals(&self) -> Vec<Goal> {
-        let figures = |name: &'static str| {
-            self.throughput.iter().flat_map(|point| &point.candidates).filter(move |it| it.name == name)
+        let ratio = |what: &'static str, target: f64, name: &str, reference: &str| {
+            self.throughput.worst(name, reference).map(|found| at_least(what, target, found))
         };
-        let worst = |ratios: &mut dyn Iterator<Item = f64>| ratios.fold(f64::INFINITY, f64::min);
-        let native = worst(&mut figures("kitbag").map(|it| it.against_native));
-        let node = worst(&mut figures("kitbag-ts").map(|it| it.against_node));
+        let ratios = [
+            ratio("requests per second against native, at worst", 0.6, "kitbag", "native"),
+            ratio("calls per second against the Node server, at worst", 5.0, "kitbag", "node"),
+            ratio("calls per second against FastMCP, at worst", 15.0, "kitbag", "fastmcp"),
+            ratio("calls per second against ACT, at worst", 1.0, "kitbag", "act"),
+            ratio("TypeScript: calls per second against the Node server, at worst", 1.5, "kitbag-ts", "node"),
+        ];
         let Share { trivial, script, .. } = &self.sandbox;
         let Capabilities { fetch_us, hyper_us, .. } = self.capabilities;
         let InFlight { mib_per_call, script_mib_per_call, .. } = self.in_flight;
         let Deploy { first_s, second_s } = self.deploy;
-        vec![
-            at_least("requests per second against native, at worst", 0.6, native),
-            at_least("TypeScript: calls per second against the Node server, at worst", 1.5, node),
+        let others = [
             goal("TypeScript: a call in the sandbox alone, median", 0.25, script.p50_us / 1e3, "ms"),
             goal("TypeScript: page faults of a call", 70.0, script.page_faults, ""),
             goal("TypeScript: memory of a call in flight", 0.4, script_mib_per_call, "MiB"),
@@ -99,7 +102,8 @@ impl Report {
             goal("a call that fetches against hyper", 1.8, fetch_us / hyper_us, ""),
             goal("first call after a restart", 5.0, self.first_call.first_ms, "ms"),
             goal("memory of a call in flight", 1.5, mib_per_call, "MiB"),
-        ]
+        ];
+        ratios.into_iter().flatten().chain(others).collect()
     }
 }
 
@@ -113,33 +117,48 @@ fn goal(what: &'static str, target: f64, found: f64, unit: &'static str) -> Goal
     Goal { what, target, found, unit, met: found <= target }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for Throughput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
             "\nA tool call over HTTP (p50, p99: latency; cpu: the server's processor time a request)\n"
         )?;
-        writeln!(
-            f,
-            "connections  server     requests/s    p50 µs    p99 µs    cpu µs  × native   × floor    × node"
-        )?;
-        for point in &self.throughput {
+        write!(f, "connections  server     requests/s    p50 µs    p99 µs    cpu µs")?;
+        for reference in REFERENCES {
+            write!(f, "  × {reference:>7}")?;
+        }
+        writeln!(f)?;
+        for point in &self.points {
             for it in &point.candidates {
-                writeln!(
+                write!(
                     f,
-                    "{:>11}  {:<9}{:>12.0}{:>10.0}{:>10.0}{:>10.1}{:>10.2}{:>10.2}{:>10.2}",
+                    "{:>11}  {:<9}{:>12.0}{:>10.0}{:>10.0}{:>10.1}",
                     point.connections,
                     it.name,
                     it.median.requests_per_second,
                     it.median.p50_us,
                     it.median.p99_us,
                     it.median.processor_us_per_request,
-                    it.against_native,
-                    it.against_floor,
-                    it.against_node,
                 )?;
+                for reference in REFERENCES {
+                    match it.against.get(reference) {
+                        Some(ratio) => write!(f, "{ratio:>11.2}")?,
+                        None => f.write_str("          -")?,
+                    }
+                }
+                writeln!(f)?;
             }
         }
+        for NotMeasured { name, reason } in &self.not_measured {
+            writeln!(f, "not measured: {name}: {reason}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.throughput)?;
 
         let Share { trivial, count, script } = &self.sandbox;
         writeln!(

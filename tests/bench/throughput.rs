@@ -1,9 +1,11 @@
 //! Requests per second, latency and processor time, of all candidates in turns.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::Outcome;
-use crate::candidate::{self, CANDIDATES, Candidate};
+use crate::candidate::{self, Candidate, NotMeasured};
 use crate::components::Components;
 use crate::load::{Sample, sample};
 use crate::report::Effort;
@@ -11,6 +13,24 @@ use crate::stats::median;
 
 /// How many connections there are at once.
 const CONNECTIONS: [usize; 3] = [1, 8, 64];
+
+/// The servers that all candidates are compared with, in the order of the report.
+pub(crate) const REFERENCES: [&str; 5] = ["native", "floor", "node", "fastmcp", "act"];
+
+/// Everything that was measured over HTTP.
+#[derive(Debug, Serialize)]
+pub(crate) struct Throughput {
+    pub(crate) points: Vec<Point>,
+    pub(crate) not_measured: Vec<NotMeasured>,
+}
+
+impl Throughput {
+    /// The lowest ratio of a candidate's requests per second to those of a reference; `None` if either was not measured.
+    pub(crate) fn worst(&self, name: &str, reference: &str) -> Option<f64> {
+        let figures = self.points.iter().flat_map(|point| &point.candidates).filter(|it| it.name == name);
+        figures.filter_map(|it| it.against.get(reference).copied()).reduce(f64::min)
+    }
+}
 
 /// All candidates at one number of connections.
 #[derive(Debug, Serialize)]
@@ -25,17 +45,13 @@ pub(crate) struct Figures {
     pub(crate) name: &'static str,
     #[serde(flatten)]
     pub(crate) median: Sample,
-    /// Requests per second against the native server's of the same round.
-    pub(crate) against_native: f64,
-    /// Requests per second against the floor's of the same round.
-    pub(crate) against_floor: f64,
-    /// Requests per second against the Node server's of the same round.
-    pub(crate) against_node: f64,
+    /// Requests per second against those of each of [`REFERENCES`] in the same round, without those that were not measured.
+    pub(crate) against: BTreeMap<&'static str, f64>,
 }
 
 /// Measures every point.
-pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome<Vec<Point>> {
-    let candidates = candidate::start(components).await?;
+pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome<Throughput> {
+    let (candidates, not_measured) = candidate::start(components).await?;
     for candidate in &candidates {
         sample(candidate, 8, effort.warm_up).await?;
     }
@@ -44,39 +60,41 @@ pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome
         eprintln!("Measuring {connections} connections");
         points.push(point(&candidates, connections, effort).await?);
     }
-    Ok(points)
+    Ok(Throughput { points, not_measured })
 }
 
-async fn point(candidates: &[Candidate; CANDIDATES], connections: usize, effort: &Effort) -> Outcome<Point> {
+async fn point(candidates: &[Candidate], connections: usize, effort: &Effort) -> Outcome<Point> {
     // In turns, so that times in which the machine is slow affect all candidates.
     let mut rounds = Vec::new();
     for _ in 0..effort.rounds {
-        let mut round = Vec::with_capacity(CANDIDATES);
+        let mut round = Vec::with_capacity(candidates.len());
         for candidate in candidates {
             round.push(sample(candidate, connections, effort.point).await?);
         }
         rounds.push(round);
     }
-    let candidates = candidates.iter().enumerate();
-    let candidates = candidates.map(|(index, candidate)| figures(candidate.name, index, &rounds)).collect();
-    Ok(Point { connections, candidates })
+    let figures = (0..candidates.len()).map(|index| figures(candidates, index, &rounds)).collect();
+    Ok(Point { connections, candidates: figures })
 }
 
-fn figures(name: &'static str, index: usize, rounds: &[Vec<Sample>]) -> Figures {
+fn figures(candidates: &[Candidate], index: usize, rounds: &[Vec<Sample>]) -> Figures {
     let of = |field: fn(&Sample) -> f64| median(rounds.iter().map(|round| field(&round[index])));
     let against = |other: usize| {
         median(rounds.iter().map(|round| round[index].requests_per_second / round[other].requests_per_second))
     };
     Figures {
-        name,
+        name: candidates[index].name,
         median: Sample {
             requests_per_second: of(|sample| sample.requests_per_second),
             p50_us: of(|sample| sample.p50_us),
             p99_us: of(|sample| sample.p99_us),
             processor_us_per_request: of(|sample| sample.processor_us_per_request),
         },
-        against_floor: against(0),
-        against_native: against(1),
-        against_node: against(4),
+        against: candidates
+            .iter()
+            .enumerate()
+            .filter(|(_, other)| REFERENCES.contains(&other.name))
+            .map(|(other_index, other)| (other.name, against(other_index)))
+            .collect(),
     }
 }

@@ -7,6 +7,8 @@ use crate::harness::{Answer, Kitbag, User, Wat, wat::Visibility};
 
 /// Each request and its result: `yes`; `no`; `hidden`, as if the toolkit did not exist; `401`.
 ///
+/// There is no upload; what becomes of one is in `reviews.rs`.
+///
 /// `ana` owns the toolkit, and she and `ben` are operators; `una` is a user; `-` has not signed in. What
 /// operators may do is in `ownership.rs`.
 const TABLE: &str = "
@@ -19,8 +21,16 @@ rest set-secret          yes     hidden  hidden  401  | yes     yes     yes     
 rest unset-secret        yes     hidden  hidden  401  | yes     yes     yes     401
 rest settings            yes     hidden  hidden  401  | yes     yes     yes     401
 rest change-settings     yes     hidden  hidden  401  | yes     yes     yes     401
+rest call                yes     hidden  hidden  401  | yes     yes     yes     401
 rest logs                yes     yes     hidden  401  | yes     yes     yes     401
+rest usage               yes     yes     hidden  401  | yes     yes     yes     401
 rest roll-back           yes     no      no      401  | yes     yes     no      401
+rest version             yes     yes     no      401  | yes     yes     no      401
+rest failures            yes     yes     no      401  | yes     yes     no      401
+rest uploads             yes     yes     no      401  | yes     yes     no      401
+rest review              hidden  hidden  no      401  | hidden  hidden  no      401
+rest deploy-upload       hidden  hidden  no      401  | hidden  hidden  no      401
+rest discard-upload      hidden  hidden  no      401  | hidden  hidden  no      401
 rest rotate              yes     yes     no      401  | yes     yes     no      401
 graphql list             yes     hidden  hidden  401  | yes     yes     yes     401
 graphql show             yes     hidden  hidden  401  | yes     yes     yes     401
@@ -30,6 +40,9 @@ graphql change-settings  yes     hidden  hidden  401  | yes     yes     yes     
 mcp list                 yes     hidden  hidden  401  | yes     yes     yes     401
 mcp call                 yes     hidden  hidden  401  | yes     yes     yes     401
 ";
+
+/// The body of a deploy of an upload.
+const NOTHING_REVIEWED: &str = r#"{"live":null,"manifestDigest":""}"#;
 
 /// Who sends a request, with a token or without.
 enum Requester<'a> {
@@ -59,8 +72,16 @@ impl Requester<'_> {
             "unset-secret" => (Method::DELETE, "/toolkits/wat/secrets/KEY", no_body),
             "settings" => (get, "/toolkits/wat/config", no_body),
             "change-settings" => (Method::PATCH, "/toolkits/wat/config", "{}".to_owned()),
+            "call" => (Method::POST, "/toolkits/wat/tools/run", "{}".to_owned()),
             "logs" => (get, "/toolkits/wat/logs", no_body),
+            "usage" => (get, "/toolkits/wat/usage", no_body),
             "roll-back" => (Method::POST, "/toolkits/wat/rollback", no_body),
+            "version" => (get, "/toolkits/wat/versions/1.0.0", no_body),
+            "failures" => (get, "/failures", no_body),
+            "uploads" => (get, "/uploads", no_body),
+            "review" => (get, "/uploads/none", no_body),
+            "deploy-upload" => (Method::POST, "/uploads/none/deploy", NOTHING_REVIEWED.to_owned()),
+            "discard-upload" => (Method::DELETE, "/uploads/none", no_body),
             "rotate" => (Method::POST, "/vault/rotate", no_body),
             other => panic!("no operation {other}"),
         };

@@ -15,18 +15,18 @@ const LAYERS: [&[&str]; 14] = [
     &["web"],
     &["access"],
     &["dispatch"],
-    &["extractors", "invocations", "toolkits", "user_config"],
+    &["backup", "doctor", "extractors", "invocations", "toolkits", "user_config"],
     &["compiler"],
     &["sandbox"],
     &["capabilities"],
     &["contract", "observations"],
     &["identity", "knowledge", "outbound_auth"],
-    &["egress", "local_mode", "machine_code", "vault"],
+    &["egress", "local_mode", "machine_code", "stored_files", "vault"],
     &[
         "database",
         "disk",
+        "folder",
         "json_object",
-        "media_type",
         "memory",
         "private_file",
         "redaction",
@@ -37,11 +37,13 @@ const LAYERS: [&[&str]; 14] = [
 ];
 
 /// Modules outside the order, each with the modules that may import it. They import no other module.
-const LEAVES: [(&str, &[&str]); 6] = [
+const LEAVES: [(&str, &[&str]); 8] = [
+    ("bounded_json", &["toolkits", "web"]),
     ("loopback", &["cli", "egress", "identity", "local_mode", "settings"]),
+    ("mcp_clients", &["cli", "web"]),
     ("settings", &["cli", "app", "local_mode"]),
-    ("ownership", &["cli", "app", "settings", "knowledge", "local_mode", "vault"]),
-    ("visible", &["cli", "identity", "telemetry"]),
+    ("ownership", &["cli", "app", "backup", "doctor", "settings", "knowledge", "local_mode", "vault"]),
+    ("visible", &["cli", "identity", "telemetry", "web"]),
     ("telemetry", &["cli"]),
     ("toolchain", &["cli"]),
 ];
@@ -54,8 +56,15 @@ const RESTRICTED_CRATES: [(&str, &[&str]); 4] = [
     ("async_graphql", &["web/graphql", "web/graphql.rs"]),
 ];
 
-/// Names of the database engine, which only `database` and modules named `store` may use.
-const DATABASE_ENGINE: [&str; 2] = ["sqlx", "sqlite"];
+/// Names of database engines, each with the files or folders that may use it. A setting says which one it is; URLs of
+/// databases have passwords.
+const DATABASE_ENGINES: [(&str, &[&str]); 3] = [
+    ("sqlx", &["database"]),
+    ("sqlite", &["database", "settings"]),
+    ("postgres", &["database", "settings", "user_config/looks_secret.rs"]),
+];
+/// Attributes of rows, which modules named `store` may use too.
+const ROW_ATTRIBUTE: &str = "#[sqlx(";
 /// Types that a layer may not name, since it uses the layer to its right instead: `web` uses `access`.
 const HIDDEN_TYPES: [(&str, &[&str]); 1] =
     [("web", &["Dispatch", "Invocations", "Knowledge", "Registry", "Toolkits", "UserConfig", "Vault"])];
@@ -100,6 +109,9 @@ fn the_checker_finds_an_arrow_that_turns_back() {
         ("app.rs", "let database = open(&data.join(\"kitbag.sqlite\"));"),
         ("knowledge/index/cache.rs", "fn f(connection: &mut SqliteConnection) {}"),
         ("toolkits/restored.rs", "use sqlx::FromRow;"),
+        ("knowledge/store/jobs.rs", "use sqlx::FromRow;"),
+        ("vault/store.rs", "fn f(pool: &postgres::Pool) {}"),
+        ("vault.rs", "#[sqlx(flatten)]"),
         ("web/secrets.rs", "use crate::vault::Vault;"),
         ("web/secrets.rs", "use crate::vault::{SecretStatus, Vault as Safe};"),
         ("web.rs", "fn f(shared: &Shared) { crate::toolkits::Toolkits::registry(shared) }"),
@@ -116,6 +128,7 @@ fn the_checker_lets_arrows_to_the_right_through() {
         ("cli/serve.rs", "pub(in crate::cli) struct Serve;"),
         ("web/mcp/catalogue.rs", "use crate::toolkits::Live;\nuse axum::Json;\nuse rmcp::model::Tool;"),
         ("web/secrets.rs", "use crate::vault::{SecretStatus, VaultError}; // not Vault"),
+        ("web/ui.rs", r#"let label = "Toolkits \" Knowledge"; let quote = '"'; let other = "Vault";"#),
         (
             "dispatch.rs",
             "/// See [`crate::web::Shared`].\n// use crate::web::Shared;\nuse crate::identity::Caller;",
@@ -124,8 +137,9 @@ fn the_checker_lets_arrows_to_the_right_through() {
         ("telemetry.rs", "const FILTER: &str = \"warn,rmcp=error\";"),
         ("dispatch.rs", "const TARGET: &str = \"kitbag::toolkit\";"),
         ("database/error.rs", "pub struct DatabaseError(#[from] sqlx::Error);"),
-        ("user_config/store.rs", "use sqlx::SqliteConnection;"),
-        ("knowledge/store/jobs.rs", "use sqlx::FromRow;"),
+        ("database/statement.rs", "use sqlx::sqlite::SqliteRow;"),
+        ("knowledge/store/jobs.rs", "use crate::database::FromRow;"),
+        ("knowledge/store/jobs.rs", "#[sqlx(flatten)]"),
     ] {
         assert_eq!(violations(file, code), [""; 0], "{file}: {code}");
     }
@@ -164,24 +178,30 @@ fn violations(file: &str, code: &str) -> Vec<String> {
         _ => imported_modules(&code, "crate::"),
     };
     let imports = imported.iter().filter(|to| **to != from).filter_map(|to| forbidden(from, to));
-    let crates = RESTRICTED_CRATES.iter().filter(|(name, inside)| {
-        let is_inside = inside.iter().any(|place| Path::new(file).starts_with(place) || top(file) == *place);
-        !is_inside && names_crate(&code, name)
-    });
+    let crates = RESTRICTED_CRATES
+        .iter()
+        .filter(|(name, inside)| !is_inside(file, inside) && names_crate(&code, name));
+    let outside = if is_store(file) { code.replace(ROW_ATTRIBUTE, "") } else { code.clone() }.to_lowercase();
     let engine =
-        DATABASE_ENGINE.iter().filter(|word| code.to_lowercase().contains(**word) && !may_name_engine(file));
+        DATABASE_ENGINES.iter().filter(|(word, inside)| !is_inside(file, inside) && outside.contains(*word));
     let hidden = HIDDEN_TYPES.iter().filter(|(layer, _)| from == *layer).flat_map(|(_, types)| *types);
-    let hidden = hidden.filter(|name| names_word(&code, name));
+    let types = without_strings(&code);
+    let hidden = hidden.filter(|name| names_word(&types, name));
     imports
-        .chain(engine.map(|word| format!("names {word}, which belongs in `database` and the stores")))
+        .chain(engine.map(|(word, _)| format!("names {word}, which belongs in `database`")))
         .chain(crates.map(|(name, inside)| format!("names {name}, which belongs in {inside:?}")))
         .chain(hidden.map(|name| format!("names {name}, which is reached through another layer")))
         .collect()
 }
 
-/// Whether a file may name the database engine.
-fn may_name_engine(file: &str) -> bool {
-    top(file) == "database" || file.split('/').any(|part| part.trim_end_matches(".rs") == "store")
+/// Whether a file is one of these files or modules, or in one of these folders.
+fn is_inside(file: &str, places: &[&str]) -> bool {
+    places.iter().any(|place| Path::new(file).starts_with(place) || top(file) == *place)
+}
+
+/// Whether a file belongs to a store.
+fn is_store(file: &str) -> bool {
+    file.split('/').any(|part| part.trim_end_matches(".rs") == "store")
 }
 
 /// The reason why `from` may not import `to`; `None` if it may.
@@ -265,6 +285,12 @@ fn top(file: &str) -> &str {
 
 fn without_comments(code: &str) -> String {
     code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+/// The code without the content of its texts, which name no types.
+fn without_strings(code: &str) -> String {
+    let code = code.replace("'\"'", "").replace("\\\"", "");
+    code.split('"').step_by(2).collect::<Vec<_>>().join("\"\"")
 }
 
 fn collect(folder: &Path, files: &mut Vec<std::path::PathBuf>) {

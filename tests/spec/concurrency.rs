@@ -65,3 +65,16 @@ async fn a_deploy_finds_room_while_calls_take_all_that_they_may() {
     assert!(ben.call("hints__plain", json!({})).await.is_busy(), "the call that took the room has ended");
     running.abort();
 }
+
+#[tokio::test]
+async fn calls_one_after_another_find_the_slot_that_the_one_before_is_leaving() {
+    let kitbag = Kitbag::start_with(|settings| settings.concurrent_calls = 1).await;
+    kitbag.deploy(guests::HOSTILE).await;
+    let ana = kitbag.as_user("ana");
+
+    // The instance of a call is dropped after its reply, and this one has memory to reset.
+    for _ in 0..50 {
+        let found = ana.call("hostile__leave_marks", json!({ "mib": 2 })).await;
+        assert!(!found.is_busy() && !found.text().is_empty(), "{found:?}");
+    }
+}

@@ -139,10 +139,10 @@ async fn what_a_toolkit_no_longer_declares_reaches_no_call() {
     ana.patch(CONFIG, &json!({ "language": "de", "order": "oldest" })).await.assert_status(200);
     let stopped = kitbag.stop().await;
     stopped
-        .alter(
-            "UPDATE toolkit_versions
-             SET manifest = json_set(json_remove(manifest, '$.config.language'), '$.config.order.options[1]', 'best')",
-        )
+        .alter_manifests(|manifest| {
+            manifest["config"].as_object_mut().expect("it declares settings").remove("language");
+            manifest["config"]["order"]["options"][1] = json!("best");
+        })
         .await;
 
     let kitbag = stopped.start().await;
@@ -154,12 +154,7 @@ async fn what_a_toolkit_no_longer_declares_reaches_no_call() {
 async fn a_required_setting_that_is_missing_is_shown_and_stops_no_call() {
     let (kitbag, _) = hostile().await;
     let stopped = kitbag.stop().await;
-    stopped
-        .alter(
-            "UPDATE toolkit_versions
-             SET manifest = json_set(manifest, '$.config.limit.required', json('true'))",
-        )
-        .await;
+    stopped.alter_manifests(|manifest| manifest["config"]["limit"]["required"] = json!(true)).await;
     let kitbag = stopped.start().await;
     let operator = kitbag.as_operator();
 

@@ -32,7 +32,7 @@ async fn the_conformance_suite_passes_for_2025_11_25() {
 async fn check(revision: Revision) {
     let proxy = Proxy::bind().await;
     let kitbag = Kitbag::start_with(|settings| {
-        settings.listen = proxy.server_address();
+        settings.listen = proxy.server_address().into();
         settings.base_url = proxy.url().parse().expect("a base URL");
     })
     .await;

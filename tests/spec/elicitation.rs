@@ -233,6 +233,8 @@ async fn a_person_who_declines_is_not_asked_again() {
 
         assert_eq!(reply["result"]["isError"], true, "{action}: {reply}");
         assert!(reply.to_string().contains(COMMAND), "{action}: {reply}");
+        let page = format!("{}ui/toolkits/needy#secrets", kitbag.base_url());
+        assert!(reply.to_string().contains(&page), "{action}: {reply}");
     }
 }
 

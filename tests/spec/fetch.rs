@@ -98,7 +98,7 @@ async fn a_toolkit_cannot_reach_a_host_that_it_does_not_list() {
     }
     let logged = ana.logged("probe__fetch").await;
     let entries = logged["entries"].to_string();
-    assert!(entries.contains("is not in the toolkit's egress list"), "{entries}");
+    assert!(entries.contains("is not listed in egress"), "{entries}");
 
     upstream.assert_untouched();
 }

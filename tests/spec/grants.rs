@@ -17,7 +17,8 @@ fn import(interface: &str, function: &str, name: &str) -> String {
     format!(r#"(import "{}" "{function}" (func ${name} (param i32 i32 i32)))"#, versioned(interface))
 }
 
-fn search() -> String {
+/// The import of the interface `search`.
+pub(crate) fn search() -> String {
     import("search", "get-document", "search")
 }
 

@@ -1,9 +1,9 @@
-//! GraphQL: queries and mutations of a user's own data.
+//! GraphQL: queries and mutations of a user's own documents.
 
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Kitbag, Provider, User, guests};
+use crate::harness::{Answer, Kitbag, User, guests};
 
 /// The query of the specification.
 const SEARCH: &str = "query ($q: String!) { search(query: $q) { results { document { title } snippet } } }";
@@ -283,95 +283,6 @@ async fn every_broken_rule_is_named_and_nothing_of_the_batch_is_stored() {
 }
 
 #[tokio::test]
-async fn a_secret_goes_in_and_never_comes_out() {
-    const VALUE: &str = "correct-horse-battery-staple";
-
-    let kitbag = Kitbag::start().await;
-    kitbag.deploy(guests::NEEDS_SECRET).await;
-    let (ana, ben) = (kitbag.as_user("ana"), kitbag.as_user("ben"));
-    let set = "mutation ($value: String!) {
-        setSecret(toolkit: \"needy\", name: \"API_KEY\", value: $value) { name redacted }
-    }";
-    let seen = "{ toolkits { id secrets { name set declared updatedAt } } toolkit(id: \"needy\") { secrets { name set } } }";
-
-    let stored = ana.ask(set, json!({ "value": VALUE })).await;
-
-    assert_eq!(stored, json!({ "setSecret": { "name": "API_KEY", "redacted": true } }));
-    let is_set = |seen: &Value| {
-        let secrets = seen["toolkit"]["secrets"].as_array().expect("a list").clone();
-        secrets.iter().find(|secret| secret["name"] == "API_KEY").expect("it is declared")["set"].clone()
-    };
-    let (of_ana, of_ben) = (ana.ask(seen, json!({})).await, ben.ask(seen, json!({})).await);
-    assert_eq!((is_set(&of_ana), is_set(&of_ben)), (json!(true), json!(false)));
-    assert!(!of_ana.to_string().contains(VALUE) && !kitbag.log().text().contains(VALUE));
-    assert!(ana.call("needy__need", json!({})).await.text().starts_with("28 bytes"));
-
-    let unset = "mutation { unsetSecret(toolkit: \"needy\", name: \"API_KEY\") }";
-    assert_eq!(ana.ask(unset, json!({})).await, json!({ "unsetSecret": "API_KEY" }));
-    assert_eq!(is_set(&ana.ask(seen, json!({})).await), json!(false));
-    let undeclared = "mutation { setSecret(toolkit: \"needy\", name: \"OTHER\", value: \"v\") { name } }";
-    ana.ask_for_error(undeclared, json!({})).await.assert("NOT_FOUND", "it declares API_KEY");
-    ana.ask_for_error(set, json!({ "value": "" })).await.assert("INVALID", "the value is empty");
-}
-
-#[tokio::test]
-async fn settings_are_set_all_or_none_and_are_no_place_for_secrets() {
-    let kitbag = Kitbag::start().await;
-    kitbag.deploy(guests::HOSTILE).await;
-    let (ana, ben) = (kitbag.as_user("ana"), kitbag.as_user("ben"));
-    let set = "mutation ($values: JSON!) {
-        setConfig(toolkit: \"hostile\", values: $values) { key type value effective missing options }
-    }";
-    let field = |fields: &Value, key: &str| {
-        fields
-            .as_array()
-            .expect("a list")
-            .iter()
-            .find(|field| field["key"] == key)
-            .expect("it is declared")
-            .clone()
-    };
-
-    let changed =
-        ana.ask(set, json!({ "values": { "language": "de", "limit": 7 } })).await["setConfig"].clone();
-
-    let language = field(&changed, "language");
-    assert_eq!((&language["value"], &language["type"]), (&json!("de"), &json!("STRING")));
-    assert_eq!(field(&changed, "limit")["effective"], 7);
-    let token = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
-    let refused = ana
-        .ask_for_error(set, json!({ "values": { "language": token, "limit": "many", "tongue": 1 } }))
-        .await;
-    refused.assert("INVALID", "nothing is changed");
-    refused.assert_problem("language", "looks like a secret");
-    refused.assert_problem("limit", "");
-    refused.assert_problem("tongue", "is not a setting");
-    assert!(!refused.answer.to_string().contains(token), "{}", refused.answer);
-    let query = "{ toolkit(id: \"hostile\") { config { key value } } }";
-    let shown = async |user: &User| user.ask(query, json!({})).await["toolkit"]["config"].clone();
-    assert_eq!(field(&shown(&ana).await, "limit")["value"], 7);
-    assert_eq!(field(&shown(&ben).await, "limit")["value"], json!(null));
-}
-
-#[tokio::test]
-async fn a_private_toolkit_of_another_is_not_there() {
-    let kitbag = Kitbag::start().await;
-    kitbag.deploy(guests::GREETER_V1).await;
-    kitbag.deploy(guests::HINTS).await;
-    let (owner, other) = (kitbag.as_operator(), kitbag.as_user("ana"));
-    let query = "{ toolkits { id } toolkit(id: \"greeter\") { name version icon description tools { name } } me { isOperator } }";
-
-    let (seen, hidden) = (owner.ask(query, json!({})).await, other.ask(query, json!({})).await);
-
-    assert_eq!(seen["toolkits"], json!([{ "id": "greeter" }, { "id": "hints" }]));
-    assert_eq!(seen["toolkit"]["tools"][0]["name"], "greeter__greet");
-    let me = json!({ "isOperator": false });
-    assert_eq!(hidden, json!({ "toolkits": [{ "id": "hints" }], "toolkit": null, "me": me }));
-    let set = "mutation { setConfig(toolkit: \"greeter\", values: {}) { key } }";
-    other.ask_for_error(set, json!({})).await.assert("NOT_FOUND", "there is no toolkit");
-}
-
-#[tokio::test]
 async fn without_a_token_there_is_no_answer() {
     let kitbag = Kitbag::start().await;
 
@@ -392,25 +303,6 @@ async fn without_a_token_there_is_no_answer() {
     for path in ["/documents/1/artifact", "/documents/file?title=A"] {
         kitbag.anonymous().send(Method::POST, path, http::HeaderMap::new(), "").await.assert_status(401);
     }
-}
-
-#[tokio::test]
-async fn the_page_to_try_queries_on_is_there_in_local_mode_only() {
-    let local = Kitbag::start().await;
-    let page = local.anonymous().get("/graphql").await.assert_status(200);
-    let text = String::from_utf8_lossy(&page.body).into_owned();
-    assert!(text.contains("GraphiQL") && text.contains("kitbag token"), "{text}");
-    let policy = page.header("content-security-policy").expect("a policy");
-    assert!(policy.contains("default-src 'none'") && policy.contains("connect-src 'self'"), "{policy}");
-    let scripts = text.matches("<script src=").count();
-    assert_eq!(text.matches("integrity=\"sha384-").count(), scripts + 1, "each file is pinned");
-
-    let provider = Provider::start().await;
-    let kitbag = provider.kitbag().await;
-    let ana = kitbag.with_token(&provider.sign("at+jwt", &provider.access_claims(&kitbag, "ana")));
-    ana.get("/graphql").await.assert_status(405);
-    kitbag.anonymous().get("/graphql").await.assert_status(401);
-    assert_eq!(ana.ask("{ me { userId } }", json!({})).await["me"]["userId"], "ana");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 mod answer;
 mod browser;
+pub(crate) mod database;
 mod documents;
 mod events;
 mod external_provider;
@@ -22,6 +23,7 @@ mod program;
 mod provider;
 mod raw;
 mod recorder;
+mod scripted_provider;
 mod server;
 pub(crate) mod sign_in;
 mod sign_in_code;
@@ -31,6 +33,7 @@ mod talking_client;
 mod terminal;
 pub(crate) mod transcriber;
 mod upstream;
+mod visitor;
 mod wait;
 pub(crate) mod wat;
 
@@ -51,6 +54,7 @@ pub(crate) use self::program::{CommandOutput, ServerProcess, kitbag, run};
 pub(crate) use self::provider::Provider;
 pub(crate) use self::raw::Raw;
 pub(crate) use self::recorder::{Recorder, Transcript};
+pub(crate) use self::scripted_provider::{Refresh, ScriptedProvider};
 pub(crate) use self::server::{Kitbag, Stopped, compiler_program};
 pub(crate) use self::sign_in::SignIn;
 pub(crate) use self::sign_in_code::sign_in_code;
@@ -60,6 +64,7 @@ pub(crate) use self::talking_client::TalkingClient;
 pub(crate) use self::terminal::Terminal;
 pub(crate) use self::transcriber::Transcriber;
 pub(crate) use self::upstream::Upstream;
+pub(crate) use self::visitor::Visitor;
 pub(crate) use self::wait::{eventually, within};
 pub(crate) use self::wat::Wat;
 

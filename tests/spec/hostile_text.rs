@@ -1,17 +1,18 @@
 //! Untrusted text: no command lets it control the terminal, hide the command's own output, or imitate it.
 
+mod server;
+mod uploads;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use axum::Json;
-use axum::http::StatusCode;
-use axum::http::request::Parts;
-use axum::response::{IntoResponse, Response};
 use clap::CommandFactory;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::process::Command;
 
+use self::server::{Answers, answer};
+use crate::cli_output::assert_json;
 use crate::harness::{CommandOutput, Impostor, Wat, kitbag, run, within};
 
 /// Text that clears the screen, sets the title, changes the colour, reverses the direction of writing, hides
@@ -56,27 +57,40 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
     let (component, evil_file) = (component.display().to_string(), folder.join(EVIL.replace('/', "")));
     let (evil_file, jsonl) =
         (evil_file.display().to_string(), folder.join("evil.jsonl").display().to_string());
+    let pages = folder.join("man").display().to_string();
     let arguments: &[&str] = match path.as_slice() {
         ["serve" | "demo" | "logout" | "token" | "sign-in-code"]
         | ["documents" | "toolkit", "list"]
-        | ["vault", "rotate"] => &[],
+        | ["vault", "rotate"]
+        | ["toolkit", "failures"]
+        | ["toolkit", "uploads", "list"] => &[],
         ["login"] => &["--no-browser"],
+        ["connect"] => &["cursor"],
+        ["completions"] => &["bash"],
+        ["man"] => &[&pages],
         ["search"] => &["what is new"],
         ["ingest"] => &[&jsonl, "--jsonl", "--wait"],
-        ["documents", "show" | "download" | "delete"] => &["d-1"],
+        ["documents", "show" | "download" | "delete"] | ["toolkit", "uploads", "show" | "discard"] => {
+            &["d-1"]
+        }
         ["toolkit", "new"] => &[EVIL],
         ["toolkit", "check" | "deploy"] => &[&component],
         ["toolkit", "build" | "dev"] => &[&evil_file],
         ["toolkit", "show" | "logs" | "rollback" | "remove" | "release"]
         | ["config", "get"]
         | ["secret", "list"] => &["evil"],
+        ["toolkit", "diff"] => &["evil", "1.0.0", "2.0.0"],
+        ["toolkit", "uploads", "deploy"] => &["d-1", "--yes"],
         ["toolkit", "take-over"] => &["evil", "--yes"],
+        ["tool", "call"] => &["evil", "evil"],
         ["config", "set"] => &["evil", "key", "value"],
         ["config", "unset"] => &["evil", "key"],
         ["secret", "set"] => &["evil", "KEY", "--from-stdin"],
         ["secret", "unset"] => &["evil", "KEY"],
         ["model", "fetch"] => &["--from", &evil_file],
-        ["model", "show" | "remove"] => &["--data", &evil_file],
+        ["model", "show" | "remove"] | ["doctor"] => &["--data", &evil_file],
+        ["backup"] => &[&evil_file, "--data", &evil_file],
+        ["restore"] => &[&evil_file, "--check"],
         unknown => panic!("{unknown:?} is new: say how it is run against a hostile server"),
     };
     arguments.iter().map(ToString::to_string).collect()
@@ -101,122 +115,6 @@ fn assert_harmless(case: &str, ran: &CommandOutput) {
         let forged = text.lines().find(|line| FORGED.contains(line));
         assert!(forged.is_none(), "{case} prints a stranger's line as its own: {text}");
     }
-}
-
-/// The responses of a hostile server.
-#[derive(Clone, Copy, Debug)]
-enum Answers {
-    /// The expected JSON, with hostile text in its strings.
-    Good,
-    /// Problems (RFC 9457), errors of GraphQL, errors of OAuth.
-    Refusals,
-    /// JSON of another shape, which parser errors quote.
-    OtherShapes,
-    /// Text that is not JSON.
-    Garbage,
-}
-
-fn answer(answers: Answers, head: &Parts, server: &str) -> Response {
-    match answers {
-        Answers::Good => good(head, server),
-        Answers::Refusals if head.uri.path() == "/graphql" => Json(json!({
-            "errors": [{ "message": EVIL, "extensions": { "problems": [{ "path": EVIL, "message": EVIL }] } }],
-        }))
-        .into_response(),
-        Answers::Refusals if head.uri.path().contains("oauth") => {
-            (StatusCode::BAD_REQUEST, Json(json!({ "error": EVIL, "error_description": EVIL }))).into_response()
-        }
-        Answers::Refusals => {
-            let problem = json!({ "detail": EVIL, "problems": [{ "path": EVIL, "message": EVIL }] });
-            (StatusCode::UNPROCESSABLE_ENTITY, Json(problem)).into_response()
-        }
-        Answers::OtherShapes => Json(json!(EVIL)).into_response(),
-        Answers::Garbage => EVIL.into_response(),
-    }
-}
-
-fn good(head: &Parts, server: &str) -> Response {
-    let document = json!({
-        "id": EVIL, "title": EVIL, "url": EVIL, "author": EVIL, "source": EVIL,
-        "feed": { "key": EVIL, "name": EVIL, "label": EVIL }, "state": EVIL, "reason": EVIL,
-        "artifact": { "mediaType": EVIL, "size": 1.0, "url": EVIL }, "createdAt": EVIL, "updatedAt": EVIL,
-    });
-    let page = json!({ "endCursor": EVIL, "hasNextPage": false });
-    let body = match (head.method.as_str(), head.uri.path()) {
-        ("GET", "/.well-known/oauth-protected-resource/mcp") => json!({
-            "resource": format!("{server}/mcp"), "authorization_servers": [server], "scopes_supported": [EVIL],
-        }),
-        ("GET", path) if path.starts_with("/.well-known/") => json!({
-            "issuer": server, "authorization_endpoint": format!("{server}/authorize?{EVIL}"),
-            "token_endpoint": format!("{server}/token"), "registration_endpoint": format!("{server}/register"),
-            "code_challenge_methods_supported": ["S256"],
-        }),
-        ("POST", "/register") => json!({ "client_id": EVIL, "token_endpoint_auth_method": EVIL }),
-        (_, "/graphql") => json!({ "data": {
-            "search": {
-                "mode": EVIL,
-                "results": [{ "document": document, "snippet": EVIL, "score": 1.0 }],
-                "pageInfo": { "endCursor": EVIL, "hasNextPage": true },
-            },
-            "me": { "usage": { "documents": 3, "documentsQuota": 9, "bytes": 3, "bytesQuota": 9 } },
-            "documents": { "totalCount": 3, "nodes": [document, document], "pageInfo": page },
-            "document": document, "deleteDocument": true,
-            "ingest": { "documents": [{ "id": EVIL, "change": EVIL }] },
-            "d0": { "state": "FAILED", "reason": EVIL },
-        } }),
-        ("GET", "/toolkits") => json!([{
-            "id": EVIL, "version": EVIL, "visibility": EVIL, "description": EVIL, "tools": [EVIL],
-            "owner": EVIL, "takenOver": { "from": EVIL, "at": EVIL },
-        }]),
-        ("POST", "/toolkits") => json!({
-            "id": EVIL, "version": EVIL, "digest": EVIL, "tools": [EVIL], "capabilities": [EVIL],
-            "changes": { "added": [EVIL], "removed": [EVIL] },
-        }),
-        ("DELETE", _) => Value::Null,
-        ("POST", "/vault/rotate") => json!({ "masterKey": EVIL, "rewrapped": 1, "broken": 1, "hint": EVIL }),
-        (_, path) if path.ends_with("/logs") => {
-            let record = json!({
-                "id": 1, "startedAt": EVIL, "tool": EVIL, "version": EVIL, "user": EVIL, "outcome": EVIL,
-                "limit": EVIL, "durationMs": EVIL, "detail": EVIL, "data": { EVIL: EVIL }, "dropped": 2,
-                "requests": 1, "bytesOut": EVIL, "bytesIn": EVIL,
-                "entries": [
-                    { "source": "log", "arguments": [EVIL, { EVIL: EVIL }] },
-                    { "source": "stderr", "arguments": [EVIL] },
-                ],
-            });
-            return format!("{record}\n").into_response();
-        }
-        (_, path) if path.ends_with("/artifact") => {
-            // A header value cannot have ASCII control characters, but its bytes may decode to others.
-            let name = "attachment; filename=\"a\u{9b}31m.txt\"";
-            return ([("content-disposition", name.as_bytes())], "plain").into_response();
-        }
-        (_, path) if path.ends_with("/config") => {
-            let field = |kind: &str| {
-                json!({
-                    "definition": { "type": kind, "label": EVIL, "default": EVIL },
-                    "value": EVIL, "effective": EVIL, "missing": false,
-                })
-            };
-            json!({ "key": field("string"), EVIL: field("string") })
-        }
-        ("GET", path) if path.ends_with("/secrets") => {
-            json!([{ "name": EVIL, "declared": false, "set": true, "updatedAt": EVIL }])
-        }
-        ("PUT", _) => json!({ "redacted": false }),
-        ("POST", path) if path.ends_with("/take-over") => {
-            json!({ "from": EVIL, "removedSecrets": 1, "removedSettings": 1 })
-        }
-        _ => json!({
-            "id": EVIL, "owner": EVIL, "liveVersion": EVIL, "version": EVIL,
-            "ownership": [{ "event": EVIL, "ownerBefore": EVIL, "by": EVIL, "at": EVIL }],
-            "versions": [{
-                "version": EVIL, "deployedAt": EVIL, "deployedBy": EVIL,
-                "changes": { "added": [EVIL], "removed": [EVIL] },
-            }],
-        }),
-    };
-    Json(body).into_response()
 }
 
 /// A folder with hostile settings and a hostile announced server.
@@ -260,16 +158,15 @@ async fn with_input(mut command: Command, input: &str) -> CommandOutput {
     within("the command", child.wait_with_output()).await.expect("it was started").into()
 }
 
-/// The arguments with `--json`; `None` if the command does not have it.
-fn with_json(path: &[String], arguments: &[String]) -> Option<Vec<String>> {
-    let has_it = leaf(path).get_arguments().any(|argument| argument.get_id() == "json");
-    has_it.then(|| [arguments, &["--json".to_owned()]].concat())
+/// The arguments with `--json`.
+fn with_json(arguments: &[String]) -> Vec<String> {
+    [arguments, &["--json".to_owned()]].concat()
 }
 
 #[tokio::test]
 async fn no_command_prints_what_a_hostile_server_wrote_as_it_is() {
     let scratch = tempfile::tempdir().expect("a scratch directory");
-    let mut escaped = 0;
+    let (mut escaped, mut unchanged) = (0, 0);
     for answers in [Answers::Good, Answers::Refusals, Answers::OtherShapes, Answers::Garbage] {
         let server = Impostor::start(move |head, server| answer(answers, head, server)).await;
         for path in leaves(&kitbag::cli::Command::command()) {
@@ -277,7 +174,7 @@ async fn no_command_prints_what_a_hostile_server_wrote_as_it_is() {
             if !leaf(&path).get_arguments().any(|argument| argument.get_id() == "server") {
                 continue;
             }
-            for arguments in [Some(arguments.clone()), with_json(&path, &arguments)].into_iter().flatten() {
+            for arguments in [arguments.clone(), with_json(&arguments)] {
                 let before = server.requests().len();
 
                 let ran = attempt(&path, &arguments, Some(server.url())).await;
@@ -285,27 +182,19 @@ async fn no_command_prints_what_a_hostile_server_wrote_as_it_is() {
                 let case = format!("{answers:?}: {path:?} {arguments:?}");
                 assert_harmless(&case, &ran);
                 assert!(
-                    path == ["logout"] || server.requests().len() > before,
+                    path == ["logout"] || path == ["connect"] || server.requests().len() > before,
                     "{case} asked nothing: {ran:?}"
                 );
-                if arguments.iter().any(|argument| argument == "--json")
-                    && ran.code == Some(0)
-                    && !ran.stdout.is_empty()
-                {
-                    let last = ran.stdout.lines().last().unwrap_or_default();
-                    let parsed =
-                        serde_json::from_str::<Value>(&ran.stdout).or_else(|_| serde_json::from_str(last));
-                    assert!(
-                        parsed.is_ok_and(|value| value.to_string().contains("\\u202e")
-                            || value.to_string().contains('\u{202e}')),
-                        "{case}: {ran:?}"
-                    );
+                if arguments.iter().any(|argument| argument == "--json") {
+                    let data = assert_json(&case, &ran).unwrap_or_default().to_string();
+                    unchanged += usize::from(data.contains('\u{202e}'));
                 }
                 escaped += usize::from(ran.stdout.contains("u{1b}") || ran.stderr.contains("u{1b}"));
             }
         }
     }
     assert!(escaped > 30, "only {escaped} runs have printed anything hostile");
+    assert!(unchanged > 15, "JSON means what the server said: only {unchanged} runs");
 }
 
 #[tokio::test]
@@ -313,10 +202,14 @@ async fn no_command_prints_what_a_hostile_folder_holds_as_it_is() {
     let scratch = tempfile::tempdir().expect("a scratch directory");
     for path in leaves(&kitbag::cli::Command::command()) {
         let arguments = arguments(&path, scratch.path());
-        for arguments in [Some(arguments.clone()), with_json(&path, &arguments)].into_iter().flatten() {
+        for arguments in [arguments.clone(), with_json(&arguments)] {
             let ran = attempt(&path, &arguments, None).await;
 
-            assert_harmless(&format!("{path:?} {arguments:?}"), &ran);
+            let case = format!("{path:?} {arguments:?}");
+            assert_harmless(&case, &ran);
+            if arguments.iter().any(|argument| argument == "--json") {
+                assert_json(&case, &ran);
+            }
         }
     }
 }

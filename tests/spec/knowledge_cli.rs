@@ -130,7 +130,7 @@ async fn documents_come_one_a_line_and_from_standard_input() {
         run(command).await
     };
 
-    let ran = from("in.jsonl", &["--jsonl", "--json"]).await;
+    let ran = from("in.jsonl", &["--jsonl", "-o", "jsonl"]).await;
     let idea = from("idea.txt", &[]).await.succeeded();
 
     ran.assert_failed("2 documents went wrong");
@@ -165,14 +165,14 @@ async fn a_file_that_is_no_text_goes_up_and_comes_down_as_it_is() {
         command.arg("--data").arg(server.data()).current_dir(format!("{path}/out"));
         run(command).await
     };
-    assert_eq!(download(&["-o", "-"]).await.succeeded(), "name,kind\nOrca,whale\n");
+    assert_eq!(download(&["-"]).await.succeeded(), "name,kind\nOrca,whale\n");
     let saved = download(&[]).await.succeeded();
     let name = saved.trim().strip_prefix("Saved as ").and_then(|name| name.strip_suffix('.')).expect(&saved);
     assert!(name.starts_with("Who_is_who"), "{name}");
     let bytes = |name: &str| fs::read(format!("{path}/out/{name}")).expect("it is saved");
     assert_eq!(bytes(name), fs::read(&file).expect("a file"));
     download(&[]).await.assert_failed("is there already");
-    download(&["-o", "other.csv"]).await.succeeded();
+    download(&["other.csv"]).await.succeeded();
     assert_eq!(bytes("other.csv"), bytes(name));
 }
 

@@ -1,8 +1,10 @@
 //! Deployed components become tools that clients can list and call.
 
+use http::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 
-use crate::harness::{Kitbag, Revision, guests};
+use crate::harness::wat::Visibility;
+use crate::harness::{Kitbag, Revision, Wat, guests};
 
 #[tokio::test]
 async fn a_deployed_toolkit_is_listed_and_called_by_clients_of_both_revisions() {
@@ -115,6 +117,56 @@ async fn tools_that_are_always_on_come_first_and_the_others_keep_their_order() {
     let hints = ["hints__always_on", "hints__plain", "hints__mutating", "hints__explicit"];
     assert_eq!(names[..4], hints, "toolkits by id, and in each the order of its declaration");
     assert_eq!(names[4], "text__count");
+}
+
+#[tokio::test]
+async fn every_change_is_in_the_next_list() {
+    let kitbag = Kitbag::start_with(|settings| settings.operators = "ana".parse().expect("a list")).await;
+    let ana = kitbag.as_user("ana");
+    let version = |version, visibility| Wat { version, visibility, ..Wat::default() }.component();
+    let lists = async |of_ana: &[&str], of_una: &[&str]| {
+        for revision in Revision::BOTH {
+            for (name, expected) in [("ana", of_ana), ("una", of_una)] {
+                let user = kitbag.as_user(name).speaking(revision).await;
+                assert_eq!(user.tool_names().await, expected, "{revision:?} {name}");
+            }
+        }
+    };
+    lists(&[], &[]).await;
+
+    ana.deploy(version("1.0.0", Visibility::Shared)).await.assert_status(201);
+    lists(&["wat__run"], &["wat__run"]).await;
+    ana.deploy(version("2.0.0", Visibility::Private)).await.assert_status(201);
+    lists(&["wat__run"], &[]).await;
+    let described = Wat { version: "3.0.0", description: "Something else.", ..Wat::default() };
+    ana.deploy(described.component()).await.assert_status(201);
+    lists(&["wat__run"], &["wat__run"]).await;
+    assert_eq!(kitbag.as_user("una").tools().await[0]["description"], "Something else.");
+    ana.post("/toolkits/wat/rollback", &json!({ "version": "2.0.0" })).await.assert_status(200);
+    lists(&["wat__run"], &[]).await;
+    ana.delete("/toolkits/wat").await.assert_status(204);
+    lists(&[], &[]).await;
+}
+
+#[tokio::test]
+async fn a_list_that_was_encoded_before_is_what_rmcp_would_send() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::HINTS).await;
+    // A progress token makes a request unusual, and changes nothing of a list.
+    let unusual = json!({ "_meta": { "progressToken": 1 } });
+
+    for revision in Revision::BOTH {
+        let ana = kitbag.as_user("ana").speaking(revision).await;
+        let of_rmcp = ana.post_mcp("tools/list", None, unusual.clone()).await.assert_status(200);
+
+        for _ in 0..2 {
+            let usual = ana.post_mcp("tools/list", None, json!({})).await.assert_status(200);
+            assert_eq!(usual.text(), of_rmcp.text(), "{revision:?}");
+            assert_eq!(usual.headers[CONTENT_TYPE], of_rmcp.headers[CONTENT_TYPE], "{revision:?}");
+        }
+        let wrong = ana.request("tools/list", None, json!({ "cursor": "?" })).await;
+        assert_eq!(wrong["error"]["code"], -32602, "{wrong}");
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Records of calls: what they contain, and who may read them.
 
 mod command;
+mod filters;
 mod following;
 mod numbers;
 
@@ -205,9 +206,7 @@ async fn the_owner_of_a_private_toolkit_sees_that_others_called_and_not_what_the
     assert_eq!(ben.logs("hostile").await.len(), 1, "a shared toolkit's owner is a user like any other");
 
     let stopped = kitbag.stop().await;
-    stopped
-        .alter("UPDATE toolkit_versions SET manifest = json_set(manifest, '$.visibility', 'private')")
-        .await;
+    stopped.alter_manifests(|manifest| manifest["visibility"] = json!("private")).await;
     let kitbag = stopped.start().await;
 
     let records = kitbag.as_user("ben").logs("hostile").await;

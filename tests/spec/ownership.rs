@@ -210,6 +210,25 @@ async fn removing_a_toolkit_and_deploying_it_anew_takes_nothing_over_unseen() {
 }
 
 #[tokio::test]
+async fn going_back_says_that_a_released_toolkit_has_a_new_owner() {
+    let kitbag = server().await;
+    let [ana, ben] = ["ana", "ben"].map(|name| kitbag.as_user(name));
+    for version in ["1.0.0", "2.0.0"] {
+        ana.deploy_version(version, Private).await.assert_status(201);
+    }
+    ana.set_secret("wat", "KEY", "a-secret-of-the-user").await;
+    ana.post("/toolkits/wat/release", &json!({})).await.assert_status(204);
+    let rollback = "/toolkits/wat/rollback";
+
+    let back = ben.post(rollback, &json!({})).await.assert_status(200).json();
+
+    let taken = json!({ "from": "ana", "removedSecrets": 1, "removedSettings": 0 });
+    assert_eq!(back, json!({ "id": "wat", "version": "1.0.0", "takenOver": taken }));
+    let forth = ben.post(rollback, &json!({})).await.assert_status(200).json();
+    assert_eq!(forth, json!({ "id": "wat", "version": "2.0.0" }));
+}
+
+#[tokio::test]
 async fn a_released_toolkit_is_the_next_ones_who_needs_to_own_it() {
     let kitbag = server().await;
     let [ana, ben] = ["ana", "ben"].map(|name| kitbag.as_user(name));

@@ -1,15 +1,9 @@
 //! `/readyz` says whether the server can serve, and which part of it fails.
 
 use serde_json::{Value, json};
-use sqlx::{Connection, Executor, SqliteConnection};
 
+use crate::harness::database::Database;
 use crate::harness::{Http, Kitbag, eventually, guests};
-
-/// A connection of another program to the server's database.
-async fn external_connection(kitbag: &Kitbag) -> SqliteConnection {
-    let file = kitbag.data().join("kitbag.sqlite");
-    SqliteConnection::connect(&format!("sqlite:{}", file.display())).await.expect("there is a database")
-}
 
 /// Status and body of `/readyz`; `None` if the server closes the connection instead. It may begin to stop
 /// between a connection and its request.
@@ -42,10 +36,17 @@ async fn it_says_which_part_fails_and_is_ready_again_when_none_does() {
     let kitbag = Kitbag::start().await;
     kitbag.deploy(guests::PROBE).await;
     kitbag.as_user("ana").set_secret("probe", "API_KEY", "a-secret-value").await;
-    let (http, mut other) = (kitbag.anonymous(), external_connection(&kitbag).await);
+    let (http, mut other) = (kitbag.anonymous(), Database::of(kitbag.data()).await);
+
+    let (lock, unlock) = match &other {
+        Database::File(_) => ("BEGIN EXCLUSIVE", "ROLLBACK"),
+        Database::Server(_) => {
+            ("SELECT pg_advisory_lock(hashtextextended('processes', 0))", "SELECT pg_advisory_unlock_all()")
+        }
+    };
 
     for (damage, repair, expected) in [
-        ("BEGIN EXCLUSIVE", "ROLLBACK", parts("failing", "failing", "ok", "ok")),
+        (lock, unlock, parts("failing", "failing", "ok", "ok")),
         (
             "UPDATE secrets SET master_key = master_key || 'x'",
             "UPDATE secrets SET master_key = rtrim(master_key, 'x')",
@@ -57,12 +58,12 @@ async fn it_says_which_part_fails_and_is_ready_again_when_none_does() {
             parts("failing", "ok", "ok", "failing"),
         ),
     ] {
-        other.execute(damage).await.expect("it can be damaged");
+        other.execute(damage, &[]).await;
         assert_becomes(&http, 503, expected).await;
         // The process is alive and need not be restarted.
         http.get("/healthz").await.assert_status(200);
 
-        other.execute(repair).await.expect("it can be repaired");
+        other.execute(repair, &[]).await;
         assert_becomes(&http, 200, parts("ready", "ok", "ok", "ok")).await;
     }
 }

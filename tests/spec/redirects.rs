@@ -55,9 +55,9 @@ async fn a_redirect_to_where_the_toolkit_may_not_go_is_a_network_error_and_a_lin
     let (_kitbag, ana) = probe(loopback_allowed).await;
 
     for (location, error, line) in [
-        ("http://evil.example/", "HttpRequestDenied", "evil.example is not in the toolkit's egress list"),
-        ("http://127.0.0.2:18999/", "HttpRequestDenied", "127.0.0.2:18999 is not in"),
-        ("http://[::ffff:127.0.0.1]:18999/", "HttpRequestDenied", "is not in the toolkit's egress list"),
+        ("http://evil.example/", "HttpRequestDenied", "evil.example is not listed in egress"),
+        ("http://127.0.0.2:18999/", "HttpRequestDenied", "127.0.0.2:18999 is not listed"),
+        ("http://[::ffff:127.0.0.1]:18999/", "HttpRequestDenied", "is not listed in egress"),
         (
             "http://169.254.169.254/latest/",
             "DestinationIpProhibited",

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use sqlx::SqlitePool;
 
+use crate::harness::database::Database;
 use crate::harness::{Kitbag, Stopped, guests};
 
 #[tokio::test]
@@ -162,24 +162,22 @@ async fn quickest_start(mut stopped: Stopped) -> (Stopped, Duration) {
 
 /// Inserts copies of the deployed toolkit, each with its own id, into the database directly.
 async fn copy_toolkit(stopped: &Stopped, copies: i64) {
-    let url = format!("sqlite:{}", stopped.data().join("kitbag.sqlite").display());
-    let database = SqlitePool::connect(&url).await.expect("there is a database");
-    let mut transaction = database.begin().await.expect("a transaction");
+    let mut database = Database::of(stopped.data()).await;
+    database.execute("BEGIN", &[]).await;
     for table in [
         "toolkits (id, owner, live_version) SELECT 'copy-' || n, owner, live_version FROM toolkits, numbers",
         "toolkit_versions (toolkit_id, version, digest, size, manifest, changes, deployed_by, deployed_at)
-         SELECT 'copy-' || n, version, digest, size, json_set(manifest, '$.id', 'copy-' || n), changes,
-                deployed_by, deployed_at
+         SELECT 'copy-' || n, version, digest, size, replace(manifest, '\"id\":\"' || toolkit_id, '\"id\":\"copy-' || n),
+                changes, deployed_by, deployed_at
          FROM toolkit_versions, numbers",
     ] {
         let sql = format!(
             "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {copies})
              INSERT INTO {table}"
         );
-        sqlx::query(sqlx::AssertSqlSafe(sql)).execute(&mut *transaction).await.expect("the rows fit");
+        database.execute(sqlx::AssertSqlSafe(sql), &[]).await;
     }
-    transaction.commit().await.expect("the rows fit together");
-    database.close().await;
+    database.execute("COMMIT", &[]).await;
 }
 
 /// Replaces a file by a new one, without writing to the old one: the server that has just stopped may

@@ -102,11 +102,8 @@ async fn a_value_can_be_removed_although_its_name_is_not_declared_any_more_or_it
         ana.set_secret("probe", name, VALUE).await;
     }
     let stopped = kitbag.stop().await;
-    stopped
-        .alter(
-            "UPDATE toolkit_versions SET manifest = json_set(replace(manifest, 'OTHER_KEY', 'NEW_KEY'), '$.visibility', 'private')",
-        )
-        .await;
+    stopped.alter("UPDATE toolkit_versions SET manifest = replace(manifest, 'OTHER_KEY', 'NEW_KEY')").await;
+    stopped.alter_manifests(|manifest| manifest["visibility"] = json!("private")).await;
     let kitbag = stopped.start().await;
     let (ana, operator) = (kitbag.as_user("ana"), kitbag.as_operator());
     let listed = async |user: &User| user.get("/toolkits/probe/secrets").await.assert_status(200).json();

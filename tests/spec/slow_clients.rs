@@ -131,8 +131,11 @@ async fn whoever_reads_a_body_answers_when_it_does_not_come_or_drips() {
     let requests = [
         ("POST", "/toolkits", WASM, true),
         ("POST", "/toolkits/x/rollback", JSON, true),
+        ("POST", "/uploads", WASM, true),
+        ("POST", "/uploads/x/deploy", JSON, true),
         ("PUT", "/toolkits/needy/secrets/API_KEY", JSON, true),
         ("PATCH", "/toolkits/needy/config", JSON, true),
+        ("POST", "/toolkits/needy/tools/need", JSON, true),
         ("POST", "/graphql", JSON, true),
         ("POST", "/documents/file?title=a", "text/plain", true),
         ("POST", "/mcp", JSON, true),

@@ -138,6 +138,7 @@ fn claims(kitbag: &Kitbag, signer: &Signer) -> Vec<Token> {
         (json!({ "aud": null }), "no aud"),
         (json!({ "sub": "" }), "an empty or overlong sub"),
         (json!({ "sub": "x".repeat(256) }), "an empty or overlong sub"),
+        (json!({ "sub": "ana\0" }), "a sub with NUL"),
         (json!({ "sub": null }), BAD_JSON),
         (json!({ "client_id": null }), "without client_id"),
         (json!({ "jti": null }), "without jti"),

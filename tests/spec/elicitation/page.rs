@@ -4,7 +4,7 @@ use http::{HeaderMap, Method, StatusCode};
 use serde_json::json;
 
 use super::{COMMAND, VALUE, assert_page, client, form, is_set, open, start, submit, text, url_elicitation};
-use crate::harness::{Provider, Revision, ask_raw, guests};
+use crate::harness::{Provider, Revision, ScriptedProvider, Visitor, ask_raw, guests};
 
 #[tokio::test]
 async fn opening_the_page_sets_nothing_and_a_link_is_good_once() {
@@ -209,4 +209,38 @@ async fn with_a_provider_the_page_is_for_the_user_whose_call_it_was() {
     assert_page(&submit(&kitbag, &link, VALUE, &browser).await, StatusCode::OK, "Done");
     assert!(is_set().await);
     assert!(![VALUE, link.query().expect("an id")].iter().any(|secret| kitbag.log().text().contains(secret)));
+}
+
+#[tokio::test]
+async fn with_sign_in_on_the_pages_the_page_takes_their_session_and_nobody_elses() {
+    let provider = ScriptedProvider::start().await;
+    let kitbag = provider.kitbag_with(|settings| settings.operators = "olga".parse().expect("a list")).await;
+    let olga = provider.as_user(&kitbag, "olga");
+    olga.deploy(guests::NEEDS_SECRET.bytes()).await.assert_status(201);
+    let ana = provider.as_user(&kitbag, "ana").capable_of(url_elicitation());
+    let link = ana.link().await;
+    let path = &link[url::Position::BeforePath..];
+
+    // Who is not signed in comes back to the page, and a form does not lead to another server.
+    let sent = open(&kitbag, &link, &[]).await.assert_status(303);
+    let to =
+        sent.header("location").expect("a page").strip_prefix("/ui/signin?to=").expect("sign-in").to_owned();
+    let (visitor, state) = Visitor::begin_sign_in(&kitbag, &to).await;
+    let arrived = visitor.get(&format!("/ui/signin/callback?{}", provider.response("ana", &state))).await;
+    assert_eq!(arrived.assert_status(303).header("location"), Some(path));
+    let refused = submit(&kitbag, &link, VALUE, &[]).await;
+    assert_page(&refused, StatusCode::FORBIDDEN, "Sign in, and enter the value again");
+    assert!(text(&refused).contains("href=\"/ui/signin?to=") && !text(&refused).contains(VALUE));
+
+    let cookie = async |user| provider.sign_in(&kitbag, user).await.cookie().expect("a session").to_owned();
+    let (of_ana, of_eve) = (cookie("ana").await, cookie("eve").await);
+    assert_page(&open(&kitbag, &link, &[("cookie", &of_eve)]).await, StatusCode::FORBIDDEN, "another user");
+    let sent = submit(&kitbag, &link, VALUE, &[("cookie", &of_eve)]).await;
+    assert_page(&sent, StatusCode::FORBIDDEN, "another user");
+    assert!(!is_set(&ana).await);
+
+    assert_page(&open(&kitbag, &link, &[("cookie", &of_ana)]).await, StatusCode::OK, "API_KEY");
+    let done = submit(&kitbag, &link, VALUE, &[("cookie", &of_ana)]).await;
+    assert_page(&done, StatusCode::OK, "href=\"/ui/toolkits/needy#secrets\"");
+    assert!(is_set(&ana).await);
 }

@@ -27,6 +27,12 @@ impl Answer {
         text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
     }
 
+    /// The body as text.
+    #[track_caller]
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).expect("the body is text")
+    }
+
     /// The header's value; `None` if it is absent.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().expect("headers are ASCII"))
@@ -47,6 +53,19 @@ impl Answer {
         assert_eq!(body["status"], status);
         assert!(body["detail"].as_str().expect("a detail").contains(words), "no {words:?} in {body}");
         answer
+    }
+
+    /// Asserts that a page contains `words`, as they are in HTML.
+    #[track_caller]
+    pub(crate) fn assert_says(&self, words: &str) {
+        assert!(self.text().contains(words), "no {words:?} in {}", self.text());
+    }
+
+    /// The value of a page's first hidden field of this name.
+    #[track_caller]
+    pub(crate) fn hidden(&self, name: &str) -> String {
+        let (_, after) = self.text().split_once(&format!("name=\"{name}\" value=\"")).expect("a field");
+        after.split('"').next().expect("a value").to_owned()
     }
 
     /// The problems of a refused upload: path and message of each.

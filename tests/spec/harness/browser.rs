@@ -36,6 +36,31 @@ impl Browser {
         self.answer(page, &[("user", user), ("decision", "allow")]).await
     }
 
+    /// As [`Self::sign_in`], but stops before it opens a page with the path `stop`, and returns its URL.
+    pub(crate) async fn sign_in_until(&mut self, page: &str, user: &str, stop: &str) -> Url {
+        let (url, answer) = self.go(page, &[("user", user), ("decision", "allow")], Some(stop)).await;
+        assert!(answer.is_none(), "it ended at {url}");
+        url
+    }
+
+    /// Opens a page, and follows no redirect.
+    pub(crate) async fn open(&mut self, url: &Url) -> Answer {
+        self.fetch(url, None).await
+    }
+
+    /// The header `Cookie` of requests to a server.
+    pub(crate) fn cookies(&self, url: &Url) -> String {
+        let jar = self.cookies.get(url.authority()).into_iter().flatten();
+        jar.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Sets a cookie of a server, `name=value`.
+    pub(crate) fn plant(&mut self, url: &Url, cookie: &str) {
+        let (name, value) = cookie.split_once('=').expect("a pair");
+        let jar = self.cookies.entry(url.authority().to_owned()).or_default();
+        jar.insert(name.to_owned(), value.to_owned());
+    }
+
     /// As [`Self::sign_in`], but denies consent.
     pub(crate) async fn refuse(&mut self, page: &str) -> (Url, Answer) {
         self.answer(page, &[("user", ""), ("decision", "deny")]).await
@@ -51,9 +76,17 @@ impl Browser {
     }
 
     async fn answer(&mut self, page: &str, fields: &[(&str, &str)]) -> (Url, Answer) {
+        let (url, answer) = self.go(page, fields, None).await;
+        (url, answer.expect("it stops nowhere"))
+    }
+
+    async fn go(&mut self, page: &str, fields: &[(&str, &str)], stop: Option<&str>) -> (Url, Option<Answer>) {
         let mut url: Url = page.parse().expect("a page's URL");
         let mut form = None;
         for _ in 0..MAX_PAGES {
+            if stop == Some(url.path()) {
+                return (url, None);
+            }
             let answer = self.fetch(&url, form.take()).await;
             if answer.status.is_redirection() {
                 url = url.join(answer.header("location").expect("a way to go")).expect("a URL");
@@ -61,7 +94,7 @@ impl Browser {
             }
             let html = String::from_utf8_lossy(&answer.body).into_owned();
             let Some(action) = between(&html, "<form method=\"post\" action=\"", "\"") else {
-                return (url, answer);
+                return (url, Some(answer));
             };
             url = url.join(action).expect("a URL");
             let hidden = html.split("<input type=\"hidden\" name=\"").skip(1).map(|input| {

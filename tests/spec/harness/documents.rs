@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{Connection, FromRow, SqliteConnection};
+use sqlx::FromRow;
 use tokio::time::{Instant, sleep};
 use url::Url;
 
+use super::database::Database;
 use super::{Kitbag, User};
 
 /// How long a capture may take. Some compile an extractor first, at the lowest priority.
@@ -40,18 +40,13 @@ impl Kitbag {
     /// Waits until the document with this file is no longer pending, and returns it.
     pub(crate) async fn settled(&self, url: &str) -> Stored {
         let url = Url::parse(url).map_or(url.to_owned(), Into::into);
-        let options = SqliteConnectOptions::new().filename(self.data().join("kitbag.sqlite")).read_only(true);
-        let mut database = SqliteConnection::connect_with(&options).await.expect("there is a database");
+        let mut database = Database::of(self.data()).await;
         let deadline = Instant::now() + SETTLE_TIMEOUT;
         loop {
-            let found: Stored = sqlx::query_as(
-                "SELECT title, state, reason, artifact, artifact_size, artifact_type, captured
-                 FROM documents WHERE file_url = ?",
-            )
-            .bind(&url)
-            .fetch_one(&mut database)
-            .await
-            .unwrap_or_else(|error| panic!("{url}: {error}"));
+            let sql = "SELECT title, state, reason, artifact, artifact_size, artifact_type, captured
+                 FROM documents WHERE file_url = $1";
+            let found: Option<Stored> = database.rows(sql, &[&url]).await.pop();
+            let found = found.unwrap_or_else(|| panic!("there is no document with {url}"));
             if found.state != "pending" {
                 return found;
             }

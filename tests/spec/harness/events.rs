@@ -5,7 +5,7 @@ use std::pin::Pin;
 use bytes::Bytes;
 use http::response::Parts;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use kitbag::egress::ResponseBody;
 use serde_json::Value;
 
 use super::within;
@@ -13,12 +13,12 @@ use super::within;
 /// The events of an open stream (`text/event-stream`). Dropping it disconnects the client.
 pub(crate) struct Events {
     pub(crate) head: Parts,
-    body: Pin<Box<Incoming>>,
+    body: Pin<Box<ResponseBody>>,
     unread: String,
 }
 
 impl Events {
-    pub(super) fn new(head: Parts, body: Incoming) -> Self {
+    pub(super) fn new(head: Parts, body: ResponseBody) -> Self {
         Self { head, body: Box::pin(body), unread: String::new() }
     }
 

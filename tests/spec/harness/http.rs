@@ -3,8 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use kitbag::egress::{Egress, EgressSettings, Policy};
+use kitbag::egress::{Egress, EgressSettings, Policy, ResponseBody};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use url::Url;
@@ -69,7 +68,13 @@ impl Http {
         Some(Answer { status: parts.status, headers: parts.headers, body })
     }
 
-    async fn begin(&self, method: Method, path: &str, headers: HeaderMap, body: Bytes) -> Response<Incoming> {
+    async fn begin(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Response<ResponseBody> {
         let request = self.request(method, path, headers, body);
         self.egress.send(request, &Policy::Operator).await.expect("the server answers")
     }

@@ -10,10 +10,9 @@ use kitbag::app::{App, StartError};
 use kitbag::compiler::Program;
 use kitbag::identity::{AccessGrant, LocalIssuer};
 use kitbag::local_mode;
-use kitbag::settings::Settings;
+use kitbag::settings::{Listen, Settings};
 use secrecy::ExposeSecret;
 use serde_json::Value;
-use sqlx::SqlitePool;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
@@ -21,6 +20,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use url::Url;
 
+use super::database::{self, Database};
 use super::{Guest, Http, Log, User, sign_in_code, within};
 
 /// A running server. Dropping it stops it and deletes its data.
@@ -128,8 +128,10 @@ impl Stopped {
         let data = tempfile::tempdir().expect("a scratch directory");
         make_private(data.path());
         let mut settings = Settings {
-            listen: ([127, 0, 0, 1], 0).into(),
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)).into(),
             data: data.path().to_owned(),
+            database: database::location(data.path()),
+            database_connections: 6,
             // Every server reserves address space for this many calls; a hundred servers must fit.
             concurrent_calls: 40,
             // Tests poll: requests and uploads are not limited.
@@ -161,10 +163,12 @@ impl Stopped {
             .on_thread_start(move || std::mem::forget(tracing::dispatcher::set_default(&subscriber)))
             .build()
             .expect("threads can be started");
+        database::create(self.data()).await;
         let start = start(self.settings.clone(), self.compiler.clone());
         let app = within("the server's start", runtime.spawn(start)).await;
         let app = app.expect("no panic").expect("the server starts");
-        let (address, base_url) = (app.address(), app.base_url().clone());
+        let address = app.addresses().iter().find_map(Listen::tcp).expect("it listens on loopback");
+        let base_url = app.base_url().clone();
         sign_in_code::remember(&base_url, self.data());
         let (stop, stopping) = oneshot::channel();
         let served = runtime.spawn(app.serve(async { drop(stopping.await) }));
@@ -178,10 +182,20 @@ impl Stopped {
 
     /// Changes the database directly, into a state that the tests' toolkits cannot produce.
     pub(crate) async fn alter(&self, sql: &'static str) {
-        let url = format!("sqlite:{}", self.data().join("kitbag.sqlite").display());
-        let database = SqlitePool::connect(&url).await.expect("there is a database");
-        sqlx::query(sql).execute(&database).await.expect("the change is possible");
-        database.close().await;
+        Database::of(self.data()).await.execute(sql, &[]).await;
+    }
+
+    /// Changes the manifests of all deployed versions.
+    pub(crate) async fn alter_manifests(&self, change: impl Fn(&mut Value)) {
+        let mut database = Database::of(self.data()).await;
+        let manifests: Vec<(String, String, String)> =
+            database.rows("SELECT toolkit_id, version, manifest FROM toolkit_versions", &[]).await;
+        for (id, version, manifest) in manifests {
+            let mut manifest = serde_json::from_str(&manifest).expect("it is JSON");
+            change(&mut manifest);
+            let update = "UPDATE toolkit_versions SET manifest = $1 WHERE toolkit_id = $2 AND version = $3";
+            database.execute(update, &[&manifest.to_string(), &id, &version]).await;
+        }
     }
 
     /// See [`Kitbag::files`].

@@ -4,6 +4,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use kitbag::local_mode;
+use kitbag::settings::Settings;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
@@ -55,6 +56,11 @@ impl SignIn {
 
     /// Starts a server that trusts an external provider.
     pub(crate) async fn external() -> Self {
+        Self::external_with(|_| {}).await
+    }
+
+    /// As [`Self::external`], with its settings changed by `change`.
+    pub(crate) async fn external_with(change: impl FnOnce(&mut Settings)) -> Self {
         let transcript = Transcript::default();
         let recorder = Recorder::start(&transcript).await;
         let resource = format!("{}/mcp", recorder.url());
@@ -63,6 +69,7 @@ impl SignIn {
             settings.base_url = recorder.url().parse().expect("a base URL");
             settings.issuer = provider.issuer().parse().expect("an issuer");
             settings.operators = OPERATOR.parse().expect("a list");
+            change(settings);
         })
         .await;
         recorder.forward_to(kitbag.address());

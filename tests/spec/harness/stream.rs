@@ -1,8 +1,8 @@
 //! A response of JSON lines that may never end.
 
-use http::{Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode};
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use kitbag::egress::ResponseBody;
 use serde_json::Value;
 
 use super::within;
@@ -10,13 +10,15 @@ use super::within;
 /// An open response. Dropping it disconnects the client.
 pub(crate) struct Stream {
     pub(crate) status: StatusCode,
-    body: Incoming,
+    pub(crate) headers: HeaderMap,
+    body: ResponseBody,
     received: Vec<u8>,
 }
 
 impl Stream {
-    pub(super) fn of(response: Response<Incoming>) -> Self {
-        Self { status: response.status(), body: response.into_body(), received: Vec::new() }
+    pub(super) fn of(response: Response<ResponseBody>) -> Self {
+        let (head, body) = response.into_parts();
+        Self { status: head.status, headers: head.headers, body, received: Vec::new() }
     }
 
     /// Whether the response now breaks off, before its end.

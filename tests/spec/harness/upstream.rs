@@ -1,6 +1,7 @@
 //! A server on loopback for toolkits to send requests to.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -78,7 +79,8 @@ impl Upstream {
             }
         });
         let listener = listener.expect("the port was free");
-        let serving = tokio::spawn(async { axum::serve(listener, router).await.expect("it serves") });
+        let service = router.into_make_service_with_connect_info::<SocketAddr>();
+        let serving = tokio::spawn(async { axum::serve(listener, service).await.expect("it serves") });
         Self { seen, serving, _turn: turn }
     }
 
@@ -94,7 +96,7 @@ impl Upstream {
         format!("http://localhost:{PORT}{path}")
     }
 
-    /// Heads of the requests received so far.
+    /// Heads of the requests received so far; the client's address is among their extensions (`ConnectInfo`).
     pub(crate) fn requests(&self) -> Vec<Parts> {
         self.received().into_iter().map(|(head, _)| head).collect()
     }

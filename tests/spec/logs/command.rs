@@ -28,7 +28,7 @@ struct Following {
 
 impl Following {
     fn start(data: &Path) -> Self {
-        let mut command = logs(data, &["hostile", "-f", "--json"]);
+        let mut command = logs(data, &["hostile", "-f", "-o", "jsonl"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
         Self { child, lines: Some(lines) }
@@ -79,9 +79,14 @@ async fn a_script_gets_the_records_as_they_are() {
         operator.call("hostile__log_ok", json!({})).await.text();
     }
 
-    for (options, first) in
-        [(&["--json"][..], 0), (&["--json", "--limit", "2"], 1), (&["--json", "--since", "1h"], 0)]
-    {
+    let last = operator.logged("hostile__log_ok").await["id"].to_string();
+    for (options, first) in [
+        (&["-o", "jsonl"][..], 0),
+        (&["-o", "jsonl", "--limit", "2"], 1),
+        (&["-o", "jsonl", "--since", "1h"], 0),
+        (&["-o", "jsonl", "--tool", "log_ok", "--outcome", "succeeded"], 0),
+        (&["-o", "jsonl", "--outcome", "any-failure"], 3),
+    ] {
         let arguments = [&["hostile"], options].concat();
         let printed = run_logs(kitbag.data(), &arguments).await.succeeded();
         let printed: Vec<Value> =
@@ -89,6 +94,18 @@ async fn a_script_gets_the_records_as_they_are() {
         assert_eq!(printed, operator.logs("hostile").await[first..], "{options:?}");
     }
 
+    let before = run_logs(kitbag.data(), &["hostile", "-o", "jsonl", "--before", &last]).await.succeeded();
+    assert_eq!(before.lines().count(), 2, "{before}");
+    let one = run_logs(kitbag.data(), &["hostile", "--json"]).await.succeeded();
+    assert_eq!(
+        serde_json::from_str::<Value>(&one).expect("one document"),
+        json!(operator.logs("hostile").await)
+    );
+    let endless = run_logs(kitbag.data(), &["hostile", "--json", "-f"]).await;
+    assert_eq!(endless.code, Some(2), "{endless:?}");
+    run_logs(kitbag.data(), &["hostile", "--outcome", "odd"]).await.assert_failed("outcome must be one of");
+    let contradiction = run_logs(kitbag.data(), &["hostile", "--before", &last, "-f"]).await;
+    assert_eq!(contradiction.code, Some(2), "{contradiction:?}");
     run_logs(kitbag.data(), &["absent"]).await.assert_failed("there is no toolkit");
     run_logs(kitbag.data(), &["absent", "-f"]).await.assert_failed("there is no toolkit");
     run_logs(kitbag.data(), &["hostile", "--since", "soon"]).await.assert_failed("since must be");

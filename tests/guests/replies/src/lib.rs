@@ -1,6 +1,8 @@
 //! One tool for each kind of reply. `guest-sdk/typescript/test/toolkits/replies` is the same toolkit in
 //! TypeScript, and `tests/replies.json` lists the replies of both, with and without a server.
 
+mod knowledge;
+
 use kitbag_toolkit::prelude::*;
 
 kitbag_toolkit::export!(toolkit);
@@ -13,6 +15,8 @@ fn toolkit() -> Toolkit {
         .visibility(Visibility::Shared)
         .secret("API_KEY")
         .egress("api.example")
+        .scope(Scope::Search)
+        .scope(Scope::Ingest)
         .config("language", Setting::string("Language").default("en"))
         .config("limit", Setting::number("Limit").default(5))
         .tool(Tool::new("echo", echo).description("Repeats a text.").input_schema(echo_schema))
@@ -24,6 +28,10 @@ fn toolkit() -> Toolkit {
         .tool(Tool::new("large", large).description("Returns so many bytes."))
         .tool(Tool::new("content", content).description("Returns a picture and documents."))
         .tool(Tool::new("fetch", fetch).description("Sends a request to a host that is not listed."))
+        .tool(Tool::new("unlisted", unlisted).description("Returns the error of a request."))
+        .tool(Tool::new("search", knowledge::search).description("Counts what a search finds."))
+        .tool(Tool::new("document", knowledge::document).description("Returns the text of a document."))
+        .tool(Tool::new("ingest", knowledge::ingest).description("Stores documents."))
         .tool(
             Tool::new("matches", matches)
                 .description("Takes what one of its patterns matches.")
@@ -134,6 +142,18 @@ async fn content(_: NoArgs, _: Ctx) -> ToolResult {
 
 async fn fetch(_: NoArgs, ctx: Ctx) -> Result<String> {
     Ok(ctx.fetch(Request::get("https://evil.example/")).await?.text().await?)
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Url {
+    url: String,
+}
+
+async fn unlisted(args: Url, ctx: Ctx) -> String {
+    match ctx.fetch(Request::get(args.url)).await {
+        Ok(response) => response.status().as_u16().to_string(),
+        Err(error) => error.to_string(),
+    }
 }
 
 #[derive(Deserialize, JsonSchema)]

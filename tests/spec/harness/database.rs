@@ -1,0 +1,111 @@
+//! The databases of servers: a file, or, if `TEST_DATABASE` is the URL of a PostgreSQL server, a database there.
+
+use std::path::Path;
+
+use kitbag::settings::DatabaseLocation;
+use secrecy::ExposeSecret;
+use sqlx::postgres::PgRow;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
+use sqlx::{
+    AssertSqlSafe, ConnectOptions, Connection, FromRow, PgConnection, Postgres, SqlSafeStr, Sqlite,
+    SqliteConnection,
+};
+use url::Url;
+
+/// The tables of local sign-in. `kitbag serve` refuses it with PostgreSQL; tests get their tokens from it.
+const LOCAL_SIGN_IN: &str = "
+    CREATE TABLE oauth_clients (
+        id TEXT PRIMARY KEY, name TEXT, redirect_uris TEXT NOT NULL, used_at BIGINT NOT NULL);
+    CREATE TABLE oauth_grants (
+        id TEXT PRIMARY KEY, client_id TEXT NOT NULL REFERENCES oauth_clients (id) ON DELETE CASCADE,
+        user_id TEXT NOT NULL, scopes TEXT NOT NULL, refresh_digest BYTEA NOT NULL, expires_at BIGINT NOT NULL);
+";
+
+/// A connection to a server's database beside those of the server.
+pub(crate) enum Database {
+    File(SqliteConnection),
+    Server(PgConnection),
+}
+
+/// Where a server that uses this data directory has its database.
+pub(crate) fn location(data: &Path) -> DatabaseLocation {
+    let Ok(server) = std::env::var("TEST_DATABASE") else { return DatabaseLocation::DataDirectory };
+    DatabaseLocation::Server(url(&server, name(data)).into())
+}
+
+/// Creates the database of a data directory, unless it is a file.
+pub(crate) async fn create(data: &Path) {
+    let Ok(server) = std::env::var("TEST_DATABASE") else { return };
+    let mut session = PgConnection::connect(&server).await.expect("the server runs");
+    let name = name(data);
+    let exists: bool = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)")
+        .bind(name)
+        .fetch_one(&mut session)
+        .await
+        .expect("it can be asked");
+    if !exists {
+        let create = AssertSqlSafe(format!("CREATE DATABASE \"{name}\" TEMPLATE template0"));
+        sqlx::query(create).execute(&mut session).await.expect("a database");
+        let mut session = PgConnection::connect(&url(&server, name)).await.expect("it was just created");
+        sqlx::raw_sql(LOCAL_SIGN_IN).execute(&mut session).await.expect("the tables are new");
+    }
+}
+
+impl Database {
+    /// Connects to the database of a server that has run with this data directory.
+    pub(crate) async fn of(data: &Path) -> Self {
+        if let DatabaseLocation::Server(url) = location(data) {
+            return Self::Server(
+                PgConnection::connect(url.expose_secret()).await.expect("there is a database"),
+            );
+        }
+        let file = SqliteConnectOptions::new().filename(data.join("kitbag.sqlite"));
+        Self::File(file.connect().await.expect("there is a database"))
+    }
+
+    /// Executes a statement with these parameters.
+    pub(crate) async fn execute(&mut self, sql: impl SqlSafeStr, parameters: &[&str]) {
+        match self {
+            Self::File(file) => {
+                let statement = parameters.iter().fold(sqlx::query::<Sqlite>(sql), |it, text| it.bind(*text));
+                statement.execute(file).await.map(drop)
+            }
+            Self::Server(session) => {
+                let statement =
+                    parameters.iter().fold(sqlx::query::<Postgres>(sql), |it, text| it.bind(*text));
+                statement.execute(session).await.map(drop)
+            }
+        }
+        .expect("the change is possible");
+    }
+
+    /// The rows that a statement with these parameters finds.
+    pub(crate) async fn rows<T>(&mut self, sql: &'static str, parameters: &[&str]) -> Vec<T>
+    where
+        T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin,
+    {
+        match self {
+            Self::File(file) => {
+                let statement =
+                    parameters.iter().fold(sqlx::query_as::<Sqlite, _>(sql), |it, text| it.bind(*text));
+                statement.fetch_all(file).await
+            }
+            Self::Server(session) => {
+                let statement =
+                    parameters.iter().fold(sqlx::query_as::<Postgres, _>(sql), |it, text| it.bind(*text));
+                statement.fetch_all(session).await
+            }
+        }
+        .expect("a valid statement")
+    }
+}
+
+fn url(server: &str, name: &str) -> String {
+    let mut url = Url::parse(server).expect("the URL of a server");
+    url.set_path(name);
+    url.into()
+}
+
+fn name(data: &Path) -> &str {
+    data.file_name().and_then(|name| name.to_str()).expect("a folder with a name")
+}

@@ -1,0 +1,116 @@
+//! A user's browser on the server's own pages.
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use url::Url;
+use url::form_urlencoded::Serializer;
+
+use super::{Answer, Http, Kitbag, Stream, sign_in_code};
+
+/// Sends what a browser sends: the session's cookie, and whose page a request comes from.
+pub(crate) struct Visitor {
+    http: Http,
+    cookie: Option<String>,
+    headers: Vec<(&'static str, &'static str)>,
+}
+
+impl Visitor {
+    /// A browser that has not signed in.
+    pub(crate) fn new(kitbag: &Kitbag) -> Self {
+        let headers = vec![("sec-fetch-site", "same-origin"), ("user-agent", "Test Browser")];
+        Self { http: kitbag.anonymous(), cookie: None, headers }
+    }
+
+    /// A browser that has signed in on the page, in local mode.
+    pub(crate) async fn sign_in(kitbag: &Kitbag, user: &str) -> Self {
+        let mut visitor = Self::new(kitbag);
+        let code = sign_in_code(kitbag.base_url()).expect("a server in local mode");
+        let fields = [("user", user), ("code", &code), ("to", "/ui/")];
+        let answer = visitor.post("/ui/signin", &fields).await.assert_status(303);
+        visitor.keep_cookie(&answer);
+        assert!(visitor.cookie.is_some(), "{answer:?}");
+        visitor
+    }
+
+    /// A browser that has begun to sign in with the provider, and the state of its request.
+    pub(crate) async fn begin_sign_in(kitbag: &Kitbag, to: &str) -> (Self, String) {
+        let mut visitor = Self::new(kitbag);
+        let sent = visitor.get(&format!("/ui/signin?to={to}")).await.assert_status(303);
+        visitor.keep_cookie(&sent);
+        let page: Url = sent.header("location").expect("a page").parse().expect("a URL");
+        let state = page.query_pairs().find(|(name, _)| name == "state").expect("a state").1.into_owned();
+        (visitor, state)
+    }
+
+    /// A browser with these cookies: the header `Cookie`.
+    pub(crate) fn with_cookies(kitbag: &Kitbag, cookies: &str) -> Self {
+        Self { cookie: Some(cookies.to_owned()), ..Self::new(kitbag) }
+    }
+
+    /// The same browser, with other headers than those of a page of the server.
+    pub(crate) fn sending(&self, headers: &[(&'static str, &'static str)]) -> Self {
+        Self { http: self.http.clone(), cookie: self.cookie.clone(), headers: headers.to_vec() }
+    }
+
+    /// `name=value` of the session's cookie.
+    pub(crate) fn cookie(&self) -> Option<&str> {
+        self.cookie.as_deref()
+    }
+
+    /// Keeps or drops the cookie that an answer sets.
+    pub(crate) fn keep_cookie(&mut self, answer: &Answer) {
+        let Some(set) = answer.header("set-cookie") else { return };
+        let pair = set.split(';').next().expect("a pair");
+        self.cookie = Some(pair.to_owned()).filter(|pair| !pair.ends_with('='));
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.http.send(Method::GET, path, self.request_headers(), "").await
+    }
+
+    /// Opens an answer that comes line by line.
+    pub(crate) async fn follow(&self, path: &str) -> Stream {
+        self.http.stream(path, self.request_headers()).await
+    }
+
+    /// Sends a form.
+    pub(crate) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+        let mut headers = self.request_headers();
+        let form = HeaderValue::from_static("application/x-www-form-urlencoded");
+        headers.insert(header::CONTENT_TYPE, form);
+        let body = Serializer::new(String::new()).extend_pairs(fields).finish();
+        self.http.send(Method::POST, path, headers, body).await
+    }
+
+    /// Sends a form with one file.
+    pub(crate) async fn post_file(&self, path: &str, field: &str, file: &[u8]) -> Answer {
+        let mut headers = self.request_headers();
+        let form = HeaderValue::from_static("multipart/form-data; boundary=boundary-of-the-tests");
+        headers.insert(header::CONTENT_TYPE, form);
+        let head = format!(
+            "--boundary-of-the-tests\r\nContent-Disposition: form-data; name=\"{field}\"; filename=\"a.wasm\"\r\n\
+             Content-Type: application/wasm\r\n\r\n"
+        );
+        let body = [head.as_bytes(), file, b"\r\n--boundary-of-the-tests--\r\n"].concat();
+        self.http.send(Method::POST, path, headers, body).await
+    }
+
+    /// Uploads a component for review, which must pass, and returns the path of its review.
+    pub(crate) async fn upload_component(&self, component: &[u8]) -> String {
+        let answer = self.post_file("/ui/operate/uploads", "component", component).await.assert_status(303);
+        let path = answer.header("location").expect("a page").to_owned();
+        assert!(path.starts_with("/ui/operate/uploads/"), "{path}");
+        path
+    }
+
+    fn request_headers(&self) -> HeaderMap {
+        let mut headers: HeaderMap = self
+            .headers
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+            .collect();
+        if let Some(cookie) = &self.cookie {
+            headers.insert(header::COOKIE, cookie.parse().expect("cookies are ASCII"));
+        }
+        headers
+    }
+}

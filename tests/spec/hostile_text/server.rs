@@ -1,0 +1,132 @@
+//! What a hostile server answers to the commands.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use super::EVIL;
+use super::uploads::{deployed, manifest, review, upload};
+
+/// The responses of a hostile server.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Answers {
+    /// The expected JSON, with hostile text in its strings.
+    Good,
+    /// Problems (RFC 9457), errors of GraphQL, errors of OAuth.
+    Refusals,
+    /// JSON of another shape, which parser errors quote.
+    OtherShapes,
+    /// Text that is not JSON.
+    Garbage,
+}
+
+pub(super) fn answer(answers: Answers, head: &Parts, server: &str) -> Response {
+    match answers {
+        Answers::Good => good(head, server),
+        Answers::Refusals if head.uri.path() == "/graphql" => Json(json!({
+            "errors": [{ "message": EVIL, "extensions": { "problems": [{ "path": EVIL, "message": EVIL }] } }],
+        }))
+        .into_response(),
+        Answers::Refusals if head.uri.path().contains("oauth") => {
+            (StatusCode::BAD_REQUEST, Json(json!({ "error": EVIL, "error_description": EVIL }))).into_response()
+        }
+        Answers::Refusals => {
+            let problem = json!({ "detail": EVIL, "problems": [{ "path": EVIL, "message": EVIL }] });
+            (StatusCode::UNPROCESSABLE_ENTITY, Json(problem)).into_response()
+        }
+        Answers::OtherShapes => Json(json!(EVIL)).into_response(),
+        Answers::Garbage => EVIL.into_response(),
+    }
+}
+
+fn good(head: &Parts, server: &str) -> Response {
+    let document = json!({
+        "id": EVIL, "title": EVIL, "url": EVIL, "author": EVIL, "source": EVIL,
+        "feed": { "key": EVIL, "name": EVIL, "label": EVIL }, "state": EVIL, "reason": EVIL,
+        "artifact": { "mediaType": EVIL, "size": 1.0, "url": EVIL }, "createdAt": EVIL, "updatedAt": EVIL,
+    });
+    let page = json!({ "endCursor": EVIL, "hasNextPage": false });
+    let body = match (head.method.as_str(), head.uri.path()) {
+        ("GET", "/.well-known/oauth-protected-resource/mcp") => json!({
+            "resource": format!("{server}/mcp"), "authorization_servers": [server], "scopes_supported": [EVIL],
+        }),
+        ("GET", path) if path.starts_with("/.well-known/") => json!({
+            "issuer": server, "authorization_endpoint": format!("{server}/authorize?{EVIL}"),
+            "token_endpoint": format!("{server}/token"), "registration_endpoint": format!("{server}/register"),
+            "code_challenge_methods_supported": ["S256"],
+        }),
+        ("POST", "/register") => json!({ "client_id": EVIL, "token_endpoint_auth_method": EVIL }),
+        (_, "/graphql") => json!({ "data": {
+            "search": {
+                "mode": EVIL,
+                "results": [{ "document": document, "snippet": EVIL, "score": 1.0 }],
+                "pageInfo": { "endCursor": EVIL, "hasNextPage": true },
+            },
+            "me": { "usage": { "documents": 3, "documentsQuota": 9, "bytes": 3, "bytesQuota": 9 } },
+            "documents": { "totalCount": 3, "nodes": [document, document], "pageInfo": page },
+            "document": document, "deleteDocument": true,
+            "ingest": { "documents": [{ "id": EVIL, "change": EVIL }] },
+            "d0": { "state": "FAILED", "reason": EVIL },
+        } }),
+        ("GET", "/toolkits") => json!([{
+            "id": EVIL, "version": EVIL, "visibility": EVIL, "description": EVIL, "tools": [EVIL],
+            "owner": EVIL, "takenOver": { "from": EVIL, "at": EVIL },
+        }]),
+        ("POST", "/toolkits") => deployed(),
+        ("POST", path) if path.ends_with("/deploy") => deployed(),
+        ("GET", "/uploads") => json!([upload()]),
+        ("GET", "/failures") => json!([{ "toolkit": EVIL, "calls": 2, "failures": 1 }]),
+        ("GET", path) if path.starts_with("/uploads/") => review(),
+        ("GET", path) if path.contains("/versions/") => json!({ "manifest": manifest(path) }),
+        ("DELETE", _) => Value::Null,
+        ("POST", "/vault/rotate") => json!({ "masterKey": EVIL, "rewrapped": 1, "broken": 1, "hint": EVIL }),
+        (_, path) if path.ends_with("/logs") => {
+            let record = json!({
+                "id": 1, "startedAt": EVIL, "tool": EVIL, "version": EVIL, "user": EVIL, "outcome": EVIL,
+                "limit": EVIL, "durationMs": EVIL, "detail": EVIL, "data": { EVIL: EVIL }, "dropped": 2,
+                "requests": 1, "bytesOut": EVIL, "bytesIn": EVIL,
+                "entries": [
+                    { "source": "log", "arguments": [EVIL, { EVIL: EVIL }] },
+                    { "source": "stderr", "arguments": [EVIL] },
+                ],
+            });
+            return format!("{record}\n").into_response();
+        }
+        ("POST", path) if path.contains("/tools/") => {
+            json!({ "ok": true, "text": EVIL, "content": [{ "type": EVIL }] })
+        }
+        (_, path) if path.ends_with("/artifact") => {
+            // A header value cannot have ASCII control characters, but its bytes may decode to others.
+            let name = "attachment; filename=\"a\u{9b}31m.txt\"";
+            return ([("content-disposition", name.as_bytes())], "plain").into_response();
+        }
+        (_, path) if path.ends_with("/config") => {
+            let field = |kind: &str| {
+                json!({
+                    "definition": { "type": kind, "label": EVIL, "default": EVIL },
+                    "value": EVIL, "effective": EVIL, "missing": false,
+                })
+            };
+            json!({ "key": field("string"), EVIL: field("string") })
+        }
+        ("GET", path) if path.ends_with("/secrets") => {
+            json!([{ "name": EVIL, "declared": false, "set": true, "updatedAt": EVIL }])
+        }
+        ("PUT", _) => json!({ "redacted": false }),
+        ("POST", path) if path.ends_with("/take-over") => {
+            json!({ "from": EVIL, "removedSecrets": 1, "removedSettings": 1 })
+        }
+        _ => json!({
+            "id": EVIL, "owner": EVIL, "liveVersion": EVIL, "version": EVIL,
+            "takenOver": { "from": EVIL, "removedSecrets": 1, "removedSettings": 1 },
+            "ownership": [{ "event": EVIL, "ownerBefore": EVIL, "by": EVIL, "at": EVIL }],
+            "versions": [{
+                "version": EVIL, "deployedAt": EVIL, "deployedBy": EVIL,
+                "changes": { "added": [EVIL], "removed": [EVIL] },
+            }],
+        }),
+    };
+    Json(body).into_response()
+}

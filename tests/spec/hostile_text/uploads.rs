@@ -1,0 +1,50 @@
+//! What a hostile server says about uploads and versions.
+
+use serde_json::{Value, json};
+
+use super::EVIL;
+
+/// The answer to a deploy.
+pub(super) fn deployed() -> Value {
+    json!({
+        "id": EVIL, "version": EVIL, "digest": EVIL, "tools": [EVIL], "capabilities": [EVIL],
+        "changes": { "added": [EVIL], "removed": [EVIL] },
+    })
+}
+
+/// A waiting upload.
+pub(super) fn upload() -> Value {
+    json!({
+        "digest": EVIL, "id": EVIL, "version": EVIL, "size": 1, "uploadedBy": EVIL, "uploadedAt": EVIL,
+        "expiresAt": EVIL,
+    })
+}
+
+/// Its review.
+pub(super) fn review() -> Value {
+    let text = json!({ "name": EVIL, "lines": [{ "kind": "added", "text": EVIL }], "leftOut": 1 });
+    let item = json!({ "name": EVIL, "change": "changed", "texts": [text] });
+    let mut review = upload();
+    review["owner"] = EVIL.into();
+    review["released"] = true.into();
+    review["needsOwner"] = true.into();
+    review["live"] = json!({ "version": EVIL, "digest": EVIL });
+    review["difference"] = json!({
+        "grants": [{ "capability": EVIL, "change": "added" }],
+        "imports": [{ "interface": EVIL, "change": "added" }], "toolkit": [text], "settings": [item], "tools": [item],
+    });
+    review["secretUsers"] = json!({ EVIL: 1 });
+    review["imports"] = json!([EVIL]);
+    review["manifest"] = manifest(EVIL);
+    review["manifestDigest"] = EVIL.into();
+    review
+}
+
+/// A declaration that differs with its description.
+pub(super) fn manifest(description: &str) -> Value {
+    let description = format!("{EVIL} {description}");
+    json!({
+        "id": EVIL, "name": EVIL, "description": description, "icon": EVIL, "version": EVIL, "egress": [EVIL],
+        "tools": [{ "name": EVIL, "description": description, "inputSchema": { EVIL: EVIL } }],
+    })
+}
