@@ -12,9 +12,13 @@ default:
 demo: install build build-rules build-extractors
     {{ output }}/kitbag demo
 
-# Run every test; those of the TypeScript SDK first.
-test: install build-guests build-extractors test-typescript
+# Run every test; those of the TypeScript SDK first, and those of the stores also with PostgreSQL.
+test: install install-browser build-guests build-extractors test-typescript && test-postgres
     cargo test --workspace
+
+# Run tests with a PostgreSQL server: those of the stores, or others: `just test-postgres --test spec FILTER`.
+test-postgres *arguments="--lib -- access:: database:: dispatch:: identity:: invocations:: knowledge:: toolkits:: vault::": install
+    scripts/with-postgres cargo test --workspace {{ arguments }}
 
 # Run the tests of the TypeScript SDK, of its engine, and of the toolkits written with it; the replies of the sandbox too.
 test-typescript: install build build-rules build-engine
@@ -31,7 +35,7 @@ check: (needs "fmt" "rustfmt") (needs "clippy" "clippy")
 # this project may depend on the package registries only.
 
 # Measure the cost of a call, compared with the same call without Kitbag: `just bench --quick`, `--json FILE`.
-bench *arguments: install
+bench *arguments: install install-bench
     CARGO_PROFILE_DEV_OPT_LEVEL=3 CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false \
         cargo bench --workspace --profile dev --bench load -- {{ arguments }}
 
@@ -60,6 +64,10 @@ fuzz-keep:
 soak minutes="10" *arguments: install
     CARGO_PROFILE_DEV_OPT_LEVEL=3 CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false \
         cargo bench --workspace --profile dev --bench soak -- --minutes {{ minutes }} {{ arguments }}
+
+# Take pictures of every page, in light, in dark, and 320 pixels wide: `just screens DIR`; those of README.md: DIR/readme.
+screens directory: install install-browser build build-guests
+    TEST_KITBAG={{ absolute_path(output / "kitbag") }} node tests/browser/screens.mjs {{ quote(directory) }}
 
 # Build the toolkits under toolkits/ and their manifests, as a deploy would accept them.
 build-toolkits: install build build-rules build-engine
@@ -105,6 +113,17 @@ install:
     scripts/install-node-packages
     scripts/install-python-packages
     scripts/install-speech
+
+# Of the tests and pictures alone: 115 MB, which `demo` does not need.
+[private]
+install-browser:
+    scripts/install-browser
+
+# Installs the servers of other projects that the benchmark compares with. One that cannot be installed is not measured.
+[private]
+install-bench:
+    -scripts/install-python-packages tests/bench/python-server
+    -scripts/install-python-packages tests/bench/act-server
 
 # Builds the whole workspace for one binary: with `-p kitbag`, some dependencies of wasmtime would have other
 # features than in the tests, and cargo would compile wasmtime a second time.

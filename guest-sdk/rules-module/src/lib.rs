@@ -14,9 +14,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use kitbag_manifest::reply::{self, Failure};
+use kitbag_manifest::documents::{self, CheckedDocument, Identity, NewDocument};
+use kitbag_manifest::mismatch::{self, Kind, Meant, Violation};
+use kitbag_manifest::reply::{self, Failure, TokenProblem};
 use kitbag_manifest::schema::Schema;
-use kitbag_manifest::{ConfigField, Problems, ToolkitDefinition, address, config, egress, limits, validate};
+use kitbag_manifest::{
+    ConfigField, Problems, ToolkitDefinition, address, config, egress, knowledge, limits, texts, validate,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -38,8 +42,18 @@ enum Request {
     Failure(Cause),
     /// Answers the settings that a handler sees, and the problems of a user's values by key.
     Settings { fields: BTreeMap<String, ConfigField>, values: Map<String, Value> },
+    /// Checks a batch of documents. Answers the form in which they are stored, or the problems.
+    Documents { documents: Vec<NewDocument> },
+    /// Checks a search. Answers the problems.
+    Search { query: String, limit: u32 },
     /// Answers whether `egress` lists a URL's host.
     Allows { egress: Vec<String>, url: String },
+    /// Answers the entry of `egress` that would grant a URL.
+    Entry { url: String },
+    /// Answers which branches of a choice a value was meant for: `branch`, or `anyOf` several.
+    Meant { branches: Vec<Vec<(usize, String)>> },
+    /// Answers an error text.
+    Text { name: String, parts: Vec<String> },
     /// Checks ranges of IP addresses. Answers the first that is not valid.
     Ranges { ranges: Vec<String> },
     /// Answers whether a handler may connect to an address.
@@ -56,7 +70,7 @@ enum Cause {
     InvalidParams { message: String },
     MissingCredentials { toolkit: String, names: Vec<String> },
     RefusedCredentials { toolkit: String, names: Vec<String>, host: String, status: u16, code: String },
-    UnusableToken { host: String, reason: String },
+    UnusableToken { host: String, problem: TokenProblem },
     Handler,
     Deadline { milliseconds: u64 },
     Limit { name: String },
@@ -84,11 +98,34 @@ enum Answer {
         config: Map<String, Value>,
         problems: BTreeMap<String, String>,
     },
+    Documents {
+        documents: Vec<StoredDocument>,
+    },
     Plain(Value),
     /// The request is not valid.
     Error {
         error: String,
     },
+}
+
+/// A document that keeps the rules.
+#[derive(Serialize)]
+struct StoredDocument {
+    #[serde(flatten)]
+    document: CheckedDocument,
+    /// Equal for documents that are the same within their feed.
+    identity: String,
+}
+
+impl From<CheckedDocument> for StoredDocument {
+    fn from(document: CheckedDocument) -> Self {
+        let identity = match document.identity() {
+            Identity::Url(url) => format!("url {url}"),
+            Identity::File(url) => format!("file {url}"),
+            Identity::Text(text) => format!("text {text}"),
+        };
+        Self { document, identity }
+    }
 }
 
 /// Answers a request. Both are JSON texts.
@@ -119,17 +156,34 @@ fn answer_to(request: Request) -> Answer {
         Request::Failure(cause) => Answer::Failure { failure: failure(cause) },
         Request::Settings { fields, values } => Answer::Settings {
             config: config::effective(&fields, &values),
-            problems: wrong_settings(&fields, &values),
+            problems: config::problems(&fields, &values),
         },
+        Request::Documents { documents } => match documents::check(documents) {
+            Ok(checked) => Answer::Documents { documents: checked.into_iter().map(Into::into).collect() },
+            Err(problems) => Answer::Problems { problems },
+        },
+        Request::Search { query, limit } => {
+            Answer::Problems { problems: knowledge::check_search(&query, limit).err().unwrap_or_default() }
+        }
         Request::Allows { egress, url } => {
             Answer::Plain(url.parse().is_ok_and(|url| egress::allows(&egress, &url)).into())
         }
+        Request::Entry { url } => match url.parse() {
+            Ok(url) => Answer::Plain(egress::entry_for(&url).into()),
+            Err(error) => Answer::Error { error: format!("not a URL: {error}") },
+        },
+        Request::Meant { branches } => Answer::Plain(meant(branches)),
+        Request::Text { name, parts } => match texts::by_name(&name, &parts) {
+            Some(text) => Answer::Plain(text.into()),
+            None => Answer::Error { error: format!("no text {name} of {} parts", parts.len()) },
+        },
         Request::Ranges { ranges } => {
             Answer::Plain(json!(ranges.iter().find(|range| range.parse::<IpNet>().is_err())))
         }
         Request::Permits { opened, address } => Answer::Plain(address::permits(&opened, address).into()),
         Request::Limits => Answer::Plain(json!({
             "callTime": milliseconds(limits::DEFAULT_CALL_TIME),
+            "callMemory": limits::DEFAULT_CALL_MEMORY_MIB << 20,
             "mcpRequest": limits::DEFAULT_MCP_REQUEST_MIB << 20,
             "contentOverhead": limits::CONTENT_OVERHEAD_BYTES,
             "redirects": limits::MAX_REDIRECTS,
@@ -137,7 +191,7 @@ fn answer_to(request: Request) -> Answer {
             "userAgent": limits::USER_AGENT,
             "redactedBytes": limits::MIN_REDACTED_BYTES,
             "searchResults": limits::DEFAULT_SEARCH_RESULTS,
-            "maxSearchResults": limits::MAX_SEARCH_RESULTS,
+            "reportedViolations": mismatch::MAX_REPORTED,
             "version": env!("CARGO_PKG_VERSION"),
         })),
     }
@@ -151,19 +205,15 @@ fn checked(outcome: Result<Result<Option<Value>, Failure>, String>) -> Answer {
     }
 }
 
-/// Returns the reason for each value that does not fit, by key.
-fn wrong_settings(
-    fields: &BTreeMap<String, ConfigField>,
-    values: &Map<String, Value>,
-) -> BTreeMap<String, String> {
-    let wrong = values.iter().filter_map(|(key, value)| {
-        let why = match fields.get(key) {
-            None => Some("not declared".to_owned()),
-            Some(field) => config::mismatch(field, value),
-        };
-        why.map(|why| (key.clone(), why))
-    });
-    wrong.collect()
+/// Takes the violations of each branch as pairs of depth and kind.
+fn meant(branches: Vec<Vec<(usize, String)>>) -> Value {
+    let violation = |(depth, kind): (usize, String)| Violation { depth, kind: Kind::named(&kind) };
+    let branches: Vec<Vec<_>> =
+        branches.into_iter().map(|branch| branch.into_iter().map(violation).collect()).collect();
+    match mismatch::meant(&branches) {
+        Meant::Branch(index) => json!({ "branch": index }),
+        Meant::AnyOf(indexes) => json!({ "anyOf": indexes }),
+    }
 }
 
 fn milliseconds(time: Duration) -> u64 {
@@ -184,7 +234,7 @@ fn failure(cause: Cause) -> Failure {
         Cause::RefusedCredentials { toolkit, names, host, status, code } => {
             Failure::refused_credentials(&toolkit, &names, &host, status, &code)
         }
-        Cause::UnusableToken { host, reason } => Failure::unusable_token(&host, &reason),
+        Cause::UnusableToken { host, problem } => Failure::unusable_token(&host, problem.reason()),
         Cause::Handler => Failure::of_handler(),
         Cause::Deadline { milliseconds } => Failure::deadline(Duration::from_millis(milliseconds)),
         Cause::Limit { name } => Failure::limit(&name),
@@ -253,6 +303,30 @@ mod tests {
             mismatch.as_str().is_some_and(|text| text.ends_with("\"a\" is a required property")),
             "{mismatch}"
         );
+    }
+
+    #[test]
+    fn documents_are_answered_as_they_are_stored_or_with_their_problems() {
+        let check = |document: Value| ask(&json!({ "ask": "documents", "documents": [document] }));
+
+        let stored = check(json!({ "title": "A\n title", "text": "a", "url": "https://A.example/#top" }));
+        assert_eq!(stored["documents"][0]["title"], "A title");
+        assert_eq!(stored["documents"][0]["identity"], "url https://a.example/");
+        let refused = check(json!({ "title": "", "text": "a" }));
+        let problem = json!({ "path": "documents[0].title", "message": "must not be empty" });
+        assert_eq!(refused, json!({ "problems": [problem] }));
+        let search = ask(&json!({ "ask": "search", "query": "a", "limit": 0 }));
+        assert_eq!(search["problems"][0]["path"], "limit");
+    }
+
+    #[test]
+    fn texts_and_choices_are_those_of_the_rules() {
+        let text = ask(&json!({ "ask": "text", "name": "refused", "parts": ["r"] }));
+        assert_eq!(text, "The knowledge base refused the request: r");
+        let entry = ask(&json!({ "ask": "entry", "url": "https://A.example.:8443/x" }));
+        assert_eq!(entry, "a.example:8443");
+        let branches = json!([[[0, "type"]], [[1, "constant"], [1, "other"]]]);
+        assert_eq!(ask(&json!({ "ask": "meant", "branches": branches })), json!({ "branch": 1 }));
     }
 
     #[test]
