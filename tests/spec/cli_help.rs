@@ -107,7 +107,8 @@ async fn nothing_is_coloured_for_programs_or_against_a_persons_wish() {
         let program = kitbag([""; 0]).as_std().get_program().to_string_lossy().into_owned();
         let mut command = Command::new("script");
         command.args(["-qec", &format!("'{program}' {arguments}"), "/dev/null"]).stdin(Stdio::null());
-        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR"] {
+        // With `CI` set, even a terminal that calls itself dumb is taken for one with colours.
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
             command.env_remove(name);
         }
         command.env("TERM", "xterm-256color").envs(variable);
@@ -115,7 +116,8 @@ async fn nothing_is_coloured_for_programs_or_against_a_persons_wish() {
     };
 
     for arguments in ["search --help", "search --absent"] {
-        assert!(at_a_terminal(arguments, None).await.contains("\u{1b}["), "{arguments} has no colour at all");
+        let coloured = at_a_terminal(arguments, None).await;
+        assert!(coloured.contains("\u{1b}["), "{arguments} has no colour at all: {coloured:?}");
         for variable in [("NO_COLOR", "1"), ("TERM", "dumb")] {
             let plain = at_a_terminal(arguments, Some(variable)).await;
             assert!(!plain.contains('\u{1b}') && !plain.is_empty(), "{variable:?} {arguments}: {plain:?}");
