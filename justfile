@@ -14,7 +14,7 @@ demo: install build build-rules build-extractors
 
 # Run every test; those of the TypeScript SDK first, and those of the stores also with PostgreSQL.
 test: install install-browser build-guests build-extractors test-typescript && test-postgres
-    cargo test --workspace
+    cargo test --workspace --no-fail-fast
 
 # Run tests with a PostgreSQL server: those of the stores, or others: `just test-postgres --test spec FILTER`.
 test-postgres *arguments="--lib -- access:: database:: dispatch:: identity:: invocations:: knowledge:: toolkits:: vault::": install

@@ -23,7 +23,7 @@ async fn a_toolkit_is_deployed_listed_shown_rolled_back_and_removed() {
     assert!(first.contains("greeter 1.0.0 is live: greeter__greet"), "{first}");
     let second = toolkit(data, &["deploy", v2.to_str().expect("UTF-8")]).await.succeeded();
     assert!(second.contains("greeter 2.0.0 is live"), "{second}");
-    assert!(second.contains("may egress greetings.test (new)"), "{second}");
+    assert!(second.contains("may reach greetings.test (new)"), "{second}");
 
     let listed = toolkit(data, &["list"]).await.succeeded();
     assert!(listed.contains("greeter") && listed.contains("2.0.0") && listed.contains("private"), "{listed}");

@@ -292,7 +292,7 @@ async fn a_component_is_reviewed_and_deployed_from_a_terminal() {
     let review = toolkit(&["deploy", "--review", v2.to_str().expect("UTF-8")]).await.succeeded();
 
     assert!(review.contains("greeter 2.0.0 (live now: 1.0.0)"), "{review}");
-    assert!(review.contains("+ may egress greetings.test"), "{review}");
+    assert!(review.contains("+ may reach greetings.test"), "{review}");
     assert!(review.contains("Nothing is deployed. Review it at http"), "{review}");
     let digest = review.lines().last().and_then(|line| line.split_whitespace().last()).expect("a command");
     let listed = toolkit(&["uploads", "list"]).await.succeeded();
@@ -302,9 +302,9 @@ async fn a_component_is_reviewed_and_deployed_from_a_terminal() {
     assert!(deployed.contains("greeter 2.0.0 is live"), "{deployed}");
     let difference = toolkit(&["diff", "greeter"]).await.succeeded();
     assert!(difference.contains("greeter 1.0.0 → 2.0.0"), "{difference}");
-    assert!(difference.contains("+ may egress greetings.test"), "{difference}");
+    assert!(difference.contains("+ may reach greetings.test"), "{difference}");
     let back = toolkit(&["diff", "greeter", "2.0.0", "1.0.0"]).await.succeeded();
-    assert!(back.contains("- may egress greetings.test"), "{back}");
+    assert!(back.contains("- may reach greetings.test"), "{back}");
 
     toolkit(&["deploy", "--review", v1.to_str().expect("UTF-8")]).await.succeeded();
     let listed = toolkit(&["uploads", "list", "--json"]).await.succeeded();

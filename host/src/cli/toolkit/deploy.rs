@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::{Instant, interval_at};
 
 use super::ownership::{Confirmation, print_taken};
-use super::{build, read, uploads};
+use super::{build, difference, read, uploads};
 use crate::cli::CliError;
 use crate::cli::client::{Client, Connection};
 use crate::cli::output::report;
@@ -130,10 +130,10 @@ pub(in crate::cli) fn print(deployed: &Deployed) {
     say!("{} {} is live: {}", deployed.id, deployed.version, deployed.tools.join(", "));
     for capability in &deployed.capabilities {
         let new = if deployed.changes.added.contains(capability) { " (new)" } else { "" };
-        say!("  may {}{}", capability, new);
+        say!("  may {}{}", difference::worded(capability), new);
     }
     for capability in &deployed.changes.removed {
-        say!("  may no longer {}", capability);
+        say!("  may no longer {}", difference::worded(capability));
     }
     if let Some(taken) = &deployed.taken_over {
         print_taken(&deployed.id, taken);

@@ -18,7 +18,7 @@ pub(super) fn print(difference: &Difference, secret_users: &BTreeMap<String, u64
             Some(users) => text!(" (users who have set it: {})", users),
             None => text!(""),
         };
-        say!("  {} may {}{}", sign(grant.change), grant.capability, note);
+        say!("  {} may {}{}", sign(grant.change), worded(&grant.capability), note);
     }
     for import in &difference.imports {
         say!("  {} imports {}", sign(import.change), import.interface);
@@ -32,6 +32,18 @@ pub(super) fn print(difference: &Difference, secret_users: &BTreeMap<String, u64
     if left_out > 0 {
         let lines = counted(left_out, "line");
         say!("  {} cut or missing: there is too much to show; --json prints the manifest", lines);
+    }
+}
+
+/// What a capability lets a toolkit do, to be read after "may".
+pub(super) fn worded(capability: &str) -> String {
+    match capability.split_once(' ') {
+        Some(("egress", host)) => format!("reach {host}"),
+        Some(("secret", name)) => format!("read the secret {name}"),
+        Some(("scope", "svc:search")) => "search the documents of its user".to_owned(),
+        Some(("scope", "svc:ingest")) => "add documents for its user".to_owned(),
+        Some(("sign-in", place)) => format!("sign in {place}"),
+        _ => capability.to_owned(),
     }
 }
 
