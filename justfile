@@ -107,12 +107,13 @@ build-extractors: install
         install -C -m 644 "target-guests/components/extractor-$kind.wasm" "{{ output }}/extractors/$kind.wasm"; \
     done
 
-# Install missing prerequisites of the other tasks: WebAssembly compiler, npm and Python packages, espeak-ng.
+# Install missing prerequisites of the other tasks: WebAssembly compiler, npm and Python packages, espeak-ng, Prometheus.
 install:
     scripts/install-guest-toolchain
     scripts/install-node-packages
     scripts/install-python-packages
     scripts/install-speech
+    scripts/install-prometheus
 
 # Of the tests and pictures alone: 115 MB, which `demo` does not need.
 [private]

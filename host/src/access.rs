@@ -67,6 +67,7 @@ mod documents;
 mod error;
 mod health;
 mod operator;
+mod readings;
 mod records;
 mod rules;
 mod secrets;

@@ -4,10 +4,11 @@ mod configuration;
 mod connections;
 mod error;
 mod listeners;
+mod metrics;
 mod reload;
 
 use std::fs::{File, TryLockError};
-use std::future::Future;
+use std::future::{Future, pending};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -40,6 +41,7 @@ use crate::knowledge::{
     TranscriptionSettings, model,
 };
 use crate::local_mode;
+use crate::metrics::Metrics;
 use crate::ownership;
 use crate::sandbox::{Background, ExtractionLimits, ExtractorSandbox, Sandbox};
 use crate::settings::{DatabaseLocation, Issuer, Listen, Model, Secret, Settings};
@@ -50,10 +52,11 @@ use crate::vault::Vault;
 use crate::web::{self, Pace, Shared};
 use connections::ConnectionLimits;
 use listeners::Listeners;
+use metrics::{Exposition, Sources};
 
 use configuration::{
-    admission, egress_settings, identity_settings, memory_for_calls, operators, retention, session_lifetime,
-    web_client,
+    admission, connection_limits, egress_settings, identity_settings, memory_for_calls, operators, retention,
+    session_lifetime, web_client,
 };
 pub use configuration::{compile_limits, key_source, limits};
 pub use error::StartError;
@@ -77,6 +80,8 @@ pub struct App {
     /// Ends streams that would otherwise last as long as their client listens.
     stopping: CancellationToken,
     reload: Reload,
+    /// `None` if the settings want no metrics.
+    exposition: Option<Exposition>,
     /// Held as long as the server exists: two servers must not share a data directory.
     _lock: File,
 }
@@ -99,7 +104,8 @@ impl App {
         // Before any user's data is read.
         bind_issuer(&database, settings.issuer.name(), settings.issuer_replaces.get().map(Issuer::name))
             .await?;
-        let egress = Egress::new(egress_settings(settings)?);
+        let metrics = Metrics::default();
+        let egress = Egress::new(egress_settings(settings)?).with_metrics(metrics.clone());
         let background = Background::start().map_err(StartError::Threads)?;
         let stopping = CancellationToken::new();
         let disk = Disk::new(&settings.data, settings.free_disk_space.get().map(|size| size.bytes() as u64))
@@ -111,7 +117,8 @@ impl App {
         let knowledge = Knowledge::open(database.clone(), capture, options).await?;
         let services = Services::new(egress.clone()).with_knowledge(knowledge.clone());
         let sandbox = Sandbox::new(limits(settings), services, background)?;
-        let sandbox = sandbox.with_memory(memory_for_calls(settings)?);
+        let memory = memory_for_calls(settings)?;
+        let sandbox = sandbox.with_memory(memory.clone());
         let vault = Arc::new(Vault::open(database.clone(), key_source(settings)?).await?);
         let forget_secrets = {
             let vault = vault.clone();
@@ -124,9 +131,14 @@ impl App {
         toolkits.keep_removing_expired_uploads();
         let user_config = Arc::new(UserConfig::new(database.clone()));
         let invocations = Arc::new(Invocations::open(database.clone(), retention(settings)).await?);
-        let dispatch =
-            Dispatch::new(vault.clone(), user_config.clone(), invocations.clone(), admission(settings))
-                .map_err(StartError::Threads)?;
+        let dispatch = Dispatch::new(
+            vault.clone(),
+            user_config.clone(),
+            invocations.clone(),
+            admission(settings),
+            metrics.clone(),
+        );
+        let dispatch = dispatch.map_err(StartError::Threads)?;
         let stores = Stores {
             database: database.clone(),
             toolkits,
@@ -153,6 +165,8 @@ impl App {
         // Last: by now each key file has been refused if others could read it.
         restrict_permissions(&settings.data).await?;
         let access = Access::new(stores, operators(settings));
+        let sources = Sources { metrics: metrics.clone(), access: access.clone(), memory };
+        let exposition = Exposition::open(settings, sources)?;
         let router = web::router(Shared {
             identity,
             authorization_server,
@@ -165,16 +179,13 @@ impl App {
             component_size: settings.component_size.bytes() as u64,
             mcp_request_size: settings.mcp_request_size.bytes(),
             mcp_requests_per_minute: settings.mcp_requests_per_minute,
+            metrics,
             stopping: stopping.clone(),
         });
         Ok(Self {
             listeners,
             router,
-            limits: ConnectionLimits {
-                total: settings.connections,
-                per_address: settings.connections_per_address,
-                proxies: settings.trusted_proxies.to_vec(),
-            },
+            limits: connection_limits(settings),
             head_timeout: settings.request_timeout.get(),
             base_url,
             database,
@@ -182,6 +193,7 @@ impl App {
             knowledge,
             stopping,
             reload: Reload::new(access, settings.clone()),
+            exposition,
             _lock: lock,
         })
     }
@@ -215,6 +227,10 @@ impl App {
             info!("stopping: waiting for calls under way");
             self.stopping.cancel();
         };
+        if let Some(exposition) = self.exposition {
+            // To the end: what a server does while it stops is of interest too.
+            tokio::spawn(exposition.serve(self.head_timeout, pending()));
+        }
         connections::serve(self.listeners, self.router, self.head_timeout, self.limits, stop).await;
         if timeout(CLOSE_TIMEOUT, self.invocations.close()).await.is_err() {
             warn!("the last records of calls were not written in time");

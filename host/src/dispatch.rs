@@ -28,6 +28,7 @@ pub use crate::capabilities::progress::{ProgressListener, ProgressReport};
 pub use crate::contract::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink};
 use crate::identity::Caller;
 use crate::invocations::{Conclusion, Invocations, Outcome};
+use crate::metrics::Metrics;
 use crate::observations::Observations;
 use crate::sandbox::{Invocation, Loaded, Report};
 use crate::toolkits::Tool;
@@ -50,6 +51,7 @@ pub struct Dispatch {
     invocations: Arc<Invocations>,
     admission: Admission,
     checks: Checks,
+    metrics: Metrics,
 }
 
 /// The tool could not be called because of a server error; the cause is in the log.
@@ -59,15 +61,21 @@ pub struct Unavailable;
 
 impl Dispatch {
     /// Creates a dispatcher. Calls get the caller's secrets from `vault` and settings from `user_config`, and
-    /// are recorded in `invocations`. Fails if threads cannot be started.
+    /// are recorded in `invocations` and counted in `metrics`. Fails if threads cannot be started.
     pub fn new(
         vault: Arc<Vault>,
         user_config: Arc<UserConfig>,
         invocations: Arc<Invocations>,
         limits: AdmissionLimits,
+        metrics: Metrics,
     ) -> io::Result<Self> {
         let (admission, checks) = (Admission::new(limits), Checks::start()?);
-        Ok(Self { vault, user_config, invocations, admission, checks })
+        Ok(Self { vault, user_config, invocations, admission, checks, metrics })
+    }
+
+    /// Number of calls in flight.
+    pub fn calls_in_flight(&self) -> usize {
+        self.admission.in_flight()
     }
 
     /// Calls a tool for `caller`, whose permission was checked. `listener` receives progress reports.
@@ -79,7 +87,7 @@ impl Dispatch {
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
     ) -> Result<Reply, Unavailable> {
-        let mut recording = Recording::start(&self.invocations, tool, caller);
+        let mut recording = Recording::start(&self.invocations, &self.metrics, tool, caller);
         match self.run(tool, caller, arguments, listener, &mut recording).await {
             Ok((reply, conclusion)) => {
                 recording.end(conclusion);
@@ -138,6 +146,7 @@ impl Dispatch {
             None => ready.code.call(invocation, &observations).await,
             Some(listener) => call_with_progress(&ready.code, invocation, &observations, listener).await,
         };
+        recording.ran_for(report.duration);
         if let Some(instance) = report.instance.take() {
             instance.drop_later();
         }

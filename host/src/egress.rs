@@ -76,6 +76,7 @@ use self::pool::{Key, Limits, Pool};
 use self::resolver::{Resolver, Source};
 use self::target::Target;
 use self::transport::{Client, prepare};
+use crate::metrics::Metrics;
 use crate::tasks::stay_or_run_on;
 
 /// The error of a request body.
@@ -92,6 +93,7 @@ pub struct Egress {
     operator: Arc<Client>,
     response_timeout: Duration,
     runtime: Handle,
+    metrics: Metrics,
 }
 
 impl Egress {
@@ -124,7 +126,14 @@ impl Egress {
             operator: client(AddressGuard::Open, operator),
             response_timeout: settings.response_timeout,
             runtime: runtime.clone(),
+            metrics: Metrics::default(),
         }
+    }
+
+    /// Counts the requests in `metrics`.
+    #[must_use]
+    pub fn with_metrics(self, metrics: Metrics) -> Self {
+        Self { metrics, ..self }
     }
 
     /// Runs a future on the connections' runtime, whichever runtime this is called on. Dropping
@@ -162,6 +171,24 @@ impl Egress {
 
     /// As [`send`](Self::send), with shorter timeouts. Dropping the future cancels the request.
     pub async fn send_within<B>(
+        &self,
+        request: Request<B>,
+        policy: &Policy,
+        timeouts: Timeouts,
+    ) -> Result<Response<ResponseBody>, EgressError>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let answer = self.send_uncounted(request, policy, timeouts).await;
+        self.metrics.outbound_request(
+            policy.purpose(),
+            answer.as_ref().map_or_else(EgressError::kind, |_| "answered"),
+        );
+        answer
+    }
+
+    async fn send_uncounted<B>(
         &self,
         request: Request<B>,
         policy: &Policy,

@@ -217,6 +217,11 @@ impl Knowledge {
         .await?
     }
 
+    /// How many documents of all users wait for each kind of job.
+    pub async fn waiting_jobs(&self) -> Result<Vec<(&'static str, u64)>, KnowledgeError> {
+        Ok(self.0.store.waiting_jobs().await?)
+    }
+
     /// Searches the user's documents.
     pub async fn search(&self, user_id: &str, query: &Query) -> Result<Found, KnowledgeError> {
         let (parts, user_id, query) = (self.0.clone(), user_id.to_owned(), query.clone());

@@ -16,7 +16,7 @@
 //! → contract, observations
 //! → identity, knowledge, outbound_auth
 //! → egress, local_mode, machine_code, stored_files, vault
-//! → database, disk, folder, json_object, memory, private_file, redaction, sha256, shares, tasks
+//! → database, disk, folder, json_object, memory, metrics, private_file, redaction, sha256, shares, tasks
 //! ```
 
 pub mod access;
@@ -45,6 +45,7 @@ mod loopback;
 mod machine_code;
 pub mod mcp_clients;
 pub mod memory;
+pub mod metrics;
 pub mod observations;
 pub mod outbound_auth;
 pub mod ownership;

@@ -90,6 +90,11 @@ impl MemoryBudget {
         Self::new(usize::MAX, usize::MAX)
     }
 
+    /// The bytes that calls hold now, and the most that they may hold.
+    pub fn held_and_total(&self) -> (usize, usize) {
+        (self.lock().all, self.0.total)
+    }
+
     /// Takes the `bytes` that a call of `user` needs to start. If they are not free, waits for them, at most
     /// for `timeout`.
     pub async fn admit(&self, user: &str, bytes: usize, timeout: Duration) -> Result<Lease, Shortage> {

@@ -74,6 +74,9 @@ settings! {
     listen: List<Listen> = value::default_listen(), "KITBAG_LISTEN";
     /// Permissions of Unix sockets, such as `660` for a reverse proxy in the same group.
     listen_socket_mode: SocketMode = SocketMode::PRIVATE, "KITBAG_LISTEN_SOCKET_MODE";
+    /// Address where Prometheus may read metrics (`/metrics`), such as `127.0.0.1:9464`; by default none. There is no
+    /// sign-in: whoever can connect sees which toolkits there are and how often they are called, but nothing of users.
+    metrics_listen: Maybe<SocketAddr> = Maybe::UNSET, "KITBAG_METRICS_LISTEN";
     /// Folder for the database, components, keys.
     data: PathBuf = PathBuf::from(DEFAULT_DATA), "KITBAG_DATA";
     /// Where documents, secrets, records and everything else about users and toolkits is kept: `sqlite`, a file in the

@@ -40,6 +40,11 @@ impl Shares {
         Some(Share { shares: self.clone(), holder, amount })
     }
 
+    /// What all holders have taken.
+    pub(crate) fn taken(&self) -> usize {
+        self.lock().all
+    }
+
     fn lock(&self) -> MutexGuard<'_, Taken> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -49,6 +49,7 @@ use url::Url;
 
 use crate::access::Access;
 use crate::identity::{AuthorizationServer, BrowserSessions, Identity, ProviderSignIn, paths};
+use crate::metrics::Metrics;
 pub use arrival::Pace;
 use authenticate::{Authentication, require_caller};
 use body::Bodies;
@@ -73,6 +74,8 @@ pub struct Shared {
     pub browser_sessions: Arc<BrowserSessions>,
     /// What callers may do.
     pub access: Access,
+    /// What is counted.
+    pub metrics: Metrics,
     /// Cancelled when the server is asked to stop.
     pub stopping: CancellationToken,
     /// Public URL of this server, without a path.
@@ -105,13 +108,15 @@ pub fn router(shared: Shared) -> Router {
         .fallback(async || WebError::nothing_here())
         .layer(from_fn_with_state(shared.stopping.clone(), health::refuse_while_stopping))
         .merge(for_load_balancers())
-        .layer((from_fn_with_state(pace, answer), CatchPanicLayer::new()))
+        .layer((from_fn_with_state((pace, shared.metrics.clone()), answer), CatchPanicLayer::new()))
         .with_state(shared)
 }
 
 /// Around everything: no route reads a body that need not arrive, and all errors have one form.
-async fn answer(pace: State<Pace>, request: Request, next: Next) -> Response {
-    error::as_problem(arrival::require(pace, request, next).await).await
+async fn answer(State((pace, metrics)): State<(Pace, Metrics)>, request: Request, next: Next) -> Response {
+    let response = error::as_problem(arrival::require(pace, request, next).await).await;
+    metrics.response(response.status().as_u16());
+    response
 }
 
 /// For whoever brings a token.

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{Request, header};
@@ -10,6 +10,7 @@ use http_body_util::Full;
 use kitbag::app;
 use kitbag::capabilities::Services;
 use kitbag::egress::{Egress, EgressSettings};
+use kitbag::metrics::Metrics;
 use kitbag::redaction::Redactor;
 use kitbag::sandbox::{Background, Loaded, Sandbox};
 use kitbag::settings::{Settings, Sources};
@@ -43,6 +44,8 @@ pub(crate) struct Capabilities {
     pub(crate) secret_us: f64,
     /// Redaction of a user's secrets, for one KiB of a result.
     pub(crate) redaction_us_per_kib: f64,
+    /// What the metrics of a call cost.
+    pub(crate) metrics_us: f64,
     /// A call with one request to a server on this machine.
     pub(crate) fetch_us: f64,
     /// The same request by a plain hyper client on an open connection.
@@ -65,6 +68,7 @@ pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome
         plain_us: calls("nothing", json!({}), effort.calls).await?,
         secret_us: calls("secret", json!({ "name": "API_KEY" }), effort.calls).await?,
         redaction_us_per_kib: redaction(effort),
+        metrics_us: metrics(effort),
         fetch_us: calls("fetch", fetch, effort.calls / 10).await?,
         hyper_us: hyper(&upstream, effort.calls / 10).await?,
     })
@@ -100,6 +104,25 @@ fn redaction(effort: &Effort) -> f64 {
         let started = Instant::now();
         black_box(redactor.redact(black_box(&text)));
         micros(started.elapsed()) / TEXT_KIB as f64
+    }))
+}
+
+/// Microseconds for all that is counted and measured of a call: the call itself, the check of the caller, the response.
+fn metrics(effort: &Effort) -> f64 {
+    let metrics = Metrics::default();
+    let time = Duration::from_micros(100);
+    let count = || {
+        metrics.sign_in_check(black_box("accepted"));
+        metrics.call(black_box("text"), "succeeded", time, Some(time));
+        metrics.response(black_box(200));
+    };
+    let at_once = 1000;
+    median((0..(effort.calls / 100).max(3)).map(|_| {
+        let started = Instant::now();
+        for _ in 0..at_once {
+            count();
+        }
+        micros(started.elapsed()) / f64::from(at_once)
     }))
 }
 

@@ -177,13 +177,14 @@ impl fmt::Display for Report {
             )?;
         }
 
-        let Capabilities { plain_us, secret_us, redaction_us_per_kib, fetch_us, hyper_us } =
+        let Capabilities { plain_us, secret_us, redaction_us_per_kib, metrics_us, fetch_us, hyper_us } =
             &self.capabilities;
         writeln!(f, "\nWhat capabilities cost, median                        µs  × plain  × hyper")?;
         for (what, micros) in [
             ("a plain call", plain_us),
             ("a call that reads a secret", secret_us),
             ("redaction of one KiB, 16 secrets", redaction_us_per_kib),
+            ("what is counted and measured of a call", metrics_us),
         ] {
             writeln!(f, "{what:<45}{micros:>10.1}{:>9.2}", micros / plain_us)?;
         }

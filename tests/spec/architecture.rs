@@ -28,6 +28,7 @@ const LAYERS: [&[&str]; 14] = [
         "folder",
         "json_object",
         "memory",
+        "metrics",
         "private_file",
         "redaction",
         "sha256",

@@ -58,6 +58,7 @@ mod logs;
 mod mcp_direct;
 mod mcp_edges;
 mod memory;
+mod metrics;
 mod names;
 mod odd_components;
 mod outbound_auth;

@@ -13,6 +13,7 @@ use crate::egress::{Egress, EgressSettings};
 use crate::identity::TokenProfile;
 use crate::invocations::{RetentionLimits, Scope};
 use crate::knowledge::{Capture, CaptureSettings, Extract, Options};
+use crate::metrics::Metrics;
 use crate::sha256::Sha256;
 use crate::toolkits::tests::{compiler, sandbox};
 use crate::toolkits::{Claim, Rollback, ToolkitError};
@@ -151,7 +152,8 @@ async fn stores(path: &Path, database: &Database) -> Stores {
     let kept = RetentionLimits { age: Duration::from_hours(1), records: 100, bytes: 1 << 20 };
     let invocations = Arc::new(Invocations::open(database.clone(), kept).await.expect("they open"));
     let limits = AdmissionLimits { per_user: 4, per_toolkit: 4, total: 4 };
-    let dispatch = Dispatch::new(vault.clone(), user_config.clone(), invocations.clone(), limits);
+    let dispatch =
+        Dispatch::new(vault.clone(), user_config.clone(), invocations.clone(), limits, Metrics::default());
     let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
     let extract: Extract = Arc::new(|_, _| Box::pin(std::future::pending()));
     let capture = Capture::open(path, egress, settings, extract).await.expect("the folder is ours");

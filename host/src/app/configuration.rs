@@ -6,6 +6,7 @@ use std::time::Duration;
 use tracing::{info, warn};
 use url::Url;
 
+use super::connections::ConnectionLimits;
 use crate::capabilities::fetch::FetchLimits;
 use crate::compiler::CompileLimits;
 use crate::dispatch::AdmissionLimits;
@@ -156,6 +157,14 @@ pub(super) fn retention(settings: &Settings) -> RetentionLimits {
         age: settings.log_retention.get(),
         records: settings.log_records_per_toolkit,
         bytes: settings.log_size_per_toolkit.bytes(),
+    }
+}
+
+pub(super) fn connection_limits(settings: &Settings) -> ConnectionLimits {
+    ConnectionLimits {
+        total: settings.connections,
+        per_address: settings.connections_per_address,
+        proxies: settings.trusted_proxies.to_vec(),
     }
 }
 

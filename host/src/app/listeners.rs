@@ -92,6 +92,17 @@ impl Listeners {
         Ok(listeners)
     }
 
+    /// Opens one TCP socket.
+    pub(super) fn on(address: SocketAddr) -> Result<Self, ListenError> {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4(),
+            SocketAddr::V6(_) => TcpSocket::new_v6(),
+        };
+        let socket = socket.and_then(|socket| bind_tcp(socket, address));
+        let socket = socket.map_err(|cause| ListenError::Address { address: Listen::Tcp(address), cause })?;
+        Ok(Self { sockets: vec![socket], first: AtomicUsize::new(0) })
+    }
+
     /// The addresses of all sockets.
     pub(super) fn addresses(&self) -> Vec<Listen> {
         self.sockets.iter().filter_map(Socket::address).collect()

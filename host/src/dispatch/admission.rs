@@ -31,6 +31,11 @@ impl Admission {
         Self { users: Shares::new(total, per_user), toolkits: Shares::per_holder(per_toolkit) }
     }
 
+    /// Number of calls in flight.
+    pub(super) fn in_flight(&self) -> usize {
+        self.users.taken()
+    }
+
     /// Admits a call; `None` if a limit is reached.
     pub(super) fn enter(&self, user: &str, toolkit: &str) -> Option<Admitted> {
         let of_user = self.users.take(user, 1)?;

@@ -1,7 +1,7 @@
 //! The record of a call, with the guest's log, and a line in the server's log, without any content.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tokio::runtime::Handle;
@@ -13,6 +13,7 @@ use crate::contract::{CallError, ToolError};
 use crate::identity::Caller;
 use crate::invocations::{AtMost, Conclusion, Invocations, Outcome, Record};
 use crate::memory::Shortage;
+use crate::metrics::Metrics;
 use crate::observations::{Observations, json_or_string, json_string};
 use crate::sandbox::{Ended, Fault, Report};
 use crate::toolkits::Tool;
@@ -28,18 +29,32 @@ const MAX_DATA_BYTES: usize = 64 << 10;
 /// Records a running call. If it is dropped before [`end`](Self::end), the call is recorded as cancelled.
 pub(super) struct Recording<'a> {
     invocations: &'a Arc<Invocations>,
+    metrics: &'a Metrics,
     tool: &'a Tool,
     caller: &'a Caller,
     started: Instant,
     started_at: Timestamp,
     watched: Option<(Observations, Arc<UserSecrets>)>,
+    /// Its time in the sandbox, if it came there.
+    in_sandbox: Option<Duration>,
     is_recorded: bool,
 }
 
 impl<'a> Recording<'a> {
-    pub(super) fn start(invocations: &'a Arc<Invocations>, tool: &'a Tool, caller: &'a Caller) -> Self {
+    pub(super) fn start(
+        invocations: &'a Arc<Invocations>,
+        metrics: &'a Metrics,
+        tool: &'a Tool,
+        caller: &'a Caller,
+    ) -> Self {
         let (started, started_at) = (Instant::now(), Timestamp::now());
-        Self { invocations, tool, caller, started, started_at, watched: None, is_recorded: false }
+        let (watched, in_sandbox, is_recorded) = (None, None, false);
+        Self { invocations, metrics, tool, caller, started, started_at, watched, in_sandbox, is_recorded }
+    }
+
+    /// Notes how long the call was in the sandbox.
+    pub(super) fn ran_for(&mut self, time: Duration) {
+        self.in_sandbox = Some(time);
     }
 
     /// Keeps the observations of the call, and the secrets to redact, for the record of a cancelled call.
@@ -52,15 +67,18 @@ impl<'a> Recording<'a> {
         write(self.invocations, self.record(conclusion));
     }
 
+    /// Counts the call, and makes its record.
     fn record(&self, conclusion: Conclusion) -> Record {
         let definition = &self.tool.toolkit.definition;
+        let duration = self.started.elapsed();
+        self.metrics.call(&definition.id, conclusion.outcome.as_str(), duration, self.in_sandbox);
         Record {
             toolkit: definition.id.clone(),
             version: definition.version.clone(),
             tool: self.tool.definition().name.clone(),
             user: self.caller.user_id.clone(),
             started_at: self.started_at,
-            duration: self.started.elapsed(),
+            duration,
             conclusion,
         }
     }
@@ -210,9 +228,10 @@ mod tests {
             scopes: Vec::new(),
         };
 
-        drop(Recording::start(&invocations, &tool, &caller));
+        let metrics = Metrics::default();
+        drop(Recording::start(&invocations, &metrics, &tool, &caller));
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            let _recording = Recording::start(&invocations, &tool, &caller);
+            let _recording = Recording::start(&invocations, &metrics, &tool, &caller);
             panic!("on purpose");
         }));
         assert!(panicked.is_err());

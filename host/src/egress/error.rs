@@ -124,6 +124,24 @@ pub enum EgressError {
 }
 
 impl EgressError {
+    /// A word for what became of the request, without details.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::NotListed { .. }
+            | Self::ForbiddenAddress { .. }
+            | Self::ForbiddenPort { .. }
+            | Self::InvalidRequest { .. } => "refused",
+            Self::Resolve { .. } | Self::Connect { .. } | Self::Tls { .. } => "unreachable",
+            Self::Timeout { .. } => "timeout",
+            Self::Redirect { .. }
+            | Self::HeadTooLarge { .. }
+            | Self::RequestTooLarge { .. }
+            | Self::TooLarge { .. }
+            | Self::Status { .. }
+            | Self::Protocol { .. } => "failed",
+        }
+    }
+
     /// Extracts the error that the request's body raised, if there is one; else wraps the client's.
     pub(super) fn from_http(error: hyper::Error, target: &Target) -> Self {
         if error.is_parse_too_large() {

@@ -30,6 +30,15 @@ pub enum Policy {
 }
 
 impl Policy {
+    /// A word for whom the requests are.
+    pub(super) fn purpose(&self) -> &'static str {
+        match self {
+            Self::Toolkit { .. } => "toolkit",
+            Self::Capture { .. } => "capture",
+            Self::Operator => "server",
+        }
+    }
+
     pub(super) fn check(&self, target: &Target) -> Result<(), EgressError> {
         match self {
             Self::Toolkit { allowlist, .. } if !allowlist.permits(target) => {

@@ -14,6 +14,17 @@ pub enum AuthError {
     Unavailable,
 }
 
+impl AuthError {
+    /// A word for it, without the reason.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Invalid(_) => "invalid",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
+
 /// Settings under which no token could be judged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSettings {

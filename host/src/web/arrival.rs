@@ -13,7 +13,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -62,7 +62,7 @@ impl Arrival {
 /// Answers 408 where a handler waited for a body that did not arrive in time (RFC 9110, section 15.5.9). The response
 /// of a handler that did not wait for it stays: what it says was done. A connection with the rest of a body on it is
 /// closed.
-pub(super) async fn require(State(pace): State<Pace>, request: Request, next: Next) -> Response {
+pub(super) async fn require(pace: Pace, request: Request, next: Next) -> Response {
     if request.body().is_end_stream() {
         return next.run(request).await;
     }

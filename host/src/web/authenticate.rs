@@ -12,12 +12,14 @@ use tracing::error;
 use super::error::WebError;
 use super::{ConnectionState, Shared, below, header_value};
 use crate::access::{Access, Operator, User};
-use crate::identity::{Caller, Identity};
+use crate::identity::{AuthError, Caller, Identity};
+use crate::metrics::Metrics;
 
 /// What verifies tokens, and what is said without one.
 #[derive(Clone)]
 pub(super) struct Authentication {
     identity: Arc<Identity>,
+    metrics: Metrics,
     /// `WWW-Authenticate` of a 401: where the resource's metadata is (RFC 9728, section 5.1).
     challenge: HeaderValue,
 }
@@ -26,20 +28,19 @@ impl Authentication {
     pub(super) fn of(shared: &Shared) -> Self {
         let metadata = below(&shared.base_url, "/.well-known/oauth-protected-resource");
         let challenge = header_value(&format!("Bearer resource_metadata=\"{metadata}\""));
-        Self { identity: shared.identity.clone(), challenge }
+        Self { identity: shared.identity.clone(), metrics: shared.metrics.clone(), challenge }
     }
 }
 
 /// Turns the token into a [`Caller`] in the request's extensions.
 pub(super) async fn require_caller(
-    State(Authentication { identity, challenge }): State<Authentication>,
+    State(Authentication { identity, metrics, challenge }): State<Authentication>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, WebError> {
-    let caller = identity
-        .authenticate(request.headers())
-        .await
-        .map_err(|cause| WebError::unauthenticated(&cause, &challenge))?;
+    let outcome = identity.authenticate(request.headers()).await;
+    metrics.sign_in_check(outcome.as_ref().map_or_else(AuthError::kind, |_| "accepted"));
+    let caller = outcome.map_err(|cause| WebError::unauthenticated(&cause, &challenge))?;
     // No handler sees a token.
     request.headers_mut().remove(header::AUTHORIZATION);
     request.headers_mut().remove(header::COOKIE);

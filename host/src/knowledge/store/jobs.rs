@@ -223,6 +223,18 @@ impl Store {
         transaction.commit().await
     }
 
+    /// How many jobs of each kind there are, over all users.
+    pub(in crate::knowledge) async fn waiting_jobs(&self) -> database::Result<Vec<(&'static str, u64)>> {
+        let counts: Vec<(String, i64)> = sql("SELECT kind, COUNT(*) FROM knowledge_jobs GROUP BY kind")
+            .fetch_all(self.0.readers())
+            .await?;
+        let waiting = |kind: Kind| {
+            let found = counts.iter().find(|(name, _)| name == kind.as_str());
+            found.map_or(0, |(_, count)| u64::try_from(*count).unwrap_or_default())
+        };
+        Ok([Kind::Capture, Kind::Index, Kind::Embed].map(|kind| (kind.as_str(), waiting(kind))).into())
+    }
+
     /// Has something done for a document. A file that is still to be captured comes first.
     pub(super) async fn put_job(
         transaction: &mut Transaction,

@@ -1,0 +1,225 @@
+//! What a server counts and measures, for Prometheus and whatever else reads the text format of `OpenMetrics` (version 1.0).
+//!
+//! Invariant: the values of labels are ids of toolkits, which operators choose, and words of this program. Nothing that
+//! a client, a guest or a document contains is among them: it may be secret, and each value is kept until the server
+//! stops.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+/// The media type of [`Metrics::text`].
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// What all names begin with.
+const PREFIX: &str = "kitbag";
+/// Upper bounds of the buckets of a call, in seconds: from a call that computes a little to the default deadline.
+const CALL_BUCKETS: [f64; 14] =
+    [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0];
+
+/// All counters and histograms of a server. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Metrics(Arc<Measured>);
+
+#[derive(Debug)]
+struct Measured {
+    registry: Registry,
+    calls: Family<CallLabels, Counter>,
+    call_time: Family<ToolkitLabel, Histogram, fn() -> Histogram>,
+    sandbox_time: Family<ToolkitLabel, Histogram, fn() -> Histogram>,
+    outbound_requests: Family<OutboundLabels, Counter>,
+    sign_ins: Family<ResultLabel, Counter>,
+    responses: Family<StatusLabel, Counter>,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct CallLabels {
+    toolkit: String,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct ToolkitLabel {
+    toolkit: String,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct OutboundLabels {
+    purpose: &'static str,
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct ResultLabel {
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct StatusLabel {
+    status: u16,
+}
+
+/// A value that is read when the metrics are read, or several with a label each.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// Its name, without the prefix and the unit.
+    name: &'static str,
+    /// What it is, for people.
+    help: &'static str,
+    unit: Option<Unit>,
+    values: Vec<(Labels, i64)>,
+}
+
+/// Names and values.
+type Labels = Vec<(&'static str, &'static str)>;
+
+impl Reading {
+    /// A number of things.
+    pub fn count(name: &'static str, help: &'static str, value: usize) -> Self {
+        Self { name, help, unit: None, values: vec![(Labels::new(), as_i64(value as u64))] }
+    }
+
+    /// A number of bytes.
+    pub fn bytes(name: &'static str, help: &'static str, value: u64) -> Self {
+        Self { name, help, unit: Some(Unit::Bytes), values: vec![(Labels::new(), as_i64(value))] }
+    }
+
+    /// Numbers of things of several kinds; `label` is what the kind is called.
+    pub fn counts(
+        name: &'static str,
+        help: &'static str,
+        label: &'static str,
+        values: impl IntoIterator<Item = (&'static str, u64)>,
+    ) -> Self {
+        let values = values.into_iter().map(|(kind, value)| (vec![(label, kind)], as_i64(value))).collect();
+        Self { name, help, unit: None, values }
+    }
+}
+
+fn as_i64(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix(PREFIX);
+        let (calls, outbound_requests) = (Family::default(), Family::default());
+        let (sign_ins, responses) = (Family::default(), Family::default());
+        let times = || Family::new_with_constructor((|| Histogram::new(CALL_BUCKETS)) as fn() -> Histogram);
+        let (call_time, sandbox_time) = (times(), times());
+        registry.register("calls", "Calls of tools, by outcome", calls.clone());
+        registry.register_with_unit(
+            "call_duration",
+            "Time of a call of a tool, from its arrival to its end",
+            Unit::Seconds,
+            call_time.clone(),
+        );
+        registry.register_with_unit(
+            "sandbox_duration",
+            "Part of a call's time that was spent in the sandbox: creating the instance, and the handler with all it waited for",
+            Unit::Seconds,
+            sandbox_time.clone(),
+        );
+        registry.register(
+            "outbound_requests",
+            "Requests to other servers, of toolkits, of captures of files, and of the server itself",
+            outbound_requests.clone(),
+        );
+        registry.register("sign_in_checks", "Checks of who sends a request, by result", sign_ins.clone());
+        registry.register("http_responses", "Responses to clients, by status", responses.clone());
+        Self(Arc::new(Measured {
+            registry,
+            calls,
+            call_time,
+            sandbox_time,
+            outbound_requests,
+            sign_ins,
+            responses,
+        }))
+    }
+}
+
+impl Metrics {
+    /// Counts a call of a tool. `in_sandbox` is `None` if the call never came there.
+    pub fn call(&self, toolkit: &str, outcome: &'static str, time: Duration, in_sandbox: Option<Duration>) {
+        let Measured { calls, call_time, sandbox_time, .. } = &*self.0;
+        calls.get_or_create(&CallLabels { toolkit: toolkit.to_owned(), outcome }).inc();
+        let label = ToolkitLabel { toolkit: toolkit.to_owned() };
+        call_time.get_or_create(&label).observe(time.as_secs_f64());
+        if let Some(time) = in_sandbox {
+            sandbox_time.get_or_create(&label).observe(time.as_secs_f64());
+        }
+    }
+
+    /// Counts a request to another server: for whom it was, and what became of it.
+    pub fn outbound_request(&self, purpose: &'static str, result: &'static str) {
+        self.0.outbound_requests.get_or_create(&OutboundLabels { purpose, result }).inc();
+    }
+
+    /// Counts a check of who sends a request.
+    pub fn sign_in_check(&self, result: &'static str) {
+        self.0.sign_ins.get_or_create(&ResultLabel { result }).inc();
+    }
+
+    /// Counts a response.
+    pub fn response(&self, status: u16) {
+        self.0.responses.get_or_create(&StatusLabel { status }).inc();
+    }
+
+    /// All metrics, and these readings, as text.
+    pub fn text(&self, readings: &[Reading]) -> Result<String, fmt::Error> {
+        let mut registry = Registry::with_prefix(PREFIX);
+        for Reading { name, help, unit, values } in readings {
+            let gauges = Family::<Labels, Gauge>::default();
+            for (labels, value) in values {
+                gauges.get_or_create(labels).set(*value);
+            }
+            match unit {
+                Some(unit) => registry.register_with_unit(*name, *help, unit.clone(), gauges),
+                None => registry.register(*name, *help, gauges),
+            }
+        }
+        let mut text = String::new();
+        encode_registry(&mut text, &self.0.registry)?;
+        encode_registry(&mut text, &registry)?;
+        encode_eof(&mut text)?;
+        Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_counted_and_measured_and_readings_are_values() {
+        let metrics = Metrics::default();
+        for (outcome, in_sandbox) in [("succeeded", Some(2)), ("succeeded", Some(3)), ("busy", None)] {
+            metrics.call("text", outcome, Duration::from_millis(4), in_sandbox.map(Duration::from_millis));
+        }
+
+        let jobs = Reading::counts("jobs_waiting", "Jobs", "job", [("index", 2), ("embed", 0)]);
+        let text = metrics.text(&[Reading::bytes("call_memory", "Memory", 7), jobs]).expect("text");
+
+        for line in [
+            r#"kitbag_calls_total{toolkit="text",outcome="succeeded"} 2"#,
+            r#"kitbag_calls_total{toolkit="text",outcome="busy"} 1"#,
+            r#"kitbag_call_duration_seconds_bucket{le="0.005",toolkit="text"} 3"#,
+            r#"kitbag_call_duration_seconds_count{toolkit="text"} 3"#,
+            r#"kitbag_sandbox_duration_seconds_count{toolkit="text"} 2"#,
+            "kitbag_call_memory_bytes 7",
+            r#"kitbag_jobs_waiting{job="index"} 2"#,
+            r#"kitbag_jobs_waiting{job="embed"} 0"#,
+            "# EOF",
+        ] {
+            assert!(text.lines().any(|it| it == line), "{line} is missing:\n{text}");
+        }
+    }
+}
