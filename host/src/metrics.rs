@@ -12,9 +12,9 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::{Metric, Registry, Unit};
 
 /// The media type of [`Metrics::text`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -74,7 +74,14 @@ pub struct Reading {
     /// What it is, for people.
     help: &'static str,
     unit: Option<Unit>,
-    values: Vec<(Labels, i64)>,
+    value: Value,
+}
+
+#[derive(Clone, Debug)]
+enum Value {
+    One(i64),
+    /// Each with the labels that tell it from the others.
+    Several(Vec<(Labels, i64)>),
 }
 
 /// Names and values.
@@ -83,12 +90,12 @@ type Labels = Vec<(&'static str, &'static str)>;
 impl Reading {
     /// A number of things.
     pub fn count(name: &'static str, help: &'static str, value: usize) -> Self {
-        Self { name, help, unit: None, values: vec![(Labels::new(), as_i64(value as u64))] }
+        Self { name, help, unit: None, value: Value::One(as_i64(value as u64)) }
     }
 
     /// A number of bytes.
     pub fn bytes(name: &'static str, help: &'static str, value: u64) -> Self {
-        Self { name, help, unit: Some(Unit::Bytes), values: vec![(Labels::new(), as_i64(value))] }
+        Self { name, help, unit: Some(Unit::Bytes), value: Value::One(as_i64(value)) }
     }
 
     /// Numbers of things of several kinds; `label` is what the kind is called.
@@ -99,7 +106,27 @@ impl Reading {
         values: impl IntoIterator<Item = (&'static str, u64)>,
     ) -> Self {
         let values = values.into_iter().map(|(kind, value)| (vec![(label, kind)], as_i64(value))).collect();
-        Self { name, help, unit: None, values }
+        Self { name, help, unit: None, value: Value::Several(values) }
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        match &self.value {
+            Value::One(value) => self.register_as(registry, ConstGauge::new(*value)),
+            Value::Several(values) => {
+                let gauges = Family::<Labels, Gauge>::default();
+                for (labels, value) in values {
+                    gauges.get_or_create(labels).set(*value);
+                }
+                self.register_as(registry, gauges);
+            }
+        }
+    }
+
+    fn register_as(&self, registry: &mut Registry, metric: impl Metric) {
+        match &self.unit {
+            Some(unit) => registry.register_with_unit(self.name, self.help, unit.clone(), metric),
+            None => registry.register(self.name, self.help, metric),
+        }
     }
 }
 
@@ -176,15 +203,8 @@ impl Metrics {
     /// All metrics, and these readings, as text.
     pub fn text(&self, readings: &[Reading]) -> Result<String, fmt::Error> {
         let mut registry = Registry::with_prefix(PREFIX);
-        for Reading { name, help, unit, values } in readings {
-            let gauges = Family::<Labels, Gauge>::default();
-            for (labels, value) in values {
-                gauges.get_or_create(labels).set(*value);
-            }
-            match unit {
-                Some(unit) => registry.register_with_unit(*name, *help, unit.clone(), gauges),
-                None => registry.register(*name, *help, gauges),
-            }
+        for reading in readings {
+            reading.register(&mut registry);
         }
         let mut text = String::new();
         encode_registry(&mut text, &self.0.registry)?;

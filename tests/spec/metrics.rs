@@ -115,7 +115,8 @@ async fn an_address_in_use_is_an_error_that_names_it() {
 
     let data = tempfile::tempdir().expect("a scratch directory");
     let mut command = kitbag(["serve", "--listen", "127.0.0.1:0", "--metrics-listen", &address, "--data"]);
-    command.arg(data.path());
+    // A folder that is not there is made for its owner alone.
+    command.arg(data.path().join("new"));
     run(command).await.assert_failed(&format!("cannot listen on {address}"));
 }
 
