@@ -223,6 +223,11 @@ impl Knowledge {
         run_on(&self.0.runtime, async move { parts.search.search(&user_id, &query).await }).await?
     }
 
+    /// Forgets what is kept in memory of all users, because another database may have taken the place of this one.
+    pub fn forget_indexes(&self) {
+        self.0.search.forget_indexes();
+    }
+
     /// One document of the user.
     pub async fn document(&self, user_id: &str, id: &str) -> Result<Document, KnowledgeError> {
         let (parts, user_id, id) = (self.0.clone(), user_id.to_owned(), id.to_owned());

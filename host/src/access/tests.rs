@@ -1,3 +1,5 @@
+mod peers;
+
 use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
@@ -61,7 +63,7 @@ const OPERATORS: [&str; 2] = ["ana", "ben"];
 struct Fixture {
     access: Access,
     database: Database,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Fixture {
@@ -75,7 +77,7 @@ impl Fixture {
             insert_upload(&database, id, visibility).await;
         }
         let access = Access::new(stores(path, &database).await, OPERATORS.map(str::to_owned).into());
-        Self { access, database, _folder: folder }
+        Self { access, database, folder }
     }
 
     fn user(&self, name: &str) -> User {

@@ -18,6 +18,7 @@ use crate::identity::{Caller, Identity};
 #[derive(Clone)]
 pub(super) struct Authentication {
     identity: Arc<Identity>,
+    access: Access,
     /// `WWW-Authenticate` of a 401: where the resource's metadata is (RFC 9728, section 5.1).
     challenge: HeaderValue,
 }
@@ -26,13 +27,14 @@ impl Authentication {
     pub(super) fn of(shared: &Shared) -> Self {
         let metadata = below(&shared.base_url, "/.well-known/oauth-protected-resource");
         let challenge = header_value(&format!("Bearer resource_metadata=\"{metadata}\""));
-        Self { identity: shared.identity.clone(), challenge }
+        Self { identity: shared.identity.clone(), access: shared.access.clone(), challenge }
     }
 }
 
-/// Turns the token into a [`Caller`] in the request's extensions.
+/// Turns the token into a [`Caller`] in the request's extensions. From here on, the request gets what is in the
+/// database.
 pub(super) async fn require_caller(
-    State(Authentication { identity, challenge }): State<Authentication>,
+    State(Authentication { identity, access, challenge }): State<Authentication>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, WebError> {
@@ -40,6 +42,7 @@ pub(super) async fn require_caller(
         .authenticate(request.headers())
         .await
         .map_err(|cause| WebError::unauthenticated(&cause, &challenge))?;
+    access.catch_up(&caller.user_id).await?;
     // No handler sees a token.
     request.headers_mut().remove(header::AUTHORIZATION);
     request.headers_mut().remove(header::COOKIE);

@@ -1,7 +1,7 @@
 //! The claim of one server on a database: an advisory lock of a session that lasts as long as the server.
 //!
-//! What a server keeps in memory (deployed toolkits, open secrets, search indexes, jobs) is not compared with the
-//! database at each request. So a second server on the same database would serve what the first has removed.
+//! Files, records of calls, links and keys are not shared yet: a second server on the same database would delete files of the
+//! first.
 
 use std::sync::Arc;
 use std::time::Duration;
