@@ -89,6 +89,23 @@ impl Database {
         }
     }
 
+    /// Whether no other process can be using the database.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        match &self.0 {
+            Pools::Sqlite(_) => true,
+            Pools::Postgres(pools) => pools.is_exclusive(),
+        }
+    }
+
+    /// The end of a `SELECT` whose rows the same transaction changes next: it locks them, and leaves out those that
+    /// others have locked. `SQLite` has one writer, and nothing to lock.
+    pub(crate) fn skipping_locked(&self) -> &'static str {
+        match &self.0 {
+            Pools::Sqlite(_) => "",
+            Pools::Postgres(_) => "FOR UPDATE SKIP LOCKED",
+        }
+    }
+
     /// Fails if the database cannot be read, or is locked for writing.
     pub async fn check(&self) -> Result<()> {
         let _: i64 = sql("SELECT count(*) FROM issuers").fetch_value(self.readers()).await?;

@@ -15,6 +15,7 @@ use crate::egress::{Egress, EgressSettings};
 use crate::identity::TokenProfile;
 use crate::invocations::{RetentionLimits, Scope};
 use crate::knowledge::{Capture, CaptureSettings, Extract, Options};
+use crate::peers::Process;
 use crate::sha256::Sha256;
 use crate::toolkits::tests::{compiler, sandbox};
 use crate::toolkits::{Claim, Rollback, ToolkitError};
@@ -157,7 +158,8 @@ async fn stores(path: &Path, database: &Database) -> Stores {
     let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
     let extract: Extract = Arc::new(|_, _| Box::pin(std::future::pending()));
     let capture = Capture::open(path, egress, settings, extract).await.expect("the folder is ours");
-    let knowledge = Knowledge::open(database.clone(), capture, Options::default()).await;
+    let process = Process::register(database, "").await.expect("it is registered");
+    let knowledge = Knowledge::open(database.clone(), process, capture, Options::default()).await;
     Stores {
         database: database.clone(),
         toolkits: Arc::new(toolkits.expect("they open")),

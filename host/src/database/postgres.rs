@@ -97,6 +97,11 @@ impl Pools {
         Server(self.readers.connect_options())
     }
 
+    /// Whether no other server uses the database.
+    pub(super) fn is_exclusive(&self) -> bool {
+        self.claim.is_exclusive()
+    }
+
     /// Returns once another server may be using the database.
     pub(super) async fn lost(&self) {
         self.claim.lost().await;
