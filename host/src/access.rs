@@ -65,6 +65,7 @@
 
 mod documents;
 mod error;
+mod freshness;
 mod health;
 mod operator;
 mod readings;
@@ -89,6 +90,7 @@ use crate::dispatch::Dispatch;
 use crate::identity::Caller;
 use crate::invocations::Invocations;
 use crate::knowledge::Knowledge;
+use crate::peers::Freshness;
 use crate::toolkits::Toolkits;
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
@@ -111,6 +113,7 @@ struct Inner {
     stores: Stores,
     operators: ArcSwap<HashSet<String>>,
     last_health: LastHealth,
+    freshness: Freshness,
 }
 
 /// Everything that is accessible only through [`Access`].
@@ -137,7 +140,8 @@ impl Access {
     /// Guards `stores`; these users are operators.
     pub fn new(stores: Stores, operators: HashSet<String>) -> Self {
         let operators = ArcSwap::from_pointee(operators);
-        Self(Arc::new(Inner { stores, operators, last_health: LastHealth::default() }))
+        let freshness = Freshness::start(&stores.database, freshness::Copies::of(&stores));
+        Self(Arc::new(Inner { stores, operators, last_health: LastHealth::default(), freshness }))
     }
 
     /// Replaces the operators, from the next request on.

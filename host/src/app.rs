@@ -43,6 +43,7 @@ use crate::knowledge::{
 use crate::local_mode;
 use crate::metrics::Metrics;
 use crate::ownership;
+use crate::peers::Process;
 use crate::sandbox::{Background, ExtractionLimits, ExtractorSandbox, Sandbox};
 use crate::settings::{DatabaseLocation, Issuer, Listen, Model, Secret, Settings};
 use crate::stored_files::has_unfinished_restore;
@@ -77,6 +78,7 @@ pub struct App {
     database: Database,
     invocations: Arc<Invocations>,
     knowledge: Knowledge,
+    process: Process,
     /// Ends streams that would otherwise last as long as their client listens.
     stopping: CancellationToken,
     reload: Reload,
@@ -114,7 +116,8 @@ impl App {
         let compiler = Compiler::new(compiler, compile_limits(settings), disk.clone(), stopping.clone());
         let capture = capture(settings, background.clone(), compiler.clone(), egress.clone()).await?;
         let options = knowledge_options(settings, embedder(settings, &egress).await?, disk.clone());
-        let knowledge = Knowledge::open(database.clone(), capture, options).await?;
+        let process = Process::register(&database, &Knowledge::job_settings(&capture, &options)).await?;
+        let knowledge = Knowledge::open(database.clone(), process.clone(), capture, options).await?;
         let services = Services::new(egress.clone()).with_knowledge(knowledge.clone());
         let sandbox = Sandbox::new(limits(settings), services, background)?;
         let memory = memory_for_calls(settings)?;
@@ -191,6 +194,7 @@ impl App {
             database,
             invocations,
             knowledge,
+            process,
             stopping,
             reload: Reload::new(access, settings.clone()),
             exposition,
@@ -237,6 +241,9 @@ impl App {
         }
         if timeout(CLOSE_TIMEOUT, self.knowledge.close()).await.is_err() {
             warn!("the jobs of the knowledge base did not stop in time");
+        }
+        if timeout(CLOSE_TIMEOUT, self.process.leave()).await.is_err() {
+            warn!("the database does not know yet that this process has ended");
         }
         if timeout(CLOSE_TIMEOUT, self.database.close()).await.is_err() {
             warn!("the database did not close in time");

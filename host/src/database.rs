@@ -4,7 +4,7 @@
 //! - only this module names the engines; the `store` modules see statements (`sql`), all others [`Database`]
 //!   and [`DatabaseError`];
 //! - every write begins with `Database::begin`, which names its `Scope`, so that data read in the transaction is
-//!   still current when a later statement writes.
+//!   still current when a later statement writes; a [`Session`] has single statements only.
 
 mod builder;
 mod error;
@@ -26,6 +26,7 @@ use sqlx::{Postgres, Sqlite};
 
 pub(crate) use builder::StatementBuilder;
 pub use error::DatabaseError;
+pub(crate) use postgres::{Server, Session};
 pub(crate) use scope::Scope;
 pub use sqlite::CopyError;
 pub(crate) use sqlite::FrozenState;
@@ -77,6 +78,31 @@ impl Database {
         match &self.0 {
             Pools::Sqlite(pools) => Executor::Sqlite(&pools.readers),
             Pools::Postgres(pools) => Executor::Postgres(&pools.readers),
+        }
+    }
+
+    /// The server, if the database is not a file: other processes may change what is there.
+    pub(crate) fn server(&self) -> Option<Server> {
+        match &self.0 {
+            Pools::Sqlite(_) => None,
+            Pools::Postgres(pools) => Some(pools.server()),
+        }
+    }
+
+    /// Whether no other process can be using the database.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        match &self.0 {
+            Pools::Sqlite(_) => true,
+            Pools::Postgres(pools) => pools.is_exclusive(),
+        }
+    }
+
+    /// The end of a `SELECT` whose rows the same transaction changes next: it locks them, and leaves out those that
+    /// others have locked. `SQLite` has one writer, and nothing to lock.
+    pub(crate) fn skipping_locked(&self) -> &'static str {
+        match &self.0 {
+            Pools::Sqlite(_) => "",
+            Pools::Postgres(_) => "FOR UPDATE SKIP LOCKED",
         }
     }
 

@@ -34,11 +34,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use kitbag_manifest::Problems;
+use serde_json::json;
 use tokio::runtime::Handle;
 use tracing::error;
 
 use crate::database::Database;
 use crate::disk::{Disk, DiskFull};
+use crate::peers::Process;
 use crate::tasks::{off_thread, run_on, to_its_end};
 pub use artifacts::{Artifacts, Opened};
 #[doc(hidden)]
@@ -112,9 +114,16 @@ impl Default for Options {
 }
 
 impl Knowledge {
-    /// Opens the knowledge base in `database`, and takes up the jobs that are left.
+    /// What jobs are done with, as processes compare it: see [`Process::register`].
+    pub fn job_settings(capture: &Capture, options: &Options) -> String {
+        let model = options.embedder.as_ref().map(Embedder::model);
+        json!({ "model": model, "transcribes": capture.can_transcribe() }).to_string()
+    }
+
+    /// Opens the knowledge base in `database` for this process, and takes up the jobs that are left.
     pub async fn open(
         database: Database,
+        process: Process,
         capture: Capture,
         options: Options,
     ) -> Result<Self, KnowledgeError> {
@@ -125,7 +134,8 @@ impl Knowledge {
         if let Some(kept) = store.artifacts().await? {
             capture.artifacts().sweep(&kept).await;
         }
-        let jobs = Jobs::start(store.clone(), embedder, capture.clone(), disk.clone(), jobs).await?;
+        let jobs = Jobs::start(store.clone(), process, embedder, capture.clone(), disk.clone(), jobs);
+        let jobs = Box::pin(jobs).await?;
         let uploads = Uploads::new(uploads_per_minute);
         let runtime = Handle::current();
         Ok(Self(Arc::new(Parts { capture, store, search, jobs, uploads, disk, runtime })))
@@ -226,6 +236,11 @@ impl Knowledge {
     pub async fn search(&self, user_id: &str, query: &Query) -> Result<Found, KnowledgeError> {
         let (parts, user_id, query) = (self.0.clone(), user_id.to_owned(), query.clone());
         run_on(&self.0.runtime, async move { parts.search.search(&user_id, &query).await }).await?
+    }
+
+    /// Forgets what is kept in memory of all users, because another database may have taken the place of this one.
+    pub fn forget_indexes(&self) {
+        self.0.search.forget_indexes();
     }
 
     /// One document of the user.

@@ -15,7 +15,7 @@
 //! → capabilities
 //! → contract, observations
 //! → identity, knowledge, outbound_auth
-//! → egress, local_mode, machine_code, stored_files, vault
+//! → egress, local_mode, machine_code, peers, stored_files, vault
 //! → database, disk, folder, json_object, memory, metrics, private_file, redaction, sha256, shares, tasks
 //! ```
 
@@ -49,6 +49,7 @@ pub mod metrics;
 pub mod observations;
 pub mod outbound_auth;
 pub mod ownership;
+pub mod peers;
 mod private_file;
 pub mod redaction;
 pub mod sandbox;

@@ -8,6 +8,7 @@ mod artifacts;
 mod deploy;
 pub mod difference;
 mod error;
+mod freshness;
 mod icons;
 mod inspect;
 mod live;
@@ -60,6 +61,8 @@ pub struct Toolkits {
     published: watch::Sender<()>,
     /// Held while the database and the registry are changed together.
     changing: Mutex<()>,
+    /// Held while the registry is read and replaced: an older one must not follow a newer one.
+    publishing: Mutex<()>,
     /// Called after secrets of a toolkit were deleted: with the toolkit, or because its owner changed.
     removed: Box<dyn Fn() + Send + Sync>,
 }
@@ -107,10 +110,10 @@ impl Toolkits {
             registry: ArcSwap::default(),
             published: watch::Sender::new(()),
             changing: Mutex::new(()),
+            publishing: Mutex::new(()),
             removed: Box::new(removed),
         };
-        let registry = Registry::new(toolkits.live_from_store().await?);
-        toolkits.registry.store(Arc::new(registry));
+        toolkits.publish().await?;
         // In the background: the first call finds it done, or waits for the rest.
         tokio::task::spawn_blocking(schema::prepare);
         Ok(toolkits)
@@ -217,31 +220,5 @@ impl Toolkits {
     /// Fails if the deployed toolkits cannot be read.
     pub async fn check(&self) -> Result<(), ToolkitError> {
         Ok(self.store.check().await?)
-    }
-
-    /// Replaces the registry by what is live in the database. Running calls keep their snapshot.
-    async fn publish(&self) -> Result<(), ToolkitError> {
-        let registry = Registry::succeeding(&self.registry(), self.live_from_store().await?);
-        self.registry.store(Arc::new(registry));
-        self.published.send_replace(());
-        Ok(())
-    }
-
-    async fn live_from_store(&self) -> Result<Vec<Live>, ToolkitError> {
-        let rows = self.store.live().await?;
-        let live = rows.into_iter().filter_map(|row| match serde_json::from_str(&row.manifest) {
-            Ok(definition) => {
-                let former = row.taken_from.zip(row.taken_at).map(|(from, at)| FormerOwner::new(from, at));
-                let (sandbox, compiler) = (self.sandbox.clone(), self.compiler.clone());
-                let owner = (row.owner, former);
-                let digests = (row.digest, row.picture);
-                Some(Live::new(definition, owner, digests, sandbox, compiler, self.artifacts.clone()))
-            }
-            Err(error) => {
-                warn!(toolkit.id = %row.id, %error, "the stored manifest cannot be read; the toolkit stays off");
-                None
-            }
-        });
-        Ok(live.collect())
     }
 }

@@ -46,7 +46,7 @@ pub use secret_cache::UserSecrets;
 use master_key::{Creation, MasterKeys};
 use seal::SecretId;
 use secret_cache::SecretCache;
-use store::Store;
+use store::{Row, Store};
 
 /// Longest value, in bytes. A key or a certificate fits; a file does not.
 pub const MAX_VALUE_BYTES: usize = 8 << 10;
@@ -192,16 +192,22 @@ impl Vault {
         opened.map_err(|error: Arc<VaultError>| VaultError::Storage(error.to_string()))
     }
 
-    async fn read(&self, user: &str) -> Result<UserSecrets, VaultError> {
-        let rows = self.store.of_user(user).await?;
+    /// Removes the decrypted secrets of a user from memory, unless they were read at this revision.
+    pub async fn catch_up(&self, user: &str, revision: i64) {
+        self.cache.catch_up(user, revision, || self.read(user)).await;
+    }
+
+    /// Returns the secrets of a user, and their revision.
+    async fn read(&self, user: &str) -> Result<(i64, UserSecrets), VaultError> {
+        let (revision, rows) = self.store.of_user(user).await?;
         if rows.is_empty() {
-            return Ok(UserSecrets::default());
+            return Ok((revision, UserSecrets::default()));
         }
         // Loaded after the records, so the keys that wrap them are included.
         let keys = self.keys.load_full();
         // Preparing many large secrets for redaction takes a while.
         let open = tokio::task::spawn_blocking(move || UserSecrets::open(rows, &keys));
-        open.await.map_err(Interrupted::from)?
+        Ok((revision, open.await.map_err(Interrupted::from)??))
     }
 
     /// Seals a value for one toolkit of one user. The caller has checked that the name is declared.
@@ -215,40 +221,14 @@ impl Vault {
         let id = slot.id();
         let SecretId { user, toolkit, name } = id;
         let _sealing = self.sealing.lock().await;
-        self.check_share(id, value).await?;
         let keys = self.keys.load_full();
         let sealed = seal::seal(keys.current(), id, value);
-        if !self.store.put(slot, keys.current().name(), sealed).await? {
+        let check = |rows: &[Row]| check_share(rows, &keys, id, value);
+        if !self.store.put(slot, keys.current().name(), sealed, check).await? {
             return Err(VaultError::ToolkitChanged);
         }
         self.cache.forget(user).await;
         info!(%user, toolkit.id = %toolkit, %name, "set a secret");
-        Ok(())
-    }
-
-    /// Refuses a value that would exceed the user's limits. A record that cannot be decrypted counts
-    /// by its size, so that the user can still replace it.
-    async fn check_share(&self, id: SecretId<'_>, value: &SecretString) -> Result<(), VaultError> {
-        let measure = |value: &SecretString| {
-            (value.expose_secret().len(), redaction::lines_to_find(value.expose_secret()))
-        };
-        let (mut bytes, mut lines) = measure(value);
-        let rows = self.store.of_user(id.user).await?;
-        let keys = self.keys.load_full();
-        for row in rows.iter().filter(|row| row.id() != id) {
-            let (more_bytes, more_lines) =
-                row.open(&keys).map_or((row.sealed.value.len(), 0), |other| measure(&other));
-            bytes += more_bytes;
-            lines += more_lines;
-        }
-        let refused =
-            |what: String| Err(VaultError::Refused(format!("all secrets of one user together may {what}")));
-        if bytes > MAX_BYTES_PER_USER {
-            return refused(format!("take {MAX_BYTES_PER_USER} bytes"));
-        }
-        if lines > MAX_LINES_PER_USER {
-            return refused(format!("have {MAX_LINES_PER_USER} lines; this would make {lines}"));
-        }
         Ok(())
     }
 
@@ -307,10 +287,38 @@ impl Vault {
         }
     }
 
-    /// Empties the cache, after records were deleted together with a toolkit.
+    /// Empties the cache: after records were deleted together with a toolkit, or the database was replaced.
     pub fn clear_cache(&self) {
         self.cache.forget_all();
     }
+}
+
+/// Refuses a value that would exceed the user's limits, beside their other secrets. A record that cannot be decrypted
+/// counts by its size, so that the user can still replace it.
+fn check_share(
+    rows: &[Row],
+    keys: &MasterKeys,
+    id: SecretId<'_>,
+    value: &SecretString,
+) -> Result<(), VaultError> {
+    let measure =
+        |value: &SecretString| (value.expose_secret().len(), redaction::lines_to_find(value.expose_secret()));
+    let (mut bytes, mut lines) = measure(value);
+    for row in rows.iter().filter(|row| row.id() != id) {
+        let (more_bytes, more_lines) =
+            row.open(keys).map_or((row.sealed.value.len(), 0), |other| measure(&other));
+        bytes += more_bytes;
+        lines += more_lines;
+    }
+    let refused =
+        |what: String| Err(VaultError::Refused(format!("all secrets of one user together may {what}")));
+    if bytes > MAX_BYTES_PER_USER {
+        return refused(format!("take {MAX_BYTES_PER_USER} bytes"));
+    }
+    if lines > MAX_LINES_PER_USER {
+        return refused(format!("have {MAX_LINES_PER_USER} lines; this would make {lines}"));
+    }
+    Ok(())
 }
 
 fn check(value: &SecretString) -> Result<(), VaultError> {

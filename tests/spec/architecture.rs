@@ -21,7 +21,7 @@ const LAYERS: [&[&str]; 14] = [
     &["capabilities"],
     &["contract", "observations"],
     &["identity", "knowledge", "outbound_auth"],
-    &["egress", "local_mode", "machine_code", "stored_files", "vault"],
+    &["egress", "local_mode", "machine_code", "peers", "stored_files", "vault"],
     &[
         "database",
         "disk",

@@ -26,7 +26,7 @@ fn url_elicitation() -> Value {
     json!({ "elicitation": { "url": {} } })
 }
 
-async fn client(kitbag: &Kitbag, user: &str, revision: Revision) -> User {
+pub(crate) async fn client(kitbag: &Kitbag, user: &str, revision: Revision) -> User {
     kitbag.as_user(user).capable_of(url_elicitation()).speaking(revision).await
 }
 
@@ -45,7 +45,7 @@ impl User {
     }
 
     /// Makes a call without `API_KEY` and returns the link to the page for it.
-    async fn link(&self) -> Url {
+    pub(crate) async fn link(&self) -> Url {
         link(&questions(&self.try_to("needy__need").await)["API_KEY"])
     }
 }
@@ -82,7 +82,7 @@ fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {
     lines.iter().map(|(name, value)| (name.parse().expect("a name"), value.parse().expect("ASCII"))).collect()
 }
 
-async fn open(kitbag: &Kitbag, link: &Url, sent: &[(&'static str, &str)]) -> Answer {
+pub(crate) async fn open(kitbag: &Kitbag, link: &Url, sent: &[(&'static str, &str)]) -> Answer {
     kitbag.anonymous().send(Method::GET, link.as_str(), headers(sent), "").await
 }
 

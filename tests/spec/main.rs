@@ -33,6 +33,7 @@ mod disk_space;
 mod elicitation;
 mod extractors;
 mod fetch;
+mod freshness;
 mod grants;
 mod graphql;
 mod graphql_limits;

@@ -1,3 +1,5 @@
+mod peers;
+
 use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
@@ -14,6 +16,7 @@ use crate::identity::TokenProfile;
 use crate::invocations::{RetentionLimits, Scope};
 use crate::knowledge::{Capture, CaptureSettings, Extract, Options};
 use crate::metrics::Metrics;
+use crate::peers::Process;
 use crate::sha256::Sha256;
 use crate::toolkits::tests::{compiler, sandbox};
 use crate::toolkits::{Claim, Rollback, ToolkitError};
@@ -62,7 +65,7 @@ const OPERATORS: [&str; 2] = ["ana", "ben"];
 struct Fixture {
     access: Access,
     database: Database,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Fixture {
@@ -76,7 +79,7 @@ impl Fixture {
             insert_upload(&database, id, visibility).await;
         }
         let access = Access::new(stores(path, &database).await, OPERATORS.map(str::to_owned).into());
-        Self { access, database, _folder: folder }
+        Self { access, database, folder }
     }
 
     fn user(&self, name: &str) -> User {
@@ -157,7 +160,8 @@ async fn stores(path: &Path, database: &Database) -> Stores {
     let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
     let extract: Extract = Arc::new(|_, _| Box::pin(std::future::pending()));
     let capture = Capture::open(path, egress, settings, extract).await.expect("the folder is ours");
-    let knowledge = Knowledge::open(database.clone(), capture, Options::default()).await;
+    let process = Process::register(database, "").await.expect("it is registered");
+    let knowledge = Knowledge::open(database.clone(), process, capture, Options::default()).await;
     Stores {
         database: database.clone(),
         toolkits: Arc::new(toolkits.expect("they open")),

@@ -6,12 +6,11 @@ mod claim;
 
 use std::borrow::Cow;
 use std::str::FromStr;
+use std::sync::Arc;
 
-#[cfg(test)]
-use sqlx::Connection;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgPoolOptions};
-use sqlx::{Arguments, PgConnection, PgPool, Postgres};
+use sqlx::{Arguments, Connection, PgConnection, PgPool, Postgres};
 
 use super::value::Value;
 use super::{DatabaseError, Result, Scope};
@@ -33,6 +32,21 @@ pub(super) struct Pools {
     pub(super) writers: PgPool,
     pub(super) readers: PgPool,
     claim: Claim,
+}
+
+/// The server of a database, for connections outside the pools.
+#[derive(Clone)]
+pub(crate) struct Server(Arc<PgConnectOptions>);
+
+/// A connection for single statements that must not wait for others to leave the pools. Dropping it closes it at once,
+/// also while a statement runs.
+pub(crate) struct Session(pub(super) PgConnection);
+
+impl Server {
+    /// Opens a connection.
+    pub(crate) async fn connect(&self) -> Result<Session> {
+        Ok(Session(Box::pin(PgConnection::connect_with(&self.0)).await?))
+    }
 }
 
 impl Pools {
@@ -77,6 +91,15 @@ impl Pools {
     /// Begins a transaction that reads one state.
     pub(super) async fn snapshot(&self) -> Result<sqlx::Transaction<'static, Postgres>> {
         Ok(self.readers.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
+    }
+
+    pub(super) fn server(&self) -> Server {
+        Server(self.readers.connect_options())
+    }
+
+    /// Whether no other server uses the database.
+    pub(super) fn is_exclusive(&self) -> bool {
+        self.claim.is_exclusive()
     }
 
     /// Returns once another server may be using the database.

@@ -13,6 +13,8 @@ pub(crate) enum Scope<'s> {
     Toolkits,
     /// Secrets and settings of users.
     Vault,
+    /// The choice of the next jobs. What a job writes has its user's scope.
+    Jobs,
     /// Records of calls.
     Records,
     /// Sessions of browsers, and clients of the OAuth flows.
@@ -31,6 +33,7 @@ impl Scope<'_> {
             }
             Self::AllUsers => own(&["users"]),
             Self::Toolkits => own(&["toolkits", "vault", "records"]),
+            Self::Jobs => own(&["jobs"]),
             Self::Vault => own(&["vault"]),
             Self::Records => own(&["records"]),
             Self::Sessions => own(&["sessions"]),

@@ -13,7 +13,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, FromRow, PgPool, Postgres, SqlSafeStr, SqlStr, Sqlite, SqlitePool};
 
 use super::value::Value;
-use super::{DatabaseError, Result, Transaction, postgres, sqlite};
+use super::{DatabaseError, Result, Session, Transaction, postgres, sqlite};
 
 /// How long one statement may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -172,11 +172,12 @@ pub(crate) trait Fetch:
 
 impl<T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin> Fetch for T {}
 
-/// What executes a statement: a transaction, or a connection for reading.
+/// What executes a statement: a transaction, a connection for reading, or one outside the pools.
 pub(crate) enum Executor<'e> {
     Sqlite(&'e SqlitePool),
     Postgres(&'e PgPool),
     Transaction(&'e mut Transaction),
+    Session(&'e mut Session),
 }
 
 enum Connection<'e> {
@@ -195,6 +196,7 @@ impl<'e> Executor<'e> {
             Self::Transaction(Transaction::Postgres(transaction)) => {
                 Connection::Postgres((&mut **transaction).into())
             }
+            Self::Session(Session(connection)) => Connection::Postgres(connection.into()),
         })
     }
 }
@@ -202,6 +204,12 @@ impl<'e> Executor<'e> {
 impl<'e> From<&'e mut Transaction> for Executor<'e> {
     fn from(transaction: &'e mut Transaction) -> Self {
         Self::Transaction(transaction)
+    }
+}
+
+impl<'e> From<&'e mut Session> for Executor<'e> {
+    fn from(session: &'e mut Session) -> Self {
+        Self::Session(session)
     }
 }
 

@@ -1,4 +1,5 @@
-//! What follows an ingest: `capture → index → embed`, each kind in a task of its own.
+//! What follows an ingest: `capture → index → embed`, each kind in a task of its own. Several processes share the
+//! jobs: each takes some, and the others take them when it has gone (`peers`).
 //!
 //! Invariants:
 //! - a job is in the database until what it does is there too: after a crash it is done again, and
@@ -6,6 +7,7 @@
 //! - users take turns: one with many documents does not keep another waiting;
 //! - what fails is tried again, later each time, and a bounded number of times.
 
+mod adapting;
 mod capturing;
 mod embedding;
 mod indexing;
@@ -13,12 +15,13 @@ mod retry;
 #[cfg(test)]
 mod tests;
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use tokio::sync::{Mutex, Notify};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::error;
@@ -27,9 +30,10 @@ use super::artifacts::Artifacts;
 use super::capture::Capture;
 use super::embedding::Embedder;
 use super::passages::Splitter;
-use super::store::{Kind, Store, now};
+use super::store::{Job, Kind, Store, now};
 use crate::database::{self, DatabaseError};
 use crate::disk::Disk;
+use crate::peers::{Process, Turn};
 use crate::tasks::Interrupted;
 pub use retry::JobLimits;
 
@@ -37,11 +41,15 @@ pub use retry::JobLimits;
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// How long at most they sleep when they know of a job that is put off: clocks may be set.
 const MAX_SLEEP: Duration = Duration::from_mins(1);
+/// The same where other processes put jobs off and give them back.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
+/// How long they sleep at least when there seems to be a job that they cannot take: somebody is changing it.
+const MIN_SLEEP: Duration = Duration::from_millis(10);
 
 /// The tasks that do jobs. Dropped, they stop.
 pub(super) struct Jobs {
     wakes: Arc<Wakes>,
-    tasks: Mutex<Vec<JoinHandle<()>>>,
+    task: Mutex<Option<JoinHandle<()>>>,
     stopping: CancellationToken,
     _stopped_with_it: DropGuard,
 }
@@ -58,60 +66,43 @@ struct Wakes {
 #[derive(Clone)]
 struct Context {
     store: Store,
+    process: Process,
+    /// The id of the process, by which it takes jobs.
+    me: Arc<str>,
     artifacts: Artifacts,
     wakes: Arc<Wakes>,
     limits: JobLimits,
     disk: Disk,
 }
 
+/// What jobs are done with.
+#[derive(Clone)]
+struct Tools {
+    embedder: Option<Embedder>,
+    capture: Capture,
+}
+
 impl Jobs {
     /// Takes up the jobs that are left, and starts to do all there are.
     pub(super) async fn start(
         store: Store,
+        process: Process,
         embedder: Option<Embedder>,
         capture: Capture,
         disk: Disk,
         limits: JobLimits,
     ) -> database::Result<Self> {
-        store.take_up().await?;
-        if capture.can_transcribe() {
-            store.capture_again(capturing::TRANSCRIBER).await?;
-        }
-        // Whether one is installed now, its first file tells.
-        store.capture_again(capturing::EXTRACTOR).await?;
-        if embedder.is_none() {
-            store.do_without_model().await?;
-        }
         let wakes = Arc::new(Wakes::default());
         let artifacts = capture.artifacts().clone();
-        let context = Context { store, artifacts, wakes: wakes.clone(), limits, disk: disk.clone() };
+        let me = process.id().borrow().clone();
+        let context = Context { store, process, me, artifacts, wakes: wakes.clone(), limits, disk };
+        let tools = Tools { embedder, capture };
+        let turn = adapting::begin(&context, &tools, true).await?;
         let stopping = CancellationToken::new();
-        let spawn = |task: futures::future::BoxFuture<'static, ()>| {
-            let stopping = stopping.clone();
-            tokio::spawn(async move { stopping.run_until_cancelled(task).await.unwrap_or_default() })
-        };
-        let splitter = Splitter::new(embedder.as_ref());
-        let after_index = embedder.as_ref().map(|_| Kind::Embed);
-        let mut tasks = vec![
-            spawn(Box::pin(capturing::run(context.clone(), move |job| {
-                let (capture, disk) = (capture.clone(), disk.clone());
-                async move {
-                    let _room = match disk.reserve(capture.max_size()) {
-                        Ok(room) => room,
-                        Err(full) => return Err(capturing::put_off(full)),
-                    };
-                    let captured = disk.while_there_is_room(capture.capture(&job)).await;
-                    captured.unwrap_or_else(|full| Err(capturing::put_off(full)))
-                }
-            }))),
-            spawn(Box::pin(indexing::run(context.clone(), splitter, after_index))),
-        ];
-        if let Some(embedder) = embedder {
-            tasks.push(spawn(Box::pin(embedding::run(context, embedder))));
-        }
+        let task = tokio::spawn(run(context, tools, turn, stopping.clone()));
         Ok(Self {
             wakes,
-            tasks: Mutex::new(tasks),
+            task: Mutex::new(Some(task)),
             _stopped_with_it: stopping.clone().drop_guard(),
             stopping,
         })
@@ -127,12 +118,70 @@ impl Jobs {
     /// Stops: what is under way is given up, and done again after the next start.
     pub(super) async fn stop(&self) {
         self.stopping.cancel();
-        let tasks = std::mem::take(&mut *self.tasks.lock().await);
-        for ended in join_all(tasks).await {
-            if let Err(error) = ended {
-                error!(cause = %Interrupted::from(error), "a task of the knowledge base did not end by itself");
-            }
+        if let Some(task) = self.task.lock().await.take() {
+            log_ended(task.await);
         }
+    }
+}
+
+/// Does jobs until it is stopped. When the process gets another id, because the others believed that it had ended,
+/// what is under way is given up: they do it.
+async fn run(mut context: Context, tools: Tools, mut turn: Turn, stopping: CancellationToken) {
+    let mut ids = context.process.id();
+    loop {
+        let running = stopping.child_token();
+        let tasks = tasks(&context, &tools, turn).into_iter().map(|task| {
+            let running = running.clone();
+            tokio::spawn(async move { running.run_until_cancelled(task).await.unwrap_or_default() })
+        });
+        let tasks: Vec<_> = tasks.collect();
+        let other_id = async {
+            // An id that nobody can change any more stays.
+            if ids.changed().await.is_err() {
+                pending::<()>().await;
+            }
+        };
+        let is_stopped = stopping.run_until_cancelled(other_id).await.is_none();
+        running.cancel();
+        join_all(tasks).await.into_iter().for_each(log_ended);
+        if is_stopped {
+            return;
+        }
+        context.me = ids.borrow_and_update().clone();
+        turn = Turn::Later;
+    }
+}
+
+fn tasks(context: &Context, tools: &Tools, turn: Turn) -> Vec<BoxFuture<'static, ()>> {
+    let Tools { embedder, capture } = tools.clone();
+    let splitter = Splitter::new(embedder.as_ref());
+    let after_index = embedder.as_ref().map(|_| Kind::Embed);
+    let disk = context.disk.clone();
+    let captured = move |job| {
+        let (capture, disk) = (capture.clone(), disk.clone());
+        async move {
+            let _room = match disk.reserve(capture.max_size()) {
+                Ok(room) => room,
+                Err(full) => return Err(capturing::put_off(full)),
+            };
+            let captured = disk.while_there_is_room(capture.capture(&job)).await;
+            captured.unwrap_or_else(|full| Err(capturing::put_off(full)))
+        }
+    };
+    let mut tasks: Vec<BoxFuture<'static, ()>> = vec![
+        Box::pin(capturing::run(context.clone(), captured)),
+        Box::pin(indexing::run(context.clone(), splitter, after_index)),
+        Box::pin(adapting::run(context.clone(), tools.clone(), turn)),
+    ];
+    if let Some(embedder) = embedder {
+        tasks.push(Box::pin(embedding::run(context.clone(), embedder)));
+    }
+    tasks
+}
+
+fn log_ended(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        error!(cause = %Interrupted::from(error), "a task of the knowledge base did not end by itself");
     }
 }
 
@@ -149,12 +198,8 @@ impl Wakes {
 impl Context {
     /// Waits until there may be a job of this kind; whatever was due until `looked_at` is not waited for.
     async fn rest(&self, kind: Kind, looked_at: i64) {
-        let rested = match self.store.next_due(kind, looked_at).await {
-            Ok(None) => MAX_SLEEP,
-            Ok(Some(run_at)) => {
-                let left = u64::try_from(run_at.saturating_sub(now())).unwrap_or_default();
-                Duration::from_millis(left).min(MAX_SLEEP)
-            }
+        let rested = match self.time_to_rest(kind, looked_at).await {
+            Ok(rested) => rested,
             Err(cause) => {
                 self.failed(kind, &cause).await;
                 return;
@@ -162,6 +207,25 @@ impl Context {
         };
         // One who was woken before has a permit and goes on at once; either way it looks again.
         let _ = timeout(rested, self.wakes.of(kind).notified()).await;
+    }
+
+    async fn time_to_rest(&self, kind: Kind, looked_at: i64) -> database::Result<Duration> {
+        if !self.process.does_jobs().await? {
+            return Ok(POLL_INTERVAL);
+        }
+        let longest = if self.process.is_alone() { MAX_SLEEP } else { POLL_INTERVAL };
+        let Some(run_at) = self.store.next_due(kind, looked_at).await? else { return Ok(longest) };
+        let left = u64::try_from(run_at.saturating_sub(now())).unwrap_or_default();
+        Ok(Duration::from_millis(left).clamp(MIN_SLEEP, longest))
+    }
+
+    /// Takes jobs, unless they are left to processes with newer settings.
+    async fn take(&self, kind: Kind, last_user: &str, limit: usize) -> database::Result<Vec<Job>> {
+        if self.process.does_jobs().await? {
+            self.store.take(kind, &self.me, last_user, limit).await
+        } else {
+            Ok(Vec::new())
+        }
     }
 
     /// Waits until what was accepted may be worked on: that may use half of the disk's reserve.

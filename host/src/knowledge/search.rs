@@ -57,6 +57,11 @@ impl Search {
         if self.embedder.is_some() { Mode::Hybrid } else { Mode::FullText }
     }
 
+    /// Has all indexes loaded again.
+    pub(super) fn forget_indexes(&self) {
+        self.indexes.forget_all();
+    }
+
     /// Finds the user's documents that match best.
     pub(super) async fn search(&self, user_id: &str, query: &Query) -> Result<Found, KnowledgeError> {
         check_search(&query.text, query.limit).map_err(KnowledgeError::Invalid)?;

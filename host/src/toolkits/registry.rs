@@ -6,13 +6,25 @@ use std::sync::Arc;
 use kitbag_manifest::ToolDefinition;
 
 use super::live::Live;
+use super::store::LiveRow;
 
 /// Separates the toolkit's id from the tool's name in a listed name. An id cannot contain it.
 const SEPARATOR: &str = "__";
 
-/// The live toolkits at one moment, by id.
+/// The live toolkits at one moment.
 #[derive(Default)]
-pub struct Registry(BTreeMap<String, Arc<Live>>);
+pub struct Registry {
+    /// What the database counted when it was read; `None` before that, and after the database was replaced.
+    generation: Option<i64>,
+    toolkits: BTreeMap<String, Entry>,
+}
+
+/// A live toolkit, and what it was made from.
+struct Entry {
+    /// `None` after the database was replaced.
+    row: Option<LiveRow>,
+    live: Arc<Live>,
+}
 
 /// One tool of a live toolkit.
 #[derive(Clone)]
@@ -24,35 +36,69 @@ pub struct Tool {
 }
 
 impl Registry {
-    pub(super) fn new(live: Vec<Live>) -> Self {
-        Self(live.into_iter().map(|toolkit| (toolkit.definition.id.clone(), Arc::new(toolkit))).collect())
-    }
-
-    /// Creates a registry that reuses the unchanged entries of `before`, with their loaded code.
-    pub(super) fn succeeding(before: &Self, live: Vec<Live>) -> Self {
-        let mut registry = Self::new(live);
-        for (id, toolkit) in &mut registry.0 {
-            if let Some(known) = before.0.get(id).filter(|known| known.is_same(toolkit)) {
-                *toolkit = known.clone();
+    /// Creates the registry after `before`, of all rows that are live. What is the same as before is reused, with its
+    /// loaded code; `read` makes the others.
+    pub(super) fn succeeding(
+        before: &Self,
+        generation: i64,
+        rows: Vec<LiveRow>,
+        mut read: impl FnMut(&LiveRow) -> Option<Live>,
+    ) -> Self {
+        let mut toolkits = BTreeMap::new();
+        for row in rows {
+            let known = before.toolkits.get(&row.id);
+            let live = match known.filter(|known| known.row.as_ref() == Some(&row)) {
+                Some(known) => Some(known.live.clone()),
+                None => read(&row).map(|live| match known.filter(|known| known.live.is_same(&live)) {
+                    Some(known) => known.live.clone(),
+                    None => Arc::new(live),
+                }),
+            };
+            if let Some(live) = live {
+                toolkits.insert(row.id.clone(), Entry { row: Some(row), live });
             }
         }
-        registry
+        Self { generation: Some(generation), toolkits }
+    }
+
+    /// The same toolkits, of which nothing in the database is known to be the same.
+    pub(super) fn unconfirmed(&self) -> Self {
+        let entry =
+            |(id, known): (&String, &Entry)| (id.clone(), Entry { row: None, live: known.live.clone() });
+        Self { generation: None, toolkits: self.toolkits.iter().map(entry).collect() }
+    }
+
+    /// Whether it was read when the database counted this.
+    pub(super) fn is_of(&self, generation: i64) -> bool {
+        self.generation == Some(generation)
+    }
+
+    /// Whether this is what the registry was made from.
+    pub(super) fn has(&self, row: &LiveRow) -> bool {
+        self.toolkits.get(&row.id).is_some_and(|known| known.row.as_ref() == Some(row))
+    }
+
+    /// The toolkits that are not in `before`, or have changed since.
+    pub(super) fn new_since(&self, before: &Self) -> Vec<Arc<Live>> {
+        let is_new =
+            |live: &&Arc<Live>| before.get(&live.definition.id).is_none_or(|known| !Arc::ptr_eq(known, live));
+        self.all().filter(is_new).cloned().collect()
     }
 
     /// All toolkits, by id.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Live>> {
-        self.0.values()
+        self.toolkits.values().map(|entry| &entry.live)
     }
 
     /// One toolkit.
     pub fn get(&self, id: &str) -> Option<&Arc<Live>> {
-        self.0.get(id)
+        self.toolkits.get(id).map(|entry| &entry.live)
     }
 
     /// Finds `{id}__{tool}`, without checking who may see it.
     pub fn find(&self, listed_name: &str) -> Option<Tool> {
         let (id, name) = listed_name.split_once(SEPARATOR)?;
-        let toolkit = self.0.get(id)?;
+        let toolkit = self.get(id)?;
         let index = toolkit.definition.tools.iter().position(|tool| tool.name == name)?;
         Some(Tool { toolkit: toolkit.clone(), index })
     }

@@ -3,11 +3,12 @@
 mod conditions;
 mod icons;
 mod ownership;
+mod revisions;
 mod rollback;
 mod uploads;
 mod versions;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use kitbag_manifest::{ToolkitDefinition, ValidDefinition};
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::ToolkitError;
 use super::difference::Changes;
 use super::icons::Picture;
-use crate::database::{self, Database, FromRow, Scope, Transaction, sql};
+use crate::database::{self, Database, FromRow, Scope, Transaction, list, sql};
 pub use conditions::{Expected, LiveVersion};
 use conditions::{expect_live, refuse_taken_version};
 use ownership::CurrentOwnership;
@@ -41,12 +42,25 @@ pub(super) struct NewVersion<'a> {
     pub(super) expected: &'a Expected,
 }
 
-#[derive(FromRow)]
+/// What is live, as it was at one moment.
+pub(super) struct LiveState {
+    /// Another one after each change.
+    pub(super) generation: i64,
+    pub(super) toolkits: Vec<LiveRow>,
+    /// Manifests by toolkit, where the caller does not know them.
+    pub(super) manifests: HashMap<String, String>,
+}
+
+/// The live version of a toolkit.
+#[derive(Clone, PartialEq, Eq, FromRow)]
 pub(super) struct LiveRow {
     pub(super) id: String,
     pub(super) owner: String,
+    pub(super) version: String,
     pub(super) digest: String,
-    pub(super) manifest: String,
+    /// Another one each time that a version becomes live: after a removal, the same version may describe itself
+    /// differently.
+    pub(super) activation: i64,
     /// The owner before the present one, if that one took it over, and when: milliseconds since 1970.
     pub(super) taken_from: Option<String>,
     pub(super) taken_at: Option<i64>,
@@ -59,10 +73,13 @@ impl Store {
         Self(database)
     }
 
-    /// The live version of every toolkit.
-    pub(super) async fn live(&self) -> database::Result<Vec<LiveRow>> {
-        sql("SELECT t.id, t.owner, v.digest, v.manifest, o.owner_before AS taken_from, o.at AS taken_at,
-                    i.digest AS picture
+    /// The live version of every toolkit. Manifests are read where `is_known` says no.
+    pub(super) async fn live(&self, is_known: impl Fn(&LiveRow) -> bool) -> database::Result<LiveState> {
+        let mut snapshot = self.0.snapshot().await?;
+        let generation = sql("SELECT generation FROM registry").fetch_value(&mut snapshot).await?;
+        let toolkits: Vec<LiveRow> = sql("SELECT t.id, t.owner, v.version, v.digest,
+                    COALESCE((SELECT max(sequence) FROM toolkit_activations WHERE toolkit_id = t.id), 0) AS activation,
+                    o.owner_before AS taken_from, o.at AS taken_at, i.digest AS picture
              FROM toolkits t
              JOIN toolkit_versions v ON v.toolkit_id = t.id AND v.version = t.live_version
              LEFT JOIN toolkit_icons i ON i.toolkit_id = t.id AND i.version = t.live_version
@@ -70,8 +87,21 @@ impl Store {
                  SELECT max(sequence) FROM toolkit_ownership
                  WHERE toolkit_id = t.id AND event IN ('taken-over', 'removed')
              ) AND o.event = 'taken-over' AND o.by_user = t.owner")
-        .fetch_all(self.0.readers())
-        .await
+        .fetch_all(&mut snapshot)
+        .await?;
+        let unknown: Vec<_> =
+            toolkits.iter().filter(|row| !is_known(row)).map(|row| row.id.as_str()).collect();
+        let manifests: Vec<(String, String)> = if unknown.is_empty() {
+            Vec::new()
+        } else {
+            sql("SELECT t.id, v.manifest FROM toolkits t
+                 JOIN toolkit_versions v ON v.toolkit_id = t.id AND v.version = t.live_version
+                 WHERE t.id IN (SELECT value FROM json_each($1))")
+            .bind(list(&unknown))
+            .fetch_all(&mut snapshot)
+            .await?
+        };
+        Ok(LiveState { generation, toolkits, manifests: manifests.into_iter().collect() })
     }
 
     /// Fails if the tables cannot be read.
@@ -140,6 +170,7 @@ impl Store {
         }
         record_activation(&mut transaction, id, version, by).await?;
         uploads::remove(&mut transaction, digest).await?;
+        revisions::count_change(&mut transaction).await?;
         transaction.commit().await?;
         Ok((changes, taken_over))
     }
@@ -151,6 +182,8 @@ impl Store {
         let ownership = ownership.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
         ownership.admit_removal(&mut transaction, by).await?;
         sql("DELETE FROM toolkits WHERE id = $1").bind(id).execute(&mut transaction).await?;
+        revisions::count_change(&mut transaction).await?;
+        revisions::count_removal(&mut transaction).await?;
         transaction.commit().await?;
         Ok(())
     }

@@ -1,12 +1,13 @@
 //! A cache of users' decrypted secrets.
 //!
 //! Invariant: secrets read before a change are not returned after it. Each entry has the generation that
-//! its user had before it was read, and each committed change increments the generation.
+//! its user had before it was read, and each committed change increments the generation. Changes by other processes are
+//! found by the revision in the database ([`SecretCache::catch_up`]).
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use moka::future::Cache;
@@ -21,9 +22,9 @@ use crate::redaction::Redactor;
 
 /// Memory of the decrypted secrets of all users, in bytes.
 const MAX_BYTES: u64 = 256 << 20;
-/// Number of generation counters, which users share by hash. After a collision, one user's change makes the
-/// other's secrets be read again.
-const GENERATIONS: usize = 1024;
+/// Number of slots, which users share by hash. After a collision, one user's change makes the other's secrets be read
+/// again.
+const SLOTS: usize = 1024;
 
 /// All secrets of one user, decrypted.
 #[derive(Default)]
@@ -36,15 +37,28 @@ pub struct UserSecrets {
 pub(super) struct SecretCache {
     /// By user. Of concurrent calls, one reads and the others wait for it.
     cache: Cache<String, Known>,
-    generations: Box<[AtomicU64]>,
+    slots: Box<[Slot]>,
     hasher: RandomState,
     /// Stops the sweep task when dropped.
     _sweeping: DropGuard,
 }
 
+#[derive(Default)]
+struct Slot {
+    /// Changes by this process.
+    generation: AtomicU64,
+    /// Calls that are getting secrets, which may be reading them.
+    readers: AtomicUsize,
+}
+
+/// Counts a reader as long as it exists.
+struct Reader<'a>(&'a Slot);
+
 #[derive(Clone)]
 struct Known {
     generation: u64,
+    /// In the database, before they were read.
+    revision: i64,
     secrets: Arc<UserSecrets>,
 }
 
@@ -68,29 +82,27 @@ impl SecretCache {
         tokio::spawn(async move { until.run_until_cancelled(sweeping).await });
         Self {
             cache,
-            generations: (0..GENERATIONS).map(|_| AtomicU64::new(0)).collect(),
+            slots: (0..SLOTS).map(|_| Slot::default()).collect(),
             hasher: RandomState::new(),
             _sweeping: stopped.drop_guard(),
         }
     }
 
-    /// Returns the cached secrets of a user, or those that `open` reads; never secrets that were read
-    /// before a change that was complete when this was called.
+    /// Returns the cached secrets of a user, or those that `open` reads with their revision; never secrets that were
+    /// read before a change that was complete when this was called.
     pub(super) async fn get_or<Opening>(
         &self,
         user: &str,
         open: impl Fn() -> Opening,
     ) -> Result<Arc<UserSecrets>, Arc<VaultError>>
     where
-        Opening: Future<Output = Result<UserSecrets, VaultError>>,
+        Opening: Future<Output = Result<(i64, UserSecrets), VaultError>>,
     {
-        let wanted = self.generation(user).load(Ordering::SeqCst);
+        let slot = self.slot(user);
+        let _reader = Reader::of(slot);
+        let wanted = slot.generation.load(Ordering::SeqCst);
         loop {
-            let opening = async {
-                let generation = self.generation(user).load(Ordering::SeqCst);
-                Ok(Known { generation, secrets: Arc::new(open().await?) })
-            };
-            let known = self.cache.try_get_with_by_ref(user, opening).await?;
+            let known = self.read(user, &open).await?;
             if known.generation >= wanted {
                 return Ok(known.secrets);
             }
@@ -99,23 +111,66 @@ impl SecretCache {
         }
     }
 
+    /// Removes the secrets of a user, unless they were read at this revision. A read under way ends first, for it may
+    /// cache what it has read before the change.
+    pub(super) async fn catch_up<Opening>(&self, user: &str, revision: i64, open: impl Fn() -> Opening)
+    where
+        Opening: Future<Output = Result<(i64, UserSecrets), VaultError>>,
+    {
+        let known = if self.slot(user).readers.load(Ordering::SeqCst) > 0 {
+            // What cannot be read is not cached either.
+            self.read(user, &open).await.ok()
+        } else {
+            self.cache.get(user).await
+        };
+        if known.is_some_and(|known| known.revision != revision) {
+            self.forget(user).await;
+        }
+    }
+
+    /// Returns what is cached, or joins the read under way, or begins one.
+    async fn read<Opening>(&self, user: &str, open: &impl Fn() -> Opening) -> Result<Known, Arc<VaultError>>
+    where
+        Opening: Future<Output = Result<(i64, UserSecrets), VaultError>>,
+    {
+        let opening = async {
+            let generation = self.slot(user).generation.load(Ordering::SeqCst);
+            let (revision, secrets) = open().await?;
+            Ok(Known { generation, revision, secrets: Arc::new(secrets) })
+        };
+        self.cache.try_get_with_by_ref(user, opening).await
+    }
+
     /// Removes the secrets of a user whose records have changed.
     pub(super) async fn forget(&self, user: &str) {
-        self.generation(user).fetch_add(1, Ordering::SeqCst);
+        self.slot(user).generation.fetch_add(1, Ordering::SeqCst);
         self.cache.invalidate(user).await;
     }
 
     /// Removes all secrets.
     pub(super) fn forget_all(&self) {
-        for generation in &self.generations {
-            generation.fetch_add(1, Ordering::SeqCst);
+        for slot in &self.slots {
+            slot.generation.fetch_add(1, Ordering::SeqCst);
         }
         self.cache.invalidate_all();
     }
 
-    fn generation(&self, user: &str) -> &AtomicU64 {
-        let index = self.hasher.hash_one(user) % GENERATIONS as u64;
-        &self.generations[usize::try_from(index).expect("it is below GENERATIONS")]
+    fn slot(&self, user: &str) -> &Slot {
+        let index = self.hasher.hash_one(user) % SLOTS as u64;
+        &self.slots[usize::try_from(index).expect("it is below SLOTS")]
+    }
+}
+
+impl<'a> Reader<'a> {
+    fn of(slot: &'a Slot) -> Self {
+        slot.readers.fetch_add(1, Ordering::SeqCst);
+        Self(slot)
+    }
+}
+
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        self.0.readers.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -166,7 +221,7 @@ mod tests {
     #[tokio::test]
     async fn what_nobody_uses_leaves_the_memory_of_a_server_without_calls() {
         let cache = SecretCache::new(Duration::from_millis(20), Duration::from_millis(20));
-        let opening = cache.get_or("ana", || async { Ok(secrets("s3cr3t-value")) }).await;
+        let opening = cache.get_or("ana", || async { Ok((1, secrets("s3cr3t-value"))) }).await;
         let known = opening.map(|known| Arc::downgrade(&known)).expect("it opens");
 
         for _ in 0..500 {
@@ -189,7 +244,7 @@ mod tests {
                 let open = || async {
                     reached.notify_one();
                     go_on.notified().await;
-                    Ok(secrets("before-the-change"))
+                    Ok((1, secrets("before-the-change")))
                 };
                 cache.get_or("ana", open).await.map(drop)
             })
@@ -203,12 +258,47 @@ mod tests {
         let times = AtomicUsize::new(0);
         let open = || async {
             times.fetch_add(1, Ordering::SeqCst);
-            Ok(secrets("after-the-change"))
+            Ok((2, secrets("after-the-change")))
         };
         let found = cache.get_or("ana", open).await.expect("it opens");
 
         assert_eq!(found.get("books", "KEY").map(ExposeSecret::expose_secret), Some("after-the-change"));
         cache.get_or("ana", open).await.expect("it opens");
         assert_eq!(times.load(Ordering::SeqCst), 1);
+    }
+
+    #[tokio::test]
+    async fn what_another_process_has_changed_is_not_handed_out_although_its_read_is_under_way() {
+        let cache = Arc::new(SecretCache::new(Duration::from_mins(5), Duration::from_mins(1)));
+        let (reached, go_on) = (Arc::new(tokio::sync::Notify::new()), Arc::new(tokio::sync::Notify::new()));
+        let slow = {
+            let (cache, reached, go_on) = (cache.clone(), reached.clone(), go_on.clone());
+            tokio::spawn(async move {
+                let open = || async {
+                    reached.notify_one();
+                    go_on.notified().await;
+                    Ok((1, secrets("before-the-change")))
+                };
+                cache.get_or("ana", open).await.map(drop)
+            })
+        };
+        reached.notified().await;
+        let times = AtomicUsize::new(0);
+        let open = || async {
+            times.fetch_add(1, Ordering::SeqCst);
+            Ok((2, secrets("after-the-change")))
+        };
+
+        tokio::join!(cache.catch_up("ana", 2, open), async { go_on.notify_one() });
+        let found = cache.get_or("ana", open).await.expect("it opens");
+
+        slow.await.expect("no panic").expect("it opens");
+        assert_eq!(found.get("books", "KEY").map(ExposeSecret::expose_secret), Some("after-the-change"));
+        cache.catch_up("ana", 2, open).await;
+        cache.get_or("ana", open).await.expect("it opens");
+        assert_eq!(times.load(Ordering::SeqCst), 1, "it is still the same");
+        cache.catch_up("ana", 1, open).await;
+        cache.get_or("ana", open).await.expect("it opens");
+        assert_eq!(times.load(Ordering::SeqCst), 2, "any other revision is another one, also a smaller one");
     }
 }

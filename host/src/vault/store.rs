@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use secrecy::SecretString;
 
-use super::SecretSlot;
 use super::master_key::MasterKeys;
 use super::seal::{self, Broken, Sealed, SecretId};
-use crate::database::{self, Database, FromRow, Scope, sql};
+use super::{SecretSlot, VaultError};
+use crate::database::{self, Database, Executor, FromRow, Scope, Transaction, sql};
 
 /// The table of sealed values.
 #[derive(Clone, Debug)]
@@ -65,11 +65,13 @@ impl Store {
         &self.0
     }
 
-    /// All secrets of a user.
-    pub(super) async fn of_user(&self, user: &str) -> database::Result<Vec<Row>> {
-        let rows: Vec<Columns> =
-            sql("SELECT * FROM secrets WHERE user_id = $1").bind(user).fetch_all(self.0.readers()).await?;
-        Ok(rows.into_iter().map(Row::from).collect())
+    /// All secrets of a user, and their revision before they were read.
+    pub(super) async fn of_user(&self, user: &str) -> database::Result<(i64, Vec<Row>)> {
+        let revision: Option<i64> = sql("SELECT revision FROM secret_revisions WHERE user_id = $1")
+            .bind(user)
+            .fetch_optional_value(self.0.readers())
+            .await?;
+        Ok((revision.unwrap_or_default(), rows_of(self.0.readers(), user).await?))
     }
 
     /// Names that a user has set for a toolkit, with the time in milliseconds since 1970.
@@ -89,15 +91,17 @@ impl Store {
             .await
     }
 
-    /// Inserts or replaces a sealed value, if the toolkit still has the given owner. Returns whether it has:
-    /// it may have been taken over after the caller's check.
+    /// Inserts or replaces a sealed value, if `check` accepts it beside all values of the user, and the toolkit still
+    /// has the given owner. Returns whether it has: it may have been taken over after the caller's check.
     pub(super) async fn put(
         &self,
         slot: &SecretSlot,
         master_key: &str,
         sealed: Sealed,
-    ) -> database::Result<bool> {
+        check: impl FnOnce(&[Row]) -> Result<(), VaultError>,
+    ) -> Result<bool, VaultError> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
+        check(&rows_of(&mut transaction, &slot.user).await?)?;
         let written = sql(
             "INSERT INTO secrets (user_id, toolkit_id, name, master_key, wrapped_key, sealed, updated_at)
              SELECT $1, id, $2, $3, $4, $5, $6 FROM toolkits WHERE id = $7 AND owner = $8
@@ -115,6 +119,9 @@ impl Store {
         .bind(&slot.owner)
         .execute(&mut transaction)
         .await?;
+        if written > 0 {
+            count_change(&mut transaction, &slot.user).await?;
+        }
         transaction.commit().await?;
         Ok(written > 0)
     }
@@ -128,6 +135,9 @@ impl Store {
             .bind(id.name)
             .execute(&mut transaction)
             .await?;
+        if deleted > 0 {
+            count_change(&mut transaction, id.user).await?;
+        }
         transaction.commit().await?;
         Ok(deleted > 0)
     }
@@ -180,4 +190,20 @@ impl Store {
         }
         transaction.commit().await
     }
+}
+
+async fn rows_of(executor: impl Into<Executor<'_>>, user: &str) -> database::Result<Vec<Row>> {
+    let rows: Vec<Columns> =
+        sql("SELECT * FROM secrets WHERE user_id = $1").bind(user).fetch_all(executor).await?;
+    Ok(rows.into_iter().map(Row::from).collect())
+}
+
+/// Counts a change of a user's secrets, in the transaction that makes it: other processes compare.
+async fn count_change(transaction: &mut Transaction, user: &str) -> database::Result<()> {
+    sql("INSERT INTO secret_revisions (user_id, revision) VALUES ($1, 1)
+         ON CONFLICT (user_id) DO UPDATE SET revision = secret_revisions.revision + 1")
+    .bind(user)
+    .execute(transaction)
+    .await?;
+    Ok(())
 }

@@ -19,6 +19,7 @@ use crate::metrics::Metrics;
 #[derive(Clone)]
 pub(super) struct Authentication {
     identity: Arc<Identity>,
+    access: Access,
     metrics: Metrics,
     /// `WWW-Authenticate` of a 401: where the resource's metadata is (RFC 9728, section 5.1).
     challenge: HeaderValue,
@@ -28,19 +29,26 @@ impl Authentication {
     pub(super) fn of(shared: &Shared) -> Self {
         let metadata = below(&shared.base_url, "/.well-known/oauth-protected-resource");
         let challenge = header_value(&format!("Bearer resource_metadata=\"{metadata}\""));
-        Self { identity: shared.identity.clone(), metrics: shared.metrics.clone(), challenge }
+        Self {
+            identity: shared.identity.clone(),
+            access: shared.access.clone(),
+            metrics: shared.metrics.clone(),
+            challenge,
+        }
     }
 }
 
-/// Turns the token into a [`Caller`] in the request's extensions.
+/// Turns the token into a [`Caller`] in the request's extensions. From here on, the request gets what is in the
+/// database.
 pub(super) async fn require_caller(
-    State(Authentication { identity, metrics, challenge }): State<Authentication>,
+    State(Authentication { identity, access, metrics, challenge }): State<Authentication>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, WebError> {
     let outcome = identity.authenticate(request.headers()).await;
     metrics.sign_in_check(outcome.as_ref().map_or_else(AuthError::kind, |_| "accepted"));
     let caller = outcome.map_err(|cause| WebError::unauthenticated(&cause, &challenge))?;
+    access.catch_up(&caller.user_id).await?;
     // No handler sees a token.
     request.headers_mut().remove(header::AUTHORIZATION);
     request.headers_mut().remove(header::COOKIE);

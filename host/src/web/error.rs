@@ -19,6 +19,7 @@ use crate::access::{AccessError, CallError};
 use crate::disk::DiskFull;
 use crate::identity::{AuthError, ProviderError};
 use crate::knowledge::{KnowledgeError, TooManyUploads};
+use crate::peers::NoAnswer;
 use crate::toolkits::ToolkitError;
 use crate::user_config::UserConfigError;
 use crate::vault::VaultError;
@@ -193,6 +194,18 @@ impl From<CallError> for WebError {
             CallError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, format!("The tool was not called: {error}."))
+    }
+}
+
+impl From<NoAnswer> for WebError {
+    fn from(_: NoAnswer) -> Self {
+        Self {
+            retry_after: Some(1),
+            ..Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "The database does not answer at the moment. Try again in a second.",
+            )
+        }
     }
 }
 

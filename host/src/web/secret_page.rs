@@ -34,6 +34,7 @@ use super::pages::origin::{self, OwnOrigin, Sender};
 use super::ui::{Sessions, SignInMode};
 use super::{Shared, below};
 use crate::access::{Access, AccessError, OwnSecret, StoredSecret};
+use crate::peers::NoAnswer;
 use crate::toolkits::Live;
 use crate::vault::{MAX_VALUE_BYTES, SecretSlot, VaultError};
 pub(super) use links::Links;
@@ -89,7 +90,7 @@ pub(super) async fn show(
     headers: HeaderMap,
 ) -> Result<Response, PageError> {
     let link = link_of(query);
-    let Question { secret, toolkit } = page.question(&path, &link)?;
+    let Question { secret, toolkit } = page.question(&path, &link).await?;
     page.require_user(&secret, &link, &Method::GET, &headers).await?;
     Ok(view::form(&secret, &toolkit, &link, None))
 }
@@ -103,7 +104,7 @@ pub(super) async fn set(
     body: Body,
 ) -> Result<Response, PageError> {
     let link = link_of(query);
-    let Question { secret, toolkit } = page.question(&path, &link)?;
+    let Question { secret, toolkit } = page.question(&path, &link).await?;
     page.require_user(&secret, &link, &Method::POST, &headers).await?;
     let again = |why: &str| Ok(view::form(&secret, &toolkit, &link, Some(why)));
     // Nobody's form is waited for but that of the link's user.
@@ -137,12 +138,13 @@ impl SecretPage {
     }
 
     /// Finds what a link is for, if it leads to this page and the toolkit is as it was.
-    fn question(&self, path: &PagePath, link: &str) -> Result<Question, PageError> {
+    async fn question(&self, path: &PagePath, link: &str) -> Result<Question, PageError> {
         let secret = self.links.look_up(link).ok_or(PageError::NoLink)?;
         let SecretSlot { toolkit, name, .. } = secret.slot();
         if (toolkit, name) != (&path.id, &path.name) {
             return Err(PageError::NoLink);
         }
+        self.access.catch_up(&secret.slot().user).await.map_err(|NoAnswer| PageError::NoAnswer)?;
         let toolkit = self.access.toolkit_of(&secret).ok_or(PageError::NoLink)?;
         Ok(Question { secret, toolkit })
     }

@@ -1,7 +1,7 @@
 //! The claim of one server on a database: an advisory lock of a session that lasts as long as the server.
 //!
-//! What a server keeps in memory (deployed toolkits, open secrets, search indexes, jobs) is not compared with the
-//! database at each request. So a second server on the same database would serve what the first has removed.
+//! Files, records of calls, links and keys are not shared yet: a second server on the same database would delete
+//! files of the first.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +30,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 /// A claim that is kept until it is given up, or until all copies are dropped.
 #[derive(Clone, Debug)]
 pub(super) struct Claim {
+    is_exclusive: bool,
     given_up: Arc<DropGuard>,
     ended: CancellationToken,
     lost: CancellationToken,
@@ -60,6 +61,7 @@ impl Claim {
     pub(super) fn keep(mut session: PgConnection) -> Self {
         let given_up = CancellationToken::new();
         let claim = Self {
+            is_exclusive: true,
             given_up: Arc::new(given_up.clone().drop_guard()),
             ended: CancellationToken::new(),
             lost: CancellationToken::new(),
@@ -80,16 +82,22 @@ impl Claim {
         claim
     }
 
-    /// A claim on a database that nobody else knows.
+    /// No claim: several processes of a test may use its database.
     #[cfg(test)]
     pub(super) fn of_test() -> Self {
         let ended = CancellationToken::new();
         ended.cancel();
         Self {
+            is_exclusive: false,
             given_up: Arc::new(CancellationToken::new().drop_guard()),
             ended,
             lost: CancellationToken::new(),
         }
+    }
+
+    /// Whether it keeps other servers out.
+    pub(super) fn is_exclusive(&self) -> bool {
+        self.is_exclusive
     }
 
     /// Returns once another server may have the claim.

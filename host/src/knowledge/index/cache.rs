@@ -1,6 +1,6 @@
 //! The indexes of users who search, in bounded memory, each as fresh as the database at every search.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
@@ -26,6 +26,8 @@ struct Shared {
     /// Bytes that all indexes may take, and so each of them.
     memory: usize,
     entries: Cache<String, Arc<Entry>>,
+    /// How often everything was forgotten. What was loaded before is not used again.
+    epoch: AtomicU64,
     /// Pages that are read at once: others want to read too.
     readers: Semaphore,
     /// Indexes that are loaded from nothing at once: what they come to is known when they are loaded.
@@ -43,6 +45,7 @@ pub(in crate::knowledge) struct Entry {
 
 #[derive(Default)]
 struct Seen {
+    epoch: u64,
     /// Nothing before the first load is through.
     revision: Option<Revision>,
     /// The vectors did not fit: the user's chunks are found by their words alone.
@@ -66,7 +69,8 @@ impl Indexes {
             .time_to_idle(IDLE_TIMEOUT)
             .build();
         let (readers, first_loads) = (Semaphore::new(MAX_READERS), Semaphore::new(MAX_FIRST_LOADS));
-        Self(Arc::new(Shared { store, model, memory, entries, readers, first_loads }))
+        let epoch = AtomicU64::new(0);
+        Self(Arc::new(Shared { store, model, memory, entries, epoch, readers, first_loads }))
     }
 
     /// The user's index with everything that was durable before this was called.
@@ -79,6 +83,12 @@ impl Indexes {
         Ok(entry)
     }
 
+    /// Has everything loaded again, because revisions may have been lost with a database, and given again.
+    pub(in crate::knowledge) fn forget_all(&self) {
+        self.0.epoch.fetch_add(1, Ordering::SeqCst);
+        self.0.entries.invalidate_all();
+    }
+
     /// What all indexes take, roughly.
     #[cfg(test)]
     pub(in crate::knowledge) async fn bytes(&self) -> usize {
@@ -88,13 +98,19 @@ impl Indexes {
 
     async fn refresh(&self, user_id: &str, entry: &Arc<Entry>) -> Result<(), KnowledgeError> {
         let mut seen = entry.seen.lock().await;
+        let epoch = self.0.epoch.load(Ordering::SeqCst);
+        if seen.epoch != epoch {
+            // A load that was under way may have put the entry back.
+            *entry.write() = UserIndex::default();
+            *seen = Seen { epoch, ..Seen::default() };
+        }
         let now = self.read(self.0.store.revision(user_id)).await?;
         if seen.revision == Some(now) {
             return Ok(());
         }
         if entry.read().is_worn() {
             *entry.write() = UserIndex::default();
-            *seen = Seen::default();
+            *seen = Seen { epoch, ..Seen::default() };
         }
         let _turn = match seen.revision {
             None => Some(self.0.first_loads.acquire().await.expect("the semaphore is never closed")),
@@ -139,7 +155,7 @@ impl Indexes {
         }
         if seen.without_vectors {
             *entry.write() = UserIndex::default();
-            *seen = Seen::default();
+            *seen = Seen { epoch: seen.epoch, ..Seen::default() };
             return Err(TOO_MUCH);
         }
         warn!(user.id = %user_id, "a user has more documents than search-memory holds: they are found by words alone");

@@ -27,9 +27,6 @@ const CAPTURE_TIMEOUT: Duration = Duration::from_mins(30);
 pub(super) const TRANSCRIBER: &str = "transcriber";
 pub(super) const EXTRACTOR: &str = "extractor";
 
-/// How long a job that was begun is not taken again: longer than it may take.
-const LEASE: Duration = Duration::from_mins(31);
-
 /// Whose captures can be begun now.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Room {
@@ -44,8 +41,11 @@ struct Running<C> {
     context: Context,
     capture: C,
     tasks: JoinSet<database::Result<()>>,
-    users: HashMap<Id, String>,
+    /// The user and the document of each.
+    under_way: HashMap<Id, (String, i64)>,
     last_user: String,
+    /// Whether jobs may be taken that are not under way: those of an earlier run, or one whose end could not be stored.
+    has_left_some: bool,
 }
 
 /// Captures what is due, until it is cancelled.
@@ -58,8 +58,9 @@ where
         context: context.clone(),
         capture,
         tasks: JoinSet::new(),
-        users: HashMap::new(),
+        under_way: HashMap::new(),
         last_user: String::new(),
+        has_left_some: true,
     };
     loop {
         let looked_at = now();
@@ -93,22 +94,30 @@ where
 {
     /// Begins what is due, as far as there is room; says for whom there still is.
     async fn fill(&mut self) -> database::Result<Room> {
+        let Context { store, process, me, .. } = &self.context;
+        if self.has_left_some {
+            let documents: Vec<_> = self.under_way.values().map(|(_, document)| *document).collect();
+            store.give_back(Kind::Capture, me, &documents).await?;
+            self.has_left_some = false;
+        }
+        if !process.does_jobs().await? {
+            return Ok(Room::ForAll);
+        }
         let mut room = Room::ForAll;
-        for job in self.context.store.due(Kind::Capture, &self.last_user, 4 * MAX_CONCURRENT).await? {
+        for mut job in store.due(Kind::Capture, &self.last_user, 4 * MAX_CONCURRENT).await? {
             if self.tasks.len() >= MAX_CONCURRENT {
                 return Ok(Room::None);
             }
-            let of_user = self.users.values().filter(|user| **user == job.user_id).count();
+            let of_user = self.under_way.values().filter(|(user, _)| *user == job.user_id).count();
             if of_user >= MAX_CONCURRENT_OF_USER {
                 room = Room::ForOthers;
                 continue;
             }
             self.last_user.clone_from(&job.user_id);
-            let lease = now().saturating_add(millis(LEASE));
-            if self.context.store.begin_try(Kind::Capture, &job, lease).await? {
-                let user = job.user_id.clone();
+            if store.begin_try(Kind::Capture, &mut job, me).await? {
+                let user_and_document = (job.user_id.clone(), job.document);
                 let task = one(self.context.clone(), self.capture.clone(), job);
-                self.users.insert(self.tasks.spawn(task).id(), user);
+                self.under_way.insert(self.tasks.spawn(task).id(), user_and_document);
             }
         }
         Ok(if self.tasks.len() < MAX_CONCURRENT { room } else { Room::None })
@@ -120,9 +129,10 @@ where
             Ok((id, outcome)) => (id, outcome.map_err(|cause| cause.to_string())),
             Err(error) => (error.id(), Err(Interrupted::from(error).to_string())),
         };
-        self.users.remove(&id);
+        self.under_way.remove(&id);
         if let Err(cause) = outcome {
-            // It is begun again when its lease has run out, or the server starts.
+            // It is given back, and begun again.
+            self.has_left_some = true;
             error!(%cause, "what became of a capture could not be stored");
         }
     }

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use tokio::time::sleep;
-use tracing::{info, warn};
+use tracing::warn;
 
 use super::Context;
 use super::retry::{Failure, Remedy, Verdict};
@@ -16,10 +16,8 @@ use crate::knowledge::store::{Failed, Job, Kind, Unembedded, now};
 
 /// Texts that are embedded together.
 const MAX_BATCH_CHUNKS: usize = 64;
-/// Documents of another model that are queued in one transaction.
-const MAX_QUEUED_AT_ONCE: usize = 10_000;
 
-/// Embeds what is due, until it is cancelled; first queues what another model has embedded.
+/// Embeds what is due, until it is cancelled.
 pub(super) async fn run(context: Context, embedder: Embedder) {
     let model = embedder.model().to_owned();
     let embed = |texts| {
@@ -29,7 +27,6 @@ pub(super) async fn run(context: Context, embedder: Embedder) {
             vectors.map_err(|error: EmbedError| Failure { reason: error.to_string(), remedy: remedy(&error) })
         }
     };
-    queue_old(&context, &model).await;
     let mut last_user = String::new();
     loop {
         context.room().await;
@@ -48,20 +45,6 @@ fn remedy(error: &EmbedError) -> Remedy {
         Remedy::Time
     } else {
         Remedy::Nothing
-    }
-}
-
-async fn queue_old(context: &Context, model: &str) {
-    let mut queued = 0;
-    loop {
-        match context.store.embed_again(model, MAX_QUEUED_AT_ONCE).await {
-            Ok(0) => break,
-            Ok(some) => queued += some,
-            Err(cause) => context.failed(Kind::Embed, &cause).await,
-        }
-    }
-    if queued > 0 {
-        info!(documents = queued, model, "embedding what another model has embedded, or none");
     }
 }
 
@@ -121,7 +104,7 @@ type Documents = Vec<(Job, Vec<Unembedded>)>;
 
 /// The documents of the next batch.
 async fn gather(context: &Context, model: &str, last_user: &mut String) -> database::Result<Documents> {
-    let due = context.store.due(Kind::Embed, last_user, MAX_BATCH_CHUNKS).await?;
+    let due = context.take(Kind::Embed, last_user, MAX_BATCH_CHUNKS).await?;
     // A long document leaves room for those of other users.
     let users: HashSet<_> = due.iter().map(|job| job.user_id.clone()).collect();
     let share = MAX_BATCH_CHUNKS.checked_div(users.len()).unwrap_or(MAX_BATCH_CHUNKS).max(1);

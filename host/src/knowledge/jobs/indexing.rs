@@ -39,7 +39,7 @@ pub(super) async fn round(
     last_user: &mut String,
 ) -> database::Result<usize> {
     let (mut taken, mut bytes, mut bodies) = (0, 0, Vec::new());
-    for mut job in context.store.due(Kind::Index, last_user, MAX_ROUND_DOCUMENTS).await? {
+    for mut job in context.take(Kind::Index, last_user, MAX_ROUND_DOCUMENTS).await? {
         last_user.clone_from(&job.user_id);
         taken += 1;
         // A document that has gone has taken its job with it.
@@ -49,6 +49,7 @@ pub(super) async fn round(
         bytes += title.len() + text.len();
         bodies.push((job, title, text));
         if bytes >= MAX_ROUND_BYTES {
+            // The others are given back when the next ones are taken.
             break;
         }
     }

@@ -3,6 +3,7 @@
 
 mod captures;
 mod models;
+mod processes;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -22,8 +23,10 @@ const WITHOUT_PAUSES: JobLimits =
 async fn context() -> (Context, TempDir) {
     let (store, data) = store().await;
     let artifacts = Artifacts::open(data.path()).await.expect("the folder is ours");
+    let process = Process::register(store.database(), "").await.expect("it is registered");
+    let me = process.id().borrow().clone();
     let (wakes, disk) = (Arc::default(), Disk::unwatched());
-    (Context { store, artifacts, wakes, limits: WITHOUT_PAUSES, disk }, data)
+    (Context { store, process, me, artifacts, wakes, limits: WITHOUT_PAUSES, disk }, data)
 }
 
 impl Context {
@@ -128,7 +131,7 @@ async fn of_more_users_than_fit_into_a_round_each_has_its_turn() {
 async fn work_that_was_begun_before_an_update_is_thrown_away() {
     let (context, _data) = context().await;
     let id = &context.ingest("ana", vec![page("A", "https://a.example/", "old")]).await[0];
-    let old = context.store.due(Kind::Index, "", 1).await.expect("the database works");
+    let old = context.take(Kind::Index, "", 1).await.expect("the database works");
 
     context.ingest("ana", vec![page("A", "https://a.example/", "new")]).await;
     let stale = vec![(old[0].clone(), Vec::new())];

@@ -332,3 +332,33 @@ async fn a_document_is_pending_no_longer_when_it_is_found() {
 
     assert_eq!(found.hits[0].document.state, State::Ready);
 }
+
+#[tokio::test]
+async fn after_a_failover_indexes_are_loaded_again_although_no_revision_differs() {
+    let library = Library::without_model().await;
+    library.add("ana", [note("Wings", "wing"), note("Lift", "lift")]).await;
+    assert_eq!(library.find("ana", "lift").await, ["Lift"]);
+
+    // As in a database that lacks the last change, and has given its revision to another one.
+    let lost = "DELETE FROM chunks WHERE document = (SELECT sequence FROM documents WHERE title = 'Lift')";
+    library.execute(lost).await;
+    assert_eq!(library.find("ana", "lift").await, ["Lift"], "nothing says that it has changed");
+    library.knowledge.forget_indexes();
+
+    assert_eq!(library.find("ana", "lift").await, [""; 0]);
+    assert_eq!(library.find("ana", "wing").await, ["Wings"]);
+}
+
+#[tokio::test]
+async fn a_process_that_the_others_gave_up_does_jobs_again_with_another_id() {
+    let library = Library::without_model().await;
+    if library.database.is_file() {
+        return;
+    }
+    library.add("ana", [note("Wings", "wing")]).await;
+
+    library.execute("DELETE FROM processes").await;
+    library.add("ana", [note("Lift", "lift")]).await;
+
+    assert_eq!(library.find("ana", "lift").await, ["Lift"]);
+}

@@ -9,18 +9,29 @@ use crate::knowledge::document::Artifact;
 use crate::knowledge::quota::QuotaExceeded;
 
 impl Store {
-    /// Counts a try before it is begun, so that one that takes the server with it counts as well, and
-    /// keeps others from it until `until`. Returns whether the job is still the one that was taken.
+    /// Takes a free job for the process `me`, and counts the try before it is begun, so that one that takes the
+    /// server with it counts as well. Returns whether the job was still free, and the one that was found.
     pub(in crate::knowledge) async fn begin_try(
         &self,
         kind: Kind,
-        job: &Job,
-        until: i64,
+        job: &mut Job,
+        me: &str,
     ) -> database::Result<bool> {
         let mut transaction = self.0.begin(Scope::Users(&[&job.user_id])).await?;
-        let is_current = put_off(&mut transaction, kind, job, job.tries + 1, until).await?;
+        let taken = sql("UPDATE knowledge_jobs SET tries = $5, taken_by = $6
+             WHERE document = $1 AND user_id = $2 AND kind = $3 AND taken_by IS NULL
+             AND EXISTS (SELECT 1 FROM documents WHERE sequence = $1 AND user_id = $2 AND revision = $4)")
+        .bind(job.document)
+        .bind(&job.user_id)
+        .bind(kind.as_str())
+        .bind(job.revision)
+        .bind(job.tries + 1)
+        .bind(me)
+        .execute(&mut transaction)
+        .await?;
         transaction.commit().await?;
-        Ok(is_current)
+        job.taken_by = Some(me.to_owned());
+        Ok(taken > 0)
     }
 
     /// Puts off a capture until `run_at`; the next try begins with the file, where it could be kept.
@@ -54,7 +65,8 @@ impl Store {
         let kept =
             sql("UPDATE documents SET artifact = $1, artifact_size = $2, artifact_type = $3, captured = $4,
                  title = COALESCE($5, title), revision = revision + 1
-             WHERE sequence = $6 AND user_id = $7 AND revision = $8")
+             WHERE sequence = $6 AND user_id = $7 AND revision = $8
+                 AND EXISTS (SELECT 1 FROM knowledge_jobs WHERE document = $6 AND taken_by = $9)")
             .bind(&artifact.digest)
             .bind(as_i64(artifact.size))
             .bind(&artifact.media_type)
@@ -63,6 +75,7 @@ impl Store {
             .bind(job.document)
             .bind(&job.user_id)
             .bind(job.revision)
+            .bind(&job.taken_by)
             .execute(&mut transaction)
             .await?
                 > 0;
@@ -81,7 +94,8 @@ impl Store {
         let mut transaction = self.0.begin(Scope::AllUsers).await?;
         sql("INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
              SELECT sequence, user_id, 'capture', 0, $2 FROM documents WHERE lacking = $1
-             ON CONFLICT (document) DO UPDATE SET kind = 'capture', tries = 0, run_at = excluded.run_at")
+             ON CONFLICT (document) DO UPDATE
+             SET kind = 'capture', tries = 0, run_at = excluded.run_at, taken_by = NULL")
         .bind(dependency)
         .bind(now())
         .execute(&mut transaction)

@@ -88,7 +88,7 @@ impl Store {
         .await
     }
 
-    /// Keeps vectors of chunks that are still there. The documents that have all of them are ready.
+    /// Keeps vectors of documents that have not changed since. Those that have all of them are ready.
     pub(in crate::knowledge) async fn put_vectors(
         &self,
         model: &str,
@@ -99,6 +99,9 @@ impl Store {
         let mut revisions = HashMap::new();
         for (job, vectors) in documents {
             let user_id = job.user_id.as_str();
+            if !is_current(&mut transaction, job).await? {
+                continue;
+            }
             let revision = if let Some(revision) = revisions.get(user_id) {
                 *revision
             } else {
@@ -117,9 +120,6 @@ impl Store {
                 .bind(user_id)
                 .execute(&mut transaction)
                 .await?;
-            }
-            if !is_current(&mut transaction, job).await? {
-                continue;
             }
             let lacks_one: bool = sql(
                 "SELECT EXISTS (SELECT 1 FROM chunks WHERE document = $1 AND user_id = $2 AND model IS DISTINCT FROM $3)",
@@ -165,14 +165,17 @@ async fn count_removal(transaction: &mut Transaction, user_id: &str) -> database
     Ok(())
 }
 
-/// Whether the document is still there as the job found it.
+/// Whether the document is still there as the job found it, and the job is still that of the process that took it.
 pub(super) async fn is_current(transaction: &mut Transaction, job: &Job) -> database::Result<bool> {
-    sql("SELECT EXISTS (SELECT 1 FROM documents WHERE sequence = $1 AND user_id = $2 AND revision = $3)")
-        .bind(job.document)
-        .bind(&job.user_id)
-        .bind(job.revision)
-        .fetch_value(transaction)
-        .await
+    sql("SELECT EXISTS (
+             SELECT 1 FROM documents d JOIN knowledge_jobs j ON j.document = d.sequence
+             WHERE d.sequence = $1 AND d.user_id = $2 AND d.revision = $3 AND j.taken_by = $4)")
+    .bind(job.document)
+    .bind(&job.user_id)
+    .bind(job.revision)
+    .bind(&job.taken_by)
+    .fetch_value(transaction)
+    .await
 }
 
 /// Removes a document's chunks; says whether there were any.

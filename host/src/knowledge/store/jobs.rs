@@ -1,12 +1,14 @@
 //! What is still to be done for documents: at most one job each, first `capture`, then `index`, then
 //! `embed`.
 //!
-//! Invariant: whatever a job has done is written together with what becomes of the job, and only to the
-//! revision of the document that it began with.
+//! Invariants:
+//! - a process does only jobs that it has taken, and no two have taken the same;
+//! - whatever a job has done is written together with what becomes of the job, only to the revision of the document
+//!   that it began with, and only while the process that took it still has it.
 
 use super::chunks::is_current;
 use super::{Store, as_i64, now};
-use crate::database::{self, AssertSqlSafe, FromRow, Scope, Transaction, sql};
+use crate::database::{self, AssertSqlSafe, Executor, FromRow, Scope, Transaction, list, sql};
 use crate::knowledge::document::Artifact;
 use crate::knowledge::ingest::ValidDocument;
 
@@ -50,6 +52,8 @@ pub(in crate::knowledge) struct Job {
     pub(in crate::knowledge) tries: u32,
     /// The document's, when the job was taken.
     pub(in crate::knowledge) revision: i64,
+    /// The process that does it; nothing is written for a job that nobody has taken.
+    pub(in crate::knowledge) taken_by: Option<String>,
 }
 
 /// How a document failed permanently.
@@ -63,15 +67,24 @@ pub(in crate::knowledge) struct Failed<'f> {
     pub(in crate::knowledge) artifact: Option<&'f Artifact>,
 }
 
-/// The users with jobs of a kind, one step in the index each, however many jobs they have.
+/// The users with free jobs of a kind, one step in the index each, however many jobs they have.
 const USERS: &str = "users (user_id) AS (
-    SELECT MIN(user_id) FROM knowledge_jobs WHERE kind = $1
+    SELECT MIN(user_id) FROM knowledge_jobs WHERE kind = $1 AND taken_by IS NULL
     UNION ALL
-    SELECT (SELECT MIN(j.user_id) FROM knowledge_jobs j WHERE j.kind = $1 AND j.user_id > users.user_id)
+    SELECT (SELECT MIN(j.user_id) FROM knowledge_jobs j
+            WHERE j.kind = $1 AND j.taken_by IS NULL AND j.user_id > users.user_id)
     FROM users WHERE users.user_id IS NOT NULL)";
 
+/// A job that was just taken, with its place among those of its user.
+#[derive(FromRow)]
+struct Taken {
+    run_at: i64,
+    #[sqlx(flatten)]
+    job: Job,
+}
+
 impl Store {
-    /// Jobs of a kind that are due, at most `limit`: of as many users as there are, from the one that
+    /// Free jobs of a kind that are due, at most `limit`: of as many users as there are, from the one that
     /// comes after `last_user` on, the same number of each. First comes the first job of each user, then
     /// the second of each, and so on: whoever takes only some has been fair as well.
     pub(in crate::knowledge) async fn due(
@@ -81,26 +94,13 @@ impl Store {
         limit: usize,
     ) -> database::Result<Vec<Job>> {
         let now = now();
-        let statement = format!(
-            "WITH RECURSIVE {USERS}
-             SELECT user_id FROM users WHERE user_id IS NOT NULL AND EXISTS (
-                 SELECT 1 FROM knowledge_jobs j
-                 WHERE j.kind = $1 AND j.user_id = users.user_id AND j.run_at <= $2)
-             ORDER BY user_id <= $3, user_id LIMIT $4"
-        );
-        let users: Vec<String> = sql(AssertSqlSafe(statement))
-            .bind(kind.as_str())
-            .bind(now)
-            .bind(last_user)
-            .bind(as_i64(limit))
-            .fetch_values(self.0.readers())
-            .await?;
+        let users = users(self.0.readers(), kind, last_user, now, limit).await?;
         let share = limit.checked_div(users.len()).unwrap_or_default();
         let mut ranked = Vec::with_capacity(limit);
         for user in users {
-            let of_user: Vec<Job> = sql("SELECT j.document, j.user_id, j.tries, d.revision
+            let of_user: Vec<Job> = sql("SELECT j.document, j.user_id, j.tries, j.taken_by, d.revision
                  FROM knowledge_jobs j JOIN documents d ON d.sequence = j.document AND d.user_id = j.user_id
-                 WHERE j.kind = $1 AND j.user_id = $2 AND j.run_at <= $3
+                 WHERE j.kind = $1 AND j.user_id = $2 AND j.run_at <= $3 AND j.taken_by IS NULL
                  ORDER BY j.run_at, j.document LIMIT $4")
             .bind(kind.as_str())
             .bind(user)
@@ -110,11 +110,89 @@ impl Store {
             .await?;
             ranked.extend(of_user.into_iter().enumerate());
         }
-        ranked.sort_by_key(|(rank, _)| *rank);
-        Ok(ranked.into_iter().map(|(_, job)| job).collect())
+        Ok(in_turn(ranked))
     }
 
-    /// When the next job of a kind is due, later than `after`; nothing where there is none.
+    /// Takes jobs of a kind for the process `me`: those that [`due`](Self::due) would find. What it has taken of that
+    /// kind before, and not finished, is free first: a process takes jobs of these kinds one batch after the other.
+    pub(in crate::knowledge) async fn take(
+        &self,
+        kind: Kind,
+        me: &str,
+        last_user: &str,
+        limit: usize,
+    ) -> database::Result<Vec<Job>> {
+        let now = now();
+        let mut transaction = self.0.begin(Scope::Jobs).await?;
+        self.free(&mut transaction, kind, me, &[]).await?;
+        let users = users(&mut transaction, kind, last_user, now, limit).await?;
+        let share = limit.checked_div(users.len()).unwrap_or_default();
+        let mut ranked = Vec::with_capacity(limit);
+        for user in users {
+            let statement = format!(
+                "WITH next AS (
+                     SELECT document FROM knowledge_jobs
+                     WHERE kind = $1 AND user_id = $2 AND run_at <= $3 AND taken_by IS NULL
+                     ORDER BY run_at, document LIMIT $4 {})
+                 UPDATE knowledge_jobs SET taken_by = $5 FROM next
+                 WHERE knowledge_jobs.document = next.document
+                 RETURNING knowledge_jobs.document AS document, knowledge_jobs.user_id AS user_id,
+                     knowledge_jobs.tries AS tries, knowledge_jobs.taken_by AS taken_by,
+                     knowledge_jobs.run_at AS run_at,
+                     (SELECT d.revision FROM documents d WHERE d.sequence = knowledge_jobs.document) AS revision",
+                self.0.skipping_locked()
+            );
+            let mut of_user: Vec<Taken> = sql(AssertSqlSafe(statement))
+                .bind(kind.as_str())
+                .bind(user)
+                .bind(now)
+                .bind(as_i64(share))
+                .bind(me)
+                .fetch_all(&mut transaction)
+                .await?;
+            of_user.sort_by_key(|taken| (taken.run_at, taken.job.document));
+            ranked.extend(of_user.into_iter().map(|taken| taken.job).enumerate());
+        }
+        transaction.commit().await?;
+        Ok(in_turn(ranked))
+    }
+
+    /// Gives back the jobs of a kind that the process `me` has taken, except those of the documents that are under way.
+    pub(in crate::knowledge) async fn give_back(
+        &self,
+        kind: Kind,
+        me: &str,
+        under_way: &[i64],
+    ) -> database::Result<()> {
+        let mut transaction = self.0.begin(Scope::Jobs).await?;
+        self.free(&mut transaction, kind, me, under_way).await?;
+        transaction.commit().await
+    }
+
+    async fn free(
+        &self,
+        transaction: &mut Transaction,
+        kind: Kind,
+        me: &str,
+        under_way: &[i64],
+    ) -> database::Result<()> {
+        let statement = format!(
+            "WITH mine AS (
+                 SELECT document FROM knowledge_jobs WHERE taken_by = $1 AND kind = $2
+                     AND document NOT IN (SELECT CAST(value AS BIGINT) FROM json_each($3)) {})
+             UPDATE knowledge_jobs SET taken_by = NULL FROM mine WHERE knowledge_jobs.document = mine.document",
+            self.0.skipping_locked()
+        );
+        sql(AssertSqlSafe(statement))
+            .bind(me)
+            .bind(kind.as_str())
+            .bind(list(under_way))
+            .execute(transaction)
+            .await?;
+        Ok(())
+    }
+
+    /// When the next free job of a kind is due, later than `after`; nothing where there is none.
     pub(in crate::knowledge) async fn next_due(
         &self,
         kind: Kind,
@@ -123,12 +201,13 @@ impl Store {
         let statement = format!(
             "WITH RECURSIVE {USERS}
              SELECT MIN((SELECT MIN(j.run_at) FROM knowledge_jobs j
-                         WHERE j.kind = $1 AND j.user_id = users.user_id AND j.run_at > $2)) FROM users"
+                         WHERE j.kind = $1 AND j.user_id = users.user_id AND j.run_at > $2
+                             AND j.taken_by IS NULL)) FROM users"
         );
         sql(AssertSqlSafe(statement)).bind(kind.as_str()).bind(after).fetch_value(self.0.readers()).await
     }
 
-    /// Has everything done now that was put off, or that was under way when the server stopped.
+    /// Has everything done now that was put off.
     pub(in crate::knowledge) async fn take_up(&self) -> database::Result<()> {
         let mut transaction = self.0.begin(Scope::AllUsers).await?;
         sql("UPDATE knowledge_jobs SET run_at = $1 WHERE run_at > $1")
@@ -235,7 +314,8 @@ impl Store {
         Ok([Kind::Capture, Kind::Index, Kind::Embed].map(|kind| (kind.as_str(), waiting(kind))).into())
     }
 
-    /// Has something done for a document. A file that is still to be captured comes first.
+    /// Has something done for a document. A file that is still to be captured comes first. Whoever does something for
+    /// it already does so in vain.
     pub(super) async fn put_job(
         transaction: &mut Transaction,
         user_id: &str,
@@ -244,7 +324,7 @@ impl Store {
         now: i64,
     ) -> database::Result<()> {
         sql("INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at) VALUES ($1, $2, $3, 0, $4)
-             ON CONFLICT (document) DO UPDATE SET tries = 0, run_at = excluded.run_at,
+             ON CONFLICT (document) DO UPDATE SET tries = 0, run_at = excluded.run_at, taken_by = NULL,
                  kind = CASE WHEN knowledge_jobs.kind = 'capture' AND EXISTS (
                      SELECT 1 FROM documents
                      WHERE sequence = $1 AND user_id = $2 AND (file_url IS NOT NULL OR artifact IS NOT NULL))
@@ -265,9 +345,8 @@ impl Store {
         next: Option<Kind>,
     ) -> database::Result<()> {
         let statement = match next {
-            Some(kind) => sql(
-                "UPDATE knowledge_jobs SET kind = $3, tries = 0, run_at = $4 WHERE document = $1 AND user_id = $2",
-            )
+            Some(kind) => sql("UPDATE knowledge_jobs SET kind = $3, tries = 0, run_at = $4, taken_by = NULL
+                 WHERE document = $1 AND user_id = $2")
             .bind(job.document)
             .bind(&job.user_id)
             .bind(kind.as_str())
@@ -281,7 +360,7 @@ impl Store {
     }
 }
 
-/// Returns whether the job was still the one that was taken.
+/// Puts a job off, and gives it back. Returns whether it was still the one that was taken.
 pub(super) async fn put_off(
     transaction: &mut Transaction,
     kind: Kind,
@@ -289,17 +368,47 @@ pub(super) async fn put_off(
     tries: u32,
     run_at: i64,
 ) -> database::Result<bool> {
-    let put_off = sql(
-        "UPDATE knowledge_jobs SET tries = $5, run_at = $6 WHERE document = $1 AND user_id = $2 AND kind = $3
-         AND EXISTS (SELECT 1 FROM documents WHERE sequence = $1 AND user_id = $2 AND revision = $4)",
-    )
+    let put_off = sql("UPDATE knowledge_jobs SET tries = $5, run_at = $6, taken_by = NULL
+         WHERE document = $1 AND user_id = $2 AND kind = $3 AND taken_by = $7
+         AND EXISTS (SELECT 1 FROM documents WHERE sequence = $1 AND user_id = $2 AND revision = $4)")
     .bind(job.document)
     .bind(&job.user_id)
     .bind(kind.as_str())
     .bind(job.revision)
     .bind(tries)
     .bind(run_at)
+    .bind(&job.taken_by)
     .execute(transaction)
     .await?;
     Ok(put_off > 0)
+}
+
+/// The users with free jobs of a kind that are due, at most `limit`, from the one after `last_user` on.
+async fn users(
+    executor: impl Into<Executor<'_>>,
+    kind: Kind,
+    last_user: &str,
+    now: i64,
+    limit: usize,
+) -> database::Result<Vec<String>> {
+    let statement = format!(
+        "WITH RECURSIVE {USERS}
+         SELECT user_id FROM users WHERE user_id IS NOT NULL AND EXISTS (
+             SELECT 1 FROM knowledge_jobs j
+             WHERE j.kind = $1 AND j.user_id = users.user_id AND j.run_at <= $2 AND j.taken_by IS NULL)
+         ORDER BY user_id <= $3, user_id LIMIT $4"
+    );
+    sql(AssertSqlSafe(statement))
+        .bind(kind.as_str())
+        .bind(now)
+        .bind(last_user)
+        .bind(as_i64(limit))
+        .fetch_values(executor)
+        .await
+}
+
+/// Jobs in the order of their places among those of their users.
+fn in_turn(mut ranked: Vec<(usize, Job)>) -> Vec<Job> {
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.into_iter().map(|(_, job)| job).collect()
 }

@@ -79,6 +79,18 @@ impl Store {
         .expect("it can be read")
     }
 
+    pub(in crate::knowledge) fn database(&self) -> &Database {
+        &self.0
+    }
+
+    /// Takes jobs for a process that does nothing else.
+    pub(in crate::knowledge) async fn take_as_anybody(&self, kind: Kind, limit: usize) -> Vec<Job> {
+        self.0
+            .execute("INSERT INTO processes (id, job_settings) VALUES ('anybody', '') ON CONFLICT DO NOTHING")
+            .await;
+        self.take(kind, "anybody", "", limit).await.expect("the database works")
+    }
+
     /// Does away with all jobs, as if they were done.
     async fn finish(&self) {
         for sql in ["DELETE FROM knowledge_jobs", "UPDATE documents SET state = 'ready'"] {

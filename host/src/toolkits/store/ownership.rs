@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use kitbag_manifest::{ToolkitDefinition, Visibility};
 use serde::{Deserialize, Serialize};
 
-use super::Store;
+use super::{Store, revisions};
 use crate::database::{self, FromRow, Scope, Transaction, sql};
 use crate::toolkits::ToolkitError;
 
@@ -206,6 +206,7 @@ impl CurrentOwnership {
         let removed_settings =
             self.delete(transaction, "DELETE FROM user_config WHERE toolkit_id = $1").await?;
         self.record(transaction, TAKEN_OVER, to).await?;
+        revisions::count_removal(transaction).await?;
         Ok(TakenOver { from: self.owner.clone(), removed_secrets, removed_settings })
     }
 
@@ -257,6 +258,7 @@ impl Store {
             return Err(ToolkitError::AlreadyOwner(id.to_owned()));
         }
         let taken_over = ownership.transfer(&mut transaction, by).await?;
+        revisions::count_change(&mut transaction).await?;
         transaction.commit().await?;
         Ok(taken_over)
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::conditions::{Expected, LiveVersion, expect_live, live_version};
 use super::ownership::{self, Claim, CurrentOwnership, TakenOver};
 use super::versions::manifest_digest;
-use super::{Store, record_activation};
+use super::{Store, record_activation, revisions};
 use crate::database::{FromRow, Scope, Transaction, sql};
 use crate::toolkits::ToolkitError;
 
@@ -72,6 +72,7 @@ impl Store {
             .execute(&mut transaction)
             .await?;
         record_activation(&mut transaction, id, &target.version, by).await?;
+        revisions::count_change(&mut transaction).await?;
         transaction.commit().await?;
         Ok((target.version, taken_over))
     }

@@ -37,6 +37,8 @@ pub(in crate::web) enum PageError {
     },
     /// The provider's keys are out of reach.
     Unavailable,
+    /// The database does not answer.
+    NoAnswer,
     /// The request comes from a page that is not ours, or for a frame of it.
     OtherPage,
     /// For a reason of ours.
@@ -47,6 +49,7 @@ impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         let (status, message) = match self {
             Self::SignInFirst { page, is_opening } => return sign_in_first(&page, is_opening),
+            Self::NoAnswer => return no_answer(),
             Self::NoLink => (
                 StatusCode::NOT_FOUND,
                 "This link is not good any more: it was used, or it is older than ten minutes. Nothing was \
@@ -84,9 +87,22 @@ impl IntoResponse for PageError {
                 "The vault cannot be used at the moment. Nothing was set.".to_owned(),
             ),
         };
-        let notice = Notice { title: TITLE, heading: "Nothing was set", message: &message };
-        of_our_own(pages::page(status, &notice))
+        nothing_was_set(status, &message)
     }
+}
+
+fn nothing_was_set(status: StatusCode, message: &str) -> Response {
+    let notice = Notice { title: TITLE, heading: "Nothing was set", message };
+    of_our_own(pages::page(status, &notice))
+}
+
+fn no_answer() -> Response {
+    const MESSAGE: &str =
+        "The database does not answer at the moment. Nothing was set. Try again in a second.";
+
+    let mut response = nothing_was_set(StatusCode::SERVICE_UNAVAILABLE, MESSAGE);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
 }
 
 /// Says one thing, and where to go on.

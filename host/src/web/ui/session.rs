@@ -221,6 +221,7 @@ pub(super) async fn require_session(
     let Some(SignedIn { caller, session }) = sessions.recognise(&method, request.headers()).await? else {
         return sign_in_first(request).await;
     };
+    sessions.access.catch_up(&caller.user_id).await?;
     // No handler sees a cookie or a token.
     request.headers_mut().remove(header::COOKIE);
     request.headers_mut().remove(header::AUTHORIZATION);

@@ -16,7 +16,7 @@ async fn the_title_that_a_file_gives_itself_stays_where_none_was_given() {
     let url = "https://a.example/annual.pdf";
     let by = |author: &str| NewDocument { author: Some(author.to_owned()), ..file(url, url) };
     let id = &context.ingest("ana", vec![by("Ana")]).await[0];
-    let job = context.store.due(Kind::Capture, "", 1).await.expect("the database works").remove(0);
+    let job = context.take(Kind::Capture, "", 1).await.expect("the database works").remove(0);
     let pdf = Artifact { digest: "d".repeat(64), size: 3, media_type: "application/pdf".to_owned() };
     let title = async || {
         let document = context.store.document("ana", id).await.expect("it can be read").expect("it is there");
@@ -102,7 +102,7 @@ async fn what_lacked_something_is_captured_later_also_when_it_could_not_be_index
     let failed = async || matches!(context.store.state("ana", id).await, State::Failed(_));
     capture_until(&context, |_| async { Err(refusal(FailureKind::NoTranscriber)) }, failed).await;
 
-    let job = context.store.due(Kind::Index, "", 1).await.expect("the database works").remove(0);
+    let job = context.take(Kind::Index, "", 1).await.expect("the database works").remove(0);
     let index_failed = crate::knowledge::store::Failed { reason: "no index", ..Default::default() };
     let gave_up = context.store.give_up(Kind::Index, &job, index_failed).await.expect("the database works");
 
@@ -186,7 +186,7 @@ async fn a_file_that_takes_the_server_with_it_is_given_up_in_the_end() {
         let begins = async || context.store.job(id).await == Some(("capture".to_owned(), begun));
         capture_until(&context, |_| std::future::pending(), begins).await;
         assert!(context.store.due(Kind::Capture, "", 9).await.expect("the database works").is_empty());
-        context.store.take_up().await.expect("the database works");
+        // What has its id begins by giving back what it had.
     }
     let failed = async || matches!(context.store.state("ana", id).await, State::Failed(_));
     capture_until(&context, |_| std::future::pending(), failed).await;
@@ -220,7 +220,7 @@ async fn a_capture_that_becomes_due_is_begun_while_another_user_keeps_all_of_the
         (0..3).map(|n| file("F", &format!("https://{name}.example/{n}.pdf"))).collect::<Vec<_>>()
     };
     context.ingest("ben", files("ben")).await;
-    let put_off = context.store.due(Kind::Capture, "", 9).await.expect("the database works");
+    let put_off = context.take(Kind::Capture, "", 9).await.expect("the database works");
     let jobs: Vec<_> = put_off.into_iter().map(|job| (job, 0)).collect();
     context.store.put_off(Kind::Capture, &jobs, now() + 500).await.expect("the database works");
     context.ingest("ana", files("ana")).await;

@@ -10,9 +10,11 @@ use crate::knowledge::embedding::tiny_model;
 use crate::knowledge::{
     Capture, CaptureSettings, Extract, Knowledge, Listing, NewDocument, Options, Origin, StateName,
 };
+use crate::peers::Process;
 
 pub(super) struct Library {
     pub(super) knowledge: Knowledge,
+    process: Process,
     pub(super) database: Database,
     pub(super) embedder: Option<Embedder>,
     folder: TempDir,
@@ -42,13 +44,16 @@ impl Library {
         let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
         let extract: Extract = Arc::new(|_, _| Box::pin(std::future::pending()));
         let capture = Capture::open(folder.path(), egress, settings, extract).await.expect("it opens");
-        let knowledge = Knowledge::open(database.clone(), capture, options).await.expect("it opens");
-        Self { knowledge, database, embedder, folder }
+        let settings = Knowledge::job_settings(&capture, &options);
+        let process = Process::register(&database, &settings).await.expect("it is registered");
+        let knowledge = Knowledge::open(database.clone(), process.clone(), capture, options).await;
+        Self { knowledge: knowledge.expect("it opens"), process, database, embedder, folder }
     }
 
     /// The same documents, as after a restart.
     pub(super) async fn restarted(self, embedder: Option<Embedder>, memory: usize) -> Self {
         self.knowledge.close().await;
+        self.process.leave().await;
         let library = Self::open(self.folder, embedder, memory).await;
         library.settled("ana").await;
         library

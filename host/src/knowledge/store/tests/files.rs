@@ -67,7 +67,7 @@ async fn a_file_that_waits_for_what_the_server_lacks_stays_when_its_document_com
     };
     let artifact = Artifact { digest: "d".repeat(64), size: 5, media_type: "audio/mpeg".to_owned() };
     let fail = async |missing_dependency: Option<&'static str>| {
-        let job = store.due(Kind::Capture, "", 1).await.expect("the database works").remove(0);
+        let job = store.take_as_anybody(Kind::Capture, 1).await.remove(0);
         let failed = Failed { reason: "no transcriber", missing_dependency, artifact: Some(&artifact) };
         assert!(store.give_up(Kind::Capture, &job, failed).await.expect("the database works"));
     };

@@ -1,0 +1,198 @@
+//! Two processes over one database. Without `TEST_DATABASE` there is nothing to test.
+
+use secrecy::ExposeSecret;
+
+use super::*;
+
+const ROUNDS: usize = 50;
+
+/// A second process, with a data directory of its own.
+struct Peer {
+    access: Access,
+    _folder: TempDir,
+}
+
+impl Fixture {
+    /// `books` of ana, live in its private version 2.0.0, and shared in 1.0.0; and a process beside this one. `None` if
+    /// tests use files.
+    async fn with_peer() -> Option<(Self, Peer)> {
+        let fixture = Self::with(&[("books".to_owned(), "shared", "ana")]).await;
+        if fixture.database.is_file() {
+            return None;
+        }
+        let folder = tempfile::tempdir().expect("a scratch directory");
+        // Both have the same master key.
+        std::fs::copy(fixture.folder.path().join("master-key"), folder.path().join("master-key"))
+            .expect("the first has made it");
+        let database = Database::of_test(fixture.folder.path()).await;
+        let access = Access::new(stores(folder.path(), &database).await, OPERATORS.map(str::to_owned).into());
+        Some((fixture, Peer { access, _folder: folder }))
+    }
+}
+
+impl Access {
+    /// A request of a user: asks first, as every route does.
+    async fn request(&self, name: &str) -> User {
+        self.catch_up(name).await.expect("the database answers");
+        self.of(&Arc::new(Caller {
+            user_id: name.to_owned(),
+            profile: TokenProfile::Access,
+            client_id: None,
+            scopes: Vec::new(),
+        }))
+    }
+
+    async fn sees(&self, user: &str, id: &str) -> bool {
+        self.request(user).await.toolkit(id).is_ok()
+    }
+
+    /// The value that a call of this user would see.
+    async fn value(&self, user: &str, toolkit: &str) -> Option<String> {
+        self.request(user).await;
+        let secrets = self.stores().vault.of_user(user).await.expect("the vault opens");
+        secrets.get(toolkit, "KEY").map(|value| value.expose_secret().to_owned())
+    }
+
+    async fn set(&self, user: &str, toolkit: &str, value: &str) {
+        let user = self.request(user).await;
+        let secret = user.secret(toolkit, "KEY").expect("it declares it");
+        user.set_secret(&secret, &value.into()).await.expect("it may be set");
+    }
+
+    async fn operator(&self, name: &str) -> Operator {
+        self.request(name).await.operator().expect("it is one")
+    }
+}
+
+#[tokio::test]
+async fn what_one_process_has_removed_is_refused_by_the_next_request_on_the_other() {
+    let Some((first, second)) = Fixture::with_peer().await else { return };
+
+    for round in 0..ROUNDS {
+        let id = &format!("toolkit{round}");
+        insert(&first.database, id, "shared", "ana").await;
+        first.database.execute("UPDATE registry SET generation = generation + 1").await;
+        let (one, other) =
+            if round % 2 == 0 { (&first.access, &second.access) } else { (&second.access, &first.access) };
+        assert!(one.sees("una", id).await && other.sees("una", id).await, "round {round}");
+
+        one.operator("ana").await.remove(id).await.expect("it is ana's");
+
+        assert!(!other.sees("una", id).await, "round {round}");
+        let called = other.request("una").await.call(&format!("{id}__find"), Map::new(), None).await;
+        assert!(matches!(called, Err(CallError::UnknownTool(_))), "round {round}");
+    }
+}
+
+#[tokio::test]
+async fn what_one_process_has_hidden_is_refused_by_the_next_request_on_the_other() {
+    let Some((first, second)) = Fixture::with_peer().await else { return };
+    let private = "UPDATE toolkit_versions SET manifest = replace(manifest, '\"shared\"', '\"private\"')
+        WHERE version = '2.0.0'; UPDATE registry SET generation = generation + 1";
+    first.database.execute(private).await;
+
+    for round in 0..ROUNDS {
+        let (version, is_shared) = if round % 2 == 0 { ("1.0.0", true) } else { ("2.0.0", false) };
+
+        let operator = first.access.operator("ana").await;
+        operator.roll_back("books", Rollback::to(Some(version))).await.expect("it is ana's");
+
+        assert_eq!(second.access.sees("una", "books").await, is_shared, "round {round}");
+        assert!(second.access.sees("ana", "books").await, "round {round}");
+    }
+}
+
+#[tokio::test]
+async fn what_one_process_has_set_or_unset_holds_in_the_next_request_on_the_other() {
+    let Some((first, second)) = Fixture::with_peer().await else { return };
+
+    for round in 0..ROUNDS {
+        let value = format!("value-of-round-{round}");
+        // Each has read, and keeps, what was there before the other one changes it.
+        first.access.set("una", "books", &value).await;
+        assert_eq!(second.access.value("una", "books").await.as_deref(), Some(&*value), "round {round}");
+        assert_eq!(first.access.value("una", "books").await.as_deref(), Some(&*value), "round {round}");
+
+        second.access.request("una").await.unset_secret("books", "KEY").await.expect("it is there");
+
+        assert_eq!(first.access.value("una", "books").await, None, "round {round}");
+        assert_eq!(second.access.value("una", "books").await, None, "round {round}");
+    }
+}
+
+#[tokio::test]
+async fn secrets_go_everywhere_with_the_owner_to_whom_they_were_given() {
+    let Some((first, second)) = Fixture::with_peer().await else { return };
+    for user in ["una", "fay"] {
+        second.access.set(user, "books", "a-secret-value").await;
+        assert!(second.access.value(user, "books").await.is_some());
+    }
+
+    first.access.operator("ben").await.take_over("books").await.expect("it is ana's");
+
+    for user in ["una", "fay"] {
+        assert_eq!(second.access.value(user, "books").await, None);
+    }
+    assert_eq!(
+        second.access.request("una").await.toolkit("books").expect("it is shared").live().owner,
+        "ben"
+    );
+}
+
+#[tokio::test]
+async fn a_database_that_has_lost_its_last_changes_is_believed() {
+    let Some((first, second)) = Fixture::with_peer().await else { return };
+    insert(&first.database, "films", "shared", "ana").await;
+    first.database.execute("UPDATE registry SET generation = 9").await;
+    first.access.set("una", "books", "the-first-value").await;
+    first.access.set("una", "books", "the-second-value").await;
+    assert!(second.access.sees("una", "films").await);
+    assert!(second.access.value("una", "books").await.is_some());
+
+    // As after a failover to a standby that lacks them, on the same timeline for once.
+    let lost = "DELETE FROM toolkits WHERE id = 'films'; UPDATE registry SET generation = 3;
+        DELETE FROM secrets; UPDATE secret_revisions SET revision = 1";
+    first.database.execute(lost).await;
+
+    assert!(!second.access.sees("una", "films").await);
+    assert_eq!(second.access.value("una", "books").await, None);
+}
+
+#[tokio::test]
+async fn another_timeline_is_read_from_the_beginning_although_its_revisions_are_the_same() {
+    let Some((first, second)) = Fixture::with_peer().await else { return };
+    first.access.set("una", "books", "a-secret-value").await;
+    assert!(second.access.sees("una", "books").await);
+    assert!(second.access.value("una", "books").await.is_some());
+
+    let promoted = "CREATE OR REPLACE FUNCTION timeline() RETURNS TEXT LANGUAGE sql VOLATILE
+            AS $$ SELECT '0000002A' $$;
+        DELETE FROM secrets; UPDATE toolkit_versions SET manifest = replace(manifest, '\"shared\"', '\"private\"')";
+    first.database.execute(promoted).await;
+
+    assert!(!second.access.sees("una", "books").await);
+    assert_eq!(second.access.value("una", "books").await, None);
+}
+
+#[tokio::test]
+async fn a_change_reads_no_more_than_what_has_changed() {
+    let Some((first, second)) = Fixture::with_peer().await else { return };
+    insert(&first.database, "films", "shared", "ana").await;
+    first.database.execute("UPDATE registry SET generation = generation + 1").await;
+    let before = second.access.request("una").await;
+    let live = |user: &User, id: &str| user.toolkit(id).expect("it is shared").live().clone();
+    let [books, films] = ["books", "films"].map(|id| live(&before, id));
+
+    // Nobody reads the manifest of what has not changed.
+    first
+        .database
+        .execute("UPDATE toolkit_versions SET manifest = 'broken' WHERE toolkit_id = 'films'")
+        .await;
+    let operator = first.access.operator("ana").await;
+    operator.roll_back("books", Rollback::to(Some("1.0.0"))).await.expect("it is ana's");
+    let after = second.access.request("una").await;
+
+    assert!(Arc::ptr_eq(&films, &live(&after, "films")));
+    assert!(!Arc::ptr_eq(&books, &live(&after, "books")));
+    assert_eq!(live(&after, "books").definition.version, "1.0.0");
+}

@@ -1,0 +1,77 @@
+//! What is done once for all processes when there is another model or transcriber, and when a process starts alone.
+//!
+//! Invariant: one process at a time does so, and only when all have the same settings. Otherwise two models would
+//! embed each other's documents again for ever.
+
+use tokio::time::sleep;
+use tracing::info;
+
+use super::{Context, POLL_INTERVAL, Tools, capturing};
+use crate::database;
+use crate::knowledge::store::Kind;
+use crate::peers::Turn;
+
+/// Documents of another model that are queued in one transaction.
+const MAX_QUEUED_AT_ONCE: usize = 10_000;
+
+/// Does what is quick, if it is the turn of this process.
+pub(super) async fn begin(context: &Context, tools: &Tools, is_start: bool) -> database::Result<Turn> {
+    let turn = context.process.begin_to_adapt(is_start).await?;
+    let Turn::Mine { alone } = turn else { return Ok(turn) };
+    if alone {
+        context.store.take_up().await?;
+    }
+    if tools.capture.can_transcribe() {
+        context.store.capture_again(capturing::TRANSCRIBER).await?;
+    }
+    // Whether one is installed now, its first file tells.
+    context.store.capture_again(capturing::EXTRACTOR).await?;
+    if tools.embedder.is_none() {
+        context.store.do_without_model().await?;
+    }
+    Ok(turn)
+}
+
+/// Does the rest, once it is the turn of this process. `turn` is what `begin` returned.
+pub(super) async fn run(context: Context, tools: Tools, mut turn: Turn) {
+    loop {
+        let done = match turn {
+            Turn::Over => return,
+            Turn::Mine { .. } => finish(&context, &tools).await,
+            Turn::Later => {
+                sleep(POLL_INTERVAL).await;
+                begin(&context, &tools, false).await
+            }
+        };
+        match done {
+            Ok(next) => turn = next,
+            Err(cause) => context.failed(Kind::Embed, &cause).await,
+        }
+    }
+}
+
+async fn finish(context: &Context, tools: &Tools) -> database::Result<Turn> {
+    if let Some(embedder) = &tools.embedder {
+        queue_old(context, embedder.model()).await?;
+    }
+    context.process.has_adapted().await?;
+    for kind in [Kind::Capture, Kind::Index, Kind::Embed] {
+        context.wakes.of(kind).notify_one();
+    }
+    Ok(Turn::Over)
+}
+
+/// Queues what another model has embedded.
+async fn queue_old(context: &Context, model: &str) -> database::Result<()> {
+    let mut queued = 0;
+    loop {
+        match context.store.embed_again(model, MAX_QUEUED_AT_ONCE).await? {
+            0 => break,
+            some => queued += some,
+        }
+    }
+    if queued > 0 {
+        info!(documents = queued, model, "embedding what another model has embedded, or none");
+    }
+    Ok(())
+}

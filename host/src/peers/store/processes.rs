@@ -1,0 +1,161 @@
+//! The processes that use the database.
+
+use std::time::Duration;
+
+use crate::database::{self, Database, Scope, Session, sql};
+use crate::peers::processes::EXPIRY;
+
+/// The table of processes.
+#[derive(Clone)]
+pub(in crate::peers) struct Processes(Database);
+
+/// What became of a sign of life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::peers) enum Heartbeat {
+    Alive {
+        /// Whether there are processes that nobody has heard of for too long.
+        expired: bool,
+    },
+    /// The process was removed: it was not heard of for too long.
+    Lost,
+}
+
+/// Whose turn it is to adapt all jobs to the settings of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// That of this process.
+    Mine {
+        /// Whether there is no other process.
+        alone: bool,
+    },
+    /// Nobody's: they are adapted.
+    Over,
+    /// That of another process, or of none before all have the same settings.
+    Later,
+}
+
+impl Heartbeat {
+    /// Says that a process lives. On servers only: who has a file is alone.
+    pub(in crate::peers) async fn send(session: &mut Session, id: &str) -> database::Result<Self> {
+        let expired: Option<i64> = sql("UPDATE processes SET seen_at = clock_millis() WHERE id = $1
+             RETURNING (SELECT count(*) FROM processes other WHERE other.seen_at < clock_millis() - $2)")
+        .bind(id)
+        .bind(millis(EXPIRY))
+        .fetch_optional_value(session)
+        .await?;
+        Ok(expired.map_or(Self::Lost, |count| Self::Alive { expired: count > 0 }))
+    }
+}
+
+impl Processes {
+    pub(in crate::peers) fn new(database: Database) -> Self {
+        Self(database)
+    }
+
+    /// Whether there can be no more than one.
+    pub(in crate::peers) fn are_exclusive(&self) -> bool {
+        self.0.is_exclusive()
+    }
+
+    /// Adds a process, which began to run at `started_at`, or now. Returns when.
+    pub(in crate::peers) async fn insert(
+        &self,
+        id: &str,
+        job_settings: &str,
+        started_at: Option<i64>,
+    ) -> database::Result<i64> {
+        let mut transaction = self.0.begin(Scope::Processes).await?;
+        let statement = match started_at {
+            Some(started_at) => {
+                sql("INSERT INTO processes (id, job_settings, started_at) VALUES ($1, $2, $3)
+                 RETURNING started_at")
+                .bind(id)
+                .bind(job_settings)
+                .bind(started_at)
+            }
+            None => sql("INSERT INTO processes (id, job_settings) VALUES ($1, $2) RETURNING started_at")
+                .bind(id)
+                .bind(job_settings),
+        };
+        let started_at = statement.fetch_value(&mut transaction).await?;
+        transaction.commit().await?;
+        Ok(started_at)
+    }
+
+    /// Removes a process. What it has claimed is free.
+    pub(in crate::peers) async fn remove(&self, id: &str) -> database::Result<()> {
+        // With the process go its claims on jobs of any users.
+        let mut transaction = self.0.begin(Scope::AllUsers).await?;
+        sql("DELETE FROM processes WHERE id = $1").bind(id).execute(&mut transaction).await?;
+        transaction.commit().await
+    }
+
+    /// Removes all processes, before the only one begins.
+    pub(in crate::peers) async fn remove_all(&self) -> database::Result<()> {
+        let mut transaction = self.0.begin(Scope::AllUsers).await?;
+        sql("DELETE FROM processes").execute(&mut transaction).await?;
+        transaction.commit().await
+    }
+
+    /// Removes the processes that nobody has heard of for too long. On servers only.
+    pub(in crate::peers) async fn remove_expired(&self) -> database::Result<()> {
+        let mut transaction = self.0.begin(Scope::AllUsers).await?;
+        sql("DELETE FROM processes WHERE seen_at < clock_millis() - $1")
+            .bind(millis(EXPIRY))
+            .execute(&mut transaction)
+            .await?;
+        transaction.commit().await
+    }
+
+    /// Whether the process that was started last has these settings.
+    pub(in crate::peers) async fn newest_has(&self, job_settings: &str) -> database::Result<bool> {
+        let newest = sql("SELECT job_settings = $1 FROM processes ORDER BY started_at DESC, id DESC LIMIT 1");
+        let newest = newest.bind(job_settings).fetch_optional_value(self.0.readers()).await?;
+        Ok(newest.unwrap_or_default())
+    }
+
+    /// Takes the turn to adapt all jobs to these settings, if all processes have them and no other one is doing it, and
+    /// if there is something to adapt: other settings before, or a start of the only process.
+    pub(in crate::peers) async fn take_turn(
+        &self,
+        id: &str,
+        job_settings: &str,
+        is_start: bool,
+    ) -> database::Result<Turn> {
+        let mut transaction = self.0.begin(Scope::Processes).await?;
+        let (others, different): (i64, i64) =
+            sql("SELECT count(*) FILTER (WHERE id <> $1), count(*) FILTER (WHERE job_settings <> $2)
+                 FROM processes")
+            .bind(id)
+            .bind(job_settings)
+            .fetch_one(&mut transaction)
+            .await?;
+        let (adapted, adapting): (Option<String>, Option<String>) =
+            sql("SELECT job_settings, adapting FROM service").fetch_one(&mut transaction).await?;
+        let (alone, is_mine) = (others == 0, adapting.as_deref() == Some(id));
+        if different > 0 || (adapting.is_some() && !is_mine) {
+            return Ok(Turn::Later);
+        }
+        if adapted.as_deref() == Some(job_settings) && !is_mine && !(alone && is_start) {
+            return Ok(Turn::Over);
+        }
+        sql("UPDATE service SET adapting = $1").bind(id).execute(&mut transaction).await?;
+        transaction.commit().await?;
+        Ok(Turn::Mine { alone })
+    }
+
+    /// Notes that all jobs are adapted to these settings, if it is the turn of this process.
+    pub(in crate::peers) async fn end_turn(&self, id: &str, job_settings: &str) -> database::Result<()> {
+        let mut transaction = self.0.begin(Scope::Processes).await?;
+        sql("UPDATE service SET job_settings = $2, adapting = NULL WHERE adapting = $1")
+            .bind(id)
+            .bind(job_settings)
+            .execute(&mut transaction)
+            .await?;
+        transaction.commit().await
+    }
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).expect("it is less than a minute")
+}
