@@ -155,11 +155,9 @@ impl App {
 
         let (identity, authorization_server) =
             sign_in(settings, &base_url, egress.clone(), &database).await?;
-        let browser_sessions = Arc::new(BrowserSessions::new(
-            database.clone(),
-            settings.issuer.name(),
-            session_lifetime(settings),
-        ));
+        let lifetime = session_lifetime(settings);
+        let browser_sessions = BrowserSessions::new(database.clone(), settings.issuer.name(), lifetime);
+        let browser_sessions = Arc::new(browser_sessions);
         let provider_sign_in = web_client(settings).map(|client| {
             let (identity, sessions) = (identity.clone(), browser_sessions.clone());
             let (database, url) = (database.clone(), base_url.as_str().trim_end_matches('/'));
