@@ -69,7 +69,7 @@ soak minutes="10" *arguments: install
 screens directory: install install-browser build build-guests
     TEST_KITBAG={{ absolute_path(output / "kitbag") }} node tests/browser/screens.mjs {{ quote(directory) }}
 
-# Build the toolkits under toolkits/ and their manifests, as a deploy would accept them.
+# Build the toolkits under toolkits/ that use an SDK, and their manifests, as a deploy would accept them.
 build-toolkits: install build build-rules build-engine
     for crate in toolkits/*/Cargo.toml; do {{ output }}/kitbag toolkit build "$(dirname "$crate")"; done
     for extension in toolkits/*/extension.ts; do node guest-sdk/typescript/bin/kitbag.js build "$extension"; done
@@ -78,11 +78,12 @@ build-toolkits: install build build-rules build-engine
 build-guests: install build-rules build-engine
     cargo build --workspace --example build-components
     {{ output }}/examples/build-components . \
-        $(grep -l cdylib toolkits/*/Cargo.toml tests/guests/*/Cargo.toml | xargs sed -n 's/^name = "\(.*\)"$/\1/p')
+        $(grep -l cdylib toolkits/*/Cargo.toml tests/guests/*/Cargo.toml tests/languages/*/Cargo.toml | xargs sed -n 's/^name = "\(.*\)"$/\1/p')
     for toolkit in currency translate; do \
         node guest-sdk/typescript/bin/kitbag.js build "toolkits/$toolkit/extension.ts" --out "target-guests/typescript/toolkits/$toolkit"; \
         install -C -m 644 "target-guests/typescript/toolkits/$toolkit/$toolkit.wasm" "target-guests/components/toolkit-$toolkit.wasm"; \
     done
+    scripts/build-from-contract
 
 # Build the WebAssembly module of the TypeScript SDK with the rules of declarations and calls.
 build-rules: install

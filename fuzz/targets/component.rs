@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kitbag::sandbox::Imports;
+use kitbag::sandbox::{Interfaces, is_always_refused};
 use wasmparser::{
     BinaryReader, ComponentExportSectionReader, ComponentImportSectionReader, Parser, Payload, Validator,
     WasmFeatures,
@@ -25,17 +25,19 @@ pub fn component(data: &[u8]) {
     };
     let bytes = assembled.as_deref().unwrap_or(data);
 
-    match Imports::inspect(bytes) {
-        Ok(imports) => {
+    match Interfaces::of_toolkit(bytes) {
+        Ok(Interfaces { imports, unused_exports }) => {
             let validated = Validator::new_with_features(WasmFeatures::default()).validate_all(bytes);
             validated.expect("an accepted component is valid");
             let (imported, exported) = names_at_the_top(bytes);
             assert!(exported.iter().any(|name| name.starts_with("kitbag:toolkit/tools@")), "{exported:?}");
+            assert!(unused_exports.len() < exported.len().min(12), "{unused_exports:?} of {exported:?}");
             let without_version = |name: &String| name.split('@').next().unwrap_or_default().to_owned();
             let imported: BTreeSet<String> = imported.iter().map(without_version).collect();
             assert!(imports.iter().eq(imported.iter().map(String::as_str)), "{imports:?} of {imported:?}");
             let capabilities = imports.capabilities();
-            assert!(imports.unknown().iter().all(|name| !capabilities.iter().any(|it| it == name)));
+            let is_known = |name: &str| capabilities.iter().any(|it| it == name) || is_always_refused(name);
+            assert!(!imports.unknown().into_iter().any(is_known));
             assert!(memories(bytes) <= MAX_MEMORIES);
         }
         Err(refusal) => {

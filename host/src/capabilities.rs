@@ -74,6 +74,8 @@ pub struct Capability<T: 'static> {
     pub interface: &'static str,
     /// When it is linked.
     pub grant: Grant,
+    /// How a component is built without it, for error messages.
+    pub leave_out: &'static str,
     /// Links it.
     pub add_to_linker: fn(&mut Linker<T>) -> wasmtime::Result<()>,
 }
@@ -102,17 +104,21 @@ impl Grant {
     }
 }
 
+const OTHER_WORLD: &str = "build it for a world that does not import it";
+
 /// Every capability.
 pub fn table<T: HasCapabilities>() -> [Capability<T>; 6] {
     [
         Capability {
             interface: "kitbag:toolkit/log",
             grant: Grant::Always,
+            leave_out: OTHER_WORLD,
             add_to_linker: |linker| log::add_to_linker(linker, |store| &mut store.capabilities().0.log),
         },
         Capability {
             interface: "kitbag:toolkit/progress",
             grant: Grant::Always,
+            leave_out: OTHER_WORLD,
             add_to_linker: |linker| {
                 progress::add_to_linker(linker, |store| &mut store.capabilities().0.progress)
             },
@@ -120,11 +126,13 @@ pub fn table<T: HasCapabilities>() -> [Capability<T>; 6] {
         Capability {
             interface: "wasi:http/outgoing-handler",
             grant: Grant::Declared { what: "a host in egress", by: |it| !it.egress.is_empty() },
+            leave_out: "build it without HTTP (`jco componentize`: --disable http)",
             add_to_linker: |linker| fetch::add_to_linker(linker, fetch_view),
         },
         Capability {
             interface: "kitbag:toolkit/secrets",
             grant: Grant::Declared { what: "a name in secrets", by: |it| !it.secrets.is_empty() },
+            leave_out: OTHER_WORLD,
             add_to_linker: |linker| {
                 secrets::add_to_linker(linker, |store| &mut store.capabilities().0.secrets)
             },
@@ -132,11 +140,13 @@ pub fn table<T: HasCapabilities>() -> [Capability<T>; 6] {
         Capability {
             interface: "kitbag:toolkit/search",
             grant: Grant::Declared { what: "the scope svc:search", by: |it| it.has_scope(SCOPE_SEARCH) },
+            leave_out: OTHER_WORLD,
             add_to_linker: |linker| search::add_to_linker(linker, |store| &mut store.capabilities().0.search),
         },
         Capability {
             interface: "kitbag:toolkit/ingest",
             grant: Grant::Declared { what: "the scope svc:ingest", by: |it| it.has_scope(SCOPE_INGEST) },
+            leave_out: OTHER_WORLD,
             add_to_linker: |linker| ingest::add_to_linker(linker, |store| &mut store.capabilities().0.ingest),
         },
     ]

@@ -86,6 +86,8 @@ struct Shared {
 pub struct Described {
     /// Its imports.
     pub imports: Imports,
+    /// Its exports that the host does not use, for people.
+    pub unused_exports: Vec<String>,
     /// Its declaration, not validated yet.
     pub definition: ToolkitDefinition,
 }
@@ -193,7 +195,8 @@ impl Compiler {
         let declaration = outcome.declaration.unwrap_or_default();
         let definition = serde_json::from_str(&declaration)
             .map_err(|error| CompileError::Failed(format!("its declaration cannot be read: {error}")))?;
-        Ok(Described { imports: outcome.imports, definition })
+        let Outcome { imports, unused_exports, .. } = outcome;
+        Ok(Described { imports, unused_exports, definition })
     }
 
     /// Compiles a deployed toolkit again. A call waits for it, so it has priority over deploys.

@@ -16,6 +16,7 @@ mod instance;
 mod io_error;
 mod limits;
 mod linker;
+mod refused;
 mod shape;
 mod state;
 
@@ -36,9 +37,10 @@ pub use call::{Ended, Fault, Invocation, Report, Stages};
 pub use compile::{Compiled, CompilerEngine};
 pub use describe::{DescribeError, DescribeLimits};
 pub use extract::{ExtractionError, ExtractionLimits, Extractor, ExtractorSandbox};
-pub use imports::{ImportError, Imports};
+pub use imports::{ImportError, Imports, Interfaces};
 pub use instance::Instance;
 pub use limits::Limits;
+pub use refused::is_always_refused;
 
 use call::Runner;
 use instance::Slots;
@@ -115,7 +117,7 @@ impl Sandbox {
     /// Maps machine code from a file and links it against `grants`.
     pub fn load(&self, code: &Path, grants: &Grants) -> Result<Loaded, LoadError> {
         let component = map(&self.engine, code).map_err(LoadError::Code)?;
-        let runner = linker::granted(&self.linker, grants)
+        let runner = linker::granted(&self.linker, grants, &component)
             .and_then(|linker| Runner::new(self, &linker, &component, grants.clone()))
             .map_err(LoadError::Link)?;
         Ok(Loaded { runner: Arc::new(runner) })

@@ -19,13 +19,15 @@ const FROZEN: [(&str, &str); 2] = [
 const VERSION_SPELLINGS: [&str; 5] = ["v0_1", "@0.1", "_0_1_0", "010Call", "wasi:http/types@"];
 
 /// Paths that may name a version: the contracts and the package's copy of one, the modules of their
-/// versions, and this test.
-const ALLOWED_PATHS: [&str; 5] = [
+/// versions, toolkits without an SDK, and this test.
+const ALLOWED_PATHS: [&str; 7] = [
     "wit",
     "guest-sdk/typescript/wit",
     "host/src/contract.rs",
     "host/src/contract",
+    "tests/languages",
     "tests/spec/contract.rs",
+    "toolkits/dates",
 ];
 
 /// Names of folders that have no source of this repository.

@@ -47,7 +47,8 @@ async fn each_import_beyond_the_declaration_is_refused_by_name_with_what_to_decl
 
         let expected = refused.iter().map(|(interface, declaration)| {
             let path = format!("imports.kitbag:toolkit/{interface}");
-            (path, format!("imported, but not granted: declare {declaration}"))
+            let remedy = format!("declare {declaration}, or build it for a world that does not import it");
+            (path, format!("imported, but not granted: {remedy}"))
         });
         let problems = answer.assert_problem(422, "refused").problems();
         assert_eq!(problems, expected.collect::<Vec<_>>(), "{scopes:?}");

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use kitbag::settings::Settings;
 use serde_json::json;
+use wasmparser::{Parser, Payload};
 
 use crate::harness::wat::{compile, versioned};
 use crate::harness::{Answer, Kitbag, Wat, guests};
@@ -125,6 +126,43 @@ async fn many_memories_are_no_way_around_the_limit() {
     }
 }
 
+/// A toolkit that also instantiates a module so many times.
+fn with_instances(module: &str, count: usize) -> Vec<u8> {
+    let mut component = Wat::default().component();
+    let modules = Parser::new(0).parse_all(&component).map(|payload| payload.expect("it is valid"));
+    let modules = modules.filter(|payload| matches!(payload, Payload::ModuleSection { .. })).count();
+    let module = compile(&format!("(module {module})"));
+
+    let (core_module_section, core_instance_section) = (1, 2);
+    component.push(core_module_section);
+    component.extend(leb128(module.len()));
+    component.extend(module);
+    let instantiate = [&[0][..], &leb128(modules), &[0]].concat();
+    let instances = [leb128(count), instantiate.repeat(count)].concat();
+    component.push(core_instance_section);
+    component.extend(leb128(instances.len()));
+    component.extend(instances);
+    component
+}
+
+#[tokio::test]
+async fn the_instances_of_a_component_share_one_bound_however_many_there_are() {
+    let kitbag = kitbag().await;
+    // The toolkit has some instances of its own.
+    let of_its_own = 4;
+    let globals = "(global (mut i64) (i64.const 0))".repeat(4000);
+
+    let many = with_instances("(global (mut i32) (i32.const 0))", 64 - of_its_own);
+    kitbag.as_operator().deploy(many).await.assert_status(201);
+    assert_eq!(kitbag.as_user("ana").call("wat__run", json!({})).await.text(), "done");
+    kitbag.as_operator().delete("/toolkits/wat").await.assert_status(204);
+
+    let said = refused(&kitbag, with_instances("", 65)).await;
+    assert!(said.contains("instances of core modules in all, and one may have at most 64"), "{said}");
+    let said = refused(&kitbag, with_instances(&globals, 30)).await;
+    assert!(said.contains("exceeds the configured maximum of 1048576 bytes"), "{said}");
+}
+
 #[tokio::test]
 async fn a_declaration_that_recurses_or_allocates_without_end_is_given_up() {
     let kitbag = kitbag().await;
@@ -171,11 +209,23 @@ async fn a_component_of_thousands_of_parts_is_refused() {
     let exports = repeated(5000, |number| format!(r#"(export "evil:corp/api{number}" (instance $i))"#));
     let exports = format!("(instance $i) {exports}");
 
-    for body in [instances(25), instances(900), instances(5000), imports(5000), exports] {
+    for body in [instances(65), instances(900), instances(5000), imports(5000), exports] {
         refused(&kitbag, component_with(&body)).await;
     }
     let said = refused(&kitbag, component_with(&imports(900))).await;
     assert!(said.contains("imports.evil:corp/api0:") && said.ends_with("and 700 more\n"), "{said}");
+}
+
+#[tokio::test]
+async fn asynchronous_functions_are_refused_with_what_to_build_instead() {
+    let kitbag = kitbag().await;
+    let lowered = r#"(import "wasi:io/poll@0.2.0" (instance $poll (export "f" (func))))
+        (core func (canon lower (func $poll "f") async))"#;
+
+    for body in ["(core func (canon waitable-set.new))", lowered] {
+        let said = refused(&kitbag, component_with(body)).await;
+        assert!(said.contains("asynchronous") && said.contains("--backend-qjs-disable-async"), "{said}");
+    }
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ impl User {
     }
 
     /// Uploads a component, which must pass, and returns its review.
-    async fn review(&self, component: Vec<u8>) -> Value {
+    pub(crate) async fn review(&self, component: Vec<u8>) -> Value {
         self.upload_for_review(component).await.assert_status(201).json()
     }
 

@@ -12,7 +12,7 @@ use tokio::runtime::Builder;
 
 use super::confinement::{confine, die_with_parent};
 use super::protocol::{Outcome, Request, Response, Task, receive};
-use crate::sandbox::{Compiled, CompilerEngine, DescribeError, DescribeLimits, Imports};
+use crate::sandbox::{Compiled, CompilerEngine, DescribeError, DescribeLimits, Imports, Interfaces};
 
 /// The argument that starts the program as a compiler process.
 pub const ARGUMENT: &str = "compile-component";
@@ -74,7 +74,7 @@ fn refused(path: &str, message: impl Into<String>) -> Stop {
 }
 
 fn work(request: &Request, component: &[u8], mut code: File) -> Result<Outcome, Stop> {
-    let imports = inspect(request.task, component)?;
+    let Interfaces { imports, unused_exports } = inspect(request.task, component)?;
     let engine = match request.task {
         Task::Describe(_) | Task::Toolkit => CompilerEngine::for_toolkits(),
         Task::Extractor => CompilerEngine::for_extractors(),
@@ -96,24 +96,26 @@ fn work(request: &Request, component: &[u8], mut code: File) -> Result<Outcome, 
         Task::Describe(limits) => Some(describe(&engine, &compiled, limits)?),
         Task::Toolkit | Task::Extractor => None,
     };
-    Ok(Outcome { imports, declaration })
+    Ok(Outcome { imports, unused_exports, declaration })
 }
 
-/// Reads the component's imports. Unknown interfaces are refused before anything is compiled.
-fn inspect(task: Task, component: &[u8]) -> Result<Imports, Stop> {
+/// Reads the component's imports and exports. Unknown imports are refused before anything is compiled.
+fn inspect(task: Task, component: &[u8]) -> Result<Interfaces, Stop> {
     let inspected = match task {
-        Task::Describe(_) | Task::Toolkit => Imports::inspect(component),
-        Task::Extractor => Imports::inspect_any(component),
+        Task::Describe(_) | Task::Toolkit => Interfaces::of_toolkit(component),
+        Task::Extractor => {
+            Imports::of_any(component).map(|imports| Interfaces { imports, unused_exports: Vec::new() })
+        }
     };
-    let imports = inspected.map_err(|error| refused("component", error.to_string()))?;
+    let interfaces = inspected.map_err(|error| refused("component", error.to_string()))?;
     // A component with an unknown import cannot be instantiated, not even for `describe`.
-    let unknown = imports.unknown().into_iter().map(|name| Problem {
+    let unknown = interfaces.imports.unknown().into_iter().map(|name| Problem {
         path: format!("imports.{name}"),
-        message: "no toolkit may use this interface".to_owned(),
+        message: "no toolkit may use this interface; build it for a world that does not import it".to_owned(),
     });
     let unknown: Vec<_> = unknown.take(MAX_PROBLEMS).collect();
     if unknown.is_empty() || matches!(task, Task::Extractor) {
-        Ok(imports)
+        Ok(interfaces)
     } else {
         Err(Stop::Refused(unknown))
     }

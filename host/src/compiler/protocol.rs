@@ -70,6 +70,7 @@ pub(super) enum Response {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Outcome {
     pub(super) imports: Imports,
+    pub(super) unused_exports: Vec<String>,
     /// JSON.
     pub(super) declaration: Option<String>,
 }

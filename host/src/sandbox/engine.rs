@@ -25,10 +25,15 @@ const TABLE_RESIDENT_BYTES: usize = 64 << 10;
 /// system calls that return memory and interrupt the other processors (docs/decisions/0023).
 pub(super) const MAX_MEMORY_RESIDENT_BYTES: usize = 4 << 20;
 
-/// Limits of one component. A toolkit has one memory; adapters and shims add instances and tables.
-pub(super) const MAX_CORE_INSTANCES: u32 = 24;
+/// Limits of one component. A toolkit has one memory; adapters, shims and the dynamic libraries of a language's runtime
+/// add instances and tables. The pool reserves memory for memories, tables and stacks; instances are only counted, and the
+/// host memory of all instances of a component together is at most [`MAX_INSTANCE_BYTES`], however many there are.
+pub(super) const MAX_CORE_INSTANCES: u32 = 64;
 pub(super) const MAX_MEMORIES: u32 = 2;
 pub(super) const MAX_TABLES: u32 = 12;
+
+/// Host memory for the instances of one component: their globals, and pointers to functions, tables and memories.
+const MAX_INSTANCE_BYTES: usize = 1 << 20;
 
 /// WebAssembly stack of an extractor: parsers of nested formats recurse.
 const EXTRACTOR_STACK_BYTES: usize = 4 << 20;
@@ -123,6 +128,7 @@ fn pool(limits: &Limits) -> PoolingAllocationConfig {
         .total_tables(calls.saturating_mul(MAX_TABLES))
         .total_stacks(calls)
         .max_core_instances_per_component(MAX_CORE_INSTANCES)
+        .max_component_instance_size(MAX_INSTANCE_BYTES)
         .max_memories_per_component(MAX_MEMORIES)
         .max_tables_per_component(MAX_TABLES)
         .max_memory_size(limits.memory)

@@ -1,10 +1,11 @@
-//! The imports of a component, read from its bytes before anything is compiled or run.
+//! The imports and exports of a component, read from its bytes before anything is compiled or run.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::refused::is_always_refused;
 use super::shape::{self, Names};
 use super::state::State;
 use crate::capabilities::{Capability, Grant, Grants, table};
@@ -31,9 +32,15 @@ pub enum ImportError {
     Invalid(String),
     /// A core module.
     #[error(
-        "this is a core WebAssembly module, not a component; `kitbag toolkit build` makes a component from a crate"
+        "this is a core WebAssembly module, not a component; `kitbag toolkit build` makes a component from a crate, and so do compilers for the target wasm32-wasip2"
     )]
     CoreModule,
+    /// It needs a host that runs asynchronous functions.
+    #[error(
+        "this component uses asynchronous functions of the Component Model ({0}), of which {contract} has none; build it with synchronous ones, which for `jco componentize --backend qjs` is the option --backend-qjs-disable-async",
+        contract = contract::NAME
+    )]
+    Async(&'static str),
     /// A limit is exceeded. Instantiated parts count once per instance.
     #[error("this component has {found} {what}, and one may have at most {most}")]
     TooMany {
@@ -47,9 +54,34 @@ pub enum ImportError {
     /// It instantiates an imported component, whose size is unknown.
     #[error("this component instantiates a component that it does not define itself, which none may")]
     ForeignComponent,
-    /// A component of another world.
-    #[error("this component is no toolkit: it does not export the interface tools of {}", contract::NAME)]
-    OtherWorld,
+    /// A component of another world, with the names of its exports.
+    #[error(
+        "this component is no toolkit: it does not export the interface tools of {contract}, but {0}; build it for the world toolkit of wit/current/toolkit.wit, or for a world of your own that exports {tools}",
+        contract = contract::NAME, tools = contract::TOOLS
+    )]
+    OtherWorld(String),
+}
+
+/// The imports and exports of a valid toolkit.
+#[derive(Clone, Debug)]
+pub struct Interfaces {
+    /// What it imports.
+    pub imports: Imports,
+    /// The exports that the host does not use, for people: the first ten, and how many there are besides.
+    pub unused_exports: Vec<String>,
+}
+
+impl Interfaces {
+    /// Reads and validates a component, and checks that it exports the interface of toolkits.
+    pub fn of_toolkit(component: &[u8]) -> Result<Self, ImportError> {
+        let Names { imports, exports } = shape::check(component)?;
+        if !exports.iter().any(|export| contract::is_toolkit(export)) {
+            let names = if exports.is_empty() { "nothing".to_owned() } else { shown(&exports).join(", ") };
+            return Err(ImportError::OtherWorld(names));
+        }
+        let unused: Vec<_> = exports.into_iter().filter(|export| !contract::is_toolkit(export)).collect();
+        Ok(Self { imports: Imports::of(&imports), unused_exports: shown(&unused) })
+    }
 }
 
 /// The interfaces that a toolkit imports, by name and without version.
@@ -57,19 +89,13 @@ pub enum ImportError {
 pub struct Imports(BTreeSet<String>);
 
 impl Imports {
-    /// Reads and validates a component, and checks that it exports the interface of toolkits.
-    pub fn inspect(component: &[u8]) -> Result<Self, ImportError> {
-        let Names { imports, exports } = shape::check(component)?;
-        if !exports.iter().any(|export| contract::is_toolkit(export)) {
-            return Err(ImportError::OtherWorld);
-        }
-        Ok(Self(imports.iter().map(|name| interface(name).to_owned()).collect()))
+    /// Reads and validates a component of any world, with the limits of a toolkit.
+    pub fn of_any(component: &[u8]) -> Result<Self, ImportError> {
+        Ok(Self::of(&shape::check(component)?.imports))
     }
 
-    /// Reads and validates a component of any world, with the limits of a toolkit.
-    pub fn inspect_any(component: &[u8]) -> Result<Self, ImportError> {
-        let Names { imports, .. } = shape::check(component)?;
-        Ok(Self(imports.iter().map(|name| interface(name).to_owned()).collect()))
+    fn of(names: &[String]) -> Self {
+        Self(names.iter().map(|name| without_version(name).to_owned()).collect())
     }
 
     /// The capabilities among them that a declaration has to grant, in alphabetical order.
@@ -77,20 +103,20 @@ impl Imports {
         self.0.iter().filter(|name| is_declared(name)).cloned().collect()
     }
 
-    /// Imports that the host never links.
+    /// Imports that no toolkit may have.
     pub fn unknown(&self) -> Vec<&str> {
-        self.0
-            .iter()
-            .map(String::as_str)
-            .filter(|name| find(name).is_none() && !is_unprivileged(name))
-            .collect()
+        let is_known = |name: &str| find(name).is_some() || is_unprivileged(name) || is_always_refused(name);
+        self.iter().filter(|name| !is_known(name)).collect()
     }
 
-    /// Imports without a grant, each with what to declare for it.
-    pub fn ungranted(&self, grants: &Grants) -> Vec<(&str, &'static str)> {
-        self.0
-            .iter()
-            .filter_map(|name| Some((name.as_str(), find(name)?.grant.missing(grants.definition())?)))
+    /// Imports without a grant, each with its remedy.
+    pub fn ungranted(&self, grants: &Grants) -> Vec<(&str, String)> {
+        self.iter()
+            .filter_map(|name| {
+                let capability = find(name)?;
+                let missing = capability.grant.missing(grants.definition())?;
+                Some((name, format!("declare {missing}, or {}", capability.leave_out)))
+            })
             .collect()
     }
 
@@ -112,12 +138,25 @@ pub(super) fn is_declared(name: &str) -> bool {
 
 /// The capability of an import, with or without its version.
 fn find(name: &str) -> Option<Capability<State>> {
-    table().into_iter().find(|capability| capability.interface == interface(name))
+    table().into_iter().find(|capability| capability.interface == without_version(name))
 }
 
 /// `wasi:io/poll@0.2.0` → `wasi:io/poll`.
-fn interface(name: &str) -> &str {
+pub(super) fn without_version(name: &str) -> &str {
     name.split_once('@').map_or(name, |(interface, _)| interface)
+}
+
+/// The first of these names, each cut to a readable length, and how many there are besides.
+fn shown(names: &[String]) -> Vec<String> {
+    const MAX_NAMES: usize = 10;
+    const MAX_NAME_CHARS: usize = 80;
+
+    let mut shown: Vec<String> =
+        names.iter().take(MAX_NAMES).map(|name| name.chars().take(MAX_NAME_CHARS).collect()).collect();
+    if names.len() > MAX_NAMES {
+        shown.push(format!("and {} more", names.len() - MAX_NAMES));
+    }
+    shown
 }
 
 fn is_unprivileged(name: &str) -> bool {
@@ -135,28 +174,57 @@ mod tests {
         let core_module = b"\0asm\x01\0\0\0";
         let empty_component = b"\0asm\x0d\0\x01\0";
 
-        assert!(matches!(Imports::inspect(b"<html>"), Err(ImportError::Invalid(_))));
-        assert!(matches!(Imports::inspect(b""), Err(ImportError::Invalid(_))));
-        assert!(matches!(Imports::inspect(b"\0asm\x0d\0"), Err(ImportError::Invalid(_))));
-        assert_eq!(Imports::inspect(core_module), Err(ImportError::CoreModule));
-        assert_eq!(Imports::inspect(empty_component), Err(ImportError::OtherWorld));
+        let refused = |bytes: &[u8]| Interfaces::of_toolkit(bytes).expect_err("it is no toolkit");
+        assert!(matches!(refused(b"<html>"), ImportError::Invalid(_)));
+        assert!(matches!(refused(b""), ImportError::Invalid(_)));
+        assert!(matches!(refused(b"\0asm\x0d\0"), ImportError::Invalid(_)));
+        assert_eq!(refused(core_module), ImportError::CoreModule);
+        assert_eq!(refused(empty_component), ImportError::OtherWorld("nothing".to_owned()));
+    }
+
+    #[test]
+    fn exports_are_named_whether_they_make_a_toolkit_or_not() {
+        let exporting = |names: &[&str]| {
+            let exports: Vec<_> =
+                names.iter().map(|name| format!(r#"(export "{name}" (instance $i))"#)).collect();
+            wat::parse_str(format!("(component (instance $i) {})", exports.concat())).unwrap()
+        };
+        let (_, version) = contract::NAME.split_once('@').unwrap();
+        let tools = format!("{}@{version}.0", contract::TOOLS);
+
+        let toolkit = Interfaces::of_toolkit(&exporting(&["a", &tools, "wasi:cli/run"])).unwrap();
+        assert_eq!(toolkit.unused_exports, ["a", "wasi:cli/run"]);
+
+        let names: Vec<_> = (0..12).map(|number| format!("a:b/c{number}")).collect();
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        let refusal = Interfaces::of_toolkit(&exporting(&names)).unwrap_err().to_string();
+        assert!(
+            refusal.contains("but a:b/c0, a:b/c1,") && refusal.contains("a:b/c9, and 2 more;"),
+            "{refusal}"
+        );
+        assert!(refusal.contains("exports kitbag:toolkit/tools"), "{refusal}");
+
+        let long = "a".repeat(50_000);
+        let refusal = Interfaces::of_toolkit(&exporting(&[&long])).unwrap_err().to_string();
+        assert!(refusal.len() < 1000, "{} bytes", refusal.len());
     }
 
     #[test]
     fn memories_are_counted_over_all_modules_before_anything_is_compiled() {
         let two_and_one = "(component (core module (memory 1) (memory 1)) (core module (memory 1)))";
 
-        let inspected = Imports::inspect(&wat::parse_str(two_and_one).unwrap());
+        let inspected = Interfaces::of_toolkit(&wat::parse_str(two_and_one).unwrap());
 
         let too_many = ImportError::TooMany { what: "memories", found: 3, most: 2 };
-        assert_eq!(inspected, Err(too_many));
+        assert_eq!(inspected.expect_err("there are too many"), too_many);
     }
 
     #[test]
-    fn sockets_and_strangers_are_unknown() {
+    fn strangers_are_unknown() {
         let imports = Imports(
             [
                 "wasi:sockets/tcp",
+                "wasi:sockets/tls",
                 "wasi:io/poll",
                 "wasi:http/types",
                 "wasi:http/incoming-handler",
@@ -166,6 +234,6 @@ mod tests {
             .into(),
         );
 
-        assert_eq!(imports.unknown(), ["evil:corp/api", "wasi:http/incoming-handler", "wasi:sockets/tcp"]);
+        assert_eq!(imports.unknown(), ["evil:corp/api", "wasi:http/incoming-handler", "wasi:sockets/tls"]);
     }
 }

@@ -1,8 +1,8 @@
 //! Links the host functions of an instance: the granted capabilities, and unprivileged interfaces.
 //!
 //! Invariant: a capability is linked only when it is granted. One whose grant is a list (hosts, names of
-//! secrets) checks the list just before its effect. `wasi:sockets` is never linked, and the WASI context is
-//! empty.
+//! secrets) checks the list just before its effect. No implementation of `wasi:sockets` is ever linked, only
+//! functions that trap (`refused`), and the WASI context is empty.
 
 use wasmtime::Engine;
 use wasmtime::component::types::ComponentItem;
@@ -15,12 +15,18 @@ use wasmtime_wasi::p2::bindings::{cli, clocks, filesystem, io, random};
 use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
 
 use super::state::State;
-use super::{imports, io_error};
+use super::{imports, io_error, refused};
 use crate::capabilities::{Grant, Grants, add_http_types_to_linker, table};
 
-/// Adds the capabilities in `grants` to what every toolkit gets.
-pub(super) fn granted(for_every_toolkit: &Linker<State>, grants: &Grants) -> wasmtime::Result<Linker<State>> {
+/// Adds the capabilities in `grants` to what every toolkit gets, and trapping functions for what `component` imports
+/// and is always refused.
+pub(super) fn granted(
+    for_every_toolkit: &Linker<State>,
+    grants: &Grants,
+    component: &Component,
+) -> wasmtime::Result<Linker<State>> {
     let mut linker = for_every_toolkit.clone();
+    refused::link(&mut linker, component)?;
     for capability in table::<State>() {
         if let Grant::Declared { by, .. } = capability.grant
             && by(grants.definition())
@@ -34,6 +40,7 @@ pub(super) fn granted(for_every_toolkit: &Linker<State>, grants: &Grants) -> was
 /// Links what every toolkit gets, and trapping functions for all other capabilities that `component` imports.
 pub(super) fn trapping(engine: &Engine, component: &Component) -> wasmtime::Result<Linker<State>> {
     let mut linker = for_every_toolkit(engine)?;
+    refused::link(&mut linker, component)?;
     for (name, import) in component.component_type().imports(engine) {
         let ComponentItem::ComponentInstance(interface) = import.ty else { continue };
         if !imports::is_declared(name) {
@@ -42,8 +49,7 @@ pub(super) fn trapping(engine: &Engine, component: &Component) -> wasmtime::Resu
         let mut stub = linker.instance(name)?;
         for (function, export) in interface.exports(engine) {
             if let ComponentItem::ComponentFunc(_) = export.ty {
-                let refusal = format!("{name}#{function} was called");
-                stub.func_new(function, move |_, _, _, _| Err(wasmtime::Error::msg(refusal.clone())))?;
+                refused::trap(&mut stub, function, format!("{name}#{function} was called"))?;
             }
         }
     }
@@ -65,7 +71,7 @@ pub(super) fn for_every_toolkit(engine: &Engine) -> wasmtime::Result<Linker<Stat
 
 /// Links what language runtimes import. The WASI context is empty, so this gives no access to anything.
 ///
-/// Invariant: `wasi:sockets` is never linked.
+/// Invariant: no implementation of `wasi:sockets` is ever linked.
 pub(super) fn language_runtime<T: WasiView>(l: &mut Linker<T>) -> wasmtime::Result<()> {
     struct HasIo;
     impl HasData for HasIo {

@@ -7,8 +7,9 @@
 mod types;
 
 use wasmparser::{
-    ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, ComponentTypeRef,
-    Encoding, FuncValidatorAllocations, Instance, Parser, Payload, ValidPayload, Validator, WasmFeatures,
+    CanonicalFunction, CanonicalOption, ComponentAlias, ComponentExternalKind, ComponentInstance,
+    ComponentOuterAliasKind, ComponentTypeRef, Encoding, FuncValidatorAllocations, Instance, Parser, Payload,
+    ValidPayload, Validator, WasmFeatures,
 };
 
 use super::engine::{MAX_CORE_INSTANCES, MAX_MEMORIES, MAX_TABLES};
@@ -53,6 +54,7 @@ pub(super) fn check(component: &[u8]) -> Result<Names, ImportError> {
         }
         // Core definitions are counted before they are validated, because validation visits them all.
         walk.core(&payload)?;
+        check_is_synchronous(&payload)?;
         let validated = validator.payload(&payload).map_err(|error| invalid(&error))?;
         if let ValidPayload::Func(function, body) = validated {
             function
@@ -68,6 +70,28 @@ pub(super) fn check(component: &[u8]) -> Result<Names, ImportError> {
         return Err(ImportError::Invalid("it is truncated".to_owned()));
     }
     Ok(walk.names)
+}
+
+/// Refuses asynchronous functions, which languages' runtimes use unless they are told not to.
+fn check_is_synchronous(payload: &Payload<'_>) -> Result<(), ImportError> {
+    let Payload::ComponentCanonicalSection(section) = payload else { return Ok(()) };
+    for function in section.clone() {
+        match function.map_err(|error| invalid(&error))? {
+            CanonicalFunction::Lift { options, .. } | CanonicalFunction::Lower { options, .. } => {
+                let is_async = |it: &CanonicalOption| {
+                    matches!(it, CanonicalOption::Async | CanonicalOption::Callback(_))
+                };
+                if options.iter().any(is_async) {
+                    return Err(ImportError::Async("an async function"));
+                }
+            }
+            CanonicalFunction::ResourceNew { .. }
+            | CanonicalFunction::ResourceDrop { .. }
+            | CanonicalFunction::ResourceRep { .. } => {}
+            _ => return Err(ImportError::Async("a built-in function for tasks")),
+        }
+    }
+    Ok(())
 }
 
 fn invalid(error: &wasmparser::BinaryReaderError) -> ImportError {
@@ -335,9 +359,9 @@ mod tests {
         assert!(refused(&format!("(component {})", module.repeat(101))).contains("101 core modules"));
         let tables = "(core module (table 1 funcref) (table 1 funcref))".repeat(7);
         assert!(refused(&format!("(component {tables})")).contains("14 tables"));
-        let instances = "(core instance (instantiate $m))".repeat(30);
+        let instances = "(core instance (instantiate $m))".repeat(65);
         assert!(
-            refused(&format!("(component (core module $m) {instances})")).contains("30 instances of core")
+            refused(&format!("(component (core module $m) {instances})")).contains("65 instances of core")
         );
     }
 

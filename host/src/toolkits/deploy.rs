@@ -44,7 +44,7 @@ impl Toolkits {
         claim: Claim,
     ) -> Result<Deployed, ToolkitError> {
         let upload = self.receive(upload, length, limit).await?;
-        let Inspected { definition, imports, code } = self.inspect_upload(&upload, by).await?;
+        let Inspected { definition, imports, code, .. } = self.inspect_upload(&upload, by).await?;
         let picture = &icons::fetch(&self.egress, &definition.id, &definition.icon, by).await;
 
         let _changing = self.changing.lock().await;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::Version;
+use crate::sandbox::is_always_refused;
 use text::{Budget, json_text};
 pub use text::{Line, LineKind, TextChange};
 
@@ -50,9 +51,12 @@ pub struct GrantChange {
 
 /// An imported interface, and whether it is new.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ImportChange {
     /// Its name, without its version: `wasi:http/outgoing-handler`.
     pub interface: String,
+    /// Whether every call of its functions is refused, whatever the toolkit declares.
+    pub always_refused: bool,
     /// Never `Changed`.
     pub change: Change,
 }
@@ -181,7 +185,11 @@ fn imports(before: Option<Side<'_>>, after: Side<'_>) -> Vec<ImportChange> {
     let before = before.map_or(Some(&[][..]), |side| side.imports);
     let Some((before, after)) = before.zip(after.imports) else { return Vec::new() };
     let all = each(before.to_vec(), after.to_vec());
-    all.map(|(interface, change)| ImportChange { interface, change }).collect()
+    all.map(|(interface, change)| {
+        let always_refused = is_always_refused(&interface);
+        ImportChange { interface, always_refused, change }
+    })
+    .collect()
 }
 
 /// What became of each name: first those of `after` in their order, then those that are gone in alphabetical order.
@@ -384,7 +392,9 @@ mod tests {
         assert_eq!(both, expected);
         assert_eq!(compared(Some(&["a:a/a"]), &["a:a/a"]), [named("a:a/a", Change::Kept)]);
         assert_eq!(compared(None, &["a:a/a"]), []);
-        let first = Difference::between(None, Side { manifest, imports: Some(&["a:a/a".to_owned()]) });
+        let imports = ["a:a/a", "wasi:sockets/tcp"].map(str::to_owned);
+        let first = Difference::between(None, Side { manifest, imports: Some(&imports) });
         assert_eq!(first.imports[0].change, Change::Added);
+        assert!(!first.imports[0].always_refused && first.imports[1].always_refused, "{:?}", first.imports);
     }
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use kitbag_manifest::{Problem, Problems, ToolkitDefinition, ValidDefinition, validate};
+use kitbag_manifest::{Problem, Problems, ValidDefinition, validate};
 use tempfile::NamedTempFile;
 
 use super::ToolkitError;
@@ -16,8 +16,10 @@ use crate::tasks::Interrupted;
 pub struct Inspected {
     /// Its declaration.
     pub definition: ValidDefinition,
-    /// Its imports, all granted by the declaration.
+    /// Its imports: granted by the declaration, in need of no grant, or always refused.
     pub imports: Imports,
+    /// Its exports that the host does not use, for people.
+    pub unused_exports: Vec<String>,
     /// Its machine code, in a file that is deleted on drop unless it is kept.
     pub code: NamedTempFile,
 }
@@ -32,32 +34,27 @@ pub async fn inspect(
 ) -> Result<Inspected, ToolkitError> {
     let code = NamedTempFile::new_in(folder)?;
     let job = Job { component, code_version: sandbox.code_version(), code: code.as_file() };
-    let Described { imports, definition } =
-        compiler.describe(job, sandbox.describe_limits(), operator).await?;
+    let described = compiler.describe(job, sandbox.describe_limits(), operator).await?;
     let sandbox = sandbox.clone();
-    off_thread(move || check(&sandbox, definition, imports, code)).await
+    off_thread(move || check(&sandbox, described, code)).await
 }
 
 /// Checks the declaration, the imports against it, and that the code can be linked as for a call.
-fn check(
-    sandbox: &Sandbox,
-    declared: ToolkitDefinition,
-    imports: Imports,
-    code: NamedTempFile,
-) -> Result<Inspected, ToolkitError> {
+fn check(sandbox: &Sandbox, described: Described, code: NamedTempFile) -> Result<Inspected, ToolkitError> {
+    let Described { imports, unused_exports, definition: declared } = described;
     let grants = Grants::of(&declared);
     let mut problems: Vec<_> = imports
         .ungranted(&grants)
         .into_iter()
-        .map(|(name, missing)| {
-            problem(&format!("imports.{name}"), format!("imported, but not granted: declare {missing}"))
+        .map(|(name, remedy)| {
+            problem(&format!("imports.{name}"), format!("imported, but not granted: {remedy}"))
         })
         .collect();
     match validate(declared) {
         Err(Problems(broken)) => problems.extend(broken),
         Ok(_) if !problems.is_empty() => {}
         Ok(definition) => match sandbox.load(code.path(), &grants) {
-            Ok(_) => return Ok(Inspected { definition, imports, code }),
+            Ok(_) => return Ok(Inspected { definition, imports, unused_exports, code }),
             Err(error) => problems.push(problem("imports", error.to_string())),
         },
     }

@@ -16,6 +16,12 @@ pub(crate) const NOTES: Guest = Guest("toolkit-notes");
 pub(crate) const CURRENCY: Guest = Guest("toolkit-currency");
 /// A real toolkit in TypeScript: translates, with a key of the user's.
 pub(crate) const TRANSLATE: Guest = Guest("toolkit-translate");
+/// A real toolkit in Python, written against the contract alone: calculates with dates.
+pub(crate) const DATES: Guest = Guest("toolkit-dates");
+/// A toolkit in JavaScript, written against the contract alone.
+pub(crate) const JAVASCRIPT: Guest = Guest("language-javascript");
+/// A toolkit in Rust, written against the contract alone.
+pub(crate) const RUST: Guest = Guest("language-rust");
 /// Declares behavioural hints in each possible way, one tool for each.
 pub(crate) const HINTS: Guest = Guest("guest-hints");
 /// One tool for each kind of reply.
@@ -42,7 +48,7 @@ pub(crate) const GREETER_V1_CHANGED: Guest = Guest("guest-greeter-v1-changed");
 pub(crate) const GREETER_V2: Guest = Guest("guest-greeter-v2");
 /// A valid component of another world.
 pub(crate) const OTHER_WORLD: Guest = Guest("guest-other-world");
-/// Imports `wasi:sockets`.
+/// Imports `wasi:sockets`, and tries to use them.
 pub(crate) const IMPORTS_SOCKETS: Guest = Guest("guest-imports-sockets");
 /// Imports capabilities that it does not declare.
 pub(crate) const OVERREACH: Guest = Guest("guest-overreach");

@@ -27,6 +27,8 @@ pub(crate) struct Wat<'a> {
     pub(crate) output: Option<&'a str>,
     /// The structured result, as JSON, if any.
     pub(crate) structured: Option<&'a str>,
+    /// The world that it is built for, in WIT that may refer to the contract; the contract's own if empty.
+    pub(crate) world: &'a str,
     /// Imports, and other fields that must precede all functions.
     pub(crate) imports: &'a str,
     /// Further fields of the module.
@@ -74,8 +76,14 @@ impl Wat<'_> {
             tools = versioned("tools"),
         );
         let mut module = compile(&module);
-        let (resolve, package) = contract();
-        let world = resolve.select_world(&[package], Some("toolkit")).expect("it has a world");
+        let (mut resolve, package) = contract();
+        let world = if self.world.is_empty() {
+            resolve.select_world(&[package], Some("toolkit"))
+        } else {
+            let own = resolve.push_source("world.wit", self.world).expect("valid WIT");
+            resolve.select_world(&[own], None)
+        };
+        let world = world.expect("it has a world");
         embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).expect("it fits");
         let encoder = ComponentEncoder::default().validate(true).module(&module);
         encoder.and_then(|mut encoder| encoder.encode()).expect("the module fits the contract")

@@ -8,6 +8,7 @@ use super::{inspect_locally, read};
 use crate::cli::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::{Text, say};
+use crate::sandbox::is_always_refused;
 use crate::toolkits::{Inspected, capabilities, listed_name};
 
 /// Characters that are shown of a description, so that it pushes nothing off the screen.
@@ -52,11 +53,21 @@ fn print(inspected: &Inspected) {
     for capability in granted {
         say!("  {}", capability);
     }
-    say!("\nimports");
-    for import in inspected.imports.iter() {
-        say!("  {}", import);
-    }
+    let (refused, linked): (Vec<_>, Vec<_>) = inspected.imports.iter().partition(|it| is_always_refused(it));
+    print_names("imports", linked);
+    print_names("imported, always refused: a call of any of these ends the tool's call", refused);
+    print_names("exported, never used", inspected.unused_exports.iter().map(String::as_str).collect());
     say!("\nA deploy would accept it.");
+}
+
+fn print_names(title: &'static str, names: Vec<&str>) {
+    if names.is_empty() {
+        return;
+    }
+    say!("\n{}", title);
+    for name in names {
+        say!("  {}", name);
+    }
 }
 
 /// The author's text, on lines of its own that are indented further than the program's.

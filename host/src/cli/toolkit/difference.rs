@@ -21,7 +21,8 @@ pub(super) fn print(difference: &Difference, secret_users: &BTreeMap<String, u64
         say!("  {} may {}{}", sign(grant.change), worded(&grant.capability), note);
     }
     for import in &difference.imports {
-        say!("  {} imports {}", sign(import.change), import.interface);
+        let note = if import.always_refused { text!(": imported, always refused") } else { text!("") };
+        say!("  {} imports {}{}", sign(import.change), import.interface, note);
     }
     for text in &difference.toolkit {
         print_text(text);

@@ -52,19 +52,23 @@ impl ShownDifference {
         } else {
             vec![ItemChange { name: "toolkit".to_owned(), change: Change::Changed, texts: toolkit }]
         };
-        let import =
-            |ImportChange { interface, change }| ItemChange { name: interface, change, texts: Vec::new() };
-        let imports = imports.into_iter().map(import).collect();
+        let (refused, imports): (Vec<_>, Vec<_>) = imports.into_iter().partition(|it| it.always_refused);
         let groups = [
             ("About it", toolkit),
             ("Settings", settings),
             ("Tools", tools),
-            ("Imports of its code", imports),
+            ("Imports of its code", items(imports)),
+            ("Imported, always refused", items(refused)),
         ];
         let groups = groups.map(|(title, items)| Group::of(title, items));
         let groups = groups.into_iter().filter(|group| !group.items.is_empty() || !group.kept.is_empty());
         Self { grants, groups: groups.collect(), is_empty, left_out }
     }
+}
+
+fn items(imports: Vec<ImportChange>) -> Vec<ItemChange> {
+    let item = |it: ImportChange| ItemChange { name: it.interface, change: it.change, texts: Vec::new() };
+    imports.into_iter().map(item).collect()
 }
 
 impl Grant {
@@ -157,5 +161,33 @@ mod tests {
             ]
         );
         assert!(!shown.is_empty && shown.groups.is_empty());
+    }
+
+    #[test]
+    fn imports_that_are_always_refused_are_a_group_of_their_own() {
+        let import = |interface: &str, always_refused, change| ImportChange {
+            interface: interface.to_owned(),
+            always_refused,
+            change,
+        };
+        let imports = vec![
+            import("wasi:http/outgoing-handler", false, Change::Added),
+            import("wasi:sockets/tcp", true, Change::Added),
+            import("wasi:sockets/udp", true, Change::Kept),
+        ];
+
+        let shown = ShownDifference::of(Difference { imports, ..Difference::default() }, &BTreeMap::new());
+
+        let names = |group: &Group| group.items.iter().map(|item| item.name.clone()).collect::<Vec<_>>();
+        let groups: Vec<_> =
+            shown.groups.iter().map(|it| (it.title, names(it).join(" "), it.kept.join(" "))).collect();
+        let row = |title, items: &str, kept: &str| (title, items.to_owned(), kept.to_owned());
+        assert_eq!(
+            groups,
+            [
+                row("Imports of its code", "wasi:http/outgoing-handler", ""),
+                row("Imported, always refused", "wasi:sockets/tcp", "wasi:sockets/udp"),
+            ]
+        );
     }
 }
