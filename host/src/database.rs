@@ -4,7 +4,7 @@
 //! - only this module names the engines; the `store` modules see statements (`sql`), all others [`Database`]
 //!   and [`DatabaseError`];
 //! - every write begins with `Database::begin`, which names its `Scope`, so that data read in the transaction is
-//!   still current when a later statement writes; a [`Session`] has single statements only.
+//!   still current when a later statement writes; a `Session` has single statements only.
 
 mod builder;
 mod error;
