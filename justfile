@@ -13,11 +13,11 @@ demo: install build build-rules build-extractors
     {{ output }}/kitbag demo
 
 # Run every test; those of the TypeScript SDK first, and those of the stores also with PostgreSQL.
-test: install install-browser build-guests build-extractors test-typescript && test-postgres
+test: install install-browser install-prometheus build-guests build-extractors test-typescript && test-postgres (test-postgres "--test spec freshness::")
     cargo test --workspace --no-fail-fast
 
 # Run tests with a PostgreSQL server: those of the stores, or others: `just test-postgres --test spec FILTER`.
-test-postgres *arguments="--lib -- access:: database:: dispatch:: identity:: invocations:: knowledge:: toolkits:: vault::": install
+test-postgres *arguments="--lib -- access:: database:: dispatch:: identity:: invocations:: knowledge:: peers:: toolkits:: vault::": install
     scripts/with-postgres cargo test --workspace {{ arguments }}
 
 # Run the tests of the TypeScript SDK, of its engine, and of the toolkits written with it; the replies of the sandbox too.
@@ -108,18 +108,22 @@ build-extractors: install
         install -C -m 644 "target-guests/components/extractor-$kind.wasm" "{{ output }}/extractors/$kind.wasm"; \
     done
 
-# Install missing prerequisites of the other tasks: WebAssembly compiler, npm and Python packages, espeak-ng, Prometheus.
+# Install missing prerequisites of the other tasks: WebAssembly compiler, npm and Python packages, espeak-ng.
 install:
     scripts/install-guest-toolchain
     scripts/install-node-packages
     scripts/install-python-packages
     scripts/install-speech
-    scripts/install-prometheus
 
 # Of the tests and pictures alone: 115 MB, which `demo` does not need.
 [private]
 install-browser:
     scripts/install-browser
+
+# Of a test alone: 19 MB.
+[private]
+install-prometheus:
+    scripts/install-prometheus
 
 # Installs the servers of other projects that the benchmark compares with. One that cannot be installed is not measured.
 [private]

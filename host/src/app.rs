@@ -166,7 +166,8 @@ impl App {
         // Last: by now each key file has been refused if others could read it.
         restrict_permissions(&settings.data).await?;
         let access = Access::new(stores, operators(settings));
-        let sources = Sources { metrics: metrics.clone(), access: access.clone(), memory };
+        let sources =
+            Sources { metrics: metrics.clone(), access: access.clone(), memory, last: Arc::default() };
         let exposition = Exposition::open(settings, sources)?;
         let router = web::router(Shared {
             identity,

@@ -30,7 +30,7 @@ use crate::identity::Caller;
 use crate::invocations::{Conclusion, Invocations, Outcome};
 use crate::metrics::Metrics;
 use crate::observations::Observations;
-use crate::sandbox::{Invocation, Loaded, Report};
+use crate::sandbox::{Ended, Fault, Invocation, Loaded, Report};
 use crate::toolkits::Tool;
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
@@ -146,7 +146,9 @@ impl Dispatch {
             None => ready.code.call(invocation, &observations).await,
             Some(listener) => call_with_progress(&ready.code, invocation, &observations, listener).await,
         };
-        recording.ran_for(report.duration);
+        if !matches!(report.ended, Ended::Faulted(Fault::NoRoom(_))) {
+            recording.ran_for(report.duration);
+        }
         if let Some(instance) = report.instance.take() {
             instance.drop_later();
         }

@@ -96,6 +96,19 @@ pub struct Egress {
     metrics: Metrics,
 }
 
+/// Counts one request when it is dropped, whether or not anybody waited for its end.
+struct Counting<'a> {
+    metrics: &'a Metrics,
+    purpose: &'static str,
+    result: &'static str,
+}
+
+impl Drop for Counting<'_> {
+    fn drop(&mut self) {
+        self.metrics.outbound_request(self.purpose, self.result);
+    }
+}
+
 impl Egress {
     /// Builds all clients on the current runtime. Nothing is resolved or connected before the first
     /// request.
@@ -180,11 +193,10 @@ impl Egress {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
+        let mut counting =
+            Counting { metrics: &self.metrics, purpose: policy.purpose(), result: "cancelled" };
         let answer = self.send_uncounted(request, policy, timeouts).await;
-        self.metrics.outbound_request(
-            policy.purpose(),
-            answer.as_ref().map_or_else(EgressError::kind, |_| "answered"),
-        );
+        counting.result = answer.as_ref().map_or_else(EgressError::kind, |_| "answered");
         answer
     }
 

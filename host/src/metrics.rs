@@ -150,7 +150,7 @@ impl Default for Metrics {
         );
         registry.register_with_unit(
             "sandbox_duration",
-            "Part of a call's time that was spent in the sandbox: creating the instance, and the handler with all it waited for",
+            "Part of a call's time in the sandbox: waiting for memory, creating the instance, and the handler with all it waited for",
             Unit::Seconds,
             sandbox_time.clone(),
         );

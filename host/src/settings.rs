@@ -84,7 +84,7 @@ settings! {
     /// `postgres://kitbag@db.internal/kitbag`. Prefer the variable or the file for a URL with a password: other users of
     /// the machine can read a flag.
     database: DatabaseLocation = DatabaseLocation::DataDirectory, "KITBAG_DATABASE";
-    /// Connections to a PostgreSQL database.
+    /// Connections to a PostgreSQL database, besides four that the server keeps for itself.
     database_connections: u32 = 16, "KITBAG_DATABASE_CONNECTIONS";
     /// Public URL of this server, without a path; by default `http://` and the address it listens on.
     base_url: value::BaseUrl = value::BaseUrl::default(), "KITBAG_BASE_URL";

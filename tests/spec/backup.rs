@@ -63,11 +63,15 @@ impl Scratch {
     }
 }
 
-/// Each row of each table, as text.
+/// Each row of each table, as text, except those of processes: they end with the process.
 async fn rows(data: &Path) -> BTreeMap<String, Vec<String>> {
     let options = SqliteConnectOptions::new().filename(data.join("kitbag.sqlite"));
     let mut database = SqliteConnection::connect_with(&options).await.expect("there is a database");
-    let tables = texts(&mut database, "SELECT name FROM sqlite_schema WHERE type = 'table'".to_owned()).await;
+    let tables = texts(
+        &mut database,
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'processes'".to_owned(),
+    )
+    .await;
     let mut all = BTreeMap::new();
     for table in tables {
         let columns = format!("SELECT name FROM pragma_table_xinfo('{table}') ORDER BY cid");

@@ -1,13 +1,15 @@
 //! `/metrics`, on a listener of its own.
 
 use std::future::Future;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use tokio::sync::Mutex;
 use tracing::{error, info};
 
 use super::connections::{self, ConnectionLimits};
@@ -19,6 +21,8 @@ use crate::settings::Settings;
 
 /// Connections at the same time.
 const CONNECTIONS: usize = 16;
+/// How long what was read from the stores is shown again: some of it is counted row by row.
+const MAX_AGE: Duration = Duration::from_secs(5);
 
 /// What the metrics are read from.
 #[derive(Clone)]
@@ -26,6 +30,22 @@ pub(super) struct Sources {
     pub(super) metrics: Metrics,
     pub(super) access: Access,
     pub(super) memory: MemoryBudget,
+    /// What was last read from the stores, and when.
+    pub(super) last: Arc<Mutex<Option<(Instant, Vec<Reading>)>>>,
+}
+
+impl Sources {
+    async fn of_stores(&self) -> Vec<Reading> {
+        let mut last = self.last.lock().await;
+        if let Some((at, readings)) = &*last
+            && at.elapsed() < MAX_AGE
+        {
+            return readings.clone();
+        }
+        let readings = self.access.readings().await;
+        *last = Some((Instant::now(), readings.clone()));
+        readings
+    }
 }
 
 /// The listener, and what it serves.
@@ -53,8 +73,9 @@ impl Exposition {
     }
 }
 
-async fn expose(State(Sources { metrics, access, memory }): State<Sources>) -> Response {
-    let mut readings = access.readings().await;
+async fn expose(State(sources): State<Sources>) -> Response {
+    let mut readings = sources.of_stores().await;
+    let Sources { metrics, memory, .. } = sources;
     let (held, total) = memory.held_and_total();
     readings.push(Reading::bytes("call_memory", "Memory that calls hold", held as u64));
     readings.push(Reading::bytes("call_memory_limit", "Memory that calls may hold", total as u64));

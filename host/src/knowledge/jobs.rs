@@ -224,6 +224,8 @@ impl Context {
         if self.process.does_jobs().await? {
             self.store.take(kind, &self.me, last_user, limit).await
         } else {
+            // Of a batch that was taken before, some may be left.
+            self.store.give_back(kind, &self.me, &[], 0).await?;
             Ok(Vec::new())
         }
     }

@@ -56,6 +56,7 @@ pub struct ImportChange {
     /// Its name, without its version: `wasi:http/outgoing-handler`.
     pub interface: String,
     /// Whether every call of its functions is refused, whatever the toolkit declares.
+    #[serde(default)]
     pub always_refused: bool,
     /// Never `Changed`.
     pub change: Change,

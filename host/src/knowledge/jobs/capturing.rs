@@ -97,7 +97,9 @@ where
         let Context { store, process, me, .. } = &self.context;
         if self.has_left_some {
             let documents: Vec<_> = self.under_way.values().map(|(_, document)| *document).collect();
-            store.give_back(Kind::Capture, me, &documents).await?;
+            // Not at once: each is another request to a server of files.
+            let run_at = now().saturating_add(millis(self.context.limits.first_pause));
+            store.give_back(Kind::Capture, me, &documents, run_at).await?;
             self.has_left_some = false;
         }
         if !process.does_jobs().await? {
@@ -114,7 +116,10 @@ where
                 continue;
             }
             self.last_user.clone_from(&job.user_id);
-            if store.begin_try(Kind::Capture, &mut job, me).await? {
+            let begun = store.begin_try(Kind::Capture, &mut job, me).await;
+            // Without an answer it may be taken all the same.
+            self.has_left_some |= begun.is_err();
+            if begun? {
                 let user_and_document = (job.user_id.clone(), job.document);
                 let task = one(self.context.clone(), self.capture.clone(), job);
                 self.under_way.insert(self.tasks.spawn(task).id(), user_and_document);

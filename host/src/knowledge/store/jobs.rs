@@ -124,7 +124,7 @@ impl Store {
     ) -> database::Result<Vec<Job>> {
         let now = now();
         let mut transaction = self.0.begin(Scope::Jobs).await?;
-        self.free(&mut transaction, kind, me, &[]).await?;
+        self.free(&mut transaction, kind, me, &[], 0).await?;
         let users = users(&mut transaction, kind, last_user, now, limit).await?;
         let share = limit.checked_div(users.len()).unwrap_or_default();
         let mut ranked = Vec::with_capacity(limit);
@@ -158,14 +158,16 @@ impl Store {
     }
 
     /// Gives back the jobs of a kind that the process `me` has taken, except those of the documents that are under way.
+    /// They are due at `run_at`, or later if they were due later.
     pub(in crate::knowledge) async fn give_back(
         &self,
         kind: Kind,
         me: &str,
         under_way: &[i64],
+        run_at: i64,
     ) -> database::Result<()> {
         let mut transaction = self.0.begin(Scope::Jobs).await?;
-        self.free(&mut transaction, kind, me, under_way).await?;
+        self.free(&mut transaction, kind, me, under_way, run_at).await?;
         transaction.commit().await
     }
 
@@ -175,18 +177,21 @@ impl Store {
         kind: Kind,
         me: &str,
         under_way: &[i64],
+        run_at: i64,
     ) -> database::Result<()> {
         let statement = format!(
             "WITH mine AS (
                  SELECT document FROM knowledge_jobs WHERE taken_by = $1 AND kind = $2
                      AND document NOT IN (SELECT CAST(value AS BIGINT) FROM json_each($3)) {})
-             UPDATE knowledge_jobs SET taken_by = NULL FROM mine WHERE knowledge_jobs.document = mine.document",
+             UPDATE knowledge_jobs SET taken_by = NULL, run_at = CASE WHEN run_at < $4 THEN $4 ELSE run_at END
+             FROM mine WHERE knowledge_jobs.document = mine.document",
             self.0.skipping_locked()
         );
         sql(AssertSqlSafe(statement))
             .bind(me)
             .bind(kind.as_str())
             .bind(list(under_way))
+            .bind(run_at)
             .execute(transaction)
             .await?;
         Ok(())

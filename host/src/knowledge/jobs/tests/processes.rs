@@ -166,7 +166,7 @@ async fn a_process_that_slept_through_its_lease_writes_nothing() {
         let failed = Failed { reason: "too late", artifact: Some(&pdf), ..Failed::default() };
         assert!(!store.give_up(kind, job, failed).await.expect("the database works"), "{kind:?}");
     }
-    store.give_back(Kind::Index, &sleeper.me, &[]).await.expect("the database works");
+    store.give_back(Kind::Index, &sleeper.me, &[], 0).await.expect("the database works");
 
     assert_eq!(state(&sleeper).await, before);
     let chunks: Vec<_> = theirs.into_iter().map(|job| (job, vec![chunk("in time")])).collect();
