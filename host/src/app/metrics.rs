@@ -24,14 +24,16 @@ const CONNECTIONS: usize = 16;
 /// How long what was read from the stores is shown again: some of it is counted row by row.
 const MAX_AGE: Duration = Duration::from_secs(5);
 
+/// What was last read from the stores, and when.
+type LastReadings = Mutex<Option<(Instant, Vec<Reading>)>>;
+
 /// What the metrics are read from.
 #[derive(Clone)]
 pub(super) struct Sources {
     pub(super) metrics: Metrics,
     pub(super) access: Access,
     pub(super) memory: MemoryBudget,
-    /// What was last read from the stores, and when.
-    pub(super) last: Arc<Mutex<Option<(Instant, Vec<Reading>)>>>,
+    pub(super) last: Arc<LastReadings>,
 }
 
 impl Sources {
