@@ -103,7 +103,10 @@ async fn the_dashboard_and_the_page_of_docs_name_metrics_that_there_are() {
             .collect();
         assert!(named.len() > 10, "{file}: {named:?}");
         for name in named {
-            let is_served = served.lines().any(|line| line.split(['{', ' ']).next() == Some(name));
+            let is_of = |line: &str| {
+                line.strip_prefix("# TYPE ").unwrap_or(line).split(['{', ' ']).next() == Some(name)
+            };
+            let is_served = served.lines().any(is_of);
             assert!(is_served, "{file} names {name}, and there is no such metric:\n{served}");
         }
     }
