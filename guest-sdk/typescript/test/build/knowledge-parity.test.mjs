@@ -1,6 +1,7 @@
 // The knowledge base of `dispatch` and that of a server give the same results and errors.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 import { dispatch } from "kitbag/extend/toolkit";
@@ -32,7 +33,17 @@ before(async () => {
   assert.equal(built.status, 0, built.stderr);
   await server.cli(["toolkit", "deploy", `${directory}/keeper.wasm`]);
   assert.equal(await inSandbox("ingest", { docs: STORED }), '{"ingested":2}');
+  // A document is found once it is indexed.
+  for (const query of ["whales", "ships"]) await found(query);
 });
+
+async function found(query) {
+  const deadline = Date.now() + 60_000;
+  while ((await inSandbox("search", { query })) === "[]") {
+    assert(Date.now() < deadline, `${query} cannot be found`);
+    await setTimeout(20);
+  }
+}
 
 after(() => server?.stop());
 
