@@ -13,17 +13,33 @@ demo: install build build-rules build-extractors
     {{ output }}/kitbag demo
 
 # Run every test; those of the TypeScript SDK first, and those of the stores also with PostgreSQL.
-test: install install-browser install-prometheus build-guests build-extractors test-typescript && test-postgres (test-postgres "--test spec freshness::")
+test: install install-browser install-prometheus build-guests build-extractors test-typescript test-packages && test-postgres (test-postgres "--test spec -- cluster:: freshness::")
     cargo test --workspace --no-fail-fast
 
 # Run tests with a PostgreSQL server: those of the stores, or others: `just test-postgres --test spec FILTER`.
-test-postgres *arguments="--lib -- access:: database:: dispatch:: identity:: invocations:: knowledge:: peers:: toolkits:: vault::": install
+test-postgres *arguments="--lib -- access:: database:: dispatch:: identity:: invocations:: knowledge:: objects:: peers:: toolkits:: vault::": install
     scripts/with-postgres cargo test --workspace {{ arguments }}
 
 # Run the tests of the TypeScript SDK, of its engine, and of the toolkits written with it; the replies of the sandbox too.
 test-typescript: install build build-rules build-engine
     cargo build --workspace --example run
     cd guest-sdk/typescript && TEST_KITBAG={{ absolute_path(output / "kitbag") }} TEST_ENGINE={{ absolute_path(output / "examples/run") }} npm test
+
+# Make the packages for this platform from a release build: `just package DIR`.
+package directory="target-package": build-rules build-engine build-extractors install-packagers
+    cargo build --workspace --release --bin kitbag
+    packaging/package.py {{ quote(directory) }} --extractors {{ output / "extractors" }} \
+        --program {{ parent_directory(output) / "release/kitbag" }}
+
+# Install each package of a development build into an empty place, and make a first call.
+test-packages: build build-rules build-engine build-extractors install-packagers
+    packaging/package.py target-package/tests --extractors {{ output / "extractors" }} --program {{ output / "kitbag" }}
+    scripts/install-python-packages tests/packages
+    TEST_PACKAGES={{ absolute_path("target-package/tests") }} python3 -m unittest discover --buffer --start-directory tests/packages
+
+# Compile the crates that authors use, as they would be published; nothing is uploaded. Takes minutes.
+package-crates:
+    cargo publish --dry-run --allow-dirty -p kitbag-manifest -p kitbag-toolkit
 
 # Check format, lints, documentation.
 check: (needs "fmt" "rustfmt") (needs "clippy" "clippy")
@@ -124,6 +140,12 @@ install-browser:
 [private]
 install-prometheus:
     scripts/install-prometheus
+
+# Of packages alone: cargo-deb and a builder of images.
+[private]
+install-packagers:
+    scripts/install-cargo-deb
+    scripts/install-image-builder
 
 # Installs the servers of other projects that the benchmark compares with. One that cannot be installed is not measured.
 [private]

@@ -4,7 +4,7 @@
 #[doc(hidden)]
 pub mod bindings {
     wit_bindgen::generate!({
-        path: "../../wit/current",
+        path: "wit",
         world: "toolkit",
         pub_export_macro: true,
     });

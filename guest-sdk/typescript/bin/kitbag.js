@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 const USAGE = `Usage: npx kitbag <COMMAND> [OPTIONS] [PATH]
 
-Commands:
+Commands of the SDK:
   build  Turn an extension.ts into a component, and write manifest.json beside it
   dev    Serve an extension.ts over MCP on this machine, and again after each change
 
-npx kitbag <COMMAND> --help says more. Everything else is the server's own command line, \`kitbag\`.`;
+npx kitbag <COMMAND> --help says more. Every other command is one of the program \`kitbag\`:
+`;
 
 const [command, ...args] = process.argv.slice(2);
 if (command === "build") {
@@ -15,7 +16,9 @@ if (command === "build") {
   const { main } = await import("../dist/dev/cli.js");
   process.exitCode = await main(args);
 } else {
+  const { findProgram, main } = await import("../dist/program.js");
   const isHelp = command === "--help" || command === "-h";
-  (isHelp ? console.log : console.error)(USAGE);
-  process.exitCode = isHelp ? 0 : 2;
+  if (command === undefined || isHelp) (isHelp ? console.log : console.error)(USAGE);
+  if (command === undefined) process.exitCode = 2;
+  else if (!isHelp || findProgram() !== undefined) process.exitCode = await main([command, ...args]);
 }

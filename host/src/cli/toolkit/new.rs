@@ -24,8 +24,8 @@ pub(in crate::cli) struct New {
     /// Where to put it; by default a folder named like the toolkit.
     #[arg(long)]
     directory: Option<PathBuf>,
-    /// Folder of the SDK, the crate `kitbag-toolkit` or the npm package `kitbag`; by default the one this
-    /// program was built with.
+    /// Folder of the SDK, the crate `kitbag-toolkit` or the npm package `kitbag`; by default the one in the checkout
+    /// that this program was built from, or without a checkout the one of this version from the registry.
     #[arg(long)]
     sdk: Option<PathBuf>,
 }
@@ -51,6 +51,18 @@ impl Lang {
         match self {
             Self::Rust => Language::Rust(CrateSource::Path(folder)),
             Self::Ts => Language::TypeScript(PackageSource::Path(folder)),
+        }
+    }
+
+    /// With the SDK in the folder of a checkout, or the published one if the checkout is not on this machine.
+    fn with_sdk_of(self, checkout: &Path) -> Language {
+        if let Ok(folder) = checkout.join(self.sdk()).canonicalize() {
+            return self.with_sdk(folder);
+        }
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        match self {
+            Self::Rust => Language::Rust(CrateSource::Version(version)),
+            Self::Ts => Language::TypeScript(PackageSource::Version(format!("^{version}"))),
         }
     }
 
@@ -87,14 +99,14 @@ fn purpose(file: &Path) -> &'static str {
 impl New {
     pub(super) fn run(self) -> Result<(), CliError> {
         let directory = self.directory.unwrap_or_else(|| PathBuf::from(&self.id));
-        let sdk = self
-            .sdk
-            .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(self.lang.sdk()));
-        let sdk = sdk.canonicalize().map_err(|error| {
-            CliError::new(format!("the SDK is not at {}: {error}", sdk.display()))
-                .hint("name its folder with --sdk")
-        })?;
-        let files = scaffold::create(&self.id, &directory, &self.lang.with_sdk(sdk))
+        let language = match self.sdk {
+            None => self.lang.with_sdk_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..")),
+            Some(sdk) => self.lang.with_sdk(sdk.canonicalize().map_err(|error| {
+                CliError::new(format!("the SDK is not at {}: {error}", sdk.display()))
+                    .hint("name its folder with --sdk")
+            })?),
+        };
+        let files = scaffold::create(&self.id, &directory, &language)
             .map_err(|error| CliError::new(error.to_string()))?;
         let next = self.lang.next();
         let steps: Vec<_> = next.iter().map(|(command, _)| *command).collect();
@@ -110,5 +122,26 @@ impl New {
                 say!("  {:<24} {}", command, purpose);
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_checkout_a_new_toolkit_uses_the_published_sdk() {
+        let folder = tempfile::tempdir().expect("a scratch directory");
+        let version = env!("CARGO_PKG_VERSION");
+        let (rust, ts) =
+            (CrateSource::Version(version.to_owned()), PackageSource::Version(format!("^{version}")));
+
+        assert_eq!(Lang::Rust.with_sdk_of(folder.path()), Language::Rust(rust));
+        assert_eq!(Lang::Ts.with_sdk_of(folder.path()), Language::TypeScript(ts));
+
+        let sdk = folder.path().join("guest-sdk/rust");
+        std::fs::create_dir_all(&sdk).expect("a scratch folder");
+        let sdk = sdk.canonicalize().expect("it is there");
+        assert_eq!(Lang::Rust.with_sdk_of(folder.path()), Language::Rust(CrateSource::Path(sdk)));
     }
 }
