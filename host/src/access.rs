@@ -7,6 +7,7 @@
 //! | [`User::toolkit`], [`User::call`] | shared toolkits and own private ones |
 //! | [`User::listing`], [`User::toolkit_record`], [`User::picture`] | the same; operators see all |
 //! | [`User::secret`], [`VisibleToolkit::settings`] | own ones, for a toolkit that the user can see and that declares them |
+//! | [`User::link_to`], [`Access::set_linked_secret`] | own ones, once, also without a token: whoever has the link |
 //! | [`User::secrets`], [`User::unset_secret`] | own ones, also for a toolkit that the user can no longer see |
 //! | [`User::records`], [`Records::usage`] | own calls in full; operators, and the owner of a private toolkit, see others' calls without content |
 //! | [`User::documents`] | own ones |
@@ -67,7 +68,10 @@ mod documents;
 mod error;
 mod freshness;
 mod health;
+mod hints;
+mod links;
 mod operator;
+mod preparation;
 mod readings;
 mod records;
 mod rules;
@@ -83,6 +87,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::database::Database;
 use crate::disk::Disk;
@@ -90,15 +95,17 @@ use crate::dispatch::Dispatch;
 use crate::identity::Caller;
 use crate::invocations::Invocations;
 use crate::knowledge::Knowledge;
-use crate::peers::Freshness;
+use crate::peers::{Freshness, Hints, Process};
 use crate::toolkits::Toolkits;
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
 pub use documents::OwnDocuments;
 pub use error::{AccessError, CallError};
-pub use health::Health;
 use health::LastHealth;
+pub use health::{Health, PeersHealth};
+pub use links::LinkedSecret;
 pub use operator::Operator;
+use preparation::Preparation;
 pub use records::{Range, Reader, ReadingMode, Records};
 pub use secrets::{OwnSecret, StoredSecret};
 pub use settings::Setting;
@@ -114,6 +121,9 @@ struct Inner {
     operators: ArcSwap<HashSet<String>>,
     last_health: LastHealth,
     freshness: Freshness,
+    preparation: Preparation,
+    /// Ends what follows other processes.
+    stopped: DropGuard,
 }
 
 /// Everything that is accessible only through [`Access`].
@@ -132,8 +142,12 @@ pub struct Stores {
     pub invocations: Arc<Invocations>,
     /// Documents of users.
     pub knowledge: Knowledge,
+    /// This process among others.
+    pub process: Process,
     /// The disk of the data directory.
     pub disk: Disk,
+    /// What tells other processes of changes.
+    pub hints: Hints,
 }
 
 impl Access {
@@ -141,7 +155,12 @@ impl Access {
     pub fn new(stores: Stores, operators: HashSet<String>) -> Self {
         let operators = ArcSwap::from_pointee(operators);
         let freshness = Freshness::start(&stores.database, freshness::Copies::of(&stores));
-        Self(Arc::new(Inner { stores, operators, last_health: LastHealth::default(), freshness }))
+        let (last_health, preparation) = (LastHealth::default(), Preparation::default());
+        let stopped = CancellationToken::new().drop_guard();
+        let access =
+            Self(Arc::new(Inner { stores, operators, last_health, freshness, preparation, stopped }));
+        access.follow_changes();
+        access
     }
 
     /// Replaces the operators, from the next request on.

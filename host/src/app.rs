@@ -18,7 +18,7 @@ use std::time::Duration;
 use axum::Router;
 use secrecy::ExposeSecret;
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use url::Url;
@@ -42,10 +42,11 @@ use crate::knowledge::{
 };
 use crate::local_mode;
 use crate::metrics::Metrics;
+use crate::objects::{Files, Objects};
 use crate::ownership;
-use crate::peers::Process;
+use crate::peers::{Hints, Process, Profile};
 use crate::sandbox::{Background, ExtractionLimits, ExtractorSandbox, Sandbox};
-use crate::settings::{DatabaseLocation, Issuer, Listen, Model, Secret, Settings};
+use crate::settings::{DatabaseLocation, Issuer, Listen, Model, ObjectsLocation, Secret, Settings};
 use crate::stored_files::has_unfinished_restore;
 use crate::toolkits::Toolkits;
 use crate::user_config::UserConfig;
@@ -56,8 +57,8 @@ use listeners::Listeners;
 use metrics::{Exposition, Sources};
 
 use configuration::{
-    admission, connection_limits, egress_settings, identity_settings, memory_for_calls, operators, retention,
-    session_lifetime, web_client,
+    admission, connection_limits, drain, egress_settings, identity_settings, memory_for_calls,
+    objects_location, operators, retention, session_lifetime, shared_settings, web_client,
 };
 pub use configuration::{compile_limits, key_source, limits};
 pub use error::StartError;
@@ -79,6 +80,9 @@ pub struct App {
     invocations: Arc<Invocations>,
     knowledge: Knowledge,
     process: Process,
+    /// How long it goes on after it was asked to stop, while `/readyz` says so.
+    drain: Duration,
+    draining: CancellationToken,
     /// Ends streams that would otherwise last as long as their client listens.
     stopping: CancellationToken,
     reload: Reload,
@@ -109,38 +113,33 @@ impl App {
         let metrics = Metrics::default();
         let egress = Egress::new(egress_settings(settings)?).with_metrics(metrics.clone());
         let background = Background::start().map_err(StartError::Threads)?;
-        let stopping = CancellationToken::new();
-        let disk = Disk::new(&settings.data, settings.free_disk_space.get().map(|size| size.bytes() as u64))
-            .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
-        disk.watch();
+        let (draining, stopping) = (CancellationToken::new(), CancellationToken::new());
+        let disk = watched_disk(settings)?;
+        let objects = open_objects(settings, &database).await?;
         let compiler = Compiler::new(compiler, compile_limits(settings), disk.clone(), stopping.clone());
-        let capture = capture(settings, background.clone(), compiler.clone(), egress.clone()).await?;
-        let options = knowledge_options(settings, embedder(settings, &egress).await?, disk.clone());
-        let process = Process::register(&database, &Knowledge::job_settings(&capture, &options)).await?;
+        let artifacts = objects.artifacts();
+        let capture =
+            capture(settings, artifacts, background.clone(), compiler.clone(), egress.clone()).await?;
+        let hints = Hints::start(&database);
+        let options = knowledge_options(settings, embedder(settings, &egress).await?, disk.clone(), &hints);
+        let vault = Arc::new(Vault::open(database.clone(), key_source(settings)?).await?);
+        let job_settings = Knowledge::job_settings(&capture, &options);
+        let process = join(settings, &database, &vault, &job_settings).await?;
         let knowledge = Knowledge::open(database.clone(), process.clone(), capture, options).await?;
         let services = Services::new(egress.clone()).with_knowledge(knowledge.clone());
-        let sandbox = Sandbox::new(limits(settings), services, background)?;
         let memory = memory_for_calls(settings)?;
-        let sandbox = sandbox.with_memory(memory.clone());
-        let vault = Arc::new(Vault::open(database.clone(), key_source(settings)?).await?);
-        let forget_secrets = {
-            let vault = vault.clone();
-            move || vault.clear_cache()
-        };
-        let (data, tables) = (&settings.data, database.clone());
-        let toolkits =
-            Toolkits::open(data, tables, sandbox, compiler, disk.clone(), egress.clone(), forget_secrets);
-        let toolkits = Arc::new(toolkits.await?);
+        let sandbox = Sandbox::new(limits(settings), services, background)?.with_memory(memory.clone());
+        let (data, files, tables) = (&settings.data, objects.components(), database.clone());
+        let opening = Toolkits::open(data, files, tables, sandbox, compiler, disk.clone(), egress.clone());
+        let forgetting = vault.clone();
+        let toolkits = Arc::new(opening.await?.on_removal(move || forgetting.clear_cache()));
         toolkits.keep_removing_expired_uploads();
+        objects.keep_ending(stopping.clone());
         let user_config = Arc::new(UserConfig::new(database.clone()));
-        let invocations = Arc::new(Invocations::open(database.clone(), retention(settings)).await?);
-        let dispatch = Dispatch::new(
-            vault.clone(),
-            user_config.clone(),
-            invocations.clone(),
-            admission(settings),
-            metrics.clone(),
-        );
+        let records = Invocations::open(database.clone(), hints.clone(), retention(settings));
+        let invocations = Arc::new(records.await?);
+        let (secrets, values, records) = (vault.clone(), user_config.clone(), invocations.clone());
+        let dispatch = Dispatch::new(secrets, values, records, admission(settings), metrics.clone());
         let dispatch = dispatch.map_err(StartError::Threads)?;
         let stores = Stores {
             database: database.clone(),
@@ -150,14 +149,15 @@ impl App {
             user_config,
             invocations: invocations.clone(),
             knowledge: knowledge.clone(),
+            process: process.clone(),
             disk,
+            hints,
         };
 
         let (identity, authorization_server) =
             sign_in(settings, &base_url, egress.clone(), &database).await?;
-        let lifetime = session_lifetime(settings);
-        let browser_sessions = BrowserSessions::new(database.clone(), settings.issuer.name(), lifetime);
-        let browser_sessions = Arc::new(browser_sessions);
+        let (issuer, lifetime) = (settings.issuer.name(), session_lifetime(settings));
+        let browser_sessions = Arc::new(BrowserSessions::new(database.clone(), issuer, lifetime));
         let provider_sign_in = web_client(settings).map(|client| {
             let (identity, sessions) = (identity.clone(), browser_sessions.clone());
             let (database, url) = (database.clone(), base_url.as_str().trim_end_matches('/'));
@@ -166,6 +166,7 @@ impl App {
         // Last: by now each key file has been refused if others could read it.
         restrict_permissions(&settings.data).await?;
         let access = Access::new(stores, operators(settings));
+        access.prepare();
         let sources =
             Sources { metrics: metrics.clone(), access: access.clone(), memory, last: Arc::default() };
         let exposition = Exposition::open(settings, sources)?;
@@ -182,6 +183,7 @@ impl App {
             mcp_request_size: settings.mcp_request_size.bytes(),
             mcp_requests_per_minute: settings.mcp_requests_per_minute,
             metrics,
+            draining: draining.clone(),
             stopping: stopping.clone(),
         });
         Ok(Self {
@@ -194,6 +196,8 @@ impl App {
             invocations,
             knowledge,
             process,
+            drain: drain(settings),
+            draining,
             stopping,
             reload: Reload::new(access, settings.clone()),
             exposition,
@@ -216,17 +220,13 @@ impl App {
         self.reload.clone()
     }
 
-    /// Resolves once this server must stop, because another one may be using its database.
-    pub fn database_lost(&self) -> impl Future<Output = ()> + Send + use<> {
-        let database = self.database.clone();
-        async move { database.lost().await }
-    }
-
     /// Serves until `stop` resolves, then waits at most 30 s for running calls.
     pub async fn serve(self, stop: impl Future<Output = ()>) {
         info!(url = %self.base_url, "serving");
         let stop = async {
             stop.await;
+            self.draining.cancel();
+            sleep(self.drain).await;
             info!("stopping: waiting for calls under way");
             self.stopping.cancel();
         };
@@ -259,6 +259,42 @@ async fn open_database(settings: &Settings) -> Result<Database, StartError> {
     })
 }
 
+/// The disk with the data directory, which is measured from now on.
+fn watched_disk(settings: &Settings) -> Result<Disk, StartError> {
+    let reserve = settings.free_disk_space.get().map(|size| size.bytes() as u64);
+    let disk = Disk::new(&settings.data, reserve);
+    let disk = disk.map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
+    disk.watch();
+    Ok(disk)
+}
+
+/// Opens the store of components and captured files. A folder of its own is for the server's user alone, as the data
+/// directory is.
+async fn open_objects(settings: &Settings, database: &Database) -> Result<Objects, StartError> {
+    let location = objects_location(settings);
+    if let ObjectsLocation::Folder(folder) = &settings.objects {
+        ownership::claim_directory(folder)?;
+    }
+    let objects = Objects::open(database.clone(), &location).await?;
+    objects.expect_shared().await?;
+    Ok(objects)
+}
+
+/// Joins the processes that use the database.
+async fn join(
+    settings: &Settings,
+    database: &Database,
+    vault: &Vault,
+    job_settings: &str,
+) -> Result<Process, StartError> {
+    let profile = Profile {
+        master_keys: vault.master_keys(),
+        settings: shared_settings(settings),
+        ..Profile::of_this_program(job_settings)
+    };
+    Ok(Process::register(database, profile, &settings.data).await?)
+}
+
 /// Creates the verifier of tokens and, in local mode, the authorization server.
 async fn sign_in(
     settings: &Settings,
@@ -283,7 +319,12 @@ async fn sign_in(
     Ok((Arc::new(Identity::with_provider(identity, issuer, egress)?), None))
 }
 
-fn knowledge_options(settings: &Settings, embedder: Option<Embedder>, disk: Disk) -> knowledge::Options {
+fn knowledge_options(
+    settings: &Settings,
+    embedder: Option<Embedder>,
+    disk: Disk,
+    hints: &Hints,
+) -> knowledge::Options {
     knowledge::Options {
         embedder,
         search_memory: settings.search_memory.bytes(),
@@ -293,6 +334,7 @@ fn knowledge_options(settings: &Settings, embedder: Option<Embedder>, disk: Disk
         },
         uploads_per_minute: settings.uploads_per_minute,
         disk,
+        hints: hints.clone(),
         ..knowledge::Options::default()
     }
 }
@@ -310,6 +352,7 @@ async fn restrict_permissions(data: &Path) -> Result<(), StartError> {
 /// Creates the part that captures files, with the installed extractors.
 async fn capture(
     settings: &Settings,
+    artifacts: Files,
     background: Background,
     compiler: Compiler,
     egress: Egress,
@@ -333,7 +376,7 @@ async fn capture(
         time: settings.capture_time.get(),
         transcription,
     };
-    Capture::open(&settings.data, egress, capture, extract).await.map_err(failed)
+    Capture::open(&settings.data, artifacts, egress, capture, extract).await.map_err(failed)
 }
 
 /// Creates the data directory, or checks that only its owner can access it, and locks it.

@@ -16,9 +16,9 @@
 //! - each file in `files` was checked against its name when it was copied, and before it is put in place;
 //! - a restore puts nothing in place before everything is checked, and the database last.
 //!
-//! Why the first holds although a server writes and deletes meanwhile: a server deletes a file only after the row that
-//! referred to it, and a captured file only while it holds the database's write lock. So under that lock, each file that
-//! a row names can be opened, and an open file can be read although it is deleted. `copier` copies what it can without
+//! Why the first holds although a server writes and deletes meanwhile: a server deletes a file only after it has committed
+//! that nothing refers to it. So under the database's write lock, each file that a row names can be opened, and an open
+//! file can be read although it is deleted. `copier` copies what it can without
 //! the lock; then it takes the lock for a moment, freezes the database, and opens the few files that are still missing.
 
 mod copier;

@@ -9,6 +9,7 @@
 mod builder;
 mod error;
 mod postgres;
+mod release;
 mod scope;
 mod sqlite;
 mod statement;
@@ -18,7 +19,6 @@ mod testing;
 mod tests;
 mod value;
 
-use std::future::pending;
 use std::path::Path;
 
 pub(crate) use sqlx::{AssertSqlSafe, FromRow, Type};
@@ -26,7 +26,8 @@ use sqlx::{Postgres, Sqlite};
 
 pub(crate) use builder::StatementBuilder;
 pub use error::DatabaseError;
-pub(crate) use postgres::{Server, Session};
+pub(crate) use postgres::{Lock, Server, Session};
+pub use release::{NoVersion, Release};
 pub(crate) use scope::Scope;
 pub use sqlite::CopyError;
 pub(crate) use sqlite::FrozenState;
@@ -35,7 +36,7 @@ pub(crate) use statement::{Executor, list, sql};
 /// A result of the database.
 pub type Result<T> = std::result::Result<T, DatabaseError>;
 
-/// The database of one server.
+/// The database of a process.
 #[derive(Clone, Debug)]
 pub struct Database(Pools);
 
@@ -51,8 +52,8 @@ impl Database {
         Ok(Self(Pools::Sqlite(sqlite::Pools::open(data).await?)))
     }
 
-    /// Connects to a PostgreSQL database that nobody else uses, such as `postgres://user@host/name`, and runs the
-    /// migrations.
+    /// Connects to a PostgreSQL database, such as `postgres://user@host/name`, and runs the migrations. Other processes
+    /// may use it, if they are of this release or one next to it.
     pub async fn connect(url: &str, connections: u32) -> Result<Self> {
         Ok(Self(Pools::Postgres(Box::pin(postgres::Pools::connect(url, connections)).await?)))
     }
@@ -91,9 +92,14 @@ impl Database {
 
     /// Whether no other process can be using the database.
     pub(crate) fn is_exclusive(&self) -> bool {
+        matches!(self.0, Pools::Sqlite(_))
+    }
+
+    /// Takes the lock of this name, for work that one process does at a time; `None` if another process has it.
+    pub(crate) async fn try_lock(&self, name: &str) -> Result<Option<Lock>> {
         match &self.0 {
-            Pools::Sqlite(_) => true,
-            Pools::Postgres(pools) => pools.is_exclusive(),
+            Pools::Sqlite(_) => Ok(Some(Lock::alone())),
+            Pools::Postgres(pools) => pools.server().try_lock(name).await,
         }
     }
 
@@ -110,14 +116,6 @@ impl Database {
     pub async fn check(&self) -> Result<()> {
         let _: i64 = sql("SELECT count(*) FROM issuers").fetch_value(self.readers()).await?;
         self.begin(Scope::Processes).await?.roll_back().await
-    }
-
-    /// Returns once this server may no longer use the database, because another one may do so.
-    pub async fn lost(&self) {
-        match &self.0 {
-            Pools::Sqlite(_) => pending().await,
-            Pools::Postgres(pools) => pools.lost().await,
-        }
     }
 
     /// Closes all connections, after running statements have ended.

@@ -32,6 +32,8 @@ use crate::vault::KeySource;
 pub struct Subject {
     /// The data directory.
     pub data: PathBuf,
+    /// The folder with components and captured files.
+    pub files: PathBuf,
     /// Where the master keys are.
     pub key_source: KeySource,
     /// The folder of the model that search uses; `None` if it uses none, or a service.
@@ -120,7 +122,7 @@ pub async fn examine(subject: &Subject, progress: &mut Progress<'_>) -> Result<R
     permissions::check(data, &mut report).map_err(unreadable)?;
     check_space(subject, &mut report).map_err(unreadable)?;
     if let Some(database) = database::check(data, subject.depth, &mut report).await {
-        if let Err(error) = check_rows(subject, &folder, &database, &mut report, progress).await {
+        if let Err(error) = check_rows(subject, &database, &mut report, progress).await {
             report.findings.push(database::unreadable(&error));
         }
         database.close().await;
@@ -136,12 +138,17 @@ pub async fn examine(subject: &Subject, progress: &mut Progress<'_>) -> Result<R
 /// Checks what rows refer to.
 async fn check_rows(
     subject: &Subject,
-    folder: &Folder,
     database: &Database,
     report: &mut Report,
     progress: &mut Progress<'_>,
 ) -> Result<(), DatabaseError> {
-    files::check(folder, database, subject.depth, report, progress).await?;
+    match Folder::open(&subject.files) {
+        Ok(folder) => files::check(&folder, database, subject.depth, report, progress).await?,
+        Err(error) => report.findings.push(Finding::new(
+            format!("the folder with components and captured files cannot be opened: {error}"),
+            "give this command the server's setting (objects); if the folder is lost, restore the last backup",
+        )),
+    }
     keys::check_secrets(&subject.key_source, database, report).await
 }
 

@@ -11,6 +11,7 @@
 mod filter;
 mod logged;
 mod operator_view;
+mod others;
 mod reading;
 mod record;
 mod retention;
@@ -28,9 +29,11 @@ use jiff::Timestamp;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Mutex, Notify, oneshot, watch};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 use tracing::error;
 
 use crate::database::{self, Database};
+use crate::peers::Hints;
 use crate::shares::{Share, Shares};
 use crate::tasks::Interrupted;
 pub use filter::{Filter, OutcomeFilter, UnknownOutcome};
@@ -43,7 +46,7 @@ pub use usage::{Failing, Hour, Usage};
 
 use retention::Retention;
 use store::Store;
-use writer::{Message, Writer};
+use writer::{Committed, Message, Writer};
 
 /// Bytes of records that may wait to be written, in total.
 const MAX_QUEUED_BYTES: usize = 64 << 20;
@@ -72,14 +75,21 @@ pub struct Invocations {
 }
 
 impl Invocations {
-    /// Starts to write records to `database`, and to remove those beyond `limits`.
-    pub async fn open(database: Database, limits: RetentionLimits) -> database::Result<Self> {
+    /// Starts to write records to `database`, and to remove those beyond `limits`. `hints` tell other processes of them.
+    pub async fn open(database: Database, hints: Hints, limits: RetentionLimits) -> database::Result<Self> {
         let store = Store::new(database);
         let (queue, inbox) = unbounded_channel();
         let (committed, known) = watch::channel(store.newest().await?);
         let (lost, urgent) = (Arc::new(AtomicU64::new(0)), Arc::new(Notify::new()));
         let retention = Retention::new(limits);
         let inbox = (inbox, urgent.clone());
+        let others = CancellationToken::new();
+        if store.has_other_writers() {
+            let (watching, ended) =
+                (others::watch(store.clone(), committed.clone(), hints.listen()), others.clone());
+            tokio::spawn(async move { ended.run_until_cancelled(watching).await });
+        }
+        let committed = Committed { newest: committed, hints, _others: others.drop_guard() };
         let writer = Writer::new(store.clone(), inbox, committed, lost.clone(), retention);
         Ok(Self {
             store,
@@ -115,7 +125,8 @@ impl Invocations {
         }
     }
 
-    /// Starts to read. All calls that were answered before are included.
+    /// Starts to read. All calls that this process answered before are included, and those of others that have committed
+    /// their records.
     pub async fn read(&self, query: Query, scope: Scope) -> database::Result<Reading> {
         self.flush().await;
         Reading::start(self.store.clone(), self.committed.clone(), query, scope).await
@@ -127,7 +138,7 @@ impl Invocations {
         self.store.has_records_of(toolkit, user).await
     }
 
-    /// Counts the calls of the last day that `viewer` may see. All calls that were answered before are included.
+    /// Counts the calls of the last day that `viewer` may see, as [`read`](Self::read) does.
     pub async fn usage(&self, toolkit: &str, viewer: &str, scope: Scope) -> database::Result<Usage> {
         self.flush().await;
         let first = usage::first_hour(Timestamp::now());
@@ -140,6 +151,11 @@ impl Invocations {
         self.flush().await;
         let counts = self.store.failing(usage::first_hour(Timestamp::now())).await?;
         Ok(counts.into_iter().map(Failing::from).collect())
+    }
+
+    /// The toolkits that were called in the last day, those with the most calls first.
+    pub async fn used_toolkits(&self) -> database::Result<Vec<String>> {
+        self.store.used(usage::first_hour(Timestamp::now())).await
     }
 
     /// Returns a permit to read; `None` if there are too many readers. Dropping it releases it.

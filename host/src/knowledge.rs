@@ -7,7 +7,6 @@
 //!   that survives a crash;
 //! - of each batch all documents are stored, or none.
 
-mod artifacts;
 mod bm25;
 mod capture;
 mod document;
@@ -40,9 +39,8 @@ use tracing::error;
 
 use crate::database::Database;
 use crate::disk::{Disk, DiskFull};
-use crate::peers::Process;
+use crate::peers::{Hints, Process};
 use crate::tasks::{off_thread, run_on, to_its_end};
-pub use artifacts::{Artifacts, Opened};
 #[doc(hidden)]
 pub use capture::fuzzing as capture_fuzzing;
 pub use capture::{
@@ -61,8 +59,15 @@ use jobs::Jobs;
 use quota::Uploads;
 pub use quota::{Quota, QuotaExceeded, TooManyUploads, Usage};
 use search::Search;
-use store::Store;
+use store::{Store, Stored};
 pub use words::found_words;
+
+/// The file that came with a document could not be stored.
+const STORAGE_FAILED: KnowledgeError =
+    KnowledgeError::Unavailable("the file cannot be stored now; try again in a minute");
+
+/// How often a file is put again that was dropped before its document referred to it.
+const MAX_PUTS: usize = 10;
 
 /// More text than this, in bytes, is checked off the threads that serve requests.
 const MIN_BYTES_OFF_THREAD: usize = 64 << 10;
@@ -98,6 +103,8 @@ pub struct Options {
     pub uploads_per_minute: NonZeroU32,
     /// The disk with the data directory.
     pub disk: Disk,
+    /// What tells other processes of jobs.
+    pub hints: Hints,
 }
 
 impl Default for Options {
@@ -109,7 +116,32 @@ impl Default for Options {
             quota: Quota::default(),
             uploads_per_minute: NonZeroU32::MAX,
             disk: Disk::unwatched(),
+            hints: Hints::off(),
         }
+    }
+}
+
+impl Parts {
+    /// Stores a batch, and the file that came with it. Returns the file too.
+    async fn store_with(
+        &self,
+        origin: &Origin,
+        batch: &Batch,
+        mut file: Option<Kept>,
+    ) -> (Result<Stored, KnowledgeError>, Option<Kept>) {
+        for _ in 0..MAX_PUTS {
+            match self.store.ingest(origin, batch, file.as_ref().and_then(Kept::held)).await {
+                Ok(Some(stored)) => return (Ok(stored), file),
+                Ok(None) => {}
+                Err(error) => return (Err(error), file),
+            }
+            let Some(file) = &mut file else { break };
+            if let Err(cause) = file.put_again(self.capture.artifacts()).await {
+                error!(%cause, "a file that came with a document could not be stored");
+                break;
+            }
+        }
+        (Err(STORAGE_FAILED), file)
     }
 }
 
@@ -127,14 +159,10 @@ impl Knowledge {
         capture: Capture,
         options: Options,
     ) -> Result<Self, KnowledgeError> {
-        let Options { embedder, search_memory, jobs, quota, uploads_per_minute, disk } = options;
+        let Options { embedder, search_memory, jobs, quota, uploads_per_minute, disk, hints } = options;
         let store = Store::new(database).with_quota(quota);
         let search = Search::new(store.clone(), embedder.clone(), search_memory);
-        // Before anything is captured: what arrives later is not among these.
-        if let Some(kept) = store.artifacts().await? {
-            capture.artifacts().sweep(&kept).await;
-        }
-        let jobs = Jobs::start(store.clone(), process, embedder, capture.clone(), disk.clone(), jobs);
+        let jobs = Jobs::start(store.clone(), process, embedder, capture.clone(), disk.clone(), jobs, hints);
         let jobs = Box::pin(jobs).await?;
         let uploads = Uploads::new(uploads_per_minute);
         let runtime = Handle::current();
@@ -192,6 +220,9 @@ impl Knowledge {
             if disk.has_reserve().is_err() {
                 return KnowledgeError::DiskFull(DiskFull);
             }
+            if failure.kind == FailureKind::Storage {
+                return STORAGE_FAILED;
+            }
             let mut problems = Problems::default();
             problems.add("file", failure.reason);
             KnowledgeError::Invalid(problems)
@@ -201,7 +232,7 @@ impl Knowledge {
         Ok(ingested.pop().expect("one for each document"))
     }
 
-    /// Stores a batch; `file`, which came with it, is held until it is stored.
+    /// Stores a batch, and the file that came with it.
     async fn store(
         &self,
         origin: &Origin,
@@ -211,16 +242,13 @@ impl Knowledge {
         // Whoever asked may go away: the jobs of what was stored are begun all the same.
         let (parts, origin) = (self.0.clone(), origin.clone());
         to_its_end(async move {
-            let stored = parts.store.ingest(&origin, &batch).await;
-            let digest = file.as_ref().map(|file| file.artifact().digest.clone());
-            drop(file);
-            if stored.is_err() {
-                // Whatever it came with belongs to no document, unless it did before.
-                parts.store.remove_files(parts.capture.artifacts(), digest.as_slice()).await;
+            let (stored, file) = parts.store_with(&origin, &batch, file).await;
+            let artifacts = parts.capture.artifacts();
+            if let (Err(_), Some(file)) = (&stored, file) {
+                file.give_up(artifacts).await;
             }
             let stored = stored?;
-            // Before the same files are captured again.
-            parts.store.remove_files(parts.capture.artifacts(), &stored.unreferenced).await;
+            artifacts.end(&stored.let_go).await;
             parts.jobs.wake(&stored.jobs);
             Ok(stored.ingested)
         })
@@ -286,7 +314,7 @@ impl Knowledge {
         let (parts, user_id, id) = (self.0.clone(), user_id.to_owned(), id.to_owned());
         to_its_end(async move {
             let deleted = parts.store.delete(&user_id, &id).await?.ok_or(KnowledgeError::NotFound)?;
-            parts.store.remove_files(parts.capture.artifacts(), deleted.artifact.as_slice()).await;
+            parts.capture.artifacts().end(deleted.artifact.as_slice()).await;
             Ok(())
         })
         .await?
@@ -299,7 +327,7 @@ impl Knowledge {
         id: &str,
     ) -> Result<(Artifact, BoxStream<'static, io::Result<Bytes>>), KnowledgeError> {
         let artifact = self.0.store.artifact(user_id, id).await?.ok_or(KnowledgeError::NotFound)?;
-        match self.0.capture.artifacts().open_file(&artifact.digest).await {
+        match self.0.capture.artifacts().open(&artifact.digest).await {
             Ok(Some(opened)) => Ok((artifact, opened.bytes)),
             // Its document has gone in the meantime.
             Ok(None) => Err(KnowledgeError::NotFound),

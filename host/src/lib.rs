@@ -15,6 +15,7 @@
 //! → capabilities
 //! → contract, observations
 //! → identity, knowledge, outbound_auth
+//! → objects
 //! → egress, local_mode, machine_code, peers, stored_files, vault
 //! → database, disk, folder, json_object, memory, metrics, private_file, redaction, sha256, shares, tasks
 //! ```
@@ -46,6 +47,7 @@ mod machine_code;
 pub mod mcp_clients;
 pub mod memory;
 pub mod metrics;
+pub mod objects;
 pub mod observations;
 pub mod outbound_auth;
 pub mod ownership;

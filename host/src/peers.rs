@@ -1,6 +1,8 @@
-//! Several processes over one database. Each keeps copies in memory, and asks before each request whether they still
-//! hold ([why so](../../docs/decisions/0032-every-request-asks.md)); and each takes jobs that no other one does at
-//! the same time.
+//! Several processes over one database. A process joins those that it can work beside
+//! ([why so](../../docs/decisions/0038-processes-join-those-they-fit.md)). Each keeps copies in memory, and asks before
+//! each request whether they still hold ([why so](../../docs/decisions/0032-every-request-asks.md)); each takes jobs that
+//! no other one does at the same time; and each tells the others what has changed, so that they need not wait until they
+//! look.
 //!
 //! Invariants:
 //! - a change that was acknowledged before a request began, by any process, holds for that request. If the database
@@ -8,9 +10,13 @@
 //! - a process that the others believe to have ended cannot write what it has claimed before.
 
 mod freshness;
+mod hints;
 mod processes;
+mod profile;
 mod store;
 
 pub use freshness::{Copies, Freshness, NoAnswer};
-pub use processes::Process;
+pub use hints::{Heard, Hint, Hints, Listening, Subject};
+pub use processes::{Process, Standing};
+pub use profile::{JoinError, Profile};
 pub(crate) use store::Turn;

@@ -24,7 +24,8 @@ use crate::ownership::{self, DEFAULT_DATA, Protection};
 
 pub use error::SettingsError;
 pub use value::{
-    DatabaseLocation, Issuer, List, Listen, MasterKey, Maybe, Model, Secret, Size, SocketMode, Span,
+    DatabaseLocation, Issuer, List, Listen, MasterKey, Maybe, Model, ObjectsLocation, Secret, Size,
+    SocketMode, Span,
 };
 
 /// Every setting once: documentation, name, type and default.
@@ -84,8 +85,11 @@ settings! {
     /// `postgres://kitbag@db.internal/kitbag`. Prefer the variable or the file for a URL with a password: other users of
     /// the machine can read a flag.
     database: DatabaseLocation = DatabaseLocation::DataDirectory, "KITBAG_DATABASE";
-    /// Connections to a PostgreSQL database, besides four that the server keeps for itself.
+    /// Connections to a PostgreSQL database, besides six that the server keeps for itself.
     database_connections: u32 = 16, "KITBAG_DATABASE_CONNECTIONS";
+    /// Where components and captured files are kept: `folder`, in the data directory, which is the default with
+    /// `sqlite`, or `folder:PATH`.
+    objects: ObjectsLocation = ObjectsLocation::Default, "KITBAG_OBJECTS";
     /// Public URL of this server, without a path; by default `http://` and the address it listens on.
     base_url: value::BaseUrl = value::BaseUrl::default(), "KITBAG_BASE_URL";
     /// Issuer URL of the OpenID provider that people sign in with, or `local` for Kitbag's own.
@@ -127,8 +131,12 @@ settings! {
     /// NAT64 prefixes of this network, such as `2001:db8:64::/96`, if its name servers do not announce them.
     nat64_prefixes: List<Ipv6Net> = List::default(), "KITBAG_NAT64_PREFIXES";
     /// Where to find the key that encrypts the users' secrets: `file` (`master-key` in the data directory,
-    /// created at the first start), `file:PATH`, `env:VARIABLE`, or `command:LINE`, which prints it.
+    /// created at the first start, unless the database is a server's), `file:PATH`, `env:VARIABLE`, or
+    /// `command:LINE`, which prints it.
     master_key: MasterKey = MasterKey::File(None), "KITBAG_MASTER_KEY";
+    /// How long a server that was asked to stop goes on, with 503 from `/readyz`, until load balancers send nobody there
+    /// any more; by default 5s with a PostgreSQL database, and not at all otherwise.
+    drain: Maybe<Span> = Maybe::UNSET, "KITBAG_DRAIN";
     /// How long a client may keep the server waiting: for the head of a request, for the next one on an open
     /// connection, for more of a body.
     request_timeout: Span = Span::seconds(30), "KITBAG_REQUEST_TIMEOUT";
@@ -201,8 +209,9 @@ settings! {
     capture_size: Size = Size::mebibytes(64), "KITBAG_CAPTURE_SIZE";
     /// How long fetching one file may take.
     capture_time: Span = Span::seconds(300), "KITBAG_CAPTURE_TIME";
-    /// Folder with the extractors `pdf.wasm` and `html.wasm`; by default `extractors` beside this program.
-    extractors: PathBuf = beside_this_program("extractors"), "KITBAG_EXTRACTORS";
+    /// Folder with the extractors `pdf.wasm` and `html.wasm`; by default `extractors` beside this program, or
+    /// `../lib/kitbag/extractors`, where packages have them.
+    extractors: PathBuf = extractors_of(&std::env::current_exe().unwrap_or_default()), "KITBAG_EXTRACTORS";
     /// Wall time of extracting the text of one captured file.
     extraction_time: Span = Span::seconds(60), "KITBAG_EXTRACTION_TIME";
     /// Memory of extracting the text of one captured file.
@@ -278,6 +287,9 @@ impl Settings {
             DatabaseLocation::Server(_) if settings.issuer == Issuer::Local => {
                 return Err(SettingsError::DatabaseServerInLocalMode);
             }
+            DatabaseLocation::Server(_) if settings.objects == ObjectsLocation::Default => {
+                return Err(SettingsError::ObjectsUnnamed);
+            }
             _ => {}
         }
         environment::warn_of_strays(VARIABLES, |name| {
@@ -340,10 +352,12 @@ impl Settings {
     }
 }
 
-/// The folder of this name beside the running program.
-fn beside_this_program(folder: &str) -> PathBuf {
-    let program = std::env::current_exe().unwrap_or_default();
-    program.parent().unwrap_or(Path::new("")).join(folder)
+/// The folder of extractors that belongs to a program: the packaged one, if there is no other.
+fn extractors_of(program: &Path) -> PathBuf {
+    let folder = program.parent().unwrap_or(Path::new(""));
+    let (beside, packaged) =
+        (folder.join("extractors"), folder.with_file_name("lib").join("kitbag/extractors"));
+    if packaged.is_dir() && !beside.is_dir() { packaged } else { beside }
 }
 
 /// Reads the environment variable that a setting names.

@@ -1,6 +1,6 @@
 //! Toolkits: from uploaded bytes to live tools.
 //!
-//! Invariant: files are written before the database refers to them, and a version becomes live in one
+//! Invariant: components are stored before the database refers to them, and a version becomes live in one
 //! transaction. After a crash at any point, the next start finds either the old version live or the new
 //! one, complete.
 
@@ -32,6 +32,7 @@ use crate::compiler::Compiler;
 use crate::database::Database;
 use crate::disk::Disk;
 use crate::egress::Egress;
+use crate::objects::Files;
 use crate::sandbox::Sandbox;
 use crate::tasks::to_its_end;
 use artifacts::Artifacts;
@@ -59,6 +60,8 @@ pub struct Toolkits {
     registry: ArcSwap<Registry>,
     /// Signals each replacement of `registry`.
     published: watch::Sender<()>,
+    /// The same for those that this process has caused.
+    changed: watch::Sender<()>,
     /// Held while the database and the registry are changed together.
     changing: Mutex<()>,
     /// Held while the registry is read and replaced: an older one must not follow a newer one.
@@ -81,25 +84,20 @@ pub struct RolledBack {
 }
 
 impl Toolkits {
-    /// Reads the deployed toolkits from the data directory. Machine code is loaded at the first call of
-    /// each toolkit, so that start-up time does not grow with the number of toolkits. `removed` is called
-    /// after a toolkit was removed or its owner changed.
+    /// Reads the deployed toolkits, whose components are in `components`. Machine code is loaded at the first call of
+    /// each toolkit, so that start-up time does not grow with the number of toolkits.
     pub async fn open(
         directory: &Path,
+        components: Files,
         database: Database,
         sandbox: Sandbox,
         compiler: Compiler,
         disk: Disk,
         egress: Egress,
-        removed: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, ToolkitError> {
-        let artifacts = Artifacts::open(directory, &sandbox.code_version()).await?;
+        let artifacts = Artifacts::open(directory, &sandbox.code_version(), components).await?;
         let store = Store::new(database);
-        let known = store.digests().await?;
-        // If the database has no components it may have been lost, so the files must be kept.
-        if !known.is_empty() {
-            artifacts.sweep(&known).await;
-        }
+        artifacts.sweep_code(store.digests().await?).await;
         let toolkits = Self {
             sandbox,
             compiler,
@@ -109,14 +107,21 @@ impl Toolkits {
             store,
             registry: ArcSwap::default(),
             published: watch::Sender::new(()),
+            changed: watch::Sender::new(()),
             changing: Mutex::new(()),
             publishing: Mutex::new(()),
-            removed: Box::new(removed),
+            removed: Box::new(|| ()),
         };
         toolkits.publish().await?;
         // In the background: the first call finds it done, or waits for the rest.
         tokio::task::spawn_blocking(schema::prepare);
         Ok(toolkits)
+    }
+
+    /// Calls `removed` after a toolkit was removed or its owner changed.
+    #[must_use]
+    pub fn on_removal(self, removed: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { removed: Box::new(removed), ..self }
     }
 
     /// The current registry. A call keeps the snapshot that it started with.
@@ -127,6 +132,16 @@ impl Toolkits {
     /// Signals each replacement of the registry.
     pub fn published(&self) -> watch::Receiver<()> {
         self.published.subscribe()
+    }
+
+    /// Whether anybody waits for [`published`](Self::published).
+    pub fn is_followed(&self) -> bool {
+        self.published.receiver_count() > 0
+    }
+
+    /// Signals each change that this process has made to what is live.
+    pub fn changed(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
     }
 
     /// Makes an earlier version live again.
@@ -159,13 +174,19 @@ impl Toolkits {
 
     async fn remove_now(&self, id: &str, by: &str) -> Result<(), ToolkitError> {
         let _changing = self.changing.lock().await;
-        self.store.remove(id, by).await?;
+        let digests = self.store.remove(id, by).await?;
         (self.removed)();
         self.publish().await?;
-        // Files last: while the database refers to a version, its files must exist.
-        self.sweep().await?;
+        self.end_components(&digests).await?;
         info!(toolkit.id = %id, %by, "removed toolkit");
         Ok(())
+    }
+
+    /// Deletes those of these components that nothing refers to any more, with their machine code. The caller holds
+    /// `changing`.
+    async fn end_components(&self, digests: &[String]) -> Result<(), ToolkitError> {
+        self.artifacts.components().end(digests).await;
+        self.sweep_code().await
     }
 
     /// Releases a toolkit of `by`: the next operator who needs to own it becomes its owner.

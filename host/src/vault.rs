@@ -12,6 +12,7 @@
 //! - a change that has begun is completed with all its consequences, even if the caller no longer waits.
 
 mod check;
+mod link;
 mod master_key;
 mod rotation;
 mod seal;
@@ -21,7 +22,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +39,7 @@ use crate::redaction;
 use crate::tasks::{Interrupted, to_its_end};
 pub use check::SecretsCheck;
 pub(crate) use check::{check_secrets, master_key_names};
+pub use link::Link;
 pub use master_key::{KeySource, MasterKeyError};
 pub use rotation::Rotated;
 pub use sealed_value::SealedValue;
@@ -115,6 +117,9 @@ pub enum VaultError {
     /// The toolkit was removed, or its owner is no longer the one in the [`SecretSlot`].
     #[error("the toolkit was removed or taken over in the meantime; nothing was set")]
     ToolkitChanged,
+    /// The link has set its secret before.
+    #[error("the link was used before; nothing was set")]
+    LinkSpent,
     /// An internal error; the text is for the log.
     #[error("the vault failed: {0}")]
     Storage(String),
@@ -186,6 +191,11 @@ impl Vault {
         Ok(vault)
     }
 
+    /// The names of the master keys. The first one seals.
+    pub fn master_keys(&self) -> Vec<String> {
+        self.keys.load().names()
+    }
+
     /// Returns the secrets of a user, decrypted at the first call and cached for a limited time.
     pub async fn of_user(&self, user: &str) -> Result<Arc<UserSecrets>, VaultError> {
         let opened = self.cache.get_or(user, || self.read(user)).await;
@@ -212,19 +222,33 @@ impl Vault {
 
     /// Seals a value for one toolkit of one user. The caller has checked that the name is declared.
     pub async fn set(self: &Arc<Self>, slot: SecretSlot, value: &SecretString) -> Result<(), VaultError> {
-        check(value)?;
-        let (vault, value) = (self.clone(), value.clone());
-        to_its_end(async move { vault.set_now(&slot, &value).await }).await?
+        self.set_with(slot, value, None).await
     }
 
-    async fn set_now(&self, slot: &SecretSlot, value: &SecretString) -> Result<(), VaultError> {
+    async fn set_with(
+        self: &Arc<Self>,
+        slot: SecretSlot,
+        value: &SecretString,
+        link: Option<Link>,
+    ) -> Result<(), VaultError> {
+        check(value)?;
+        let (vault, value) = (self.clone(), value.clone());
+        to_its_end(async move { vault.set_now(&slot, &value, link.as_ref()).await }).await?
+    }
+
+    async fn set_now(
+        &self,
+        slot: &SecretSlot,
+        value: &SecretString,
+        link: Option<&Link>,
+    ) -> Result<(), VaultError> {
         let id = slot.id();
         let SecretId { user, toolkit, name } = id;
         let _sealing = self.sealing.lock().await;
         let keys = self.keys.load_full();
         let sealed = seal::seal(keys.current(), id, value);
         let check = |rows: &[Row]| check_share(rows, &keys, id, value);
-        if !self.store.put(slot, keys.current().name(), sealed, check).await? {
+        if !self.store.put(slot, keys.current().name(), sealed, link, check).await? {
             return Err(VaultError::ToolkitChanged);
         }
         self.cache.forget(user).await;
@@ -269,6 +293,11 @@ impl Vault {
             updated_at: Some(shown(at)),
         }));
         Ok(list)
+    }
+
+    /// The names that a user has set for a toolkit.
+    pub async fn names(&self, user: &str, toolkit: &str) -> Result<HashSet<String>, VaultError> {
+        Ok(self.store.names(user, toolkit).await?.into_iter().map(|(name, _)| name).collect())
     }
 
     /// The names that users have set for a toolkit, declared or not, with the number of users.

@@ -58,7 +58,7 @@ use error::WebError;
 use mcp::OriginCheck;
 use pages::origin::{OwnOrigin, refuse_other_hosts};
 use rate::RateLimit;
-use secret_page::{Links, SecretPage};
+use secret_page::SecretPage;
 use tools::CallLimits;
 
 /// What the routes share.
@@ -78,6 +78,8 @@ pub struct Shared {
     pub metrics: Metrics,
     /// Cancelled when the server is asked to stop.
     pub stopping: CancellationToken,
+    /// Cancelled when it was asked to stop, and still serves for a while.
+    pub draining: CancellationToken,
     /// Public URL of this server, without a path.
     pub base_url: Url,
     /// Origins of browser pages that may call.
@@ -94,14 +96,13 @@ pub struct Shared {
 
 /// Builds the router.
 pub fn router(shared: Shared) -> Router {
-    let links = Arc::new(Links::default());
     let bodies = Bodies::of_at_most(shared.mcp_request_size);
     let rate = Arc::new(RateLimit::new(shared.mcp_requests_per_minute));
     let limits = Arc::new(CallLimits::new(&shared, bodies.clone(), rate.clone()));
     let pace = shared.pace;
     for_users(&shared, bodies.clone(), limits.clone())
-        .merge(for_mcp_clients(&shared, links.clone(), bodies, rate))
-        .merge(for_people(&shared, links))
+        .merge(for_mcp_clients(&shared, bodies, rate))
+        .merge(for_people(&shared))
         .merge(ui::router(&shared, limits))
         .merge(discovery())
         .merge(shared.authorization_server.clone().map_or_else(Router::new, |it| local_sign_in(&shared, it)))
@@ -151,15 +152,10 @@ fn for_users(shared: &Shared, bodies: Bodies, limits: Arc<CallLimits>) -> Router
 }
 
 /// For programs that speak MCP, with a token.
-fn for_mcp_clients(
-    shared: &Shared,
-    links: Arc<Links>,
-    bodies: Bodies,
-    rate: Arc<RateLimit>,
-) -> Router<Shared> {
+fn for_mcp_clients(shared: &Shared, bodies: Bodies, rate: Arc<RateLimit>) -> Router<Shared> {
     Router::new()
         .route("/mcp", post(mcp::receive).get(mcp::listen).fallback(mcp::no_such_method))
-        .with_state(mcp::endpoint(shared, links, bodies, rate))
+        .with_state(mcp::endpoint(shared, bodies, rate))
         .layer((
             from_fn(unread::discard),
             mcp::open_to_allowed_pages(shared),
@@ -169,11 +165,11 @@ fn for_mcp_clients(
 }
 
 /// For whoever has a link, in a browser: sets one secret.
-fn for_people(shared: &Shared, links: Arc<Links>) -> Router<Shared> {
+fn for_people(shared: &Shared) -> Router<Shared> {
     let own = OwnOrigin::of(&shared.base_url);
     Router::new()
         .route("/toolkits/{id}/secrets/{name}/page", get(secret_page::show).post(secret_page::set))
-        .with_state(SecretPage::new(shared, links))
+        .with_state(SecretPage::new(shared))
         .layer(from_fn_with_state(own.clone(), secret_page::refuse_other_pages))
         .layer(from_fn_with_state(own, refuse_other_hosts))
 }

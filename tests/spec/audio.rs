@@ -39,7 +39,7 @@ async fn a_recording_waits_until_there_is_a_transcriber() {
     ana.ingest_file(&url, json!({})).await;
     let stored = kitbag.settled(&url).await;
     stored.assert_failed("no transcriber is configured: the file is kept");
-    assert!(kitbag.files("artifacts").contains(&stored.artifact.expect("it is kept")));
+    assert!(kitbag.has_artifact(&stored.artifact.expect("it is kept")));
 
     let kitbag =
         kitbag.stop().await.changed(|settings| with_transcriber(settings, &transcriber)).start().await;

@@ -223,6 +223,35 @@ async fn a_call_whose_person_has_opened_the_page_waits_for_it() {
 }
 
 #[tokio::test]
+async fn few_calls_of_one_user_wait_for_a_page_and_the_others_ask_again_at_once() {
+    let kitbag = start().await;
+    let ana = client(&kitbag, "ana", Revision::Current).await;
+    let waiting: Vec<_> = (0..16)
+        .map(|_| {
+            let ana = ana.clone();
+            tokio::spawn(async move { ana.retry("accept").await })
+        })
+        .collect();
+    sleep(Duration::from_secs(2)).await;
+
+    let begun = std::time::Instant::now();
+    let one_more = ana.retry("accept").await;
+
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert_eq!(one_more["result"]["resultType"], "input_required", "{one_more}");
+    assert!(waiting.iter().all(|call| !call.is_finished()), "the others wait");
+    let ben = client(&kitbag, "ben", Revision::Current).await;
+    let of_another_user = tokio::spawn(async move { ben.retry("accept").await });
+    sleep(Duration::from_secs(2)).await;
+    assert!(!of_another_user.is_finished(), "so does a call of another user");
+    ana.set_secret("needy", "API_KEY", VALUE).await;
+    for call in waiting {
+        within("the call", call).await.expect("no panic");
+    }
+    of_another_user.abort();
+}
+
+#[tokio::test]
 async fn a_person_who_declines_is_not_asked_again() {
     let kitbag = start().await;
     let ana = client(&kitbag, "ana", Revision::Current).await;

@@ -55,7 +55,7 @@ pub(crate) use self::provider::Provider;
 pub(crate) use self::raw::Raw;
 pub(crate) use self::recorder::{Recorder, Transcript};
 pub(crate) use self::scripted_provider::{Refresh, ScriptedProvider};
-pub(crate) use self::server::{Kitbag, Stopped, compiler_program};
+pub(crate) use self::server::{Kitbag, Stopped, compiler_program, files_below};
 pub(crate) use self::sign_in::SignIn;
 pub(crate) use self::sign_in_code::sign_in_code;
 pub(crate) use self::signer::Signer;

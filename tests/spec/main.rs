@@ -18,6 +18,7 @@ mod cli;
 mod cli_help;
 mod cli_output;
 mod clients;
+mod cluster;
 mod compiling;
 mod concurrency;
 mod config;

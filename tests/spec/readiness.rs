@@ -21,14 +21,19 @@ async fn assert_becomes(http: &Http, status: u16, expected: Value) {
 }
 
 fn parts(status: &str, database: &str, vault: &str, registry: &str) -> Value {
-    json!({ "status": status, "database": database, "vault": vault, "registry": registry })
+    let mut parts = json!({ "status": status, "database": database, "vault": vault, "registry": registry });
+    if std::env::var_os("TEST_DATABASE").is_some() {
+        parts["processes"] = json!("ok");
+        parts["toolkits"] = json!("ok");
+    }
+    parts
 }
 
 #[tokio::test]
 async fn a_server_is_ready_when_every_part_of_it_answers() {
     let kitbag = Kitbag::start().await;
 
-    assert_eq!(ready(&kitbag.anonymous()).await, Some((200, parts("ready", "ok", "ok", "ok"))));
+    assert_becomes(&kitbag.anonymous(), 200, parts("ready", "ok", "ok", "ok")).await;
 }
 
 #[tokio::test]

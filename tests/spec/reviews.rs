@@ -266,9 +266,6 @@ async fn few_uploads_wait_and_each_only_for_a_day() {
     let expired = ana.get(&path(&uploads[2], "")).await.assert_status(200).json();
     let stopped = kitbag.stop().await;
     stopped.alter("UPDATE toolkit_uploads SET uploaded_at = uploaded_at - 24 * 60 * 60 * 1000").await;
-    // As a crash leaves it: files to which nothing refers.
-    let stray = "0".repeat(64);
-    std::fs::write(stopped.data().join(format!("components/{stray}.wasm")), "stray").expect("a folder");
     let kitbag = stopped.start().await;
     let ana = kitbag.as_user("ana");
     assert_eq!(ana.waiting().await, 0);

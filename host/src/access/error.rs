@@ -40,6 +40,25 @@ pub enum AccessError {
     /// The disk is full.
     #[error(transparent)]
     DiskFull(#[from] DiskFull),
+    /// Processes of several releases serve.
+    #[error(
+        "The service is being upgraded: toolkits can be deployed once all its processes are of one release."
+    )]
+    SeveralReleases,
+    /// Another process seals secrets with another key.
+    #[error(
+        "Another process of this service seals secrets with the master key {theirs}, and this one with {ours}: give all \
+         processes the same key as their first one, and rotate again."
+    )]
+    OtherSealingKey {
+        /// The name of this process's key.
+        ours: String,
+        /// The name of the other one's.
+        theirs: String,
+    },
+    /// The other processes cannot be read; the text is for the log.
+    #[error("storage failed: {0}")]
+    Processes(#[source] DatabaseError),
     /// Records cannot be read; the text is for the log.
     #[error("storage failed: {0}")]
     Records(#[source] DatabaseError),

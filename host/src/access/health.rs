@@ -17,7 +17,7 @@ const PART_TIMEOUT: Duration = Duration::from_secs(3);
 const MAX_AGE: Duration = Duration::from_secs(1);
 
 /// Which parts work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
     /// The database can be read and written.
     pub database: bool,
@@ -25,6 +25,19 @@ pub struct Health {
     pub vault: bool,
     /// The deployed toolkits can be read.
     pub registry: bool,
+    /// This process among others; `None` where it is alone.
+    pub peers: Option<PeersHealth>,
+}
+
+/// How a process stands with others that serve the same users.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeersHealth {
+    /// The database hears of it, and their clocks agree.
+    pub is_heard: bool,
+    /// The code of the toolkits that are in use is loaded.
+    pub is_prepared: bool,
+    /// The names of settings in which others differ. It serves nevertheless.
+    pub differing_settings: Vec<String>,
 }
 
 /// The last result, and its time.
@@ -32,8 +45,9 @@ pub(super) type LastHealth = Mutex<Option<(Instant, Health)>>;
 
 impl Health {
     /// Whether all parts work.
-    pub fn is_good(self) -> bool {
-        self.database && self.vault && self.registry
+    pub fn is_good(&self) -> bool {
+        let among_peers = self.peers.as_ref().is_none_or(|peers| peers.is_heard && peers.is_prepared);
+        self.database && self.vault && self.registry && among_peers
     }
 }
 
@@ -41,20 +55,31 @@ impl Access {
     /// Checks all parts. Needs no user.
     pub async fn health(&self) -> Health {
         let mut last = self.0.last_health.lock().await;
-        if let Some((at, health)) = *last
+        if let Some((at, health)) = &*last
             && at.elapsed() < MAX_AGE
         {
-            return health;
+            return health.clone();
         }
         let stores = self.stores();
-        let (database, vault, registry) = join!(
+        let (database, vault, registry, peers) = join!(
             answers("database", stores.database.check()),
             answers("vault", stores.vault.check()),
             answers("registry", stores.toolkits.check()),
+            self.peers_health(),
         );
-        let health = Health { database, vault, registry };
-        *last = Some((Instant::now(), health));
+        let health = Health { database, vault, registry, peers };
+        *last = Some((Instant::now(), health.clone()));
         health
+    }
+
+    async fn peers_health(&self) -> Option<PeersHealth> {
+        let is_prepared = self.0.preparation.is_over();
+        let standing = timeout(PART_TIMEOUT, self.stores().process.standing()).await;
+        let (is_heard, differing_settings) = match standing.map(Result::ok).ok().flatten() {
+            Some(standing) => standing.map(|standing| (standing.is_good, standing.differing_settings))?,
+            None => (false, Vec::new()),
+        };
+        Some(PeersHealth { is_heard, is_prepared, differing_settings })
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use bytes::Bytes;
 use futures::Stream;
 
-use super::{AccessError, User};
+use super::{AccessError, Stores, User};
 use crate::invocations::Failing;
 use crate::tasks::to_its_end;
 use crate::toolkits::{Claim, Deployed, Rollback, RolledBack, TakenOver, ToolkitError};
@@ -31,9 +31,10 @@ impl Operator {
     ) -> Result<Deployed, AccessError> {
         let deploy = async move {
             let Self(user) = &self;
-            user.stores().toolkits.deploy(component, length, limit, user.id(), claim).await
+            self.expect_one_release().await?;
+            Ok(user.stores().toolkits.deploy(component, length, limit, user.id(), claim).await?)
         };
-        Ok(to_its_end(deploy).await.map_err(ToolkitError::from)??)
+        to_its_end(deploy).await.map_err(ToolkitError::from)?
     }
 
     /// Makes an earlier version live again.
@@ -63,6 +64,17 @@ impl Operator {
 
     /// Wraps the keys of all secrets with a new master key.
     pub async fn rotate_master_key(&self) -> Result<Rotated, AccessError> {
-        Ok(self.0.stores().vault.rotate().await?)
+        let Stores { process, vault, .. } = self.0.stores();
+        let ours = vault.master_keys().into_iter().next().unwrap_or_default();
+        match process.other_sealing_key(&ours).await.map_err(AccessError::Processes)? {
+            Some(theirs) => Err(AccessError::OtherSealingKey { ours, theirs }),
+            None => Ok(vault.rotate().await?),
+        }
+    }
+
+    /// Fails while processes of several releases serve: those of the older one may not know what a new toolkit needs.
+    pub(super) async fn expect_one_release(&self) -> Result<(), AccessError> {
+        let is_only = self.0.stores().process.is_of_the_only_release().await;
+        if is_only.map_err(AccessError::Processes)? { Ok(()) } else { Err(AccessError::SeveralReleases) }
     }
 }

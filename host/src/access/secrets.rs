@@ -6,9 +6,10 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::{Access, AccessError, User, VisibleToolkit, rules};
 use crate::identity::Caller;
+use crate::peers::{Hint, Subject};
 use crate::redaction;
 use crate::toolkits::{Live, ToolkitError};
-use crate::vault::{SecretSlot, SecretStatus, VaultError};
+use crate::vault::{Link, SecretSlot, SecretStatus, VaultError};
 
 /// Permission to set one secret of one user, for a toolkit that the user could see and that declared it. It
 /// is kept while the user types the value, and becomes invalid when the toolkit's owner changes.
@@ -48,7 +49,7 @@ impl User {
         secret: &OwnSecret,
         value: &SecretString,
     ) -> Result<StoredSecret, AccessError> {
-        self.access.set_secret(secret, value).await
+        self.access.set_with(secret, value, None).await
     }
 
     /// Removes a value, even if the user can no longer see the toolkit or it no longer declares the name.
@@ -88,15 +89,19 @@ impl OwnSecret {
         &self.0
     }
 
+    pub(super) fn of_slot(slot: SecretSlot) -> Self {
+        Self(slot)
+    }
+
+    /// By which processes tell each other that it is set.
+    pub(super) fn subject(&self) -> Subject {
+        let SecretSlot { user, toolkit, name, .. } = &self.0;
+        Subject::of(&["secret", user, toolkit, name])
+    }
+
     /// Whether it belongs to this caller.
     pub fn is_of(&self, caller: &Caller) -> bool {
         self.0.user == caller.user_id
-    }
-
-    #[cfg(test)]
-    pub(crate) fn for_test(user: &str, toolkit: &str, owner: &str, name: &str) -> Self {
-        let [user, toolkit, owner, name] = [user, toolkit, owner, name].map(str::to_owned);
-        Self(SecretSlot { user, toolkit, owner, name })
     }
 }
 
@@ -112,18 +117,22 @@ impl Access {
         is_still_valid.then(|| live.clone())
     }
 
-    /// As [`User::set_secret`], for a request that has the permission but no token.
-    pub async fn set_secret(
+    pub(super) async fn set_with(
         &self,
         secret: &OwnSecret,
         value: &SecretString,
+        link: Option<&Link>,
     ) -> Result<StoredSecret, AccessError> {
         if self.toolkit_of(secret).is_none() {
             return Err(VaultError::ToolkitChanged.into());
         }
         let OwnSecret(slot) = secret;
         self.stores().disk.room_for_a_little()?;
-        self.stores().vault.set(slot.clone(), value).await?;
+        match link {
+            Some(link) => self.stores().vault.set_by_link(link, value).await?,
+            None => self.stores().vault.set(slot.clone(), value).await?,
+        }
+        self.hints().tell_all(Hint::Secret(secret.subject()));
         let redacted = redaction::is_findable(value.expose_secret());
         Ok(StoredSecret { name: slot.name.clone(), redacted })
     }

@@ -1,3 +1,4 @@
+mod hints;
 mod peers;
 
 use std::fmt::Write as _;
@@ -16,7 +17,8 @@ use crate::identity::TokenProfile;
 use crate::invocations::{RetentionLimits, Scope};
 use crate::knowledge::{Capture, CaptureSettings, Extract, Options};
 use crate::metrics::Metrics;
-use crate::peers::Process;
+use crate::objects::Objects;
+use crate::peers::{Heard, Hint, Hints, Process, Profile};
 use crate::sha256::Sha256;
 use crate::toolkits::tests::{compiler, sandbox};
 use crate::toolkits::{Claim, Rollback, ToolkitError};
@@ -71,6 +73,10 @@ struct Fixture {
 impl Fixture {
     /// Toolkits by id, visibility and owner, each with an earlier version of the same visibility.
     async fn with(toolkits: &[(String, &str, &str)]) -> Self {
+        Self::with_hints(toolkits, |_| Hints::off()).await
+    }
+
+    async fn with_hints(toolkits: &[(String, &str, &str)], hints: fn(&Database) -> Hints) -> Self {
         let folder = tempfile::tempdir().expect("a scratch directory");
         let path = folder.path();
         let database = Database::of_test(path).await;
@@ -78,7 +84,8 @@ impl Fixture {
             insert(&database, id, visibility, owner).await;
             insert_upload(&database, id, visibility).await;
         }
-        let access = Access::new(stores(path, &database).await, OPERATORS.map(str::to_owned).into());
+        let stores = stores(path, &database, hints(&database)).await;
+        let access = Access::new(stores, OPERATORS.map(str::to_owned).into());
         Self { access, database, folder }
     }
 
@@ -137,31 +144,37 @@ async fn insert_upload(database: &Database, id: &str, visibility: &str) {
     database.execute(&sql).await;
 }
 
-async fn stores(path: &Path, database: &Database) -> Stores {
+async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
     let egress = Egress::new(EgressSettings::default());
+    let objects = Objects::of_test(path, database).await;
     let toolkits = Toolkits::open(
         path,
+        objects.components(),
         database.clone(),
         sandbox(),
         compiler(),
         Disk::unwatched(),
         egress.clone(),
-        || {},
     );
     let toolkits = toolkits.await;
     let vault = Vault::open(database.clone(), KeySource::File(path.join("master-key"))).await;
     let vault = Arc::new(vault.expect("the vault opens"));
     let user_config = Arc::new(UserConfig::new(database.clone()));
     let kept = RetentionLimits { age: Duration::from_hours(1), records: 100, bytes: 1 << 20 };
-    let invocations = Arc::new(Invocations::open(database.clone(), kept).await.expect("they open"));
+    let invocations =
+        Arc::new(Invocations::open(database.clone(), hints.clone(), kept).await.expect("they open"));
     let limits = AdmissionLimits { per_user: 4, per_toolkit: 4, total: 4 };
     let dispatch =
         Dispatch::new(vault.clone(), user_config.clone(), invocations.clone(), limits, Metrics::default());
     let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
     let extract: Extract = Arc::new(|_, _| Box::pin(std::future::pending()));
-    let capture = Capture::open(path, egress, settings, extract).await.expect("the folder is ours");
-    let process = Process::register(database, "").await.expect("it is registered");
-    let knowledge = Knowledge::open(database.clone(), process, capture, Options::default()).await;
+    let capture = Capture::open(path, objects.artifacts(), egress, settings, extract)
+        .await
+        .expect("the folder is ours");
+    let process =
+        Process::register(database, Profile::of_this_program(""), path).await.expect("it is registered");
+    let options = Options { hints: hints.clone(), ..Options::default() };
+    let knowledge = Knowledge::open(database.clone(), process.clone(), capture, options).await;
     Stores {
         database: database.clone(),
         toolkits: Arc::new(toolkits.expect("they open")),
@@ -170,7 +183,9 @@ async fn stores(path: &Path, database: &Database) -> Stores {
         user_config,
         invocations,
         knowledge: knowledge.expect("it opens"),
+        process,
         disk: Disk::unwatched(),
+        hints,
     }
 }
 

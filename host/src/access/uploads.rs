@@ -62,6 +62,7 @@ impl Operator {
         claim: Claim,
         reviewed: Reviewed,
     ) -> Result<Deployed, AccessError> {
+        self.expect_one_release().await?;
         Ok(self.0.stores().toolkits.deploy_upload(digest, self.0.id(), claim, reviewed).await?)
     }
 

@@ -1,6 +1,7 @@
 //! Converts the settings to the configuration of each part of a server.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Debug;
 use std::time::Duration;
 
 use tracing::{info, warn};
@@ -16,9 +17,16 @@ use crate::invocations::RetentionLimits;
 use crate::knowledge::MAX_FILES_IN_MEMORY;
 use crate::local_mode;
 use crate::memory::{MemoryBudget, machine_memory};
+use crate::objects::Location;
 use crate::sandbox::Limits;
-use crate::settings::{self, Issuer, MasterKey, Maybe, Settings, SettingsError, Size};
+use crate::settings::{
+    self, DatabaseLocation, Issuer, MasterKey, Maybe, ObjectsLocation, Settings, SettingsError, Size,
+};
+use crate::sha256::Sha256;
 use crate::vault::KeySource;
+
+/// How long a process that others serve beside goes on after it was asked to stop.
+const DRAIN: Duration = Duration::from_secs(5);
 
 /// The sandbox's limits from the settings.
 pub fn limits(settings: &Settings) -> Limits {
@@ -111,12 +119,49 @@ pub(super) fn egress_settings(settings: &Settings) -> Result<EgressSettings, Set
 pub fn key_source(settings: &Settings) -> Result<KeySource, SettingsError> {
     Ok(match &settings.master_key {
         MasterKey::File(path) => {
-            KeySource::File(path.clone().unwrap_or_else(|| settings.data.join("master-key")))
+            let path = path.clone().unwrap_or_else(|| settings.data.join("master-key"));
+            match settings.database {
+                DatabaseLocation::Server(_) => KeySource::GivenFile(path),
+                DatabaseLocation::DataDirectory | DatabaseLocation::Invalid => KeySource::File(path),
+            }
         }
         MasterKey::Variable(name) => KeySource::Text(settings::variable(name)?),
         MasterKey::Command(line) => KeySource::Command(line.clone()),
         MasterKey::Invalid => return Err(SettingsError::MasterKey),
     })
+}
+
+/// Fingerprints of the settings that all processes of a service should have alike, by name: who signs in and who is an
+/// operator, and limits on what is stored.
+pub(super) fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
+    let shared: [(&str, &dyn Debug); 15] = [
+        ("accept-missing-audience", &settings.accept_missing_audience),
+        ("allow-private-ranges", &settings.allow_private_ranges),
+        ("allowed-origins", &settings.allowed_origins),
+        ("base-url", &settings.base_url),
+        ("capture-private-ranges", &settings.capture_private_ranges),
+        ("component-size", &settings.component_size),
+        ("documents-per-user", &settings.documents_per_user),
+        ("documents-size-per-user", &settings.documents_size_per_user),
+        ("issuer", &settings.issuer),
+        ("log-records-per-toolkit", &settings.log_records_per_toolkit),
+        ("log-retention", &settings.log_retention),
+        ("log-size-per-toolkit", &settings.log_size_per_toolkit),
+        ("operators", &settings.operators),
+        ("token-algorithms", &settings.token_algorithms),
+        ("web-client-id", &settings.web_client_id),
+    ];
+    let fingerprint = |value: &dyn Debug| hex::encode(&Sha256::digest(format!("{value:?}"))[..8]);
+    shared.map(|(name, value)| (name.to_owned(), fingerprint(value))).into()
+}
+
+/// How long a server that was asked to stop goes on, while load balancers learn of it.
+pub(super) fn drain(settings: &Settings) -> Duration {
+    let default = match settings.database {
+        DatabaseLocation::Server(_) => DRAIN,
+        DatabaseLocation::DataDirectory | DatabaseLocation::Invalid => Duration::ZERO,
+    };
+    settings.drain.get().map_or(default, |span| span.get())
 }
 
 pub(super) fn identity_settings(settings: &Settings, base_url: &Url) -> IdentitySettings {
@@ -129,6 +174,14 @@ pub(super) fn identity_settings(settings: &Settings, base_url: &Url) -> Identity
         } else {
             SessionAudience::Required
         },
+    }
+}
+
+/// Where components and captured files are.
+pub(super) fn objects_location(settings: &Settings) -> Location {
+    match &settings.objects {
+        ObjectsLocation::Default | ObjectsLocation::DataDirectory => Location::Folder(settings.data.clone()),
+        ObjectsLocation::Folder(folder) => Location::Folder(folder.clone()),
     }
 }
 

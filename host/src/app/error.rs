@@ -9,7 +9,9 @@ use super::ListenError;
 use crate::database::DatabaseError;
 use crate::identity::{InvalidSettings, IssuerChange, LocalIssuerError};
 use crate::knowledge::{KnowledgeError, ModelError};
+use crate::objects::ObjectsError;
 use crate::ownership::DirectoryError;
+use crate::peers::JoinError;
 use crate::sandbox::EngineError;
 use crate::settings::SettingsError;
 use crate::toolkits::ToolkitError;
@@ -43,6 +45,12 @@ pub enum StartError {
     /// The database cannot be opened.
     #[error("cannot open the database: {0}")]
     Database(#[from] DatabaseError),
+    /// The store of files cannot be used.
+    #[error("cannot use the store of components and captured files (the setting objects): {0}")]
+    Objects(#[from] ObjectsError),
+    /// Other processes use the database, beside which this one cannot work.
+    #[error("cannot join the other processes of this service: {0}")]
+    Join(#[from] JoinError),
     /// The engine did not start.
     #[error("cannot start the sandbox: {0}")]
     Sandbox(#[from] EngineError),

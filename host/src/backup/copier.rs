@@ -15,7 +15,7 @@ use super::{BackupError, Progress, Step, require_room};
 use crate::database::{Database, FrozenState, Scope, Transaction};
 use crate::folder::Folder;
 use crate::sha256::Digest;
-use crate::stored_files::{FileKind, Names, count, digest_of};
+use crate::stored_files::{Named, Names, count, digest_of};
 
 /// Files that may be missing when the database is frozen: so many are open at once.
 const MAX_OPEN: usize = 256;
@@ -24,12 +24,15 @@ const MAX_ROUNDS: usize = 20;
 
 /// Copies the files of a data directory.
 pub(super) struct Copier<'a> {
-    source: Folder,
+    /// The data directory.
+    data: Folder,
+    /// The folder with components and captured files; `None` while there is none.
+    source: Option<Folder>,
     files: Files,
     unfinished: &'a Folder,
     /// Files that the repository has.
     known: HashSet<Digest>,
-    /// Paths in the data directory of files that it should have and has not.
+    /// Paths of files that should be there and are not.
     unobtainable: HashSet<String>,
     new_files: u64,
     new_bytes: u64,
@@ -50,9 +53,6 @@ pub(super) struct CopiedFiles {
     pub(super) new_bytes: u64,
 }
 
-/// A file to copy, which a row has named.
-type Named = (FileKind, String);
-
 impl<'a> Copier<'a> {
     /// Copies from the data directory of `job` to the files of all backups. A file that is incomplete is in the folder
     /// `unfinished`.
@@ -62,7 +62,12 @@ impl<'a> Copier<'a> {
         unfinished: &'a Folder,
     ) -> Result<Self, BackupError> {
         Ok(Self {
-            source: Folder::open(&job.data).map_err(BackupError::file(&job.data))?,
+            data: Folder::open(&job.data).map_err(BackupError::file(&job.data))?,
+            source: match Folder::open(&job.files) {
+                Ok(folder) => Some(folder),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(error) => return Err(BackupError::file(&job.files)(error)),
+            },
             files: Files::make(&repository.folder)?,
             unfinished,
             known: HashSet::new(),
@@ -90,10 +95,9 @@ impl<'a> Copier<'a> {
             }
             let at = Timestamp::now();
             let state = FrozenState::of(&job.data).map_err(BackupError::Copy)?;
-            let opened: Vec<_> =
-                missing.into_iter().map(|file| (file.0.open(&self.source, &file.1), file)).collect();
+            let opened: Vec<_> = missing.into_iter().map(|file| (self.open(&file), file)).collect();
             // A rotation of the master key needs the lock too: these keys open the secrets of this state.
-            let keys = keys::read(job, &self.source)?;
+            let keys = keys::read(job, &self.data)?;
             lock.roll_back().await?;
 
             require_room(self.unfinished, state.size().map_err(BackupError::Copy)?)?;
@@ -111,13 +115,13 @@ impl<'a> Copier<'a> {
     /// Fails if a row of the copied database refers to a file that is neither copied nor listed as missing. Makes the copies
     /// durable.
     pub(super) async fn finish(self, copy: &Database) -> Result<CopiedFiles, BackupError> {
-        let (mut missing, mut pages) = (Vec::new(), Names::default());
-        while let Some((kind, names)) = pages.next_page_of(copy).await? {
-            for file in names.into_iter().map(|name| (kind, name)) {
+        let (mut missing, mut pages) = (Vec::new(), Names::new());
+        while let Some(named) = pages.next_page_of(copy).await? {
+            for file in named {
                 if self.is_unobtainable(&file) {
-                    missing.push(kind.path(&file.1).to_string_lossy().into_owned());
+                    missing.push(file.path());
                 } else if !self.is_known(&file) {
-                    return Err(BackupError::Incomplete(file.1));
+                    return Err(BackupError::Incomplete(file.digest));
                 }
             }
         }
@@ -129,16 +133,15 @@ impl<'a> Copier<'a> {
     /// Copies the files that rows name now.
     async fn copy_named(&mut self, live: &Database, progress: &mut Progress<'_>) -> Result<(), BackupError> {
         let (mut done, total) = (0, count(live).await?);
-        let mut pages = Names::default();
-        while let Some((kind, names)) = pages.next_page_of(live).await? {
-            for name in names {
+        let mut pages = Names::new();
+        while let Some(named) = pages.next_page_of(live).await? {
+            for file in named {
                 done += 1;
                 progress(Step::CopyFiles, done, total.max(done));
-                let file = (kind, name);
                 if self.is_settled(&file) {
                     continue;
                 }
-                match kind.open(&self.source, &file.1) {
+                match self.open(&file) {
                     Ok(source) => self.copy(source, &file)?,
                     // Removed since its name was read, or missing: `copy_and_freeze` finds out.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -151,21 +154,28 @@ impl<'a> Copier<'a> {
 
     /// The files that rows name, and that were not copied.
     async fn missing(&self, transaction: &mut Transaction) -> Result<Vec<Named>, BackupError> {
-        let (mut missing, mut pages) = (Vec::new(), Names::default());
-        while let Some((kind, names)) = pages.next_page(transaction).await? {
-            let files = names.into_iter().map(|name| (kind, name));
+        let (mut missing, mut pages) = (Vec::new(), Names::new());
+        while let Some(named) = pages.next_page(transaction).await? {
+            let files = named.into_iter();
             missing.extend(files.filter(|file| !self.is_known(file) && !self.is_unobtainable(file)));
         }
         Ok(missing)
     }
 
+    fn open(&self, file: &Named) -> io::Result<File> {
+        match &self.source {
+            Some(folder) => file.open(folder),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
     /// Whether nothing is left to do for a file. One that an earlier backup has becomes known.
     fn is_settled(&mut self, file: &Named) -> bool {
-        let Some(digest) = digest_of(&file.1) else { return self.is_unobtainable(file) };
+        let Some(digest) = digest_of(&file.digest) else { return self.is_unobtainable(file) };
         if self.is_unobtainable(file) || self.known.contains(&digest) {
             return true;
         }
-        let has = self.files.has(&file.1);
+        let has = self.files.has(&file.digest);
         if has {
             self.known.insert(digest);
         }
@@ -173,17 +183,17 @@ impl<'a> Copier<'a> {
     }
 
     fn is_known(&self, file: &Named) -> bool {
-        digest_of(&file.1).is_some_and(|digest| self.known.contains(&digest))
+        digest_of(&file.digest).is_some_and(|digest| self.known.contains(&digest))
     }
 
-    fn is_unobtainable(&self, (kind, name): &Named) -> bool {
-        self.unobtainable.contains(&*kind.path(name).to_string_lossy())
+    fn is_unobtainable(&self, file: &Named) -> bool {
+        self.unobtainable.contains(&file.path())
     }
 
     fn copy(&mut self, source: File, file: &Named) -> Result<(), BackupError> {
-        match self.files.add(source, &file.1, self.unfinished)? {
+        match self.files.add(source, &file.digest, self.unfinished)? {
             Copied::Whole { bytes } => {
-                self.known.extend(digest_of(&file.1));
+                self.known.extend(digest_of(&file.digest));
                 self.new_files += 1;
                 self.new_bytes += bytes;
             }
@@ -192,9 +202,9 @@ impl<'a> Copier<'a> {
         Ok(())
     }
 
-    fn leave_out(&mut self, (kind, name): &Named, reason: &str) {
-        let path = kind.path(name);
-        warn!(path = %path.display(), reason, "a file cannot be backed up");
-        self.unobtainable.insert(path.to_string_lossy().into_owned());
+    fn leave_out(&mut self, file: &Named, reason: &str) {
+        let path = file.path();
+        warn!(path, reason, "a file cannot be backed up");
+        self.unobtainable.insert(path);
     }
 }

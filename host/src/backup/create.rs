@@ -22,6 +22,8 @@ use crate::vault::{self, SecretsCheck};
 pub struct Job {
     /// The data directory.
     pub data: PathBuf,
+    /// The folder with components and captured files.
+    pub files: PathBuf,
     /// The folder with all backups.
     pub folder: PathBuf,
     /// The master key's file, if keys are to be part of the backup and it is in a file.

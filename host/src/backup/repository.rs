@@ -158,9 +158,9 @@ impl Repository {
                     return Ok(None);
                 }
             };
-            let mut pages = Names::default();
-            while let Some((_, names)) = pages.next_page_of(&database).await? {
-                needed.extend(names.iter().filter_map(|name| digest_of(name)));
+            let mut pages = Names::of_schema(database.schema().await?);
+            while let Some(named) = pages.next_page_of(&database).await? {
+                needed.extend(named.iter().filter_map(|file| digest_of(&file.digest)));
             }
             database.close().await;
         }

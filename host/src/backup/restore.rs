@@ -10,7 +10,7 @@ use super::target::Target;
 use super::{BackupError, DATABASE, KEYS, Manifest, Progress, Step, require_room, store};
 use crate::database::Database;
 use crate::folder::Folder;
-use crate::stored_files::{self, FileKind, Names, count};
+use crate::stored_files::{self, Named, Names, count};
 
 /// The database until it gets its final name.
 const INCOMING: &str = "restore-incoming";
@@ -187,13 +187,13 @@ impl Backup<'_> {
         progress: &mut Progress<'_>,
     ) -> Result<FilesCheck, BackupError> {
         let (mut damaged, mut bytes) = (DamagedFiles::default(), 0_u64);
-        self.for_each_file(database, Step::CheckFiles, progress, |kind, name| {
-            match self.files.check(name) {
+        self.for_each_file(database, Step::CheckFiles, progress, |file| {
+            match self.files.check(&file.digest) {
                 Ok(size) => bytes = bytes.saturating_add(size),
                 Err(reason) => {
                     damaged.count += 1;
                     if damaged.examples.len() < MAX_EXAMPLES {
-                        damaged.examples.push(format!("{}: {reason}", kind.path(name).display()));
+                        damaged.examples.push(format!("{}: {reason}", file.path()));
                     }
                 }
             }
@@ -211,12 +211,12 @@ impl Backup<'_> {
         damaged: Damaged,
         progress: &mut Progress<'_>,
     ) -> Result<(), BackupError> {
-        self.for_each_file(database, Step::PlaceFiles, progress, |kind, name| {
+        self.for_each_file(database, Step::PlaceFiles, progress, |named| {
             let place = || {
-                let (folder, file) = kind.make_place(&target.folder, name)?;
+                let (folder, file) = named.make_place(&target.folder)?;
                 folder.remove_file(&file)?;
-                let copied = match self.files.read(name) {
-                    Ok(source) => copy(source, &mut folder.create_file(&file)?, name)?,
+                let copied = match self.files.read(&named.digest) {
+                    Ok(source) => copy(source, &mut folder.create_file(&file)?, &named.digest)?,
                     Err(error) => Copied::DamagedSource(error.to_string()),
                 };
                 match (copied, damaged) {
@@ -226,7 +226,7 @@ impl Backup<'_> {
                     (Copied::DamagedSource(reason), Damaged::Refused) => Err(io::Error::other(reason)),
                 }
             };
-            place().map_err(BackupError::file(&target.folder.path().join(kind.path(name))))
+            place().map_err(BackupError::file(&target.folder.path().join(named.path())))
         })
         .await
     }
@@ -237,14 +237,14 @@ impl Backup<'_> {
         database: &Database,
         step: Step,
         progress: &mut Progress<'_>,
-        mut act: impl FnMut(FileKind, &str) -> Result<(), BackupError>,
+        mut act: impl FnMut(&Named) -> Result<(), BackupError>,
     ) -> Result<(), BackupError> {
-        let (mut done, total, mut pages) = (0, count(database).await?, Names::default());
-        while let Some((kind, names)) = pages.next_page_of(database).await? {
-            for name in &names {
-                let path = kind.path(name).to_string_lossy().into_owned();
-                if self.manifest.missing_files.binary_search(&path).is_err() {
-                    act(kind, name)?;
+        let (mut done, total) = (0, count(database).await?);
+        let mut pages = Names::of_schema(self.manifest.schema);
+        while let Some(named) = pages.next_page_of(database).await? {
+            for file in &named {
+                if self.manifest.missing_files.binary_search(&file.path()).is_err() {
+                    act(file)?;
                 }
                 done += 1;
                 progress(step, done, total);

@@ -35,6 +35,12 @@ fn document(id: &str, file: &str) -> String {
     )
 }
 
+/// The statement that stores where a file is.
+fn kept(kind: FileKind, digest: &str) -> String {
+    let (object, name) = (kind.plain_object(digest), kind.name(digest));
+    format!("INSERT OR IGNORE INTO files VALUES ('{object}', '{name}', 0, 0)")
+}
+
 impl Scratch {
     async fn new() -> Self {
         let directory = tempfile::tempdir().expect("a scratch directory");
@@ -52,7 +58,9 @@ impl Scratch {
     /// Stores a captured file as a server does: first the file, then its document.
     async fn capture(&self, id: &str, bytes: &[u8]) -> PathBuf {
         let file = self.write(bytes);
-        self.database.execute(&document(id, &name_of(bytes))).await;
+        let name = name_of(bytes);
+        let insert = format!("{}; {}", kept(FileKind::Artifact, &name), document(id, &name));
+        self.database.execute(&insert).await;
         file
     }
 
@@ -68,6 +76,7 @@ impl Scratch {
     fn job(&self) -> Job {
         Job {
             data: self.path("data"),
+            files: self.path("data"),
             folder: self.path("backups"),
             master_key: Some(self.path("data/master-key")),
             master_key_source: "a file".to_owned(),
@@ -130,6 +139,7 @@ async fn what_is_restored_is_what_was_backed_up() {
     fs::write(scratch.path("data/components").join(format!("{component}.wasm")), "component")
         .expect("a file");
     scratch.database.execute(&version).await;
+    scratch.database.execute(&kept(FileKind::Component, &component)).await;
 
     let created = scratch.back_up().await;
     let restored = scratch.restore().await.expect("it is whole");
@@ -139,10 +149,11 @@ async fn what_is_restored_is_what_was_backed_up() {
     assert_eq!((restored.name, &restored.manifest), (created.name, &created.manifest));
     let database = Database::open(&scratch.path("restored")).await.expect("it opens");
     assert_eq!(database.all_rows().await, scratch.database.all_rows().await);
-    for kind in FileKind::ALL {
-        let copy = |data| kind.open(&Folder::open(&scratch.path(data)).expect("a folder"), &component);
-        assert_eq!(copy("data").is_ok(), copy("restored").is_ok());
-    }
+    let copy = |data| {
+        let object = FileKind::Component.plain_object(&component);
+        FileKind::Component.open(&Folder::open(&scratch.path(data)).expect("a folder"), &object)
+    };
+    assert!(copy("data").is_ok() && copy("restored").is_ok());
     for bytes in [b"one", b"two"] {
         let name = name_of(bytes);
         let file = scratch.path("restored/artifacts").join(&name[..2]).join(name);
@@ -303,6 +314,37 @@ async fn a_backup_of_a_newer_schema_or_format_is_refused_and_one_of_another_data
     scratch.assert_refused("no complete backup").await;
     write(&created.manifest);
     scratch.restore().await.expect("it is whole");
+}
+
+#[tokio::test]
+async fn a_backup_of_before_rows_said_where_files_are_is_restored_and_converted() {
+    let scratch = Scratch::new().await;
+    scratch.capture("d1", b"one").await;
+    let created = scratch.back_up().await;
+    let older = Database::open_existing(&created.folder).await.expect("it opens");
+    let later = "DROP TABLE files; DROP VIEW clock; DROP TABLE spent_links;
+                 ALTER TABLE processes DROP COLUMN release; ALTER TABLE processes DROP COLUMN master_keys;
+                 ALTER TABLE processes DROP COLUMN settings; ALTER TABLE service DROP COLUMN store;
+                 ALTER TABLE service DROP COLUMN release";
+    older.execute(later).await;
+    older.claim_schema(20).await;
+    older.close().await;
+    let bytes = fs::read(created.folder.join(DATABASE)).expect("a file");
+    let database =
+        StoredFile { name: DATABASE.to_owned(), size: bytes.len() as u64, sha256: name_of(&bytes) };
+    let manifest = Manifest { schema: 20, database, ..created.manifest };
+    let path = created.folder.join("manifest.json");
+    fs::write(&path, serde_json::to_vec(&manifest).expect("JSON")).expect("it is ours");
+
+    scratch.restore().await.expect("it is whole");
+    let restored = Database::open(&scratch.path("restored")).await.expect("it is converted");
+
+    let object = restored.column::<String>("SELECT object FROM files").await.remove(0);
+    assert_eq!(object, FileKind::Artifact.plain_object(&name_of(b"one")));
+    assert_eq!(fs::read(scratch.path("restored").join(object)).expect("a file"), b"one");
+    let name: Vec<String> =
+        restored.column("SELECT name FROM files WHERE kept_until = 0 AND NOT dropped").await;
+    assert_eq!(name, [FileKind::Artifact.name(&name_of(b"one"))]);
 }
 
 #[tokio::test]

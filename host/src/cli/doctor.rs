@@ -47,6 +47,7 @@ impl Doctor {
         let settings = self.server.settings()?;
         let subject = Subject {
             data: settings.data.clone(),
+            files: server_data::files(&settings),
             key_source: server_data::keys(&settings)?,
             model: model_folder(&settings),
             free_disk_space: settings.free_disk_space.get().map(|size| size.bytes() as u64),

@@ -39,6 +39,8 @@ impl Serve {
         let settings = self.settings().map_err(|error| CliError::new(error.to_string()))?;
         let app = App::start(&settings).await.map_err(|error| CliError::new(error.to_string()))?;
         let code = (settings.issuer == Issuer::Local).then(|| sign_in_code::command_for(&settings.data));
+        // Before anybody is told that it serves, and may ask it to stop.
+        let stop = stop_signal()?;
         let listening: Vec<_> = app.addresses().iter().map(ToString::to_string).collect();
         let data = json!({ "url": app.base_url(), "listening": listening, "signInCode": code });
         report(&data, || {
@@ -53,15 +55,8 @@ impl Serve {
             let hang_up = listen(SignalKind::hangup())?;
             tokio::spawn(self.reload_at(hang_up, app.reload()));
         }
-        let (stop, database_lost, mut is_lost) = (stop_signal()?, app.database_lost(), false);
-        app.serve(async {
-            tokio::select! {
-                () = stop => {}
-                () = database_lost => is_lost = true,
-            }
-        })
-        .await;
-        if is_lost { Err(CliError::new("another server may be using the database now")) } else { Ok(()) }
+        app.serve(stop).await;
+        Ok(())
     }
 
     fn settings(&self) -> Result<Settings, SettingsError> {

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::CliError;
 use crate::app::key_source;
-use crate::settings::{DatabaseLocation, MasterKey, Settings, Sources};
+use crate::settings::{DatabaseLocation, MasterKey, ObjectsLocation, Settings, Sources};
 use crate::vault::KeySource;
 
 /// Which data directory, and the settings of its server that matter here.
@@ -37,6 +37,14 @@ impl ServerData {
                 ));
         }
         Ok(settings)
+    }
+}
+
+/// The folder with components and captured files.
+pub(super) fn files(settings: &Settings) -> PathBuf {
+    match &settings.objects {
+        ObjectsLocation::Default | ObjectsLocation::DataDirectory => settings.data.clone(),
+        ObjectsLocation::Folder(folder) => folder.clone(),
     }
 }
 

@@ -4,6 +4,8 @@ use std::io;
 
 use thiserror::Error;
 
+use super::Release;
+
 /// An error of the database. The text is for the log.
 #[derive(Debug, Error)]
 #[error(transparent)]
@@ -13,8 +15,15 @@ pub struct DatabaseError(Cause);
 enum Cause {
     #[error(transparent)]
     Engine(sqlx::Error),
-    #[error("another server uses this database; a PostgreSQL database serves one server at a time")]
-    Claimed,
+    #[error(
+        "a process of release {other} uses this database, and this program is of release {this}: upgrade one release at a \
+         time, or stop all processes of {other} first (a process that was killed counts for half a minute)"
+    )]
+    TooFarApart { other: String, this: Release },
+    #[error(
+        "the database was converted by release {newest}, and this program is of release {this}, which is too old for it"
+    )]
+    TooOld { newest: String, this: Release },
     #[error(
         "PostgreSQL {version} with the encoding {encoding} does not work: it takes 15 or newer with UTF8"
     )]
@@ -43,14 +52,20 @@ impl DatabaseError {
         sqlx::Error::Io(io::ErrorKind::TimedOut.into()).into()
     }
 
-    /// The error for a database that another server uses.
-    pub(super) fn claimed() -> Self {
-        Self(Cause::Claimed)
+    /// The error for a database that a process of another release uses, beside which `this` one does not work.
+    pub(crate) fn too_far_apart(other: String, this: Release) -> Self {
+        let other = if other.is_empty() { "0.0".to_owned() } else { other };
+        Self(Cause::TooFarApart { other, this })
     }
 
     /// The error for a server that lacks what statements need.
     pub(super) fn unfit(version: i32, encoding: String) -> Self {
         Self(Cause::Unfit { version, encoding })
+    }
+
+    /// The error for a database that a later release has converted, for which `this` one is too old.
+    pub(super) fn too_old(newest: String, this: Release) -> Self {
+        Self(Cause::TooOld { newest, this })
     }
 
     /// Whether the disk was full. The whole transaction is rolled back then.

@@ -1,23 +1,32 @@
-//! A PostgreSQL database that one server uses.
-//!
-//! Invariant: no other server uses it meanwhile: each holds an advisory lock there, and stops when it loses it.
+//! A PostgreSQL database, which any number of processes may use.
 
-mod claim;
+mod listener;
+mod lock;
+mod releases;
 
 use std::borrow::Cow;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgPoolOptions};
 use sqlx::{Arguments, Connection, PgConnection, PgPool, Postgres};
+use tokio::time::timeout;
 
 use super::value::Value;
 use super::{DatabaseError, Result, Scope};
-use claim::Claim;
+pub(crate) use lock::Lock;
 
-/// The schema, as migrations from an empty database.
-static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
+/// The schema, as migrations from an empty database. A later release may have added to it.
+static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
+    let mut migrations = sqlx::migrate!("migrations/postgres");
+    migrations.set_ignore_missing(true);
+    migrations
+});
+
+/// How long the database may take to answer when a process starts.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The oldest version that is known to work, as `server_version_num` has it.
 const OLDEST_VERSION: i32 = 150_000;
@@ -31,7 +40,6 @@ pub(super) struct Pools {
     /// Apart: transactions that wait for each other must not keep anybody from reading.
     pub(super) writers: PgPool,
     pub(super) readers: PgPool,
-    claim: Claim,
 }
 
 /// The server of a database, for connections outside the pools.
@@ -50,30 +58,19 @@ impl Server {
 }
 
 impl Pools {
-    /// Connects with at most so many connections, and one that keeps the claim.
+    /// Connects with at most so many connections.
     pub(super) async fn connect(url: &str, connections: u32) -> Result<Self> {
         let options = PgConnectOptions::from_str(url)?.application_name("kitbag");
-        let mut session = claim::take(&options).await?;
+        let connecting = timeout(START_TIMEOUT, PgConnection::connect_with(&options));
+        let mut session = connecting.await.map_err(|_| DatabaseError::timed_out())??;
         check_server(&mut session).await?;
+        releases::check(&mut session).await?;
         MIGRATIONS.run_direct(None, &mut session, false).await.map_err(sqlx::Error::from)?;
-        Self::open(options, connections, Claim::keep(session)).await
-    }
-
-    async fn open(options: PgConnectOptions, connections: u32, claim: Claim) -> Result<Self> {
         let options = options.options(SESSION);
         let writers = (connections / 2).max(1);
         let readers = connections.saturating_sub(writers).max(1);
         let pool = |size| PgPoolOptions::new().max_connections(size).connect_with(options.clone());
-        Ok(Self { writers: pool(writers).await?, readers: pool(readers).await?, claim })
-    }
-
-    /// Opens the database of a test, which may be open already.
-    #[cfg(test)]
-    pub(super) async fn of_test(url: &str) -> Result<Self> {
-        let options = PgConnectOptions::from_str(url)?;
-        let mut session = PgConnection::connect_with(&options).await?;
-        MIGRATIONS.run_direct(None, &mut session, false).await.map_err(sqlx::Error::from)?;
-        Self::open(options, 8, Claim::of_test()).await
+        Ok(Self { writers: pool(writers).await?, readers: pool(readers).await? })
     }
 
     /// Begins a write transaction, the only one of its scope.
@@ -97,20 +94,9 @@ impl Pools {
         Server(self.readers.connect_options())
     }
 
-    /// Whether no other server uses the database.
-    pub(super) fn is_exclusive(&self) -> bool {
-        self.claim.is_exclusive()
-    }
-
-    /// Returns once another server may be using the database.
-    pub(super) async fn lost(&self) {
-        self.claim.lost().await;
-    }
-
     pub(super) async fn close(&self) {
         self.readers.close().await;
         self.writers.close().await;
-        self.claim.give_up().await;
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) enum Scope<'s> {
     Sessions,
     /// What processes agree on when they start.
     Processes,
+    /// Files outside the database: each statement locks the rows that it changes, which is enough.
+    Files,
 }
 
 impl Scope<'_> {
@@ -38,6 +40,7 @@ impl Scope<'_> {
             Self::Records => own(&["records"]),
             Self::Sessions => own(&["sessions"]),
             Self::Processes => own(&["processes"]),
+            Self::Files => own(&[]),
         }
     }
 }

@@ -8,7 +8,7 @@ use sqlx::{Connection, PgConnection, Pool};
 use url::Url;
 
 use super::statement::{Fetch, Statement};
-use super::{AssertSqlSafe, Database, Pools, Scope, Transaction, postgres, sql, sqlite};
+use super::{AssertSqlSafe, Database, Pools, Scope, Transaction, sql, sqlite};
 
 /// The server's code for a database that exists already.
 const DUPLICATE_DATABASE: &str = "42P04";
@@ -31,9 +31,7 @@ impl Database {
     /// Opens the database of a test's folder.
     pub(crate) async fn of_test(folder: &Path) -> Self {
         match Box::pin(server_url(folder)).await {
-            Some(url) => {
-                Self(Pools::Postgres(Box::pin(postgres::Pools::of_test(&url)).await.expect("a database")))
-            }
+            Some(url) => Box::pin(Self::connect(&url, 8)).await.expect("a database"),
             None => Box::pin(Self::open(folder)).await.expect("a database"),
         }
     }

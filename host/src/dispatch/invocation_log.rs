@@ -211,6 +211,7 @@ mod tests {
     use super::*;
     use crate::identity::TokenProfile;
     use crate::invocations::RetentionLimits;
+    use crate::peers::Hints;
     use crate::toolkits::tests::books;
 
     #[tokio::test]
@@ -218,7 +219,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a scratch directory");
         let (database, toolkits, _) = books(folder.path()).await;
         let limits = RetentionLimits { age: Duration::from_hours(1), records: 100, bytes: 1 << 20 };
-        let invocations = Invocations::open(database.clone(), limits).await.expect("they open");
+        let invocations = Invocations::open(database.clone(), Hints::off(), limits).await.expect("they open");
         let invocations = Arc::new(invocations);
         let tool = toolkits.registry().find("books__find").expect("it is live");
         let caller = Caller {

@@ -8,7 +8,9 @@ use tokio::time::sleep;
 use super::{Depth, Examples, Progress, Report, Step};
 use crate::database::{self, Database};
 use crate::folder::Folder;
-use crate::stored_files::{FileKind, Names, count, digest, digest_of, is_named, were_never_named};
+use crate::stored_files::{
+    FileKind, Named, Names, count, digest, digest_of, is_known, is_named, were_never_named,
+};
 
 /// A younger file may be one to which a row is about to refer.
 const MIN_AGE: Duration = Duration::from_hours(1);
@@ -38,22 +40,22 @@ async fn check_named(
 ) -> database::Result<()> {
     let (mut missing, mut unreadable, mut damaged) =
         (Examples::default(), Examples::default(), Examples::default());
-    let (mut done, total, mut pages) = (0, count(database).await?, Names::default());
-    while let Some((kind, names)) = pages.next_page_of(database).await? {
-        for name in names {
+    let (mut done, total, mut pages) = (0, count(database).await?, Names::new());
+    while let Some(named) = pages.next_page_of(database).await? {
+        for named in named {
             done += 1;
             progress(Step::Files, done, total.max(done));
-            let path = kind.path(&name).display().to_string();
-            match kind.open(data, &name) {
+            let path = named.path();
+            match named.open(data) {
                 Ok(_) if depth == Depth::Quick => {}
                 Ok(mut file) => match digest(&mut file) {
-                    Ok((found, _)) if Some(found) == digest_of(&name) => {}
+                    Ok((found, _)) if Some(found) == digest_of(&named.digest) => {}
                     Ok(_) => damaged.push(path),
                     Err(error) => unreadable.push(format!("{path}: {error}")),
                 },
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     // The server may have removed row and file since the page was read.
-                    if is_still_named(database, kind, &name).await? && !exists(data, kind, &name) {
+                    if is_still_named(database, &named).await? && named.open(data).is_err() {
                         missing.push(path);
                     }
                 }
@@ -66,8 +68,8 @@ async fn check_named(
         let checked = if depth == Depth::Full { "have the bytes that their names say" } else { "are there" };
         report.notes.push(format!("the files of all rows {checked} ({total})"));
     }
-    let restore = "take them from a backup: they are in its folder `files` under the same names; or deploy the toolkit \
-                   or ingest the document again";
+    let restore = "take them from a backup: in its folder `files` each is under the SHA-256 with which its name begins; \
+                   or deploy the toolkit or ingest the document again";
     report.add(missing, "files to which rows refer are missing", restore);
     report.add(unreadable, "files to which rows refer cannot be read", restore);
     report.add(damaged, "files have other bytes than those that were stored", restore);
@@ -108,7 +110,7 @@ async fn check_strays(
             "the database has no row that ever referred to such files, and so may have replaced a lost one: find out \
              before you delete anything; `kitbag restore` brings back the last backup"
         } else {
-            "the server removes them at its next start; restart it if they take too much room"
+            "no server needs them: make a backup, and delete them"
         };
         transaction.roll_back().await?;
         let what = match kind {
@@ -132,11 +134,16 @@ struct Strays<'a> {
 
 impl Strays<'_> {
     async fn look_at(&mut self, folder: &Folder, file: &str) -> database::Result<()> {
-        let Some(name) = self.kind.name_of(file) else { return Ok(()) };
-        if is_still_named(self.database, self.kind, name).await? || !is_old(folder, file) {
+        let object = match self.kind {
+            FileKind::Component => format!("{}/{file}", self.kind.folder()),
+            FileKind::Artifact => {
+                format!("{}/{}/{file}", self.kind.folder(), file.get(..2).unwrap_or_default())
+            }
+        };
+        if self.kind.digest_in(&object).is_none() || self.is_known(&object).await? || !is_old(folder, file) {
             return Ok(());
         }
-        self.suspects.push(name.to_owned());
+        self.suspects.push(object);
         if self.suspects.len() >= BATCH {
             self.look_again().await?;
         }
@@ -148,26 +155,28 @@ impl Strays<'_> {
             return Ok(());
         }
         sleep(REMOVAL_TIME).await;
-        for name in std::mem::take(&mut self.suspects) {
-            let is_stray = exists(self.data, self.kind, &name)
-                && !is_still_named(self.database, self.kind, &name).await?;
-            if is_stray {
-                self.found.push(self.kind.path(&name).display().to_string());
+        for object in std::mem::take(&mut self.suspects) {
+            if self.kind.open(self.data, &object).is_ok() && !self.is_known(&object).await? {
+                self.found.push(object);
             }
         }
         Ok(())
     }
+
+    /// Whether a server knows of the object.
+    async fn is_known(&self, object: &str) -> database::Result<bool> {
+        let mut transaction = self.database.snapshot().await?;
+        let known = is_known(&mut transaction, object).await?;
+        transaction.roll_back().await?;
+        Ok(known)
+    }
 }
 
-async fn is_still_named(database: &Database, kind: FileKind, name: &str) -> database::Result<bool> {
+async fn is_still_named(database: &Database, file: &Named) -> database::Result<bool> {
     let mut transaction = database.snapshot().await?;
-    let named = is_named(&mut transaction, kind, name).await?;
+    let named = is_named(&mut transaction, file.kind, &file.digest).await?;
     transaction.roll_back().await?;
     Ok(named)
-}
-
-fn exists(data: &Folder, kind: FileKind, name: &str) -> bool {
-    kind.open(data, name).is_ok()
 }
 
 fn is_old(folder: &Folder, file: &str) -> bool {

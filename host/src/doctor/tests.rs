@@ -15,6 +15,9 @@ const TOOLKIT: &str =
 const DOCUMENT: &str = "INSERT INTO documents (id, user_id, number, source, identity, digest, title, capture_only,
         artifact, artifact_size, artifact_type, state, revision, created_at, updated_at, text)
     VALUES ('d', 'ana', 1, 'user', 'd', x'00', 'T', 0, '{digest}', 1, 'text/plain', 'ready', 1, 0, 0, 'text');";
+const FILES: &str = "INSERT INTO files VALUES
+    ('components/{digest}.wasm', 'components/{digest}', 0, 0),
+    ('artifacts/' || substr('{digest}', 1, 2) || '/{digest}', 'artifacts/{digest}', 0, 0);";
 const VALUE: &str = "canary-5ecret";
 
 /// A data directory with a document, a toolkit and a secret, all in order.
@@ -41,7 +44,7 @@ impl Scratch {
             fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
             fs::write(file, "bytes").expect("a file");
         }
-        for sql in [TOOLKIT, DOCUMENT] {
+        for sql in [TOOLKIT, DOCUMENT, FILES] {
             database.execute(&sql.replace("{digest}", &digest)).await;
         }
         let vault = Vault::open(database.clone(), KeySource::File(data.path().join("master-key"))).await;
@@ -63,6 +66,7 @@ impl Scratch {
     fn subject(&self) -> Subject {
         Subject {
             data: self.data.path().to_owned(),
+            files: self.data.path().to_owned(),
             key_source: KeySource::File(self.path("master-key")),
             model: None,
             free_disk_space: Some(1),
@@ -150,7 +154,7 @@ async fn files_without_rows_are_found_once_they_cannot_be_on_their_way() {
 
         // In a folder of another hash no row would look for it.
         if stray.extension().is_some() {
-            assert!(scratch.assert_finds(words).await.remedy.contains("next start"));
+            assert!(scratch.assert_finds(words).await.remedy.contains("no server needs them"));
         }
         fs::remove_file(stray).expect("it is ours");
     }
@@ -160,10 +164,17 @@ async fn files_without_rows_are_found_once_they_cannot_be_on_their_way() {
     fs::write(&stray, "stray").expect("a file");
     set_mode(&stray, 0o600);
     make_old(&stray);
-    assert!(scratch.assert_finds("captured files belong to no document").await.remedy.contains("next start"));
+    assert!(
+        scratch
+            .assert_finds("captured files belong to no document")
+            .await
+            .remedy
+            .contains("no server needs them")
+    );
 
     // A database that has never had a document may have replaced one that had.
     scratch.database.forget_rows("documents").await;
+    scratch.database.execute("DELETE FROM files WHERE name LIKE 'artifacts/%'").await;
     make_old(&scratch.artifact);
     assert!(
         scratch

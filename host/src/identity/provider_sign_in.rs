@@ -26,7 +26,7 @@ use tracing::{info, warn};
 use url::Url;
 
 use self::client::RegisteredClients;
-use self::pending::{Pending, PendingSeal};
+use self::pending::Pending;
 use self::renewal::Renewals;
 use super::browser_sessions::Grant;
 use super::client::{
@@ -70,7 +70,6 @@ pub struct ProviderSignIn {
     redirect_uri: String,
     /// The resource that tokens are asked for: this server's MCP endpoint.
     resource: String,
-    pending: PendingSeal,
     redemptions: Semaphore,
     renewals: Renewals,
 }
@@ -142,7 +141,6 @@ impl ProviderSignIn {
             registered: RegisteredClients::new(database),
             redirect_uri: format!("{base_url}{}", Self::CALLBACK),
             resource: format!("{base_url}/mcp"),
-            pending: PendingSeal::new(),
             redemptions: Semaphore::new(MAX_REDEMPTIONS),
             renewals: Renewals::default(),
         }
@@ -165,7 +163,7 @@ impl ProviderSignIn {
             state: &state,
         };
         let page = request.page(&server);
-        Ok(Departure { page, cookie: self.pending.seal(&Pending::new(state, verifier, to)) })
+        Ok(Departure { page, cookie: Pending::new(state, verifier, to).seal(&self.vault) })
     }
 
     /// Begins the session of a browser that comes back with the response `query`, and with the cookie that it was given.
@@ -175,7 +173,8 @@ impl ProviderSignIn {
         query: &str,
         agent: &str,
     ) -> Result<Arrival, ProviderError> {
-        let pending = cookie.and_then(|cookie| self.pending.open(cookie)).ok_or(ProviderError::NotPending)?;
+        let pending =
+            cookie.and_then(|cookie| Pending::open(&self.vault, cookie)).ok_or(ProviderError::NotPending)?;
         let server = self.server().await?;
         let expected = ExpectedResponse {
             state: pending.state.clone(),

@@ -40,13 +40,15 @@ pub enum Scope {
 
 /// A reader's cursor in the records.
 ///
-/// Invariant: no record is missed and none is read twice. Ids ascend in the order of commits, because one
-/// task writes them all; and the cursor only moves past records that a query could see.
+/// Invariant: no record is missed and none is read twice. Ids ascend in the order of commits, because all processes
+/// write one batch after the other; and the cursor only moves past records that a query could see.
 pub struct Reading {
     store: Store,
     committed: watch::Receiver<i64>,
     query: Query,
     cursor: i64,
+    /// The newest id that this reader knows of.
+    newest: i64,
     has_left_out: bool,
 }
 
@@ -57,12 +59,13 @@ impl Reading {
         query: Query,
         scope: Scope,
     ) -> database::Result<Self> {
-        let newest = *committed.borrow();
+        // Other processes may have written it.
+        let newest = store.newest().await?;
         let (cursor, has_left_out) = match query.last {
             Some(count) => store.before_last(&query, scope, count).await?,
             None => (Some(query.after), false),
         };
-        Ok(Self { store, committed, cursor: cursor.unwrap_or(newest), has_left_out, query })
+        Ok(Self { store, committed, cursor: cursor.unwrap_or(newest), newest, has_left_out, query })
     }
 
     /// Whether there are older records, beyond the number that was asked for.
@@ -70,20 +73,20 @@ impl Reading {
         self.has_left_out
     }
 
-    /// The id of the newest committed record: where reading ends without following.
+    /// The id of the newest record when reading began, or of a newer one: where reading ends without following.
     pub fn newest(&self) -> i64 {
-        *self.committed.borrow()
+        self.newest
     }
 
     /// Returns the next records up to the id `until`, oldest first; empty if there are no more for now.
     pub async fn next_page(&mut self, scope: Scope, until: i64) -> database::Result<Vec<Logged>> {
-        let newest = *self.committed.borrow_and_update();
+        self.newest = self.newest.max(*self.committed.borrow_and_update());
         let until = until.min(self.query.before.map_or(i64::MAX, |before| before.saturating_sub(1)));
         let page = self.store.page(&self.query, scope, self.cursor, until).await?;
         self.cursor = match page.last() {
             Some(last) => last.id,
             // The query saw everything committed before it started.
-            None => self.cursor.max(newest.min(until)),
+            None => self.cursor.max(self.newest.min(until)),
         };
         Ok(page.into_iter().map(|row| Logged::seen_by(&self.query.viewer, row)).collect())
     }

@@ -2,6 +2,9 @@
 //!
 //! The limits are per toolkit, so that a toolkit with many calls displaces only its own records. Within a
 //! toolkit, the records of the users with the most records are removed first.
+//!
+//! Of several processes one sweeps at a time, each the toolkits whose calls it has recorded. Two at once would remove the
+//! same records, and both rank all of them.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -63,19 +66,30 @@ impl Retention {
         self.records >= SWEEP_AFTER_RECORDS || self.bytes >= SWEEP_AFTER_BYTES
     }
 
-    /// Removes the records beyond the limits.
-    pub(super) async fn sweep(&mut self, store: &Store) -> database::Result<()> {
-        let toolkits = match self.touched.replace(HashSet::new()) {
-            Some(touched) => touched.into_iter().collect(),
+    /// Removes the records beyond the limits, unless another process is at it. Returns whether it did.
+    pub(super) async fn sweep(&mut self, store: &Store) -> database::Result<bool> {
+        // Even if nothing comes of it: the next sweep is due when as much was written again, or after its interval.
+        (self.records, self.bytes) = (0, 0);
+        // What was written here is looked at by the next sweep then.
+        let Some(lock) = store.lock_for_retention().await? else { return Ok(false) };
+        let swept = self.sweep_alone(store).await;
+        lock.release().await?;
+        swept.map(|()| true)
+    }
+
+    async fn sweep_alone(&mut self, store: &Store) -> database::Result<()> {
+        let toolkits = match &self.touched {
+            Some(touched) => touched.iter().cloned().collect(),
             None => store.toolkits().await?,
         };
-        (self.records, self.bytes) = (0, 0);
         let age = i64::try_from(self.limits.age.as_millis()).unwrap_or(i64::MAX);
         store.remove_before(Timestamp::now().as_millisecond().saturating_sub(age)).await?;
         for toolkit in toolkits {
             store.remove_refused_beyond(&toolkit, MAX_REFUSED_RECORDS).await?;
             store.remove_beyond(&toolkit, self.limits.records, self.limits.bytes).await?;
         }
+        // Only now: after a failure the next sweep looks at them again.
+        self.touched = Some(HashSet::new());
         Ok(())
     }
 }

@@ -8,11 +8,14 @@ use futures::FutureExt;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
+use tokio_util::sync::DropGuard;
 use tracing::{error, warn};
 
+use super::others::publish;
 use super::record::Record;
 use super::retention::Retention;
 use super::store::Store;
+use crate::peers::{Hint, Hints};
 use crate::shares::Share;
 
 /// Maximum time until a queued record is committed.
@@ -39,13 +42,21 @@ pub(super) enum Message {
     Stop,
 }
 
+/// Whom the writer tells that records are committed.
+pub(super) struct Committed {
+    /// The newest id, as far as this process knows.
+    pub(super) newest: watch::Sender<i64>,
+    pub(super) hints: Hints,
+    /// Ends the task that looks for records of other processes.
+    pub(super) _others: DropGuard,
+}
+
 pub(super) struct Writer {
     store: Store,
     inbox: UnboundedReceiver<Message>,
     /// Signals a message that does not wait for more records.
     urgent: Arc<Notify>,
-    /// The newest id that is committed.
-    committed: watch::Sender<i64>,
+    committed: Committed,
     /// Records that were dropped since the last batch.
     lost: Arc<AtomicU64>,
     retention: Retention,
@@ -61,7 +72,7 @@ impl Writer {
     pub(super) fn new(
         store: Store,
         (inbox, urgent): (UnboundedReceiver<Message>, Arc<Notify>),
-        committed: watch::Sender<i64>,
+        committed: Committed,
         lost: Arc<AtomicU64>,
         retention: Retention,
     ) -> Self {
@@ -134,11 +145,8 @@ impl Writer {
                     self.failures = 0;
                     self.retention.count(&self.records[..batch]);
                     self.remove_oldest(batch);
-                    self.committed.send_if_modified(|known| {
-                        let is_newer = newest > *known;
-                        *known = newest.max(*known);
-                        is_newer
-                    });
+                    publish(&self.committed.newest, newest);
+                    self.committed.hints.tell_others(Hint::Records);
                 }
                 Err(cause) => {
                     self.failures += 1;

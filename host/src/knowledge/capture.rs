@@ -29,12 +29,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::Stream;
 use futures::future::BoxFuture;
+use tempfile::TempPath;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
 use super::Artifact;
-use super::artifacts::{Artifacts, Hold};
+use crate::disk::DiskFull;
 use crate::egress::Egress;
+use crate::objects::{Files, Held, ObjectsError};
 use crate::tasks::off_thread;
 pub use failure::{CaptureFailure, FailureKind};
 use incoming::Incoming;
@@ -122,22 +124,61 @@ pub(super) struct Captured {
     pub(super) text: Option<String>,
 }
 
-/// A file in the store that cannot be removed as long as this value lives.
+/// A file in the store, for a document that is about to refer to it, or that does so already.
 #[derive(Debug)]
 pub struct Kept {
     artifact: Artifact,
-    _hold: Option<Hold>,
+    put: Option<Box<Put>>,
+}
+
+/// A file that was put for a document, and its bytes as they came.
+#[derive(Debug)]
+struct Put {
+    held: Held,
+    source: TempPath,
 }
 
 impl Kept {
-    /// A file that is held.
-    pub(super) fn held(artifact: Artifact, hold: Hold) -> Self {
-        Self { artifact, _hold: Some(hold) }
+    /// Puts a file, of which `source` has the bytes.
+    pub(super) async fn put(
+        files: &Files,
+        artifact: Artifact,
+        source: TempPath,
+    ) -> Result<Self, ObjectsError> {
+        let held = files.put(&artifact.digest, &source).await?;
+        Ok(Self { artifact, put: Some(Box::new(Put { held, source })) })
+    }
+
+    /// A file to which the document refers already.
+    pub(super) fn of_document(artifact: Artifact) -> Self {
+        Self { artifact, put: None }
     }
 
     /// What is kept.
     pub fn artifact(&self) -> &Artifact {
         &self.artifact
+    }
+
+    /// What the document has to refer to; `None` if it does so already.
+    pub(super) fn held(&self) -> Option<&Held> {
+        self.put.as_ref().map(|put| &put.held)
+    }
+
+    /// Puts the file again, because it was dropped before the document referred to it.
+    pub(super) async fn put_again(&mut self, files: &Files) -> Result<(), ObjectsError> {
+        if let Some(put) = self.put.take() {
+            let Put { held, source } = *put;
+            let held = files.put_again(held, &source).await?;
+            self.put = Some(Box::new(Put { held, source }));
+        }
+        Ok(())
+    }
+
+    /// Does without the file: the document does not want it any more.
+    pub(super) async fn give_up(self, files: &Files) {
+        if let Some(put) = self.put {
+            files.give_up(put.held).await;
+        }
     }
 }
 
@@ -147,7 +188,7 @@ pub struct Capture(Arc<Parts>);
 
 struct Parts {
     egress: Egress,
-    artifacts: Artifacts,
+    artifacts: Files,
     arriving: PathBuf,
     settings: CaptureSettings,
     extract: Extract,
@@ -157,9 +198,11 @@ struct Parts {
 }
 
 impl Capture {
-    /// Opens the folders of a data directory, and throws away what earlier runs left unfinished.
+    /// Opens the folder of a data directory for files that arrive, and throws away what earlier runs left there. Captured
+    /// files are kept in `artifacts`.
     pub async fn open(
         data: &Path,
+        artifacts: Files,
         egress: Egress,
         settings: CaptureSettings,
         extract: Extract,
@@ -171,7 +214,7 @@ impl Capture {
         }
         let transcriber = settings.transcription.clone().map(|it| Transcriber::new(egress.clone(), it));
         Ok(Self(Arc::new(Parts {
-            artifacts: Artifacts::open(data).await?,
+            artifacts,
             egress,
             arriving,
             settings,
@@ -183,7 +226,7 @@ impl Capture {
     }
 
     /// The captured files.
-    pub fn artifacts(&self) -> &Artifacts {
+    pub fn artifacts(&self) -> &Files {
         &self.0.artifacts
     }
 
@@ -213,7 +256,7 @@ impl Capture {
     /// Does a job: fetches the file unless it is kept already, and reads its text.
     pub(super) async fn capture(&self, job: &CaptureJob) -> Result<Captured, CaptureFailure> {
         let file = match &job.kept {
-            Some(artifact) => Kept { artifact: artifact.clone(), _hold: None },
+            Some(artifact) => Kept::of_document(artifact.clone()),
             None => self.fetch(job).await?,
         };
         if job.capture_only {
@@ -242,13 +285,15 @@ impl Capture {
 
     async fn store(&self, file: Incoming, label: &Label<'_>) -> Result<Kept, CaptureFailure> {
         let media_type = kind::media_type(&file.head, label);
-        let hold = self.0.artifacts.put_file(&file.digest, &file.path).await;
-        let hold = hold.map_err(|error| {
-            warn!(%error, "could not keep a captured file");
-            failure::transient("the file could not be kept: storage failed")
-        })?;
         let artifact = Artifact { digest: file.digest, size: file.size, media_type };
-        Ok(Kept::held(artifact, hold))
+        let kept = Kept::put(&self.0.artifacts, artifact, file.path).await;
+        kept.map_err(|error| {
+            warn!(%error, "could not keep a captured file");
+            match error {
+                ObjectsError::DiskFull(DiskFull) => failure::storage(&DiskFull.to_string()),
+                _ => failure::storage("the file could not be kept: storage failed"),
+            }
+        })
     }
 
     /// Reads the text of a kept file; nothing where its type has none.
@@ -265,7 +310,7 @@ impl Capture {
         let _slot = slots.acquire().await.expect("the semaphore is never closed");
         let bytes = self.0.artifacts.read(&file.digest, longest).await.map_err(|error| {
             warn!(%error, digest = file.digest, "could not read a captured file");
-            failure::transient("the kept file could not be read: storage failed")
+            failure::storage("the kept file could not be read: storage failed")
         })?;
         match (kind, &self.0.transcriber) {
             (Kind::Parsed(FileKind::Html), _) => {

@@ -26,14 +26,14 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::error;
 
-use super::artifacts::Artifacts;
 use super::capture::Capture;
 use super::embedding::Embedder;
 use super::passages::Splitter;
 use super::store::{Job, Kind, Store, now};
 use crate::database::{self, DatabaseError};
 use crate::disk::Disk;
-use crate::peers::{Process, Turn};
+use crate::objects::Files;
+use crate::peers::{Heard, Hint, Hints, Process, Turn};
 use crate::tasks::Interrupted;
 pub use retry::JobLimits;
 
@@ -54,12 +54,12 @@ pub(super) struct Jobs {
     _stopped_with_it: DropGuard,
 }
 
-/// What tells a task that there is something for it.
-#[derive(Default)]
+/// What tells a task that there is something for it, here and in other processes.
 struct Wakes {
     capture: Notify,
     index: Notify,
     embed: Notify,
+    hints: Hints,
 }
 
 /// What the tasks share.
@@ -69,7 +69,7 @@ struct Context {
     process: Process,
     /// The id of the process, by which it takes jobs.
     me: Arc<str>,
-    artifacts: Artifacts,
+    artifacts: Files,
     wakes: Arc<Wakes>,
     limits: JobLimits,
     disk: Disk,
@@ -91,8 +91,9 @@ impl Jobs {
         capture: Capture,
         disk: Disk,
         limits: JobLimits,
+        hints: Hints,
     ) -> database::Result<Self> {
-        let wakes = Arc::new(Wakes::default());
+        let wakes = Arc::new(Wakes::new(hints));
         let artifacts = capture.artifacts().clone();
         let me = process.id().borrow().clone();
         let context = Context { store, process, me, artifacts, wakes: wakes.clone(), limits, disk };
@@ -100,6 +101,8 @@ impl Jobs {
         let turn = adapting::begin(&context, &tools, true).await?;
         let stopping = CancellationToken::new();
         let task = tokio::spawn(run(context, tools, turn, stopping.clone()));
+        let (hearing, until) = (wakes.clone(), stopping.clone());
+        tokio::spawn(async move { until.run_until_cancelled(hearing.hear()).await });
         Ok(Self {
             wakes,
             task: Mutex::new(Some(task)),
@@ -111,7 +114,7 @@ impl Jobs {
     /// Says that there are jobs of these kinds.
     pub(super) fn wake(&self, kinds: &[Kind]) {
         for kind in kinds {
-            self.wakes.of(*kind).notify_one();
+            self.wakes.wake(*kind);
         }
     }
 
@@ -186,6 +189,34 @@ fn log_ended(ended: Result<(), JoinError>) {
 }
 
 impl Wakes {
+    fn new(hints: Hints) -> Self {
+        Self { capture: Notify::new(), index: Notify::new(), embed: Notify::new(), hints }
+    }
+
+    /// Says that there are jobs of this kind, to the other processes too: they may have nothing else to do.
+    fn wake(&self, kind: Kind) {
+        self.of(kind).notify_one();
+        self.hints.tell_others(Hint::Jobs(kind.as_str().to_owned()));
+    }
+
+    /// Wakes the tasks of this process when another one says so, for ever.
+    async fn hear(&self) {
+        let mut listening = self.hints.listen();
+        loop {
+            let heard = listening.next().await;
+            for kind in [Kind::Capture, Kind::Index, Kind::Embed] {
+                let is_meant = match &heard {
+                    Heard::Hint(Hint::Jobs(name)) => name == kind.as_str(),
+                    Heard::Hint(_) => false,
+                    Heard::Everything => true,
+                };
+                if is_meant {
+                    self.of(kind).notify_one();
+                }
+            }
+        }
+    }
+
     fn of(&self, kind: Kind) -> &Notify {
         match kind {
             Kind::Capture => &self.capture,

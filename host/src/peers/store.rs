@@ -1,8 +1,10 @@
-//! All SQL about processes, and about revisions of what they keep in memory.
+//! All SQL about processes, about revisions of what they keep in memory, and about what they tell each other.
 
 mod freshness;
+mod hints;
 mod processes;
 
 pub(super) use freshness::{Revisions, revisions};
+pub(super) use hints::{CHANNEL, notify};
 pub(crate) use processes::Turn;
 pub(super) use processes::{Heartbeat, Processes};

@@ -52,6 +52,12 @@ pub enum SettingsError {
         "local sign-in keeps its clients in the data directory: with a PostgreSQL database, set issuer too"
     )]
     DatabaseServerInLocalMode,
+    /// Where files are is not said, and several servers could have the same database.
+    #[error(
+        "with a PostgreSQL database, the setting objects says where components and captured files are: folder (the \
+         data directory) or folder:PATH"
+    )]
+    ObjectsUnnamed,
     /// Only one of the embedding service's URL and model is set.
     #[error(
         "embedding-url and embedding-model go together: the service's URL, and which of its models to use"

@@ -61,6 +61,7 @@ fn a_database_is_a_file_or_a_server_and_a_url_that_is_wrong_is_not_quoted() {
     let load = |database: &str, issuer: &str| {
         let given = Sources {
             database: database.parse().ok(),
+            objects: Some(ObjectsLocation::DataDirectory),
             issuer: Some(issuer.parse().expect("valid")),
             ..Sources::default()
         };
@@ -78,6 +79,31 @@ fn a_database_is_a_file_or_a_server_and_a_url_that_is_wrong_is_not_quoted() {
     assert!(matches!(&loaded.database, DatabaseLocation::Server(_)));
     assert!(!format!("{loaded:?}").contains("s3cr3t"), "nor is one that is right");
     assert!(load("sqlite", "local").is_ok());
+}
+
+#[test]
+fn where_files_are_is_said_when_the_database_is_a_servers() {
+    let load = |database: &str, objects: Option<&str>| {
+        let given = Sources {
+            listen: Some("127.0.0.1:1".parse().expect("an address")),
+            database: database.parse().ok(),
+            objects: objects.map(|objects| objects.parse().expect("a place")),
+            issuer: Some("https://id.example".parse().expect("valid")),
+            ..Sources::default()
+        };
+        Settings::load(given, None).map(|settings| settings.objects)
+    };
+    let server = "postgres://kitbag@db/kitbag";
+
+    let refused = load(server, None).expect_err("it is not said");
+    assert!(matches!(refused, SettingsError::ObjectsUnnamed), "{refused}");
+    assert_eq!(load(server, Some("folder")).expect("it is said"), ObjectsLocation::DataDirectory);
+    assert_eq!(load("sqlite", None).expect("it may be left out"), ObjectsLocation::Default);
+    let folder = load(server, Some("folder:/srv/files")).expect("it is said");
+    assert_eq!(folder, ObjectsLocation::Folder("/srv/files".into()));
+    for wrong in ["", "folder:", "file:/srv", "/srv/files"] {
+        assert!(wrong.parse::<ObjectsLocation>().is_err(), "{wrong}");
+    }
 }
 
 #[test]
@@ -169,4 +195,18 @@ fn the_client_of_the_pages_belongs_to_a_provider_and_its_secret_to_it() {
         assert!(matches!(refused, SettingsError::WebClientSecret), "{refused}");
         assert!(!refused.to_string().contains("pages-secret"));
     }
+}
+
+#[test]
+fn extractors_are_beside_the_program_or_where_packages_have_them() {
+    let prefix = tempfile::tempdir().expect("a scratch directory");
+    let program = prefix.path().join("bin/kitbag");
+    let (beside, packaged) =
+        (prefix.path().join("bin/extractors"), prefix.path().join("lib/kitbag/extractors"));
+
+    assert_eq!(extractors_of(&program), beside);
+    std::fs::create_dir_all(&packaged).expect("a scratch folder");
+    assert_eq!(extractors_of(&program), packaged);
+    std::fs::create_dir_all(&beside).expect("a scratch folder");
+    assert_eq!(extractors_of(&program), beside);
 }

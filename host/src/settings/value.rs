@@ -284,6 +284,30 @@ impl<'de> Deserialize<'de> for DatabaseLocation {
     }
 }
 
+/// Where the files are to which the database refers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ObjectsLocation {
+    /// Not said: in the data directory.
+    Default,
+    /// In the data directory.
+    DataDirectory,
+    /// In this folder.
+    Folder(PathBuf),
+}
+
+impl FromStr for ObjectsLocation {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let location = match text.split_once(':') {
+            None if text == "folder" => Some(Self::DataDirectory),
+            Some(("folder", path)) if !path.is_empty() => Some(Self::Folder(path.into())),
+            _ => None,
+        };
+        location.ok_or_else(|| "objects is folder, for the data directory, or folder:PATH".to_owned())
+    }
+}
+
 /// Where the vault's master key is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MasterKey {
@@ -487,4 +511,4 @@ macro_rules! deserialize_from_str {
     )+};
 }
 
-deserialize_from_str!(Span, Size, SocketMode, Issuer, BaseUrl, ServiceUrl, Model);
+deserialize_from_str!(Span, Size, SocketMode, Issuer, BaseUrl, ServiceUrl, ObjectsLocation, Model);

@@ -3,39 +3,62 @@
 //! Backups are restored before their database is migrated: these statements have to work for every schema since 16, with
 //! which the first backups were made.
 
-use super::FileKind;
+use super::{FileKind, Named};
 use crate::database::{self, Database, Transaction, sql};
 
-/// Names of a page.
+/// Rows of a page.
 const PAGE_ROWS: i64 = 1000;
+/// The first schema whose rows say where files are.
+const SCHEMA_WITH_FILES: i64 = 21;
 
-pub(super) async fn names_after(
+pub(super) async fn named_after(
     transaction: &mut Transaction,
+    schema: i64,
     kind: FileKind,
     after: &str,
-) -> database::Result<Vec<String>> {
-    let names = match kind {
-        FileKind::Component => sql("SELECT digest FROM
+) -> database::Result<Vec<Named>> {
+    let has_files = schema >= SCHEMA_WITH_FILES;
+    let statement = match (kind, has_files) {
+        (FileKind::Component, true) => sql("SELECT named.digest, files.object
+             FROM (SELECT digest FROM toolkit_versions UNION SELECT digest FROM toolkit_uploads) AS named
+             LEFT JOIN files ON files.name = 'components/' || named.digest AND NOT files.dropped
+             WHERE named.digest > $1 ORDER BY named.digest LIMIT $2"),
+        (FileKind::Artifact, true) => sql("SELECT named.digest, files.object
+             FROM (SELECT DISTINCT artifact AS digest FROM documents
+                   WHERE artifact > $1 ORDER BY artifact LIMIT $2) AS named
+             LEFT JOIN files ON files.name = 'artifacts/' || named.digest AND NOT files.dropped
+             ORDER BY named.digest"),
+        (FileKind::Component, false) => sql("SELECT digest, NULL FROM
                  (SELECT digest FROM toolkit_versions UNION SELECT digest FROM toolkit_uploads) AS named
              WHERE digest > $1 ORDER BY digest LIMIT $2"),
-        FileKind::Artifact => {
-            sql("SELECT DISTINCT artifact FROM documents WHERE artifact > $1 ORDER BY artifact LIMIT $2")
-        }
+        (FileKind::Artifact, false) => sql("SELECT DISTINCT artifact, NULL FROM documents
+             WHERE artifact > $1 ORDER BY artifact LIMIT $2"),
     };
-    names.bind(after).bind(PAGE_ROWS).fetch_values(transaction).await
+    let rows: Vec<(String, Option<String>)> =
+        statement.bind(after).bind(PAGE_ROWS).fetch_all(transaction).await?;
+    let named = rows.into_iter().map(|(digest, object)| {
+        let object = if has_files { object } else { Some(kind.plain_object(&digest)) };
+        Named { kind, digest, object }
+    });
+    Ok(named.collect())
 }
 
 pub(super) async fn is_named(
     transaction: &mut Transaction,
     kind: FileKind,
-    name: &str,
+    digest: &str,
 ) -> database::Result<bool> {
     let named = match kind {
         FileKind::Component => sql("SELECT EXISTS (SELECT 1 FROM toolkit_versions WHERE digest = $1)
                  OR EXISTS (SELECT 1 FROM toolkit_uploads WHERE digest = $1)"),
         FileKind::Artifact => sql("SELECT EXISTS (SELECT 1 FROM documents WHERE artifact = $1)"),
     };
-    named.bind(name).fetch_value(transaction).await
+    named.bind(digest).fetch_value(transaction).await
+}
+
+pub(super) async fn is_known(transaction: &mut Transaction, object: &str) -> database::Result<bool> {
+    let known = sql("SELECT EXISTS (SELECT 1 FROM files WHERE object = $1)");
+    known.bind(object).fetch_value(transaction).await
 }
 
 pub(super) async fn count(transaction: &mut Transaction) -> database::Result<u64> {

@@ -1,10 +1,11 @@
 //! Components and their machine code as files, named by the component's SHA-256.
 //!
 //! ```text
-//! uploads/                      incomplete uploads; emptied at every start
-//! components/<digest>.wasm
+//! uploads/                      components on their way in or out; emptied at every start
 //! code/<engine>/<digest>.cwasm  machine code, sealed; recompiled if missing or damaged
 //! ```
+//!
+//! These folders belong to one process. The components themselves are among the files that processes share (`objects`).
 //!
 //! Invariant: a file is used only if it is what was written. A component is checked against its name,
 //! machine code against its seal.
@@ -19,29 +20,33 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use tempfile::{NamedTempFile, TempPath};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncSeekExt, AsyncWriteExt};
 use tokio::time::timeout;
 use tracing::warn;
 
 use super::ToolkitError;
-use crate::machine_code::{self, MachineCode, SealedCode, remove_all_but};
+use crate::machine_code::{MachineCode, SealedCode};
+use crate::objects::{Files, Held, ObjectsError};
 use crate::sha256::Sha256;
 
 /// Maximum pause between two chunks of an upload.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The folders of a data directory that hold toolkits.
+/// How long it may take to get a component.
+const COPY_TIMEOUT: Duration = Duration::from_mins(10);
+
+/// The folders of a data directory that hold toolkits, and the components.
 #[derive(Clone, Debug)]
-pub(super) struct Artifacts(Arc<Folders>);
+pub(super) struct Artifacts(Arc<Parts>);
 
 #[derive(Debug)]
-struct Folders {
+struct Parts {
     uploads: PathBuf,
-    components: PathBuf,
     code: MachineCode,
+    components: Files,
 }
 
-/// A completely received component. Its file is deleted on drop unless it was kept.
+/// A completely received component. Its file is deleted on drop.
 pub(super) struct Upload {
     file: TempPath,
     digest: String,
@@ -50,21 +55,16 @@ pub(super) struct Upload {
 
 impl Artifacts {
     /// Creates the folders, and deletes incomplete uploads of earlier runs.
-    pub(super) async fn open(directory: &Path, code_version: &str) -> io::Result<Self> {
+    pub(super) async fn open(directory: &Path, code_version: &str, components: Files) -> io::Result<Self> {
         let (directory, code_version) = (directory.to_owned(), code_version.to_owned());
         tokio::task::spawn_blocking(move || {
-            let folders = Folders {
-                uploads: directory.join("uploads"),
-                components: directory.join("components"),
-                code: MachineCode::open(&directory, "code", &code_version)?,
-            };
-            if folders.uploads.exists() {
-                fs::remove_dir_all(&folders.uploads)?;
+            let uploads = directory.join("uploads");
+            let code = MachineCode::open(&directory, "code", &code_version)?;
+            if uploads.exists() {
+                fs::remove_dir_all(&uploads)?;
             }
-            for folder in [&folders.uploads, &folders.components] {
-                fs::create_dir_all(folder)?;
-            }
-            Ok(Self(Arc::new(folders)))
+            fs::create_dir_all(&uploads)?;
+            Ok(Self(Arc::new(Parts { uploads, code, components })))
         })
         .await
         .map_err(io::Error::other)?
@@ -75,14 +75,28 @@ impl Artifacts {
         &self.0.uploads
     }
 
-    /// Opens a component after checking its digest, which reads the whole file.
-    pub(super) fn open_component(&self, digest: &str) -> io::Result<File> {
-        let mut file = File::open(self.component(digest))?;
-        if machine_code::digest(&mut file)? == digest {
-            Ok(file)
-        } else {
-            Err(io::Error::new(io::ErrorKind::InvalidData, "its bytes are not those that were uploaded"))
+    /// Copies a component to a temporary file, checking its digest meanwhile.
+    pub(super) async fn copy_component(&self, digest: &str) -> Result<File, ObjectsError> {
+        let copy = timeout(COPY_TIMEOUT, self.copy_component_now(digest)).await;
+        copy.unwrap_or_else(|_| Err(ObjectsError::Source(io::ErrorKind::TimedOut.into())))
+    }
+
+    async fn copy_component_now(&self, digest: &str) -> Result<File, ObjectsError> {
+        let mut component = self.0.components.open(digest).await?.ok_or(ObjectsError::Missing)?;
+        let copy = tempfile::tempfile_in(self.uploads()).map_err(ObjectsError::Source)?;
+        let mut copy = tokio::fs::File::from_std(copy);
+        let mut hasher = Sha256::new();
+        while let Some(piece) = component.bytes.next().await {
+            let piece = piece.map_err(ObjectsError::Source)?;
+            hasher.update(&piece);
+            copy.write_all(&piece).await.map_err(ObjectsError::Source)?;
         }
+        if hex::encode(hasher.finish()) != digest {
+            let damaged = "its bytes are not those that were uploaded";
+            return Err(ObjectsError::Source(io::Error::new(io::ErrorKind::InvalidData, damaged)));
+        }
+        copy.rewind().await.map_err(ObjectsError::Source)?;
+        Ok(copy.into_std().await)
     }
 
     /// Opens machine code after checking its seal, which reads the whole file.
@@ -123,17 +137,14 @@ impl Artifacts {
         Ok(Upload { file: path, digest, size: received })
     }
 
-    /// Gives an upload and its machine code their final names, durably.
-    pub(super) async fn keep(&self, upload: Upload, code: NamedTempFile) -> io::Result<()> {
-        let artifacts = self.clone();
-        tokio::task::spawn_blocking(move || {
-            let Upload { file, digest, .. } = upload;
-            file.persist(artifacts.component(&digest))?;
-            File::open(&artifacts.0.components)?.sync_all()?;
-            artifacts.0.code.seal_and_persist(&digest, code)
-        })
-        .await
-        .map_err(io::Error::other)?
+    /// Puts an upload among the components.
+    pub(super) async fn put(&self, upload: &Upload) -> Result<Held, ObjectsError> {
+        self.0.components.put(&upload.digest, &upload.file).await
+    }
+
+    /// The components.
+    pub(super) fn components(&self) -> &Files {
+        &self.0.components
     }
 
     /// Creates a temporary file for machine code. It is deleted on drop unless it is kept.
@@ -146,21 +157,14 @@ impl Artifacts {
         self.0.code.seal_and_persist(digest, code)
     }
 
-    /// Removes the files of components that are not in `kept`. What cannot be removed is left for the next
+    /// Removes the machine code of components that are not in `kept`. What cannot be removed is left for the next
     /// time.
-    pub(super) async fn sweep(&self, kept: &HashSet<String>) {
-        let (artifacts, kept) = (self.clone(), kept.clone());
-        let swept = tokio::task::spawn_blocking(move || {
-            remove_all_but(&artifacts.0.components, &kept)?;
-            artifacts.0.code.retain(&kept)
-        });
+    pub(super) async fn sweep_code(&self, kept: HashSet<String>) {
+        let artifacts = self.clone();
+        let swept = tokio::task::spawn_blocking(move || artifacts.0.code.retain(&kept));
         if let Ok(Err(error)) = swept.await {
-            warn!(%error, "could not remove the files of removed toolkits");
+            warn!(%error, "could not remove the machine code of removed toolkits");
         }
-    }
-
-    fn component(&self, digest: &str) -> PathBuf {
-        self.0.components.join(format!("{digest}.wasm"))
     }
 }
 

@@ -3,12 +3,15 @@
 use bytes::Bytes;
 use futures::Stream;
 use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
 use tracing::info;
 
 use super::artifacts::Upload;
 use super::difference::{Changes, capabilities};
 use super::store::NewVersion;
 use super::{Claim, Expected, Inspected, TakenOver, ToolkitError, Toolkits, icons, inspect, listed_name};
+use crate::objects::Held;
+use crate::tasks::off_thread;
 
 /// The result of a deploy.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -47,15 +50,47 @@ impl Toolkits {
         let Inspected { definition, imports, code, .. } = self.inspect_upload(&upload, by).await?;
         let picture = &icons::fetch(&self.egress, &definition.id, &definition.icon, by).await;
 
-        let _changing = self.changing.lock().await;
-        let (digest, size) = (&upload.digest().to_owned(), upload.size());
-        self.artifacts.keep(upload, code).await?;
+        let (digest, size) = (upload.digest(), upload.size());
         let (definition, imports, picture) = (&definition, &imports.to_vec(), picture.as_ref());
         let expected = &Expected::Anything;
-        self.make_live(NewVersion { definition, imports, picture, digest, size, by, claim, expected }).await
+        let mut held = self.put(&upload).await?;
+        let _changing = self.changing.lock().await;
+        self.keep_code(digest, code).await?;
+        loop {
+            let file = Some(&held);
+            let new = NewVersion { definition, imports, picture, digest, size, file, by, claim, expected };
+            match self.make_live(new).await {
+                // The last version that had the same bytes has gone.
+                Err(ToolkitError::ComponentDropped) => held = self.put_again(held, &upload).await?,
+                Ok(deployed) => return Ok(deployed),
+                Err(error) => {
+                    self.artifacts.components().give_up(held).await;
+                    return Err(error);
+                }
+            }
+        }
     }
 
-    /// Receives an upload, which is deleted on drop unless it is kept.
+    /// Puts an upload among the components. A row has to refer to it within half an hour.
+    pub(super) async fn put(&self, upload: &Upload) -> Result<Held, ToolkitError> {
+        let _room = self.disk.reserve(upload.size())?;
+        Ok(self.disk.while_there_is_room(self.artifacts.put(upload)).await??)
+    }
+
+    /// Puts an upload again whose component was dropped before a row referred to it.
+    pub(super) async fn put_again(&self, dropped: Held, upload: &Upload) -> Result<Held, ToolkitError> {
+        self.artifacts.components().give_up(dropped).await;
+        self.put(upload).await
+    }
+
+    /// Keeps the machine code of a component. The caller holds `changing`.
+    pub(super) async fn keep_code(&self, digest: &str, code: NamedTempFile) -> Result<(), ToolkitError> {
+        let (artifacts, digest) = (self.artifacts.clone(), digest.to_owned());
+        off_thread(move || artifacts.keep_code(&digest, code)).await?;
+        Ok(())
+    }
+
+    /// Receives an upload, which is deleted on drop.
     pub(super) async fn receive<E: std::fmt::Display>(
         &self,
         upload: impl Stream<Item = Result<Bytes, E>>,
@@ -75,13 +110,13 @@ impl Toolkits {
         inspect(&self.sandbox, &self.compiler, upload.open()?, folder, by).await
     }
 
-    /// Records a version, whose files are kept, and publishes it. The caller holds `changing`.
+    /// Records a version, whose component is in the store, and publishes it. The caller holds `changing`.
     pub(super) async fn make_live(&self, new: NewVersion<'_>) -> Result<Deployed, ToolkitError> {
         let NewVersion { definition, digest, by, .. } = new;
         let recorded = self.store.record(new).await;
-        if recorded.is_err() {
-            // A refused version must not leave its files behind.
-            self.sweep().await?;
+        if recorded.as_ref().is_err_and(|error| !matches!(error, ToolkitError::ComponentDropped)) {
+            // A refused version must not leave its machine code behind.
+            self.sweep_code().await?;
         }
         let (changes, taken_over) = recorded?;
         self.owner_changed(&definition.id, by, taken_over.as_ref());
@@ -99,9 +134,10 @@ impl Toolkits {
         })
     }
 
-    /// Removes the files that no version and no waiting upload refers to. The caller holds `changing`.
-    pub(super) async fn sweep(&self) -> Result<(), ToolkitError> {
-        self.artifacts.sweep(&self.store.digests().await?).await;
+    /// Removes the machine code of components to which no version and no waiting upload refers. The caller holds
+    /// `changing`.
+    pub(super) async fn sweep_code(&self) -> Result<(), ToolkitError> {
+        self.artifacts.sweep_code(self.store.digests().await?).await;
         Ok(())
     }
 }

@@ -2,10 +2,12 @@
 
 use kitbag_manifest::{Problem, Problems};
 use thiserror::Error;
+use tracing::warn;
 
 use crate::compiler::CompileError;
 use crate::database::DatabaseError;
 use crate::disk::DiskFull;
+use crate::objects::ObjectsError;
 use crate::tasks::Interrupted;
 
 /// Why an upload was not deployed, or a version not activated.
@@ -107,6 +109,9 @@ pub enum ToolkitError {
     /// The waiting upload with this digest has another declaration than the one that was reviewed.
     #[error("the upload was replaced in the meantime and describes itself differently; review it again")]
     ManifestChanged(String),
+    /// The component was dropped before its version was recorded: it has to be put again.
+    #[error("the component was removed in the meantime; try again")]
+    ComponentDropped,
     /// A temporary failure. The text says when to try again.
     #[error("{0}")]
     Unavailable(String),
@@ -139,6 +144,23 @@ impl From<CompileError> for ToolkitError {
 impl From<DatabaseError> for ToolkitError {
     fn from(error: DatabaseError) -> Self {
         if error.is_disk_full() { Self::DiskFull(DiskFull) } else { Self::Storage(error.to_string()) }
+    }
+}
+
+impl From<ObjectsError> for ToolkitError {
+    fn from(error: ObjectsError) -> Self {
+        match error {
+            ObjectsError::Database(error) => error.into(),
+            ObjectsError::DiskFull(full) => Self::DiskFull(full),
+            ObjectsError::Source(error) => error.into(),
+            ObjectsError::Missing
+            | ObjectsError::OtherStore
+            | ObjectsError::Refused(_)
+            | ObjectsError::Unavailable(_) => {
+                warn!(cause = %error, "a component could not be stored");
+                Self::Unavailable("the server cannot store components now; try again in a minute".to_owned())
+            }
+        }
     }
 }
 

@@ -41,6 +41,8 @@ impl Toolkits {
     /// Replaces the registry by what is live in the database. Running calls keep their snapshot.
     pub(super) async fn publish(&self) -> Result<(), ToolkitError> {
         let _publishing = self.publishing.lock().await;
+        // Other processes have to read it even if this one fails to.
+        self.changed.send_replace(());
         self.read_and_replace().await.map(drop)
     }
 

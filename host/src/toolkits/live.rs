@@ -1,7 +1,6 @@
 //! One live toolkit. Its machine code is loaded when it is first needed.
 
 use std::error::Error;
-use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures::FutureExt;
@@ -150,11 +149,9 @@ impl Live {
     /// Compiles the component again, because its machine code is missing, damaged, or of another engine
     /// version.
     async fn recompile(&self) -> Result<Loaded, Box<dyn Error + Send + Sync>> {
-        let (artifacts, digest) = (self.artifacts.clone(), self.digest.clone());
-        let opened = off_thread(move || {
-            Ok::<_, io::Error>((artifacts.open_component(&digest)?, artifacts.new_code()?))
-        });
-        let (component, code) = opened.await?;
+        let component = self.artifacts.copy_component(&self.digest).await?;
+        let artifacts = self.artifacts.clone();
+        let code = off_thread(move || artifacts.new_code()).await?;
         let job = Job { component, code_version: self.sandbox.code_version(), code: code.as_file() };
         self.compiler.toolkit(job).await?;
         let (sandbox, artifacts, digest) =

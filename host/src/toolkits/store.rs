@@ -18,6 +18,8 @@ use super::ToolkitError;
 use super::difference::Changes;
 use super::icons::Picture;
 use crate::database::{self, Database, FromRow, Scope, Transaction, list, sql};
+use crate::objects::{Held, change_references};
+use crate::stored_files::FileKind;
 pub use conditions::{Expected, LiveVersion};
 use conditions::{expect_live, refuse_taken_version};
 use ownership::CurrentOwnership;
@@ -37,6 +39,8 @@ pub(super) struct NewVersion<'a> {
     pub(super) picture: Option<&'a Picture>,
     pub(super) digest: &'a str,
     pub(super) size: u64,
+    /// The component that was put for it; `None` for one that waits already.
+    pub(super) file: Option<&'a Held>,
     pub(super) by: &'a str,
     pub(super) claim: Claim,
     pub(super) expected: &'a Expected,
@@ -122,7 +126,7 @@ impl Store {
         &self,
         new: NewVersion<'_>,
     ) -> Result<(Changes, Option<TakenOver>), ToolkitError> {
-        let NewVersion { definition, imports, picture, digest, size, by, claim, expected } = new;
+        let NewVersion { definition, imports, picture, digest, size, file, by, claim, expected } = new;
         let (id, version) = (&definition.id, &definition.version);
         let manifest = to_json(&**definition)?;
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
@@ -169,23 +173,36 @@ impl Store {
             icons::keep(&mut transaction, id, version, picture).await?;
         }
         record_activation(&mut transaction, id, version, by).await?;
-        uploads::remove(&mut transaction, digest).await?;
+        // An upload that has waited has its component as long as it waits.
+        let waited = uploads::remove(&mut transaction, digest).await? > 0;
+        let is_kept = change_references(&mut transaction, FileKind::Component, file, &[]).await?;
+        match file {
+            Some(_) if !is_kept => return Err(ToolkitError::ComponentDropped),
+            None if !waited => return Err(ToolkitError::UnknownUpload(digest.to_owned())),
+            _ => {}
+        }
         revisions::count_change(&mut transaction).await?;
         transaction.commit().await?;
         Ok((changes, taken_over))
     }
 
     /// Removes a toolkit and everything that belongs to it, except the history of its ownership.
-    pub(super) async fn remove(&self, id: &str, by: &str) -> Result<(), ToolkitError> {
+    /// Returns the digests of its components.
+    pub(super) async fn remove(&self, id: &str, by: &str) -> Result<Vec<String>, ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         let ownership = CurrentOwnership::of(&mut transaction, id).await?;
         let ownership = ownership.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
         ownership.admit_removal(&mut transaction, by).await?;
+        let digests: Vec<String> = sql("SELECT DISTINCT digest FROM toolkit_versions WHERE toolkit_id = $1")
+            .bind(id)
+            .fetch_values(&mut transaction)
+            .await?;
         sql("DELETE FROM toolkits WHERE id = $1").bind(id).execute(&mut transaction).await?;
+        change_references(&mut transaction, FileKind::Component, None, &digests).await?;
         revisions::count_change(&mut transaction).await?;
         revisions::count_removal(&mut transaction).await?;
         transaction.commit().await?;
-        Ok(())
+        Ok(digests)
     }
 }
 

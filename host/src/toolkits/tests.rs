@@ -9,6 +9,7 @@ use crate::capabilities::Services;
 use crate::capabilities::fetch::FetchLimits;
 use crate::compiler::{CompileLimits, Program};
 use crate::egress::EgressSettings;
+use crate::objects::Objects;
 use crate::sandbox::{Background, Limits};
 use crate::tasks::tests::abandon_after;
 
@@ -23,9 +24,10 @@ pub(crate) async fn books(folder: &Path) -> (Database, Arc<Toolkits>, Arc<Atomic
         counter.fetch_add(1, Ordering::SeqCst);
     };
     let egress = Egress::new(EgressSettings::default());
-    let toolkits =
-        Toolkits::open(folder, database.clone(), sandbox(), compiler(), Disk::unwatched(), egress, removed);
-    let toolkits = toolkits.await.expect("they open");
+    let components = Objects::of_test(folder, &database).await.components();
+    let (disk, tables) = (Disk::unwatched(), database.clone());
+    let toolkits = Toolkits::open(folder, components, tables, sandbox(), compiler(), disk, egress);
+    let toolkits = toolkits.await.expect("they open").on_removal(removed);
     (database, Arc::new(toolkits), removals)
 }
 

@@ -4,7 +4,7 @@
 //! Invariants:
 //! - what is deployed are the bytes and the declaration that were reviewed, both named by their digests, and only while
 //!   the version with which they were compared is live;
-//! - files are kept before a row refers to them, and removed after it, as those of deployed versions.
+//! - components are kept before a row refers to them, and removed after it, as those of deployed versions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -111,15 +111,24 @@ impl Toolkits {
         self.store.has_place_for_upload(upload.digest()).await?;
         let inspected = self.inspect_upload(&upload, by).await?;
 
-        let _changing = self.changing.lock().await;
         let (digest, size) = (upload.digest().to_owned(), upload.size());
-        self.artifacts.keep(upload, inspected.code).await?;
         let definition = &inspected.definition;
         let imports = &inspected.imports.to_vec();
-        let kept = self.store.keep_upload(NewUpload { definition, imports, digest: &digest, size, by }).await;
-        if let Err(error) = kept {
-            self.sweep().await?;
-            return Err(error);
+        let mut held = self.put(&upload).await?;
+        let _changing = self.changing.lock().await;
+        self.keep_code(&digest, inspected.code).await?;
+        loop {
+            let new = NewUpload { definition, imports, digest: &digest, size, file: &held, by };
+            match self.store.keep_upload(new).await {
+                Ok(()) => break,
+                // The last version that had the same bytes has gone.
+                Err(ToolkitError::ComponentDropped) => held = self.put_again(held, &upload).await?,
+                Err(error) => {
+                    self.artifacts.components().give_up(held).await;
+                    self.sweep_code().await?;
+                    return Err(error);
+                }
+            }
         }
         info!(toolkit.id = %definition.id, toolkit.version = %definition.version, %digest, %by, "upload waits");
         Ok(digest)
@@ -176,7 +185,8 @@ impl Toolkits {
             let (imports, picture) = (&upload.imports()?, picture.as_ref());
             let size = u64::try_from(upload.size).unwrap_or_default();
             let (digest, by, expected) = (&digest, &by, &Expected::Live(live));
-            let new = NewVersion { definition, imports, picture, digest, size, by, claim, expected };
+            let new =
+                NewVersion { definition, imports, picture, digest, size, file: None, by, claim, expected };
             toolkits.make_live(new).await
         };
         to_its_end(deploy).await?
@@ -200,7 +210,7 @@ impl Toolkits {
             let _changing = toolkits.changing.lock().await;
             toolkits.store.discard_upload(&digest).await?;
             info!(%digest, %by, "discarded upload");
-            toolkits.sweep().await
+            toolkits.end_components(&[digest]).await
         };
         to_its_end(discard).await?
     }
@@ -221,10 +231,8 @@ impl Toolkits {
 
     pub(super) async fn remove_expired_uploads(&self) -> Result<(), ToolkitError> {
         let _changing = self.changing.lock().await;
-        if self.store.remove_expired_uploads().await? > 0 {
-            self.sweep().await?;
-        }
-        Ok(())
+        let removed = self.store.remove_expired_uploads().await?;
+        if removed.is_empty() { Ok(()) } else { self.end_components(&removed).await }
     }
 }
 

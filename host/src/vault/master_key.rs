@@ -26,8 +26,10 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 /// hexadecimal, separated by white space or commas. The first key encrypts; all keys decrypt.
 #[derive(Clone, Debug)]
 pub enum KeySource {
-    /// A file with mode 0600; created at the first start.
+    /// A file with mode 0600, which this server keeps: created at the first start, replaced by a rotation.
     File(PathBuf),
+    /// A file with mode 0600, which the operator keeps: several processes need the same keys.
+    GivenFile(PathBuf),
     /// The text itself, from an environment variable.
     Text(SecretString),
     /// A shell command that prints them, such as one that asks a key management service.
@@ -44,6 +46,16 @@ pub enum MasterKeyError {
         path: PathBuf,
         /// The cause.
         cause: io::Error,
+    },
+    /// The operator has to make the file.
+    #[error(
+        "there is no master key at {path}. All processes of a service need the same one, so it is given, not made: run \
+         `openssl rand -base64 32` once, and put what it prints into {argument} on each machine, with mode 0600",
+        path = .path.display(), argument = shell_quoted(.path)
+    )]
+    NotGiven {
+        /// Where the file should be.
+        path: PathBuf,
     },
     /// Other users of the machine can read the file.
     #[error(
@@ -95,18 +107,33 @@ impl MasterKeys {
     /// Reads the keys. A missing file is created with one new key, if `creation` allows.
     pub(super) async fn load(source: &KeySource, creation: Creation) -> Result<Self, MasterKeyError> {
         match source {
-            KeySource::File(path) => Self::from_file(path, creation),
+            KeySource::File(path) => {
+                Self::make_missing(path, creation)?;
+                Self::from_file(path)
+            }
+            KeySource::GivenFile(path) => match Self::from_file(path) {
+                Err(MasterKeyError::File { path, cause }) if cause.kind() == io::ErrorKind::NotFound => {
+                    Err(MasterKeyError::NotGiven { path })
+                }
+                read => read,
+            },
             KeySource::Text(text) => Self::parse(text),
             KeySource::Command(line) => Self::parse(&output_of(line).await?),
         }
     }
 
-    fn from_file(path: &Path, creation: Creation) -> Result<Self, MasterKeyError> {
+    /// Makes a file with one new key if there is none.
+    fn make_missing(path: &Path, creation: Creation) -> Result<(), MasterKeyError> {
         let failed = |cause| MasterKeyError::File { path: path.to_owned(), cause };
         if creation == Creation::Allowed && !path.try_exists().map_err(failed)? {
             let first = Self { keys: vec![MasterKey::new(random_key())] };
             private_file::create(path, first.to_text().expose_secret().as_bytes()).map_err(failed)?;
         }
+        Ok(())
+    }
+
+    fn from_file(path: &Path) -> Result<Self, MasterKeyError> {
+        let failed = |cause| MasterKeyError::File { path: path.to_owned(), cause };
         let text = fs::read_to_string(path).map(SecretString::from).map_err(failed)?;
         if private_file::is_exposed(path).map_err(failed)? {
             return Err(MasterKeyError::Exposed { path: path.to_owned() });
@@ -128,6 +155,16 @@ impl MasterKeys {
     /// The key of this name.
     pub(super) fn named(&self, name: &str) -> Option<&MasterKey> {
         self.keys.iter().find(|key| key.name == name)
+    }
+
+    /// The names of all keys, the current one first.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.keys.iter().map(|key| key.name.clone()).collect()
+    }
+
+    /// All keys, the one for encrypting first.
+    pub(super) fn all(&self) -> impl Iterator<Item = &MasterKey> {
+        self.keys.iter()
     }
 
     /// Whether there are keys besides the current one.
@@ -230,6 +267,20 @@ mod tests {
 
         assert!(matches!(outcome, Err(MasterKeyError::File { .. })));
         assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn a_file_that_the_operator_gives_is_read_and_never_made() {
+        let (_folder, path) = file();
+        let missing = load(KeySource::GivenFile(path.clone())).await.err().expect("there is none");
+        assert!(matches!(missing, MasterKeyError::NotGiven { .. }) && !path.exists(), "{missing}");
+
+        private_file::create(&path, BASE64.as_bytes()).expect("it is ours");
+        let keys = load(KeySource::GivenFile(path.clone())).await.expect("a key");
+        assert_eq!(keys.names().len(), 1);
+
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("it is ours");
+        assert!(matches!(load(KeySource::GivenFile(path)).await, Err(MasterKeyError::Exposed { .. })));
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
 //! Rotation of the master key: every record's key is wrapped with a new one.
 //!
-//! Invariant: the key file always has every key that a record refers to, and a broken record does not
-//! prevent the server from starting.
+//! Invariant: a key file that the server keeps always has every key that a record refers to, and a broken record does
+//! not prevent the server from starting.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ struct Rewrapped {
 }
 
 impl Vault {
-    /// Rewraps every record with a new master key. If the keys are in a file, the new one is created here
+    /// Rewraps every record with a new master key. If the server keeps the key file, the new one is created here
     /// and the old ones are removed; otherwise the new one is the first of those that the operator gave.
     /// Records that cannot be decrypted are kept, and so are their keys.
     pub async fn rotate(self: &Arc<Self>) -> Result<Rotated, VaultError> {
@@ -63,7 +63,7 @@ impl Vault {
         let master_key = keys.current().name().to_owned();
         let has_one_key = !keys.has_old_keys();
         let hint = (has_one_key && rewrapped == 0).then(|| {
-            "the server was given one master key only: give it a new one before that one, restart it, and rotate again"
+            "the server was given one master key only: give it a new one before that one, restart it, and rotate again (where several processes serve, give all of them the new one after the old one first)"
                 .to_owned()
         });
         info!(%master_key, rewrapped, broken, "rotated the master key");

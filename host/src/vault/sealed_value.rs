@@ -1,5 +1,7 @@
 //! Values that other parts of the server keep in tables of their own, sealed like secrets.
 
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use secrecy::SecretString;
 
 use super::Vault;
@@ -14,6 +16,23 @@ pub struct SealedValue {
     pub wrapped_key: Vec<u8>,
     /// The value, encrypted.
     pub value: Vec<u8>,
+}
+
+impl SealedValue {
+    /// As one word for a cookie or a URL.
+    pub fn to_word(&self) -> String {
+        let encode = |bytes| BASE64_URL_SAFE_NO_PAD.encode(bytes);
+        format!("{}.{}.{}", self.master_key, encode(&self.wrapped_key), encode(&self.value))
+    }
+
+    /// Reads a word; `None` if it is no sealed value.
+    pub fn from_word(word: &str) -> Option<Self> {
+        let decode = |text| BASE64_URL_SAFE_NO_PAD.decode(text).ok();
+        let (master_key, rest) = word.split_once('.')?;
+        let (wrapped_key, value) = rest.split_once('.')?;
+        let master_key = master_key.to_owned();
+        Some(Self { master_key, wrapped_key: decode(wrapped_key)?, value: decode(value)? })
+    }
 }
 
 impl Vault {
@@ -66,5 +85,11 @@ mod tests {
         let of_another_key = SealedValue { master_key: "0123456789abcdef".to_owned(), ..sealed.clone() };
         assert_eq!(open("refresh token", "one", &of_another_key), None);
         assert!(!sealed.value.windows(5).any(|bytes| bytes == b"t0ken"));
+
+        let word = sealed.to_word();
+        assert_eq!(SealedValue::from_word(&word), Some(sealed));
+        for other in ["", ".", "..=", "a.b", &format!("{word}."), &format!("{word}=")] {
+            assert_eq!(SealedValue::from_word(other), None, "{other}");
+        }
     }
 }

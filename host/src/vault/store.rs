@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use secrecy::SecretString;
 
+use super::link::{Link, forgotten_before};
 use super::master_key::MasterKeys;
 use super::seal::{self, Broken, Sealed, SecretId};
 use super::{SecretSlot, VaultError};
@@ -67,11 +68,24 @@ impl Store {
 
     /// All secrets of a user, and their revision before they were read.
     pub(super) async fn of_user(&self, user: &str) -> database::Result<(i64, Vec<Row>)> {
+        Ok((self.revision(user).await?, rows_of(self.0.readers(), user).await?))
+    }
+
+    /// How often the secrets of a user have changed.
+    pub(super) async fn revision(&self, user: &str) -> database::Result<i64> {
         let revision: Option<i64> = sql("SELECT revision FROM secret_revisions WHERE user_id = $1")
             .bind(user)
             .fetch_optional_value(self.0.readers())
             .await?;
-        Ok((revision.unwrap_or_default(), rows_of(self.0.readers(), user).await?))
+        Ok(revision.unwrap_or_default())
+    }
+
+    /// Whether a secret was set with the link of this hash.
+    pub(super) async fn is_spent(&self, digest: &[u8]) -> database::Result<bool> {
+        sql("SELECT EXISTS (SELECT 1 FROM spent_links WHERE digest = $1)")
+            .bind(digest)
+            .fetch_value(self.0.readers())
+            .await
     }
 
     /// Names that a user has set for a toolkit, with the time in milliseconds since 1970.
@@ -92,16 +106,23 @@ impl Store {
     }
 
     /// Inserts or replaces a sealed value, if `check` accepts it beside all values of the user, and the toolkit still
-    /// has the given owner. Returns whether it has: it may have been taken over after the caller's check.
+    /// has the given owner. Returns whether it has: it may have been taken over after the caller's check. With a link, it
+    /// fails if the link was used before.
     pub(super) async fn put(
         &self,
         slot: &SecretSlot,
         master_key: &str,
         sealed: Sealed,
+        link: Option<&Link>,
         check: impl FnOnce(&[Row]) -> Result<(), VaultError>,
     ) -> Result<bool, VaultError> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
         check(&rows_of(&mut transaction, &slot.user).await?)?;
+        if let Some(link) = link
+            && !spend(&mut transaction, link).await?
+        {
+            return Err(VaultError::LinkSpent);
+        }
         let written = sql(
             "INSERT INTO secrets (user_id, toolkit_id, name, master_key, wrapped_key, sealed, updated_at)
              SELECT $1, id, $2, $3, $4, $5, $6 FROM toolkits WHERE id = $7 AND owner = $8
@@ -119,11 +140,12 @@ impl Store {
         .bind(&slot.owner)
         .execute(&mut transaction)
         .await?;
-        if written > 0 {
-            count_change(&mut transaction, &slot.user).await?;
+        if written == 0 {
+            return Ok(false);
         }
+        count_change(&mut transaction, &slot.user).await?;
         transaction.commit().await?;
-        Ok(written > 0)
+        Ok(true)
     }
 
     /// Removes a value. Returns whether there was one.
@@ -196,6 +218,21 @@ async fn rows_of(executor: impl Into<Executor<'_>>, user: &str) -> database::Res
     let rows: Vec<Columns> =
         sql("SELECT * FROM secrets WHERE user_id = $1").bind(user).fetch_all(executor).await?;
     Ok(rows.into_iter().map(Row::from).collect())
+}
+
+/// Notes that a link is used. Returns whether it was good until now.
+async fn spend(transaction: &mut Transaction, link: &Link) -> database::Result<bool> {
+    sql("DELETE FROM spent_links WHERE expires < $1")
+        .bind(forgotten_before())
+        .execute(&mut *transaction)
+        .await?;
+    let spent =
+        sql("INSERT INTO spent_links (digest, expires) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING")
+            .bind(link.digest())
+            .bind(link.expires())
+            .execute(transaction)
+            .await?;
+    Ok(spent > 0)
 }
 
 /// Counts a change of a user's secrets, in the transaction that makes it: other processes compare.

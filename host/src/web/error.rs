@@ -24,6 +24,9 @@ use crate::toolkits::ToolkitError;
 use crate::user_config::UserConfigError;
 use crate::vault::VaultError;
 
+/// When to try again what a part of the server could not do, such as the store of files.
+const RETRY_AFTER_SECONDS: u64 = 30;
+
 /// RFC 9457, section 3.
 const PROBLEM: &str = "application/problem+json";
 
@@ -164,7 +167,8 @@ impl From<AccessError> for WebError {
             AccessError::Secrets(error) => return error.into(),
             AccessError::Settings(error) => return error.into(),
             AccessError::DiskFull(full) => return full.into(),
-            AccessError::Records(cause) => return Self::storage(&cause),
+            AccessError::SeveralReleases | AccessError::OtherSealingKey { .. } => StatusCode::CONFLICT,
+            AccessError::Records(cause) | AccessError::Processes(cause) => return Self::storage(&cause),
         };
         Self::new(status, error.to_string())
     }
@@ -222,7 +226,9 @@ impl From<VaultError> for WebError {
     fn from(error: VaultError) -> Self {
         match error {
             VaultError::Refused(reason) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, reason),
-            VaultError::ToolkitChanged => Self::new(StatusCode::CONFLICT, error.to_string()),
+            VaultError::ToolkitChanged | VaultError::LinkSpent => {
+                Self::new(StatusCode::CONFLICT, error.to_string())
+            }
             VaultError::Storage(cause) => {
                 error!(%cause, "the vault failed");
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The vault cannot be used at the moment.")
@@ -248,7 +254,7 @@ impl From<ToolkitError> for WebError {
             | ToolkitError::UnknownVersion { .. }
             | ToolkitError::UnknownPicture
             | ToolkitError::UnknownUpload(_) => StatusCode::NOT_FOUND,
-            ToolkitError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            ToolkitError::ComponentDropped | ToolkitError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             ToolkitError::Compiler(cause) => {
                 error!(%cause, "a component was not compiled");
                 let detail = "The server could not compile the component; its log says why.";
@@ -262,7 +268,10 @@ impl From<ToolkitError> for WebError {
             ToolkitError::Refused(problems) => {
                 Self { problems: problems.0, ..Self::new(status, "The toolkit was refused.") }
             }
-            other => Self::new(status, other.to_string()),
+            other => Self {
+                retry_after: (status == StatusCode::SERVICE_UNAVAILABLE).then_some(RETRY_AFTER_SECONDS),
+                ..Self::new(status, other.to_string())
+            },
         }
     }
 }
@@ -301,7 +310,10 @@ impl From<KnowledgeError> for WebError {
                     "The request breaks the rules of the knowledge base; nothing is changed.",
                 )
             },
-            KnowledgeError::Unavailable(reason) => Self::new(StatusCode::SERVICE_UNAVAILABLE, reason),
+            KnowledgeError::Unavailable(reason) => Self {
+                retry_after: Some(RETRY_AFTER_SECONDS),
+                ..Self::new(StatusCode::SERVICE_UNAVAILABLE, reason)
+            },
             KnowledgeError::Quota(exceeded) => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, format!("Nothing was stored: {exceeded}."))
             }

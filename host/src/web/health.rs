@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::Shared;
 use super::error::WebError;
 use super::pages::NOT_STORED;
-use crate::access::Health;
+use crate::access::{Health, PeersHealth};
 
 /// The answer of `/readyz`.
 #[derive(Serialize)]
@@ -19,6 +19,8 @@ use crate::access::Health;
 enum Readiness {
     Ready(Parts),
     Failing(Parts),
+    /// It was asked to stop, and still serves those whom load balancers send.
+    Draining,
     /// It was asked to stop, and waits for calls under way.
     Stopping,
 }
@@ -29,6 +31,20 @@ struct Parts {
     database: &'static str,
     vault: &'static str,
     registry: &'static str,
+    #[serde(flatten)]
+    peers: Option<Peers>,
+}
+
+/// How this process stands with others that serve the same users.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Peers {
+    processes: &'static str,
+    /// `ok`, or `preparing` while the code of toolkits that are in use is loaded.
+    toolkits: &'static str,
+    /// The names of settings in which other processes differ from this one, which is only a warning.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    differing_settings: Vec<String>,
 }
 
 /// `GET /healthz`: the process answers.
@@ -36,17 +52,19 @@ pub(super) async fn live() -> &'static str {
     "ok\n"
 }
 
-/// `GET /readyz`: 503 while a part of the server fails, or the server stops.
+/// `GET /readyz`: 503 while a part of the server fails, or the server is being prepared or stops.
 pub(super) async fn ready(State(shared): State<Shared>) -> Response {
     let readiness = if shared.stopping.is_cancelled() {
         Readiness::Stopping
+    } else if shared.draining.is_cancelled() {
+        Readiness::Draining
     } else {
         let health = Box::pin(shared.access.health()).await;
         if health.is_good() { Readiness::Ready(health.into()) } else { Readiness::Failing(health.into()) }
     };
     let status = match readiness {
         Readiness::Ready(_) => StatusCode::OK,
-        Readiness::Failing(_) | Readiness::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+        Readiness::Failing(_) | Readiness::Draining | Readiness::Stopping => StatusCode::SERVICE_UNAVAILABLE,
     };
     (status, NOT_STORED, Json(readiness)).into_response()
 }
@@ -67,9 +85,14 @@ pub(super) async fn refuse_while_stopping(
 }
 
 impl From<Health> for Parts {
-    fn from(Health { database, vault, registry }: Health) -> Self {
-        let [database, vault, registry] =
-            [database, vault, registry].map(|answers| if answers { "ok" } else { "failing" });
-        Self { database, vault, registry }
+    fn from(Health { database, vault, registry, peers }: Health) -> Self {
+        let shown = |answers| if answers { "ok" } else { "failing" };
+        let peers = peers.map(|PeersHealth { is_heard, is_prepared, differing_settings }| Peers {
+            processes: shown(is_heard),
+            toolkits: if is_prepared { "ok" } else { "preparing" },
+            differing_settings,
+        });
+        let [database, vault, registry] = [database, vault, registry].map(shown);
+        Self { database, vault, registry, peers }
     }
 }

@@ -2,8 +2,7 @@
 //!
 //! `docs/mcp.md` documents how results and errors are encoded; keep the two together.
 //!
-//! Invariant: nothing is kept between requests but who is calling now, how often of late, and the links
-//! that people were given to set secrets ([`super::secret_page`]).
+//! Invariant: nothing is kept between requests but who is calling now, and how often of late.
 
 mod answer;
 mod calls;
@@ -35,7 +34,6 @@ use super::Shared;
 use super::body::Bodies;
 use super::media_type;
 use super::rate::RateLimit;
-use super::secret_page::Links;
 use crate::access::{Access, User};
 use crate::shares::Shares;
 use answer::TransportError;
@@ -74,18 +72,13 @@ impl FromRef<Arc<Endpoint>> for Access {
     }
 }
 
-/// The endpoint of a server; `links` lead to the page on which a person sets a secret.
-pub(super) fn endpoint(
-    shared: &Shared,
-    links: Arc<Links>,
-    bodies: Bodies,
-    rate: Arc<RateLimit>,
-) -> Arc<Endpoint> {
+/// The endpoint of a server.
+pub(super) fn endpoint(shared: &Shared, bodies: Bodies, rate: Arc<RateLimit>) -> Arc<Endpoint> {
     Arc::new(Endpoint {
         access: shared.access.clone(),
         catalogue: Arc::new(Catalogue::new(shared.access.clone())),
-        calls: Calls::default(),
-        elicitation: Elicitation::new(links, shared.base_url.clone()),
+        calls: Calls::new(shared.access.hints().clone()),
+        elicitation: Elicitation::new(shared.base_url.clone()),
         streams: changes::streams(),
         rate,
         bodies,

@@ -4,7 +4,7 @@
 //! vault, and neither client nor model sees it.
 //!
 //! Invariants:
-//! - without a link that is good ([`links`]) there is nothing here, whoever asks, and the link decides
+//! - without a link that is good (`vault/link`) there is nothing here, whoever asks, and the link decides
 //!   whose secret is set, and for the toolkit of which owner: nothing in the request does;
 //! - where an external provider signs people in, the browser must be signed in as the link's user, with the session
 //!   that it has on the pages (`ui/session`), or a person could be sent a link that hands their credential to whoever
@@ -12,7 +12,6 @@
 //! - only a form of the page itself sets anything;
 //! - neither a link's id nor a value gets into the log, and no value into an answer.
 
-mod links;
 mod view;
 
 use std::sync::Arc;
@@ -33,11 +32,10 @@ use super::body::read_small;
 use super::pages::origin::{self, OwnOrigin, Sender};
 use super::ui::{Sessions, SignInMode};
 use super::{Shared, below};
-use crate::access::{Access, AccessError, OwnSecret, StoredSecret};
+use crate::access::{Access, AccessError, LinkedSecret, OwnSecret, StoredSecret};
 use crate::peers::NoAnswer;
 use crate::toolkits::Live;
 use crate::vault::{MAX_VALUE_BYTES, SecretSlot, VaultError};
-pub(super) use links::Links;
 use view::PageError;
 
 /// Largest form, in bytes: every byte of the longest value may take three.
@@ -48,7 +46,6 @@ const MAX_FORM_BYTES: usize = 3 * MAX_VALUE_BYTES + 1024;
 pub(super) struct SecretPage {
     access: Access,
     sessions: Sessions,
-    links: Arc<Links>,
 }
 
 /// The page that a link leads to.
@@ -68,7 +65,7 @@ type LinkQuery = Result<Query<Parameters>, QueryRejection>;
 
 /// A good link, and the toolkit that gets the secret.
 struct Question {
-    secret: OwnSecret,
+    linked: LinkedSecret,
     toolkit: Arc<Live>,
 }
 
@@ -90,9 +87,10 @@ pub(super) async fn show(
     headers: HeaderMap,
 ) -> Result<Response, PageError> {
     let link = link_of(query);
-    let Question { secret, toolkit } = page.question(&path, &link).await?;
-    page.require_user(&secret, &link, &Method::GET, &headers).await?;
-    Ok(view::form(&secret, &toolkit, &link, None))
+    let Question { linked, toolkit } = page.question(&path, &link).await?;
+    let secret = linked.secret();
+    page.require_user(secret, &link, &Method::GET, &headers).await?;
+    Ok(view::form(secret, &toolkit, &link, None))
 }
 
 /// `POST /toolkits/{id}/secrets/{name}/page?link=…`
@@ -104,9 +102,10 @@ pub(super) async fn set(
     body: Body,
 ) -> Result<Response, PageError> {
     let link = link_of(query);
-    let Question { secret, toolkit } = page.question(&path, &link).await?;
-    page.require_user(&secret, &link, &Method::POST, &headers).await?;
-    let again = |why: &str| Ok(view::form(&secret, &toolkit, &link, Some(why)));
+    let Question { linked, toolkit } = page.question(&path, &link).await?;
+    let secret = linked.secret();
+    page.require_user(secret, &link, &Method::POST, &headers).await?;
+    let again = |why: &str| Ok(view::form(secret, &toolkit, &link, Some(why)));
     // Nobody's form is waited for but that of the link's user.
     let value = match read_small(body, MAX_FORM_BYTES).await.map(|body| value(&body)) {
         Ok(Ok(value)) => value,
@@ -114,39 +113,39 @@ pub(super) async fn set(
         Err(_too_large) => return again("The value is too long."),
     };
     // Of two forms with the same link, one sets the secret.
-    let claim = page.links.claim(&link).ok_or(PageError::NoLink)?;
-    match page.access.set_secret(&secret, &value).await {
-        Ok(StoredSecret { redacted, .. }) => {
-            claim.use_up();
-            Ok(view::done(&secret, redacted))
-        }
+    match page.access.set_linked_secret(&linked, &value).await {
+        Ok(StoredSecret { redacted, .. }) => Ok(view::done(secret, redacted)),
         Err(AccessError::Secrets(VaultError::Refused(why))) => {
             again(&format!("The value was refused: {why}."))
         }
-        Err(AccessError::Secrets(VaultError::ToolkitChanged)) => Err(PageError::NoLink),
-        Err(AccessError::DiskFull(full)) => again(&format!("The value was not stored: {full}.")),
-        Err(cause) => {
-            error!(%cause, "the vault failed");
-            Err(PageError::Storage)
+        Err(AccessError::Secrets(VaultError::ToolkitChanged | VaultError::LinkSpent)) => {
+            Err(PageError::NoLink)
         }
+        Err(AccessError::DiskFull(full)) => again(&format!("The value was not stored: {full}.")),
+        Err(cause) => Err(failed(&cause)),
     }
 }
 
+fn failed(cause: &AccessError) -> PageError {
+    error!(%cause, "the vault failed");
+    PageError::Storage
+}
+
 impl SecretPage {
-    pub(super) fn new(shared: &Shared, links: Arc<Links>) -> Self {
-        Self { access: shared.access.clone(), sessions: Sessions::of(shared), links }
+    pub(super) fn new(shared: &Shared) -> Self {
+        Self { access: shared.access.clone(), sessions: Sessions::of(shared) }
     }
 
     /// Finds what a link is for, if it leads to this page and the toolkit is as it was.
     async fn question(&self, path: &PagePath, link: &str) -> Result<Question, PageError> {
-        let secret = self.links.look_up(link).ok_or(PageError::NoLink)?;
-        let SecretSlot { toolkit, name, .. } = secret.slot();
-        if (toolkit, name) != (&path.id, &path.name) {
+        let linked = self.access.linked_secret(link, &path.id, &path.name).ok_or(PageError::NoLink)?;
+        let secret = linked.secret();
+        self.access.catch_up(&secret.slot().user).await.map_err(|NoAnswer| PageError::NoAnswer)?;
+        let toolkit = self.access.toolkit_of(secret).ok_or(PageError::NoLink)?;
+        if self.access.is_spent(&linked).await.map_err(|cause| failed(&cause))? {
             return Err(PageError::NoLink);
         }
-        self.access.catch_up(&secret.slot().user).await.map_err(|NoAnswer| PageError::NoAnswer)?;
-        let toolkit = self.access.toolkit_of(&secret).ok_or(PageError::NoLink)?;
-        Ok(Question { secret, toolkit })
+        Ok(Question { linked, toolkit })
     }
 
     /// Refuses everybody but the user whose call it was, where an external provider signs people in.

@@ -1,5 +1,8 @@
 //! The databases of servers: a file, or, if `TEST_DATABASE` is the URL of a PostgreSQL server, a database there.
 
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use kitbag::settings::DatabaseLocation;
@@ -33,9 +36,15 @@ pub(crate) fn location(data: &Path) -> DatabaseLocation {
     DatabaseLocation::Server(url(&server, name(data)).into())
 }
 
-/// Creates the database of a data directory, unless it is a file.
+/// Creates the database of a data directory, unless it is a file, and the master key that its operator gives it.
 pub(crate) async fn create(data: &Path) {
     let Ok(server) = std::env::var("TEST_DATABASE") else { return };
+    let key_file = data.join("master-key");
+    if !key_file.exists() {
+        let mut file =
+            File::options().write(true).create_new(true).mode(0o600).open(key_file).expect("it is new");
+        file.write_all(hex::encode([7; 32]).as_bytes()).expect("the disk has room");
+    }
     let mut session = PgConnection::connect(&server).await.expect("the server runs");
     let name = name(data);
     let exists: bool = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)")

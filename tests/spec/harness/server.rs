@@ -120,6 +120,11 @@ impl Kitbag {
     pub(crate) fn files(&self, folder: &str) -> Vec<String> {
         self.stopped.files(folder)
     }
+
+    /// Whether the data directory has a captured file with this digest.
+    pub(crate) fn has_artifact(&self, digest: &str) -> bool {
+        self.files("artifacts").iter().any(|name| name.starts_with(digest))
+    }
 }
 
 impl Stopped {
@@ -200,18 +205,23 @@ impl Stopped {
 
     /// See [`Kitbag::files`].
     pub(crate) fn files(&self, folder: &str) -> Vec<String> {
-        let mut folders = vec![self.data().join(folder)];
-        let mut files = Vec::new();
-        while let Some(folder) = folders.pop() {
-            let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-            let (inner, here): (Vec<PathBuf>, _) =
-                entries.map(|entry| entry.path()).partition(|path| path.is_dir());
-            folders.extend(inner);
-            files.extend(here.iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())));
-        }
-        files.sort();
-        files
+        files_below(&self.data().join(folder))
     }
+}
+
+/// Names of the files in a folder, its subfolders included; none if there is no such folder.
+pub(crate) fn files_below(folder: &Path) -> Vec<String> {
+    let mut folders = vec![folder.to_owned()];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        let (inner, here): (Vec<PathBuf>, _) =
+            entries.map(|entry| entry.path()).partition(|path| path.is_dir());
+        folders.extend(inner);
+        files.extend(here.iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())));
+    }
+    files.sort();
+    files
 }
 
 /// Makes a scratch directory accessible to its owner alone: a server refuses any other data directory.

@@ -7,8 +7,8 @@ use super::*;
 const ROUNDS: usize = 50;
 
 /// A second process, with a data directory of its own.
-struct Peer {
-    access: Access,
+pub(super) struct Peer {
+    pub(super) access: Access,
     _folder: TempDir,
 }
 
@@ -16,7 +16,12 @@ impl Fixture {
     /// `books` of ana, live in its private version 2.0.0, and shared in 1.0.0; and a process beside this one. `None` if
     /// tests use files.
     async fn with_peer() -> Option<(Self, Peer)> {
-        let fixture = Self::with(&[("books".to_owned(), "shared", "ana")]).await;
+        Self::with_peer_and(|_| Hints::off()).await
+    }
+
+    /// The same, with what each hears of the other.
+    pub(super) async fn with_peer_and(hints: fn(&Database) -> Hints) -> Option<(Self, Peer)> {
+        let fixture = Self::with_hints(&[("books".to_owned(), "shared", "ana")], hints).await;
         if fixture.database.is_file() {
             return None;
         }
@@ -25,14 +30,15 @@ impl Fixture {
         std::fs::copy(fixture.folder.path().join("master-key"), folder.path().join("master-key"))
             .expect("the first has made it");
         let database = Database::of_test(fixture.folder.path()).await;
-        let access = Access::new(stores(folder.path(), &database).await, OPERATORS.map(str::to_owned).into());
+        let stores = stores(folder.path(), &database, hints(&database)).await;
+        let access = Access::new(stores, OPERATORS.map(str::to_owned).into());
         Some((fixture, Peer { access, _folder: folder }))
     }
 }
 
 impl Access {
     /// A request of a user: asks first, as every route does.
-    async fn request(&self, name: &str) -> User {
+    pub(super) async fn request(&self, name: &str) -> User {
         self.catch_up(name).await.expect("the database answers");
         self.of(&Arc::new(Caller {
             user_id: name.to_owned(),
@@ -59,7 +65,7 @@ impl Access {
         user.set_secret(&secret, &value.into()).await.expect("it may be set");
     }
 
-    async fn operator(&self, name: &str) -> Operator {
+    pub(super) async fn operator(&self, name: &str) -> Operator {
         self.request(name).await.operator().expect("it is one")
     }
 }

@@ -1,9 +1,6 @@
 //! What holds for PostgreSQL alone. Without `TEST_DATABASE` there is nothing to test.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
-
-use tokio::time::timeout;
 
 use super::*;
 use crate::database::testing::server_url;
@@ -24,32 +21,29 @@ fn columns(rows: Vec<(String, String)>) -> Columns {
 }
 
 #[tokio::test]
-async fn a_second_server_is_refused_until_the_first_has_gone() {
-    let folder = tempfile::tempdir().expect("a scratch directory");
-    let Some(url) = server_url(folder.path()).await else { return };
-    let first = Database::connect(&url, 4).await.expect("nobody uses it");
-
-    let second = Database::connect(&url, 4).await.expect_err("there is a first");
-    assert!(second.to_string().contains("another server uses this database"), "{second}");
-    assert!(timeout(Duration::ZERO, first.lost()).await.is_err(), "the first goes on");
-
-    first.close().await;
-    Database::connect(&url, 4).await.expect("the first has gone");
-}
-
-#[tokio::test]
-async fn a_server_knows_when_its_session_was_ended() {
+async fn the_schema_is_not_changed_under_a_process_of_a_release_that_is_too_far_away() {
     let folder = tempfile::tempdir().expect("a scratch directory");
     let Some(url) = server_url(folder.path()).await else { return };
     let database = Database::connect(&url, 4).await.expect("nobody uses it");
+    let insert = "INSERT INTO processes (id, job_settings, release, seen_at)
+                  VALUES ('other', '', $1, clock_millis() - $2)";
 
-    let end = "SELECT pg_terminate_backend(pid) FROM pg_locks
-               WHERE locktype = 'advisory' AND database = (
-                   SELECT oid FROM pg_database WHERE datname = current_database())";
-    let ended: Vec<bool> = database.column(end).await;
-
-    assert_eq!(ended, [true]);
-    timeout(Duration::from_secs(10), database.lost()).await.expect("it notices");
+    for (release, silence, is_admitted) in [
+        ("999.0", 0_i64, false),
+        ("", 0, false),
+        ("999.0", 31_000, true),
+        (env!("CARGO_PKG_VERSION"), 0, true),
+    ] {
+        database.write(sql(insert).bind(release).bind(silence)).await;
+        let outcome = Database::connect(&url, 4).await;
+        assert_eq!(outcome.is_ok(), is_admitted, "{release} after {silence} ms: {:?}", outcome.err());
+        database.write(sql("DELETE FROM processes")).await;
+    }
+    for (newest, is_admitted) in [("999.0", false), ("0.0", true), ("0.2", true)] {
+        database.write(sql("UPDATE service SET release = $1").bind(newest)).await;
+        let outcome = Database::connect(&url, 4).await;
+        assert_eq!(outcome.is_ok(), is_admitted, "converted by {newest}: {:?}", outcome.err());
+    }
 }
 
 #[tokio::test]
@@ -64,7 +58,7 @@ async fn both_engines_have_the_same_tables_with_the_same_columns() {
                      WHERE table_schema = 'public'";
     let of_server = columns(server.rows(of_server).await);
     let of_file = "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_xinfo(t.name) c
-                   WHERE t.type = 'table'";
+                   WHERE t.type IN ('table', 'view')";
     let mut of_file = columns(file.rows(of_file).await);
 
     // Those of local sign-in.

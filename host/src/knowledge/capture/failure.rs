@@ -21,6 +21,8 @@ pub struct CaptureFailure {
 pub enum FailureKind {
     /// Temporary: the same capture may succeed later.
     Transient,
+    /// Temporary: the server could not store or read the file.
+    Storage,
     /// Permanent: trying again does not help.
     Permanent,
     /// The operator has to configure a transcriber first.
@@ -35,6 +37,10 @@ pub(super) fn permanent(reason: impl Into<String>) -> CaptureFailure {
 
 pub(super) fn transient(reason: impl Into<String>) -> CaptureFailure {
     CaptureFailure { reason: reason.into(), kind: FailureKind::Transient, file: None }
+}
+
+pub(super) fn storage(reason: &str) -> CaptureFailure {
+    CaptureFailure { kind: FailureKind::Storage, ..transient(reason) }
 }
 
 pub(super) fn no_transcriber() -> CaptureFailure {

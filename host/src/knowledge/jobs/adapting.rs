@@ -56,7 +56,7 @@ async fn finish(context: &Context, tools: &Tools) -> database::Result<Turn> {
     }
     context.process.has_adapted().await?;
     for kind in [Kind::Capture, Kind::Index, Kind::Embed] {
-        context.wakes.of(kind).notify_one();
+        context.wakes.wake(kind);
     }
     Ok(Turn::Over)
 }

@@ -12,9 +12,10 @@ use super::retry::{Failure, Remedy, Verdict};
 use super::{Context, RETRY_PAUSE};
 use crate::database;
 use crate::disk::DiskFull;
-use crate::knowledge::capture::{CaptureFailure, CaptureJob, Captured, FailureKind, Kept};
+use crate::knowledge::MAX_PUTS;
+use crate::knowledge::capture::{CaptureFailure, CaptureJob, Captured, FailureKind};
 use crate::knowledge::quota::{QuotaExceeded, Usage};
-use crate::knowledge::store::{Failed, Job, Kind, Subject, now};
+use crate::knowledge::store::{Failed, Job, Kind, Subject, Unkept, now};
 use crate::tasks::Interrupted;
 
 /// Files that are captured at the same time.
@@ -188,36 +189,44 @@ where
 }
 
 async fn keep(context: &Context, job: &Job, subject: &Subject, captured: Captured) -> database::Result<()> {
-    // Holds the file until the document refers to it.
-    let Captured { file, title, text } = captured;
-    let artifact = file.artifact();
+    let Captured { mut file, title, text } = captured;
     // Whoever gave the URL as title had none to give.
     let has_title = ![&subject.url, &subject.file_url].contains(&&Some(subject.title.clone()));
     let title = title.filter(|_| !has_title);
     let text = text.map(|text| text.replace('\0', ""));
-    let kept = context.store.keep_captured(job, artifact, title.as_deref(), text.as_deref()).await?;
-    if let Err(exceeded) = kept {
-        let reason = over_quota(exceeded);
-        warn!(
-            document = job.document,
-            bytes = artifact.size,
-            "a captured file is more than its user may have"
-        );
-        let_go(context, file).await;
-        return give_up(context, job, Failed { reason: &reason, ..Failed::default() }).await.map(drop);
+    for _ in 0..MAX_PUTS {
+        let kept = context.store.keep_captured(job, &file, title.as_deref(), text.as_deref()).await?;
+        let artifact = file.artifact();
+        match kept {
+            Ok(true) => {
+                let (bytes, media_type) = (artifact.size, &artifact.media_type);
+                info!(document = job.document, bytes, media_type, "captured a file");
+                context.wakes.wake(Kind::Index);
+                return Ok(());
+            }
+            Ok(false) => {
+                file.give_up(&context.artifacts).await;
+                return Ok(());
+            }
+            Err(Unkept::Quota(exceeded)) => {
+                let (document, bytes) = (job.document, artifact.size);
+                warn!(document, bytes, "a captured file is more than its user may have");
+                file.give_up(&context.artifacts).await;
+                let reason = over_quota(exceeded);
+                return give_up(context, job, Failed { reason: &reason, ..Failed::default() })
+                    .await
+                    .map(drop);
+            }
+            // The last document that had the same bytes has gone.
+            Err(Unkept::Dropped) => {
+                if let Err(cause) = file.put_again(&context.artifacts).await {
+                    warn!(document = job.document, %cause, "a captured file could not be kept");
+                    break;
+                }
+            }
+        }
     }
-    if kept == Ok(true) {
-        info!(
-            document = job.document,
-            bytes = artifact.size,
-            media_type = artifact.media_type,
-            "captured a file"
-        );
-        context.wakes.index.notify_one();
-    } else {
-        let_go(context, file).await;
-    }
-    Ok(())
+    settle(context, job, failure("the file could not be kept: storage failed", FailureKind::Storage)).await
 }
 
 /// Whether the user may have a byte more: otherwise nothing is fetched.
@@ -235,42 +244,37 @@ pub(super) fn put_off(full: DiskFull) -> CaptureFailure {
     failure(&full.to_string(), FailureKind::Transient)
 }
 
-/// Removes a file that its document does not want any more, unless another one has it.
-async fn let_go(context: &Context, file: Kept) {
-    let digest = file.artifact().digest.clone();
-    drop(file);
-    context.store.remove_files(&context.artifacts, &[digest]).await;
-}
-
 async fn settle(context: &Context, job: &Job, failure: CaptureFailure) -> database::Result<()> {
     let CaptureFailure { reason, kind, file } = failure;
-    let remedy = if kind == FailureKind::Transient { Remedy::Time } else { Remedy::Nothing };
+    let remedy = match kind {
+        FailureKind::Transient | FailureKind::Storage => Remedy::Time,
+        FailureKind::Permanent | FailureKind::NoTranscriber | FailureKind::NoExtractor => Remedy::Nothing,
+    };
     let verdict = context.limits.judge(job.tries, &Failure { reason: reason.clone(), remedy });
     warn!(document = job.document, tries = job.tries, reason, ?verdict, "a file was not captured");
     let missing_dependency = match kind {
-        FailureKind::Transient | FailureKind::Permanent => None,
+        FailureKind::Transient | FailureKind::Storage | FailureKind::Permanent => None,
         FailureKind::NoTranscriber => Some(TRANSCRIBER),
         FailureKind::NoExtractor => Some(EXTRACTOR),
     };
-    let artifact = file.as_ref().map(Kept::artifact);
     let was_wanted = match verdict {
         Verdict::Again(pause) | Verdict::Wait(pause) => {
             let run_at = now().saturating_add(millis(pause));
-            context.store.put_off_capture(job, artifact, run_at).await?
+            context.store.put_off_capture(job, file.as_ref(), run_at).await?
         }
         Verdict::GiveUp => {
-            give_up(context, job, Failed { reason: &reason, missing_dependency, artifact }).await?
+            give_up(context, job, Failed { reason: &reason, missing_dependency, file: file.as_ref() }).await?
         }
     };
     if let (false, Some(file)) = (was_wanted, file) {
-        let_go(context, file).await;
+        file.give_up(&context.artifacts).await;
     }
     Ok(())
 }
 
 async fn give_up(context: &Context, job: &Job, failed: Failed<'_>) -> database::Result<bool> {
     let was_wanted = context.store.give_up(Kind::Capture, job, failed).await?;
-    context.wakes.index.notify_one();
+    context.wakes.wake(Kind::Index);
     Ok(was_wanted)
 }
 

@@ -76,7 +76,7 @@ pub(super) async fn round(
     if !done.is_empty() {
         context.store.put_chunks(&done, next).await?;
         if let Some(next) = next {
-            context.wakes.of(next).notify_one();
+            context.wakes.wake(next);
         }
     }
     Ok(taken)

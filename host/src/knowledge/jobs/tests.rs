@@ -13,6 +13,8 @@ use super::retry::Failure;
 use super::*;
 use crate::knowledge::document::{NewDocument, State};
 use crate::knowledge::store::tests::{note, origin, page, store};
+use crate::objects::Objects;
+use crate::peers::Profile;
 
 const MODEL: &str = "model-a";
 
@@ -22,10 +24,12 @@ const WITHOUT_PAUSES: JobLimits =
 
 async fn context() -> (Context, TempDir) {
     let (store, data) = store().await;
-    let artifacts = Artifacts::open(data.path()).await.expect("the folder is ours");
-    let process = Process::register(store.database(), "").await.expect("it is registered");
+    let artifacts = Objects::of_test(data.path(), store.database()).await.artifacts();
+    let process = Process::register(store.database(), Profile::of_this_program(""), data.path())
+        .await
+        .expect("it is registered");
     let me = process.id().borrow().clone();
-    let (wakes, disk) = (Arc::default(), Disk::unwatched());
+    let (wakes, disk) = (Arc::new(Wakes::new(Hints::off())), Disk::unwatched());
     (Context { store, process, me, artifacts, wakes, limits: WITHOUT_PAUSES, disk }, data)
 }
 

@@ -5,8 +5,20 @@ use super::jobs::{Job, Kind, put_off};
 use super::usage::usage;
 use super::{Store, as_i64, now};
 use crate::database::{self, Scope, Transaction, sql};
+use crate::knowledge::capture::Kept;
 use crate::knowledge::document::Artifact;
 use crate::knowledge::quota::QuotaExceeded;
+use crate::objects::change_references;
+use crate::stored_files::FileKind;
+
+/// Why a captured file does not belong to its document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::knowledge) enum Unkept {
+    /// It is more than its user may have.
+    Quota(QuotaExceeded),
+    /// It was dropped meanwhile, and has to be put again.
+    Dropped,
+}
 
 impl Store {
     /// Takes a free job for the process `me`, and counts the try before it is begun, so that one that takes the
@@ -39,13 +51,13 @@ impl Store {
     pub(in crate::knowledge) async fn put_off_capture(
         &self,
         job: &Job,
-        artifact: Option<&Artifact>,
+        file: Option<&Kept>,
         run_at: i64,
     ) -> database::Result<bool> {
         let mut transaction = self.0.begin(Scope::Users(&[&job.user_id])).await?;
         let mut keeps_file = put_off(&mut transaction, Kind::Capture, job, job.tries, run_at).await?;
-        if let (true, Some(artifact)) = (keeps_file, artifact) {
-            keeps_file = self.refer_to(&mut transaction, job, artifact).await?;
+        if let (true, Some(file)) = (keeps_file, file) {
+            keeps_file = self.refer_to(&mut transaction, job, file).await?;
         }
         transaction.commit().await?;
         Ok(keeps_file)
@@ -56,10 +68,11 @@ impl Store {
     pub(in crate::knowledge) async fn keep_captured(
         &self,
         job: &Job,
-        artifact: &Artifact,
+        file: &Kept,
         title: Option<&str>,
         text: Option<&str>,
-    ) -> database::Result<Result<bool, QuotaExceeded>> {
+    ) -> database::Result<Result<bool, Unkept>> {
+        let artifact = file.artifact();
         let mut transaction = self.0.begin(Scope::Users(&[&job.user_id])).await?;
         let before = usage(&mut transaction, &job.user_id).await?;
         let kept =
@@ -81,7 +94,10 @@ impl Store {
                 > 0;
         if kept {
             if let Err(exceeded) = self.check_quota(&mut transaction, &job.user_id, before).await? {
-                return Ok(Err(exceeded));
+                return Ok(Err(Unkept::Quota(exceeded)));
+            }
+            if !is_referred_to(&mut transaction, file).await? {
+                return Ok(Err(Unkept::Dropped));
             }
             Self::advance(&mut transaction, job, Some(Kind::Index)).await?;
         }
@@ -111,23 +127,29 @@ impl Store {
         Ok(again)
     }
 
-    /// Notes that a document has a captured file, unless that leads beyond its user's quota. Returns whether
-    /// it has it.
+    /// Notes that a document has a captured file, unless that leads beyond its user's quota, or the file was dropped
+    /// meanwhile. Returns whether it has it.
     pub(super) async fn refer_to(
         &self,
         transaction: &mut Transaction,
         job: &Job,
-        artifact: &Artifact,
+        file: &Kept,
     ) -> database::Result<bool> {
         let before = usage(&mut *transaction, &job.user_id).await?;
-        put_artifact(transaction, job, Some(artifact)).await?;
+        put_artifact(transaction, job, Some(file.artifact())).await?;
         let fits = self.check_quota(transaction, &job.user_id, before).await?.is_ok();
-        if !fits {
-            // One that it had before would be the same, and no more bytes.
+        let has_it = fits && is_referred_to(transaction, file).await?;
+        if !has_it {
+            // One that it had before would be the same, no more bytes, and not dropped.
             put_artifact(transaction, job, None).await?;
         }
-        Ok(fits)
+        Ok(has_it)
     }
+}
+
+/// Notes that the document has the file. Returns whether the file is still there.
+async fn is_referred_to(transaction: &mut Transaction, file: &Kept) -> database::Result<bool> {
+    change_references(transaction, FileKind::Artifact, file.held(), &[]).await
 }
 
 async fn put_artifact(

@@ -6,6 +6,8 @@ use super::Store;
 use super::rows::{FROM, SUMMARY, SummaryRow};
 use crate::database::{self, AssertSqlSafe, FromRow, Scope, StatementBuilder, list, sql};
 use crate::knowledge::document::{Counts, Document, Listing, Page, StateName, Summary};
+use crate::objects::change_references;
+use crate::stored_files::FileKind;
 
 /// Documents of one page at most, whatever is asked for.
 const MAX_PAGE: u32 = 200;
@@ -13,7 +15,7 @@ const MAX_PAGE: u32 = 200;
 /// What has gone with a document.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::knowledge) struct Deleted {
-    /// The digest of a captured file that no document has any more.
+    /// The digest of the captured file that it had.
     pub(in crate::knowledge) artifact: Option<String>,
 }
 
@@ -157,10 +159,7 @@ impl Store {
         if let Some(feed) = feed {
             Self::remove_empty_feed(&mut transaction, user_id, feed).await?;
         }
-        let artifact = match artifact {
-            Some(digest) if !Self::is_referenced(&mut transaction, &digest).await? => Some(digest),
-            _ => None,
-        };
+        change_references(&mut transaction, FileKind::Artifact, None, artifact.as_slice()).await?;
         transaction.commit().await?;
         Ok(Some(Deleted { artifact }))
     }

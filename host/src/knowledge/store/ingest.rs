@@ -9,6 +9,8 @@ use crate::database::{self, FromRow, Scope, StatementBuilder, Transaction, list,
 use crate::knowledge::KnowledgeError;
 use crate::knowledge::document::{Change, Ingested, Origin};
 use crate::knowledge::ingest::{Batch, ValidDocument};
+use crate::objects::{Held, change_references};
+use crate::stored_files::FileKind;
 
 /// Rows that one statement inserts.
 const ROWS: usize = 128;
@@ -20,8 +22,8 @@ pub(in crate::knowledge) struct Stored {
     pub(in crate::knowledge) ingested: Vec<Ingested>,
     /// The kinds of jobs that there are now.
     pub(in crate::knowledge) jobs: Vec<Kind>,
-    /// Digests of captured files that no document has any more.
-    pub(in crate::knowledge) unreferenced: Vec<String>,
+    /// Digests of captured files that documents had and have no more.
+    pub(in crate::knowledge) let_go: Vec<String>,
 }
 
 /// A document that is there already.
@@ -55,12 +57,14 @@ struct Update<'d> {
 }
 
 impl Store {
-    /// Stores a batch, whole, and what is to be done for it; nothing of it where it leads beyond the quota.
+    /// Stores a batch, whole, and what is to be done for it; nothing of it where it leads beyond the quota, and `None` if
+    /// `file`, which came with it, was dropped meanwhile.
     pub(in crate::knowledge) async fn ingest(
         &self,
         origin: &Origin,
         batch: &Batch,
-    ) -> Result<Stored, KnowledgeError> {
+        file: Option<&Held>,
+    ) -> Result<Option<Stored>, KnowledgeError> {
         let now = now();
         let mut transaction = self.0.begin(Scope::Users(&[&origin.user_id])).await?;
         let before = usage(&mut transaction, &origin.user_id).await?;
@@ -94,17 +98,15 @@ impl Store {
             });
         }
         insert(&mut transaction, origin, &new, now).await?;
-        let mut dropped = Vec::new();
+        let mut let_go = Vec::new();
         for update in &updates {
             update.write(&mut transaction, origin, now).await?;
-            dropped.extend(update.drops_artifact().map(str::to_owned));
+            let_go.extend(update.drops_artifact().map(str::to_owned));
         }
         self.check_quota(&mut transaction, &origin.user_id, before).await??;
-        let mut unreferenced = Vec::new();
-        for digest in dropped {
-            if !Self::is_referenced(&mut transaction, &digest).await? {
-                unreferenced.push(digest);
-            }
+        // A document has the file that came with it now, or had it before.
+        if !change_references(&mut transaction, FileKind::Artifact, file, &let_go).await? {
+            return Ok(None);
         }
         transaction.commit().await?;
 
@@ -113,7 +115,7 @@ impl Store {
         jobs.sort_unstable();
         jobs.dedup();
         let ingested = batch.places.iter().map(|place| done[*place].clone()).collect();
-        Ok(Stored { ingested, jobs, unreferenced })
+        Ok(Some(Stored { ingested, jobs, let_go }))
     }
 }
 

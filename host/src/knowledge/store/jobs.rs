@@ -9,7 +9,7 @@
 use super::chunks::is_current;
 use super::{Store, as_i64, now};
 use crate::database::{self, AssertSqlSafe, Executor, FromRow, Scope, Transaction, list, sql};
-use crate::knowledge::document::Artifact;
+use crate::knowledge::capture::Kept;
 use crate::knowledge::ingest::ValidDocument;
 
 /// What is to be done, in this order.
@@ -64,7 +64,7 @@ pub(in crate::knowledge) struct Failed<'f> {
     /// What the server lacked, where that was it.
     pub(in crate::knowledge) missing_dependency: Option<&'static str>,
     /// The file, where it could be kept.
-    pub(in crate::knowledge) artifact: Option<&'f Artifact>,
+    pub(in crate::knowledge) file: Option<&'f Kept>,
 }
 
 /// The users with free jobs of a kind, one step in the index each, however many jobs they have.
@@ -245,7 +245,7 @@ impl Store {
         job: &Job,
         failed: Failed<'_>,
     ) -> database::Result<bool> {
-        let Failed { reason, missing_dependency, artifact } = failed;
+        let Failed { reason, missing_dependency, file } = failed;
         let mut transaction = self.0.begin(Scope::Users(&[&job.user_id])).await?;
         if !is_current(&mut transaction, job).await? {
             return Ok(false);
@@ -264,8 +264,8 @@ impl Store {
         .bind(&job.user_id)
         .execute(&mut transaction)
         .await?;
-        let keeps_file = match artifact {
-            Some(artifact) => self.refer_to(&mut transaction, job, artifact).await?,
+        let keeps_file = match file {
+            Some(file) => self.refer_to(&mut transaction, job, file).await?,
             None => true,
         };
         let next = (kind == Kind::Capture).then_some(Kind::Index);

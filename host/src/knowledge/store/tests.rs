@@ -48,7 +48,12 @@ impl Store {
         documents: Vec<NewDocument>,
     ) -> Vec<Ingested> {
         let batch = Batch::new(validate(documents).expect("they keep the rules"));
-        self.ingest(origin, &batch).await.expect("it is stored").ingested
+        self.stored(origin, &batch).await.ingested
+    }
+
+    async fn stored(&self, origin: &Origin, batch: &Batch) -> Stored {
+        let stored = self.ingest(origin, batch, None).await.expect("it is stored");
+        stored.expect("no file was dropped")
     }
 
     async fn put_one(&self, origin: &Origin, document: NewDocument) -> Ingested {

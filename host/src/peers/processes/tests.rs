@@ -13,8 +13,16 @@ async fn database() -> (Database, TempDir) {
     (Database::of_test(folder.path()).await, folder)
 }
 
+/// A process with a data directory of its own.
 async fn register(database: &Database, job_settings: &str) -> Process {
-    Process::register(database, job_settings).await.expect("it is registered")
+    let data = tempfile::tempdir().expect("a scratch directory");
+    try_to_register(database, Profile::of_this_program(job_settings), data.path())
+        .await
+        .expect("it is registered")
+}
+
+async fn try_to_register(database: &Database, profile: Profile, data: &Path) -> Result<Process, JoinError> {
+    Process::register(database, profile, data).await
 }
 
 /// The ids of all processes.
@@ -156,5 +164,83 @@ async fn the_only_process_adapts_jobs_at_each_start() {
         process.has_adapted().await.expect("the database works");
         assert_eq!(process.turn(false).await, Turn::Over);
         process.leave().await;
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_was_killed_gives_way_to_the_next_one_in_its_data_directory() {
+    let (database, folder) = database().await;
+    if database.is_file() {
+        return;
+    }
+    let other = register(&database, "a").await;
+    let profile = Profile::of_this_program("a");
+    let killed = try_to_register(&database, profile.clone(), folder.path()).await.expect("it is registered");
+    killed.die();
+
+    let next = try_to_register(&database, profile, folder.path()).await.expect("it is registered");
+
+    assert_eq!(ids(&database).await, [other.name(), next.name()].into());
+}
+
+#[tokio::test]
+async fn a_process_that_does_not_fit_leaves_nothing_behind() {
+    let (database, folder) = database().await;
+    if database.is_file() {
+        return;
+    }
+    let with_key = |key: &str| Profile { master_keys: vec![key.to_owned()], ..Profile::of_this_program("a") };
+    let first = try_to_register(&database, with_key("one"), folder.path()).await.expect("it is alone");
+
+    let data = tempfile::tempdir().expect("a scratch directory");
+    let refused =
+        try_to_register(&database, with_key("other"), data.path()).await.err().expect("it lacks a key");
+    assert!(matches!(refused, JoinError::KeyOfOurs(key) if key == "other"));
+    assert_eq!(ids(&database).await, [first.name()].into());
+
+    first.leave().await;
+    try_to_register(&database, with_key("other"), data.path()).await.expect("it is alone");
+}
+
+#[tokio::test]
+async fn a_process_knows_how_it_stands_with_the_others() {
+    let (database, folder) = database().await;
+    let with = |operators: &str| Profile {
+        settings: [("operators".to_owned(), operators.to_owned())].into(),
+        ..Profile::of_this_program("a")
+    };
+    let process = try_to_register(&database, with("ana"), folder.path()).await.expect("it is registered");
+    let standing = async || process.standing().await.expect("the database works");
+    if database.is_file() {
+        return assert_eq!(standing().await, None);
+    }
+    let good = |differing: &[&str]| {
+        Some(Standing {
+            is_good: true,
+            differing_settings: differing.iter().map(ToString::to_string).collect(),
+        })
+    };
+    assert_eq!(standing().await, good(&[]));
+
+    let data = tempfile::tempdir().expect("a scratch directory");
+    let other = try_to_register(&database, with("una"), data.path()).await.expect("it is registered");
+    assert_eq!(standing().await, good(&["operators"]));
+    other.leave().await;
+    assert_eq!(standing().await, good(&[]));
+
+    process.die();
+    sleep(MAX_SILENCE + Duration::from_millis(10)).await;
+    assert!(!standing().await.expect("it is not alone").is_good);
+}
+
+#[test]
+fn clocks_that_are_too_far_apart_are_no_good() {
+    let pulse = Pulse::now();
+    let now = || Timestamp::now().as_millisecond();
+    for (difference, is_good) in
+        [(0, true), (-59_000, true), (59_000, true), (-61_000, false), (61_000, false)]
+    {
+        pulse.beats(now() + difference);
+        assert_eq!(pulse.is_good(), is_good, "{difference} ms");
     }
 }

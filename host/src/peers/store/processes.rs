@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::database::{self, Database, Scope, Session, sql};
+use crate::database::{self, Database, DatabaseError, Executor, FromRow, Release, Scope, Session, sql};
 use crate::peers::processes::EXPIRY;
+use crate::peers::profile::{JoinError, Profile};
 
 /// The table of processes.
 #[derive(Clone)]
@@ -15,6 +16,8 @@ pub(in crate::peers) enum Heartbeat {
     Alive {
         /// Whether there are processes that nobody has heard of for too long.
         expired: bool,
+        /// The database's time: milliseconds since 1970.
+        now: i64,
     },
     /// The process was removed: it was not heard of for too long.
     Lost,
@@ -37,13 +40,13 @@ pub(crate) enum Turn {
 impl Heartbeat {
     /// Says that a process lives. On servers only: who has a file is alone.
     pub(in crate::peers) async fn send(session: &mut Session, id: &str) -> database::Result<Self> {
-        let expired: Option<i64> = sql("UPDATE processes SET seen_at = clock_millis() WHERE id = $1
-             RETURNING (SELECT count(*) FROM processes other WHERE other.seen_at < clock_millis() - $2)")
+        let alive: Option<(i64, i64)> = sql("UPDATE processes SET seen_at = clock_millis() WHERE id = $1
+             RETURNING (SELECT count(*) FROM processes other WHERE other.seen_at < clock_millis() - $2), seen_at")
         .bind(id)
         .bind(millis(EXPIRY))
-        .fetch_optional_value(session)
+        .fetch_optional(session)
         .await?;
-        Ok(expired.map_or(Self::Lost, |count| Self::Alive { expired: count > 0 }))
+        Ok(alive.map_or(Self::Lost, |(count, now)| Self::Alive { expired: count > 0, now }))
     }
 }
 
@@ -57,29 +60,48 @@ impl Processes {
         self.0.is_exclusive()
     }
 
-    /// Adds a process, which began to run at `started_at`, or now. Returns when.
-    pub(in crate::peers) async fn insert(
+    /// Adds a process, which began to run at `started_at`, or now, if it fits those that there are. Returns when.
+    pub(in crate::peers) async fn join(
         &self,
         id: &str,
-        job_settings: &str,
+        profile: &Profile,
         started_at: Option<i64>,
-    ) -> database::Result<i64> {
+    ) -> Result<i64, JoinError> {
         let mut transaction = self.0.begin(Scope::Processes).await?;
-        let statement = match started_at {
-            Some(started_at) => {
-                sql("INSERT INTO processes (id, job_settings, started_at) VALUES ($1, $2, $3)
-                 RETURNING started_at")
+        let settings = serde_json::to_string(&profile.settings).map_err(DatabaseError::unwritable)?;
+        sql("INSERT INTO processes (id, release, job_settings, master_keys, settings) VALUES ($1, $2, $3, $4, $5)")
+            .bind(id)
+            .bind(&profile.release)
+            .bind(&profile.job_settings)
+            .bind(profile.master_keys.join(" "))
+            .bind(settings)
+            .execute(&mut transaction)
+            .await?;
+        if let Some(started_at) = started_at {
+            sql("UPDATE processes SET started_at = $2 WHERE id = $1")
                 .bind(id)
-                .bind(job_settings)
                 .bind(started_at)
-            }
-            None => sql("INSERT INTO processes (id, job_settings) VALUES ($1, $2) RETURNING started_at")
-                .bind(id)
-                .bind(job_settings),
-        };
-        let started_at = statement.fetch_value(&mut transaction).await?;
+                .execute(&mut transaction)
+                .await?;
+        }
+        for other in others(&mut transaction, id).await? {
+            profile.expect_to_fit(&other)?;
+        }
+        let newest: Option<String> = sql("SELECT release FROM service").fetch_value(&mut transaction).await?;
+        let newest = newest.and_then(|newest| newest.parse::<Release>().ok());
+        if newest < profile.release.parse().ok() {
+            let note = sql("UPDATE service SET release = $1").bind(&profile.release);
+            note.execute(&mut transaction).await?;
+        }
+        let started_at = sql("SELECT started_at FROM processes WHERE id = $1").bind(id);
+        let started_at = started_at.fetch_value(&mut transaction).await?;
         transaction.commit().await?;
         Ok(started_at)
+    }
+
+    /// The profiles of the other processes that are alive.
+    pub(in crate::peers) async fn others(&self, id: &str) -> database::Result<Vec<Profile>> {
+        others(self.0.readers(), id).await
     }
 
     /// Removes a process. What it has claimed is free.
@@ -154,6 +176,34 @@ impl Processes {
             .await?;
         transaction.commit().await
     }
+}
+
+/// The columns of a profile.
+#[derive(FromRow)]
+struct Row {
+    release: String,
+    job_settings: String,
+    master_keys: String,
+    settings: String,
+}
+
+impl Row {
+    fn into_profile(self) -> database::Result<Profile> {
+        Ok(Profile {
+            release: self.release,
+            job_settings: self.job_settings,
+            master_keys: self.master_keys.split_whitespace().map(str::to_owned).collect(),
+            settings: serde_json::from_str(&self.settings).map_err(DatabaseError::unreadable)?,
+        })
+    }
+}
+
+/// The profiles of the processes besides one, which lives, that were heard of as lately as it was.
+async fn others(executor: impl Into<Executor<'_>>, id: &str) -> database::Result<Vec<Profile>> {
+    let others = sql("SELECT release, job_settings, master_keys, settings FROM processes
+         WHERE id <> $1 AND seen_at > (SELECT seen_at FROM processes WHERE id = $1) - $2");
+    let rows: Vec<Row> = others.bind(id).bind(millis(EXPIRY)).fetch_all(executor).await?;
+    rows.into_iter().map(Row::into_profile).collect()
 }
 
 fn millis(duration: Duration) -> i64 {

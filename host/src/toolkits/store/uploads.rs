@@ -10,6 +10,8 @@ use super::ownership::{CurrentOwnership, visibility};
 use super::versions::{self, Version, manifest_digest};
 use super::{Store, from_json, to_json};
 use crate::database::{self, FromRow, Scope, Transaction, sql};
+use crate::objects::{Held, change_references};
+use crate::stored_files::FileKind;
 use crate::toolkits::ToolkitError;
 
 /// How long an upload waits.
@@ -23,6 +25,7 @@ pub(in crate::toolkits) struct NewUpload<'a> {
     pub(in crate::toolkits) imports: &'a [String],
     pub(in crate::toolkits) digest: &'a str,
     pub(in crate::toolkits) size: u64,
+    pub(in crate::toolkits) file: &'a Held,
     pub(in crate::toolkits) by: &'a str,
 }
 
@@ -69,7 +72,7 @@ impl UploadRow {
 impl Store {
     /// Keeps an upload, unless as many wait as may. The same one again waits anew.
     pub(in crate::toolkits) async fn keep_upload(&self, new: NewUpload<'_>) -> Result<(), ToolkitError> {
-        let NewUpload { definition, imports, digest, size, by } = new;
+        let NewUpload { definition, imports, digest, size, file, by } = new;
         let manifest = to_json(&**definition)?;
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         refuse_taken_version(&mut transaction, definition, digest, &manifest).await?;
@@ -101,6 +104,9 @@ impl Store {
         .bind(Timestamp::now().as_millisecond())
         .execute(&mut transaction)
         .await?;
+        if !change_references(&mut transaction, FileKind::Component, Some(file), &[]).await? {
+            return Err(ToolkitError::ComponentDropped);
+        }
         transaction.commit().await?;
         Ok(())
     }
@@ -164,17 +170,20 @@ impl Store {
         if remove(&mut transaction, digest).await? == 0 {
             return Err(ToolkitError::UnknownUpload(digest.to_owned()));
         }
+        let digest = digest.to_owned();
+        change_references(&mut transaction, FileKind::Component, None, &[digest]).await?;
         transaction.commit().await?;
         Ok(())
     }
 
-    /// Removes uploads that have waited for longer than [`LIFETIME`]. Returns how many.
-    pub(in crate::toolkits) async fn remove_expired_uploads(&self) -> Result<u64, ToolkitError> {
+    /// Removes uploads that have waited for longer than [`LIFETIME`]. Returns their digests.
+    pub(in crate::toolkits) async fn remove_expired_uploads(&self) -> Result<Vec<String>, ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
-        let removed = sql("DELETE FROM toolkit_uploads WHERE uploaded_at <= $1")
+        let removed = sql("DELETE FROM toolkit_uploads WHERE uploaded_at <= $1 RETURNING digest")
             .bind(oldest())
-            .execute(&mut transaction)
+            .fetch_values(&mut transaction)
             .await?;
+        change_references(&mut transaction, FileKind::Component, None, &removed).await?;
         transaction.commit().await?;
         Ok(removed)
     }

@@ -5,16 +5,21 @@
 //! with its handshake, in the header that the protocol has for sessions. It is no session: nothing
 //! is kept under it but the calls that run at the moment, and a server that did not issue it accepts it.
 //!
+//! A call that does not run here may run in another process: it is told, as a hint, with a hash of the same three names
+//! (`peers/hints`). That is best effort, as cancelling is in the protocol.
+//!
 //! Such a client says in its handshake, and never again, what it can do. What the server has to know of
 //! that is part of the label, unsigned: a client that changes it declares another capability, as it could have
 //! in the handshake.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use rmcp::model::RequestId;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::peers::{Heard, Hint, Hints, Listening, Subject};
 
 /// The header that carries the label.
 pub(super) const LABEL: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -24,11 +29,18 @@ pub(super) const LABEL: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) struct ClientLabel(String);
 
 /// Running calls, by who may cancel them.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Calls(Arc<Mutex<HashMap<Key, CancellationToken>>>);
+#[derive(Clone)]
+pub(super) struct Calls(Arc<Shared>);
+
+struct Shared {
+    running: Mutex<HashMap<Subject, CancellationToken>>,
+    hints: Hints,
+    /// Ends the task that hears of other processes.
+    _stopped: DropGuard,
+}
 
 /// A call as its client names it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub(super) struct Key {
     pub(super) user: String,
     pub(super) client: ClientLabel,
@@ -36,10 +48,9 @@ pub(super) struct Key {
 }
 
 /// A running call; dropped, it can no longer be cancelled.
-#[derive(Debug)]
 pub(super) struct Running {
     calls: Calls,
-    key: Key,
+    subject: Subject,
     token: CancellationToken,
 }
 
@@ -86,23 +97,67 @@ impl From<ClientLabel> for HeaderValue {
     }
 }
 
+impl Key {
+    /// By which processes tell each other that the call is cancelled. The label is random, so nobody can guess it.
+    fn subject(&self) -> Subject {
+        let request = serde_json::to_string(&self.request).expect("a number and a text are valid in JSON");
+        Subject::of(&["call", &self.user, &self.client.0, &request])
+    }
+}
+
 impl Calls {
-    /// Makes a call cancellable until what is returned is dropped.
-    pub(super) fn begin(&self, key: Key) -> Running {
-        let token = CancellationToken::new();
-        self.lock().insert(key.clone(), token.clone());
-        Running { calls: self.clone(), key, token }
+    /// Calls that other processes can cancel by these hints.
+    pub(super) fn new(hints: Hints) -> Self {
+        let (listening, stopped) = (hints.listen(), CancellationToken::new());
+        let until = stopped.clone();
+        let shared = Shared { running: Mutex::default(), hints, _stopped: stopped.drop_guard() };
+        let calls = Self(Arc::new(shared));
+        let hearing = hear(Arc::downgrade(&calls.0), listening);
+        tokio::spawn(async move { until.run_until_cancelled(hearing).await });
+        calls
     }
 
-    /// Cancels a call, if it runs.
+    /// Makes a call cancellable until what is returned is dropped.
+    pub(super) fn begin(&self, key: &Key) -> Running {
+        let (subject, token) = (key.subject(), CancellationToken::new());
+        self.0.lock().insert(subject, token.clone());
+        Running { calls: self.clone(), subject, token }
+    }
+
+    /// Cancels a call, if it runs here or in another process.
     pub(super) fn cancel(&self, key: &Key) {
-        if let Some(token) = self.lock().get(key) {
-            token.cancel();
+        let subject = key.subject();
+        if !self.0.cancel(subject) {
+            self.0.hints.tell_others(Hint::Cancel(subject));
         }
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, CancellationToken>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl Shared {
+    /// Cancels a call. Returns whether it runs here.
+    fn cancel(&self, subject: Subject) -> bool {
+        let running = self.lock();
+        let token = running.get(&subject);
+        if let Some(token) = token {
+            token.cancel();
+        }
+        token.is_some()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Subject, CancellationToken>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Cancels what other processes say, for ever.
+async fn hear(calls: Weak<Shared>, mut listening: Listening) {
+    loop {
+        let heard = listening.next().await;
+        let Some(calls) = calls.upgrade() else { return };
+        // What was missed cannot be found out: the call goes on to its end.
+        if let Heard::Hint(Hint::Cancel(subject)) = heard {
+            calls.cancel(subject);
+        }
     }
 }
 
@@ -115,23 +170,24 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.calls.lock().remove(&self.key);
+        self.calls.0.lock().remove(&self.subject);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::database::Database;
 
     fn key(user: &str, client: &ClientLabel, request: i64) -> Key {
         Key { user: user.to_owned(), client: client.clone(), request: RequestId::Number(request) }
     }
 
-    #[test]
-    fn a_call_is_cancelled_by_its_own_client_alone() {
-        let calls = Calls::default();
+    #[tokio::test]
+    async fn a_call_is_cancelled_by_its_own_client_alone() {
+        let calls = Calls::new(Hints::off());
         let (one, other) = (ClientLabel::new(Abilities::default()), ClientLabel::new(Abilities::default()));
-        let running = calls.begin(key("ana", &one, 1));
+        let running = calls.begin(&key("ana", &one, 1));
 
         for stranger in [key("ana", &other, 1), key("ben", &one, 1), key("ana", &one, 2)] {
             calls.cancel(&stranger);
@@ -140,6 +196,37 @@ mod tests {
 
         calls.cancel(&key("ana", &one, 1));
         assert!(running.token.is_cancelled());
+    }
+
+    #[tokio::test]
+    async fn a_cancel_reaches_a_call_of_another_process_and_another_users_does_not() {
+        let folder = tempfile::tempdir().expect("a scratch directory");
+        let database = Database::of_test(folder.path()).await;
+        if database.is_file() {
+            return;
+        }
+        let (one, other) = (Hints::start(&database), Hints::start(&database));
+        // Each is told once it has begun to hear.
+        let (mut first, mut second) = (one.listen(), other.listen());
+        tokio::join!(first.until(|_| false), second.until(|_| false));
+        let (calls, elsewhere) = (Calls::new(one), Calls::new(other.clone()));
+        let client = ClientLabel::new(Abilities::default());
+        let running = calls.begin(&key("ana", &client, 1));
+
+        let label = ClientLabel::new(Abilities::default());
+        for stranger in [key("ben", &client, 1), key("ana", &label, 1), key("ana", &client, 2)] {
+            elsewhere.cancel(&stranger);
+        }
+        // Hints come in the order in which they are sent.
+        let (last, mut heard) = (key("cy", &client, 1), calls.0.hints.listen());
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        elsewhere.cancel(&last);
+        heard.until(|hint| *hint == Hint::Cancel(last.subject())).await;
+        assert!(!running.token.is_cancelled());
+
+        elsewhere.cancel(&key("ana", &client, 1));
+        let cancelled = tokio::time::timeout(std::time::Duration::from_secs(20), running.cancelled());
+        cancelled.await.expect("it hears of it");
     }
 
     #[test]
@@ -159,12 +246,12 @@ mod tests {
         }
     }
 
-    #[test]
-    fn nothing_is_kept_of_a_call_that_has_ended() {
-        let calls = Calls::default();
+    #[tokio::test]
+    async fn nothing_is_kept_of_a_call_that_has_ended() {
+        let calls = Calls::new(Hints::off());
 
-        drop(calls.begin(key("ana", &ClientLabel::new(Abilities::default()), 1)));
+        drop(calls.begin(&key("ana", &ClientLabel::new(Abilities::default()), 1)));
 
-        assert!(calls.lock().is_empty());
+        assert!(calls.0.lock().is_empty());
     }
 }

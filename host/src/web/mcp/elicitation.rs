@@ -9,7 +9,6 @@
 //! `accept` in `inputResponses` means that the page was opened, not that the secret is set. So a call
 //! with it waits a while for the page, and asks again when that was not enough.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
@@ -18,14 +17,16 @@ use rmcp::model::{
 };
 use serde_json::json;
 use tokio::time::timeout;
+use tracing::error;
 use url::Url;
 
 use super::calls::ClientLabel;
 use crate::access::{OwnSecret, User};
 use crate::identity::random_text;
+use crate::shares::Shares;
 use crate::vault::SecretSlot;
 use crate::web::below;
-use crate::web::secret_page::{self, Links};
+use crate::web::secret_page;
 
 /// `URLElicitationRequiredError` of 2025-11-25.
 const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
@@ -34,10 +35,15 @@ const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Responses that are read of one request; no request of the server asks for more.
 const MAX_RESPONSES: usize = 16;
 
+/// Calls of one user that wait for pages.
+const MAX_WAITING_CALLS_PER_USER: usize = 16;
+/// The same of all users. Whoever does not find room does not wait.
+const MAX_WAITING_CALLS: usize = 256;
+
 /// Asks people for secrets.
 pub(super) struct Elicitation {
-    links: Arc<Links>,
     base_url: Url,
+    waiting: Shares,
 }
 
 /// How a client is given links.
@@ -88,41 +94,42 @@ impl ElicitationResponse {
 }
 
 impl Elicitation {
-    /// Gives links of `links` to pages of the server at `base_url`.
-    pub(super) fn new(links: Arc<Links>, base_url: Url) -> Self {
-        Self { links, base_url }
+    /// Gives links to pages of the server at `base_url`.
+    pub(super) fn new(base_url: Url) -> Self {
+        Self { base_url, waiting: Shares::new(MAX_WAITING_CALLS, MAX_WAITING_CALLS_PER_USER) }
     }
 
-    /// Waits until the pages for these secrets were used, for a while.
+    /// Waits until these secrets are set, for a while.
     pub(super) async fn wait(&self, user: &User, toolkit: &str, names: &[String]) {
-        let pages = async {
-            for secret in names.iter().filter_map(|name| user.secret(toolkit, name).ok()) {
-                if let Some(wait) = self.links.wait(&secret) {
-                    wait.over().await;
-                }
-            }
-        };
-        // After the timeout the tool is called too, and reports the secret as missing again.
-        let _ = timeout(PAGE_TIMEOUT, pages).await;
+        let secrets: Vec<_> = names.iter().filter_map(|name| user.secret(toolkit, name).ok()).collect();
+        let Some(_place) = self.waiting.take(user.id(), 1) else { return };
+        // Whatever comes of it, the tool is called, and reports a secret that is missing again.
+        if let Ok(Err(cause)) = timeout(PAGE_TIMEOUT, user.until_set(&secrets)).await {
+            error!(%cause, "a call does not wait for a secret: the vault failed");
+        }
     }
 
     /// Asks for these secrets, of which there is at least one.
-    pub(super) fn ask(
+    pub(super) async fn ask(
         &self,
         mode: ElicitationMode,
+        user: &User,
         secrets: &[OwnSecret],
     ) -> Result<CallToolResponse, ErrorData> {
         let names: Vec<_> = secrets.iter().map(|secret| secret.slot().name.clone()).collect();
         let toolkit = secrets.first().map(|secret| secret.slot().toolkit.clone()).unwrap_or_default();
-        let questions = secrets.iter().map(|secret| self.question(secret));
+        let mut questions = Vec::with_capacity(secrets.len());
+        for secret in secrets {
+            questions.push(self.question(user, secret).await?);
+        }
         match mode {
             ElicitationMode::InputRequired => {
-                let questions = questions.map(|it| InputRequest::Elicitation(ElicitRequest::new(it)));
+                let questions =
+                    questions.into_iter().map(|it| InputRequest::Elicitation(ElicitRequest::new(it)));
                 let requests = names.into_iter().zip(questions);
                 Ok(InputRequiredResult::from_input_requests(requests.collect()).into())
             }
             ElicitationMode::Error => {
-                let questions: Vec<_> = questions.collect();
                 let message = format!("{toolkit} needs credentials that are not set: {}", names.join(", "));
                 Err(ErrorData::new(
                     URL_ELICITATION_REQUIRED,
@@ -138,22 +145,25 @@ impl Elicitation {
         below(&self.base_url, &format!("/ui/toolkits/{toolkit}#secrets"))
     }
 
-    fn question(&self, secret: &OwnSecret) -> ElicitRequestParams {
+    async fn question(&self, user: &User, secret: &OwnSecret) -> Result<ElicitRequestParams, ErrorData> {
         let SecretSlot { toolkit, name, .. } = secret.slot();
         let message = format!(
             "The toolkit {toolkit} needs your credential {name}. Set it on the page that this link opens; \
              it goes to the server at {} and not through this application.",
             self.base_url.host_str().unwrap_or_default()
         );
-        let link = self.links.give(secret.clone());
-        ElicitRequestParams::UrlElicitationParams {
+        let link = user.link_to(secret).await.map_err(|cause| {
+            error!(%cause, "no link can be given: the vault failed");
+            ErrorData::internal_error("the vault cannot be used at the moment", None)
+        })?;
+        Ok(ElicitRequestParams::UrlElicitationParams {
             meta: None,
             message,
             url: secret_page::url(&self.base_url, secret, &link),
             // Names the question and not the link: clients may write it where they would not write that.
             // Revisions after 2025-11-25 have no such member; their clients pass over it.
             elicitation_id: random_text::<16>(),
-        }
+        })
     }
 }
 

@@ -152,7 +152,7 @@ impl Handler {
                 let missing = self.settable(&tool, &failure.missing_secrets);
                 match mode {
                     Some(mode) if response != ElicitationResponse::Declined && !missing.is_empty() => {
-                        self.endpoint.elicitation.ask(mode, &missing)
+                        self.endpoint.elicitation.ask(mode, &self.context.user, &missing).await
                     }
                     _ => {
                         if !missing.is_empty() {
@@ -173,7 +173,7 @@ impl Handler {
     /// What a client of the older revisions may cancel by name. Later ones close the request.
     fn cancellable(&self, request: RequestId, client: &RequestClient) -> Option<Running> {
         let RequestClient::Older = client else { return None };
-        Some(self.endpoint.calls.begin(self.key(request)?))
+        Some(self.endpoint.calls.begin(&self.key(request)?))
     }
 
     /// Cancels a call of the same client, if it runs.

@@ -23,7 +23,10 @@ async fn the_title_that_a_file_gives_itself_stays_where_none_was_given() {
         (document.summary.title, document.text, document.summary.artifact)
     };
 
-    let kept = context.store.keep_captured(&job, &pdf, Some("Annual report"), Some("All is well.")).await;
+    let kept = context
+        .store
+        .keep_captured(&job, &Kept::of_document(pdf.clone()), Some("Annual report"), Some("All is well."))
+        .await;
     assert_eq!(kept.expect("the database works"), Ok(true));
     let captured = ("Annual report".to_owned(), "All is well.".to_owned(), Some(pdf.clone()));
     assert_eq!(title().await, captured);
@@ -114,11 +117,10 @@ async fn what_lacked_something_is_captured_later_also_when_it_could_not_be_index
 
 /// A file that has just been captured.
 async fn kept(context: &Context, data: &Path, digest: &str) -> Kept {
-    let arriving = data.join("arriving");
-    std::fs::write(&arriving, "bytes").expect("the folder is ours");
-    let hold = context.artifacts.put_file(digest, &arriving).await.expect("it can be kept");
+    let mut arriving = tempfile::NamedTempFile::new_in(data).expect("the folder is ours");
+    std::io::Write::write_all(&mut arriving, b"bytes").expect("the folder is ours");
     let artifact = Artifact { digest: digest.to_owned(), size: 5, media_type: "audio/mpeg".to_owned() };
-    Kept::held(artifact, hold)
+    Kept::put(&context.artifacts, artifact, arriving.into_temp_path()).await.expect("it can be kept")
 }
 
 #[tokio::test]
@@ -144,7 +146,7 @@ async fn a_file_that_was_kept_is_not_fetched_again_by_the_next_try() {
     capture_until(&context, capture, failed).await;
 
     assert_eq!(*had.lock().expect("no panic"), [None, Some(digest.clone()), Some(digest.clone())]);
-    assert!(context.artifacts.open_file(&digest).await.expect("the store answers").is_some());
+    assert!(context.artifacts.open(&digest).await.expect("the store answers").is_some());
 }
 
 #[tokio::test]
@@ -170,8 +172,8 @@ async fn a_file_whose_document_went_while_it_was_captured_goes_as_well() {
             }
         };
 
-        let path = data.path().join("artifacts/dd").join(&digest);
-        let is_gone = async || context.store.count("documents").await == 0 && !path.exists();
+        let is_gone =
+            async || context.store.count("documents").await == 0 && context.store.count("files").await == 0;
         capture_until(&context, capture, is_gone).await;
     }
 }

@@ -1,9 +1,11 @@
 //! Several processes that share jobs, and one that sleeps for too long.
 
 use std::collections::HashSet;
+use std::time::Instant;
 
 use super::*;
-use crate::database::sql;
+use crate::database::{Database, sql};
+use crate::knowledge::capture::Kept;
 use crate::knowledge::document::Artifact;
 use crate::knowledge::store::tests::file;
 use crate::knowledge::store::{Failed, NewChunk};
@@ -64,6 +66,69 @@ async fn two_processes_share_all_jobs_and_none_is_done_twice() {
     assert!(!mine.is_empty() && !others.is_empty(), "{} and {}", mine.len(), others.len());
     assert_eq!(context.store.count("chunks").await, 2_000);
     assert_eq!(context.store.count("knowledge_jobs").await, 0);
+}
+
+/// A context that hears of others, or does not, and indexes what it finds.
+async fn indexing_beside(context: &Context, hints: fn(&Database) -> Hints) -> (Context, JoinHandle<()>) {
+    let wakes = Arc::new(Wakes::new(hints(context.store.database())));
+    let other = Context { wakes, ..context.beside().await };
+    let running = other.clone();
+    let running = tokio::spawn(async move {
+        let hearing = running.wakes.hear();
+        tokio::join!(hearing, indexing::run(running.clone(), Splitter::new(None), None));
+    });
+    (other, running)
+}
+
+#[tokio::test]
+async fn a_process_takes_jobs_of_another_one_at_once_and_without_hints_after_its_poll() {
+    for (hints, at_most) in [(Hints::start as fn(&Database) -> Hints, 3), (|_| Hints::off(), 10)] {
+        let (context, _data) = context().await;
+        if context.store.database().is_file() {
+            return;
+        }
+        let (_other, running) = indexing_beside(&context, hints).await;
+        // By now it rests, and hears.
+        sleep(Duration::from_secs(1)).await;
+
+        let me = Context { wakes: Arc::new(Wakes::new(hints(context.store.database()))), ..context.clone() };
+        me.ingest("ana", notes("a", 3)).await;
+        me.wakes.wake(Kind::Index);
+        let begun = Instant::now();
+        while context.store.count("knowledge_jobs").await > 0 {
+            assert!(begun.elapsed() < Duration::from_secs(at_most), "{:?}", begun.elapsed());
+            sleep(Duration::from_millis(20)).await;
+        }
+
+        assert_eq!(context.store.count("chunks").await, 3);
+        running.abort();
+    }
+}
+
+#[tokio::test]
+async fn a_hint_wakes_the_task_of_its_kind_alone() {
+    let (context, _data) = context().await;
+    let database = context.store.database();
+    if database.is_file() {
+        return;
+    }
+    let (one, other) = (Wakes::new(Hints::start(database)), Arc::new(Wakes::new(Hints::start(database))));
+    let hearing = other.clone();
+    let hearing = tokio::spawn(async move { hearing.hear().await });
+    let patience = Duration::from_secs(20);
+    for kind in [Kind::Capture, Kind::Index, Kind::Embed] {
+        timeout(patience, other.of(kind).notified())
+            .await
+            .expect("what was missed before it listened counts");
+    }
+
+    one.wake(Kind::Index);
+    timeout(patience, other.index.notified()).await.expect("it hears of it");
+
+    for kind in [Kind::Capture, Kind::Embed] {
+        assert!(timeout(Duration::from_millis(50), other.of(kind).notified()).await.is_err(), "{kind:?}");
+    }
+    hearing.abort();
 }
 
 #[tokio::test]
@@ -158,12 +223,13 @@ async fn a_process_that_slept_through_its_lease_writes_nothing() {
         .await
         .expect("the database works");
     let pdf = Artifact { digest: "d".repeat(64), size: 3, media_type: "application/pdf".to_owned() };
+    let pdf = Kept::of_document(pdf);
     let kept = store.keep_captured(&capture, &pdf, Some("Too late"), Some("too late")).await;
     assert_eq!(kept.expect("the database works"), Ok(false));
     assert!(!store.put_off_capture(&capture, Some(&pdf), 0).await.expect("the database works"));
     for (kind, job) in [(Kind::Index, &index[1]), (Kind::Embed, &embed), (Kind::Capture, &capture)] {
         store.put_off(kind, &[(job.clone(), 7)], 0).await.expect("the database works");
-        let failed = Failed { reason: "too late", artifact: Some(&pdf), ..Failed::default() };
+        let failed = Failed { reason: "too late", file: Some(&pdf), ..Failed::default() };
         assert!(!store.give_up(kind, job, failed).await.expect("the database works"), "{kind:?}");
     }
     store.give_back(Kind::Index, &sleeper.me, &[], 0).await.expect("the database works");

@@ -10,7 +10,8 @@ use crate::knowledge::embedding::tiny_model;
 use crate::knowledge::{
     Capture, CaptureSettings, Extract, Knowledge, Listing, NewDocument, Options, Origin, StateName,
 };
-use crate::peers::Process;
+use crate::objects::Objects;
+use crate::peers::{Process, Profile};
 
 pub(super) struct Library {
     pub(super) knowledge: Knowledge,
@@ -43,9 +44,13 @@ impl Library {
         let egress = Egress::new(EgressSettings::default());
         let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
         let extract: Extract = Arc::new(|_, _| Box::pin(std::future::pending()));
-        let capture = Capture::open(folder.path(), egress, settings, extract).await.expect("it opens");
+        let artifacts = Objects::of_test(folder.path(), &database).await.artifacts();
+        let capture =
+            Capture::open(folder.path(), artifacts, egress, settings, extract).await.expect("it opens");
         let settings = Knowledge::job_settings(&capture, &options);
-        let process = Process::register(&database, &settings).await.expect("it is registered");
+        let process = Process::register(&database, Profile::of_this_program(&settings), folder.path())
+            .await
+            .expect("it is registered");
         let knowledge = Knowledge::open(database.clone(), process.clone(), capture, options).await;
         Self { knowledge: knowledge.expect("it opens"), process, database, embedder, folder }
     }

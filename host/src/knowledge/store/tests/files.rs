@@ -1,6 +1,8 @@
 //! Files of documents.
 
 use super::*;
+use crate::knowledge::capture::Kept;
+use crate::stored_files::{self, FileKind};
 
 #[tokio::test]
 async fn an_update_does_not_take_a_capture_away_that_is_still_to_come() {
@@ -31,6 +33,12 @@ async fn a_file_that_a_document_has_no_more_is_not_captured() {
     assert_eq!(store.job(&id).await, Some(("index".to_owned(), 0)));
 }
 
+/// Whether a document has the file `one`.
+async fn is_named(store: &Store) -> bool {
+    let mut snapshot = store.0.snapshot().await.expect("it can be read");
+    stored_files::is_named(&mut snapshot, FileKind::Artifact, "one").await.expect("it can be read")
+}
+
 #[tokio::test]
 async fn a_file_that_comes_with_its_document_is_read_and_goes_with_the_last_document_that_has_it() {
     let (store, _data) = store().await;
@@ -39,9 +47,8 @@ async fn a_file_that_comes_with_its_document_is_read_and_goes_with_the_last_docu
         let file = Artifact { digest: digest.to_owned(), size: 1, media_type: "text/plain".to_owned() };
         Batch::new(vec![validate_upload(document).expect("it keeps the rules").with_upload(file)])
     };
-    let put = async |user: &str, batch: Batch| {
-        store.ingest(&origin(user, "user"), &batch).await.expect("it is stored").ingested.remove(0)
-    };
+    let put =
+        async |user: &str, batch: Batch| store.stored(&origin(user, "user"), &batch).await.ingested.remove(0);
 
     let of_ana = put("ana", upload("A", "one")).await;
     let again = put("ana", upload("A", "one")).await;
@@ -53,8 +60,10 @@ async fn a_file_that_comes_with_its_document_is_read_and_goes_with_the_last_docu
     assert_eq!(artifact.map(|it| it.digest).as_deref(), Some("one"));
     let gone =
         async |user, id| store.delete(user, id).await.expect("it can be removed").expect("it was there");
-    assert_eq!(gone("ana", &of_ana.id).await.artifact, None, "Ben has it as well");
+    assert_eq!(gone("ana", &of_ana.id).await.artifact.as_deref(), Some("one"), "to be looked at");
+    assert!(is_named(&store).await, "Ben has it as well");
     assert_eq!(gone("ben", &of_ben.id).await.artifact.as_deref(), Some("one"));
+    assert!(!is_named(&store).await);
 }
 
 #[tokio::test]
@@ -66,9 +75,11 @@ async fn a_file_that_waits_for_what_the_server_lacks_stays_when_its_document_com
         ..file("Talk", "https://a.example/talk.mp3")
     };
     let artifact = Artifact { digest: "d".repeat(64), size: 5, media_type: "audio/mpeg".to_owned() };
+    let artifact = Kept::of_document(artifact);
     let fail = async |missing_dependency: Option<&'static str>| {
         let job = store.take_as_anybody(Kind::Capture, 1).await.remove(0);
-        let failed = Failed { reason: "no transcriber", missing_dependency, artifact: Some(&artifact) };
+        let file = Some(&artifact);
+        let failed = Failed { reason: "no transcriber", missing_dependency, file };
         assert!(store.give_up(Kind::Capture, &job, failed).await.expect("the database works"));
     };
     let kept = async |id: &str| store.artifact("ana", id).await.expect("it can be read").is_some();
@@ -80,23 +91,12 @@ async fn a_file_that_waits_for_what_the_server_lacks_stays_when_its_document_com
     assert_eq!(store.state("ana", &id).await, State::Failed("no transcriber".to_owned()));
 
     let batch = Batch::new(validate(vec![talk("two")]).expect("it keeps the rules"));
-    let changed = store.ingest(&ana, &batch).await.expect("it is stored");
+    let changed = store.stored(&ana, &batch).await;
     assert_eq!((changed.ingested[0].change, kept(&id).await), (Change::Updated, true));
-    assert_eq!((changed.unreferenced, store.job(&id).await), (vec![], Some(("capture".to_owned(), 0))));
+    assert_eq!((changed.let_go, store.job(&id).await), (vec![], Some(("capture".to_owned(), 0))));
 
     // What is wrong with the file itself may be mended where it comes from.
     fail(None).await;
     let again = store.put_one(&ana, talk("two")).await;
     assert_eq!((again.change, kept(&id).await), (Change::Updated, false));
-}
-
-#[tokio::test]
-async fn a_database_that_never_had_a_document_does_not_say_which_files_are_kept() {
-    let (store, _data) = store().await;
-    assert_eq!(store.artifacts().await.expect("it can be read"), None);
-
-    let id = store.put_one(&origin("ana", "user"), note("A", "a")).await.id;
-    store.delete("ana", &id).await.expect("it can be removed").expect("it was there");
-
-    assert_eq!(store.artifacts().await.expect("it can be read").map(|files| files.len()), Some(0));
 }

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 
 use super::*;
 use crate::knowledge::KnowledgeError;
+use crate::knowledge::capture::Kept;
 use crate::knowledge::document::{Artifact, NewDocument, NewFeed, Origin};
 use crate::knowledge::ingest::{Batch, validate, validate_upload};
 use crate::knowledge::store::tests::{file, note, origin, page, store};
@@ -36,7 +37,7 @@ impl Store {
 
     async fn try_put(&self, origin: &Origin, documents: Vec<NewDocument>) -> Result<(), KnowledgeError> {
         let batch = Batch::new(validate(documents).expect("they keep the rules"));
-        self.ingest(origin, &batch).await.map(drop)
+        self.ingest(origin, &batch, None).await.map(drop)
     }
 
     async fn put_file(
@@ -47,7 +48,7 @@ impl Store {
     ) -> Result<(), KnowledgeError> {
         let document = NewDocument { title: title.to_owned(), ..NewDocument::default() };
         let valid = validate_upload(document).expect("it keeps the rules");
-        self.ingest(origin, &Batch::new(vec![valid.with_upload(artifact.clone())])).await.map(drop)
+        self.ingest(origin, &Batch::new(vec![valid.with_upload(artifact.clone())]), None).await.map(drop)
     }
 
     async fn capture_job(&self) -> Job {
@@ -83,7 +84,8 @@ async fn what_is_counted_is_what_there_is_after_every_change() {
     store.put(&ana, vec![file("F", "https://a.example/f.txt")]).await;
     let jobs = store.take_as_anybody(Kind::Capture, 10).await;
     for job in &jobs {
-        let captured = store.keep_captured(job, &artifact('b', 30), Some("New title"), Some("read")).await;
+        let file = Kept::of_document(artifact('b', 30));
+        let captured = store.keep_captured(job, &file, Some("New title"), Some("read")).await;
         assert_eq!(captured.expect("it can be written"), Ok(true));
     }
     assert!(jobs.len() == 3 && store.used("ana").await == store.counted("ana").await);
@@ -183,13 +185,13 @@ async fn a_capture_beyond_the_quota_changes_nothing_and_its_file_is_not_kept() {
     let store = store.with_quota(Quota { documents: 10, bytes: 140 });
     let ana = origin("ana", "user");
     let stored = store.put(&ana, vec![file("F", "https://a.example/f.txt")]).await.remove(0);
-    let (job, large) = (store.capture_job().await, artifact('a', 100));
+    let (job, large) = (store.capture_job().await, Kept::of_document(artifact('a', 100)));
 
     let kept = store.keep_captured(&job, &large, None, Some("text")).await.expect("it can be written");
     let put_off = store.put_off_capture(&job, Some(&large), 0).await.expect("it can be written");
     assert!(kept.is_err() && !put_off);
     assert_eq!(store.job(&stored.id).await, Some(("capture".to_owned(), 0)));
-    let failed = Failed { reason: "too much", artifact: Some(&large), ..Failed::default() };
+    let failed = Failed { reason: "too much", file: Some(&large), ..Failed::default() };
     assert!(!store.give_up(Kind::Capture, &job, failed).await.expect("it can be written"));
 
     assert_eq!(store.used("ana").await, (1, 1 + 23 + 28));

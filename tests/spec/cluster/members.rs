@@ -1,0 +1,183 @@
+//! Processes of one service, each with a data directory of its own.
+
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use kitbag::settings::DatabaseLocation;
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::process::Command;
+use url::Url;
+
+use crate::harness::database::{self, Database};
+use crate::harness::signer::now;
+use crate::harness::{CommandOutput, Http, Provider, ServerProcess, User, files_below, kitbag, run};
+
+pub(super) const OPERATOR: &str = "operator";
+
+/// What the processes share. Dropping it deletes all data.
+pub(super) struct Cluster {
+    folder: TempDir,
+    provider: Provider,
+}
+
+/// One process. Killed when it is dropped.
+pub(super) struct Member {
+    pub(super) server: ServerProcess,
+    http: Http,
+    /// There is no load balancer in these tests: each process has a URL of its own.
+    base_url: Url,
+}
+
+impl Cluster {
+    /// A service without processes; `None` if tests use files.
+    pub(super) async fn new() -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a scratch directory");
+        if matches!(database::location(folder.path()), DatabaseLocation::DataDirectory) {
+            return None;
+        }
+        database::create(folder.path()).await;
+        let cluster = Self { folder, provider: Provider::start().await };
+        cluster.give_keys(&[1]);
+        Some(cluster)
+    }
+
+    /// A service with so many processes.
+    pub(super) async fn start<const COUNT: usize>() -> Option<(Self, [Member; COUNT])> {
+        let cluster = Self::new().await?;
+        let mut members = Vec::new();
+        for number in 0..COUNT {
+            members.push(cluster.join(&number.to_string()).await);
+        }
+        Some((cluster, members.try_into().ok().expect("as many")))
+    }
+
+    /// Starts a process in the data directory of this name.
+    pub(super) async fn join(&self, name: &str) -> Member {
+        self.join_with(name, |_| {}).await
+    }
+
+    /// Starts a process with further flags and variables.
+    pub(super) async fn join_with(&self, name: &str, change: impl FnOnce(&mut Command)) -> Member {
+        let (data, address) = (self.data(name), free_address());
+        let started = ServerProcess::start_saying(&data, |command| {
+            self.configure(command);
+            command.env("KITBAG_LISTEN", address.to_string());
+            change(command);
+        });
+        let (_, server) = started.await;
+        let base_url: Url = format!("http://{address}").parse().expect("a URL");
+        Member { server, http: Http::new(base_url.clone()), base_url }
+    }
+
+    /// What a start says that is refused.
+    pub(super) async fn try_to_join(&self, name: &str) -> CommandOutput {
+        let mut command = kitbag(["serve", "--listen", "127.0.0.1:0", "--data"]);
+        command.arg(self.data(name));
+        self.configure(&mut command);
+        run(command).await
+    }
+
+    fn configure(&self, command: &mut Command) {
+        command
+            .env("KITBAG_DATABASE", self.database_url().as_str())
+            .env("KITBAG_DATABASE_CONNECTIONS", "8")
+            .env("KITBAG_ISSUER", self.provider.issuer())
+            .env("KITBAG_OPERATORS", OPERATOR)
+            .env("KITBAG_OBJECTS", format!("folder:{}", self.objects_folder().display()))
+            .env("KITBAG_CONCURRENT_CALLS", "40")
+            .env("KITBAG_MCP_REQUESTS_PER_MINUTE", "1000000")
+            .env("KITBAG_UPLOADS_PER_MINUTE", "1000000")
+            .arg(format!("--master-key=file:{}", self.key_file().display()));
+    }
+
+    /// Puts these keys into the file that processes read at their start.
+    pub(super) fn give_keys(&self, keys: &[u8]) {
+        let lines: String = keys.iter().map(|key| hex::encode([*key; 32]) + "\n").collect();
+        std::fs::write(self.key_file(), lines).expect("the folder is ours");
+        let private = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(self.key_file(), private).expect("the file is ours");
+    }
+
+    pub(super) fn key_file(&self) -> PathBuf {
+        self.folder.path().join("master-key")
+    }
+
+    fn objects_folder(&self) -> PathBuf {
+        self.folder.path().join("objects")
+    }
+
+    /// As if the folder of files were not mounted.
+    pub(super) fn move_objects_away(&self) {
+        let folder = self.objects_folder();
+        std::fs::rename(&folder, folder.with_extension("unmounted")).expect("it is ours");
+    }
+
+    /// The number of files that all processes share.
+    pub(super) fn objects(&self) -> usize {
+        ["components", "artifacts"]
+            .map(|kind| files_below(&self.objects_folder().join(kind)).len())
+            .iter()
+            .sum()
+    }
+
+    pub(super) fn data(&self, name: &str) -> PathBuf {
+        self.folder.path().join(format!("data-{name}"))
+    }
+
+    pub(super) fn database_url(&self) -> Url {
+        let DatabaseLocation::Server(url) = database::location(self.folder.path()) else {
+            panic!("the database is a server's")
+        };
+        url.expose_secret().parse().expect("a URL")
+    }
+
+    /// A session at the database beside those of the processes.
+    pub(super) async fn database(&self) -> Database {
+        Database::of(self.folder.path()).await
+    }
+
+    /// A user at one of the processes.
+    pub(super) fn user(&self, member: &Member, name: &str) -> User {
+        let claims = json!({
+            "iss": self.provider.issuer(), "aud": format!("{}mcp", member.base_url), "sub": name,
+            "client_id": "assistant", "iat": now(), "exp": now() + 600, "jti": "1",
+        });
+        User::new(member.http.clone(), &self.provider.sign("at+jwt", &claims))
+    }
+
+    pub(super) fn operator(&self, member: &Member) -> User {
+        self.user(member, OPERATOR)
+    }
+}
+
+/// Where nobody listens. Its URL does not say where a process does.
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("an address")
+}
+
+impl Member {
+    /// Status and body of `/readyz`.
+    pub(super) async fn readiness(&self) -> (u16, Value) {
+        let answer = self.http.get("/readyz").await;
+        (answer.status.as_u16(), answer.json())
+    }
+
+    pub(super) fn data(&self) -> &Path {
+        self.server.data()
+    }
+
+    pub(super) fn log(&self) -> String {
+        String::from_utf8(self.server.log()).expect("the log is text")
+    }
+
+    /// Sends a signal, such as `STOP`.
+    pub(super) async fn signal(&self, name: &str) {
+        let process = self.server.process().to_string();
+        let sent = Command::new("kill").args([&format!("-{name}"), &process]).status().await;
+        assert!(sent.expect("there is `kill`").success());
+    }
+}
