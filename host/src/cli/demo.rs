@@ -1,6 +1,7 @@
 //! `kitbag demo`
 
 mod client;
+mod extractors;
 mod knowledge;
 
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use secrecy::ExposeSecret;
 use serde_json::json;
+use tokio::task::JoinError;
 
 use super::CliError;
 use super::client::{Client, Connection};
@@ -46,11 +48,10 @@ impl Demo {
             Settings::load(self.sources, None).map_err(|error| CliError::new(error.to_string()))?;
         let checkout = checkout()?;
 
-        step("Building the text toolkit");
-        let component = build(&checkout, FIRST).await?;
-
-        step("Fetching the model that search goes by: 84 MB, once");
-        if let Err(error) = fetch_default(&settings.data).await {
+        step("Building the text toolkit, and meanwhile fetching the model that search goes by: 84 MB, once");
+        let (component, fetched) = tokio::join!(build(&checkout, FIRST), fetch_default(&settings.data));
+        let component = component?;
+        if let Err(error) = fetched {
             say!("  {}\n  Search goes by words alone until `kitbag model fetch` has it.", error);
         }
 
@@ -58,7 +59,7 @@ impl Demo {
         let app = App::start(&settings).await.map_err(|error| CliError::new(error.to_string()))?;
         let base_url = app.base_url().clone();
         say!("{} (data in {})", base_url, settings.data.display());
-        let serving = tokio::spawn(app.serve(stop_signal()?));
+        let mut serving = tokio::spawn(app.serve(stop_signal()?));
 
         // Serving goes on in the background; if anything from here on fails, the process ends with it.
         let connection = Connection::local(settings.data.clone()).open().await?;
@@ -81,8 +82,17 @@ impl Demo {
         say!("{}", Text::indented(&knowledge::show(&connection).await?, 0));
 
         print_connections(&connection, &settings.data);
-        serving.await.map_err(|error| CliError::new(Interrupted::from(error).to_string()))
+        // Nobody has to wait for these.
+        tokio::select! {
+            served = &mut serving => return ended(served),
+            () = extractors::install(&checkout, &settings.extractors) => {}
+        }
+        ended(serving.await)
     }
+}
+
+fn ended(served: Result<(), JoinError>) -> Result<(), CliError> {
+    served.map_err(|error| CliError::new(Interrupted::from(error).to_string()))
 }
 
 /// The checkout that this program was built from.
@@ -97,12 +107,18 @@ fn checkout() -> Result<PathBuf, CliError> {
 }
 
 async fn build(checkout: &Path, package: &str) -> Result<PathBuf, CliError> {
-    let mut built = toolchain::build_workspace(checkout, &[package], &BuildOptions::default(), |line| {
+    let mut built = build_all(checkout, &[package]).await?;
+    Ok(built.pop().expect("one package was asked for"))
+}
+
+/// Builds components, and returns where they are.
+async fn build_all(checkout: &Path, packages: &[&str]) -> Result<Vec<PathBuf>, CliError> {
+    let built = toolchain::build_workspace(checkout, packages, &BuildOptions::default(), |line| {
         say!("  {}", line);
     })
     .await
     .map_err(|error| CliError::new(error.to_string()))?;
-    Ok(built.pop().expect("one package was asked for").path)
+    Ok(built.into_iter().map(|component| component.path).collect())
 }
 
 async fn deploy(client: &Client, component: &Path) -> Result<(), CliError> {

@@ -1,0 +1,45 @@
+//! What reads HTML and PDF files: it takes minutes to compile, while the server answers already.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::{build_all, step};
+use crate::cli::CliError;
+use crate::cli::terminal::say;
+
+/// Packages of the checkout, and what the server calls their components.
+const EXTRACTORS: [(&str, &str); 2] = [("extractor-html", "html.wasm"), ("extractor-pdf", "pdf.wasm")];
+
+/// Builds the extractors and installs them where the server looks, unless they are there. Says what became of it.
+pub(super) async fn install(checkout: &Path, folder: &Path) {
+    if EXTRACTORS.iter().all(|(_, file)| folder.join(file).exists()) {
+        return;
+    }
+    step("Building what reads HTML and PDF files, which takes some minutes; everything else works meanwhile");
+    match build_and_install(checkout, folder).await {
+        Ok(()) => say!(
+            "\n▸ HTML and PDF files can be captured now; those captured before are read at the next start"
+        ),
+        Err(error) => say!("  {}\n  Try again with `npx -y rust-just build-extractors`.", error),
+    }
+}
+
+async fn build_and_install(checkout: &Path, folder: &Path) -> Result<(), CliError> {
+    let packages = EXTRACTORS.map(|(package, _)| package);
+    let components = build_all(checkout, &packages).await?;
+    for (component, (_, file)) in components.iter().zip(EXTRACTORS) {
+        put(component, folder, file).map_err(|error| {
+            CliError::new(format!("{file} cannot be installed in {}: {error}", folder.display()))
+        })?;
+    }
+    Ok(())
+}
+
+/// Copies a component to its place: whole, or not at all.
+fn put(component: &Path, folder: &Path, file: &str) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let unfinished = folder.join(format!("{file}.new"));
+    fs::copy(component, &unfinished)?;
+    fs::rename(unfinished, folder.join(file))
+}
