@@ -1,5 +1,5 @@
-//! The files to which rows refer, components of toolkits and captured files, in a folder that
-//! several processes may share ([why so](../../docs/decisions/0036-objects-have-names-of-their-own.md)).
+//! The files to which rows refer, components of toolkits and captured files, in a folder or
+//! a bucket that several processes may share ([why so](../../docs/decisions/0036-objects-have-names-of-their-own.md)).
 //!
 //! ```text
 //! put    row (object, name, kept until in half an hour) → commit → write the object, unless it is there
@@ -18,6 +18,8 @@ mod bucket;
 mod error;
 mod identity;
 mod janitor;
+mod s3;
+mod sending;
 mod store;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -32,11 +34,14 @@ use tokio::time::timeout;
 use tracing::warn;
 
 use crate::database::{self, Database, Transaction};
+use crate::egress::Egress;
 use crate::stored_files::FileKind;
 use crate::tasks::to_its_end;
 use bucket::Bucket;
 pub use bucket::Location;
 pub use error::ObjectsError;
+pub use s3::BucketLocation;
+pub(crate) use sending::Sent;
 use store::{Lease, Rows};
 
 /// How long a file that was put is kept for whoever is about to refer to it. A capture ends sooner.
@@ -74,12 +79,25 @@ pub struct Opened {
 }
 
 impl Objects {
-    /// Opens the store of files.
-    pub async fn open(database: Database, location: &Location) -> Result<Self, ObjectsError> {
-        let objects = Self { rows: Rows::new(database), bucket: Bucket::open(location)? };
+    /// Opens the store of files. Requests to a bucket go through `egress`.
+    pub async fn open(
+        database: Database,
+        location: &Location,
+        egress: &Egress,
+    ) -> Result<Self, ObjectsError> {
+        let objects = Self { rows: Rows::new(database), bucket: Bucket::open(location, egress)? };
         // The only process has put nothing yet.
         objects.rows.release_all_if_alone().await?;
         Ok(objects)
+    }
+
+    /// Opens the store of files of a service that does not run, for commands that copy it. Changes nothing there.
+    pub fn of_stopped(
+        database: Database,
+        location: &Location,
+        egress: &Egress,
+    ) -> Result<Self, ObjectsError> {
+        Ok(Self { rows: Rows::new(database), bucket: Bucket::open(location, egress)? })
     }
 
     /// The components of toolkits.

@@ -1,7 +1,8 @@
 //! Several processes of the real program over one PostgreSQL database. Some are killed, stopped, or cut off. Without
-//! `TEST_DATABASE` there is nothing to test.
+//! `TEST_DATABASE` there is nothing to test. Their files are in a bucket if `TEST_S3` is the URL of an S3 server.
 
 mod changes;
+mod failover;
 mod files;
 mod jobs;
 mod joining;
@@ -9,4 +10,4 @@ mod link;
 mod members;
 
 use link::Link;
-use members::{Cluster, Member};
+use members::{Cluster, Files, Member, bucket_server};

@@ -1,7 +1,8 @@
-//! The store of files: a folder.
+//! The store of files: a folder, or a bucket.
 //!
 //! Invariant: every request ends within a time, and an object appears under its name whole and durable, or not at all.
 
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,9 @@ use tokio::io::AsyncReadExt;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
+use super::s3::{self, BucketLocation};
 use super::{ObjectsError, Opened};
+use crate::egress::Egress;
 use crate::sha256::Sha256;
 
 /// How much of a file is read and written at once. Buckets want 5 MiB at least.
@@ -32,27 +35,41 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 const PUT_TIMEOUT: Duration = Duration::from_mins(10);
 /// How long a download may stand still.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// Where files are.
 #[derive(Clone, Debug)]
 pub enum Location {
     /// Below this folder, which is there when the store is opened.
     Folder(PathBuf),
+    /// In this bucket.
+    Bucket(BucketLocation),
 }
 
 /// The store of files.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Bucket {
     store: Arc<dyn ObjectStore>,
     /// `None` for a bucket.
     folder: Option<PathBuf>,
 }
 
+/// Shows no access key, as that of the store would.
+impl fmt::Debug for Bucket {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Bucket({})", self.store)
+    }
+}
+
 impl Bucket {
-    pub(super) fn open(location: &Location) -> Result<Self, ObjectsError> {
+    /// Opens the store. Requests to a bucket go through `egress`.
+    pub(super) fn open(location: &Location, egress: &Egress) -> Result<Self, ObjectsError> {
         match location {
             Location::Folder(folder) => {
                 let store = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true);
                 Ok(Self { store: Arc::new(store), folder: Some(folder.clone()) })
+            }
+            Location::Bucket(bucket) => {
+                Ok(Self { store: Arc::new(s3::open(bucket, egress.clone())?), folder: None })
             }
         }
     }
@@ -61,6 +78,11 @@ impl Bucket {
     #[cfg(test)]
     pub(super) fn over(store: impl ObjectStore) -> Self {
         Self { store: Arc::new(store), folder: None }
+    }
+
+    /// Whether it is a folder.
+    pub(super) fn is_folder(&self) -> bool {
+        self.folder.is_some()
     }
 
     /// Writes an object.
@@ -114,8 +136,13 @@ impl Bucket {
     /// Reads the first `longest` bytes of an object.
     pub(super) async fn read(&self, object: &str, longest: u64) -> Result<Bytes, ObjectsError> {
         let size = self.size(object).await?.ok_or(ObjectsError::Missing)?;
+        let wanted = size.min(longest);
+        if wanted == 0 {
+            // No range of bytes says so (RFC 9110, section 14.1.2).
+            return Ok(Bytes::new());
+        }
         let key = Key::from(object);
-        let read = timeout(PUT_TIMEOUT, self.store.get_range(&key, 0..size.min(longest))).await;
+        let read = timeout(PUT_TIMEOUT, self.store.get_range(&key, 0..wanted)).await;
         Ok(read.map_err(|_| ObjectsError::timed_out())??)
     }
 

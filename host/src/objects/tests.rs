@@ -1,7 +1,8 @@
-//! Files and their rows, in a folder and in a bucket that deletes late.
+//! Files and their rows, in a folder, in a bucket that deletes late, and in one of an S3 server.
 
 mod late;
 mod races;
+mod s3;
 
 use std::io::Write as _;
 
@@ -11,14 +12,19 @@ use tempfile::{NamedTempFile, TempDir};
 
 use super::*;
 use crate::database::{Scope, sql};
+use crate::egress::EgressSettings;
 use crate::sha256::Sha256;
 use late::Late;
 
 impl Objects {
     /// The files of a test's folder.
     pub(crate) async fn of_test(folder: &Path, database: &Database) -> Self {
-        let location = Location::Folder(folder.to_owned());
-        Self::open(database.clone(), &location).await.expect("the folder is ours")
+        Self::at(&Location::Folder(folder.to_owned()), database).await
+    }
+
+    async fn at(location: &Location, database: &Database) -> Self {
+        let egress = Egress::new(EgressSettings::default());
+        Self::open(database.clone(), location, &egress).await.expect("it can be opened")
     }
 }
 
@@ -114,6 +120,23 @@ impl Bench {
         Some(bytes)
     }
 
+    /// Puts a file of more than two parts.
+    async fn expect_read_back(&self) {
+        let bytes: Vec<u8> =
+            (0..12_000_000_u32).map(|number| number.to_le_bytes()[number as usize % 3]).collect();
+
+        let (digest, _held) = self.put(&bytes).await;
+
+        assert!(self.read(&digest).await == Some(bytes.clone()));
+        assert_eq!(self.files.read(&digest, 10).await.expect("it is there"), &bytes[..10]);
+        assert_eq!(self.files.read(&digest, u64::MAX).await.expect("it is there").len(), bytes.len());
+        let (empty, _held) = self.put(b"").await;
+        assert_eq!(self.read(&empty).await.as_deref(), Some(&b""[..]));
+        assert_eq!(self.files.read(&empty, 10).await.expect("it is there"), Bytes::new());
+        assert_eq!(self.read(&"0".repeat(64)).await, None);
+        assert!(matches!(self.files.read(&"0".repeat(64), 1).await, Err(ObjectsError::Missing)));
+    }
+
     async fn object(&self, digest: &str) -> Option<String> {
         self.objects.rows.object(FileKind::Artifact, digest).await.expect("it can be read")
     }
@@ -137,16 +160,7 @@ fn names(folder: &TempDir) -> Vec<String> {
 #[tokio::test]
 async fn what_was_put_is_read_back_whole_and_in_part() {
     let (bench, _folder) = Bench::in_folder().await;
-    let bytes: Vec<u8> =
-        (0..12_000_000_u32).map(|number| number.to_le_bytes()[number as usize % 3]).collect();
-
-    let (digest, _held) = bench.put(&bytes).await;
-
-    assert!(bench.read(&digest).await == Some(bytes.clone()));
-    assert_eq!(bench.files.read(&digest, 10).await.expect("it is there"), &bytes[..10]);
-    assert_eq!(bench.files.read(&digest, u64::MAX).await.expect("it is there").len(), bytes.len());
-    assert_eq!(bench.read(&"0".repeat(64)).await, None);
-    assert!(matches!(bench.files.read(&"0".repeat(64), 1).await, Err(ObjectsError::Missing)));
+    bench.expect_read_back().await;
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::{Cluster, Link, Member};
+use super::{Cluster, Files, Link, Member};
 use crate::harness::{eventually, guests};
 
 async fn becomes(member: &Member, status: u16, part: &str, state: &str) {
@@ -34,7 +34,7 @@ async fn a_process_that_lacks_the_master_key_of_the_others_or_has_one_that_they_
 
 #[tokio::test]
 async fn a_process_whose_folder_of_files_is_not_that_of_the_others_does_not_start() {
-    let Some((cluster, [member])) = Cluster::start().await else { return };
+    let Some((cluster, [member])) = Cluster::start_with(Files::Folder).await else { return };
     cluster.operator(&member).deploy(guests::HINTS.bytes()).await.assert_status(201);
 
     cluster.move_objects_away();

@@ -1,4 +1,4 @@
-//! A relay between a process and its database, which can fall silent.
+//! A relay between a process and its database, or its bucket, which can fall silent.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -7,29 +7,31 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use url::Url;
 
+type Target = (String, u16);
+
 /// Passes bytes on, until it is silent: then connections stay open and nothing comes through, in neither direction.
 pub(super) struct Link {
     port: u16,
     is_silent: watch::Sender<bool>,
+    target: watch::Sender<Target>,
     relaying: JoinHandle<()>,
 }
 
 impl Link {
     /// Relays to the host and port of a URL.
     pub(super) async fn to(target: &Url) -> Self {
-        let target = (target.host_str().expect("a host").to_owned(), target.port().expect("a port"));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let port = listener.local_addr().expect("an address").port();
-        let (is_silent, state) = watch::channel(false);
+        let (is_silent, silence) = watch::channel(false);
+        let (target, targets) = watch::channel(place(target));
         let relaying = tokio::spawn(async move {
             while let Ok((near, _)) = listener.accept().await {
-                let Ok(far) = TcpStream::connect(&target).await else { continue };
-                let ((near_in, near_out), (far_in, far_out)) = (near.into_split(), far.into_split());
-                tokio::spawn(pass(near_in, far_out, state.clone()));
-                tokio::spawn(pass(far_in, near_out, state.clone()));
+                let current = targets.borrow().clone();
+                let Ok(far) = TcpStream::connect(&current).await else { continue };
+                tokio::spawn(relay(near, far, silence.clone(), targets.clone(), current));
             }
         });
-        Self { port, is_silent, relaying }
+        Self { port, is_silent, target, relaying }
     }
 
     /// The URL, through the relay.
@@ -40,6 +42,11 @@ impl Link {
         url
     }
 
+    /// Where the relay listens.
+    pub(super) fn origin(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
     pub(super) fn fall_silent(&self) {
         self.is_silent.send_replace(true);
     }
@@ -47,11 +54,37 @@ impl Link {
     pub(super) fn speak_again(&self) {
         self.is_silent.send_replace(false);
     }
+
+    /// Relays elsewhere from now on. Open connections are cut.
+    pub(super) fn redirect(&self, target: &Url) {
+        self.target.send_replace(place(target));
+    }
 }
 
 impl Drop for Link {
     fn drop(&mut self) {
         self.relaying.abort();
+    }
+}
+
+fn place(url: &Url) -> Target {
+    (url.host_str().expect("a host").to_owned(), url.port().expect("a port"))
+}
+
+/// Passes bytes on in both directions, until one of them ends or the link leads elsewhere.
+async fn relay(
+    near: TcpStream,
+    far: TcpStream,
+    silence: watch::Receiver<bool>,
+    mut targets: watch::Receiver<Target>,
+    current: Target,
+) {
+    let ((near_in, near_out), (far_in, far_out)) = (near.into_split(), far.into_split());
+    let both =
+        async { tokio::join!(pass(near_in, far_out, silence.clone()), pass(far_in, near_out, silence)) };
+    tokio::select! {
+        _ = both => {}
+        _ = targets.wait_for(|target| *target != current) => {}
     }
 }
 

@@ -17,10 +17,19 @@ use crate::harness::{CommandOutput, Http, Provider, ServerProcess, User, files_b
 
 pub(super) const OPERATOR: &str = "operator";
 
-/// What the processes share. Dropping it deletes all data.
+/// Where processes have their files.
+#[derive(Clone, Copy)]
+pub(super) enum Files {
+    Folder,
+    /// `TEST_S3` says where.
+    Bucket,
+}
+
+/// What the processes share. Dropping it deletes all data but that of a bucket.
 pub(super) struct Cluster {
     folder: TempDir,
     provider: Provider,
+    files: Files,
 }
 
 /// One process. Killed when it is dropped.
@@ -32,21 +41,39 @@ pub(super) struct Member {
 }
 
 impl Cluster {
-    /// A service without processes; `None` if tests use files.
+    /// A service without processes, with files in a bucket if there is one; `None` if the database is a file.
     pub(super) async fn new() -> Option<Self> {
+        let is_bucket = std::env::var_os("TEST_S3").is_some();
+        Self::with(if is_bucket { Files::Bucket } else { Files::Folder }).await
+    }
+
+    /// As `new`; `None` also if there is no bucket, and it would be needed.
+    pub(super) async fn with(files: Files) -> Option<Self> {
+        if matches!(files, Files::Bucket) {
+            std::env::var_os("TEST_S3")?;
+        }
         let folder = tempfile::tempdir().expect("a scratch directory");
         if matches!(database::location(folder.path()), DatabaseLocation::DataDirectory) {
             return None;
         }
         database::create(folder.path()).await;
-        let cluster = Self { folder, provider: Provider::start().await };
+        let cluster = Self { folder, provider: Provider::start().await, files };
         cluster.give_keys(&[1]);
         Some(cluster)
     }
 
     /// A service with so many processes.
     pub(super) async fn start<const COUNT: usize>() -> Option<(Self, [Member; COUNT])> {
-        let cluster = Self::new().await?;
+        Self::new().await?.with_members().await
+    }
+
+    /// A service with so many processes, and with files there.
+    pub(super) async fn start_with<const COUNT: usize>(files: Files) -> Option<(Self, [Member; COUNT])> {
+        Self::with(files).await?.with_members().await
+    }
+
+    async fn with_members<const COUNT: usize>(self) -> Option<(Self, [Member; COUNT])> {
+        let cluster = self;
         let mut members = Vec::new();
         for number in 0..COUNT {
             members.push(cluster.join(&number.to_string()).await);
@@ -86,11 +113,34 @@ impl Cluster {
             .env("KITBAG_DATABASE_CONNECTIONS", "8")
             .env("KITBAG_ISSUER", self.provider.issuer())
             .env("KITBAG_OPERATORS", OPERATOR)
-            .env("KITBAG_OBJECTS", format!("folder:{}", self.objects_folder().display()))
             .env("KITBAG_CONCURRENT_CALLS", "40")
             .env("KITBAG_MCP_REQUESTS_PER_MINUTE", "1000000")
             .env("KITBAG_UPLOADS_PER_MINUTE", "1000000")
             .arg(format!("--master-key=file:{}", self.key_file().display()));
+        match self.files {
+            Files::Folder => {
+                command.env("KITBAG_OBJECTS", format!("folder:{}", self.objects_folder().display()))
+            }
+            Files::Bucket => self.configure_bucket(command),
+        };
+    }
+
+    fn configure_bucket<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        let server = bucket_server();
+        let mut endpoint = server.clone();
+        endpoint.set_username("").expect("it has a host");
+        endpoint.set_password(None).expect("it has a host");
+        command
+            .env("KITBAG_OBJECTS", format!("s3://kitbag-tests/{}", self.name()))
+            .env("KITBAG_OBJECTS_ENDPOINT", endpoint.as_str())
+            .env("KITBAG_OBJECTS_KEY_ID", server.username())
+            .env("KITBAG_OBJECTS_SECRET", server.password().expect("a secret"))
+    }
+
+    /// A name that no other test has.
+    fn name(&self) -> String {
+        let name = self.folder.path().file_name().expect("it has a name").to_string_lossy();
+        name.trim_start_matches('.').to_owned()
     }
 
     /// Puts these keys into the file that processes read at their start.
@@ -115,12 +165,17 @@ impl Cluster {
         std::fs::rename(&folder, folder.with_extension("unmounted")).expect("it is ours");
     }
 
-    /// The number of files that all processes share.
-    pub(super) fn objects(&self) -> usize {
-        ["components", "artifacts"]
-            .map(|kind| files_below(&self.objects_folder().join(kind)).len())
-            .iter()
-            .sum()
+    /// The number of files that all processes share. A file has a row until the bucket has deleted it.
+    pub(super) async fn objects(&self) -> usize {
+        match self.files {
+            Files::Folder => ["components", "artifacts"]
+                .map(|kind| files_below(&self.objects_folder().join(kind)).len())
+                .iter()
+                .sum(),
+            Files::Bucket => {
+                self.database().await.rows::<(String,)>("SELECT object FROM files", &[]).await.len()
+            }
+        }
     }
 
     pub(super) fn data(&self, name: &str) -> PathBuf {
@@ -153,8 +208,13 @@ impl Cluster {
     }
 }
 
+/// The S3 server of the tests, with key and secret.
+pub(super) fn bucket_server() -> Url {
+    std::env::var("TEST_S3").expect("it is set").parse().expect("a URL")
+}
+
 /// Where nobody listens. Its URL does not say where a process does.
-fn free_address() -> SocketAddr {
+pub(super) fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("an address")
 }

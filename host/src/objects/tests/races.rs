@@ -11,9 +11,9 @@ const BYTES: &[u8] = b"the same file";
 
 /// Captures the file, looks at it while its document exists, and removes the document. Returns how often the file had to
 /// be put again, because it was dropped before the document referred to it.
-async fn capture_and_remove(bench: Bench, name: &'static str) -> usize {
+pub(super) async fn capture_and_remove(bench: Bench, name: &'static str, rounds: usize) -> usize {
     let mut again = 0;
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         let document = format!("{name}-{round}");
         let (digest, mut held) = bench.put(BYTES).await;
         while !bench.refer(&held, &document).await {
@@ -38,8 +38,8 @@ async fn the_same_file_captured_and_its_last_document_deleted_by_two_processes_i
     let other = Bench::over(bucket.clone(), folder.path()).await;
 
     let (first, second) = tokio::join!(
-        tokio::spawn(capture_and_remove(one.clone(), "one")),
-        tokio::spawn(capture_and_remove(other, "other")),
+        tokio::spawn(capture_and_remove(one.clone(), "one", ROUNDS)),
+        tokio::spawn(capture_and_remove(other, "other", ROUNDS)),
     );
 
     first.expect("no reference without a file");
