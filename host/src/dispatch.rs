@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
-use tracing::error;
+use tracing::{Instrument, error};
 
 pub use crate::capabilities::progress::{ProgressListener, ProgressReport};
 pub use crate::contract::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink};
@@ -32,6 +32,7 @@ use crate::metrics::Metrics;
 use crate::observations::Observations;
 use crate::sandbox::{Ended, Fault, Invocation, Loaded, Report};
 use crate::toolkits::Tool;
+use crate::traces::{Arrival, CallStep, Trace, Traces};
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
 use admission::Admission;
@@ -52,6 +53,7 @@ pub struct Dispatch {
     admission: Admission,
     checks: Checks,
     metrics: Metrics,
+    traces: Traces,
 }
 
 /// The tool could not be called because of a server error; the cause is in the log.
@@ -61,16 +63,17 @@ pub struct Unavailable;
 
 impl Dispatch {
     /// Creates a dispatcher. Calls get the caller's secrets from `vault` and settings from `user_config`, and
-    /// are recorded in `invocations` and counted in `metrics`. Fails if threads cannot be started.
+    /// are recorded in `invocations`, counted in `metrics` and traced by `traces`. Fails if threads cannot be started.
     pub fn new(
         vault: Arc<Vault>,
         user_config: Arc<UserConfig>,
         invocations: Arc<Invocations>,
         limits: AdmissionLimits,
         metrics: Metrics,
+        traces: Traces,
     ) -> io::Result<Self> {
         let (admission, checks) = (Admission::new(limits), Checks::start()?);
-        Ok(Self { vault, user_config, invocations, admission, checks, metrics })
+        Ok(Self { vault, user_config, invocations, admission, checks, metrics, traces })
     }
 
     /// Number of calls in flight.
@@ -78,26 +81,32 @@ impl Dispatch {
         self.admission.in_flight()
     }
 
-    /// Calls a tool for `caller`, whose permission was checked. `listener` receives progress reports.
-    /// Dropping the future ends the call.
+    /// Calls a tool for `caller`, whose permission was checked, in a request that came at `arrival`. `listener` receives
+    /// progress reports. Dropping the future ends the call.
     pub async fn call(
         &self,
         caller: &Caller,
+        arrival: Option<Arrival>,
         tool: &Tool,
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
     ) -> Result<Reply, Unavailable> {
-        let mut recording = Recording::start(&self.invocations, &self.metrics, tool, caller);
-        match self.run(tool, caller, arguments, listener, &mut recording).await {
-            Ok((reply, conclusion)) => {
-                recording.end(conclusion);
-                Ok(reply)
+        let span = self.traces.begin(arrival, &tool.toolkit.definition, tool.definition());
+        let (in_log, trace) = (span.in_log(), span.below());
+        let mut recording = Recording::start(&self.invocations, &self.metrics, tool, caller, span);
+        let recorded = async move {
+            match self.run(tool, caller, arguments, listener, &trace, &mut recording).await {
+                Ok((reply, conclusion)) => {
+                    recording.end(conclusion);
+                    Ok(reply)
+                }
+                Err(unavailable) => {
+                    recording.end(Outcome::Unavailable.into());
+                    Err(unavailable)
+                }
             }
-            Err(unavailable) => {
-                recording.end(Outcome::Unavailable.into());
-                Err(unavailable)
-            }
-        }
+        };
+        recorded.instrument(in_log).await
     }
 
     async fn run(
@@ -106,8 +115,10 @@ impl Dispatch {
         caller: &Caller,
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
+        trace: &Trace,
         recording: &mut Recording<'_>,
     ) -> Result<(Reply, Conclusion), Unavailable> {
+        let step = trace.begin(CallStep::Admit);
         let Some(_admitted) = self.admission.enter(&caller.user_id, &tool.toolkit.definition.id) else {
             return Ok((Reply::Failure(Failure::busy()), Outcome::Busy.into()));
         };
@@ -119,7 +130,9 @@ impl Dispatch {
         let ready = ready.map_err(|cause| unavailable(tool, &cause))?;
         // Secrets that cannot be read cannot be redacted either, so the call must not start.
         let secrets = secrets.map_err(|cause| unavailable(tool, &cause))?;
+        drop(step);
 
+        let step = trace.begin(CallStep::CheckArguments);
         let arguments = Value::Object(arguments);
         let arguments = match self.checks.check(&caller.user_id, ready.input(tool.index), arguments).await {
             Checked::Valid(arguments) => arguments,
@@ -132,6 +145,7 @@ impl Dispatch {
                 return Ok((Reply::Failure(Failure::unchecked_arguments()), Outcome::Busy.into()));
             }
         };
+        drop(step);
         let invocation = Invocation {
             tool: tool.definition().name.clone(),
             arguments: arguments.to_string(),
@@ -140,18 +154,21 @@ impl Dispatch {
             secrets: secrets.clone(),
             progress: None,
         };
-        let observations = ready.code.new_observations();
+        let step = trace.begin(CallStep::Sandbox);
+        let observations = Observations { trace: step.below(), ..ready.code.new_observations() };
         recording.watch(&observations, &secrets);
         let mut report = match listener {
             None => ready.code.call(invocation, &observations).await,
             Some(listener) => call_with_progress(&ready.code, invocation, &observations, listener).await,
         };
+        drop(step);
         if !matches!(report.ended, Ended::Faulted(Fault::NoRoom(_))) {
             recording.ran_for(report.duration);
         }
         if let Some(instance) = report.instance.take() {
             instance.drop_later();
         }
+        let _step = trace.begin(CallStep::CheckResult);
         // Before redaction: afterwards the size would reveal whether it contained a secret.
         let result_size = result_size(&report.ended);
         let missing = reply::missing_secrets(&report.ended, &observations.missing);

@@ -10,13 +10,14 @@ mod sign_in_failure;
 mod usage;
 
 use crate::outbound_auth::AttachedTokens;
+use crate::traces::Trace;
 pub use json_text::{json_or_string, json_string};
 pub use log::{Entry, Log, Source, Transcript};
 pub use missing_secrets::MissingSecrets;
 pub use sign_in_failure::SignInFailure;
 pub use usage::{Usage, UsageSnapshot};
 
-/// The log, traffic, attached tokens, missing secrets and sign-in failure of one call. Clones share them.
+/// The log, traffic, attached tokens, missing secrets, sign-in failure and trace of one call. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Observations {
     /// The guest's output, and the host's messages to its author.
@@ -30,6 +31,8 @@ pub struct Observations {
     pub missing: MissingSecrets,
     /// Why the host could not sign in for the call, if a retry does not help.
     pub sign_in: SignInFailure,
+    /// Where the spans of its requests belong.
+    pub trace: Trace,
 }
 
 impl Observations {

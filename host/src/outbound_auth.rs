@@ -128,6 +128,11 @@ impl SignIn {
         self.api_host.is(uri)
     }
 
+    /// Where tokens are requested, as it is declared.
+    pub fn token_uri(&self) -> Option<Uri> {
+        self.declaration.token_url.parse().ok()
+    }
+
     /// Returns the token to attach, requesting one unless a valid one is cached. `may_send` is called
     /// before a token request is sent; concurrent calls share one request.
     pub async fn token(&self, may_send: impl FnOnce() -> bool) -> Result<Token, SignInError> {

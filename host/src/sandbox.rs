@@ -13,6 +13,7 @@ mod engine;
 mod extract;
 mod imports;
 mod instance;
+mod instance_pool;
 mod io_error;
 mod limits;
 mod linker;
@@ -39,6 +40,7 @@ pub use describe::{DescribeError, DescribeLimits};
 pub use extract::{ExtractionError, ExtractionLimits, Extractor, ExtractorSandbox};
 pub use imports::{ImportError, Imports, Interfaces};
 pub use instance::Instance;
+pub use instance_pool::InstancePool;
 pub use limits::Limits;
 pub use refused::is_always_refused;
 

@@ -8,8 +8,12 @@
 //! Invariant: an event is one line, whatever untrusted text it contains, and has no terminal escape
 //! sequences.
 //!
+//! Invariant: as JSON, a line has no fields of spans but Kitbag's own: in a traced call, the id of its trace.
+//!
 //! Invariant: a panic is logged by its location only, unless its message is a constant: a formatted
 //! message may contain user data.
+
+mod json;
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -22,6 +26,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, fmt, registry};
 
 use crate::visible;
+use json::WithSpanFields;
 
 /// Default filter of a server: Kitbag's own events, and warnings of libraries.
 pub const SERVING: &str = "warn,kitbag=info";
@@ -41,7 +46,7 @@ pub fn start(default: &str) {
         lines
             .with_writer(|| Lines { out: io::stderr(), escape: escape_json })
             .json()
-            .flatten_event(true)
+            .map_event_format(WithSpanFields::new)
             .boxed()
     };
     registry().with(filter).with(filter_fn(may_be_logged)).with(lines).init();

@@ -47,8 +47,8 @@ pub(crate) async fn start(components: &Components) -> Outcome<(Vec<Candidate>, V
     let mut candidates = vec![
         own("floor", "serve-floor")?,
         own("native", "serve-native")?,
-        kitbag("kitbag", &components.text, "text__count").await?,
-        kitbag("kitbag-ts", &components.script, "script__count").await?,
+        kitbag("kitbag", &components.text, "text__count", &[]).await?,
+        kitbag("kitbag-ts", &components.script, "script__count", &[]).await?,
         node()?,
     ];
     let mut not_measured = Vec::new();
@@ -72,10 +72,15 @@ pub(crate) async fn start(components: &Components) -> Outcome<(Vec<Candidate>, V
     Ok((candidates, not_measured))
 }
 
-/// A Kitbag server with one toolkit.
-async fn kitbag(name: &'static str, component: &[u8], tool: &str) -> Outcome<Candidate> {
+/// A Kitbag server with one toolkit, and with more flags.
+pub(crate) async fn kitbag(
+    name: &'static str,
+    component: &[u8],
+    tool: &str,
+    more: &[&str],
+) -> Outcome<Candidate> {
     let data = tempfile::tempdir()?;
-    let server = kitbag_server::start(data.path(), &[])?;
+    let server = kitbag_server::start(data.path(), more)?;
     kitbag_server::deploy(&server, data.path(), component).await?;
     let token = kitbag_server::token(data.path())?;
     let call = tool_call(server.address(), Some(&token), tool, &json!({ "text": TEXT }))?;

@@ -25,6 +25,7 @@ mod sandbox_share;
 mod stats;
 mod throughput;
 mod tool_call;
+mod traces;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -42,13 +43,16 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 #[derive(Debug, Parser)]
 #[command(
     name = "just bench",
-    after_help = "Examples:\n  just bench\n  just bench --quick\n  just bench --json bench.json\n\n\
+    after_help = "Examples:\n  just bench\n  just bench --quick\n  just bench --json bench.json\n  just bench --traces\n\n\
                   The machine should have nothing else to do: about eight minutes, one minute with --quick."
 )]
 struct Arguments {
     /// Only show that everything works: short points, whose numbers mean little.
     #[arg(long)]
     quick: bool,
+    /// Measure what traces of calls cost, and nothing else.
+    #[arg(long, conflicts_with = "json")]
+    traces: bool,
     /// Also write the results to this file as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -67,6 +71,8 @@ enum Role {
     ServeFloor,
     #[command(hide = true)]
     ServeNative,
+    #[command(hide = true)]
+    CollectTraces,
 }
 
 fn main() -> ExitCode {
@@ -83,6 +89,7 @@ fn run(arguments: &Arguments) -> Outcome<()> {
     match arguments.role {
         Some(Role::ServeFloor) => Runtime::new()?.block_on(floor::serve()),
         Some(Role::ServeNative) => Runtime::new()?.block_on(native::serve()),
+        Some(Role::CollectTraces) => Runtime::new()?.block_on(traces::serve_collector()),
         // One thread makes the load: the other cores are the server's.
         None => Builder::new_current_thread().enable_all().build()?.block_on(measure(arguments)),
     }
@@ -94,6 +101,10 @@ async fn measure(arguments: &Arguments) -> Outcome<()> {
     }
     let effort = if arguments.quick { Effort::QUICK } else { Effort::FULL };
     let components = components::build().await?;
+    if arguments.traces {
+        print!("{}", traces::measure(&components, &effort).await?);
+        return Ok(());
+    }
 
     let report = Report {
         sandbox: sandbox_share::measure(&components, &effort).await?,

@@ -109,13 +109,25 @@ impl Fetch {
 
 fn exchange(call: &CallContext<'_>, allowlist: Arc<Allowlist>) -> Exchange {
     let Services { egress, .. } = call.services;
-    let Observations { log, usage, missing, sign_in: sign_in_failure, .. } = call.observations.clone();
+    let Observations { log, usage, missing, sign_in: sign_in_failure, trace, .. } = call.observations.clone();
     let policy = Policy::Toolkit { allowlist, user: call.user_id.clone() };
     let sign_in = sign_in(call, policy.clone());
     let limits = call.fetch.clone();
     let in_flight = Arc::new(Semaphore::new(limits.in_flight));
     let (egress, secrets) = (egress.clone(), call.secrets.clone());
-    Exchange { egress, policy, sign_in, limits, in_flight, usage, log, secrets, missing, sign_in_failure }
+    Exchange {
+        egress,
+        policy,
+        sign_in,
+        limits,
+        in_flight,
+        usage,
+        log,
+        secrets,
+        missing,
+        sign_in_failure,
+        trace,
+    }
 }
 
 /// The sign-in that the host performs for the toolkit, if it declares one.

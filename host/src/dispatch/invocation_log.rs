@@ -1,5 +1,6 @@
 //! The record of a call, with the guest's log, and a line in the server's log, without any content.
 
+use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,7 @@ use crate::metrics::Metrics;
 use crate::observations::{Observations, json_or_string, json_string};
 use crate::sandbox::{Ended, Fault, Report};
 use crate::toolkits::Tool;
+use crate::traces::Span;
 use crate::vault::UserSecrets;
 
 /// The tracing target of the log line about a call.
@@ -37,6 +39,8 @@ pub(super) struct Recording<'a> {
     watched: Option<(Observations, Arc<UserSecrets>)>,
     /// Its time in the sandbox, if it came there.
     in_sandbox: Option<Duration>,
+    /// Of the whole call, in its trace.
+    span: Span,
     is_recorded: bool,
 }
 
@@ -46,10 +50,22 @@ impl<'a> Recording<'a> {
         metrics: &'a Metrics,
         tool: &'a Tool,
         caller: &'a Caller,
+        span: Span,
     ) -> Self {
         let (started, started_at) = (Instant::now(), Timestamp::now());
         let (watched, in_sandbox, is_recorded) = (None, None, false);
-        Self { invocations, metrics, tool, caller, started, started_at, watched, in_sandbox, is_recorded }
+        Self {
+            invocations,
+            metrics,
+            tool,
+            caller,
+            started,
+            started_at,
+            watched,
+            in_sandbox,
+            span,
+            is_recorded,
+        }
     }
 
     /// Notes how long the call was in the sandbox.
@@ -67,11 +83,14 @@ impl<'a> Recording<'a> {
         write(self.invocations, self.record(conclusion));
     }
 
-    /// Counts the call, and makes its record.
-    fn record(&self, conclusion: Conclusion) -> Record {
+    /// Counts the call, ends its trace, and makes its record.
+    fn record(&mut self, conclusion: Conclusion) -> Record {
         let definition = &self.tool.toolkit.definition;
         let duration = self.started.elapsed();
         self.metrics.call(&definition.id, conclusion.outcome.as_str(), duration, self.in_sandbox);
+        let mut span = mem::take(&mut self.span);
+        span.ended(conclusion.outcome.as_str(), conclusion.outcome == Outcome::Succeeded);
+        drop(span);
         Record {
             toolkit: definition.id.clone(),
             version: definition.version.clone(),
@@ -98,10 +117,11 @@ impl Drop for Recording<'_> {
         let mut written = observations.log.take();
         let is_large = redact::is_large(&written);
         let invocations = self.invocations.clone();
+        let in_log = tracing::Span::current();
         let finish = move || {
             redact::cancelled_log(&mut written, &secrets, &observations.tokens);
             record.conclusion.transcript = written;
-            write(&invocations, record);
+            in_log.in_scope(|| write(&invocations, record));
         };
         match Handle::try_current() {
             Ok(runtime) if is_large => drop(runtime.spawn_blocking(finish)),
@@ -230,9 +250,9 @@ mod tests {
         };
 
         let metrics = Metrics::default();
-        drop(Recording::start(&invocations, &metrics, &tool, &caller));
+        drop(Recording::start(&invocations, &metrics, &tool, &caller, Span::default()));
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            let _recording = Recording::start(&invocations, &metrics, &tool, &caller);
+            let _recording = Recording::start(&invocations, &metrics, &tool, &caller, Span::default());
             panic!("on purpose");
         }));
         assert!(panicked.is_err());

@@ -19,6 +19,7 @@ use crate::egress::{
 };
 use crate::observations::{Log, MissingSecrets, SignInFailure, Usage};
 use crate::outbound_auth::{SignIn, SignInError, Token};
+use crate::traces::{CallStep, Span, Trace};
 use crate::vault::UserSecrets;
 
 /// The state shared by all requests of one call.
@@ -35,6 +36,7 @@ pub(super) struct Exchange {
     pub(super) secrets: Arc<UserSecrets>,
     pub(super) missing: MissingSecrets,
     pub(super) sign_in_failure: SignInFailure,
+    pub(super) trace: Trace,
 }
 
 /// Why a request has no response. The text is one line for the toolkit's log.
@@ -131,10 +133,9 @@ impl Exchange {
             progress.signs_in = false;
             return self.send(request, progress.timeouts).await;
         };
-        let token = sign_in
-            .token(|| self.count_request().is_ok())
-            .await
-            .inspect_err(|why| self.note(sign_in, why))?;
+        let mut span = Span::default();
+        let token = sign_in.token(|| self.may_sign_in(sign_in, &mut span)).await;
+        let token = signed_in(token, span).inspect_err(|why| self.note(sign_in, why))?;
         let response = self.send(with(&token, request), progress.timeouts).await?;
         if !is_refusal(response.status()) || !mem::take(&mut progress.may_replace_token) {
             return Ok(response);
@@ -165,10 +166,23 @@ impl Exchange {
                 return Err(why.to_string());
             }
         };
-        let token =
-            sign_in.replace(refused, || self.count_request().is_ok()).await.map_err(|why| why.to_string())?;
+        let mut span = Span::default();
+        let token = sign_in.replace(refused, || self.may_sign_in(sign_in, &mut span)).await;
+        let token = signed_in(token, span).map_err(|why| why.to_string())?;
         self.count_request().map_err(|why| why.to_string())?;
         Ok(with(&token, request))
+    }
+
+    /// Counts a request for a token, and begins its span.
+    fn may_sign_in(&self, sign_in: &SignIn, span: &mut Span) -> bool {
+        let may_send = self.count_request().is_ok();
+        if may_send {
+            *span = self.trace.begin(CallStep::SignIn);
+            if span.is_recorded() {
+                span.server(sign_in.token_uri().and_then(|uri| self.policy.listed_host(&uri)));
+            }
+        }
+        may_send
     }
 
     fn note(&self, sign_in: &SignIn, why: &SignInError) {
@@ -187,9 +201,32 @@ impl Exchange {
         request: Request<BoxBody>,
         timeouts: Timeouts,
     ) -> Result<Response<ResponseBody>, Failure> {
+        let mut span = self.trace.begin(CallStep::Fetch);
+        if span.is_recorded() {
+            span.server(self.policy.listed_host(request.uri()));
+        }
         let request = request.map(|body| counted(body, self.usage.clone()));
-        Ok(self.egress.send_within(request, &self.policy, timeouts).await?)
+        let answer = self.egress.send_within(request, &self.policy, timeouts).await;
+        match &answer {
+            Ok(response) => span.status(response.status()),
+            Err(error) => span.failed(error.kind()),
+        }
+        Ok(answer?)
     }
+}
+
+/// Ends the span of a request for a token, if there was one.
+fn signed_in(token: Result<Token, SignInError>, mut span: Span) -> Result<Token, SignInError> {
+    match &token {
+        Ok(_) => {}
+        Err(SignInError::Refused { status, .. }) => {
+            span.status(*status);
+            span.failed("refused");
+        }
+        Err(SignInError::Egress(error)) => span.failed(error.kind()),
+        Err(_) => span.failed("failed"),
+    }
+    token
 }
 
 fn with(token: &Token, mut request: Request<BoxBody>) -> Request<BoxBody> {
