@@ -6,6 +6,7 @@
 //!   some examples are kept;
 //! - no finding contains a secret or a key.
 
+mod certificate;
 mod database;
 mod files;
 mod keys;
@@ -26,6 +27,7 @@ use crate::folder::Folder;
 use crate::ownership::{self, Distrust};
 use crate::stored_files::has_unfinished_restore;
 use crate::vault::KeySource;
+pub use certificate::Presented;
 
 /// What to check.
 #[derive(Clone, Debug)]
@@ -40,6 +42,8 @@ pub struct Subject {
     pub model: Option<PathBuf>,
     /// The free space below which the server stores nothing more, in bytes; `None` for the default.
     pub free_disk_space: Option<u64>,
+    /// The certificate; `None` if the server speaks plain HTTP.
+    pub certificate: Option<Presented>,
     /// How much is read.
     pub depth: Depth,
 }
@@ -128,6 +132,7 @@ pub async fn examine(subject: &Subject, progress: &mut Progress<'_>) -> Result<R
         database.close().await;
     }
     keys::check_files(data, &folder, &mut report);
+    certificate::check(subject.certificate.as_ref(), &mut report);
     if subject.depth == Depth::Full {
         seals::check(data, &mut report);
         model::check(subject.model.as_deref(), &mut report).await;

@@ -53,7 +53,7 @@ class Service(PackageTest):
         (root / "etc").mkdir()
         for program in ("usr/bin/kill",):
             shutil.copy(f"/{program}", root / program)
-        for target in ("multi-user", "timers", "network-online", "sysinit", "basic", "shutdown"):
+        for target in ("multi-user", "sockets", "timers", "network-online", "sysinit", "basic", "shutdown"):
             (root / f"usr/lib/systemd/system/{target}.target").write_text("[Unit]\nDescription=stand-in\n")
         os.symlink("usr/bin", root / "bin")
         return root

@@ -39,7 +39,8 @@ class Tarball(PackageTest):
             "share/doc/kitbag/THIRD-PARTY.txt",
         }
         if IS_LINUX:
-            expected |= {"lib/systemd/system/kitbag.service", "lib/sysusers.d/kitbag.conf"}
+            expected |= {f"lib/systemd/system/kitbag.{kind}" for kind in ("service", "socket")}
+            expected |= {"lib/sysusers.d/kitbag.conf"}
         self.assertEqual(expected - names, set())
         self.assertEqual(owners, {(0, 0, "", 0)})
         self.assertEqual(programs, {"bin/kitbag"})

@@ -1,7 +1,12 @@
-//! Accepts connections and serves HTTP/1.1 on them, with limits of number and time.
+//! Accepts connections and serves HTTP/1.1 on them, over TLS or plain, with limits of number and time.
+//!
+//! Invariant: where a service manager keeps the sockets, a server that stops answers each request that arrives in time on a
+//! connection that it has accepted, and leaves all others to the next process.
 
 mod descriptors;
+mod end;
 mod slots;
+mod tls;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -11,46 +16,54 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Request, Response};
+use axum::http::{HeaderValue, Request, Response, header};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown};
 use rustix::io::Errno;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::either::Either;
+use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 use tracing::{debug, warn};
 
 use super::listeners::{Listeners, Stream};
 use crate::web::ConnectionState;
+use end::{End, Ends};
 pub(super) use slots::ConnectionLimits;
-use slots::{ConnectionSlot, ConnectionSlots};
+use slots::{ConnectionSlot, ConnectionSlots, Phase};
+use tls::Secured;
+pub(super) use tls::Tls;
 
 /// How long a client may not read from a response.
 const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
-/// How long requests in progress may take to end once the server stops.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Serves until `stop` resolves, then waits at most 30 s for requests in progress. Meanwhile new connections
-/// are accepted too, and their requests are answered that the server is stopping.
+/// What is served, and within which limits.
+pub(super) struct Service {
+    pub(super) router: Router,
+    /// The time limit for reading the head of a request, and so for an idle connection.
+    pub(super) head: Duration,
+    pub(super) limits: ConnectionLimits,
+    /// For TCP connections; `None` where they are plain.
+    pub(super) tls: Option<Tls>,
+    /// Cancelled when the server was asked to stop: from then on, a connection ends with its next response.
+    pub(super) draining: CancellationToken,
+}
+
+/// Serves until `stop` resolves, then waits at most 30 s for requests in progress.
 ///
-/// `head` is the time limit for reading the head of a request, and so for an idle connection.
-pub(super) async fn serve(
-    listeners: Listeners,
-    router: Router,
-    head: Duration,
-    mut limits: ConnectionLimits,
-    stop: impl Future<Output = ()>,
-) {
+/// Meanwhile new connections are accepted too, and their requests are answered that the server is stopping. If a service
+/// manager keeps the sockets, none is accepted: they wait for the next process.
+pub(super) async fn serve(listeners: Listeners, service: Service, stop: impl Future<Output = ()>) {
+    let Service { router, head, mut limits, tls, draining } = service;
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(head);
     limits.total = descriptors::room_for_connections(limits.total);
-    let server = Server { listeners, http, router, slots: ConnectionSlots::new(limits) };
-    let under_way = GracefulShutdown::new();
+    let ends = Ends::new(if listeners.are_held() { end::FIRST_REQUEST_TIMEOUT } else { Duration::ZERO });
+    let server = Server { listeners, http, router, tls, draining, slots: ConnectionSlots::new(limits) };
 
     let mut stop = pin!(stop);
     loop {
@@ -58,21 +71,17 @@ pub(super) async fn serve(
             accepted = server.accept() => accepted,
             () = &mut stop => break,
         };
-        spawn(under_way.watch(server.serve(stream, &slot)), slot);
+        tokio::spawn(server.serve(stream, slot, ends.of_connection()));
     }
-    let mut drained = pin!(timeout(DRAIN_TIMEOUT, under_way.shutdown()));
-    loop {
+    let mut ended = pin!(ends.end());
+    while !server.listeners.are_held() {
         let (stream, slot) = tokio::select! {
             accepted = server.accept() => accepted,
-            drained = &mut drained => {
-                if drained.is_err() {
-                    warn!("some calls did not end in time and were cut off");
-                }
-                return;
-            }
+            () = &mut ended => return,
         };
-        spawn(server.serve(stream, &slot), slot);
+        tokio::spawn(server.serve(stream, slot, End::with_the_server()));
     }
+    ended.await;
 }
 
 /// What all connections share.
@@ -80,6 +89,8 @@ struct Server {
     listeners: Listeners,
     http: http1::Builder,
     router: Router,
+    tls: Option<Tls>,
+    draining: CancellationToken,
     slots: ConnectionSlots,
 }
 
@@ -89,7 +100,9 @@ impl Server {
         loop {
             match self.listeners.accept().await {
                 Ok((stream, peer)) => {
-                    if let Some(slot) = self.slots.take(peer) {
+                    let is_secured = self.tls.is_some() && matches!(stream, Either::Left(_));
+                    let phase = if is_secured { Phase::Handshake } else { Phase::Http };
+                    if let Some(slot) = self.slots.take(peer, phase) {
                         return (stream, slot);
                     }
                     debug!(?peer, "closed a connection: there are too many, and all are in use");
@@ -99,45 +112,76 @@ impl Server {
         }
     }
 
+    /// Serves a connection until it ends, or is evicted for another.
     fn serve(
         &self,
         stream: Stream,
-        slot: &ConnectionSlot,
-    ) -> impl GracefulConnection<Error = hyper::Error> + Send + use<> {
+        slot: ConnectionSlot,
+        end: End,
+    ) -> impl Future<Output = ()> + Send + use<> {
         // Replies are small and written whole, so Nagle's algorithm only delays them.
         if let Either::Left(stream) = &stream {
             let _ = stream.set_nodelay(true);
         }
-        let stream = TokioIo::new(with_write_timeout(stream, WRITE_TIMEOUT));
-        let (router, connection_state) = (self.router.clone(), slot.state.clone());
-        let service = service_fn(move |request| answer(router.clone(), connection_state.clone(), request));
-        self.http.serve_connection(stream, service)
-    }
-}
-
-/// Serves a connection until it ends, or is evicted for another.
-fn spawn(connection: impl Future<Output = hyper::Result<()>> + Send + 'static, slot: ConnectionSlot) {
-    tokio::spawn(async move {
-        tokio::select! {
-            ended = connection => {
+        let (http, tls, router) = (self.http.clone(), self.tls.clone(), self.router.clone());
+        let (connection_state, draining) = (slot.state.clone(), self.draining.clone());
+        let service =
+            move |request| answer(router.clone(), connection_state.clone(), draining.clone(), request);
+        async move {
+            let serving = async {
+                let stream = tokio::select! {
+                    stream = prepared(stream, tls.as_ref()) => stream,
+                    () = end.is_due() => None,
+                };
+                let Some(stream) = stream else { return };
+                slot.end_handshake();
+                let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service_fn(service)));
+                let ended = tokio::select! {
+                    ended = connection.as_mut() => ended,
+                    () = end.is_due() => {
+                        connection.as_mut().graceful_shutdown();
+                        tokio::select! {
+                            ended = connection.as_mut() => ended,
+                            () = end.is_overdue(&slot.state) => return,
+                        }
+                    }
+                };
                 if let Err(error) = ended {
                     debug!(%error, "connection ended");
                 }
+            };
+            tokio::select! {
+                () = serving => {}
+                () = slot.evicted.cancelled() => debug!("connection gave way to another"),
             }
-            () = slot.evicted.cancelled() => debug!("connection gave way to another"),
         }
-    });
+    }
+}
+
+/// The connection as HTTP is spoken on it; `None` if its peer has not managed to set up TLS.
+async fn prepared(stream: Stream, tls: Option<&Tls>) -> Option<Either<Secured, Plain>> {
+    match (stream, tls) {
+        (Either::Left(stream), Some(tls)) => tls.secure(stream).await.map(Either::Left),
+        (stream, _) => Some(Either::Right(with_write_timeout(stream, WRITE_TIMEOUT))),
+    }
 }
 
 /// Answers one request, which is in progress until its response has been sent.
+///
+/// From when the server is asked to stop, each is the last of its connection: a client that finds the connection closed
+/// instead cannot know whether its request was carried out.
 async fn answer(
     router: Router,
     connection_state: ConnectionState,
+    draining: CancellationToken,
     mut request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let under_way = connection_state.begin();
     request.extensions_mut().insert(connection_state);
-    let response = router.oneshot(request).await?;
+    let mut response = router.oneshot(request).await?;
+    if draining.is_cancelled() {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     // The closure keeps it until the body has been sent.
     Ok(response.map(|body| {
         Body::new(body.map_err(move |error| {
@@ -147,9 +191,12 @@ async fn answer(
     }))
 }
 
+/// A connection without TLS.
+type Plain = Pin<Box<TimeoutStream<Stream>>>;
+
 /// A connection that fails if its client reads nothing for the time `stalled`: until then its response is
 /// held in memory, and its permit to read logs is not free for others.
-fn with_write_timeout(stream: Stream, stalled: Duration) -> Pin<Box<TimeoutStream<Stream>>> {
+fn with_write_timeout(stream: Stream, stalled: Duration) -> Plain {
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(stalled));
     Box::pin(stream)
@@ -178,6 +225,7 @@ fn is_exhausted(error: &io::Error) -> bool {
 mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::{TcpListener, TcpStream};
+    use tokio::time::timeout;
 
     use super::*;
 

@@ -29,6 +29,8 @@ pub(super) type Stream = Either<TcpStream, UnixStream>;
 /// All sockets of a server.
 pub(super) struct Listeners {
     sockets: Vec<Socket>,
+    /// Whether a service manager has passed them. It keeps them, so that who connects while no process accepts waits.
+    are_held: bool,
     /// The socket that is asked first, in turn: none can keep the others waiting.
     first: AtomicUsize,
 }
@@ -72,6 +74,7 @@ impl Listeners {
     /// Takes the sockets that were passed to this process, or else opens those of the settings.
     pub(super) async fn open(settings: &Settings) -> Result<Self, ListenError> {
         let passed = passed()?;
+        let are_held = !passed.is_empty();
         let sockets = if passed.is_empty() {
             let mut sockets = Vec::new();
             for address in settings.listen.iter() {
@@ -87,7 +90,7 @@ impl Listeners {
             );
             passed
         };
-        let listeners = Self { sockets, first: AtomicUsize::new(0) };
+        let listeners = Self { sockets, are_held, first: AtomicUsize::new(0) };
         settings.expect_allowed(listeners.addresses().iter().filter_map(Listen::tcp))?;
         Ok(listeners)
     }
@@ -100,12 +103,17 @@ impl Listeners {
         };
         let socket = socket.and_then(|socket| bind_tcp(socket, address));
         let socket = socket.map_err(|cause| ListenError::Address { address: Listen::Tcp(address), cause })?;
-        Ok(Self { sockets: vec![socket], first: AtomicUsize::new(0) })
+        Ok(Self { sockets: vec![socket], are_held: false, first: AtomicUsize::new(0) })
     }
 
     /// The addresses of all sockets.
     pub(super) fn addresses(&self) -> Vec<Listen> {
         self.sockets.iter().filter_map(Socket::address).collect()
+    }
+
+    /// Whether somebody else keeps the sockets, and passes them to the next process.
+    pub(super) fn are_held(&self) -> bool {
+        self.are_held
     }
 
     /// Waits for a connection on any socket; returns it with its peer's address, unless it is local.

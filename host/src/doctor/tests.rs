@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::*;
+use crate::certificate::CertificateFiles;
+use crate::certificate::testing::Authority;
 use crate::sha256::Sha256;
 use crate::vault::{SecretSlot, Vault};
 
@@ -70,6 +72,7 @@ impl Scratch {
             key_source: KeySource::File(self.path("master-key")),
             model: None,
             free_disk_space: Some(1),
+            certificate: None,
             depth: Depth::Full,
         }
     }
@@ -303,6 +306,41 @@ async fn a_damaged_or_missing_database_is_found() {
 
     fs::remove_file(path).expect("it is ours");
     scratch.assert_finds("there is no database").await;
+}
+
+#[tokio::test]
+async fn a_certificate_that_cannot_be_used_or_ends_soon_is_found() {
+    let (scratch, folder) = (Scratch::new().await, tempfile::tempdir().expect("a scratch directory"));
+    let authority = Authority::new();
+    let (good, other) = (authority.issue(&["kb.example"]), authority.issue(&["kb.example"]));
+    let written = good.write(folder.path());
+    let files = CertificateFiles { certificate: written.certificate.clone(), key: written.key.clone() };
+    let examine = async |url: &str| {
+        let url = Some(url.parse().expect("a URL"));
+        let certificate = Some(Presented { files: files.clone(), url });
+        let subject = Subject { certificate, ..scratch.subject() };
+        examine(&subject, &mut |_, _, _| {}).await.expect("it can look")
+    };
+    let own = "https://kb.example:8787";
+
+    let report = examine(own).await;
+    assert_eq!(report.findings, []);
+    assert!(report.notes.iter().any(|note| note.contains("is valid until 2")), "{report:?}");
+    assert_finding(&examine("https://other.example").await, "not for the server's URL");
+
+    set_mode(&files.key, 0o644);
+    let finding = assert_finding(&examine(own).await, "can read the private key");
+    assert!(finding.remedy.contains("revoked"), "{finding:?}");
+    set_mode(&files.key, 0o600);
+
+    fs::write(&files.key, &other.key).expect("it is ours");
+    assert_finding(&examine(own).await, "is not that of the certificate");
+    for (days, words) in [(13, "expires soon"), (-1, "is not valid")] {
+        authority.issue_for_days(&["kb.example"], days).write_over(&written);
+        assert_finding(&examine(own).await, words);
+    }
+    fs::remove_file(&files.certificate).expect("it is ours");
+    assert_finding(&examine(own).await, "cannot read");
 }
 
 #[tokio::test]

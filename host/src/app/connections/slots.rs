@@ -1,5 +1,5 @@
-//! Limits the open connections: of one address, without a signed-in user, and in total. Beyond a limit a new
-//! connection replaces another: first the oldest without a user.
+//! Limits the open connections: of one address, without a signed-in user, in a TLS handshake, and in total. Beyond a
+//! limit a new connection replaces another: first the oldest without a user.
 //!
 //! Invariant: a connection of a signed-in user is never closed for one without a user.
 
@@ -15,7 +15,7 @@ use crate::web::{ConnectionState, Priority};
 /// How many connections may be open at the same time.
 #[derive(Clone, Debug)]
 pub(in crate::app) struct ConnectionLimits {
-    /// All connections. Those without a user may take three quarters of it.
+    /// All connections. Those without a user may take three quarters of it, and those in a TLS handshake a quarter.
     pub(in crate::app) total: usize,
     /// Connections of one address.
     pub(in crate::app) per_address: usize,
@@ -36,14 +36,25 @@ struct Inner {
 struct State {
     next: u64,
     connections: HashMap<u64, Connection>,
+    handshakes: usize,
     per_address_counts: HashMap<IpAddr, usize>,
 }
 
 struct Connection {
     /// `None` for a proxy, and on a Unix socket.
     address: Option<IpAddr>,
+    phase: Phase,
     state: ConnectionState,
     evicted: CancellationToken,
+}
+
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// TLS is being set up.
+    Handshake,
+    /// It speaks HTTP.
+    Http,
 }
 
 /// The slot of one open connection. Dropping it frees the slot.
@@ -63,7 +74,7 @@ impl ConnectionSlots {
     /// Returns a slot for a connection from `peer`, evicting another connection if necessary; `None` if all
     /// others have a higher priority. On a Unix socket there is no peer's address: whoever may connect is trusted as
     /// a proxy is.
-    pub(super) fn take(&self, peer: Option<IpAddr>) -> Option<ConnectionSlot> {
+    pub(super) fn take(&self, peer: Option<IpAddr>, phase: Phase) -> Option<ConnectionSlot> {
         let ConnectionLimits { total, per_address, proxies } = &self.0.limits;
         let max_anonymous = (total - total / 4).max(1);
         let address = peer.and_then(|peer| client(peer, proxies));
@@ -76,13 +87,18 @@ impl ConnectionSlots {
         } else if state.connections.len() >= max_anonymous && state.anonymous() >= max_anonymous {
             state.evict(|_| true, usize::MAX)?;
         }
+        // Each keeps what its peer has sent of a message, which may be 64 KiB.
+        if phase == Phase::Handshake && state.handshakes >= (total / 4).max(1) {
+            state.evict(|connection| connection.phase == Phase::Handshake, usize::MAX)?;
+        }
         let slot = ConnectionSlot {
             slots: self.clone(),
             id: state.next,
             state: ConnectionState::default(),
             evicted: CancellationToken::new(),
         };
-        state.insert(Connection { address, state: slot.state.clone(), evicted: slot.evicted.clone() });
+        let evicted = slot.evicted.clone();
+        state.insert(Connection { address, phase, state: slot.state.clone(), evicted });
         Some(slot)
     }
 
@@ -97,8 +113,23 @@ impl ConnectionSlots {
     }
 }
 
+impl ConnectionSlot {
+    /// Records that TLS has been set up.
+    pub(super) fn end_handshake(&self) {
+        let mut state = self.slots.lock();
+        // An evicted one has already been removed.
+        if let Some(connection) = state.connections.get_mut(&self.id)
+            && connection.phase == Phase::Handshake
+        {
+            connection.phase = Phase::Http;
+            state.handshakes -= 1;
+        }
+    }
+}
+
 impl State {
     fn insert(&mut self, connection: Connection) {
+        self.handshakes += usize::from(connection.phase == Phase::Handshake);
         if let Some(address) = connection.address {
             *self.per_address_counts.entry(address).or_default() += 1;
         }
@@ -108,6 +139,7 @@ impl State {
 
     fn remove(&mut self, id: u64) -> Option<Connection> {
         let connection = self.connections.remove(&id)?;
+        self.handshakes -= usize::from(connection.phase == Phase::Handshake);
         if let Some(address) = connection.address {
             match self.per_address_counts.get_mut(&address) {
                 Some(count) if *count > 1 => *count -= 1,
@@ -183,7 +215,11 @@ mod tests {
     }
 
     fn take(slots: &ConnectionSlots, address: &str) -> Option<ConnectionSlot> {
-        slots.take(Some(address.parse().expect("an address")))
+        slots.take(Some(address.parse().expect("an address")), Phase::Http)
+    }
+
+    fn shake_hands(slots: &ConnectionSlots, address: &str) -> Option<ConnectionSlot> {
+        slots.take(Some(address.parse().expect("an address")), Phase::Handshake)
     }
 
     fn sign_in(slot: &ConnectionSlot, user: &str) -> UnderWay {
@@ -306,16 +342,35 @@ mod tests {
     }
 
     #[test]
+    fn handshakes_give_way_to_handshakes_and_take_the_place_of_nobody_else() {
+        let slots = slots(16, ANYWHERE, &[]);
+        let ana = shake_hands(&slots, "192.0.2.1").expect("there is room");
+        ana.end_handshake();
+        let stranger = take(&slots, "192.0.2.2").expect("there is room");
+
+        let flood: Vec<_> =
+            (0..20).map(|_| shake_hands(&slots, "192.0.2.3").expect("the oldest goes")).collect();
+
+        assert_eq!(evicted(&flood), (0..16).collect::<Vec<_>>(), "four of sixteen slots are for handshakes");
+        assert!(!ana.evicted.is_cancelled() && !stranger.evicted.is_cancelled());
+        flood[16].end_handshake();
+        let _next = shake_hands(&slots, "192.0.2.4").expect("one has ended");
+        assert_eq!(evicted(&flood).len(), 16);
+    }
+
+    #[test]
     fn what_is_closed_is_forgotten() {
         let slots = slots(4, 2, &[]);
 
         for _ in 0..20 {
             let _one = take(&slots, "192.0.2.1");
-            let _two = take(&slots, "192.0.2.1");
-            let _three = take(&slots, "192.0.2.1");
+            let _two = shake_hands(&slots, "192.0.2.1");
+            let three = shake_hands(&slots, "192.0.2.1");
+            three.iter().for_each(ConnectionSlot::end_handshake);
         }
 
         let state = slots.lock();
         assert!(state.connections.is_empty() && state.per_address_counts.is_empty());
+        assert_eq!(state.handshakes, 0);
     }
 }
