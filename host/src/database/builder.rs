@@ -19,7 +19,12 @@ pub(crate) struct RowBuilder<'b, 'v> {
 
 impl<'v> StatementBuilder<'v> {
     pub(crate) fn new(text: &'static str) -> Self {
-        Self { text: text.to_owned(), places: Vec::new(), values: Vec::new() }
+        Self::of(text.to_owned())
+    }
+
+    /// A statement that begins with a text which this module has put together.
+    pub(super) fn of(text: String) -> Self {
+        Self { text, places: Vec::new(), values: Vec::new() }
     }
 
     pub(crate) fn push(&mut self, text: &'static str) -> &mut Self {

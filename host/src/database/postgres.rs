@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgPoolOptions};
-use sqlx::{Arguments, Connection, PgConnection, PgPool, Postgres};
+use sqlx::{Arguments, Connection, PgConnection, Postgres};
 use tokio::time::timeout;
 
+use super::pool::Pool;
 use super::value::Value;
 use super::{DatabaseError, Result, Scope};
 pub(crate) use lock::Lock;
@@ -38,8 +39,8 @@ const SESSION: [(&str, &str); 3] =
 #[derive(Clone, Debug)]
 pub(super) struct Pools {
     /// Apart: transactions that wait for each other must not keep anybody from reading.
-    pub(super) writers: PgPool,
-    pub(super) readers: PgPool,
+    pub(super) writers: Pool<Postgres>,
+    pub(super) readers: Pool<Postgres>,
 }
 
 /// The server of a database, for connections outside the pools.
@@ -60,22 +61,31 @@ impl Server {
 impl Pools {
     /// Connects with at most so many connections.
     pub(super) async fn connect(url: &str, connections: u32) -> Result<Self> {
-        let options = PgConnectOptions::from_str(url)?.application_name("kitbag");
-        let connecting = timeout(START_TIMEOUT, PgConnection::connect_with(&options));
-        let mut session = connecting.await.map_err(|_| DatabaseError::timed_out())??;
-        check_server(&mut session).await?;
+        let options = options(url)?;
+        let mut session = first_session(&options).await?;
         releases::check(&mut session).await?;
         MIGRATIONS.run_direct(None, &mut session, false).await.map_err(sqlx::Error::from)?;
+        Self::open(options, connections).await
+    }
+
+    /// As [`connect`](Self::connect), without migrations.
+    pub(super) async fn connect_existing(url: &str, connections: u32) -> Result<Self> {
+        let options = options(url)?;
+        first_session(&options).await?;
+        Self::open(options, connections).await
+    }
+
+    async fn open(options: PgConnectOptions, connections: u32) -> Result<Self> {
         let options = options.options(SESSION);
         let writers = (connections / 2).max(1);
         let readers = connections.saturating_sub(writers).max(1);
         let pool = |size| PgPoolOptions::new().max_connections(size).connect_with(options.clone());
-        Ok(Self { writers: pool(writers).await?, readers: pool(readers).await? })
+        Ok(Self { writers: pool(writers).await?.into(), readers: pool(readers).await?.into() })
     }
 
     /// Begins a write transaction, the only one of its scope.
     pub(super) async fn begin(&self, scope: Scope<'_>) -> Result<sqlx::Transaction<'static, Postgres>> {
-        let mut transaction = self.writers.begin().await?;
+        let mut transaction = self.writers.wanted().begin().await?;
         let (shared, exclusive) = scope.locks();
         sqlx::query("SELECT lock_scope($1, $2)")
             .bind(shared)
@@ -87,17 +97,29 @@ impl Pools {
 
     /// Begins a transaction that reads one state.
     pub(super) async fn snapshot(&self) -> Result<sqlx::Transaction<'static, Postgres>> {
-        Ok(self.readers.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
+        Ok(self.readers.wanted().begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
     }
 
     pub(super) fn server(&self) -> Server {
-        Server(self.readers.connect_options())
+        Server(self.readers.connections().connect_options())
     }
 
     pub(super) async fn close(&self) {
         self.readers.close().await;
         self.writers.close().await;
     }
+}
+
+fn options(url: &str) -> Result<PgConnectOptions> {
+    Ok(PgConnectOptions::from_str(url)?.application_name("kitbag"))
+}
+
+/// Finds out whether there is a server that works.
+async fn first_session(options: &PgConnectOptions) -> Result<PgConnection> {
+    let connecting = timeout(START_TIMEOUT, PgConnection::connect_with(options));
+    let mut session = connecting.await.map_err(|_| DatabaseError::timed_out())??;
+    check_server(&mut session).await?;
+    Ok(session)
 }
 
 /// Refuses servers whose version or encoding would fail later, at some statement.

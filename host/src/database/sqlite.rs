@@ -10,9 +10,10 @@ use sqlx::migrate::Migrator;
 use sqlx::sqlite::{
     SqliteArguments, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{Arguments, Sqlite, SqlitePool};
+use sqlx::{Arguments, Sqlite};
 
 use super::Result;
+use super::pool::Pool;
 use super::value::Value;
 pub use frozen_state::CopyError;
 pub(crate) use frozen_state::FrozenState;
@@ -32,8 +33,8 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug)]
 pub(super) struct Pools {
     /// A pool of the single connection for writing.
-    pub(super) writer: SqlitePool,
-    pub(super) readers: SqlitePool,
+    pub(super) writer: Pool<Sqlite>,
+    pub(super) readers: Pool<Sqlite>,
 }
 
 impl Pools {
@@ -42,17 +43,18 @@ impl Pools {
         let writer = SqlitePoolOptions::new().max_connections(1).connect_with(options.clone()).await?;
         MIGRATIONS.run(&writer).await.map_err(sqlx::Error::from)?;
         let readers = SqlitePoolOptions::new().max_connections(MAX_READERS);
-        Ok(Self { writer, readers: readers.connect_with(options.read_only(true)).await? })
+        let readers = readers.connect_with(options.read_only(true)).await?;
+        Ok(Self { writer: writer.into(), readers: readers.into() })
     }
 
     /// Begins a write transaction, the only one that there is.
     pub(super) async fn begin(&self) -> Result<sqlx::Transaction<'static, Sqlite>> {
-        Ok(self.writer.begin_with("BEGIN IMMEDIATE").await?)
+        Ok(self.writer.wanted().begin_with("BEGIN IMMEDIATE").await?)
     }
 
     /// Begins a transaction that reads one state.
     pub(super) async fn snapshot(&self) -> Result<sqlx::Transaction<'static, Sqlite>> {
-        Ok(self.readers.begin().await?)
+        Ok(self.readers.wanted().begin().await?)
     }
 
     pub(super) async fn close(&self) {

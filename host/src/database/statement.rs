@@ -34,6 +34,8 @@ pub(crate) struct Statement<'v> {
     text: Text,
     values: Vec<Value<'v>>,
     is_cached: bool,
+    /// `None` for as long as it takes.
+    timeout: Option<Duration>,
 }
 
 /// The text of a statement.
@@ -46,19 +48,19 @@ pub(super) enum Text {
 /// Runs an expression for the engine of the executor, within the time that a statement may take.
 macro_rules! run {
     ($self:ident, $executor:ident, $query:ident, |$statement:ident, $connection:ident| $run:expr) => {{
-        let Self { text, values, is_cached } = $self;
+        let Self { text, values, is_cached, timeout } = $self;
         match Box::pin($executor.into().connection()).await? {
             Connection::Sqlite(mut connection) => {
                 let $statement =
                     sqlx::$query(text.for_sqlite(), sqlite::arguments(values)?).persistent(is_cached);
                 let $connection = &mut *connection;
-                in_time(Box::pin($run)).await?
+                within(timeout, Box::pin($run)).await?
             }
             Connection::Postgres(mut connection) => {
                 let $statement =
                     sqlx::$query(text.for_postgres(), postgres::arguments(values)?).persistent(is_cached);
                 let $connection = &mut *connection;
-                in_time(Box::pin($run)).await?
+                within(timeout, Box::pin($run)).await?
             }
         }
     }};
@@ -66,7 +68,7 @@ macro_rules! run {
 
 impl<'v> Statement<'v> {
     pub(super) fn new(text: Text, values: Vec<Value<'v>>) -> Self {
-        Self { text, values, is_cached: true }
+        Self { text, values, is_cached: true, timeout: Some(TIMEOUT) }
     }
 
     /// Adds the value of the next parameter.
@@ -78,6 +80,12 @@ impl<'v> Statement<'v> {
     /// Does not keep the prepared statement for the next time. For texts that vary.
     pub(crate) fn uncached(self) -> Self {
         Self { is_cached: false, ..self }
+    }
+
+    /// Lets the statement take as long as reading a whole table does, in a transaction that may
+    /// ([`take_long`](Transaction::take_long)).
+    pub(crate) fn unhurried(self) -> Self {
+        Self { timeout: None, ..self }
     }
 
     /// Executes the statement. Returns the number of rows that were written.
@@ -213,8 +221,14 @@ impl<'e> From<&'e mut Session> for Executor<'e> {
     }
 }
 
-async fn in_time<T>(statement: impl Future<Output = sqlx::Result<T>>) -> Result<T> {
-    match tokio::time::timeout(TIMEOUT, statement).await {
+/// Waits for a part of the answer to a statement, as long as a whole one may take.
+pub(super) async fn in_time<T>(part: impl Future<Output = sqlx::Result<T>>) -> Result<T> {
+    within(Some(TIMEOUT), part).await
+}
+
+async fn within<T>(timeout: Option<Duration>, statement: impl Future<Output = sqlx::Result<T>>) -> Result<T> {
+    let Some(timeout) = timeout else { return Ok(statement.await?) };
+    match tokio::time::timeout(timeout, statement).await {
         Ok(done) => Ok(done?),
         Err(_) => Err(DatabaseError::timed_out()),
     }

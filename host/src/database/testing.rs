@@ -4,9 +4,10 @@
 use std::path::Path;
 
 use sqlx::sqlite::SqlitePoolOptions;
-use sqlx::{Connection, PgConnection, Pool};
+use sqlx::{Connection, PgConnection};
 use url::Url;
 
+use super::pool::Pool;
 use super::statement::{Fetch, Statement};
 use super::{AssertSqlSafe, Database, Pools, Scope, Transaction, sql, sqlite};
 
@@ -42,6 +43,7 @@ impl Database {
         let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await;
         let pool = pool.expect("a database");
         sqlite::migrations(count).run(&pool).await.expect("it migrates");
+        let pool = Pool::from(pool);
         Self(Pools::Sqlite(sqlite::Pools { writer: pool.clone(), readers: pool }))
     }
 
@@ -116,20 +118,16 @@ impl Database {
     /// Whether all connections for writing are in use.
     pub(crate) fn is_being_written(&self) -> bool {
         match &self.0 {
-            Pools::Sqlite(pools) => are_taken(&pools.writer),
-            Pools::Postgres(pools) => are_taken(&pools.writers),
+            Pools::Sqlite(pools) => pools.writer.is_taken(),
+            Pools::Postgres(pools) => pools.writers.is_taken(),
         }
     }
 
     /// Whether all connections for reading are in use.
     pub(crate) fn are_readers_taken(&self) -> bool {
         match &self.0 {
-            Pools::Sqlite(pools) => are_taken(&pools.readers),
-            Pools::Postgres(pools) => are_taken(&pools.readers),
+            Pools::Sqlite(pools) => pools.readers.is_taken(),
+            Pools::Postgres(pools) => pools.readers.is_taken(),
         }
     }
-}
-
-fn are_taken<DB: sqlx::Database>(pool: &Pool<DB>) -> bool {
-    pool.size() == pool.options().get_max_connections() && pool.num_idle() == 0
 }

@@ -2,6 +2,7 @@
 
 mod scopes;
 mod server;
+mod tables;
 
 use super::*;
 
@@ -36,7 +37,7 @@ const ROWS: &str = "
     INSERT INTO knowledge_revisions VALUES ('ana', 1, 1);
 ";
 
-const TABLES: &str = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' \
+const TABLES_OF_FILE: &str = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' \
     AND name <> '_sqlx_migrations' ORDER BY name";
 
 impl Database {
@@ -73,7 +74,7 @@ async fn a_database_of_an_earlier_version_opens_with_all_that_was_in_it() {
     let before = earlier(data.path()).await;
     let triggers = "SELECT name FROM sqlite_schema WHERE type = 'trigger' ORDER BY name";
     let indexes = "SELECT name FROM sqlite_schema WHERE type = 'index' ORDER BY name";
-    let (names, triggers_before) = (before.texts(TABLES).await, before.texts(triggers).await);
+    let (names, triggers_before) = (before.texts(TABLES_OF_FILE).await, before.texts(triggers).await);
     let indexes_before = before.texts(indexes).await;
     let mut contents = Vec::new();
     for table in &names {
@@ -86,7 +87,7 @@ async fn a_database_of_an_earlier_version_opens_with_all_that_was_in_it() {
 
     let after = Database::open(data.path()).await.expect("it opens");
 
-    let tables = after.texts(TABLES).await;
+    let tables = after.texts(TABLES_OF_FILE).await;
     assert!(names.iter().all(|name| tables.contains(name)), "{tables:?}");
     for (table, (columns, rows)) in names.iter().zip(contents) {
         assert_eq!(after.values(table, &columns).await, rows, "{table}");
@@ -145,7 +146,7 @@ async fn every_table_is_strict() {
         AND name NOT LIKE 'sqlite_%' AND name <> '_sqlx_migrations'";
 
     assert_eq!(database.texts(lax).await, [""; 0]);
-    assert!(database.texts(TABLES).await.len() > 15);
+    assert!(database.texts(TABLES_OF_FILE).await.len() > 15);
 }
 
 #[tokio::test]

@@ -34,7 +34,7 @@ impl Database {
         let writer = SqlitePoolOptions::new().max_connections(1).connect_with(options.clone()).await?;
         let readers = SqlitePoolOptions::new().max_connections(MAX_READERS);
         let readers = readers.connect_with(options.read_only(true)).await?;
-        Ok(Self(Pools::Sqlite(super::Pools { writer, readers })))
+        Ok(Self(Pools::Sqlite(super::Pools { writer: writer.into(), readers: readers.into() })))
     }
 
     /// The schema of this program: the number of its last migration.
@@ -44,7 +44,10 @@ impl Database {
 
     /// The schema of this database: the number of the last migration that it has had, 0 if none.
     pub(crate) async fn schema(&self) -> Result<i64> {
-        let has_migrations = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '_sqlx_migrations')";
+        let has_migrations = match &self.0 {
+            Pools::Sqlite(_) => "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '_sqlx_migrations')",
+            Pools::Postgres(_) => "SELECT to_regclass('_sqlx_migrations') IS NOT NULL",
+        };
         if !sql(has_migrations).fetch_value(self.readers()).await? {
             return Ok(0);
         }
@@ -64,7 +67,7 @@ impl Database {
         // Other engines check themselves.
         let Pools::Sqlite(pools) = &self.0 else { return Ok(Vec::new()) };
         // Without a timeout: it takes as long as reading the whole database does.
-        let mut found: Vec<String> = sqlx::query_scalar(check).fetch_all(&pools.readers).await?;
+        let mut found: Vec<String> = sqlx::query_scalar(check).fetch_all(pools.readers.wanted()).await?;
         found.retain(|line| line != "ok");
         Ok(found)
     }

@@ -46,12 +46,17 @@ async fn the_schema_is_not_changed_under_a_process_of_a_release_that_is_too_far_
     }
 }
 
+/// A database of each engine.
+pub(super) async fn both_schemas(folder: &Path) -> Option<(Database, Database)> {
+    let url = server_url(folder).await?;
+    let server = Database::connect(&url, 4).await.expect("nobody uses it");
+    Some((server, Database::open(folder).await.expect("a database")))
+}
+
 #[tokio::test]
 async fn both_engines_have_the_same_tables_with_the_same_columns() {
     let folder = tempfile::tempdir().expect("a scratch directory");
-    let Some(url) = server_url(folder.path()).await else { return };
-    let server = Database::connect(&url, 4).await.expect("nobody uses it");
-    let file = Database::open(folder.path()).await.expect("a database");
+    let Some((server, file)) = both_schemas(folder.path()).await else { return };
 
     let of_server =
         "SELECT CAST(table_name AS TEXT), CAST(column_name AS TEXT) FROM information_schema.columns
