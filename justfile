@@ -3,22 +3,25 @@
 set shell := ["bash", "-euo", "pipefail", "-c"]
 
 output := env("CARGO_TARGET_DIR", "target") / "debug"
+# Measurements use the dependencies of the other tasks, and Kitbag itself as optimised as in a release.
+optimised := "CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false"
+with_optimised_server := "--profile dev --config profile.dev.package.kitbag.opt-level=3"
 
 # List the tasks.
 default:
     @{{ just_executable() }} --list --unsorted
 
-# Build the example toolkits, serve them, call one, and keep serving.
-demo: install build build-rules build-extractors
+# Build the server, serve example toolkits, call one, and keep serving.
+demo: install-guest-compiler build
     {{ output }}/kitbag demo
 
-# Run every test; those of the TypeScript SDK first, and those of the stores also with PostgreSQL.
-test: install install-browser install-prometheus build-guests build-extractors test-typescript test-packages && test-postgres (test-postgres "--test spec -- cluster:: freshness::")
+# Run every test; those of the TypeScript SDK first, and those of the stores also with PostgreSQL and a bucket.
+test: install install-browser install-prometheus build-guests build-extractors test-typescript test-packages && test-postgres (test-postgres "--test spec -- cluster:: database_copy:: freshness::")
     cargo test --workspace --no-fail-fast
 
-# Run tests with a PostgreSQL server: those of the stores, or others: `just test-postgres --test spec FILTER`.
-test-postgres *arguments="--lib -- access:: database:: dispatch:: identity:: invocations:: knowledge:: objects:: peers:: toolkits:: vault::": install
-    scripts/with-postgres cargo test --workspace {{ arguments }}
+# Run tests with a PostgreSQL server and an S3 server: those of the stores, or others: `just test-postgres --test spec FILTER`.
+test-postgres *arguments="--lib -- access:: database:: dispatch:: identity:: invocations:: knowledge:: objects:: peers:: toolkits:: transfer:: vault::": install
+    scripts/with-postgres scripts/with-s3 cargo test --workspace {{ arguments }}
 
 # Run the tests of the TypeScript SDK, of its engine, and of the toolkits written with it; the replies of the sandbox too.
 test-typescript: install build build-rules build-engine
@@ -50,10 +53,9 @@ check: (needs "fmt" "rustfmt") (needs "clippy" "clippy")
 # `cargo audit` and `cargo deny` are not included: both fetch their advisories from GitHub, and the tasks of
 # this project may depend on the package registries only.
 
-# Measure the cost of a call, compared with the same call without Kitbag: `just bench --quick`, `--json FILE`.
+# Measure the cost of a call, compared with the same call without Kitbag: `just bench --quick`, `--json FILE`; of traces: `--traces`.
 bench *arguments: install install-bench
-    CARGO_PROFILE_DEV_OPT_LEVEL=3 CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false \
-        cargo bench --workspace --profile dev --bench load -- {{ arguments }}
+    {{ optimised }} cargo bench {{ with_optimised_server }} --workspace --bench load -- {{ arguments }}
 
 # Write the GraphQL schema to docs/schema.graphql.
 schema: install
@@ -61,8 +63,7 @@ schema: install
 
 # Measure search: `just bench-search DIR` on a collection in BEIR layout, `just bench-search --load` on many documents.
 bench-search *arguments:
-    CARGO_PROFILE_DEV_OPT_LEVEL=3 CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false \
-        cargo bench --workspace --profile dev --bench search -- {{ arguments }}
+    {{ optimised }} cargo bench {{ with_optimised_server }} --workspace --bench search -- {{ arguments }}
 
 # Fuzz the parsers of untrusted input, for MINUTES in total.
 fuzz minutes="10":
@@ -78,8 +79,7 @@ fuzz-keep:
 
 # Load a server with 64 connections of mixed calls; fail if a resource grows without bound: `just soak 30`, `--json FILE`.
 soak minutes="10" *arguments: install
-    CARGO_PROFILE_DEV_OPT_LEVEL=3 CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false \
-        cargo bench --workspace --profile dev --bench soak -- --minutes {{ minutes }} {{ arguments }}
+    {{ optimised }} cargo bench {{ with_optimised_server }} --workspace --bench soak -- --minutes {{ minutes }} {{ arguments }}
 
 # Take pictures of every page, in light, in dark, and 320 pixels wide: `just screens DIR`; those of README.md: DIR/readme.
 screens directory: install install-browser build build-guests
@@ -124,9 +124,12 @@ build-extractors: install
         install -C -m 644 "target-guests/components/extractor-$kind.wasm" "{{ output }}/extractors/$kind.wasm"; \
     done
 
-# Install missing prerequisites of the other tasks: WebAssembly compiler, npm and Python packages, espeak-ng.
-install:
+# Install a compiler for WebAssembly, unless there is one.
+install-guest-compiler:
     scripts/install-guest-toolchain
+
+# Install missing prerequisites of the other tasks: WebAssembly compiler, npm and Python packages, espeak-ng.
+install: install-guest-compiler
     scripts/install-node-packages
     scripts/install-python-packages
     scripts/install-speech

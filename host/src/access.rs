@@ -97,6 +97,7 @@ use crate::invocations::Invocations;
 use crate::knowledge::Knowledge;
 use crate::peers::{Freshness, Hints, Process};
 use crate::toolkits::Toolkits;
+use crate::traces::Arrival;
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
 pub use documents::OwnDocuments;
@@ -170,7 +171,7 @@ impl Access {
 
     /// The caller as a user, with their permissions.
     pub fn of(&self, caller: &Arc<Caller>) -> User {
-        User { access: self.clone(), caller: caller.clone() }
+        User { access: self.clone(), caller: caller.clone(), arrival: None }
     }
 
     /// Signals when the toolkits that users can see may have changed.
@@ -188,6 +189,8 @@ impl Access {
 pub struct User {
     access: Access,
     caller: Arc<Caller>,
+    /// When the user's request came, if calls are traced.
+    arrival: Option<Arrival>,
 }
 
 impl User {
@@ -208,6 +211,12 @@ impl User {
         } else {
             Err(AccessError::NotOperator(self.id().to_owned()))
         }
+    }
+
+    /// As the user of a request that came then.
+    #[must_use]
+    pub fn arrived(self, arrival: Option<Arrival>) -> Self {
+        Self { arrival, ..self }
     }
 
     /// The user's own documents.

@@ -9,6 +9,7 @@ mod client;
 mod completions;
 mod config;
 mod connect;
+mod database;
 mod demo;
 mod doctor;
 mod documents;
@@ -100,6 +101,9 @@ enum Verb {
     Backup(backup::Backup),
     /// Put a backup into an empty data directory.
     Restore(restore::Restore),
+    /// Copy a whole service to another database.
+    #[command(subcommand)]
+    Database(database::Database),
     /// Check a data directory, and say what to do about what is wrong.
     Doctor(doctor::Doctor),
     /// Print a script that completes commands in a shell.
@@ -198,6 +202,7 @@ pub async fn run(command: Command) -> ExitCode {
         Verb::Vault(command) => command.run().await,
         Verb::Backup(command) => command.run().await,
         Verb::Restore(command) => command.run().await,
+        Verb::Database(command) => command.run().await,
         Verb::Doctor(command) => command.run().await,
         Verb::Completions(command) => command.run(),
         Verb::Man(command) => command.run(),

@@ -8,11 +8,14 @@
 
 mod builder;
 mod error;
+mod pool;
 mod postgres;
 mod release;
+mod rows;
 mod scope;
 mod sqlite;
 mod statement;
+mod tables;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -26,12 +29,16 @@ use sqlx::{Postgres, Sqlite};
 
 pub(crate) use builder::StatementBuilder;
 pub use error::DatabaseError;
+pub(crate) use pool::PoolReading;
 pub(crate) use postgres::{Lock, Server, Session};
 pub use release::{NoVersion, Release};
+pub(crate) use rows::{Column, Row};
 pub(crate) use scope::Scope;
 pub use sqlite::CopyError;
 pub(crate) use sqlite::FrozenState;
 pub(crate) use statement::{Executor, list, sql};
+pub(crate) use tables::{SECRETS, SESSION_GRANTS, SESSIONS, TABLES, Table};
+pub(crate) use value::Value;
 
 /// A result of the database.
 pub type Result<T> = std::result::Result<T, DatabaseError>;
@@ -58,6 +65,11 @@ impl Database {
         Ok(Self(Pools::Postgres(Box::pin(postgres::Pools::connect(url, connections)).await?)))
     }
 
+    /// Connects to a PostgreSQL database as it is, for commands that look at it: its schema is not changed.
+    pub async fn connect_existing(url: &str, connections: u32) -> Result<Self> {
+        Ok(Self(Pools::Postgres(Box::pin(postgres::Pools::connect_existing(url, connections)).await?)))
+    }
+
     /// Begins a write transaction. Others cannot write in its scope until it ends.
     pub(crate) async fn begin(&self, scope: Scope<'_>) -> Result<Transaction> {
         Ok(match &self.0 {
@@ -77,8 +89,8 @@ impl Database {
     /// Connections for single reading statements.
     pub(crate) fn readers(&self) -> Executor<'_> {
         match &self.0 {
-            Pools::Sqlite(pools) => Executor::Sqlite(&pools.readers),
-            Pools::Postgres(pools) => Executor::Postgres(&pools.readers),
+            Pools::Sqlite(pools) => Executor::Sqlite(pools.readers.wanted()),
+            Pools::Postgres(pools) => Executor::Postgres(pools.readers.wanted()),
         }
     }
 
@@ -116,6 +128,14 @@ impl Database {
     pub async fn check(&self) -> Result<()> {
         let _: i64 = sql("SELECT count(*) FROM issuers").fetch_value(self.readers()).await?;
         self.begin(Scope::Processes).await?.roll_back().await
+    }
+
+    /// How full the pools are: of connections that write, and of those that only read.
+    pub(crate) fn pools(&self) -> [PoolReading; 2] {
+        match &self.0 {
+            Pools::Sqlite(pools) => [pools.writer.reading("write"), pools.readers.reading("read")],
+            Pools::Postgres(pools) => [pools.writers.reading("write"), pools.readers.reading("read")],
+        }
     }
 
     /// Closes all connections, after running statements have ended.

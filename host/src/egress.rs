@@ -61,7 +61,7 @@ pub use self::connection::ResponseBody;
 pub use self::error::EgressError;
 pub use self::guard::{CaptureRanges, ToolkitRanges};
 pub use self::nat64::Nat64Prefix;
-pub use self::policy::Policy;
+pub use self::policy::{ListedHost, Policy};
 pub use self::redirects::{Redirects, Step};
 pub use self::repeatable::{Repeatable, Unrepeatable};
 pub use self::resolver::LookupError;

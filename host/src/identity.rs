@@ -42,8 +42,10 @@ use crate::sha256::{Digest, Sha256};
 
 pub use self::algorithms::Algorithms;
 pub use self::browser_sessions::{BrowserSession, BrowserSessions, SessionLifetime};
+pub(crate) use self::claims::MAX_SUBJECT_BYTES;
 pub use self::error::{AuthError, InvalidSettings};
 pub use self::issuer_record::{IssuerChange, bind_issuer};
+pub(crate) use self::issuer_record::{record_issuer, recorded_issuer};
 pub(crate) use self::local::random_text;
 pub use self::local::{
     AccessGrant, AuthorizationServer, AuthorizeError, CodePrompt, Consent, Destination, EndpointError,

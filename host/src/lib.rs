@@ -9,14 +9,14 @@
 //! → web
 //! → access
 //! → dispatch
-//! → backup, doctor, extractors, invocations, toolkits, user_config
+//! → backup, doctor, extractors, invocations, toolkits, transfer, user_config
 //! → compiler
 //! → sandbox
 //! → capabilities
 //! → contract, observations
-//! → identity, knowledge, outbound_auth
+//! → identity, knowledge, outbound_auth, traces
 //! → objects
-//! → egress, local_mode, machine_code, peers, stored_files, vault
+//! → certificate, egress, local_mode, machine_code, peers, stored_files, vault
 //! → database, disk, folder, json_object, memory, metrics, private_file, redaction, sha256, shares, tasks
 //! ```
 
@@ -25,6 +25,7 @@ pub mod app;
 pub mod backup;
 mod bounded_json;
 pub mod capabilities;
+pub mod certificate;
 pub mod cli;
 pub mod compiler;
 pub mod contract;
@@ -63,6 +64,8 @@ mod tasks;
 pub mod telemetry;
 pub mod toolchain;
 pub mod toolkits;
+pub mod traces;
+pub mod transfer;
 pub mod user_config;
 pub mod vault;
 mod visible;

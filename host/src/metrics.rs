@@ -36,7 +36,9 @@ struct Measured {
     sandbox_time: Family<ToolkitLabel, Histogram, fn() -> Histogram>,
     outbound_requests: Family<OutboundLabels, Counter>,
     sign_ins: Family<ResultLabel, Counter>,
+    trace_spans: Family<ResultLabel, Counter>,
     responses: Family<StatusLabel, Counter>,
+    tls_handshakes: Family<ResultLabel, Counter>,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
@@ -66,7 +68,34 @@ struct StatusLabel {
     status: u16,
 }
 
-/// A value that is read when the metrics are read, or several with a label each.
+/// What becomes of a span of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpanResult {
+    /// The collector has it.
+    Delivered,
+    /// The queue was full.
+    Dropped,
+    /// The collector could not be reached, or answered with an error.
+    Failed,
+    /// The collector did not take it.
+    Rejected,
+}
+
+impl SpanResult {
+    const ALL: [Self; 4] = [Self::Delivered, Self::Dropped, Self::Failed, Self::Rejected];
+
+    fn label(self) -> ResultLabel {
+        let result = match self {
+            Self::Delivered => "delivered",
+            Self::Dropped => "dropped",
+            Self::Failed => "failed",
+            Self::Rejected => "rejected",
+        };
+        ResultLabel { result }
+    }
+}
+
+/// A value that is read when the metrics are read, or several with labels each.
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// Its name, without the prefix and the unit.
@@ -82,10 +111,12 @@ enum Value {
     One(i64),
     /// Each with the labels that tell it from the others.
     Several(Vec<(Labels, i64)>),
+    /// As [`Several`](Self::Several), of what is counted from the start on.
+    Totals(Vec<(Labels, u64)>),
 }
 
 /// Names and values.
-type Labels = Vec<(&'static str, &'static str)>;
+pub type Labels = Vec<(&'static str, &'static str)>;
 
 impl Reading {
     /// A number of things.
@@ -98,6 +129,11 @@ impl Reading {
         Self { name, help, unit: Some(Unit::Bytes), value: Value::One(as_i64(value)) }
     }
 
+    /// A point in time, in seconds since 1970.
+    pub fn timestamp(name: &'static str, help: &'static str, seconds: i64) -> Self {
+        Self { name, help, unit: Some(Unit::Seconds), value: Value::One(seconds) }
+    }
+
     /// Numbers of things of several kinds; `label` is what the kind is called.
     pub fn counts(
         name: &'static str,
@@ -105,8 +141,26 @@ impl Reading {
         label: &'static str,
         values: impl IntoIterator<Item = (&'static str, u64)>,
     ) -> Self {
-        let values = values.into_iter().map(|(kind, value)| (vec![(label, kind)], as_i64(value))).collect();
+        Self::labelled(name, help, values.into_iter().map(|(kind, value)| (vec![(label, kind)], value)))
+    }
+
+    /// Numbers of things, each with its labels.
+    pub fn labelled(
+        name: &'static str,
+        help: &'static str,
+        values: impl IntoIterator<Item = (Labels, u64)>,
+    ) -> Self {
+        let values = values.into_iter().map(|(labels, value)| (labels, as_i64(value))).collect();
         Self { name, help, unit: None, value: Value::Several(values) }
+    }
+
+    /// Counts of events since the start, each with its labels.
+    pub fn totals(
+        name: &'static str,
+        help: &'static str,
+        values: impl IntoIterator<Item = (Labels, u64)>,
+    ) -> Self {
+        Self { name, help, unit: None, value: Value::Totals(values.into_iter().collect()) }
     }
 
     fn register(&self, registry: &mut Registry) {
@@ -118,6 +172,13 @@ impl Reading {
                     gauges.get_or_create(labels).set(*value);
                 }
                 self.register_as(registry, gauges);
+            }
+            Value::Totals(values) => {
+                let counters = Family::<Labels, Counter>::default();
+                for (labels, value) in values {
+                    counters.get_or_create(labels).inc_by(*value);
+                }
+                self.register_as(registry, counters);
             }
         }
     }
@@ -138,7 +199,12 @@ impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix(PREFIX);
         let (calls, outbound_requests) = (Family::default(), Family::default());
-        let (sign_ins, responses) = (Family::default(), Family::default());
+        let (sign_ins, responses, tls_handshakes) = (Family::default(), Family::default(), Family::default());
+        let trace_spans = Family::<ResultLabel, Counter>::default();
+        for result in SpanResult::ALL {
+            // So that a drop is a change, and not a new line.
+            drop(trace_spans.get_or_create(&result.label()));
+        }
         let times = || Family::new_with_constructor((|| Histogram::new(CALL_BUCKETS)) as fn() -> Histogram);
         let (call_time, sandbox_time) = (times(), times());
         registry.register("calls", "Calls of tools, by outcome", calls.clone());
@@ -160,7 +226,9 @@ impl Default for Metrics {
             outbound_requests.clone(),
         );
         registry.register("sign_in_checks", "Checks of who sends a request, by result", sign_ins.clone());
+        registry.register("trace_spans", "Spans of traces, by what became of them", trace_spans.clone());
         registry.register("http_responses", "Responses to clients, by status", responses.clone());
+        registry.register("tls_handshakes", "TLS handshakes of clients, by result", tls_handshakes.clone());
         Self(Arc::new(Measured {
             registry,
             calls,
@@ -168,7 +236,9 @@ impl Default for Metrics {
             sandbox_time,
             outbound_requests,
             sign_ins,
+            trace_spans,
             responses,
+            tls_handshakes,
         }))
     }
 }
@@ -195,9 +265,19 @@ impl Metrics {
         self.0.sign_ins.get_or_create(&ResultLabel { result }).inc();
     }
 
+    /// Counts so many spans of traces.
+    pub fn trace_spans(&self, result: SpanResult, count: u64) {
+        self.0.trace_spans.get_or_create(&result.label()).inc_by(count);
+    }
+
     /// Counts a response.
     pub fn response(&self, status: u16) {
         self.0.responses.get_or_create(&StatusLabel { status }).inc();
+    }
+
+    /// Counts a TLS handshake of a client.
+    pub fn tls_handshake(&self, result: &'static str) {
+        self.0.tls_handshakes.get_or_create(&ResultLabel { result }).inc();
     }
 
     /// All metrics, and these readings, as text.
@@ -226,7 +306,9 @@ mod tests {
         }
 
         let jobs = Reading::counts("jobs_waiting", "Jobs", "job", [("index", 2), ("embed", 0)]);
-        let text = metrics.text(&[Reading::bytes("call_memory", "Memory", 7), jobs]).expect("text");
+        let waits = Reading::totals("waits", "Waits", [(vec![("pool", "read")], 3)]);
+        metrics.trace_spans(SpanResult::Dropped, 2);
+        let text = metrics.text(&[Reading::bytes("call_memory", "Memory", 7), jobs, waits]).expect("text");
 
         for line in [
             r#"kitbag_calls_total{toolkit="text",outcome="succeeded"} 2"#,
@@ -237,6 +319,9 @@ mod tests {
             "kitbag_call_memory_bytes 7",
             r#"kitbag_jobs_waiting{job="index"} 2"#,
             r#"kitbag_jobs_waiting{job="embed"} 0"#,
+            r#"kitbag_waits_total{pool="read"} 3"#,
+            r#"kitbag_trace_spans_total{result="dropped"} 2"#,
+            r#"kitbag_trace_spans_total{result="failed"} 0"#,
             "# EOF",
         ] {
             assert!(text.lines().any(|it| it == line), "{line} is missing:\n{text}");

@@ -19,4 +19,4 @@ pub use freshness::{Copies, Freshness, NoAnswer};
 pub use hints::{Heard, Hint, Hints, Listening, Subject};
 pub use processes::{Process, Standing};
 pub use profile::{JoinError, Profile};
-pub(crate) use store::Turn;
+pub(crate) use store::{Turn, is_process_alive};

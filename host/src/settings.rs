@@ -6,6 +6,8 @@
 
 mod environment;
 mod error;
+mod objects;
+mod traces;
 mod value;
 
 use std::net::SocketAddr;
@@ -23,9 +25,10 @@ use crate::loopback::is_loopback;
 use crate::ownership::{self, DEFAULT_DATA, Protection};
 
 pub use error::SettingsError;
+pub use objects::ObjectsLocation;
+pub use traces::Ratio;
 pub use value::{
-    DatabaseLocation, Issuer, List, Listen, MasterKey, Maybe, Model, ObjectsLocation, Secret, Size,
-    SocketMode, Span,
+    DatabaseLocation, Issuer, List, Listen, MasterKey, Maybe, Model, Secret, Size, SocketMode, Span,
 };
 
 /// Every setting once: documentation, name, type and default.
@@ -78,6 +81,23 @@ settings! {
     /// Address where Prometheus may read metrics (`/metrics`), such as `127.0.0.1:9464`; by default none. There is no
     /// sign-in: whoever can connect sees which toolkits there are and how often they are called, but nothing of users.
     metrics_listen: Maybe<SocketAddr> = Maybe::UNSET, "KITBAG_METRICS_LISTEN";
+    /// File with this server's certificate, and after it those of the authorities between it and the root, in PEM: TCP
+    /// addresses then speak HTTPS, and Unix sockets plain HTTP. It is read again when it changes.
+    tls_certificate: Maybe<PathBuf> = Maybe::UNSET, "KITBAG_TLS_CERTIFICATE";
+    /// File with the certificate's private key, in PEM, without a passphrase. Other users of the machine must not be
+    /// able to read it; a file of root may be readable for a group.
+    tls_key: Maybe<PathBuf> = Maybe::UNSET, "KITBAG_TLS_KEY";
+    /// Collector that receives a trace of each sampled call by OTLP over HTTP, such as
+    /// `http://127.0.0.1:4318/v1/traces`; by default none. Traces have no content of calls and name no user.
+    traces: value::ServiceUrl = value::ServiceUrl::default(), "KITBAG_TRACES";
+    /// Share of calls that are traced, from 0 to 1.
+    traces_sample: Ratio = Ratio::TENTH, "KITBAG_TRACES_SAMPLE";
+    /// Headers for the collector, such as `authorization=Bearer%20…,x-tenant=a`. Prefer the variable or the file for a
+    /// key: other users of the machine can read a flag.
+    traces_headers: Maybe<Secret> = Maybe::UNSET, "KITBAG_TRACES_HEADERS";
+    /// Makes a call part of the trace that its request names (`traceparent`), and samples it if that is sampled. Only
+    /// behind a proxy that sets or removes the header: others could have each of their calls traced.
+    accept_traceparent: bool = false, "KITBAG_ACCEPT_TRACEPARENT";
     /// Folder for the database, components, keys.
     data: PathBuf = PathBuf::from(DEFAULT_DATA), "KITBAG_DATA";
     /// Where documents, secrets, records and everything else about users and toolkits is kept: `sqlite`, a file in the
@@ -88,9 +108,19 @@ settings! {
     /// Connections to a PostgreSQL database, besides six that the server keeps for itself.
     database_connections: u32 = 16, "KITBAG_DATABASE_CONNECTIONS";
     /// Where components and captured files are kept: `folder`, in the data directory, which is the default with
-    /// `sqlite`, or `folder:PATH`.
+    /// `sqlite`; `folder:PATH`; or, with a PostgreSQL database, `s3://BUCKET/PREFIX`, a bucket of Amazon S3 or of another
+    /// service that speaks its protocol.
     objects: ObjectsLocation = ObjectsLocation::Default, "KITBAG_OBJECTS";
-    /// Public URL of this server, without a path; by default `http://` and the address it listens on.
+    /// URL of the service that has the bucket, such as `https://s3.internal:9000`; by default Amazon's.
+    objects_endpoint: value::BaseUrl = value::BaseUrl::default(), "KITBAG_OBJECTS_ENDPOINT";
+    /// Region of the bucket.
+    objects_region: String = "us-east-1".to_owned(), "KITBAG_OBJECTS_REGION";
+    /// Id of the access key for the bucket, which may read, write, delete and list there.
+    objects_key_id: Maybe<String> = Maybe::UNSET, "KITBAG_OBJECTS_KEY_ID";
+    /// Secret of that access key. Prefer the variable or the file: other users of the machine can read a flag.
+    objects_secret: Maybe<Secret> = Maybe::UNSET, "KITBAG_OBJECTS_SECRET";
+    /// Public URL of this server, without a path; by default `http://`, or `https://` with a certificate, and the
+    /// address it listens on.
     base_url: value::BaseUrl = value::BaseUrl::default(), "KITBAG_BASE_URL";
     /// Issuer URL of the OpenID provider that people sign in with, or `local` for Kitbag's own.
     issuer: Issuer = Issuer::Local, "KITBAG_ISSUER";
@@ -135,7 +165,8 @@ settings! {
     /// `command:LINE`, which prints it.
     master_key: MasterKey = MasterKey::File(None), "KITBAG_MASTER_KEY";
     /// How long a server that was asked to stop goes on, with 503 from `/readyz`, until load balancers send nobody there
-    /// any more; by default 5s with a PostgreSQL database, and not at all otherwise.
+    /// any more; by default 5s with a PostgreSQL database, 1s with sockets of a service manager, and not at all
+    /// otherwise.
     drain: Maybe<Span> = Maybe::UNSET, "KITBAG_DRAIN";
     /// How long a client may keep the server waiting: for the head of a request, for the next one on an open
     /// connection, for more of a body.
@@ -292,6 +323,7 @@ impl Settings {
             }
             _ => {}
         }
+        settings.expect_bucket()?;
         environment::warn_of_strays(VARIABLES, |name| {
             OTHER_VARIABLES.contains(&name) || settings.master_key == MasterKey::Variable(name.to_owned())
         });
@@ -307,6 +339,7 @@ impl Settings {
             }
             _ => {}
         }
+        settings.trace_headers()?;
         match (settings.web_client_id.get().map(String::as_str), settings.web_client_secret.get()) {
             (Some(_), _) if settings.issuer == Issuer::Local => {
                 return Err(SettingsError::WebClientInLocalMode);
@@ -314,9 +347,15 @@ impl Settings {
             (None | Some(REGISTER), Some(_)) => return Err(SettingsError::WebClientSecret),
             _ => {}
         }
+        if settings.tls_certificate.get().is_some() != settings.tls_key.get().is_some() {
+            return Err(SettingsError::IncompleteTls);
+        }
         match settings.base_url.clone().into_inner() {
             Some(url) if settings.issuer == Issuer::Local && !is_loopback(&url) => {
                 return Err(SettingsError::LocalBaseUrlInPublic(url));
+            }
+            Some(url) if settings.tls().is_some() && url.scheme() != "https" => {
+                return Err(SettingsError::PlainBaseUrl(url));
             }
             _ => {}
         }
@@ -326,11 +365,33 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Checks that local sign-in is not reachable from other machines at these addresses.
-    pub fn expect_allowed(
-        &self,
-        mut addresses: impl Iterator<Item = SocketAddr>,
-    ) -> Result<(), SettingsError> {
+    /// Checks that the settings of a bucket are all there, or none.
+    fn expect_bucket(&self) -> Result<(), SettingsError> {
+        let (id, secret) = (self.objects_key_id.get().is_some(), self.objects_secret.get().is_some());
+        let is_bucket = matches!(self.objects, ObjectsLocation::Bucket { .. });
+        if is_bucket && !matches!(self.database, DatabaseLocation::Server(_)) {
+            Err(SettingsError::BucketWithoutServer)
+        } else if is_bucket && !(id && secret) {
+            Err(SettingsError::BucketWithoutKey)
+        } else if !is_bucket && (id || secret || self.objects_endpoint.clone().into_inner().is_some()) {
+            Err(SettingsError::KeyWithoutBucket)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The files with the certificate and its key, if TCP addresses speak HTTPS.
+    pub fn tls(&self) -> Option<(&Path, &Path)> {
+        Some((self.tls_certificate.get()?.as_path(), self.tls_key.get()?.as_path()))
+    }
+
+    /// Checks that local sign-in is not reachable from other machines at these addresses, and that a certificate is
+    /// presented at one of them.
+    pub fn expect_allowed(&self, addresses: impl Iterator<Item = SocketAddr>) -> Result<(), SettingsError> {
+        let mut addresses = addresses.peekable();
+        if self.tls().is_some() && addresses.peek().is_none() {
+            return Err(SettingsError::TlsWithoutAddress);
+        }
         match addresses.find(|address| self.issuer == Issuer::Local && !address.ip().is_loopback()) {
             Some(address) => Err(SettingsError::LocalIssuerInPublic(address)),
             None => Ok(()),
@@ -344,7 +405,9 @@ impl Settings {
         }
         match bound.first() {
             Some(address) if !address.ip().is_unspecified() => {
-                Ok(Url::parse(&format!("http://{address}")).expect("a socket address is a valid authority"))
+                let scheme = if self.tls().is_some() { "https" } else { "http" };
+                let url = Url::parse(&format!("{scheme}://{address}"));
+                Ok(url.expect("a socket address is a valid authority"))
             }
             Some(address) => Err(SettingsError::NoBaseUrl(address.to_string())),
             None => Err(SettingsError::NoBaseUrl("a Unix socket".to_owned())),

@@ -49,6 +49,11 @@ impl Named {
         Ok((folder, file.to_owned()))
     }
 
+    /// Where it is; `None` if no row says so.
+    pub(crate) fn object(&self) -> Option<&str> {
+        self.object.as_deref()
+    }
+
     /// Its path below the folder of all files.
     pub(crate) fn path(&self) -> String {
         self.object.clone().unwrap_or_else(|| self.kind.plain_object(&self.digest))

@@ -14,6 +14,7 @@
 mod check;
 mod link;
 mod master_key;
+mod resealing;
 mod rotation;
 mod seal;
 mod sealed_value;
@@ -41,6 +42,7 @@ pub use check::SecretsCheck;
 pub(crate) use check::{check_secrets, master_key_names};
 pub use link::Link;
 pub use master_key::{KeySource, MasterKeyError};
+pub(crate) use resealing::Resealing;
 pub use rotation::Rotated;
 pub use sealed_value::SealedValue;
 pub use secret_cache::UserSecrets;

@@ -48,8 +48,10 @@ use tower_http::cors::{Any, CorsLayer};
 use url::Url;
 
 use crate::access::Access;
+use crate::certificate::LiveCertificate;
 use crate::identity::{AuthorizationServer, BrowserSessions, Identity, ProviderSignIn, paths};
 use crate::metrics::Metrics;
+use crate::traces::Traces;
 pub use arrival::Pace;
 use authenticate::{Authentication, require_caller};
 use body::Bodies;
@@ -76,10 +78,16 @@ pub struct Shared {
     pub access: Access,
     /// What is counted.
     pub metrics: Metrics,
-    /// Cancelled when the server is asked to stop.
-    pub stopping: CancellationToken,
-    /// Cancelled when it was asked to stop, and still serves for a while.
+    /// The certificate that this server presents, if it speaks TLS itself.
+    pub certificate: Option<LiveCertificate>,
+    /// What notes when requests come.
+    pub traces: Traces,
+    /// Cancelled when the server was asked to stop, and still serves for a while.
     pub draining: CancellationToken,
+    /// Cancelled when it only waits for requests in progress. Streams end.
+    pub stopping: CancellationToken,
+    /// Cancelled when it then refuses other requests.
+    pub refusing: CancellationToken,
     /// Public URL of this server, without a path.
     pub base_url: Url,
     /// Origins of browser pages that may call.
@@ -107,7 +115,7 @@ pub fn router(shared: Shared) -> Router {
         .merge(discovery())
         .merge(shared.authorization_server.clone().map_or_else(Router::new, |it| local_sign_in(&shared, it)))
         .fallback(async || WebError::nothing_here())
-        .layer(from_fn_with_state(shared.stopping.clone(), health::refuse_while_stopping))
+        .layer(from_fn_with_state(shared.refusing.clone(), health::refuse_while_stopping))
         .merge(for_load_balancers())
         .layer((from_fn_with_state((pace, shared.metrics.clone()), answer), CatchPanicLayer::new()))
         .with_state(shared)

@@ -15,14 +15,14 @@ const LAYERS: [&[&str]; 15] = [
     &["web"],
     &["access"],
     &["dispatch"],
-    &["backup", "doctor", "extractors", "invocations", "toolkits", "user_config"],
+    &["backup", "doctor", "extractors", "invocations", "toolkits", "transfer", "user_config"],
     &["compiler"],
     &["sandbox"],
     &["capabilities"],
     &["contract", "observations"],
-    &["identity", "knowledge", "outbound_auth"],
+    &["identity", "knowledge", "outbound_auth", "traces"],
     &["objects"],
-    &["egress", "local_mode", "machine_code", "peers", "stored_files", "vault"],
+    &["certificate", "egress", "local_mode", "machine_code", "peers", "stored_files", "vault"],
     &[
         "database",
         "disk",
@@ -44,17 +44,22 @@ const LEAVES: [(&str, &[&str]); 8] = [
     ("loopback", &["cli", "egress", "identity", "local_mode", "settings"]),
     ("mcp_clients", &["cli", "web"]),
     ("settings", &["cli", "app", "local_mode"]),
-    ("ownership", &["cli", "app", "backup", "doctor", "settings", "knowledge", "local_mode", "vault"]),
+    (
+        "ownership",
+        &["cli", "app", "backup", "certificate", "doctor", "settings", "knowledge", "local_mode", "vault"],
+    ),
     ("visible", &["cli", "identity", "telemetry", "web"]),
     ("telemetry", &["cli"]),
     ("toolchain", &["cli"]),
 ];
 
 /// Crates, by a prefix of their names, each with the files or folders that may use it.
-const RESTRICTED_CRATES: [(&str, &[&str]); 4] = [
+const RESTRICTED_CRATES: [(&str, &[&str]); 6] = [
     ("axum", &["web", "app"]),
     ("wasmtime", &["sandbox", "capabilities", "contract"]),
     ("rmcp", &["web"]),
+    ("rustls", &["app/connections", "certificate", "egress"]),
+    ("tokio_rustls", &["app/connections"]),
     ("async_graphql", &["web/graphql", "web/graphql.rs"]),
 ];
 
@@ -107,6 +112,8 @@ fn the_checker_finds_an_arrow_that_turns_back() {
         ("toolkits/live.rs", "use wasmtime_wasi::WasiCtx;"),
         ("app.rs", "use rmcp::model::Tool;"),
         ("web/mcp.rs", "use async_graphql::Schema;"),
+        ("web.rs", "use rustls::ServerConfig;"),
+        ("egress/connector.rs", "use tokio_rustls::TlsConnector;"),
         ("toolkits.rs", "fn f(error: sqlx::Error) {}"),
         ("app.rs", "let database = open(&data.join(\"kitbag.sqlite\"));"),
         ("knowledge/index/cache.rs", "fn f(connection: &mut SqliteConnection) {}"),

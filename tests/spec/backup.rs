@@ -107,7 +107,7 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-async fn upload(user: &User, title: &str, bytes: String) -> String {
+pub(crate) async fn upload(user: &User, title: &str, bytes: String) -> String {
     let path = format!("/documents/file?title={title}");
     let stored = user.send(Method::POST, &path, "text/plain", bytes).await.assert_status(201).json();
     stored["id"].as_str().expect("an id").to_owned()
@@ -153,7 +153,7 @@ fn keep_busy(user: &User, stopped: &Arc<AtomicBool>, done: &Arc<AtomicU64>) -> V
 }
 
 /// Everything that the API shows of what was stored.
-async fn shown(user: &User) -> Value {
+pub(crate) async fn shown(user: &User) -> Value {
     let documents = "{ documents(first: 50) { nodes {
         id title url author text state source artifact { mediaType size } createdAt
     } } }";

@@ -1,7 +1,11 @@
 //! The test harness: servers, their clients and other peers, and assertions on responses.
 
+mod activation;
 mod answer;
 mod browser;
+#[path = "../certificates.rs"]
+pub(crate) mod certificates;
+mod collector;
 pub(crate) mod database;
 mod documents;
 mod events;
@@ -31,14 +35,17 @@ pub(crate) mod signer;
 mod stream;
 mod talking_client;
 mod terminal;
+mod tls;
 pub(crate) mod transcriber;
 mod upstream;
 mod visitor;
 mod wait;
 pub(crate) mod wat;
 
+pub(crate) use self::activation::activated;
 pub(crate) use self::answer::Answer;
 pub(crate) use self::browser::Browser;
+pub(crate) use self::collector::{Collecting, Collector, Span};
 pub(crate) use self::events::Events;
 pub(crate) use self::external_provider::ExternalProvider;
 pub(crate) use self::files::Files;
@@ -62,6 +69,7 @@ pub(crate) use self::signer::Signer;
 pub(crate) use self::stream::Stream;
 pub(crate) use self::talking_client::TalkingClient;
 pub(crate) use self::terminal::Terminal;
+pub(crate) use self::tls::TlsClient;
 pub(crate) use self::transcriber::Transcriber;
 pub(crate) use self::upstream::Upstream;
 pub(crate) use self::visitor::Visitor;

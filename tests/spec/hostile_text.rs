@@ -90,6 +90,7 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         ["model", "fetch"] => &["--from", &evil_file],
         ["model", "show" | "remove"] | ["doctor"] => &["--data", &evil_file],
         ["backup"] => &[&evil_file, "--data", &evil_file],
+        ["database", "copy"] => &["--to", &evil_file, "--data", &evil_file],
         ["restore"] => &[&evil_file, "--check"],
         unknown => panic!("{unknown:?} is new: say how it is run against a hostile server"),
     };

@@ -2,8 +2,7 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -13,7 +12,7 @@ use tokio::net::UnixStream;
 use tokio::process::Command;
 use url::Url;
 
-use crate::harness::{Http, ServerProcess, User, eventually, kitbag, run, within};
+use crate::harness::{Http, ServerProcess, User, activated, eventually, kitbag, run, within};
 
 async fn answers(url: &str) -> bool {
     Http::new(url.parse::<Url>().expect("a URL")).get_if_served("/healthz").await.is_some()
@@ -111,21 +110,6 @@ async fn it_listens_on_a_unix_socket_that_others_cannot_open() {
     without_url.arg(data.path());
     run(without_url).await.assert_failed("needs --base-url");
     assert_eq!(run(kitbag(["serve", "--listen", "somewhere"])).await.code, Some(2));
-}
-
-/// A shell that passes its standard input as the first socket of `sd_listen_fds(3)`.
-fn activated(data: &Path, socket: OwnedFd) -> Command {
-    let program = kitbag([""; 0]).as_std().get_program().to_string_lossy().into_owned();
-    fs::set_permissions(data, fs::Permissions::from_mode(0o700)).expect("it is ours");
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$@\" 3<&0 </dev/null", "sh", &program, "serve"])
-        // A port that is not used: the socket comes first.
-        .args(["--listen", "127.0.0.1:1", "--output", "jsonl", "--data"])
-        .arg(data)
-        .stdin(Stdio::from(socket))
-        .kill_on_drop(true);
-    command
 }
 
 #[tokio::test]

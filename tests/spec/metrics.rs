@@ -11,6 +11,7 @@ use url::Url;
 
 use crate::fetch::loopback_allowed;
 use crate::harness::{Http, Kitbag, Upstream, eventually, guests, kitbag, root, run};
+use crate::tls::Certified;
 
 /// A server with metrics, and a client for them.
 async fn measured() -> (Kitbag, Http, SocketAddr) {
@@ -70,11 +71,43 @@ async fn calls_requests_tokens_and_answers_are_counted() {
         "kitbag_calls_in_flight 0",
         "kitbag_toolkits 1",
         "kitbag_call_memory_bytes 0",
+        r#"kitbag_trace_spans_total{result="dropped"} 0"#,
         "# EOF",
     ] {
         assert_has(&text, line);
     }
     assert!(!text.contains("ana") && !text.contains("unlisted.test") && !text.contains("secret"), "{text}");
+}
+
+#[tokio::test]
+async fn pools_say_how_full_they_are() {
+    let upstream = Upstream::start().await;
+    let (kitbag, metrics, _) = measured().await;
+    let value = async |name: &str| -> u64 {
+        let text = text(&metrics).await;
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("{name} is missing:\n{text}")).parse().expect("a number")
+    };
+
+    for pool in ["read", "write"] {
+        let of = |name: &str, more: &str| format!("kitbag_database_{name}{{pool=\"{pool}\"{more}}}");
+        let limit = value(&of("connections_limit", "")).await;
+        let idle = value(&of("connections", ",state=\"idle\"")).await;
+        let in_use = value(&of("connections", ",state=\"in-use\"")).await;
+        assert!(
+            limit >= 1 && idle + in_use >= 1 && idle + in_use <= limit,
+            "{pool}: {idle}, {in_use}, {limit}"
+        );
+        value(&of("waits_total", "")).await;
+    }
+    let limit = value("kitbag_instances_limit").await;
+    assert!(limit >= 40, "{limit}");
+    let held = kitbag.as_user("ana").start_call("probe__fetch", json!({ "url": upstream.url("/silent") }));
+    eventually("the call has its instance", async || value("kitbag_instances").await == 1).await;
+    held.abort();
+    eventually("the instance is gone", async || value("kitbag_instances").await == 0).await;
+    // What it leaves is kept for the next one.
+    assert!(value("kitbag_kept_memory_bytes").await > 0);
 }
 
 #[tokio::test]
@@ -93,7 +126,13 @@ async fn metrics_are_at_their_own_address_alone_and_nothing_else_is() {
 async fn the_dashboard_and_the_page_of_docs_name_metrics_that_there_are() {
     let (kitbag, metrics, _) = measured().await;
     kitbag.as_user("ana").fetch("http://unlisted.test/").await;
-    let served = text(&metrics).await;
+    let (certified, address) = (Certified::new(), free_address());
+    let secured = certified
+        .kitbag(|settings| settings.metrics_listen = address.to_string().parse().expect("an address"))
+        .await;
+    certified.client().get(secured.address(), "/healthz").await.expect("an answer");
+    let of_secured = Http::new(format!("http://{address}").parse::<Url>().expect("a URL"));
+    let served = text(&metrics).await + &text(&of_secured).await;
 
     for file in ["docs/grafana-dashboard.json", "docs/operating.md"] {
         let text = fs::read_to_string(root().join(file)).expect("the file is there");

@@ -22,6 +22,7 @@ use crate::peers::{Heard, Hint, Hints, Process, Profile};
 use crate::sha256::Sha256;
 use crate::toolkits::tests::{compiler, sandbox};
 use crate::toolkits::{Claim, Rollback, ToolkitError};
+use crate::traces::Traces;
 use crate::user_config::UserConfigError;
 use crate::vault::{KeySource, VaultError};
 
@@ -164,8 +165,9 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
     let invocations =
         Arc::new(Invocations::open(database.clone(), hints.clone(), kept).await.expect("they open"));
     let limits = AdmissionLimits { per_user: 4, per_toolkit: 4, total: 4 };
+    let (metrics, traces) = (Metrics::default(), Traces::default());
     let dispatch =
-        Dispatch::new(vault.clone(), user_config.clone(), invocations.clone(), limits, Metrics::default());
+        Dispatch::new(vault.clone(), user_config.clone(), invocations.clone(), limits, metrics, traces);
     let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
     let extract: Extract = Arc::new(|_, _| Box::pin(std::future::pending()));
     let capture = Capture::open(path, objects.artifacts(), egress, settings, extract)

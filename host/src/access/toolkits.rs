@@ -71,7 +71,7 @@ impl User {
         listener: Option<ProgressListener>,
     ) -> Result<Reply, CallError> {
         let tool = self.tool(listed_name).ok_or_else(|| CallError::UnknownTool(listed_name.to_owned()))?;
-        Ok(self.stores().dispatch.call(&self.caller, &tool, arguments, listener).await?)
+        Ok(self.stores().dispatch.call(&self.caller, self.arrival, &tool, arguments, listener).await?)
     }
 
     fn visible(&self, live: &Arc<Live>) -> VisibleToolkit {

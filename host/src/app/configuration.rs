@@ -8,25 +8,32 @@ use tracing::{info, warn};
 use url::Url;
 
 use super::connections::ConnectionLimits;
+use super::listeners::Listeners;
 use crate::capabilities::fetch::FetchLimits;
+use crate::certificate::CertificateFiles;
 use crate::compiler::CompileLimits;
 use crate::dispatch::AdmissionLimits;
-use crate::egress::{EgressSettings, Nat64Prefix};
+use crate::egress::{Egress, EgressSettings, Nat64Prefix};
 use crate::identity::{Algorithms, IdentitySettings, SessionAudience, SessionLifetime, WebClient};
 use crate::invocations::RetentionLimits;
 use crate::knowledge::MAX_FILES_IN_MEMORY;
 use crate::local_mode;
 use crate::memory::{MemoryBudget, machine_memory};
-use crate::objects::Location;
+use crate::metrics::Metrics;
+use crate::objects::{BucketLocation, Location};
 use crate::sandbox::Limits;
 use crate::settings::{
     self, DatabaseLocation, Issuer, MasterKey, Maybe, ObjectsLocation, Settings, SettingsError, Size,
 };
 use crate::sha256::Sha256;
+use crate::traces::{Parents, TraceSettings, Traces};
 use crate::vault::KeySource;
 
 /// How long a process that others serve beside goes on after it was asked to stop.
 const DRAIN: Duration = Duration::from_secs(5);
+/// The same of a process that leaves its sockets to the next one. Connections end with the response to the request that
+/// comes meanwhile; those on which none comes are closed.
+const HANDOVER_DRAIN: Duration = Duration::from_secs(1);
 
 /// The sandbox's limits from the settings.
 pub fn limits(settings: &Settings) -> Limits {
@@ -115,6 +122,22 @@ pub(super) fn egress_settings(settings: &Settings) -> Result<EgressSettings, Set
     })
 }
 
+/// Starts the traces of calls, if the settings name a collector.
+pub(super) fn traces(
+    settings: &Settings,
+    egress: &Egress,
+    metrics: &Metrics,
+) -> Result<Traces, SettingsError> {
+    let Some(url) = settings.traces.get() else { return Ok(Traces::default()) };
+    let settings = TraceSettings {
+        endpoint: url.as_str().parse().map_err(|_| SettingsError::Traces)?,
+        headers: settings.trace_headers()?,
+        sample: settings.traces_sample.get(),
+        parents: if settings.accept_traceparent { Parents::Accepted } else { Parents::Ignored },
+    };
+    Ok(Traces::start(settings, egress.clone(), metrics.clone()))
+}
+
 /// Where the master keys are, from the settings.
 pub fn key_source(settings: &Settings) -> Result<KeySource, SettingsError> {
     Ok(match &settings.master_key {
@@ -155,10 +178,17 @@ pub(super) fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
     shared.map(|(name, value)| (name.to_owned(), fingerprint(value))).into()
 }
 
-/// How long a server that was asked to stop goes on, while load balancers learn of it.
-pub(super) fn drain(settings: &Settings) -> Duration {
+/// The files of the certificate, if there is one.
+pub fn certificate_files(settings: &Settings) -> Option<CertificateFiles> {
+    let (certificate, key) = settings.tls()?;
+    Some(CertificateFiles { certificate: certificate.to_owned(), key: key.to_owned() })
+}
+
+/// How long a server that was asked to stop goes on, while load balancers and clients learn of it.
+pub(super) fn drain(settings: &Settings, listeners: &Listeners) -> Duration {
     let default = match settings.database {
         DatabaseLocation::Server(_) => DRAIN,
+        DatabaseLocation::DataDirectory | DatabaseLocation::Invalid if listeners.are_held() => HANDOVER_DRAIN,
         DatabaseLocation::DataDirectory | DatabaseLocation::Invalid => Duration::ZERO,
     };
     settings.drain.get().map_or(default, |span| span.get())
@@ -178,10 +208,18 @@ pub(super) fn identity_settings(settings: &Settings, base_url: &Url) -> Identity
 }
 
 /// Where components and captured files are.
-pub(super) fn objects_location(settings: &Settings) -> Location {
+pub fn objects_location(settings: &Settings) -> Location {
     match &settings.objects {
         ObjectsLocation::Default | ObjectsLocation::DataDirectory => Location::Folder(settings.data.clone()),
         ObjectsLocation::Folder(folder) => Location::Folder(folder.clone()),
+        ObjectsLocation::Bucket { name, prefix } => Location::Bucket(BucketLocation {
+            bucket: name.clone(),
+            prefix: prefix.clone(),
+            endpoint: settings.objects_endpoint.clone().into_inner(),
+            region: settings.objects_region.clone(),
+            key_id: settings.objects_key_id.get().cloned().unwrap_or_default(),
+            secret: settings.objects_secret.get().map(|secret| secret.get().clone()).unwrap_or_default(),
+        }),
     }
 }
 

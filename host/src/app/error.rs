@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::ListenError;
+use crate::certificate::CertificateError;
 use crate::database::DatabaseError;
 use crate::identity::{InvalidSettings, IssuerChange, LocalIssuerError};
 use crate::knowledge::{KnowledgeError, ModelError};
@@ -42,6 +43,9 @@ pub enum StartError {
     /// No connections can be accepted.
     #[error(transparent)]
     Listen(#[from] ListenError),
+    /// The certificate cannot be used.
+    #[error("cannot use the certificate (the settings tls-certificate and tls-key): {0}")]
+    Certificate(#[from] CertificateError),
     /// The database cannot be opened.
     #[error("cannot open the database: {0}")]
     Database(#[from] DatabaseError),

@@ -10,13 +10,16 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 
-use super::connections::{self, ConnectionLimits};
+use super::connections::{self, ConnectionLimits, Service};
 use super::listeners::{ListenError, Listeners};
 use crate::access::Access;
+use crate::certificate::LiveCertificate;
 use crate::memory::MemoryBudget;
 use crate::metrics::{CONTENT_TYPE, Metrics, Reading};
+use crate::sandbox::InstancePool;
 use crate::settings::Settings;
 
 /// Connections at the same time.
@@ -30,13 +33,26 @@ type LastReadings = Mutex<Option<(Instant, Vec<Reading>)>>;
 /// What the metrics are read from.
 #[derive(Clone)]
 pub(super) struct Sources {
-    pub(super) metrics: Metrics,
-    pub(super) access: Access,
-    pub(super) memory: MemoryBudget,
-    pub(super) last: Arc<LastReadings>,
+    metrics: Metrics,
+    access: Access,
+    memory: MemoryBudget,
+    instances: InstancePool,
+    certificate: Option<LiveCertificate>,
+    last: Arc<LastReadings>,
 }
 
 impl Sources {
+    pub(super) fn new(
+        metrics: &Metrics,
+        access: &Access,
+        memory: MemoryBudget,
+        instances: InstancePool,
+        certificate: Option<&LiveCertificate>,
+    ) -> Self {
+        let (metrics, access, certificate) = (metrics.clone(), access.clone(), certificate.cloned());
+        Self { metrics, access, memory, instances, certificate, last: Arc::default() }
+    }
+
     async fn of_stores(&self) -> Vec<Reading> {
         let mut last = self.last.lock().await;
         if let Some((at, readings)) = &*last
@@ -71,16 +87,26 @@ impl Exposition {
             info!(%address, "metrics are at /metrics");
         }
         let limits = ConnectionLimits { total: CONNECTIONS, per_address: CONNECTIONS, proxies: Vec::new() };
-        connections::serve(self.listeners, self.router, head, limits, stop).await;
+        let draining = CancellationToken::new();
+        let service = Service { router: self.router, head, limits, tls: None, draining };
+        connections::serve(self.listeners, service, stop).await;
     }
 }
 
 async fn expose(State(sources): State<Sources>) -> Response {
     let mut readings = sources.of_stores().await;
-    let Sources { metrics, memory, .. } = sources;
+    let Sources { metrics, memory, instances, certificate, .. } = sources;
     let (held, total) = memory.held_and_total();
     readings.push(Reading::bytes("call_memory", "Memory that calls hold", held as u64));
     readings.push(Reading::bytes("call_memory_limit", "Memory that calls may hold", total as u64));
+    readings.extend(instances.readings());
+    if let Some(certificate) = certificate {
+        readings.push(Reading::timestamp(
+            "tls_certificate_expiry_timestamp",
+            "When the certificate expires, in seconds since 1970",
+            certificate.not_after().as_second(),
+        ));
+    }
     match metrics.text(&readings) {
         Ok(text) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response(),
         Err(cause) => {

@@ -63,7 +63,7 @@ impl Backup {
         };
         let job = Job {
             data: settings.data.clone(),
-            files: server_data::files(&settings),
+            files: server_data::files(&settings)?,
             folder: self.folder,
             master_key,
             master_key_source: server_data::describe_keys(&settings),

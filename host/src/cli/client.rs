@@ -223,9 +223,14 @@ impl Client {
     }
 
     fn unreachable(&self, error: &EgressError) -> CliError {
-        CliError::new(format!("cannot reach {}: {error}", self.server))
-            .exit(Exit::Unavailable)
-            .hint("is the server running? `kitbag serve` starts one; --server names another")
+        let hint = match error {
+            EgressError::Tls { .. } => {
+                "is its certificate valid, for this name, and from an authority that this machine trusts? SSL_CERT_FILE \
+                 names a file with other authorities"
+            }
+            _ => "is the server running? `kitbag serve` starts one; --server names another",
+        };
+        CliError::new(format!("cannot reach {}: {error}", self.server)).exit(Exit::Unavailable).hint(hint)
     }
 
     fn refused(&self, status: StatusCode, body: &[u8]) -> CliError {

@@ -9,9 +9,10 @@ use super::output::{self, Exit};
 use super::progress::StepProgress;
 use super::server_data::{self, ServerData};
 use super::terminal::{Text, counted, say};
-use crate::doctor::{self, Depth, Finding, Report, Step, Subject};
+use crate::app::certificate_files;
+use crate::doctor::{self, Depth, Finding, Presented, Report, Step, Subject};
 use crate::knowledge::model;
-use crate::settings::{Model, Settings};
+use crate::settings::{Listen, Model, Settings};
 use crate::telemetry;
 
 /// Spaces before the lines after the first of a finding.
@@ -22,7 +23,7 @@ const INDENT: usize = 4;
 #[command(
     after_help = "Changes nothing, and works with or without a server running on the directory. Checks the database, \
 files without rows and rows without files, the bytes of each file, keys and the secrets that they open, permissions, \
-seals of compiled code, free space, and the model.
+seals of compiled code, free space, the certificate, and the model.
 
 Give it the settings of the server: the same --config, --data, --master-key and environment.
 
@@ -47,10 +48,11 @@ impl Doctor {
         let settings = self.server.settings()?;
         let subject = Subject {
             data: settings.data.clone(),
-            files: server_data::files(&settings),
+            files: server_data::files(&settings)?,
             key_source: server_data::keys(&settings)?,
             model: model_folder(&settings),
             free_disk_space: settings.free_disk_space.get().map(|size| size.bytes() as u64),
+            certificate: presented(&settings),
             depth: if self.quick { Depth::Quick } else { Depth::Full },
         };
         let mut progress = StepProgress::new();
@@ -98,6 +100,12 @@ fn model_folder(settings: &Settings) -> Option<PathBuf> {
         Model::Folder(folder) => Some(folder.clone()),
         Model::Default => Some(model::folder(&settings.data)),
     }
+}
+
+/// The certificate that the server presents, if it speaks TLS itself.
+fn presented(settings: &Settings) -> Option<Presented> {
+    let addresses: Vec<_> = settings.listen.iter().filter_map(Listen::tcp).collect();
+    Some(Presented { files: certificate_files(settings)?, url: settings.base_url(&addresses).ok() })
 }
 
 fn shown(step: Step) -> &'static str {

@@ -17,7 +17,7 @@ Tools       tool             call a tool of a toolkit
             toolkit          new, dev, check, build, deploy, logs, rollback, ...
 Operate     model, vault     the model of search; the key of all secrets
             backup, restore  of a data directory, also beside a running server
-            doctor           check a data directory, and say what to do
+            doctor, database check a data directory; copy a whole service
             token            an access token of a local server, for scripts
             sign-in-code     the code that its sign-in page asks for
 Shell       completions, man for bash, zsh, fish, powershell, elvish; manual

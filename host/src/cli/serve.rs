@@ -20,7 +20,7 @@ use crate::telemetry;
 #[derive(Args, Debug)]
 #[command(
     after_help = "Every flag is also a key of kitbag.toml (`call-time = \"30s\"`) and the variable shown.\n\
-                  SIGHUP reads the file again: `operators` applies at once, everything else after a restart.\n\
+                  SIGHUP reads the file again, and the certificate: `operators` applies at once, other settings after a restart.\n\
                   Without --issuer the server signs people in itself, on loopback only: `kitbag token` gives a token,\n\
                   and `kitbag sign-in-code` the code that its sign-in page asks for."
 )]
@@ -67,7 +67,7 @@ impl Serve {
     async fn reload_at(self, mut signal: Signal, reload: Reload) {
         while signal.recv().await.is_some() {
             match self.settings() {
-                Ok(settings) => reload.apply(&settings),
+                Ok(settings) => reload.apply(&settings).await,
                 Err(error) => warn!(%error, "the settings cannot be read again; those in effect stay"),
             }
         }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::CliError;
-use crate::app::key_source;
-use crate::settings::{DatabaseLocation, MasterKey, ObjectsLocation, Settings, Sources};
+use crate::app::{key_source, objects_location};
+use crate::objects::Location;
+use crate::settings::{DatabaseLocation, MasterKey, Settings, Sources};
 use crate::vault::KeySource;
 
 /// Which data directory, and the settings of its server that matter here.
@@ -25,11 +26,16 @@ pub(super) struct ServerData {
 
 impl ServerData {
     /// The settings that a server would have which is started here with these flags.
-    pub(super) fn settings(&self) -> Result<Settings, CliError> {
+    pub(super) fn settings_of_server(&self) -> Result<Settings, CliError> {
         let failed = |error: &dyn std::fmt::Display| CliError::new(error.to_string());
         let sources = Sources::of_environment().map_err(|error| failed(&error))?;
         let sources = sources.with_data(self.data.clone()).with_master_key(self.master_key.clone());
-        let settings = Settings::load(sources, self.config.as_deref()).map_err(|error| failed(&error))?;
+        Settings::load(sources, self.config.as_deref()).map_err(|error| failed(&error))
+    }
+
+    /// As [`settings_of_server`](Self::settings_of_server). Fails unless the database is in the data directory.
+    pub(super) fn settings(&self) -> Result<Settings, CliError> {
+        let settings = self.settings_of_server()?;
         if let DatabaseLocation::Server(_) = settings.database {
             return Err(CliError::new("the database is a server's, and this command reads the data directory alone")
                 .hint(
@@ -41,10 +47,11 @@ impl ServerData {
 }
 
 /// The folder with components and captured files.
-pub(super) fn files(settings: &Settings) -> PathBuf {
-    match &settings.objects {
-        ObjectsLocation::Default | ObjectsLocation::DataDirectory => settings.data.clone(),
-        ObjectsLocation::Folder(folder) => folder.clone(),
+pub(super) fn files(settings: &Settings) -> Result<PathBuf, CliError> {
+    match objects_location(settings) {
+        Location::Folder(folder) => Ok(folder),
+        Location::Bucket(_) => Err(CliError::new("components and captured files are in a bucket")
+            .hint("back it up with its own tools, together with the database")),
     }
 }
 

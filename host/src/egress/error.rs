@@ -125,7 +125,7 @@ pub enum EgressError {
 
 impl EgressError {
     /// A word for what became of the request, without details.
-    pub(super) fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match self {
             Self::NotListed { .. }
             | Self::ForbiddenAddress { .. }

@@ -2,10 +2,31 @@
 
 use std::sync::Arc;
 
+use http::Uri;
+
 use super::allowlist::Allowlist;
 use super::error::EgressError;
 use super::ports;
 use super::target::Target;
+
+/// A host that a toolkit declares, with a port that it may reach there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedHost {
+    name: String,
+    port: u16,
+}
+
+impl ListedHost {
+    /// The name or address, as it is compared with the declaration.
+    pub fn into_name(self) -> String {
+        self.name
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+}
 
 /// On whose behalf a request is sent, which decides where it may go.
 #[derive(Clone, Debug)]
@@ -37,6 +58,14 @@ impl Policy {
             Self::Capture { .. } => "capture",
             Self::Operator => "server",
         }
+    }
+
+    /// The host of a request, if it is one that a toolkit declares. Any other name may be a text that the toolkit has
+    /// composed.
+    pub fn listed_host(&self, uri: &Uri) -> Option<ListedHost> {
+        let Self::Toolkit { allowlist, .. } = self else { return None };
+        let target = Target::of(uri).ok().filter(|target| allowlist.permits(target))?;
+        Some(ListedHost { name: target.host().to_string(), port: target.port() })
     }
 
     pub(super) fn check(&self, target: &Target) -> Result<(), EgressError> {

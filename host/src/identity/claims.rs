@@ -13,7 +13,7 @@ use super::{AuthError, Caller, SessionAudience, TokenProfile};
 /// token is renewed, not argued about.
 const LEEWAY: f64 = 60.0;
 /// The longest `sub` that `OpenID` Connect Core, section 2 allows, in bytes.
-const MAX_SUBJECT_BYTES: usize = 255;
+pub(crate) const MAX_SUBJECT_BYTES: usize = 255;
 
 /// What an accepted token stands for.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ mod store;
 use thiserror::Error;
 use tracing::{info, warn};
 
-use crate::database::{Database, DatabaseError};
+use crate::database::{self, Database, DatabaseError, Transaction};
 use store::Record;
 
 /// Why a server does not start on a data directory.
@@ -61,6 +61,16 @@ pub async fn bind_issuer(
     }
     record.append(issuer).await?;
     Ok(())
+}
+
+/// Whose users a database holds, once somebody has used it.
+pub(crate) async fn recorded_issuer(transaction: &mut Transaction) -> database::Result<Option<String>> {
+    store::last(transaction).await
+}
+
+/// Records another issuer as the one whose users a database holds: their ids are its own from now on.
+pub(crate) async fn record_issuer(transaction: &mut Transaction, issuer: &str) -> database::Result<()> {
+    store::append(transaction, issuer).await
 }
 
 #[cfg(test)]

@@ -6,5 +6,5 @@ mod processes;
 
 pub(super) use freshness::{Revisions, revisions};
 pub(super) use hints::{CHANNEL, notify};
-pub(crate) use processes::Turn;
 pub(super) use processes::{Heartbeat, Processes};
+pub(crate) use processes::{Turn, is_process_alive};

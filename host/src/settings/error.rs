@@ -44,6 +44,17 @@ pub enum SettingsError {
     /// There is nothing to listen on.
     #[error("listen names no address")]
     NoAddress,
+    /// Only one of the certificate and its key is set.
+    #[error(
+        "tls-certificate and tls-key go together: the files with the certificate and with its private key"
+    )]
+    IncompleteTls,
+    /// A certificate is set, and only Unix sockets are listened on, which speak plain HTTP.
+    #[error("tls-certificate is for TCP addresses, and there is none to listen on")]
+    TlsWithoutAddress,
+    /// The server would name itself with a URL that it does not serve.
+    #[error("with tls-certificate, the base URL begins with https, and is not {0}")]
+    PlainBaseUrl(Url),
     /// `database` is neither. Its value, which may have a password, is not quoted.
     #[error("the setting database is sqlite, or the URL of a PostgreSQL database: postgres://user@host/name")]
     Database,
@@ -55,9 +66,25 @@ pub enum SettingsError {
     /// Where files are is not said, and several servers could have the same database.
     #[error(
         "with a PostgreSQL database, the setting objects says where components and captured files are: folder (the \
-         data directory) or folder:PATH"
+         data directory), folder:PATH or s3://BUCKET/PREFIX"
     )]
     ObjectsUnnamed,
+    /// A data directory has its files beside its database.
+    #[error(
+        "a bucket goes with a PostgreSQL database: with sqlite, objects is a folder, which kitbag backup copies together \
+         with the database"
+    )]
+    BucketWithoutServer,
+    /// Requests to a bucket are signed.
+    #[error(
+        "with a bucket, set objects-key-id and objects-secret too: the access key with which requests are signed"
+    )]
+    BucketWithoutKey,
+    /// Settings of a bucket, and none is named.
+    #[error(
+        "objects-endpoint, objects-key-id and objects-secret go with a bucket: set objects to s3://BUCKET/PREFIX"
+    )]
+    KeyWithoutBucket,
     /// Only one of the embedding service's URL and model is set.
     #[error(
         "embedding-url and embedding-model go together: the service's URL, and which of its models to use"
@@ -71,6 +98,12 @@ pub enum SettingsError {
         "embedding-url is the http or https URL of a service, such as https://api.openai.com/v1/embeddings"
     )]
     EmbeddingUrl,
+    /// The collector's URL is too long.
+    #[error("traces is the URL of a collector, such as http://127.0.0.1:4318/v1/traces")]
+    Traces,
+    /// The headers have another form. They may have a key, so they are not quoted.
+    #[error("traces-headers are such as name=value,name=value, with values percent-encoded")]
+    TracesHeaders,
     /// Local sign-in needs no client.
     #[error("web-client-id is for sign-in with an external provider: set issuer too")]
     WebClientInLocalMode,

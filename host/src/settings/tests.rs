@@ -56,6 +56,40 @@ fn local_sign_in_stays_on_this_machine() {
 }
 
 #[test]
+fn a_certificate_has_a_key_and_an_address_and_makes_urls_secure() {
+    let load = |listen: &str, base_url: Option<&str>, certificate: Option<&str>, key: Option<&str>| {
+        let given = Sources {
+            listen: Some(listen.parse().expect("an address")),
+            base_url: base_url.map(|url| url.parse().expect("a base URL")),
+            tls_certificate: certificate.map(|path| path.parse().expect("a path")),
+            tls_key: key.map(|path| path.parse().expect("a path")),
+            ..Sources::default()
+        };
+        Settings::load(given, None)
+    };
+    let with_both = |listen, base_url| load(listen, base_url, Some("/c"), Some("/k"));
+
+    let address = "127.0.0.1:8787".parse().expect("an address");
+    let url = |settings: Settings| settings.base_url(&[address]).expect("a URL").to_string();
+    assert_eq!(url(with_both("127.0.0.1:1", None).expect("both are set")), "https://127.0.0.1:8787/");
+    assert_eq!(url(load("127.0.0.1:1", None, None, None).expect("neither is")), "http://127.0.0.1:8787/");
+    for (certificate, key) in [(Some("/c"), None), (None, Some("/k"))] {
+        let refused = load("127.0.0.1:1", None, certificate, key);
+        assert!(matches!(refused, Err(SettingsError::IncompleteTls)), "{refused:?}");
+    }
+    let plain = with_both("127.0.0.1:1", Some("http://localhost:1"));
+    assert!(matches!(plain, Err(SettingsError::PlainBaseUrl(_))), "{plain:?}");
+    let nowhere = with_both("unix:/s", Some("https://localhost:1"));
+    assert!(matches!(nowhere, Err(SettingsError::TlsWithoutAddress)), "{nowhere:?}");
+    assert!(with_both("unix:/s,127.0.0.1:1", Some("https://localhost:1")).is_ok());
+    // Local sign-in stays on this machine, also over TLS.
+    let public = with_both("0.0.0.0:1", Some("https://localhost:1"));
+    assert!(matches!(public, Err(SettingsError::LocalIssuerInPublic(_))), "{public:?}");
+    let tunnel = with_both("127.0.0.1:1", Some("https://tunnel.example"));
+    assert!(matches!(tunnel, Err(SettingsError::LocalBaseUrlInPublic(_))), "{tunnel:?}");
+}
+
+#[test]
 fn a_database_is_a_file_or_a_server_and_a_url_that_is_wrong_is_not_quoted() {
     let file = tempfile::NamedTempFile::new().expect("a scratch file");
     let load = |database: &str, issuer: &str| {
@@ -101,8 +135,34 @@ fn where_files_are_is_said_when_the_database_is_a_servers() {
     assert_eq!(load("sqlite", None).expect("it may be left out"), ObjectsLocation::Default);
     let folder = load(server, Some("folder:/srv/files")).expect("it is said");
     assert_eq!(folder, ObjectsLocation::Folder("/srv/files".into()));
-    for wrong in ["", "folder:", "file:/srv", "/srv/files"] {
-        assert!(wrong.parse::<ObjectsLocation>().is_err(), "{wrong}");
+}
+
+#[test]
+fn a_bucket_goes_with_a_server_and_with_a_key_that_is_not_shown() {
+    let file = tempfile::NamedTempFile::new().expect("a scratch file");
+    let load = |database: &str, objects: &str, key: Option<&str>, endpoint: Option<&str>| {
+        let given = Sources {
+            database: database.parse().ok(),
+            objects: objects.parse().ok(),
+            objects_endpoint: endpoint.map(|it| it.parse().expect("a URL")),
+            objects_key_id: key.map(|_| "key".parse().expect("an id")),
+            objects_secret: key.map(|it| it.parse().expect("a secret")),
+            issuer: Some("https://id.example".parse().expect("valid")),
+            ..Sources::default()
+        };
+        Settings::load(given, Some(file.path()))
+    };
+    let (server, bucket) = ("postgres://kitbag@db/kitbag", "s3://files/production");
+
+    let loaded = load(server, bucket, Some("s3cr3t"), Some("http://s3.internal:9000")).expect("all is said");
+    assert!(!format!("{loaded:?}").contains("s3cr3t"));
+    let without_key = load(server, bucket, None, None);
+    assert!(matches!(without_key, Err(SettingsError::BucketWithoutKey)), "{without_key:?}");
+    let beside_a_file = load("sqlite", bucket, Some("s3cr3t"), None);
+    assert!(matches!(beside_a_file, Err(SettingsError::BucketWithoutServer)), "{beside_a_file:?}");
+    for (key, endpoint) in [(Some("s3cr3t"), None), (None, Some("http://s3.internal:9000"))] {
+        let no_bucket = load(server, "folder", key, endpoint);
+        assert!(matches!(no_bucket, Err(SettingsError::KeyWithoutBucket)), "{no_bucket:?}");
     }
 }
 

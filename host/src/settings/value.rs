@@ -106,7 +106,8 @@ impl FromStr for Issuer {
 pub struct BaseUrl(Option<Url>);
 
 impl BaseUrl {
-    pub(super) fn into_inner(self) -> Option<Url> {
+    /// The URL, if there is one.
+    pub fn into_inner(self) -> Option<Url> {
         self.0
     }
 }
@@ -281,30 +282,6 @@ impl<'de> Deserialize<'de> for DatabaseLocation {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer).unwrap_or_default();
         Ok(text.parse().unwrap_or_else(|never: Infallible| match never {}))
-    }
-}
-
-/// Where the files are to which the database refers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ObjectsLocation {
-    /// Not said: in the data directory.
-    Default,
-    /// In the data directory.
-    DataDirectory,
-    /// In this folder.
-    Folder(PathBuf),
-}
-
-impl FromStr for ObjectsLocation {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let location = match text.split_once(':') {
-            None if text == "folder" => Some(Self::DataDirectory),
-            Some(("folder", path)) if !path.is_empty() => Some(Self::Folder(path.into())),
-            _ => None,
-        };
-        location.ok_or_else(|| "objects is folder, for the data directory, or folder:PATH".to_owned())
     }
 }
 
@@ -511,4 +488,4 @@ macro_rules! deserialize_from_str {
     )+};
 }
 
-deserialize_from_str!(Span, Size, SocketMode, Issuer, BaseUrl, ServiceUrl, ObjectsLocation, Model);
+deserialize_from_str!(Span, Size, SocketMode, Issuer, BaseUrl, ServiceUrl, Model);

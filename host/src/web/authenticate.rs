@@ -14,6 +14,7 @@ use super::{ConnectionState, Shared, below, header_value};
 use crate::access::{Access, Operator, User};
 use crate::identity::{AuthError, Caller, Identity};
 use crate::metrics::Metrics;
+use crate::traces::{Arrival, Traces};
 
 /// What verifies tokens, and what is said without one.
 #[derive(Clone)]
@@ -21,6 +22,7 @@ pub(super) struct Authentication {
     identity: Arc<Identity>,
     access: Access,
     metrics: Metrics,
+    traces: Traces,
     /// `WWW-Authenticate` of a 401: where the resource's metadata is (RFC 9728, section 5.1).
     challenge: HeaderValue,
 }
@@ -33,6 +35,7 @@ impl Authentication {
             identity: shared.identity.clone(),
             access: shared.access.clone(),
             metrics: shared.metrics.clone(),
+            traces: shared.traces.clone(),
             challenge,
         }
     }
@@ -41,10 +44,11 @@ impl Authentication {
 /// Turns the token into a [`Caller`] in the request's extensions. From here on, the request gets what is in the
 /// database.
 pub(super) async fn require_caller(
-    State(Authentication { identity, access, metrics, challenge }): State<Authentication>,
+    State(Authentication { identity, access, metrics, traces, challenge }): State<Authentication>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, WebError> {
+    let arrival = traces.arrival(request.headers());
     let outcome = identity.authenticate(request.headers()).await;
     metrics.sign_in_check(outcome.as_ref().map_or_else(AuthError::kind, |_| "accepted"));
     let caller = outcome.map_err(|cause| WebError::unauthenticated(&cause, &challenge))?;
@@ -56,6 +60,9 @@ pub(super) async fn require_caller(
         connection_state.sign_in(&caller.user_id);
     }
     request.extensions_mut().insert(caller);
+    if let Some(arrival) = arrival {
+        request.extensions_mut().insert(arrival.signed_in());
+    }
     Ok(next.run(request).await)
 }
 
@@ -79,7 +86,8 @@ where
             let failure = WebError::new(StatusCode::INTERNAL_SERVER_ERROR, "The server failed.");
             return Err(failure.into_response());
         };
-        Ok(Access::from_ref(state).of(caller))
+        let arrival = parts.extensions.get::<Arrival>().copied();
+        Ok(Access::from_ref(state).of(caller).arrived(arrival))
     }
 }
 

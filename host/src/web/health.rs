@@ -12,6 +12,7 @@ use super::Shared;
 use super::error::WebError;
 use super::pages::NOT_STORED;
 use crate::access::{Health, PeersHealth};
+use crate::certificate::CertificateStatus;
 
 /// The answer of `/readyz`.
 #[derive(Serialize)]
@@ -31,6 +32,10 @@ struct Parts {
     database: &'static str,
     vault: &'static str,
     registry: &'static str,
+    /// Of a server that speaks TLS itself: `ok`, `not-renewed`, `expires-soon` or `not-valid`, which is only a warning:
+    /// without this process nobody would be served better.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificate: Option<&'static str>,
     #[serde(flatten)]
     peers: Option<Peers>,
 }
@@ -60,7 +65,10 @@ pub(super) async fn ready(State(shared): State<Shared>) -> Response {
         Readiness::Draining
     } else {
         let health = Box::pin(shared.access.health()).await;
-        if health.is_good() { Readiness::Ready(health.into()) } else { Readiness::Failing(health.into()) }
+        let is_good = health.is_good();
+        let certificate = shared.certificate.as_ref().map(|certificate| shown(certificate.status()));
+        let parts = Parts { certificate, ..health.into() };
+        if is_good { Readiness::Ready(parts) } else { Readiness::Failing(parts) }
     };
     let status = match readiness {
         Readiness::Ready(_) => StatusCode::OK,
@@ -71,17 +79,26 @@ pub(super) async fn ready(State(shared): State<Shared>) -> Response {
 
 /// Refuses requests that come while the server stops; those under way are answered.
 pub(super) async fn refuse_while_stopping(
-    State(stopping): State<CancellationToken>,
+    State(refusing): State<CancellationToken>,
     request: Request,
     next: Next,
 ) -> Response {
-    if !stopping.is_cancelled() {
+    if !refusing.is_cancelled() {
         return next.run(request).await;
     }
     let refusal = WebError::new(StatusCode::SERVICE_UNAVAILABLE, "The server is stopping. Try again soon.");
     let mut response = refusal.into_response();
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
+}
+
+fn shown(status: CertificateStatus) -> &'static str {
+    match status {
+        CertificateStatus::Good => "ok",
+        CertificateStatus::NotRenewed => "not-renewed",
+        CertificateStatus::ExpiresSoon => "expires-soon",
+        CertificateStatus::NotValid => "not-valid",
+    }
 }
 
 impl From<Health> for Parts {
@@ -93,6 +110,6 @@ impl From<Health> for Parts {
             differing_settings,
         });
         let [database, vault, registry] = [database, vault, registry].map(shown);
-        Self { database, vault, registry, peers }
+        Self { database, vault, registry, certificate: None, peers }
     }
 }

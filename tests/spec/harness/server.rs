@@ -148,6 +148,10 @@ impl Stopped {
         Self { settings, data, compiler: compiler_program(), log: Log::default() }
     }
 
+    pub(crate) fn log(&self) -> &Log {
+        &self.log
+    }
+
     /// Changes the settings.
     pub(crate) fn changed(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(&mut self.settings);

@@ -14,18 +14,27 @@ impl Record {
 
     /// The issuer that counts, once there is one.
     pub(super) async fn last(&mut self) -> database::Result<Option<String>> {
-        sql("SELECT issuer FROM issuers ORDER BY sequence DESC LIMIT 1")
-            .fetch_optional_value(&mut self.0)
-            .await
+        last(&mut self.0).await
     }
 
     /// Records the issuer that counts from now on.
     pub(super) async fn append(mut self, issuer: &str) -> database::Result<()> {
-        sql("INSERT INTO issuers (issuer, since) VALUES ($1, $2)")
-            .bind(issuer)
-            .bind(Timestamp::now().as_millisecond())
-            .execute(&mut self.0)
-            .await?;
+        append(&mut self.0, issuer).await?;
         self.0.commit().await
     }
+}
+
+/// The issuer that counts, once there is one.
+pub(super) async fn last(transaction: &mut Transaction) -> database::Result<Option<String>> {
+    sql("SELECT issuer FROM issuers ORDER BY sequence DESC LIMIT 1").fetch_optional_value(transaction).await
+}
+
+/// Records the issuer that counts from now on.
+pub(super) async fn append(transaction: &mut Transaction, issuer: &str) -> database::Result<()> {
+    sql("INSERT INTO issuers (issuer, since) VALUES ($1, $2)")
+        .bind(issuer)
+        .bind(Timestamp::now().as_millisecond())
+        .execute(transaction)
+        .await?;
+    Ok(())
 }

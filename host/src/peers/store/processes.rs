@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::database::{self, Database, DatabaseError, Executor, FromRow, Release, Scope, Session, sql};
+use crate::database::{
+    self, Database, DatabaseError, Executor, FromRow, Release, Scope, Session, Transaction, sql,
+};
 use crate::peers::processes::EXPIRY;
 use crate::peers::profile::{JoinError, Profile};
 
@@ -176,6 +178,12 @@ impl Processes {
             .await?;
         transaction.commit().await
     }
+}
+
+/// Whether a process uses a database that several may use.
+pub(crate) async fn is_process_alive(transaction: &mut Transaction) -> database::Result<bool> {
+    let alive = "SELECT EXISTS (SELECT 1 FROM processes WHERE seen_at > (SELECT now FROM clock) - $1)";
+    sql(alive).bind(millis(EXPIRY)).fetch_value(transaction).await
 }
 
 /// The columns of a profile.
