@@ -111,7 +111,7 @@ impl Traces {
         Span::of_call(&running.tracer, arrival, toolkit, tool)
     }
 
-    /// Sends what is queued, for at most [`FLUSH_TIMEOUT`].
+    /// Sends what is queued, for at most two seconds.
     pub async fn close(&self) {
         let Some(running) = &self.0 else { return };
         running.stop.cancel();
