@@ -101,7 +101,7 @@ settings! {
     /// Folder for the database, components, keys.
     data: PathBuf = PathBuf::from(DEFAULT_DATA), "KITBAG_DATA";
     /// Where documents, secrets, records and everything else about users and toolkits is kept: `sqlite`, a file in the
-    /// data directory, or a PostgreSQL database that no other server uses, such as
+    /// data directory, or a PostgreSQL database, which several servers may share, such as
     /// `postgres://kitbag@db.internal/kitbag`. Prefer the variable or the file for a URL with a password: other users of
     /// the machine can read a flag.
     database: DatabaseLocation = DatabaseLocation::DataDirectory, "KITBAG_DATABASE";
