@@ -93,6 +93,31 @@ pub(crate) fn give_way() {
     }
 }
 
+/// Lowers the thread's priority permanently: beside a thread that never rests it gets about a tenth of a core, and
+/// all of it where nobody wants it. If the system refuses, the thread keeps its priority.
+pub(crate) fn take_a_share() {
+    if let Err(error) = low_priority() {
+        warn!(?error, "what computes for long runs at the priority of everything else");
+    }
+}
+
+/// A thread of the usual niceness 0 weighs nine times as much.
+#[cfg(target_os = "linux")]
+fn low_priority() -> rustix::io::Result<()> {
+    use rustix::process::{getpriority_process, setpriority_process};
+
+    const NICENESS: i32 = 10;
+
+    // To Linux it is the niceness of one thread.
+    let thread = Some(rustix::thread::gettid());
+    setpriority_process(thread, getpriority_process(thread)?.max(NICENESS))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn low_priority() -> Result<(), thread_priority::Error> {
+    lowest_priority()
+}
+
 #[cfg(target_os = "linux")]
 fn lowest_priority() -> Result<(), thread_priority::Error> {
     use thread_priority::{
@@ -147,5 +172,21 @@ pub(crate) mod tests {
 
         assert_eq!(interrupted, Err(Interrupted::Panicked));
         assert!(!interrupted.unwrap_err().to_string().contains("hunter2"));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_share_is_that_of_one_thread() {
+        let niceness =
+            || rustix::process::getpriority_process(Some(rustix::thread::gettid())).expect("it is there");
+        let usual = niceness();
+
+        let shared = std::thread::spawn(move || {
+            take_a_share();
+            niceness()
+        });
+
+        assert_eq!(shared.join().expect("it does not panic"), usual.max(10));
+        assert_eq!(niceness(), usual);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! - every vector has the length 1, so the cosine of two is their dot product;
-//! - a query never waits for documents: each kind has threads of its own, and those for documents run
-//!   when nobody else wants the processor.
+//! - a query never waits for documents: each kind has threads of its own, and those for documents have a small share
+//!   of the processor where others want it too, and the whole where nobody does.
 
 mod bert;
 mod folder;
@@ -25,7 +25,7 @@ use self::bert::Bert;
 pub use self::remote::Endpoint;
 use self::remote::Remote;
 use crate::egress::Egress;
-use crate::tasks::{give_way, off_thread};
+use crate::tasks::{off_thread, take_a_share};
 
 /// Makes vectors of texts; a clone shares everything.
 #[derive(Clone)]
@@ -171,7 +171,7 @@ impl Local {
             queries: Arc::new(Semaphore::new(MAX_QUERIES)),
             document_threads: threads("embed-document")
                 .num_threads(cores)
-                .start_handler(|_| give_way())
+                .start_handler(|_| take_a_share())
                 .build()
                 .map_err(failed)?,
             documents: Semaphore::new(1),

@@ -28,7 +28,8 @@ pub(super) struct UserIndex {
     /// The documents that chunks are of, as the database names them.
     documents: Vec<i64>,
     document_places: HashMap<i64, u32>,
-    postings: HashMap<Term, Vec<Posting>>,
+    /// A term is a hash already, and a user who makes theirs collide slows down their own searches only.
+    postings: HashMap<Term, Vec<Posting>, foldhash::fast::RandomState>,
     postings_count: usize,
     matrix: Matrix,
     /// Chunks that are alive, and the words in them.
@@ -153,9 +154,10 @@ impl UserIndex {
         postings.iter().map(|posting| posting.parts())
     }
 
-    /// How near every chunk with a vector is to a vector: the cosine.
-    pub(super) fn cosines(&self, vector: &[f32]) -> Result<Vec<(ChunkNumber, f32)>, candle_core::Error> {
-        self.matrix.products(vector)
+    /// How near chunks with a vector are to a vector, those of documents that `counts`: the cosine.
+    pub(super) fn cosines(&self, vector: Vec<f32>, counts: impl Fn(i64) -> bool) -> Vec<(ChunkNumber, f32)> {
+        let counts = |place| self.chunk(place).is_some_and(|chunk| counts(self.document_at(chunk.document)));
+        self.matrix.products(vector, counts)
     }
 
     /// The database's name of the document at a place among documents.

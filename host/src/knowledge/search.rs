@@ -1,5 +1,6 @@
 //! Search: by words and by meaning, both over the user's own chunks in memory, fused.
 
+mod queries;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +14,7 @@ use kitbag_manifest::knowledge::check_search;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
+use self::queries::Queries;
 use super::bm25;
 use super::document::{Found, Hit, Mode, Query};
 use super::embedding::{EmbedError, Embedder};
@@ -28,7 +30,7 @@ use crate::tasks::off_thread;
 /// Searches the documents of all users, each their own.
 pub(super) struct Search {
     store: Store,
-    embedder: Option<Embedder>,
+    queries: Option<Queries>,
     indexes: Indexes,
     /// Searches that compute at once; more would only make each of them slower.
     computing: Semaphore,
@@ -46,7 +48,7 @@ impl Search {
         Self {
             indexes: Indexes::new(store.clone(), model, memory),
             store,
-            embedder,
+            queries: embedder.map(Queries::new),
             computing: Semaphore::new(available_parallelism().map_or(1, NonZero::get)),
             complained: Mutex::new(None),
         }
@@ -54,7 +56,7 @@ impl Search {
 
     /// What search goes by while everything works.
     pub(super) fn mode(&self) -> Mode {
-        if self.embedder.is_some() { Mode::Hybrid } else { Mode::FullText }
+        if self.queries.is_some() { Mode::Hybrid } else { Mode::FullText }
     }
 
     /// Has all indexes loaded again.
@@ -79,7 +81,7 @@ impl Search {
             };
             Ok::<_, KnowledgeError>((entry, allowed, ranking))
         };
-        let (by_words, vector) = tokio::join!(by_words, self.embed(&query.text));
+        let (by_words, vector) = tokio::join!(by_words, self.embed(user_id, &query.text));
         let (entry, allowed, by_words) = by_words?;
         let (by_meaning, mode) = match vector {
             Some(vector) => (self.by_meaning(&entry, vector, allowed).await, Mode::Hybrid),
@@ -89,8 +91,8 @@ impl Search {
     }
 
     /// The query's vector; nothing without a model, or where it fails: words are better than an error.
-    async fn embed(&self, text: &str) -> Option<Vec<f32>> {
-        match self.embedder.as_ref()?.query(text.to_owned()).await {
+    async fn embed(&self, user_id: &str, text: &str) -> Option<Vec<f32>> {
+        match self.queries.as_ref()?.vector(user_id, text).await {
             Ok(vector) => Some(vector),
             Err(error) => {
                 self.complain(&error);
@@ -113,15 +115,13 @@ impl Search {
         vector: Vec<f32>,
         allowed: Option<Arc<HashSet<i64>>>,
     ) -> Vec<Candidate> {
-        let ranking = self.compute(entry, move |entry| {
+        self.compute(entry, move |entry| {
             let index = entry.read();
-            let cosines = index.cosines(&vector)?;
-            Ok(best_of_each_document(&index, cosines.into_iter(), allowed.as_deref(), DEPTH))
-        });
-        ranking.await.unwrap_or_else(|error: candle_core::Error| {
-            warn!(%error, "the vectors of a user could not be compared");
-            Vec::new()
+            let allowed = allowed.as_deref();
+            let counts = |document| allowed.is_none_or(|allowed| allowed.contains(&document));
+            best_of_each_document(&index, index.cosines(vector, counts).into_iter(), None, DEPTH)
         })
+        .await
     }
 
     /// The documents that the query allows; nothing where it allows all.

@@ -1,11 +1,11 @@
-//! A BERT in this process, as sentence-transformers run it: mean of the tokens, length 1.
+//! A BERT in this process, as sentence-transformers run it: from texts to vectors of length 1.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use candle_core::{Device, Error, Tensor};
-use candle_transformers::models::bert::BertModel;
-use tokenizers::{Encoding, Tokenizer};
+use kitbag_embedding::bert::{Encoder, Pooling};
+use rayon::prelude::*;
+use tokenizers::Tokenizer;
 
 use super::ModelError;
 use super::folder;
@@ -18,16 +18,7 @@ pub(super) struct Bert {
     /// How many tokens it reads of a text; what is beyond is left out.
     pub(super) window: usize,
     pooling: Pooling,
-    model: BertModel,
-}
-
-/// How the vectors of the tokens become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pooling {
-    /// Their mean.
-    Mean,
-    /// The first token's.
-    FirstToken,
+    encoder: Encoder,
 }
 
 /// What a folder holds.
@@ -36,11 +27,11 @@ pub(super) struct Parts {
     pub(super) tokenizer: Tokenizer,
     pub(super) window: usize,
     pub(super) pooling: Pooling,
-    pub(super) model: BertModel,
+    pub(super) encoder: Encoder,
 }
 
-/// Tokens of one run, padding included: some ten megabytes of intermediate results.
-const RUN: usize = 1024;
+/// Tokens that one thread reads at once: some megabytes of intermediate results, which its cache still holds.
+const RUN: usize = 256;
 
 /// Bytes of a text that are looked at for each token that is read.
 const BYTES_PER_TOKEN: usize = 32;
@@ -48,79 +39,70 @@ const BYTES_PER_TOKEN: usize = 32;
 impl Bert {
     /// Loads the model of a folder, and tries it once.
     pub(super) fn load(folder: &Path) -> Result<Self, ModelError> {
-        let Parts { id, tokenizer, window, pooling, model } = folder::read(folder)?;
-        let bert = Self { id, tokenizer: Arc::new(tokenizer), window, pooling, model };
+        let Parts { id, tokenizer, window, pooling, encoder } = folder::read(folder)?;
+        let bert = Self { id, tokenizer: Arc::new(tokenizer), window, pooling, encoder };
         match bert.embed(&["test".to_owned()], || false) {
             Ok(_) => Ok(bert),
             Err(cause) => Err(folder::failed(folder, folder::WEIGHTS, cause)),
         }
     }
 
-    /// The vectors of texts, in their order; stops between two runs when nobody wants them.
+    /// The vectors of texts, in their order, by all threads of the current pool; stops between two runs when nobody
+    /// wants them.
     pub(super) fn embed(
         &self,
         texts: &[String],
-        is_unwanted: impl Fn() -> bool,
+        is_unwanted: impl Fn() -> bool + Sync,
     ) -> Result<Vec<Vec<f32>>, String> {
-        let encodings = texts.iter().map(|text| self.encode(text)).collect::<Result<Vec<_>, _>>()?;
-        // Texts of a length run together: a short one beside a long one is mostly padding.
-        let mut order: Vec<usize> = (0..texts.len()).collect();
-        let width = |index: usize| encodings[index].len().clamp(1, self.window);
-        order.sort_unstable_by_key(|&index| width(index));
-        let mut vectors = vec![Vec::new(); texts.len()];
-        let mut left = order.as_slice();
-        while let Some(&first) = left.first() {
+        let tokens = texts.par_iter().map(|text| self.tokens(text)).collect::<Result<Vec<_>, _>>()?;
+        let runs = runs(&tokens);
+        let embedded = runs.par_iter().map(|run| {
             if is_unwanted() {
                 return Err("nobody waits for it any more".to_owned());
             }
-            let mut size = (RUN / width(first)).clamp(1, left.len());
-            while size > 1 && size * width(left[size - 1]) > RUN {
-                size -= 1;
+            let texts: Vec<_> = run.iter().map(|&index| tokens[index].as_slice()).collect();
+            Ok(self.encoder.embed(&texts, self.pooling))
+        });
+        let embedded: Vec<_> = embedded.collect::<Result<_, _>>()?;
+        let mut vectors = vec![Vec::new(); texts.len()];
+        for (index, vector) in runs.into_iter().flatten().zip(embedded.into_iter().flatten()) {
+            if !vector.iter().all(|number| number.is_finite()) {
+                return Err("it made a vector that is none".to_owned());
             }
-            let (run, after) = left.split_at(size);
-            let inputs: Vec<_> = run.iter().map(|&index| &encodings[index]).collect();
-            let outputs = self.forward(&inputs).map_err(|error| error.to_string())?;
-            for (&index, vector) in run.iter().zip(outputs) {
-                vectors[index] = vector;
-            }
-            left = after;
+            vectors[index] = vector;
         }
         Ok(vectors)
     }
 
-    fn encode(&self, text: &str) -> Result<Encoding, String> {
+    /// What the model reads of a text: one token at least.
+    fn tokens(&self, text: &str) -> Result<Vec<u32>, String> {
         let text = &text[..text.floor_char_boundary(self.window * BYTES_PER_TOKEN)];
-        self.tokenizer.encode_fast(text, true).map_err(|error| error.to_string())
-    }
-
-    fn forward(&self, encodings: &[&Encoding]) -> Result<Vec<Vec<f32>>, Error> {
-        let width =
-            encodings.iter().map(|encoding| encoding.len().min(self.window)).max().unwrap_or_default();
-        let shape = (encodings.len(), width);
-        let (mut ids, mut mask) = (Vec::with_capacity(shape.0 * width), Vec::with_capacity(shape.0 * width));
-        for encoding in encodings {
+        let encoding = self.tokenizer.encode_fast(text, true).map_err(|error| error.to_string())?;
+        let mut tokens = encoding.get_ids().to_vec();
+        if let (true, Some(&end)) = (tokens.len() > self.window, tokens.last()) {
             // What the tokeniser puts at the end stays at the end.
-            let tokens = encoding.get_ids();
-            let kept = tokens.len().min(width);
-            ids.extend_from_slice(&tokens[..kept]);
-            if let (true, Some(end), Some(last)) = (kept < tokens.len(), tokens.last(), ids.last_mut()) {
-                *last = *end;
-            }
-            ids.resize(ids.len() + width - kept, 0);
-            mask.resize(mask.len() + kept, 1_f32);
-            mask.resize(mask.len() + width - kept, 0_f32);
+            tokens.truncate(self.window);
+            tokens[self.window - 1] = end;
         }
-        let ids = Tensor::from_vec(ids, shape, &Device::Cpu)?;
-        let mask = Tensor::from_vec(mask, shape, &Device::Cpu)?;
-        let tokens = self.model.forward(&ids, &ids.zeros_like()?, Some(&mask))?;
-        let pooled = match self.pooling {
-            Pooling::Mean => {
-                let weights = mask.unsqueeze(2)?;
-                tokens.broadcast_mul(&weights)?.sum(1)?.broadcast_div(&weights.sum(1)?)?
-            }
-            Pooling::FirstToken => tokens.narrow(1, 0, 1)?.squeeze(1)?,
-        };
-        let lengths = pooled.sqr()?.sum_keepdim(1)?.sqrt()?;
-        pooled.broadcast_div(&lengths)?.to_vec2()
+        if tokens.is_empty() {
+            return Err("its tokeniser finds nothing in a text, not even a frame".to_owned());
+        }
+        Ok(tokens)
     }
+}
+
+/// Texts that are read together, by their numbers.
+fn runs(tokens: &[Vec<u32>]) -> Vec<Vec<usize>> {
+    let (mut runs, mut room) = (Vec::<Vec<usize>>::new(), 0);
+    for (index, tokens) in tokens.iter().enumerate() {
+        match runs.last_mut() {
+            Some(run) if tokens.len() <= room => run.push(index),
+            _ => {
+                runs.push(vec![index]);
+                room = RUN;
+            }
+        }
+        room = room.saturating_sub(tokens.len());
+    }
+    runs
 }

@@ -4,15 +4,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use candle_core::Device;
-use candle_nn::VarBuilder;
-use candle_transformers::models::bert::{BertModel, Config, DTYPE};
+use kitbag_embedding::bert::{Config, Encoder, Pooling, Precision};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokenizers::Tokenizer;
 
 use super::ModelError;
-use super::bert::{Parts, Pooling};
+use super::bert::Parts;
 use crate::knowledge::passages::WINDOW;
 use crate::sha256::Sha256;
 
@@ -31,7 +29,7 @@ const MAX_TOKENIZER_BYTES: u64 = 64 << 20;
 const MAX_WEIGHTS_BYTES: u64 = 4 << 30;
 
 /// Part of a model's id: another number for another way to compute the same vectors.
-const COMPUTATION: &[u8] = b"1";
+const COMPUTATION: &[u8] = b"2";
 
 #[derive(Deserialize)]
 struct Module {
@@ -93,10 +91,9 @@ pub(super) fn read(folder: &Path) -> Result<Parts, ModelError> {
         hash.update(part);
     }
     let id = format!("local:{}", hex::encode(&hash.finish()[..ID_BYTES]));
-    let model = VarBuilder::from_buffered_safetensors(weights, DTYPE, &Device::Cpu)
-        .and_then(|variables| BertModel::load(variables, &config))
+    let encoder = Encoder::load(&config, &weights, Precision::Best)
         .map_err(|cause| failed(folder, WEIGHTS, cause.to_string()))?;
-    Ok(Parts { id, tokenizer, window, pooling, model })
+    Ok(Parts { id, tokenizer, window, pooling, encoder })
 }
 
 /// An error that names the file.

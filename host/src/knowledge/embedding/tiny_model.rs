@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use candle_core::{Device, Tensor};
+use safetensors::tensor::{Dtype, TensorView};
 use serde_json::{Value, json};
 
 /// Numbers of a vector.
@@ -18,8 +18,12 @@ const POSITIONS: usize = 512;
 pub(crate) fn write(folder: &Path) {
     fs::write(folder.join("config.json"), config().to_string()).expect("the folder is there");
     fs::write(folder.join("tokenizer.json"), tokenizer().to_string()).expect("the folder is there");
-    candle_core::safetensors::save(&weights(), folder.join("model.safetensors"))
-        .expect("the folder is there");
+    let weights = weights();
+    let views = weights.iter().map(|(name, (shape, bytes))| {
+        (name, TensorView::new(Dtype::F32, shape.clone(), bytes).expect("as many values as the shape has"))
+    });
+    let file = safetensors::serialize(views, None).expect("the tensors have names");
+    fs::write(folder.join("model.safetensors"), file).expect("the folder is there");
 }
 
 pub(crate) fn config() -> Value {
@@ -63,7 +67,8 @@ fn tokenizer() -> Value {
     })
 }
 
-fn weights() -> HashMap<String, Tensor> {
+/// Shapes and bytes, by name.
+fn weights() -> HashMap<String, (Vec<usize>, Vec<u8>)> {
     let mut seed = 1_u32;
     let mut random = move || {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -71,10 +76,9 @@ fn weights() -> HashMap<String, Tensor> {
     };
     let mut weights = HashMap::new();
     let mut add = |name: &str, shape: &[usize], norm: bool| {
-        let size = shape.iter().product();
-        let values: Vec<f32> = (0..size).map(|_| if norm { 1.0 } else { random() }).collect();
-        let tensor = Tensor::from_vec(values, shape, &Device::Cpu).expect("as many values as the shape has");
-        weights.insert(name.to_owned(), tensor);
+        let size: usize = shape.iter().product();
+        let values = (0..size).map(|_| if norm { 1.0 } else { random() });
+        weights.insert(name.to_owned(), (shape.to_vec(), values.flat_map(f32::to_le_bytes).collect()));
     };
     for (name, rows) in [("word", WORDS.len()), ("position", POSITIONS), ("token_type", 2)] {
         add(&format!("embeddings.{name}_embeddings.weight"), &[rows, DIMENSIONS], false);

@@ -121,9 +121,17 @@ impl Indexes {
             Some(before) => before.removals != now.removals,
             None => entry.read().len() > 0,
         };
-        let mut after = seen.revision.map_or(BEGINNING, |before| (before.revision, i64::MAX));
-        while let Some(end) = self.load_page(user_id, entry, &mut seen, after).await? {
-            after = end;
+        let after = seen.revision.map_or(BEGINNING, |before| (before.revision, i64::MAX));
+        let mut page = self.page(user_id, &seen, after).await?;
+        while let (rows, Some(end)) = page {
+            // The next page is read while this one is taken up.
+            let next = self.page(user_id, &seen, end);
+            let (taken_up, next) = tokio::join!(entry.take_up(rows), next);
+            page = next?;
+            self.check(user_id, entry, &mut seen, taken_up)?;
+            if seen.without_vectors {
+                page.0.iter_mut().for_each(|row| row.vector = None);
+            }
         }
         if has_lost_some {
             let live = self.read(self.0.store.chunk_ids(user_id)).await?;
@@ -137,21 +145,30 @@ impl Indexes {
         Ok(())
     }
 
-    /// Takes up the next rows; returns where they end.
-    async fn load_page(
+    /// The user's next rows, and where they end.
+    async fn page(
         &self,
         user_id: &str,
-        entry: &Arc<Entry>,
-        seen: &mut Seen,
+        seen: &Seen,
         after: End,
-    ) -> Result<Option<End>, KnowledgeError> {
+    ) -> Result<(Vec<ChunkRow>, Option<End>), KnowledgeError> {
         let model = self.0.model.as_deref().filter(|_| !seen.without_vectors);
-        let (page, end) = self.read(self.0.store.chunks_after(user_id, model, after)).await?;
-        if !entry.take_up(page).await {
+        Ok(self.read(self.0.store.chunks_after(user_id, model, after)).await?)
+    }
+
+    /// Lets go of the vectors where they do not fit, and of everything where words do not fit either.
+    fn check(
+        &self,
+        user_id: &str,
+        entry: &Entry,
+        seen: &mut Seen,
+        is_taken_up: bool,
+    ) -> Result<(), KnowledgeError> {
+        if !is_taken_up {
             return Err(TOO_MUCH);
         }
         if entry.read().bytes() <= self.0.memory {
-            return Ok(end);
+            return Ok(());
         }
         if seen.without_vectors {
             *entry.write() = UserIndex::default();
@@ -161,7 +178,7 @@ impl Indexes {
         warn!(user.id = %user_id, "a user has more documents than search-memory holds: they are found by words alone");
         entry.write().drop_vectors();
         seen.without_vectors = true;
-        Ok(end)
+        Ok(())
     }
 
     async fn read<T>(&self, statement: impl Future<Output = database::Result<T>>) -> database::Result<T> {

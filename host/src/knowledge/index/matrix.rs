@@ -1,45 +1,36 @@
-//! Vectors, row by row, and their products with another. The loops over them are the library's, which is
-//! compiled with optimisation whatever the profile of this crate is.
+//! Vectors, row by row, and whose they are.
 
-use candle_core::{Device, Error, Tensor};
+use kitbag_embedding::rows::{Probe, Rows};
 
 use super::{ChunkNumber, NO_ROW};
 
 /// Vectors of one size.
 #[derive(Default)]
 pub(super) struct Matrix {
-    /// Numbers of a vector; 0 before the first.
-    dimensions: usize,
-    /// Rows that do not change any more, [`BLOCK`] in each tensor: nothing is copied as the matrix grows.
-    blocks: Vec<Tensor>,
-    /// The rows after those.
-    tail: Vec<f32>,
+    rows: Rows,
     /// Whose each row is, or [`NOBODY`].
     owners: Vec<ChunkNumber>,
     dead: usize,
 }
 
-const BLOCK: usize = 1024;
 const NOBODY: ChunkNumber = ChunkNumber::MAX;
+
+/// Rows whose products are exact: twice as many as documents are fused.
+const EXACT: usize = 2048;
 
 impl Matrix {
     /// Adds a vector in the place of the one at the row `before`. Returns the row; nothing where the
     /// vector is of another size than the others.
     pub(super) fn put(&mut self, owner: ChunkNumber, vector: &[u8], before: u32) -> Option<u32> {
         let (numbers, rest) = vector.as_chunks::<{ size_of::<f32>() }>();
-        if self.owners.is_empty() {
-            self.dimensions = numbers.len();
+        if self.rows.is_empty() {
+            self.rows = Rows::new(numbers.len());
         }
-        if !rest.is_empty() || numbers.is_empty() || numbers.len() != self.dimensions {
+        let numbers = numbers.iter().map(|number| f32::from_le_bytes(*number));
+        if !rest.is_empty() || !self.rows.push(numbers) {
             return None;
         }
-        if self.tail.len() == BLOCK * self.dimensions {
-            let rows = std::mem::take(&mut self.tail);
-            let block = Tensor::from_vec(rows, (BLOCK, self.dimensions), &Device::Cpu);
-            self.blocks.push(block.expect("the block has as many numbers as its shape"));
-        }
         self.clear(before);
-        self.tail.extend(numbers.iter().map(|number| f32::from_le_bytes(*number)));
         self.owners.push(owner);
         u32::try_from(self.owners.len() - 1).ok()
     }
@@ -58,25 +49,29 @@ impl Matrix {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let numbers = self.blocks.len() * BLOCK * self.dimensions + self.tail.capacity();
-        numbers * size_of::<f32>() + self.owners.capacity() * size_of::<ChunkNumber>()
+        self.rows.bytes() + self.owners.capacity() * size_of::<ChunkNumber>()
     }
 
-    /// The product of every row with a vector; none where the vector is of another size.
-    pub(super) fn products(&self, vector: &[f32]) -> Result<Vec<(ChunkNumber, f32)>, Error> {
-        if self.owners.is_empty() || vector.len() != self.dimensions {
-            return Ok(Vec::new());
+    /// The product of every row whose owner `counts` with a vector, the greatest of them exact to four places; none
+    /// where the vector is of another size.
+    pub(super) fn products(
+        &self,
+        vector: Vec<f32>,
+        counts: impl Fn(ChunkNumber) -> bool,
+    ) -> Vec<(ChunkNumber, f32)> {
+        let probe = Probe::new(vector);
+        let rough = self.rows.rough(&probe).into_iter().enumerate();
+        let mut products: Vec<_> = rough
+            .filter(|(row, _)| {
+                let owner = self.owners[*row];
+                owner != NOBODY && counts(owner)
+            })
+            .collect();
+        if products.len() > EXACT {
+            products.select_nth_unstable_by(EXACT, |one, other| other.1.total_cmp(&one.1));
         }
-        let vector = Tensor::from_slice(vector, (self.dimensions, 1), &Device::Cpu)?;
-        let mut products = Vec::with_capacity(self.owners.len());
-        let tail_rows = self.tail.len() / self.dimensions;
-        let tail = Tensor::from_slice(&self.tail, (tail_rows, self.dimensions), &Device::Cpu)?;
-        for block in self.blocks.iter().chain([&tail]) {
-            let values = block.matmul(&vector)?.flatten_all()?.to_vec1::<f32>()?;
-            let owners = &self.owners[products.len()..];
-            products.extend(owners.iter().copied().zip(values));
-        }
-        products.retain(|(owner, _)| *owner != NOBODY);
-        Ok(products)
+        let exact = products.iter_mut().take(EXACT);
+        exact.for_each(|(row, product)| *product = self.rows.product(*row, &probe));
+        products.into_iter().map(|(row, product)| (self.owners[row], product)).collect()
     }
 }

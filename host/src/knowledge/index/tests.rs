@@ -12,7 +12,7 @@ fn having(index: &UserIndex, word: &str) -> Vec<(i64, u8)> {
 }
 
 fn nearest(index: &UserIndex) -> Vec<(i64, f32)> {
-    let cosines = index.cosines(&[1.0, 0.0]).expect("they have one size");
+    let cosines = index.cosines(vec![1.0, 0.0], |_| true);
     cosines.into_iter().map(|(place, cosine)| (index.chunk(place).expect("it lives").id(), cosine)).collect()
 }
 
@@ -68,7 +68,7 @@ fn vectors_of_another_size_are_left_out() {
     index.put(&ChunkRow { vector: Some(vec![0; 12]), ..row(2, 2, "wing", None) }).expect("there is room");
 
     assert_eq!(nearest(&index), [(1, 1.0)]);
-    assert_eq!(index.cosines(&[1.0]).expect("it is possible"), []);
+    assert_eq!(index.cosines(vec![1.0], |_| true), []);
     assert_eq!(having(&index, "wing").len(), 2);
 }
 
@@ -97,4 +97,30 @@ fn what_it_takes_is_what_it_says() {
     index.drop_vectors();
     assert_eq!(nearest(&index), []);
     assert_eq!(having(&index, "w5").len(), 1_000);
+}
+
+#[test]
+fn the_nearest_of_many_are_exact_and_only_those_that_count_are_compared() {
+    let mut index = UserIndex::default();
+    let vector = |id: i16| {
+        let angle = f32::from(id) / 3_000.0;
+        [angle.cos(), angle.sin()]
+    };
+    for id in 0..3_000_i16 {
+        let document = i64::from(id);
+        index.put(&row(document, document, "wing", Some(vector(id)))).expect("there is room");
+    }
+
+    let all = index.cosines(vector(2_000).to_vec(), |_| true);
+    let mut even = index.cosines(vector(2_000).to_vec(), |document| document % 2 == 0);
+
+    even.sort_by(|one, other| other.1.total_cmp(&one.1));
+    assert_eq!((all.len(), even.len()), (3_000, 1_500));
+    assert_eq!(even[0].0, 2_000);
+    for (place, cosine) in even.iter().take(100) {
+        let [x, y] = vector(i16::try_from(*place).expect("there are 3,000"));
+        let [u, v] = vector(2_000);
+        assert!((cosine - (x * u + y * v)).abs() < 1e-4, "{place}: {cosine}");
+    }
+    assert!(even.iter().all(|(place, _)| place % 2 == 0));
 }

@@ -1,0 +1,79 @@
+use super::*;
+
+/// Vectors of length 1, the same in every run.
+fn vectors(count: usize, width: usize) -> Vec<Vec<f32>> {
+    let mut seed = 7_u32;
+    let mut random = move || {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        f32::from(u16::try_from(seed >> 16).expect("16 bits are left")) / 32_768.0 - 1.0
+    };
+    let mut vector = || {
+        let numbers: Vec<f32> = (0..width).map(|_| random()).collect();
+        let length = numbers.iter().map(|number| number * number).sum::<f32>().sqrt();
+        numbers.into_iter().map(|number| number / length).collect()
+    };
+    (0..count).map(|_| vector()).collect()
+}
+
+fn rows(vectors: &[Vec<f32>]) -> Rows {
+    let mut rows = Rows::new(vectors[0].len());
+    for vector in vectors {
+        assert!(rows.push(vector.iter().copied()));
+    }
+    rows
+}
+
+fn dot(one: &[f32], other: &[f32]) -> f32 {
+    one.iter().zip(other).map(|(one, other)| one * other).sum()
+}
+
+#[test]
+fn products_are_rough_for_all_and_near_for_some() {
+    // More than one block, and the last not full.
+    let vectors = vectors(BLOCK + 10, 384);
+    let rows = rows(&vectors);
+    let probe = Probe::new(vectors[5].clone());
+
+    let rough = rows.rough(&probe);
+
+    assert_eq!((rough.len(), rows.len()), (vectors.len(), vectors.len()));
+    for (row, vector) in vectors.iter().enumerate() {
+        let exact = dot(vector, &vectors[5]);
+        assert!((rough[row] - exact).abs() < 5e-3, "{row}: {} instead of {exact}", rough[row]);
+        assert!((rows.product(row, &probe) - exact).abs() < 1e-4, "{row}");
+    }
+}
+
+#[test]
+fn what_has_another_size_is_not_taken_up_and_has_no_product() {
+    let mut rows = rows(&vectors(3, 16));
+    let other = Probe::new(vec![1.0; 8]);
+
+    assert!(!rows.push([0.5; 8].into_iter()));
+    assert_eq!(rows.len(), 3);
+    assert!(rows.rough(&other).is_empty());
+    assert!(rows.product(3, &Probe::new(vec![1.0; 16])).abs() < f32::EPSILON);
+    assert!(!Rows::new(0).push(std::iter::empty::<f32>()));
+}
+
+#[test]
+fn what_is_no_number_harms_nobody() {
+    let mut rows = Rows::new(4);
+    for odd in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN_POSITIVE, 0.0] {
+        assert!(rows.push([odd, 1.0, 0.0, 0.0].into_iter()));
+    }
+    assert!(rows.push([0.0, 1.0, 0.0, 0.0].into_iter()));
+    let probe = Probe::new(vec![0.0, 1.0, 0.0, 0.0]);
+
+    let rough = rows.rough(&probe);
+
+    assert!(rough.iter().all(|product| product.is_finite()), "{rough:?}");
+    assert!((rough[6] - 1.0).abs() < 1e-2 && (rows.product(6, &probe) - 1.0).abs() < 1e-4);
+}
+
+#[test]
+fn a_number_takes_two_bytes() {
+    let rows = rows(&vectors(BLOCK, 384));
+
+    assert_eq!(rows.bytes(), BLOCK * (384 * 2 + 4));
+}
