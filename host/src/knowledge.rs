@@ -60,7 +60,6 @@ use quota::Uploads;
 pub use quota::{Quota, QuotaExceeded, TooManyUploads, Usage};
 use search::Search;
 use store::{Store, Stored};
-pub use words::found_words;
 
 /// The file that came with a document could not be stored.
 const STORAGE_FAILED: KnowledgeError =

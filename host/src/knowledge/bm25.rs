@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::fusion::{Candidate, best_of_each_document};
 use super::index::UserIndex;
-use super::words::Term;
+use super::words::QueryWord;
 
 /// How much a word that comes again still counts, and how much the length of a passage: what everybody
 /// uses (Robertson and Zaragoza 2009). Not tuned.
@@ -15,17 +15,15 @@ const B: f32 = 0.75;
 /// given.
 pub(super) fn rank(
     index: &UserIndex,
-    terms: &[Term],
+    words: &[QueryWord],
     allowed: Option<&HashSet<i64>>,
     depth: usize,
 ) -> Vec<Candidate> {
     let mut scores = vec![0_f32; index.places()];
     let average = index.average_length().max(1.0);
-    for &term in terms {
-        let alive =
-            || index.postings(term).filter_map(|(place, count)| Some((place, count, index.chunk(place)?)));
-        let weight = inverse_document_frequency(index.len(), alive().count());
-        for (place, count, chunk) in alive() {
+    for word in words {
+        let weight = inverse_document_frequency(index.len(), index.having(word).count());
+        for (place, count, chunk) in index.having(word) {
             let count = f32::from(count);
             #[expect(clippy::cast_precision_loss, reason = "a length is far below 2^23 words")]
             let length = chunk.length as f32 / average;

@@ -1,5 +1,7 @@
 //! Documents: what comes in, what is kept, what is shown.
 
+use std::ops::Range;
+
 use kitbag_manifest::limits;
 use serde::Serialize;
 
@@ -192,6 +194,8 @@ pub struct Hit {
     pub document: Summary,
     /// The passage that matched best, around the words of the query.
     pub snippet: String,
+    /// Where the snippet has words of the query, in bytes: in order, and apart from each other.
+    pub words: Vec<Range<usize>>,
     /// Higher is better; comparable within one search only.
     pub score: f64,
 }

@@ -11,11 +11,11 @@ mod matrix;
 #[cfg(test)]
 pub(super) mod tests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use self::matrix::Matrix;
 use super::store::ChunkRow;
-use super::words::{self, Term};
+use super::words::{self, Analyzer, Analyzers, Counted, QueryWord, Term};
 
 /// Position of a chunk in its index.
 pub(super) type ChunkNumber = u32;
@@ -35,6 +35,8 @@ pub(super) struct UserIndex {
     /// Chunks that are alive, and the words in them.
     alive: usize,
     words: u64,
+    /// How many of them each analyzer made.
+    analyzers: BTreeMap<Analyzer, usize>,
 }
 
 /// A chunk that is alive.
@@ -47,6 +49,8 @@ pub(super) struct Chunk {
     pub(super) length: u32,
     /// Its row in the matrix, or [`NO_ROW`].
     row: u32,
+    /// What made its terms.
+    analyzer: Analyzer,
 }
 
 /// A chunk that has a word, in its upper 24 bits, and how often it has it, in the lower 8: to whoever
@@ -96,6 +100,9 @@ impl UserIndex {
             self.alive -= 1;
             self.words -= u64::from(chunk.length);
             self.matrix.clear(chunk.row);
+            if let Some(count) = self.analyzers.get_mut(&chunk.analyzer) {
+                *count -= 1;
+            }
         }
     }
 
@@ -148,10 +155,29 @@ impl UserIndex {
         self.chunks.get(place as usize).filter(|chunk| chunk.document != DEAD)
     }
 
-    /// The chunks that have a word, dead ones included, and how often.
-    pub(super) fn postings(&self, term: Term) -> impl Iterator<Item = (ChunkNumber, u8)> + Clone + '_ {
-        let postings = self.postings.get(&term).map(Vec::as_slice).unwrap_or_default();
-        postings.iter().map(|posting| posting.parts())
+    /// The chunks that have a word, each as its analyzer writes it, and how often.
+    pub(super) fn having<'a>(
+        &'a self,
+        word: &'a QueryWord,
+    ) -> impl Iterator<Item = (ChunkNumber, u8, &'a Chunk)> + Clone + 'a {
+        word.terms().flat_map(move |(term, analyzers)| {
+            let postings = self.postings.get(&term).map(Vec::as_slice).unwrap_or_default();
+            postings.iter().filter_map(move |posting| {
+                let (place, count) = posting.parts();
+                let chunk = self.chunk(place).filter(|chunk| analyzers.contains(chunk.analyzer))?;
+                Some((place, count, chunk))
+            })
+        })
+    }
+
+    /// Those that have made the terms of its chunks.
+    pub(super) fn analyzers(&self) -> Analyzers {
+        self.analyzers.iter().filter(|(_, count)| **count > 0).map(|(analyzer, _)| *analyzer).collect()
+    }
+
+    /// What made the terms of a chunk, by the database's name of it.
+    pub(super) fn analyzer_of(&self, id: i64) -> Analyzer {
+        self.places.get(&id).map(|place| self.chunks[*place as usize].analyzer).unwrap_or_default()
     }
 
     /// How near chunks with a vector are to a vector, those of documents that `counts`: the cosine.
@@ -171,8 +197,10 @@ impl UserIndex {
         }
         let place = ChunkNumber::try_from(self.chunks.len()).expect("there are no more than 2^24");
         // What is no count of words can be found by meaning only.
-        let (length, terms) =
-            words::counted(&row.terms).map_or((0, None), |(length, terms)| (length, Some(terms)));
+        let (analyzer, length, terms) = match words::counted(&row.terms) {
+            Some(Counted { analyzer, length, terms }) => (analyzer, length, Some(terms)),
+            None => (Analyzer::default(), 0, None),
+        };
         for (term, count) in terms.into_iter().flatten() {
             self.postings.entry(term).or_default().push(Posting::new(place, count));
             self.postings_count += 1;
@@ -182,10 +210,11 @@ impl UserIndex {
             documents.push(row.document);
             u32::try_from(documents.len() - 1).expect("there are no more than chunks")
         });
-        self.chunks.push(Chunk { id: row.id, document, length, row: NO_ROW });
+        self.chunks.push(Chunk { id: row.id, document, length, row: NO_ROW, analyzer });
         self.places.insert(row.id, place);
         self.alive += 1;
         self.words += u64::from(length);
+        *self.analyzers.entry(analyzer).or_default() += 1;
         Ok(place)
     }
 }

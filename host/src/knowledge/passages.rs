@@ -13,7 +13,7 @@ use tokenizers::Tokenizer;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::embedding::Embedder;
-use super::words;
+use super::words::{self, Language};
 
 /// A part of a document, as it is indexed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,9 +59,12 @@ impl Splitter {
         let beginning = beginning(title);
         let taken = FRAME + self.measure(beginning).size(beginning);
         let capacity = self.window.saturating_sub(taken).max(MIN_TOKENS);
+        let language = Language::of(beginning, text);
         let mut passages = Vec::new();
-        let passage =
-            |title: &str, text: &str| Passage { text: text.to_owned(), terms: words::count(title, text) };
+        let passage = |title: &str, text: &str| Passage {
+            text: text.to_owned(),
+            terms: words::count(language, title, text),
+        };
         for segment in segments(text) {
             let config = ChunkConfig::new(capacity)
                 .with_sizer(self.measure(segment))

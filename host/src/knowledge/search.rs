@@ -23,7 +23,7 @@ use super::fusion::{Candidate, DEPTH, Fused, best_of_each_document, fuse};
 use super::index::cache::{Entry, Indexes};
 use super::snippet::snippet;
 use super::store::Store;
-use super::words::{self, Term};
+use super::words::{self, QueryWord};
 use crate::database;
 use crate::tasks::off_thread;
 
@@ -67,27 +67,29 @@ impl Search {
     /// Finds the user's documents that match best.
     pub(super) async fn search(&self, user_id: &str, query: &Query) -> Result<Found, KnowledgeError> {
         check_search(&query.text, query.limit).map_err(KnowledgeError::Invalid)?;
-        let terms: Arc<[Term]> = words::of_query(&query.text).into();
         let by_words = async {
             let (entry, allowed) = tokio::try_join!(self.indexes.fresh(user_id), async {
                 Ok(self.allowed(user_id, query).await?)
             })?;
-            let ranking = {
-                let (allowed, terms) = (allowed.clone(), terms.clone());
+            let (words, ranking) = {
+                let (allowed, text) = (allowed.clone(), query.text.clone());
                 self.compute(&entry, move |entry| {
-                    bm25::rank(&entry.read(), &terms, allowed.as_deref(), DEPTH)
+                    let index = entry.read();
+                    let words = words::of_query(&text, index.analyzers());
+                    let ranking = bm25::rank(&index, &words, allowed.as_deref(), DEPTH);
+                    (words, ranking)
                 })
                 .await
             };
-            Ok::<_, KnowledgeError>((entry, allowed, ranking))
+            Ok::<_, KnowledgeError>((entry, allowed, words, ranking))
         };
         let (by_words, vector) = tokio::join!(by_words, self.embed(user_id, &query.text));
-        let (entry, allowed, by_words) = by_words?;
+        let (entry, allowed, words, by_words) = by_words?;
         let (by_meaning, mode) = match vector {
             Some(vector) => (self.by_meaning(&entry, vector, allowed).await, Mode::Hybrid),
             None => (Vec::new(), Mode::FullText),
         };
-        self.show(user_id, query, &terms, fuse(&by_words, &by_meaning), mode).await
+        self.show(user_id, query, &entry, &words, fuse(&by_words, &by_meaning), mode).await
     }
 
     /// The query's vector; nothing without a model, or where it fails: words are better than an error.
@@ -147,7 +149,8 @@ impl Search {
         &self,
         user_id: &str,
         query: &Query,
-        terms: &[Term],
+        entry: &Entry,
+        words: &[QueryWord],
         ranking: Vec<Fused>,
         mode: Mode,
     ) -> Result<Found, KnowledgeError> {
@@ -160,12 +163,19 @@ impl Search {
             self.store.summaries(user_id, &documents),
             self.store.chunk_texts(user_id, &chunks)
         )?;
+        let analyzers: HashMap<_, _> = {
+            let index = entry.read();
+            chunks.iter().map(|chunk| (*chunk, index.analyzer_of(*chunk))).collect()
+        };
         // What has gone since the ranking is left out.
         let hits = shown.into_iter().filter_map(|found| {
             let document = documents.remove(&found.document)?;
             let text = texts.get(&found.chunk).map(String::as_str).filter(|text| !text.is_empty());
-            let snippet = snippet(text.unwrap_or(&document.title), terms);
-            Some(Hit { document, snippet, score: found.score })
+            let analyzer = analyzers[&found.chunk];
+            let terms: Vec<_> = words.iter().filter_map(|word| word.term(analyzer)).collect();
+            let snippet = snippet(text.unwrap_or(&document.title), analyzer, &terms);
+            let words = words::find(&snippet, analyzer, &terms);
+            Some(Hit { document, snippet, words, score: found.score })
         });
         Ok(Found { hits: hits.collect(), has_more, mode })
     }

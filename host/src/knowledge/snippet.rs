@@ -6,7 +6,7 @@ mod tests;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::words::{self, Term};
+use super::words::{Analyzer, Term};
 
 /// Bytes of a snippet, without the marks of what was left out.
 const LENGTH: usize = 240;
@@ -15,10 +15,10 @@ const LENGTH: usize = 240;
 const ELLIPSIS: char = '…';
 
 /// Cuts a snippet out of a passage: where most different words of the query stand, or its beginning. White
-/// space is as narrow as it can be.
-pub(super) fn snippet(passage: &str, query: &[Term]) -> String {
+/// space is as narrow as it can be. The query is as the analyzer of the passage writes it.
+pub(super) fn snippet(passage: &str, analyzer: Analyzer, query: &[Term]) -> String {
     let passage = passage.split_whitespace().collect::<Vec<_>>().join(" ");
-    let found = best_window(&passage, query).unwrap_or(0..0);
+    let found = best_window(&passage, analyzer, query).unwrap_or(0..0);
     let Range { start, end } = widened(&passage, found);
     let mut snippet = String::with_capacity(LENGTH + 2 * ELLIPSIS.len_utf8());
     if start > 0 {
@@ -33,9 +33,11 @@ pub(super) fn snippet(passage: &str, query: &[Term]) -> String {
 
 /// From the first to the last of the words of the query that stand near each other: of those places the one
 /// with the most different words, and of these the first and shortest.
-fn best_window(passage: &str, query: &[Term]) -> Option<Range<usize>> {
+fn best_window(passage: &str, analyzer: Analyzer, query: &[Term]) -> Option<Range<usize>> {
     let wanted: HashSet<_> = query.iter().copied().collect();
-    let hits: Vec<_> = words::terms(passage)
+    let hits: Vec<_> = analyzer
+        .words(passage)
+        .map(|word| (word.range, word.term))
         .filter(|(range, term)| wanted.contains(term) && range.len() <= LENGTH)
         .collect();
     let mut inside = HashMap::<Term, usize>::new();

@@ -1,14 +1,18 @@
 use super::*;
-use crate::knowledge::words::of_query;
+use crate::knowledge::words::{Language, of_query};
 
 fn row(id: i64, document: i64, text: &str, vector: Option<[f32; 2]>) -> ChunkRow {
     let bytes = |vector: [f32; 2]| vector.into_iter().flat_map(f32::to_le_bytes).collect();
-    ChunkRow { id, document, terms: words::count("", text), vector: vector.map(bytes) }
+    ChunkRow { id, document, terms: words::count(Language::English, "", text), vector: vector.map(bytes) }
+}
+
+fn german(id: i64, text: &str) -> ChunkRow {
+    ChunkRow { terms: words::count(Language::German, "", text), ..row(id, id, "", None) }
 }
 
 fn having(index: &UserIndex, word: &str) -> Vec<(i64, u8)> {
-    let term = of_query(word)[0];
-    index.postings(term).filter_map(|(place, count)| Some((index.chunk(place)?.id(), count))).collect()
+    let words = of_query(word, index.analyzers());
+    index.having(&words[0]).map(|(_, count, chunk)| (chunk.id(), count)).collect()
 }
 
 fn nearest(index: &UserIndex) -> Vec<(i64, f32)> {
@@ -123,4 +127,51 @@ fn the_nearest_of_many_are_exact_and_only_those_that_count_are_compared() {
         assert!((cosine - (x * u + y * v)).abs() < 1e-4, "{place}: {cosine}");
     }
     assert!(even.iter().all(|(place, _)| place % 2 == 0));
+}
+
+#[test]
+fn a_word_counts_where_it_is_written_so_in_the_chunks_language() {
+    let mut index = UserIndex::default();
+    index.put(&row(1, 1, "they die", None)).expect("there is room");
+    index.put(&german(2, "die Gärten, die Häuser")).expect("there is room");
+    index.put(&row(3, 3, "gart", None)).expect("there is room");
+
+    assert_eq!(having(&index, "Garten"), [(2, 1)]);
+    assert_eq!(having(&index, "die Gart"), [(1, 1)]);
+    assert_eq!(index.analyzer_of(2), index.chunk(1).expect("it lives").analyzer);
+    assert_ne!(index.analyzer_of(2), index.analyzer_of(1));
+    assert_eq!(index.analyzer_of(9), Analyzer::default());
+
+    index.retain(&HashSet::from([1, 3]));
+
+    assert!(index.analyzers() == Analyzer::default().into());
+}
+
+#[test]
+fn a_chunk_takes_no_more_for_its_analyzer() {
+    assert_eq!(size_of::<Chunk>(), 24);
+}
+
+#[test]
+fn chunks_that_are_older_than_analyzers_are_found_as_they_were() {
+    // hauser, 図, 書: from a text with `Häuser` and `図書`.
+    let mut bytes = 3_u32.to_le_bytes().to_vec();
+    for term in [3_299_440_308_u32, 1_709_297_930, 3_284_826_874] {
+        bytes.extend_from_slice(&term.to_le_bytes());
+        bytes.extend_from_slice(&1_u16.to_le_bytes());
+    }
+    let mut index = UserIndex::default();
+
+    index.put(&ChunkRow { terms: bytes, ..row(1, 1, "", None) }).expect("there is room");
+    index.put(&german(2, "die Häuser, 図書")).expect("there is room");
+
+    assert_eq!(having(&index, "Häuser"), [(1, 1), (2, 1)]);
+    assert_eq!(having(&index, "Haus"), [(2, 1)]);
+    assert_eq!(having(&index, "図"), [(1, 1), (2, 1)]);
+    let words = of_query("図書", index.analyzers());
+    let found: Vec<_> = words
+        .iter()
+        .map(|word| index.having(word).map(|(.., chunk)| chunk.id()).collect::<Vec<_>>())
+        .collect();
+    assert_eq!(found, [vec![1], vec![2], vec![1]]);
 }

@@ -1,3 +1,4 @@
+mod languages;
 mod library;
 mod starved;
 
@@ -41,7 +42,8 @@ async fn no_search_finds_or_counts_another_users_documents() {
         let indexes = library.search().indexes.clone();
         async move {
             let entry = indexes.fresh("ana").await.expect("an index");
-            bm25::rank(&entry.read(), &words::of_query("wing heat"), None, DEPTH)
+            let index = entry.read();
+            bm25::rank(&index, &words::of_query("wing heat", index.analyzers()), None, DEPTH)
         }
     };
     let scores_alone = ranking(&library).await;

@@ -1,7 +1,11 @@
 use super::*;
+use crate::knowledge::words::of_query;
 
 fn cut(passage: &str, query: &str) -> String {
-    snippet(passage, &words::of_query(query))
+    let analyzer = Analyzer::default();
+    let words = of_query(query, analyzer.into());
+    let terms: Vec<_> = words.iter().filter_map(|word| word.term(analyzer)).collect();
+    snippet(passage, analyzer, &terms)
 }
 
 #[test]

@@ -292,7 +292,7 @@ pub(super) struct SearchResult {
 }
 
 impl From<Hit> for SearchResult {
-    fn from(Hit { document, snippet, score }: Hit) -> Self {
+    fn from(Hit { document, snippet, score, .. }: Hit) -> Self {
         Self { document: Document(document), snippet, score }
     }
 }

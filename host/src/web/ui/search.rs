@@ -1,5 +1,7 @@
 //! Searching one's documents.
 
+use std::ops::Range;
+
 use askama::Template;
 use axum::extract::Query;
 use axum::http::StatusCode;
@@ -10,7 +12,7 @@ use url::form_urlencoded::Serializer;
 use super::frame::{self, Frame, Section};
 use super::text;
 use crate::access::User;
-use crate::knowledge::{self, Hit, Mode, Summary, found_words};
+use crate::knowledge::{self, Hit, Mode, Summary};
 use crate::web::error::WebError;
 
 /// Results of a page.
@@ -72,7 +74,7 @@ pub(super) async fn show(user: User, frame: Frame, Query(asked): Query<Asked>) -
         Ok(found) => {
             page.next = found.has_more.then(|| asked.at(asked.offset.saturating_add(PAGE)));
             page.is_by_words_alone = found.mode == Mode::FullText;
-            page.results = Some(found.hits.into_iter().map(|hit| Shown::of(hit, &asked.q)).collect());
+            page.results = Some(found.hits.into_iter().map(Shown::of).collect());
             Ok(frame::page(StatusCode::OK, &page))
         }
         Err(knowledge::KnowledgeError::Invalid(problems)) => {
@@ -106,17 +108,17 @@ impl Asked {
 }
 
 impl Shown {
-    fn of(hit: Hit, query: &str) -> Self {
-        Self { snippet: marked(&hit.snippet, query), document: hit.document }
+    fn of(hit: Hit) -> Self {
+        Self { snippet: marked(&hit.snippet, hit.words), document: hit.document }
     }
 }
 
 /// The text in parts, those that are words of the query told apart.
-fn marked(text: &str, query: &str) -> Vec<Part> {
+fn marked(text: &str, found: Vec<Range<usize>>) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut at = 0;
     let part = |text: &str, is_found| Part { text: text.to_owned(), is_found };
-    for range in found_words(query, text) {
+    for range in found {
         parts.push(part(&text[at..range.start], false));
         at = range.end;
         parts.push(part(&text[range], true));
@@ -132,14 +134,14 @@ mod tests {
 
     #[test]
     fn words_of_the_query_are_marked_and_nothing_is_lost() {
-        let parts = marked("Prices <b>of</b> the apple", "price apples");
+        let parts = marked("Prices <b>of</b> the apple", vec![0..6, 21..26]);
         let shown: String = parts
             .iter()
             .map(|Part { text, is_found }| if *is_found { format!("[{text}]") } else { text.clone() })
             .collect();
 
         assert_eq!(shown, "[Prices] <b>of</b> the [apple]");
-        assert!(marked("", "a").is_empty());
+        assert!(marked("", Vec::new()).is_empty());
     }
 
     #[test]

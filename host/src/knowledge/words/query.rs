@@ -1,0 +1,45 @@
+//! The words of a query, as chunks of different analyzers have them.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::{Analyzer, Analyzers, Term};
+
+/// A word of a query. Each of its terms is looked for in the chunks of some analyzers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::knowledge) struct QueryWord(Vec<(Term, Analyzers)>);
+
+/// The different words of a query, for chunks of these analyzers. Words that are in every text of a language
+/// are left out there, unless there is no other.
+pub(in crate::knowledge) fn of_query(query: &str, analyzers: Analyzers) -> Vec<QueryWord> {
+    let mut words = BTreeMap::<(usize, usize), QueryWord>::new();
+    for analyzer in analyzers.iter() {
+        let found = analyzer.query_words(query);
+        let has_telling = found.iter().any(|(_, is_stop_word)| !is_stop_word);
+        let mut seen = HashSet::new();
+        for (word, is_stop_word) in found {
+            if (!is_stop_word || !has_telling) && seen.insert(word.term) {
+                words.entry((word.range.start, word.range.end)).or_default().add(word.term, analyzer);
+            }
+        }
+    }
+    words.into_values().collect()
+}
+
+impl QueryWord {
+    /// Its different terms, each with the analyzers whose chunks have it so.
+    pub(in crate::knowledge) fn terms(&self) -> impl Iterator<Item = (Term, Analyzers)> + Clone + '_ {
+        self.0.iter().copied()
+    }
+
+    /// What it is in the texts of an analyzer.
+    pub(in crate::knowledge) fn term(&self, analyzer: Analyzer) -> Option<Term> {
+        self.terms().find(|(_, analyzers)| analyzers.contains(analyzer)).map(|(term, _)| term)
+    }
+
+    fn add(&mut self, term: Term, analyzer: Analyzer) {
+        match self.0.iter_mut().find(|(known, _)| *known == term) {
+            Some((_, analyzers)) => analyzers.insert(analyzer),
+            None => self.0.push((term, analyzer.into())),
+        }
+    }
+}
