@@ -17,7 +17,7 @@ use super::bm25;
 use super::document::{Found, Hit, Mode, Query};
 use super::embedding::{EmbedError, Embedder};
 use super::error::KnowledgeError;
-use super::fusion::{Candidate, DEPTH, Fused, best_of_each_document, fuse};
+use super::fusion::{Candidate, DEPTH, Fused, best_chunks, best_first, fuse};
 use super::index::cache::{Entry, Indexes};
 use super::snippet::snippet;
 use super::store::Store;
@@ -116,7 +116,8 @@ impl Search {
         let ranking = self.compute(entry, move |entry| {
             let index = entry.read();
             let cosines = index.cosines(&vector)?;
-            Ok(best_of_each_document(&index, cosines.into_iter(), allowed.as_deref(), DEPTH))
+            let best = best_chunks(&index, cosines.into_iter());
+            Ok(best_first(&index, best, allowed.as_deref(), DEPTH))
         });
         ranking.await.unwrap_or_else(|error: candle_core::Error| {
             warn!(%error, "the vectors of a user could not be compared");

@@ -59,18 +59,20 @@ pub(super) fn counted(bytes: &[u8]) -> Option<(u32, impl Iterator<Item = (Term, 
     rest.is_empty().then(|| (u32::from_le_bytes(*length), parsed))
 }
 
-/// The different words of a query. Words that are in every text are left out, unless there is no other.
+/// The words of a query, each as often as it is there. Words that are in every text are left out, unless there is
+/// no other.
 pub(super) fn of_query(query: &str) -> Vec<Term> {
-    let mut telling = different(terms(query).filter(|(range, _)| !is_stop_word(&query[range.clone()])));
+    let is_telling = |(range, _): &(Range<usize>, Term)| !is_stop_word(&query[range.clone()]);
+    let mut telling: Vec<_> = terms(query).filter(is_telling).map(|(_, term)| term).collect();
     if telling.is_empty() {
-        telling = different(terms(query));
+        telling = terms(query).map(|(_, term)| term).collect();
     }
     telling
 }
 
 /// Where a text has words of the query, in bytes.
 pub fn found_words(query: &str, text: &str) -> Vec<Range<usize>> {
-    let wanted = of_query(query);
+    let wanted: HashSet<_> = of_query(query).into_iter().collect();
     terms(text).filter(|(_, term)| wanted.contains(term)).map(|(range, _)| range).collect()
 }
 
@@ -146,10 +148,4 @@ fn is_stop_word(word: &str) -> bool {
     let mut folded = String::new();
     fold(word, &mut folded);
     STOP_WORDS.contains(folded.as_str())
-}
-
-/// In the order of the text, each once.
-fn different(terms: impl Iterator<Item = (Range<usize>, Term)>) -> Vec<Term> {
-    let mut seen = HashSet::new();
-    terms.map(|(_, term)| term).filter(|term| seen.insert(*term)).collect()
 }
