@@ -21,15 +21,17 @@ fn found(index: &UserIndex, query: &str) -> Vec<(i64, i64)> {
 }
 
 #[test]
-fn a_document_that_has_the_words_in_several_passages_is_as_good_as_one_that_has_them_in_one() {
-    // The third one has a passage as good as any of the second's, and nothing else.
+fn words_in_several_passages_of_a_document_add_up() {
+    // The last three have a passage as good as any of the second's, and nothing else.
     let index = index(&[
         &["wing lift heat", "moon stars night"],
         &["wing moon stars", "heat moon stars", "lift moon stars"],
         &["wing moon stars", "moon stars night", "stars night moon"],
+        &["heat moon stars", "moon stars night", "stars night moon"],
+        &["lift moon stars", "moon stars night", "stars night moon"],
     ]);
 
-    assert_eq!(found(&index, "wing lift heat"), [(1, 1), (2, 4), (3, 6)]);
+    assert_eq!(found(&index, "wing lift heat"), [(1, 1), (2, 3), (5, 12), (4, 9), (3, 6)]);
 }
 
 #[test]
