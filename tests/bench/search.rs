@@ -4,6 +4,8 @@
 
 #[path = "search/api.rs"]
 mod api;
+#[path = "search/bootstrap.rs"]
+mod bootstrap;
 #[allow(dead_code, reason = "the other benchmark measures the server's processor time")]
 mod child;
 mod client;

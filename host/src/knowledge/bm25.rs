@@ -1,42 +1,113 @@
-//! BM25: how well passages match the words of a query. Only the user's own passages are counted.
+//! BM25: how well documents match the words of a query. Only the user's own documents are counted.
+//!
+//! A document is scored as a whole and by its best passage, and both scores count alike. The whole has all words of a
+//! document about the query, wherever they are; the passage is what a long document has on one subject among others.
 
-use std::collections::HashSet;
+#[cfg(test)]
+mod tests;
 
-use super::fusion::{Candidate, best_of_each_document};
+use std::collections::{HashMap, HashSet};
+
+use super::fusion::{Candidate, best_chunks, best_first};
 use super::index::UserIndex;
 use super::words::QueryWord;
 
-/// How much a word that comes again still counts, and how much the length of a passage: what everybody
+/// How much a word that comes again still counts, and how much the length of a text: what everybody
 /// uses (Robertson and Zaragoza 2009). Not tuned.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 
-/// The documents whose best passage matches best, best first: `depth` at most, of `allowed` where that is
-/// given.
+/// The documents that match best, best first: `depth` at most, of `allowed` where that is given. A word counts
+/// as often as `words` has it.
 pub(super) fn rank(
     index: &UserIndex,
     words: &[QueryWord],
     allowed: Option<&HashSet<i64>>,
     depth: usize,
 ) -> Vec<Candidate> {
-    let mut scores = vec![0_f32; index.places()];
-    let average = index.average_length().max(1.0);
-    for word in words {
-        let weight = inverse_document_frequency(index.len(), index.having(word).count());
+    let lengths = document_lengths(index);
+    let passages = Texts { count: index.len(), average_length: index.average_length() };
+    let documents = Texts::among(&lengths);
+    let mut passage_scores = vec![0_f32; index.places()];
+    let mut document_scores = vec![0_f32; lengths.len()];
+    let mut counts = vec![0_u32; lengths.len()];
+    let mut having = Vec::new();
+    for (word, frequency) in frequencies(words) {
+        let weight = frequency * passages.inverse_document_frequency(index.having(word).count());
         for (place, count, chunk) in index.having(word) {
-            let count = f32::from(count);
-            #[expect(clippy::cast_precision_loss, reason = "a length is far below 2^23 words")]
-            let length = chunk.length as f32 / average;
-            scores[place as usize] += weight * count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length));
+            passage_scores[place as usize] += weight * passages.gain(u32::from(count), chunk.length);
+            let document = chunk.document_place() as usize;
+            if counts[document] == 0 {
+                having.push(document);
+            }
+            counts[document] += u32::from(count);
+        }
+        let weight = frequency * documents.inverse_document_frequency(having.len());
+        for document in having.drain(..) {
+            let length = lengths[document].unwrap_or_default();
+            document_scores[document] +=
+                weight * documents.gain(std::mem::take(&mut counts[document]), length);
         }
     }
-    let matching = (0_u32..).zip(scores).filter(|(_, score)| *score > 0.0);
-    best_of_each_document(index, matching, allowed, depth)
+    let matching = (0_u32..).zip(passage_scores).filter(|(_, score)| *score > 0.0);
+    let mut best = best_chunks(index, matching);
+    for (best, score) in best.iter_mut().zip(document_scores) {
+        if let Some(best) = best {
+            best.score += score;
+        }
+    }
+    best_first(index, best, allowed, depth)
 }
 
-/// Never negative, also where most passages have the word.
-fn inverse_document_frequency(passages: usize, having: usize) -> f32 {
-    #[expect(clippy::cast_precision_loss, reason = "both are below 2^24")]
-    let (passages, having) = (passages as f32, having as f32);
-    (1.0 + (passages - having + 0.5) / (having + 0.5)).ln()
+/// Texts among which a word is rare or common, and a text short or long: passages, or whole documents.
+struct Texts {
+    count: usize,
+    /// In words.
+    average_length: f32,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are below 2^24, and a mean needs no more")]
+impl Texts {
+    fn among(lengths: &[Option<u32>]) -> Self {
+        let count = lengths.iter().flatten().count();
+        let words: u64 = lengths.iter().flatten().map(|length| u64::from(*length)).sum();
+        Self { count, average_length: words as f32 / count.max(1) as f32 }
+    }
+
+    /// Never negative, also where most texts have the word.
+    fn inverse_document_frequency(&self, having: usize) -> f32 {
+        let (count, having) = (self.count as f32, having as f32);
+        (1.0 + (count - having + 0.5) / (having + 0.5)).ln()
+    }
+
+    /// What a word gives a text of `length` words that has it `count` times.
+    fn gain(&self, count: u32, length: u32) -> f32 {
+        let (count, length) = (count as f32, length as f32 / self.average_length.max(1.0));
+        count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length))
+    }
+}
+
+/// How many words each document has, by its place; nothing where none of its chunks is alive. What its passages
+/// share is counted in each of them: the overlap of neighbours, and the title.
+fn document_lengths(index: &UserIndex) -> Vec<Option<u32>> {
+    let mut lengths = vec![None; index.document_places()];
+    for chunk in index.chunks() {
+        let length = lengths[chunk.document_place() as usize].get_or_insert(0_u32);
+        *length = length.saturating_add(chunk.length);
+    }
+    lengths
+}
+
+/// Each different word, in the order of the query, and how often it is there.
+fn frequencies(words: &[QueryWord]) -> Vec<(&QueryWord, f32)> {
+    let mut places = HashMap::new();
+    let mut frequencies = Vec::<(&QueryWord, f32)>::new();
+    for word in words {
+        let place = *places.entry(word).or_insert(frequencies.len());
+        match frequencies.get_mut(place) {
+            Some((_, frequency)) => *frequency += 1.0,
+            None => frequencies.push((word, 1.0)),
+        }
+    }
+    frequencies
 }

@@ -1,16 +1,24 @@
-//! Reciprocal rank fusion: one ranking of two whose scores cannot be compared.
+//! Fusion: one ranking of two, by words and by meaning.
+//!
+//! Scores are scaled so that the best of a ranking has 1 and the least that can be has 0, and added with fixed weights: a
+//! convex combination (Bruch, Gai and Ingber 2023). Unlike ranks, scores tell a document that is far ahead from one
+//! that is hardly better than the next.
 
 #[cfg(test)]
 mod tests;
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use super::index::{ChunkNumber, UserIndex};
 
-/// How many documents of each ranking count (Cormack, Clarke and Büttcher 2009). Not tuned.
-pub(super) const DEPTH: usize = 100;
-const RRF_K: f64 = 60.0;
+/// How many documents of each ranking count. Not tuned.
+pub(super) const DEPTH: usize = 1000;
+
+/// The weight of meaning; the rest is that of words. Cosines of texts are all well above −1, so scaled ones differ
+/// little, and need more weight. The paper's value for all collections, not tuned.
+const MEANING_WEIGHT: f64 = 0.8;
 
 /// A document in one ranking.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,48 +36,118 @@ pub(super) struct Fused {
     pub(super) document: i64,
     /// The chunk with which it came higher; with which its words match, where both came as high.
     pub(super) chunk: i64,
+    /// From 0 to 1.
     pub(super) score: f64,
 }
 
-/// Fuses rankings, best first.
+/// Fuses rankings, best first: by words, with scores from 0, and by meaning, with cosines. Where one is empty, the
+/// other one counts alone.
 pub(super) fn fuse(words: &[Candidate], meaning: &[Candidate]) -> Vec<Fused> {
-    let mut fused = HashMap::<i64, (Fused, u32)>::new();
-    for ranking in [words, meaning] {
-        for (rank, candidate) in (1_u32..).zip(ranking.iter().take(DEPTH)) {
-            let &Candidate { document, chunk, .. } = candidate;
-            let (found, best) =
-                fused.entry(document).or_insert((Fused { document, chunk, score: 0.0 }, rank));
-            found.score += 1.0 / (RRF_K + f64::from(rank));
-            if rank < *best {
-                (found.chunk, *best) = (chunk, rank);
+    let rankings = [words, meaning].map(|ranking| &ranking[..ranking.len().min(DEPTH)]);
+    let mut found = HashMap::<i64, Found>::new();
+    for (which, ranking) in rankings.iter().enumerate() {
+        for (rank, &Candidate { document, chunk, score }) in ranking.iter().enumerate() {
+            let found = found.entry(document).or_insert(Found { scores: [None; 2], chunk, rank });
+            found.scores[which] = Some(score);
+            if rank < found.rank {
+                (found.chunk, found.rank) = (chunk, rank);
             }
         }
     }
-    let mut fused: Vec<_> = fused.into_values().map(|(found, _)| found).collect();
+    let scales = scales(rankings);
+    let fused = |(document, found): (i64, Found)| {
+        let score = scales.iter().zip(found.scores).map(|(scale, score)| scale.weighted(score)).sum();
+        Fused { document, chunk: found.chunk, score }
+    };
+    let mut fused: Vec<_> = found.into_iter().map(fused).collect();
     fused.sort_unstable_by(|one, other| {
         other.score.total_cmp(&one.score).then(newest_first(one.document, other.document))
     });
     fused
 }
 
-/// The documents with the best chunks, best first: `depth` at most, of `allowed` where that is given.
-pub(super) fn best_of_each_document(
+/// A document in one ranking or both.
+struct Found {
+    /// By words, and by meaning.
+    scores: [Option<f32>; 2],
+    chunk: i64,
+    /// The better one.
+    rank: usize,
+}
+
+/// How the scores of a ranking count.
+struct Scale {
+    weight: f64,
+    /// What counts nothing, and what counts as much as `weight`.
+    range: Range<f32>,
+    /// The score of documents that the ranking has not.
+    missing: f32,
+}
+
+impl Scale {
+    fn weighted(&self, score: Option<f32>) -> f64 {
+        let Range { start, end } = self.range;
+        let share = (score.unwrap_or(self.missing) - start) / (end - start);
+        // Not a number where the best is as bad as can be.
+        if share.is_nan() { 0.0 } else { self.weight * f64::from(share.clamp(0.0, 1.0)) }
+    }
+}
+
+fn scales([words, meaning]: [&[Candidate]; 2]) -> [Scale; 2] {
+    let weight = match (words, meaning) {
+        (_, []) => 0.0,
+        ([], _) => 1.0,
+        _ => MEANING_WEIGHT,
+    };
+    let best = |ranking: &[Candidate]| ranking.first().map_or(0.0, |first| first.score);
+    let last = |ranking: &[Candidate]| ranking.last().map_or(0.0, |last| last.score);
+    [
+        Scale {
+            weight: 1.0 - weight,
+            range: 0.0..best(words),
+            // Other documents have none of the words, or match worse than all that there was room for.
+            missing: if words.len() < DEPTH { 0.0 } else { last(words) },
+        },
+        // Other documents are less near than all that there was room for, or not embedded yet: then nothing can be
+        // said of them, for or against.
+        Scale { weight, range: -1.0..best(meaning), missing: last(meaning) },
+    ]
+}
+
+/// A document's best chunk.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BestChunk {
+    pub(super) id: i64,
+    pub(super) score: f32,
+}
+
+/// The best chunk of each document, by the document's place. Scores that are no numbers are left out.
+pub(super) fn best_chunks(
     index: &UserIndex,
     chunks: impl Iterator<Item = (ChunkNumber, f32)>,
-    allowed: Option<&HashSet<i64>>,
-    depth: usize,
-) -> Vec<Candidate> {
-    let mut best = vec![None::<(f32, i64)>; index.document_places()];
-    for (place, score) in chunks {
+) -> Vec<Option<BestChunk>> {
+    let mut best = vec![None::<BestChunk>; index.document_places()];
+    for (place, score) in chunks.filter(|(_, score)| score.is_finite()) {
         let Some(chunk) = index.chunk(place) else { continue };
         let best = &mut best[chunk.document_place() as usize];
         // Of chunks that are as good, the one that came first.
-        if best.is_none_or(|(before, _)| before < score) {
-            *best = Some((score, chunk.id()));
+        if best.is_none_or(|before| before.score < score) {
+            *best = Some(BestChunk { id: chunk.id(), score });
         }
     }
-    let candidate = |(document, best): (u32, Option<(f32, i64)>)| {
-        best.map(|(score, chunk)| Candidate { document: index.document_at(document), chunk, score })
+    best
+}
+
+/// The documents with a best chunk, best first: `depth` at most, of `allowed` where that is given. `best` is in the order
+/// of their places.
+pub(super) fn best_first(
+    index: &UserIndex,
+    best: Vec<Option<BestChunk>>,
+    allowed: Option<&HashSet<i64>>,
+    depth: usize,
+) -> Vec<Candidate> {
+    let candidate = |(place, best): (u32, Option<BestChunk>)| {
+        best.map(|BestChunk { id, score }| Candidate { document: index.document_at(place), chunk: id, score })
     };
     let mut ranking: Vec<_> = (0_u32..).zip(best).filter_map(candidate).collect();
     if let Some(allowed) = allowed {

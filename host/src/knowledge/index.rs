@@ -150,6 +150,11 @@ impl UserIndex {
         average
     }
 
+    /// The chunks that are alive.
+    pub(super) fn chunks(&self) -> impl Iterator<Item = &Chunk> {
+        self.chunks.iter().filter(|chunk| chunk.document != DEAD)
+    }
+
     /// The chunk at a place, if it is alive.
     pub(super) fn chunk(&self, place: ChunkNumber) -> Option<&Chunk> {
         self.chunks.get(place as usize).filter(|chunk| chunk.document != DEAD)

@@ -19,7 +19,7 @@ use super::bm25;
 use super::document::{Found, Hit, Mode, Query};
 use super::embedding::{EmbedError, Embedder};
 use super::error::KnowledgeError;
-use super::fusion::{Candidate, DEPTH, Fused, best_of_each_document, fuse};
+use super::fusion::{Candidate, DEPTH, Fused, best_chunks, best_first, fuse};
 use super::index::cache::{Entry, Indexes};
 use super::snippet::snippet;
 use super::store::Store;
@@ -121,7 +121,8 @@ impl Search {
             let index = entry.read();
             let allowed = allowed.as_deref();
             let counts = |document| allowed.is_none_or(|allowed| allowed.contains(&document));
-            best_of_each_document(&index, index.cosines(vector, counts).into_iter(), None, DEPTH)
+            let best = best_chunks(&index, index.cosines(vector, counts).into_iter());
+            best_first(&index, best, None, DEPTH)
         })
         .await
     }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::Outcome;
 use crate::api::{BATCH, Client};
-use crate::collection;
+use crate::bootstrap::{mean, mean_interval};
+use crate::collection::{self, Collection};
 use crate::kitbag_server;
 use crate::stats::percentile;
 
@@ -14,11 +15,50 @@ use crate::stats::percentile;
 const NDCG_RANKS: usize = 10;
 const RECALL_RANKS: usize = 100;
 
-/// Prints nDCG@10, recall@100, and how long everything took.
+/// Prints nDCG@10 and recall@100 with the model and by words alone, and how long everything took.
 pub(crate) async fn measure(folder: &Path, model: &Path) -> Outcome<()> {
     let collection = collection::read(folder)?;
-    let data = tempfile::tempdir()?;
     let model = model.to_str().ok_or("the model's path is no text")?;
+    let mut with_model = run(&collection, model).await?;
+    let words_alone = run(&collection, "none").await?;
+
+    let (documents, queries) = (collection.documents.len(), collection.queries.len());
+    println!("{}: {documents} documents, {queries} queries, mode {}", folder.display(), with_model.mode);
+    println!("  nDCG@10     {}", estimate(&with_model.ndcg));
+    println!("  recall@100  {}", estimate(&with_model.recall));
+    println!(
+        "  words alone {} nDCG@10, {:.4} recall@100",
+        estimate(&words_alone.ndcg),
+        mean(&words_alone.recall)
+    );
+    let gains: Vec<_> =
+        with_model.ndcg.iter().zip(&words_alone.ndcg).map(|(one, other)| one - other).collect();
+    println!("  the model   {} nDCG@10 more", estimate(&gains));
+    println!(
+        "  ingest      {:.1} documents/s until search finds them; stored after {:.1?}",
+        rate(documents, with_model.ready),
+        with_model.stored
+    );
+    let times = &mut with_model.times;
+    println!("  query       p50 {:.1?}, p99 {:.1?}", at(times, 0.5), at(times, 0.99));
+    Ok(())
+}
+
+/// What one server made of a collection.
+struct Run {
+    mode: String,
+    /// For each query.
+    ndcg: Vec<f64>,
+    recall: Vec<f64>,
+    times: Vec<Duration>,
+    /// How long it took until the documents were durable, and until all were found.
+    stored: Duration,
+    ready: Duration,
+}
+
+/// Runs the queries of a collection on a new server with `model`: a folder, or `none`.
+async fn run(collection: &Collection, model: &str) -> Outcome<Run> {
+    let data = tempfile::tempdir()?;
     let server = kitbag_server::start(data.path(), &["--model", model])?;
     let mut client = Client::open(&server, data.path(), "local").await?;
 
@@ -30,28 +70,25 @@ pub(crate) async fn measure(folder: &Path, model: &Path) -> Outcome<()> {
     client.settled().await?;
     let ready = started.elapsed();
 
-    let (mut ndcg, mut recall, mut times, mut mode) = (0.0, 0.0, Vec::new(), String::new());
+    let (ndcg, recall, times, mode) = (Vec::new(), Vec::new(), Vec::new(), String::new());
+    let mut run = Run { mode, ndcg, recall, times, stored, ready };
     for query in &collection.queries {
         let started = Instant::now();
         client.search(&query.text, NDCG_RANKS).await?;
-        times.push(started.elapsed());
+        run.times.push(started.elapsed());
         let found;
-        (found, mode) = client.search(&query.text, RECALL_RANKS).await?;
-        ndcg += normalised_gain(&found, &query.relevant);
+        (found, run.mode) = client.search(&query.text, RECALL_RANKS).await?;
+        run.ndcg.push(normalised_gain(&found, &query.relevant));
         let hits = found.iter().filter(|url| query.relevant.contains_key(*url)).count();
-        recall += hits as f64 / query.relevant.len() as f64;
+        run.recall.push(hits as f64 / query.relevant.len() as f64);
     }
+    Ok(run)
+}
 
-    let (documents, queries) = (collection.documents.len(), collection.queries.len());
-    println!("{}: {documents} documents, {queries} queries, mode {mode}", folder.display());
-    println!("  nDCG@10     {:.4}", ndcg / queries as f64);
-    println!("  recall@100  {:.4}", recall / queries as f64);
-    println!(
-        "  ingest      {:.1} documents/s until search finds them; stored after {stored:.1?}",
-        rate(documents, ready)
-    );
-    println!("  query       p50 {:.1?}, p99 {:.1?}", at(&mut times, 0.5), at(&mut times, 0.99));
-    Ok(())
+/// A mean over queries, and how far another sample of such queries would let it vary.
+fn estimate(values: &[f64]) -> String {
+    let [low, high] = mean_interval(values);
+    format!("{:.4} (95 % interval {low:.4} to {high:.4})", mean(values))
 }
 
 /// nDCG of the first ten, with the grades as gains.

@@ -1,27 +1,43 @@
 use super::*;
+use crate::knowledge::store::ChunkRow;
+use crate::knowledge::words;
 
-fn ranking(documents: &[(i64, i64)]) -> Vec<Candidate> {
-    documents.iter().map(|&(document, chunk)| Candidate { document, chunk, score: 1.0 }).collect()
+fn ranking(documents: &[(i64, i64, f32)]) -> Vec<Candidate> {
+    documents.iter().map(|&(document, chunk, score)| Candidate { document, chunk, score }).collect()
+}
+
+fn documents(fused: &[Fused]) -> Vec<i64> {
+    fused.iter().map(|found| found.document).collect()
 }
 
 #[test]
 fn a_document_that_both_rankings_have_comes_before_one_at_the_top_of_a_single_one() {
-    let words = ranking(&[(1, 10), (2, 20)]);
-    let meaning = ranking(&[(3, 30), (2, 21)]);
+    let words = ranking(&[(1, 10, 8.0), (2, 20, 6.0)]);
+    let meaning = ranking(&[(3, 30, 0.6), (2, 21, 0.5), (4, 40, 0.1)]);
 
     let fused = fuse(&words, &meaning);
 
-    let documents: Vec<_> = fused.iter().map(|found| found.document).collect();
-    assert_eq!(documents, [2, 3, 1]);
-    assert!((fused[0].score - 2.0 / 62.0).abs() < 1e-12);
-    assert!((fused[1].score - 1.0 / 61.0).abs() < 1e-12);
+    assert_eq!(documents(&fused), [2, 3, 1, 4]);
+    assert!((fused[0].score - (0.2 * 6.0 / 8.0 + 0.8 * 1.5 / 1.6)).abs() < 1e-6);
+    assert!((fused[1].score - 0.8).abs() < 1e-6);
     assert_eq!(fused[0].chunk, 20);
 }
 
 #[test]
+fn a_document_that_is_far_ahead_counts_for_more_than_its_rank() {
+    let meaning = ranking(&[(1, 10, 0.5), (2, 20, 0.49), (3, 30, 0.48), (4, 40, 0.2)]);
+
+    let near = fuse(&ranking(&[(1, 10, 8.0), (3, 30, 7.9)]), &meaning);
+    let far_ahead = fuse(&ranking(&[(3, 30, 8.0), (1, 10, 4.0)]), &meaning);
+
+    assert_eq!(documents(&near), [1, 3, 2, 4]);
+    assert_eq!(documents(&far_ahead), [3, 1, 2, 4]);
+}
+
+#[test]
 fn the_chunk_is_that_of_the_ranking_in_which_the_document_came_higher() {
-    let words = ranking(&[(1, 10), (2, 20)]);
-    let meaning = ranking(&[(2, 21), (1, 11)]);
+    let words = ranking(&[(1, 10, 8.0), (2, 20, 6.0)]);
+    let meaning = ranking(&[(2, 21, 0.9), (1, 11, 0.3)]);
 
     let fused = fuse(&words, &meaning);
 
@@ -32,8 +48,60 @@ fn the_chunk_is_that_of_the_ranking_in_which_the_document_came_higher() {
 }
 
 #[test]
+fn a_document_without_a_vector_is_not_held_to_be_far_from_the_query() {
+    let words = ranking(&[(1, 10, 8.0), (2, 20, 1.0)]);
+    let meaning = ranking(&[(2, 20, 0.4), (3, 30, 0.35), (4, 40, 0.3)]);
+
+    let fused = fuse(&words, &meaning);
+
+    assert_eq!(documents(&fused), [1, 2, 3, 4]);
+    assert!((fused[0].score - (0.2 + 0.8 * 1.3 / 1.4)).abs() < 1e-6);
+}
+
+#[test]
+fn one_ranking_alone_counts_in_full() {
+    for fused in [
+        fuse(&ranking(&[(1, 10, 8.0), (2, 20, 2.0)]), &[]),
+        fuse(&[], &ranking(&[(1, 10, 1.0), (2, 20, -0.5)])),
+    ] {
+        assert_eq!(
+            fused.iter().map(|found| (found.document, found.score)).collect::<Vec<_>>(),
+            [(1, 1.0), (2, 0.25)]
+        );
+    }
+    assert_eq!(fuse(&[], &[]), []);
+}
+
+#[test]
+fn the_worst_scores_that_can_be_are_still_ranked() {
+    let fused = fuse(&[], &ranking(&[(1, 10, -1.0), (2, 20, -1.0)]));
+
+    assert_eq!(
+        fused.iter().map(|found| (found.document, found.score)).collect::<Vec<_>>(),
+        [(2, 0.0), (1, 0.0)]
+    );
+}
+
+#[test]
 fn a_ranking_counts_to_its_depth() {
-    let long: Vec<_> = (0..200).map(|n| (n, n)).collect();
+    let long: Vec<_> = (0..2_000_u16).map(|n| (i64::from(n), i64::from(n), f32::from(4_000 - n))).collect();
 
     assert_eq!(fuse(&ranking(&long), &[]).len(), DEPTH);
+    // Who is beyond the depth by words is as good as the last one there: 3001 of 4000.
+    let fused = fuse(&ranking(&long), &ranking(&[(1_999, 1_999, 0.5)]));
+    let last = fused.iter().find(|found| found.document == 1_999).expect("meaning has it");
+    assert!((last.score - (0.2 * 3_001.0 / 4_000.0 + 0.8)).abs() < 1e-6, "{last:?}");
+}
+
+#[test]
+fn scores_that_are_no_numbers_hide_nothing_else() {
+    let mut index = UserIndex::default();
+    for (id, document) in [(1, 1), (2, 1), (3, 2)] {
+        let row = ChunkRow { id, document, terms: words::count("", "wing"), vector: None };
+        index.put(&row).expect("there is room");
+    }
+
+    let best = best_chunks(&index, [(0, f32::NAN), (1, 0.5), (2, f32::INFINITY)].into_iter());
+
+    assert_eq!(best_first(&index, best, None, 10), ranking(&[(1, 2, 0.5)]));
 }

@@ -19,7 +19,7 @@ pub(in crate::knowledge) struct Analyzer {
 }
 
 /// Some analyzers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(in crate::knowledge) struct Analyzers(u64);
 
 /// A word as it is compared.

@@ -1,23 +1,22 @@
 //! The words of a query, as chunks of different analyzers have them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use super::{Analyzer, Analyzers, Term};
 
 /// A word of a query. Each of its terms is looked for in the chunks of some analyzers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(in crate::knowledge) struct QueryWord(Vec<(Term, Analyzers)>);
 
-/// The different words of a query, for chunks of these analyzers. Words that are in every text of a language
-/// are left out there, unless there is no other.
+/// The words of a query, for chunks of these analyzers, each as often as it is there. Words that are in every
+/// text of a language are left out there, unless there is no other.
 pub(in crate::knowledge) fn of_query(query: &str, analyzers: Analyzers) -> Vec<QueryWord> {
     let mut words = BTreeMap::<(usize, usize), QueryWord>::new();
     for analyzer in analyzers.iter() {
         let found = analyzer.query_words(query);
         let has_telling = found.iter().any(|(_, is_stop_word)| !is_stop_word);
-        let mut seen = HashSet::new();
         for (word, is_stop_word) in found {
-            if (!is_stop_word || !has_telling) && seen.insert(word.term) {
+            if !is_stop_word || !has_telling {
                 words.entry((word.range.start, word.range.end)).or_default().add(word.term, analyzer);
             }
         }
