@@ -59,11 +59,16 @@ pub(super) fn has_characters(text: &str) -> bool {
 
 /// The word, or what its characters (with what belongs to each: accents, vowels) and the rest of it are.
 fn characters(text: &str, word: Token) -> Vec<Token> {
-    if !has_characters(&text[word.range.clone()]) {
+    let letters = &text[word.range.clone()];
+    if !has_characters(letters) {
         return vec![word];
     }
+    // Most words of such a text are one.
+    if letters.chars().nth(1).is_none() {
+        return vec![Token { kind: Kind::Character, ..word }];
+    }
     let mut tokens = Vec::<Token>::new();
-    for (at, character) in text[word.range.clone()].grapheme_indices(true) {
+    for (at, character) in letters.grapheme_indices(true) {
         let start = word.range.start + at;
         let range = start..start + character.len();
         let kind = if character.starts_with(is_unspaced) { Kind::Character } else { Kind::Word };
