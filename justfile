@@ -118,9 +118,9 @@ build-engine: install
 # Build the extractors and install them where the server looks; the first build takes minutes.
 build-extractors: install
     cargo build --workspace --example build-components
-    {{ output }}/examples/build-components . extractor-html extractor-pdf
+    {{ output }}/examples/build-components . extractor-html extractor-mail extractor-office extractor-pdf
     mkdir -p {{ output }}/extractors
-    for kind in html pdf; do \
+    for kind in html mail office pdf; do \
         install -C -m 644 "target-guests/components/extractor-$kind.wasm" "{{ output }}/extractors/$kind.wasm"; \
     done
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 # What the extractors are compiled for.
 WASM = "wasm32-wasip2"
+EXTRACTORS = ["extractor-html", "extractor-mail", "extractor-office", "extractor-pdf"]
 PREFIXES = ("license", "licence", "copying", "notice", "unlicense")
 
 
 def third_parties(root: Path, triple: str) -> str:
     """Returns a text that lists all crates with their licences, and then each text once, with the crates it is for."""
     crates = {it["id"]: it for it in linked_crates(root, triple, ["kitbag"])}
-    crates |= {it["id"]: it for it in linked_crates(root, WASM, ["extractor-html", "extractor-pdf"])}
+    crates |= {it["id"]: it for it in linked_crates(root, WASM, EXTRACTORS)}
     lines = ["Kitbag contains these crates.", ""]
     texts: dict[str, list[str]] = {}
     for crate in sorted(crates.values(), key=lambda crate: (crate["name"], crate["version"])):

@@ -18,7 +18,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path, help="where the packages go")
     parser.add_argument("--program", type=Path, required=True, help="the built program")
-    parser.add_argument("--extractors", type=Path, required=True, help="the folder with html.wasm and pdf.wasm")
+    parser.add_argument("--extractors", type=Path, required=True, help="the folder with the extractors")
     options = parser.parse_args()
     target = options.directory.resolve()
     target.mkdir(parents=True, exist_ok=True)

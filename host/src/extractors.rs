@@ -1,5 +1,5 @@
-//! The extractors that the operator has installed: component files in a folder, `pdf.wasm` and
-//! `html.wasm`, each compiled once and then stored as sealed machine code.
+//! The extractors that the operator has installed: component files in a folder, one for each [`FileKind`], each
+//! compiled once and then stored as sealed machine code.
 //!
 //! An extractor is loaded when a file first needs it, so installing one needs no restart. Files captured
 //! before that are read after the next start.
@@ -37,8 +37,8 @@ struct Parts {
     sandbox: ExtractorSandbox,
     compiler: Compiler,
     code: MachineCode,
-    pdf: OnceCell<Extractor>,
-    html: OnceCell<Extractor>,
+    /// In the order of [`FileKind::ALL`].
+    loaded: [OnceCell<Extractor>; FileKind::ALL.len()],
     slots: Semaphore,
 }
 
@@ -52,9 +52,8 @@ impl Extractors {
     ) -> io::Result<Self> {
         let (data, version) = (data.to_owned(), sandbox.code_version());
         let code = off_thread(move || MachineCode::open(&data, CODE_FOLDER, &version)).await?;
-        let (pdf, html) = (OnceCell::new(), OnceCell::new());
-        let slots = Semaphore::new(MAX_CONCURRENT);
-        Ok(Self(Arc::new(Parts { folder, sandbox, compiler, code, pdf, html, slots })))
+        let (loaded, slots) = (FileKind::ALL.map(|_| OnceCell::new()), Semaphore::new(MAX_CONCURRENT));
+        Ok(Self(Arc::new(Parts { folder, sandbox, compiler, code, loaded, slots })))
     }
 
     /// Returns [`extract`](Self::extract) as a function, for the knowledge base.
@@ -68,11 +67,7 @@ impl Extractors {
     /// Extracts the text of a whole file in the sandbox. Waits while too many others are read.
     pub async fn extract(&self, kind: FileKind, file: Bytes) -> Result<Extracted, ExtractError> {
         let _slot = self.0.slots.acquire().await.expect("the semaphore is never closed");
-        let extractor = match kind {
-            FileKind::Pdf => &self.0.pdf,
-            FileKind::Html => &self.0.html,
-        };
-        let extractor = extractor.get_or_try_init(|| self.load(kind)).await?;
+        let extractor = self.0.loaded[kind as usize].get_or_try_init(|| self.load(kind)).await?;
         match extractor.extract(file).await {
             Ok(it) if it.text.trim().is_empty() => Err(nothing_to_read(kind)),
             Ok(it) => Ok(Extracted { title: it.title, text: it.text, truncated: it.truncated }),
@@ -143,16 +138,20 @@ fn file_name(kind: FileKind) -> &'static str {
     match kind {
         FileKind::Pdf => "pdf.wasm",
         FileKind::Html => "html.wasm",
+        FileKind::Office => "office.wasm",
+        FileKind::Mail => "mail.wasm",
     }
 }
 
 fn not_installed(kind: FileKind) -> ExtractError {
-    let media_type = match kind {
+    let files = match kind {
         FileKind::Pdf => "application/pdf",
         FileKind::Html => "text/html",
+        FileKind::Office => "office documents and e-books",
+        FileKind::Mail => "message/rfc822",
     };
     let reason = format!(
-        "no extractor for {media_type} is installed: the file is kept, and will be read after the \
+        "no extractor for {files} is installed: the file is kept, and will be read after the \
          operator has put {} into the folder of the setting extractors and started the server again",
         file_name(kind)
     );
@@ -169,6 +168,10 @@ fn nothing_to_read(kind: FileKind) -> ExtractError {
     let reason = match kind {
         FileKind::Pdf => "the PDF holds no text that can be read: its pages may be pictures",
         FileKind::Html => "the page holds no text: it may be written by a script, and none runs here",
+        FileKind::Office => {
+            "the document holds no text that can be read: it may be empty, or hold only pictures"
+        }
+        FileKind::Mail => "the message holds no text",
     };
     ExtractError { reason: reason.to_owned(), kind: FailureKind::Permanent }
 }
@@ -178,11 +181,13 @@ fn explain(kind: FileKind, error: &ExtractionError) -> ExtractError {
     let file = match kind {
         FileKind::Pdf => "PDF",
         FileKind::Html => "page",
+        FileKind::Office => "document",
+        FileKind::Mail => "message",
     };
     let reason = match error {
         ExtractionError::Damaged(how) => format!("the {file} is damaged: {}", first_line(how)),
         ExtractionError::Encrypted => {
-            format!("the {file} is encrypted: it cannot be read without its password")
+            format!("the {file} is protected by a password, without which it cannot be read")
         }
         ExtractionError::Unsupported(what) => {
             format!("the {file} uses something that cannot be read: {}", first_line(what))

@@ -166,12 +166,12 @@ async fn what_lies_in_the_folder_and_is_no_extractor_is_told_from_one_that_is_mi
 }
 
 /// Extractors with the default limits.
-async fn installed() -> Extractors {
+pub(crate) async fn installed() -> Extractors {
     let settings = Settings::default();
     open(settings.extraction_time.get(), settings.extraction_memory.bytes()).await
 }
 
-async fn open(time: Duration, memory: usize) -> Extractors {
+pub(crate) async fn open(time: Duration, memory: usize) -> Extractors {
     let data = CODE.get_or_init(compile).await;
     open_in(data.path(), &extractors::folder(), sandbox(time, memory)).await
 }
@@ -195,7 +195,7 @@ async fn open_with(
 async fn compile() -> TempDir {
     let data = tempfile::tempdir().expect("a scratch directory");
     let first = open_in(data.path(), &extractors::folder(), sandbox(Duration::from_secs(1), 64 << 20)).await;
-    for kind in [FileKind::Pdf, FileKind::Html] {
+    for kind in FileKind::ALL {
         // The result does not matter.
         drop(first.extract(kind, Bytes::from("x")).await);
     }
@@ -209,17 +209,17 @@ fn sandbox(time: Duration, memory: usize) -> ExtractorSandbox {
 }
 
 /// Pseudorandom numbers from a fixed seed (Marsaglia, 2003).
-struct Xorshift(u64);
+pub(crate) struct Xorshift(pub(crate) u64);
 
 impl Xorshift {
-    fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         usize::try_from(self.0 >> 33).expect("31 bits") % limit.max(1)
     }
 
-    fn byte(&mut self) -> u8 {
+    pub(crate) fn byte(&mut self) -> u8 {
         u8::try_from(self.below(256)).expect("a byte")
     }
 }

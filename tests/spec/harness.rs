@@ -2,6 +2,7 @@
 
 mod activation;
 mod answer;
+pub(crate) mod archive;
 mod browser;
 #[path = "../certificates.rs"]
 pub(crate) mod certificates;

@@ -33,7 +33,7 @@ async fn hostile_files_fail_with_a_reason_and_the_server_goes_on() {
         ("/deep.pdf", "application/pdf", pdf::deep(100_000), "the PDF nests its parts too deeply"),
         ("/half.pdf", "application/pdf", good[..good.len() / 3].to_vec(), "the PDF is damaged: "),
         ("/head.pdf", "application/pdf", good[..12].to_vec(), "the PDF is damaged: "),
-        ("/secret.pdf", "application/pdf", pdf::encrypted(), "the PDF is encrypted: "),
+        ("/secret.pdf", "application/pdf", pdf::encrypted(), "the PDF is protected by a password"),
         ("/empty.pdf", "application/pdf", Vec::new(), "the file is empty"),
         (
             "/script.html",

@@ -6,7 +6,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{CommandOutput, Kitbag, Terminal, kitbag, run};
+use crate::capture::capturing;
+use crate::harness::{CommandOutput, Kitbag, Terminal, archive, kitbag, run};
 
 /// Runs a command against the server that runs on `data`.
 async fn command(data: &Path, arguments: &[&str]) -> CommandOutput {
@@ -82,6 +83,42 @@ async fn a_folder_goes_on_after_a_bad_file_and_says_so_at_the_end() {
     let listed: Value = serde_json::from_str(&listed).expect("JSON");
     let titles: Vec<_> = listed.as_array().expect("a list").iter().map(|it| it["title"].clone()).collect();
     assert_eq!(titles, ["pears", "Apples"]);
+}
+
+#[tokio::test]
+async fn documents_messages_and_source_code_of_a_folder_are_found() {
+    let server = Kitbag::start_with(capturing).await;
+    let names =
+        ["report.docx", "tables.xlsx", "talk.pptx", "book.epub", "notes.odt", "currents.ods", "old.xls"];
+    let documents: Vec<_> = names.map(|name| (name, archive::of_library(name))).into();
+    let mut files: Vec<_> = documents.iter().map(|(name, bytes)| (*name, &bytes[..])).collect();
+    files.push(("secret.docx", b"PK\x03\x04 nothing that could be unpacked"));
+    files.push(("letter.eml", b"From: ana@a.example\r\nSubject: Buoys\r\n\r\nThe lighthouse is dark.\r\n"));
+    files.push(("src/model.py", b"# a comment\ndef amplitude(moon): ...\n"));
+    let (_kept, path) = folder(&files);
+
+    let ingested = command(server.data(), &["ingest", &path]).await.succeeded();
+    server.all_settled().await;
+
+    assert_eq!(ingested, "10 documents: 10 new, 0 updated, 0 unchanged.\n");
+    for (words, title, shown) in [
+        ("moon pulls", "report", "The moon pulls the sea"),
+        ("malo", "tables", "Saint-Malo"),
+        ("equinox", "talk", "equinox"),
+        ("flood", "book", "The flood comes after."),
+        ("coast", "notes", "along the coast"),
+        ("gibraltar", "currents", "Gibraltar"),
+        ("fundy", "old", "Fundy"),
+        ("lighthouse", "letter", "The lighthouse is dark."),
+        ("amplitude", "model.py", "def amplitude(moon)"),
+        ("model.py", "model.py", "amplitude"),
+    ] {
+        let found = command(server.data(), &["search", words]).await.succeeded();
+        let first = found.lines().next().unwrap_or_default();
+        assert!(first.contains(title) && found.contains(shown), "{words}: {found}");
+    }
+    let failed = command(server.data(), &["documents", "--state", "failed"]).await.succeeded();
+    assert!(failed.contains("secret") && failed.contains("the document is damaged"), "{failed}");
 }
 
 #[tokio::test]

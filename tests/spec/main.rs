@@ -32,6 +32,7 @@ mod crash;
 mod data_directory;
 mod database_copy;
 mod disk_space;
+mod document_files;
 mod elicitation;
 mod extractors;
 mod fetch;

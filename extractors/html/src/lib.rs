@@ -2,18 +2,14 @@
 //! Compiled for WebAssembly only.
 #![cfg(target_family = "wasm")]
 
-mod outline;
-
 use bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted, Guest};
 use dom_smoothie::{Config, Readability, TextMode};
-use outline::Outline;
+use extractor_text::{Outline, cut, outline};
 
 /// Maximum depth of an element tree, as in browsers. Deeper pages are read without building a tree.
 const MAX_DEPTH: usize = 512;
 /// Maximum number of elements in a page for which the article is searched.
 const MAX_ELEMENTS: usize = 200_000;
-/// Maximum length of a text that the host accepts, in bytes.
-const MAX_TEXT_BYTES: usize = 4 << 20;
 
 /// The extractor for web pages.
 pub struct HtmlExtractor;
@@ -40,17 +36,12 @@ fn article(page: &str, outline: &Outline) -> Option<Extracted> {
 
 /// Returns all text of the page.
 fn all(outline: &Outline) -> Extracted {
-    extracted(&outline.title, outline.text.trim())
+    extracted(&outline.title, &outline.text)
 }
 
 fn extracted(title: &str, text: &str) -> Extracted {
-    let title = title.trim();
-    let end = text.floor_char_boundary(MAX_TEXT_BYTES);
-    Extracted {
-        title: (!title.is_empty()).then(|| title.to_owned()),
-        text: text[..end].to_owned(),
-        truncated: end < text.len(),
-    }
+    let (text, truncated) = cut(text);
+    Extracted { title: extractor_text::title(title), text, truncated }
 }
 
 #[allow(unsafe_code, missing_docs, clippy::pedantic, reason = "generated")]

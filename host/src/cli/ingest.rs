@@ -5,6 +5,7 @@ mod batch;
 #[doc(hidden)]
 pub mod fuzzing;
 mod inputs;
+mod kinds;
 mod lines;
 mod text;
 
@@ -26,7 +27,7 @@ use inputs::{Input, Inputs};
 /// Bring documents into your knowledge base.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  kitbag ingest notes.md report.pdf             text as it is, other files as they are
+  kitbag ingest notes.md report.pdf plan.docx   text as it is, other files as they are
   kitbag ingest ~/notes --only md,txt           a folder with its subfolders
   kitbag ingest https://example.com/page        the server fetches it
   pbpaste | kitbag ingest - --title \"Idea\"
@@ -36,7 +37,9 @@ Ingesting again changes nothing: a document is recognised by its URL, or else by
 feed. So a local file that you have edited becomes a document of its own, unless it has a URL: give one \
 in its front matter (url: https://…), or one for all files with --url-base.
 
-The title of a text comes from --title, its front matter, its first heading, or its file name. A line \
+The title of a text comes from --title, its front matter, its first heading, or its file name; that of source \
+code is its file name. Of folders, texts, source code, office documents, e-books, messages (.eml), pages, PDF \
+files and recordings are read. A line \
 of --jsonl has title, and of text, url, author, fileUrl, audioUrl, mimeType, captureOnly and \
 feed {key, name, label} what it needs.")]
 pub(super) struct Ingest {

@@ -7,7 +7,8 @@
 //! Invariants:
 //! - a file is fetched under the policy of captures, at every redirect again: nothing that is opened to
 //!   toolkits is open to it;
-//! - its type is read from its bytes; what its sender says chooses among kinds of text only;
+//! - its type is read from its bytes; what its sender says chooses among kinds of text, and among documents that are
+//!   archives, compound files or messages where their bytes do not tell;
 //! - it is parsed in the sandbox, or not at all: what runs here decodes text and nothing else;
 //! - whatever it is, it costs bounded disk, memory and time, and ends as text, as nothing to index, or
 //!   as a failure with a reason.
@@ -76,6 +77,15 @@ pub enum FileKind {
     Pdf,
     /// `text/html`, as UTF-8.
     Html,
+    /// Office documents and e-books.
+    Office,
+    /// `message/rfc822`
+    Mail,
+}
+
+impl FileKind {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [Self::Pdf, Self::Html, Self::Office, Self::Mail];
 }
 
 /// What was read from a file.

@@ -56,6 +56,23 @@ impl Kitbag {
     }
 }
 
+impl Kitbag {
+    /// Waits until no document is pending, also if extractors have to be compiled first.
+    pub(crate) async fn all_settled(&self) {
+        let mut database = Database::of(self.data()).await;
+        let deadline = Instant::now() + SETTLE_TIMEOUT;
+        loop {
+            let pending: Vec<(String,)> =
+                database.rows("SELECT title FROM documents WHERE state = $1", &["pending"]).await;
+            if pending.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "still pending: {pending:?}");
+            sleep(Duration::from_millis(200)).await;
+        }
+    }
+}
+
 impl Stored {
     /// Asserts that it is ready, and returns what was read from its file.
     #[track_caller]

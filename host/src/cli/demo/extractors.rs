@@ -1,4 +1,4 @@
-//! What reads HTML and PDF files: it takes minutes to compile, while the server answers already.
+//! What reads pages, PDF files, office documents and messages: it takes minutes to compile, while the server answers already.
 
 use std::fs;
 use std::io;
@@ -9,17 +9,24 @@ use crate::cli::CliError;
 use crate::cli::terminal::say;
 
 /// Packages of the checkout, and what the server calls their components.
-const EXTRACTORS: [(&str, &str); 2] = [("extractor-html", "html.wasm"), ("extractor-pdf", "pdf.wasm")];
+const EXTRACTORS: [(&str, &str); 4] = [
+    ("extractor-html", "html.wasm"),
+    ("extractor-mail", "mail.wasm"),
+    ("extractor-office", "office.wasm"),
+    ("extractor-pdf", "pdf.wasm"),
+];
 
 /// Builds the extractors and installs them where the server looks, unless they are there. Says what became of it.
 pub(super) async fn install(checkout: &Path, folder: &Path) {
     if EXTRACTORS.iter().all(|(_, file)| folder.join(file).exists()) {
         return;
     }
-    step("Building what reads HTML and PDF files, which takes some minutes; everything else works meanwhile");
+    step(
+        "Building what reads pages, PDF files and documents, which takes some minutes; everything else works meanwhile",
+    );
     match build_and_install(checkout, folder).await {
         Ok(()) => say!(
-            "\n▸ HTML and PDF files can be captured now; those captured before are read at the next start"
+            "\n▸ Pages, PDF files and documents can be captured now; those captured before are read at the next start"
         ),
         Err(error) => say!("  {}\n  Try again with `npx -y rust-just build-extractors`.", error),
     }

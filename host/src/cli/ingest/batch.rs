@@ -89,6 +89,7 @@ pub(super) async fn upload(client: &Client, file: File) -> Result<Result<Stored,
     query.append_pair("title", &about.title);
     query.extend_pairs(about.url.iter().map(|url| ("url", url)));
     query.extend_pairs(about.author.iter().map(|author| ("author", author)));
+    query.extend_pairs(about.mime_type.iter().map(|media_type| ("mimeType", media_type)));
     if about.capture_only {
         query.append_pair("captureOnly", "true");
     }

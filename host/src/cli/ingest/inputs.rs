@@ -7,18 +7,12 @@ use std::path::{Path, PathBuf};
 
 use url::Url;
 
+use super::kinds::{Kind, extension};
 use super::lines::Lines;
 use super::text::{Parsed, parse, title_of};
 use super::{Document, File, Ingest};
 use crate::cli::CliError;
 
-/// Extensions of the files that are read from folders, unless the command names others.
-const KNOWN: [&str; 21] = [
-    "md", "markdown", "txt", "text", "rst", "org", "adoc", "csv", "json", "html", "htm", "pdf", "mp3", "m4a",
-    "wav", "ogg", "oga", "opus", "flac", "aac", "weba",
-];
-/// Extensions of files whose text the server extracts.
-const NOT_TEXT: [&str; 6] = ["csv", "json", "html", "htm", "xhtml", "pdf"];
 /// Bytes of a text at most, as the server has it.
 const MAX_TEXT_BYTES: u64 = 4 << 20;
 /// How deep folders are followed.
@@ -134,8 +128,8 @@ impl Iterator for Inputs<'_> {
 }
 
 impl Inputs<'_> {
-    /// Queues the entries of a folder before everything else, by name. Hidden files are skipped, and so are symbolic
-    /// links, which may lead out of the folder or to a cycle.
+    /// Queues the entries of a folder before everything else, by name. Hidden files are skipped, the locks of office
+    /// programs, and symbolic links, which may lead out of the folder or to a cycle.
     fn open_folder(&mut self, folder: &Path, within: &Path, depth: usize) -> Result<(), String> {
         if depth > MAX_FOLDER_DEPTH {
             return Err(format!("is more than {MAX_FOLDER_DEPTH} folders deep"));
@@ -144,7 +138,7 @@ impl Inputs<'_> {
         for entry in fs::read_dir(folder).map_err(|error| error.to_string())? {
             let entry = entry.map_err(|error| error.to_string())?;
             let (kind, name) = (entry.file_type().map_err(|error| error.to_string())?, entry.file_name());
-            if name.to_string_lossy().starts_with('.') {
+            if name.to_string_lossy().starts_with(['.', '~']) {
                 continue;
             }
             let (path, within) = (entry.path(), within.join(&name));
@@ -170,7 +164,7 @@ impl Ingest {
             return matches!(extension.as_str(), "jsonl" | "ndjson");
         }
         if self.only.is_empty() {
-            return KNOWN.contains(&extension.as_str());
+            return Kind::of(path) != Kind::Unknown;
         }
         self.only.iter().any(|wanted| wanted.trim_start_matches('.').eq_ignore_ascii_case(&extension))
     }
@@ -196,21 +190,26 @@ impl Ingest {
     fn file(&self, path: PathBuf, within: &Path) -> Result<Input, String> {
         let failed = |error: io::Error| error.to_string();
         let url = self.url_base.as_ref().map(|base| url_below(base, within)).transpose()?;
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let size = fs::metadata(&path).map_err(failed)?.len();
         if size == 0 {
             return Err("is empty".to_owned());
         }
-        if !NOT_TEXT.contains(&extension(&path).as_str())
+        let kind = Kind::of(&path);
+        let name = if kind == Kind::Code { path.file_name() } else { path.file_stem() };
+        let name = name.unwrap_or_default().to_string_lossy().into_owned();
+        if !matches!(kind, Kind::File(_))
             && size <= MAX_TEXT_BYTES
             && let Some(text) = read_text(fs::File::open(&path).map_err(failed)?)?
         {
-            let parsed = parse(text);
-            let title = self.title.clone().or_else(|| title_of(&parsed)).unwrap_or(stem);
+            let parsed = if kind == Kind::Code { Parsed { text, ..Parsed::default() } } else { parse(text) };
+            let own = if kind == Kind::Code { None } else { title_of(&parsed) };
+            let title = self.title.clone().or(own).unwrap_or(name);
             return Ok(Input::Document(self.text(title, parsed, url)));
         }
-        let title = self.title.clone().unwrap_or(stem);
-        let about = self.completed(Document { title, url, ..Document::default() });
+        let title = self.title.clone().unwrap_or(name);
+        let mime_type = if let Kind::File(media_type) = kind { media_type } else { None };
+        let mime_type = mime_type.map(str::to_owned);
+        let about = self.completed(Document { title, url, mime_type, ..Document::default() });
         Ok(Input::File(File { path, about }))
     }
 
@@ -250,10 +249,6 @@ fn read_text(input: impl Read) -> Result<Option<String>, String> {
     }
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").map_or(bytes.clone(), <[u8]>::to_vec);
     Ok(String::from_utf8(text).ok().filter(|text| !text.contains('\0')))
-}
-
-fn extension(path: &Path) -> String {
-    path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
 }
 
 /// The base with the path's names behind it, each as a segment of its own.

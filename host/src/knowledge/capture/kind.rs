@@ -1,6 +1,8 @@
 //! What a file is: read from its bytes (WHATWG MIME Sniffing Standard for text and HTML, `infer` for
-//! everything with a signature). What its sender says chooses among kinds of text, and whether a
+//! everything with a signature). What its sender says chooses among kinds of text and of documents, and whether a
 //! container of sound and pictures is meant for listening.
+
+mod documents;
 
 use kitbag_manifest::media_type::without_parameters;
 
@@ -40,7 +42,9 @@ impl Kind {
         match media_type {
             "application/pdf" => Self::Parsed(FileKind::Pdf),
             "text/html" => Self::Parsed(FileKind::Html),
+            documents::MESSAGE => Self::Parsed(FileKind::Mail),
             "application/json" => Self::Text,
+            _ if documents::is_document(media_type) => Self::Parsed(FileKind::Office),
             "video/webm" | "video/mp4" if is_for_listening() => Self::Audio,
             _ if media_type.starts_with("text/") => Self::Text,
             _ if media_type.starts_with("audio/") && media_type != "audio/midi" => Self::Audio,
@@ -63,6 +67,9 @@ pub(super) fn media_type(head: &[u8], label: &Label<'_>) -> String {
     if head.starts_with(b"%PDF-") {
         return "application/pdf".to_owned();
     }
+    if documents::is_message(head, &claimed, &extension) {
+        return documents::MESSAGE.to_owned();
+    }
     if is_text(head) {
         return kind_of_text(head, &claimed, &extension).to_owned();
     }
@@ -70,11 +77,18 @@ pub(super) fn media_type(head: &[u8], label: &Label<'_>) -> String {
     if first.windows(5).any(|bytes| bytes == b"%PDF-") {
         return "application/pdf".to_owned();
     }
+    if let Some(document) = documents::media_type(head, &claimed, &extension) {
+        return document.to_owned();
+    }
     match infer::get(head).map(|it| it.mime_type()) {
         Some("audio/x-wav") => "audio/wav".to_owned(),
         Some("audio/x-flac") => "audio/flac".to_owned(),
         Some("audio/m4a") => "audio/mp4".to_owned(),
         Some("audio/opus" | "application/ogg") => "audio/ogg".to_owned(),
+        // A folder of such a name is enough for `infer`.
+        Some(known) if documents::is_document(known) && head.starts_with(b"PK") => {
+            "application/zip".to_owned()
+        }
         Some(known) if !known.starts_with("text/") => known.to_owned(),
         // A stream of MPEG audio may begin with any frame, and its signature is too short to be sure.
         _ if claimed == "audio/mpeg" && is_mpeg_audio(head) => claimed,
@@ -84,13 +98,17 @@ pub(super) fn media_type(head: &[u8], label: &Label<'_>) -> String {
 
 fn kind_of_text(head: &[u8], claimed: &str, extension: &str) -> &'static str {
     let is_markdown = claimed.contains("markdown") || matches!(extension, "md" | "markdown");
+    let is_page = matches!(claimed, "text/html" | "application/xhtml+xml");
+    if MARKUP_SOURCES.contains(&extension) && !is_page {
+        return "text/plain";
+    }
     // Markdown may begin with a tag of HTML.
     if begins_with_tag(head, if is_markdown { &PAGE } else { &HTML }) {
         return "text/html";
     }
     match (claimed, extension) {
         _ if is_markdown => "text/markdown",
-        ("text/html" | "application/xhtml+xml", _) => "text/html",
+        _ if is_page => "text/html",
         ("text/csv" | "application/csv", _) | (_, "csv") => "text/csv",
         (json, _) if json == "application/json" || json.ends_with("+json") => "application/json",
         (_, "json") => "application/json",
@@ -101,6 +119,12 @@ fn kind_of_text(head: &[u8], claimed: &str, extension: &str) -> &'static str {
         _ => "text/plain",
     }
 }
+
+/// Extensions of sources that may begin like HTML: none of what they say may be dropped as a script.
+const MARKUP_SOURCES: [&str; 16] = [
+    "astro", "cshtml", "ejs", "erb", "hbs", "jsp", "jsx", "php", "plist", "svelte", "svg", "tsx", "vue",
+    "xml", "xsd", "xsl",
+];
 
 /// Whether there is no byte that text never has (MIME Sniffing Standard, section 7.2).
 fn is_text(head: &[u8]) -> bool {

@@ -54,6 +54,27 @@ fn a_folder_is_walked_in_order_without_what_is_hidden_unknown_or_a_link() {
 }
 
 #[test]
+fn source_code_is_called_as_its_file_and_a_document_is_sent_with_its_type() {
+    let folder = folder(&[
+        ("main.py", b"---\ntitle: no front matter\n---\n# no heading\n"),
+        ("plan.docx", b"PK\x03\x04"),
+        ("~$plan.docx", b"a lock"),
+    ]);
+    let command = ingest(&[folder.path().to_str().expect("UTF-8")]);
+
+    assert_eq!(seen(&command), ["main.py", "file plan"]);
+    for (_, input) in Inputs::of(&command).expect("all is there") {
+        match input.expect("it is read") {
+            Input::Document(code) => assert!(code.text.is_some_and(|text| text.starts_with("---\ntitle:"))),
+            Input::File(file) => {
+                let media_type = file.about.mime_type.expect("a type");
+                assert!(media_type.ends_with("wordprocessingml.document"), "{media_type}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_url_base_gives_files_an_identity_that_lasts() {
     let folder = folder(&[("a b/ü.md", b"text"), ("own.md", b"---\nurl: https://own.example/\n---\ntext")]);
     let command =

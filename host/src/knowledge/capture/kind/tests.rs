@@ -74,3 +74,99 @@ fn a_container_of_pictures_and_sound_is_listened_to_when_it_is_meant_to_be() {
     assert_eq!(Kind::of("image/png", Some("audio/mpeg")), Kind::Other);
     assert_eq!(Kind::of("text/csv", Some("audio/mpeg")), Kind::Text);
 }
+
+/// An archive with these entries; `flags` of 8 means that their sizes stand behind them.
+fn archive(flags: u8, entries: &[(&str, &str)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (name, content) in entries {
+        let size = if flags == 8 { 0 } else { u8::try_from(content.len()).expect("a short content") };
+        bytes.extend_from_slice(b"PK\x03\x04\x14\x00");
+        bytes.extend_from_slice(&[flags, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, size, 0, 0, 0, size, 0, 0, 0]);
+        bytes.extend_from_slice(&[u8::try_from(name.len()).expect("a short name"), 0, 0, 0]);
+        bytes.extend_from_slice(name.as_bytes());
+        bytes.extend_from_slice(content.as_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn an_archive_of_a_document_says_what_it_is_whatever_its_label_says() {
+    let word = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+    let excel = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
+    let odt = "application/vnd.oasis.opendocument.text";
+
+    for label in ["", "text/plain", "application/zip", "application/epub+zip", "nonsense"] {
+        for flags in [0, 8] {
+            let file = archive(flags, &[("[Content_Types].xml", "<Types/>"), ("word/document.xml", "<w/>")]);
+            check(&file, label, "x.txt", word);
+            let file = archive(flags, &[("docProps/core.xml", "<c/>"), ("xl/workbook.xml", "<w/>")]);
+            check(&file, label, "x.docx", excel);
+            check(&archive(flags, &[("mimetype", odt), ("content.xml", "")]), label, "x.docx", odt);
+            let template =
+                archive(flags, &[("mimetype", "application/vnd.oasis.opendocument.text-template")]);
+            check(&template, label, "", odt);
+        }
+    }
+    check(&archive(0, &[("mimetype", "application/epub+zip")]), "", "", "application/epub+zip");
+}
+
+#[test]
+fn an_archive_that_does_not_say_what_it_is_is_what_its_label_says() {
+    let plain = archive(0, &[("word/notes.txt", "only a folder of this name")]);
+    let nested = archive(0, &[("a.docx", "PK\x03\x04 within a stored entry [Content_Types].xml word/")]);
+
+    for file in [plain, nested, b"PK\x03\x04".to_vec(), b"PK\x03\x04\xFF\xFF".repeat(30)] {
+        check(&file, "", "x.zip", "application/zip");
+        check(&file, "application/epub+zip", "x.zip", "application/epub+zip");
+        check(&file, "application/octet-stream", "Book.EPUB", "application/epub+zip");
+    }
+    check(b"plain words", "application/epub+zip", "x.docx", "text/plain");
+}
+
+#[test]
+fn a_compound_file_is_what_its_label_says_and_otherwise_nothing_that_is_read() {
+    let file = [&b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"[..], &[0; 600]].concat();
+
+    check(&file, "", "old.doc", "application/msword");
+    check(&file, "application/vnd.ms-excel", "", "application/vnd.ms-excel");
+    let label = Label { media_type: None, name: Some("setup.msi") };
+    assert_eq!(Kind::of(&media_type(&file, &label), None), Kind::Other);
+}
+
+#[test]
+fn a_message_is_one_by_its_label_and_its_header() {
+    let message = b"Received: from a\r\nSubject: Tides\r\n\r\n<html>";
+
+    check(message, "message/rfc822", "", "message/rfc822");
+    check(message, "", "letter.EML", "message/rfc822");
+    check(b"Subject: x\r\n\r\n\x00\x01 binary", "message/rfc822", "", "message/rfc822");
+    check(message, "", "letter.txt", "text/plain");
+    check(b"no header: at all", "message/rfc822", "", "text/plain");
+    check(b": nothing", "", "x.eml", "text/plain");
+    check(&b"x".repeat(200), "", "x.eml", "text/plain");
+    check(b"<html>", "", "x.eml", "text/html");
+}
+
+#[test]
+fn sources_that_begin_like_html_stay_whole() {
+    check(b"<script setup>\nlet tide = 1\n</script>", "", "App.vue", "text/plain");
+    check(b"<!-- a note --><svg/>", "image/svg+xml", "tide.svg", "text/plain");
+    check(b"<!doctype html><?php echo 1;", "", "index.php", "text/plain");
+    check(b"<!doctype html><p>made by PHP", "text/html; charset=utf-8", "index.php", "text/html");
+    check(b"def tide(): pass", "text/x-python", "tide.py", "text/plain");
+    check(b"export const tide = 1", "video/mp2t", "tide.ts", "text/plain");
+    check(b"fn main() {}", "application/octet-stream", "main.rs", "text/plain");
+}
+
+#[test]
+fn documents_go_to_their_readers() {
+    for (media_type, kind) in [
+        ("application/msword", FileKind::Office),
+        ("application/epub+zip", FileKind::Office),
+        ("application/vnd.openxmlformats-officedocument.presentationml.presentation", FileKind::Office),
+        ("message/rfc822", FileKind::Mail),
+    ] {
+        assert_eq!(Kind::of(media_type, None), Kind::Parsed(kind), "{media_type}");
+    }
+    assert_eq!(Kind::of("application/zip", Some("application/msword")), Kind::Other);
+}

@@ -11,18 +11,18 @@ use html5ever::tokenizer::states::RawKind::{Rawtext, Rcdata, ScriptData};
 use html5ever::tokenizer::{Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer};
 
 /// The parts of a page that are read without its tree.
-#[derive(Default)]
-pub(crate) struct Outline {
+#[derive(Debug, Default)]
+pub struct Outline {
     /// Text between the tags, without scripts and styles; one line per block.
-    pub(crate) text: String,
+    pub text: String,
     /// Text of the first `<title>`.
-    pub(crate) title: String,
+    pub title: String,
     /// Maximum nesting depth, as far as the tags show it.
-    pub(crate) depth: usize,
+    pub depth: usize,
 }
 
 /// Reads the tags of a page in sequence.
-pub(crate) fn read(page: &str) -> Outline {
+pub fn read(page: &str) -> Outline {
     let tokenizer = Tokenizer::new(Sink::default(), Default::default());
     let input = BufferQueue::default();
     input.push_back(StrTendril::from(page));

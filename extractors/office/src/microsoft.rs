@@ -1,0 +1,152 @@
+//! Documents of Microsoft Office: packages of XML (ISO 29500-2), and the binary files before them.
+
+use std::io::{self, Cursor, Write};
+
+use extractor_text::{MAX_TEXT_BYTES, cut};
+use office_oxide::cfb::{CfbReader, read_document_properties};
+use office_oxide::core::Error;
+use office_oxide::core::properties::CoreProperties;
+use office_oxide::doc::DocError;
+use office_oxide::docx::DocxError;
+use office_oxide::options::ParseOptions;
+use office_oxide::ppt::PptError;
+use office_oxide::pptx::PptxError;
+use office_oxide::xls::XlsError;
+use office_oxide::xlsx::XlsxError;
+use office_oxide::{Document, DocumentFormat, OfficeError};
+
+use crate::archive::Archive;
+use crate::bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted};
+
+/// Folders of the parts of a package, by its kind.
+const FOLDERS: [(&str, DocumentFormat); 3] =
+    [("word/", DocumentFormat::Docx), ("xl/", DocumentFormat::Xlsx), ("ppt/", DocumentFormat::Pptx)];
+/// Streams of a binary file, by its kind.
+const STREAMS: [(&str, DocumentFormat); 4] = [
+    ("WordDocument", DocumentFormat::Doc),
+    ("Workbook", DocumentFormat::Xls),
+    ("Book", DocumentFormat::Xls),
+    ("PowerPoint Document", DocumentFormat::Ppt),
+];
+/// The stream with a package that needs a password (\[MS-OFFCRYPTO\], section 2.3.4.4).
+const ENCRYPTED_PACKAGE: &str = "EncryptedPackage";
+/// Maximum size of a package when unpacked, in bytes.
+const MAX_UNPACKED_BYTES: u64 = 256 << 20;
+/// Maximum number of characters that are made of a document, before empty cells are left out.
+const MAX_TEXT_CHARS: usize = 64 << 20;
+/// The longest character in UTF-8.
+const CHARACTER_BYTES: usize = 4;
+/// Titles that programs give to new documents.
+const DEFAULT_TITLES: [&str; 2] = ["PowerPoint Presentation", "Word Document"];
+
+/// Reads a package.
+pub(crate) fn read_package(mut archive: Archive) -> Result<Extracted, ExtractError> {
+    // Fails where the parts of the archive need a password.
+    archive.text("[Content_Types].xml")?;
+    let format = FOLDERS.into_iter().find(|(folder, _)| archive.has_folder(folder));
+    let Some((_, format)) = format else {
+        return Err(ExtractError::Damaged("it is an archive that holds no document".to_owned()));
+    };
+    read(archive.into_file(), format, None)
+}
+
+/// Reads a binary file.
+pub(crate) fn read_compound(file: Vec<u8>) -> Result<Extracted, ExtractError> {
+    let mut file = Cursor::new(file);
+    let mut compound = CfbReader::new(&mut file).map_err(|error| ExtractError::Damaged(error.to_string()))?;
+    if compound.has_stream(ENCRYPTED_PACKAGE) {
+        return Err(ExtractError::Encrypted);
+    }
+    let format = STREAMS.into_iter().find(|(stream, _)| compound.has_stream(stream));
+    if format.is_none() && compound.entries().len() < 2 {
+        return Err(ExtractError::Damaged("it is incomplete: its directory is empty".to_owned()));
+    }
+    let Some((_, format)) = format else {
+        let what = "a file of another program than Word, Excel or PowerPoint";
+        return Err(ExtractError::Unsupported(what.to_owned()));
+    };
+    let title = read_document_properties(&mut compound).and_then(|properties| properties.title);
+    file.set_position(0);
+    read(file, format, title)
+}
+
+fn read(
+    file: Cursor<Vec<u8>>,
+    format: DocumentFormat,
+    title: Option<String>,
+) -> Result<Extracted, ExtractError> {
+    let mut options = ParseOptions::default();
+    options.limits.package_bytes = MAX_UNPACKED_BYTES;
+    options.limits.part_bytes = MAX_UNPACKED_BYTES;
+    options.limits.memory_bytes = MAX_UNPACKED_BYTES;
+    // Much of it may be tabs.
+    options.limits.text_chars = MAX_TEXT_CHARS;
+    let document = Document::from_reader_with(file, format, &options).map_err(explain)?;
+    let mut text = Beginning::default();
+    // Fails where there is more text than is used.
+    drop(document.write_plain_text(&mut text));
+    let (text, truncated) = cut(&String::from_utf8_lossy(&text.0));
+    let title = title.or_else(|| properties(&document)?.title.clone()).unwrap_or_default();
+    let title = extractor_text::title(&title).filter(|title| !DEFAULT_TITLES.contains(&title.as_str()));
+    Ok(Extracted { title, text, truncated })
+}
+
+fn properties(document: &Document) -> Option<&CoreProperties> {
+    let of_text = document.as_docx().and_then(|it| it.core_properties.as_ref());
+    let of_workbook = document.as_xlsx().and_then(|it| it.core_properties.as_ref());
+    let of_slides = document.as_pptx().and_then(|it| it.core_properties.as_ref());
+    of_text.or(of_workbook).or(of_slides)
+}
+
+/// The beginning of a text: somewhat more than [`MAX_TEXT_BYTES`]. A row has a tab for each empty cell before one that is
+/// not, and an empty line for each empty row; here each is one, or none.
+#[derive(Default)]
+struct Beginning(Vec<u8>);
+
+impl Write for Beginning {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for byte in bytes {
+            let is_repeated = match byte {
+                b'\t' => matches!(self.0.last(), None | Some(b'\t' | b'\n')),
+                b'\n' => self.0.ends_with(b"\n\n"),
+                _ => false,
+            };
+            if is_repeated {
+                continue;
+            }
+            if self.0.len() > MAX_TEXT_BYTES + CHARACTER_BYTES {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            self.0.push(*byte);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn explain(error: OfficeError) -> ExtractError {
+    match error {
+        OfficeError::Doc(DocError::Encrypted)
+        | OfficeError::Xls(XlsError::Encrypted | XlsError::EncryptionNotSupported(_))
+        | OfficeError::Ppt(PptError::Encrypted) => ExtractError::Encrypted,
+        OfficeError::UnsupportedFormat(what) => ExtractError::Unsupported(what),
+        OfficeError::Core(error)
+        | OfficeError::Docx(DocxError::Core(error))
+        | OfficeError::Xlsx(XlsxError::Core(error))
+        | OfficeError::Pptx(PptxError::Core(error)) => explain_package(&error),
+        error => ExtractError::Damaged(error.to_string()),
+    }
+}
+
+fn explain_package(error: &Error) -> ExtractError {
+    match error {
+        Error::PackageLimit(_) | Error::DecompressionLimit { .. } => {
+            ExtractError::Unsupported(format!("more than {} MiB when unpacked", MAX_UNPACKED_BYTES >> 20))
+        }
+        Error::Unsupported(what) => ExtractError::Unsupported(what.clone()),
+        error => ExtractError::Damaged(error.to_string()),
+    }
+}

@@ -1,0 +1,202 @@
+//! What a file on this machine is, by its name.
+
+use std::path::Path;
+
+/// How a file is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// As its text, with the title that it has in it.
+    Prose,
+    /// As its text, with its file name as the title.
+    Code,
+    /// As it is, with its media type where its bytes may not say it: the server extracts its text.
+    File(Option<&'static str>),
+    /// Read only where it is named.
+    Unknown,
+}
+
+const PROSE: [&str; 7] = ["adoc", "markdown", "md", "org", "rst", "text", "txt"];
+/// Source code and configuration.
+const CODE: [&str; 96] = [
+    "asm",
+    "astro",
+    "awk",
+    "bash",
+    "bat",
+    "bib",
+    "c",
+    "cc",
+    "cfg",
+    "clj",
+    "cljs",
+    "cmake",
+    "cmd",
+    "conf",
+    "cpp",
+    "cs",
+    "cshtml",
+    "css",
+    "cu",
+    "cxx",
+    "dart",
+    "diff",
+    "ejs",
+    "elm",
+    "erb",
+    "erl",
+    "ex",
+    "exs",
+    "f90",
+    "fs",
+    "fsx",
+    "go",
+    "gradle",
+    "graphql",
+    "groovy",
+    "h",
+    "hbs",
+    "hcl",
+    "hh",
+    "hpp",
+    "hrl",
+    "hs",
+    "ini",
+    "ipynb",
+    "java",
+    "jl",
+    "js",
+    "jsonc",
+    "jsx",
+    "kt",
+    "kts",
+    "less",
+    "lisp",
+    "lua",
+    "m",
+    "mjs",
+    "ml",
+    "mli",
+    "nim",
+    "nix",
+    "patch",
+    "php",
+    "pl",
+    "pm",
+    "properties",
+    "proto",
+    "ps1",
+    "py",
+    "pyi",
+    "r",
+    "rb",
+    "rs",
+    "sass",
+    "scala",
+    "scm",
+    "scss",
+    "sh",
+    "sol",
+    "sql",
+    "svelte",
+    "swift",
+    "tcl",
+    "tex",
+    "tf",
+    "toml",
+    "ts",
+    "tsx",
+    "v",
+    "vb",
+    "vue",
+    "wat",
+    "wit",
+    "xml",
+    "yaml",
+    "yml",
+    "zig",
+];
+/// Files whose type is in their bytes, or follows from them well enough.
+const TELLING: [&str; 17] = [
+    "aac", "csv", "epub", "flac", "htm", "html", "json", "m4a", "mp3", "odg", "oga", "ogg", "opus", "pdf",
+    "wav", "weba", "xhtml",
+];
+/// Files whose type their name says best.
+const TYPED: [(&str, &str); 16] = [
+    ("doc", "application/msword"),
+    ("docm", WORD),
+    ("docx", WORD),
+    ("dotx", WORD),
+    ("eml", "message/rfc822"),
+    ("odp", "application/vnd.oasis.opendocument.presentation"),
+    ("ods", "application/vnd.oasis.opendocument.spreadsheet"),
+    ("odt", "application/vnd.oasis.opendocument.text"),
+    ("ppsx", POWERPOINT),
+    ("ppt", "application/vnd.ms-powerpoint"),
+    ("pptm", POWERPOINT),
+    ("pptx", POWERPOINT),
+    ("xls", "application/vnd.ms-excel"),
+    ("xlsb", EXCEL),
+    ("xlsm", EXCEL),
+    ("xlsx", EXCEL),
+];
+const WORD: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+const EXCEL: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
+const POWERPOINT: &str = "application/vnd.openxmlformats-officedocument.presentationml.presentation";
+
+impl Kind {
+    /// The kind of the file at this path.
+    pub(super) fn of(path: &Path) -> Self {
+        let extension = extension(path);
+        let extension = extension.as_str();
+        if PROSE.contains(&extension) {
+            return Self::Prose;
+        }
+        if CODE.contains(&extension) {
+            return Self::Code;
+        }
+        let typed = TYPED.iter().find(|(known, _)| *known == extension).map(|(_, media_type)| *media_type);
+        match typed {
+            Some(media_type) => Self::File(Some(media_type)),
+            None if TELLING.contains(&extension) => Self::File(None),
+            None => Self::Unknown,
+        }
+    }
+}
+
+/// The extension of a file's name, in small letters; empty where there is none.
+pub(super) fn extension(path: &Path) -> String {
+    path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_how_a_file_is_sent() {
+        for (name, kind) in [
+            ("a/Notes.MD", Kind::Prose),
+            ("main.rs", Kind::Code),
+            ("a.b.ts", Kind::Code),
+            ("Report.DOCX", Kind::File(Some(WORD))),
+            ("letter.eml", Kind::File(Some("message/rfc822"))),
+            ("paper.pdf", Kind::File(None)),
+            ("a.exe", Kind::Unknown),
+            ("Makefile", Kind::Unknown),
+            (".rs", Kind::Unknown),
+        ] {
+            assert_eq!(Kind::of(Path::new(name)), kind, "{name}");
+        }
+    }
+
+    #[test]
+    fn each_extension_has_one_kind() {
+        let typed = TYPED.iter().map(|(extension, _)| extension);
+        let mut all: Vec<_> = PROSE.iter().chain(&CODE).chain(&TELLING).chain(typed).collect();
+        let count = all.len();
+        all.sort();
+        all.dedup();
+
+        assert_eq!(all.len(), count);
+    }
+}

@@ -1,0 +1,110 @@
+//! Office documents, e-books and e-mail messages. Most archives of documents say what they are where they begin; where
+//! one does not, its sender is believed, and its reader refuses it if that was wrong.
+
+/// Media types of documents that are archives or compound files, with the extensions of their files.
+const DOCUMENTS: [(&str, &[&str]); 11] = [
+    (WORD, &["docx", "docm", "dotx", "dotm"]),
+    (EXCEL, &["xlsx", "xlsm", "xltx", "xltm", "xlsb"]),
+    (POWERPOINT, &["pptx", "pptm", "ppsx", "ppsm", "potx", "potm"]),
+    ("application/vnd.oasis.opendocument.text", &["odt", "ott"]),
+    ("application/vnd.oasis.opendocument.spreadsheet", &["ods", "ots"]),
+    ("application/vnd.oasis.opendocument.presentation", &["odp", "otp"]),
+    ("application/vnd.oasis.opendocument.graphics", &["odg", "otg"]),
+    ("application/epub+zip", &["epub"]),
+    ("application/msword", &["doc", "dot"]),
+    ("application/vnd.ms-excel", &["xls", "xlt"]),
+    ("application/vnd.ms-powerpoint", &["ppt", "pps", "pot"]),
+];
+const WORD: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+const EXCEL: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
+const POWERPOINT: &str = "application/vnd.openxmlformats-officedocument.presentationml.presentation";
+/// Folders of what is in a package of Microsoft Office.
+const FOLDERS: [(&[u8], &str); 3] = [(b"word/", WORD), (b"xl/", EXCEL), (b"ppt/", POWERPOINT)];
+
+/// Media type of a message.
+pub(super) const MESSAGE: &str = "message/rfc822";
+/// The longest name of a field in the header of a message, in bytes.
+const MAX_FIELD_NAME: usize = 76;
+
+const ZIP: &[u8] = b"PK\x03\x04";
+/// Bytes of a local file header before the name (APPNOTE.TXT, section 4.3.7).
+const ZIP_HEADER: usize = 30;
+const COMPOUND_FILE: &[u8] = b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1";
+
+/// Whether this is the media type of a document that is an archive or a compound file.
+pub(super) fn is_document(media_type: &str) -> bool {
+    DOCUMENTS.iter().any(|(known, _)| *known == media_type)
+}
+
+/// The media type of a document, read from how it begins, or else from its label.
+pub(super) fn media_type(head: &[u8], claimed: &str, extension: &str) -> Option<&'static str> {
+    if head.starts_with(ZIP) {
+        return first_entry(head).or_else(|| package(head)).or_else(|| labelled(claimed, extension));
+    }
+    // Also of a package with a password.
+    head.starts_with(COMPOUND_FILE).then(|| labelled(claimed, extension)).flatten()
+}
+
+/// Whether it is said to be a message, and begins with a field of a header (RFC 5322, section 2.2).
+pub(super) fn is_message(head: &[u8], claimed: &str, extension: &str) -> bool {
+    let name = head.iter().take(MAX_FIELD_NAME + 1).position(|byte| *byte == b':').unwrap_or_default();
+    let is_labelled = claimed == MESSAGE || extension == "eml";
+    is_labelled && name > 0 && head[..name].iter().all(|byte| matches!(byte, b'!'..=b'~'))
+}
+
+fn labelled(claimed: &str, extension: &str) -> Option<&'static str> {
+    let found = DOCUMENTS.iter().find(|(known, _)| *known == claimed);
+    let found = found.or_else(|| DOCUMENTS.iter().find(|(_, extensions)| extensions.contains(&extension)));
+    found.map(|(known, _)| *known)
+}
+
+/// The type that the first entry names: `OpenDocument` (part 2, section 3.3) and EPUB (3.3, section 4.2.6.1).
+fn first_entry(head: &[u8]) -> Option<&'static str> {
+    let entry = Entry::at(head, 0)?;
+    let content = head.get(entry.content..)?;
+    let named = DOCUMENTS.iter().find(|(known, _)| content.starts_with(known.as_bytes()));
+    named.filter(|_| entry.name == b"mimetype").map(|(known, _)| *known)
+}
+
+/// The type of a package of Microsoft Office (ISO 29500-2), by the names of its parts.
+fn package(head: &[u8]) -> Option<&'static str> {
+    let (mut is_package, mut found, mut at) = (false, None, 0);
+    while let Some(entry) = Entry::at(head, at) {
+        is_package |= entry.name == b"[Content_Types].xml" || entry.name == b"_rels/.rels";
+        is_package |= entry.name.starts_with(b"docProps/");
+        let folder = FOLDERS.iter().find(|(folder, _)| entry.name.starts_with(folder));
+        found = found.or(folder.map(|(_, media_type)| *media_type));
+        if is_package && found.is_some() {
+            return found;
+        }
+        at = entry.next?;
+    }
+    None
+}
+
+/// A local file header.
+struct Entry<'a> {
+    name: &'a [u8],
+    content: usize,
+    /// Where the next header is; `None` where nothing of it is in what is looked at.
+    next: Option<usize>,
+}
+
+impl<'a> Entry<'a> {
+    fn at(head: &'a [u8], at: usize) -> Option<Self> {
+        let header = head.get(at..)?.get(..ZIP_HEADER).filter(|header| header.starts_with(ZIP))?;
+        let number = |from: usize| usize::from(u16::from_le_bytes([header[from], header[from + 1]]));
+        let size = u32::from_le_bytes([header[18], header[19], header[20], header[21]]);
+        let name_end = at + ZIP_HEADER + number(26);
+        let content = name_end + number(28);
+        // The size of what was written as a stream stands behind it.
+        let is_stream = number(6) & 8 != 0;
+        let next = if is_stream {
+            let rest = head.get(content..)?;
+            rest.windows(ZIP.len()).position(|bytes| bytes == ZIP).map(|found| content + found)
+        } else {
+            usize::try_from(size).ok().and_then(|size| content.checked_add(size))
+        };
+        Some(Self { name: head.get(at + ZIP_HEADER..name_end)?, content, next })
+    }
+}

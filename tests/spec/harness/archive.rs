@@ -1,0 +1,159 @@
+//! Documents that are archives (APPNOTE.TXT), regular and hostile; and those of `tests/documents`.
+
+use std::collections::HashSet;
+use std::io::{Cursor, Write};
+
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+use super::root;
+
+/// Namespaces of the documents, which readers may insist on.
+const WORD: &str = "http://schemas.openxmlformats.org/wordprocessingml/2006/main";
+const OFFICE: &str = "urn:oasis:names:tc:opendocument:xmlns:office:1.0";
+const TEXT: &str = "urn:oasis:names:tc:opendocument:xmlns:text:1.0";
+
+/// A file of `tests/documents`, which a library has written.
+pub(crate) fn of_library(name: &str) -> Vec<u8> {
+    std::fs::read(root().join("tests/documents").join(name)).expect("the document is in the repository")
+}
+
+/// An archive with these parts.
+pub(crate) fn of(parts: &[(&str, &str)]) -> Vec<u8> {
+    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, content) in parts {
+        archive.start_file(*name, SimpleFileOptions::default()).expect("a name");
+        archive.write_all(content.as_bytes()).expect("it is in memory");
+    }
+    archive.finish().expect("it is in memory").into_inner()
+}
+
+/// A DOCX file; `declaration` comes before its element, which has `body`.
+pub(crate) fn docx(declaration: &str, body: &str) -> Vec<u8> {
+    of(&[
+        (
+            "[Content_Types].xml",
+            "<Types xmlns=\"http://schemas.openxmlformats.org/package/2006/content-types\"><Default \
+             Extension=\"rels\" ContentType=\"application/vnd.openxmlformats-package.relationships+xml\"/>\
+             <Override PartName=\"/word/document.xml\" ContentType=\"application/vnd.openxmlformats-\
+             officedocument.wordprocessingml.document.main+xml\"/></Types>",
+        ),
+        (
+            "_rels/.rels",
+            "<Relationships xmlns=\"http://schemas.openxmlformats.org/package/2006/relationships\"><Relationship \
+             Id=\"r1\" Type=\"http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument\" \
+             Target=\"word/document.xml\"/></Relationships>",
+        ),
+        (
+            "word/document.xml",
+            &format!("{declaration}<w:document xmlns:w=\"{WORD}\"><w:body>{body}</w:body></w:document>"),
+        ),
+    ])
+}
+
+/// A paragraph of a DOCX file.
+pub(crate) fn paragraph(text: &str) -> String {
+    format!("<w:p><w:r><w:t>{text}</w:t></w:r></w:p>")
+}
+
+/// An XLSX file with a sheet of this XML, and one shared string.
+pub(crate) fn xlsx(shared: &str, rows: &str) -> Vec<u8> {
+    const TYPES: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml";
+    const RELATION: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+    const PACKAGE: &str = "http://schemas.openxmlformats.org/package/2006";
+    const SHEET: &str = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+
+    of(&[
+        (
+            "[Content_Types].xml",
+            &format!(
+                "<Types xmlns=\"{PACKAGE}/content-types\"><Default Extension=\"rels\" \
+                 ContentType=\"application/vnd.openxmlformats-package.relationships+xml\"/>\
+                 <Override PartName=\"/xl/workbook.xml\" ContentType=\"{TYPES}.sheet.main+xml\"/>\
+                 <Override PartName=\"/xl/sheet.xml\" ContentType=\"{TYPES}.worksheet+xml\"/>\
+                 <Override PartName=\"/xl/sharedStrings.xml\" ContentType=\"{TYPES}.sharedStrings+xml\"/></Types>"
+            ),
+        ),
+        (
+            "_rels/.rels",
+            &format!(
+                "<Relationships xmlns=\"{PACKAGE}/relationships\"><Relationship Id=\"r1\" \
+                 Type=\"{RELATION}/officeDocument\" Target=\"xl/workbook.xml\"/></Relationships>"
+            ),
+        ),
+        (
+            "xl/workbook.xml",
+            &format!(
+                "<workbook xmlns=\"{SHEET}\" xmlns:r=\"{RELATION}\"><sheets><sheet name=\"Sheet\" sheetId=\"1\" \
+                 r:id=\"r1\"/></sheets></workbook>"
+            ),
+        ),
+        (
+            "xl/_rels/workbook.xml.rels",
+            &format!(
+                "<Relationships xmlns=\"{PACKAGE}/relationships\"><Relationship Id=\"r1\" \
+                 Type=\"{RELATION}/worksheet\" Target=\"sheet.xml\"/><Relationship Id=\"r2\" \
+                 Type=\"{RELATION}/sharedStrings\" Target=\"sharedStrings.xml\"/></Relationships>"
+            ),
+        ),
+        ("xl/sharedStrings.xml", &format!("<sst xmlns=\"{SHEET}\"><si><t>{shared}</t></si></sst>")),
+        ("xl/sheet.xml", &format!("<worksheet xmlns=\"{SHEET}\"><sheetData>{rows}</sheetData></worksheet>")),
+    ])
+}
+
+/// An ODT file; `declaration` comes before its element, which has `body`.
+pub(crate) fn odt(declaration: &str, body: &str) -> Vec<u8> {
+    of(&[
+        ("mimetype", "application/vnd.oasis.opendocument.text"),
+        (
+            "content.xml",
+            &format!(
+                "{declaration}<office:document-content xmlns:office=\"{OFFICE}\" xmlns:text=\"{TEXT}\"><office:body>\
+                 <office:text>{body}</office:text></office:body></office:document-content>"
+            ),
+        ),
+    ])
+}
+
+/// An EPUB file with chapters at these paths, relative to a folder of the archive, and other parts.
+pub(crate) fn epub(chapters: &[(&str, &str)], others: &[(&str, &str)]) -> Vec<u8> {
+    let numbered = || chapters.iter().enumerate();
+    let items: String =
+        numbered().map(|(number, (path, _))| format!("<item id=\"c{number}\" href=\"{path}\"/>")).collect();
+    let spine: String = numbered().map(|(number, _)| format!("<itemref idref=\"c{number}\"/>")).collect();
+    let package = format!("<package><manifest>{items}</manifest><spine>{spine}</spine></package>");
+    let paths: Vec<_> = chapters.iter().map(|(path, _)| format!("in/{path}")).collect();
+    let mut parts = vec![
+        ("mimetype", "application/epub+zip"),
+        ("META-INF/container.xml", "<container><rootfile full-path=\"in/book.opf\"/></container>"),
+        ("in/book.opf", package.as_str()),
+    ];
+    parts.extend(paths.iter().zip(chapters).map(|(path, (_, content))| (path.as_str(), *content)));
+    let mut names = HashSet::new();
+    parts.retain(|(name, _)| names.insert(*name));
+    parts.extend(others);
+    of(&parts)
+}
+
+/// The archive with another claim of how large its parts are.
+pub(crate) fn claiming_size(mut archive: Vec<u8>, size: u32) -> Vec<u8> {
+    change_headers(&mut archive, 22, 24, |field| field[..4].copy_from_slice(&size.to_le_bytes()));
+    archive
+}
+
+/// The archive with the mark of parts that are encrypted.
+pub(crate) fn claiming_encryption(mut archive: Vec<u8>) -> Vec<u8> {
+    change_headers(&mut archive, 6, 8, |field| field[0] |= 1);
+    archive
+}
+
+/// Changes a field of each header: at `local` in those before the parts, at `central` in those of the directory.
+fn change_headers(archive: &mut [u8], local: usize, central: usize, change: impl Fn(&mut [u8])) {
+    for at in 0..archive.len() - 4 {
+        match &archive[at..at + 4] {
+            b"PK\x03\x04" => change(&mut archive[at + local..]),
+            b"PK\x01\x02" => change(&mut archive[at + central..]),
+            _ => {}
+        }
+    }
+}
