@@ -61,7 +61,10 @@ impl Rows {
 
     /// Memory, in bytes.
     pub fn bytes(&self) -> usize {
-        self.blocks.len() * BLOCK * (2 * self.width + size_of::<f32>())
+        let bytes = |block: &Block| {
+            block.upper.capacity() + block.lower.capacity() + block.steps.capacity() * size_of::<f32>()
+        };
+        self.blocks.iter().map(bytes).sum()
     }
 
     /// Adds a row; false, and nothing is added, where it has another number of numbers.
@@ -70,13 +73,10 @@ impl Rows {
             return false;
         }
         if self.count.is_multiple_of(BLOCK) {
-            self.blocks.push(Block {
-                upper: Vec::with_capacity(BLOCK * self.width),
-                lower: Vec::with_capacity(BLOCK * self.width),
-                steps: Vec::with_capacity(BLOCK),
-            });
+            self.blocks.push(Block::default());
         }
         let block = self.blocks.last_mut().expect("one was just added");
+        block.make_room(self.width);
         let step = step(numbers.clone());
         for number in numbers {
             let steps = number / step;
@@ -119,6 +119,19 @@ impl Rows {
             upper.iter().zip(lower).map(|(upper, lower)| f32::from(*upper) + f32::from(*lower) / PARTS);
         numbers.zip(&probe.exact).map(|(number, probe)| number * probe).sum::<f32>()
             * block.steps[row % BLOCK]
+    }
+}
+
+impl Block {
+    /// Makes room for a row: twice as many rows whenever it is full, and never more than it will have.
+    fn make_room(&mut self, width: usize) {
+        let rows = self.steps.len();
+        if rows == self.steps.capacity() {
+            let more = rows.clamp(1, BLOCK - rows);
+            self.upper.reserve_exact(more * width);
+            self.lower.reserve_exact(more * width);
+            self.steps.reserve_exact(more);
+        }
     }
 }
 

@@ -72,8 +72,9 @@ fn what_is_no_number_harms_nobody() {
 }
 
 #[test]
-fn a_number_takes_two_bytes() {
-    let rows = rows(&vectors(BLOCK, 384));
-
-    assert_eq!(rows.bytes(), BLOCK * (384 * 2 + 4));
+fn a_number_takes_two_bytes_and_few_rows_take_little() {
+    for (count, room) in [(BLOCK, BLOCK), (2 * BLOCK, 2 * BLOCK), (1, 1), (100, 128), (BLOCK + 3, BLOCK + 4)]
+    {
+        assert_eq!(rows(&vectors(count, 384)).bytes(), room * (384 * 2 + 4), "{count}");
+    }
 }

@@ -97,7 +97,12 @@ fn a_ranking_counts_to_its_depth() {
 fn scores_that_are_no_numbers_hide_nothing_else() {
     let mut index = UserIndex::default();
     for (id, document) in [(1, 1), (2, 1), (3, 2)] {
-        let row = ChunkRow { id, document, terms: words::count(words::Language::English, "", "wing"), vector: None };
+        let row = ChunkRow {
+            id,
+            document,
+            terms: words::count(words::Language::English, "", "wing"),
+            vector: None,
+        };
         index.put(&row).expect("there is room");
     }
 

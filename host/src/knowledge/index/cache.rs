@@ -167,18 +167,21 @@ impl Indexes {
         if !is_taken_up {
             return Err(TOO_MUCH);
         }
-        if entry.read().bytes() <= self.0.memory {
+        let fits = || entry.read().bytes() <= self.0.memory;
+        if fits() {
             return Ok(());
         }
-        if seen.without_vectors {
-            *entry.write() = UserIndex::default();
-            *seen = Seen { epoch: seen.epoch, ..Seen::default() };
-            return Err(TOO_MUCH);
+        if !seen.without_vectors {
+            warn!(user.id = %user_id, "a user has more documents than search-memory holds: they are found by words alone");
+            entry.write().drop_vectors();
+            seen.without_vectors = true;
         }
-        warn!(user.id = %user_id, "a user has more documents than search-memory holds: they are found by words alone");
-        entry.write().drop_vectors();
-        seen.without_vectors = true;
-        Ok(())
+        if fits() {
+            return Ok(());
+        }
+        *entry.write() = UserIndex::default();
+        *seen = Seen { epoch: seen.epoch, ..Seen::default() };
+        Err(TOO_MUCH)
     }
 
     async fn read<T>(&self, statement: impl Future<Output = database::Result<T>>) -> database::Result<T> {
