@@ -117,8 +117,14 @@ impl Encoder {
         {
             return Err(LoadError::Config("hidden_size is no multiple of num_attention_heads"));
         }
-        if config.type_vocab_size == 0 || config.max_position_embeddings == 0 || config.vocab_size == 0 {
-            return Err(LoadError::Config("a table of embeddings is empty"));
+        let sizes = [
+            config.vocab_size,
+            config.max_position_embeddings,
+            config.type_vocab_size,
+            config.intermediate_size,
+        ];
+        if sizes.contains(&0) {
+            return Err(LoadError::Config("a size is 0"));
         }
         let weights = Weights::read(weights, config.model_type.as_deref())?;
         let multiplier = Multiplier::new(precision);

@@ -94,7 +94,8 @@ pub(crate) fn give_way() {
 }
 
 /// Lowers the thread's priority permanently: beside a thread that never rests it gets about a tenth of a core, and
-/// all of it where nobody wants it. If the system refuses, the thread keeps its priority.
+/// all of it where nobody wants it (on Linux; elsewhere it has the lowest priority). If the system refuses, the thread
+/// keeps its priority.
 pub(crate) fn take_a_share() {
     if let Err(error) = low_priority() {
         warn!(?error, "what computes for long runs at the priority of everything else");

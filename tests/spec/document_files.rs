@@ -1,7 +1,5 @@
 //! Office documents, e-books and messages, without a server: what is read of them, and what hostile ones do.
 
-use std::time::{Duration, Instant};
-
 use kitbag::knowledge::{ExtractError, Extracted, FailureKind, FileKind, MAX_TEXT_BYTES};
 
 use crate::extractors::{Xorshift, installed};
@@ -178,7 +176,8 @@ async fn a_document_that_unpacks_to_more_than_fits_is_given_up() {
     }
     // What comes before is read.
     let file = epub(&[("a", "<p>At first"), ("b", &spaces), ("c", "<p>then")], &[]);
-    assert_eq!(document(file).await.1, "At first\n\nthen");
+    let read = read(FileKind::Office, file).await.expect("there is text");
+    assert_eq!((read.text.as_str(), read.truncated), ("At first\n\nthen", true));
 }
 
 #[tokio::test]
@@ -286,7 +285,6 @@ async fn however_a_message_is_built_it_ends_as_text_or_as_an_error() {
 
 /// Reads a file that is built in an unusual way. Its text, or the reason why there is none, begins soon with `expected`.
 async fn check(kind: FileKind, name: &str, file: Vec<u8>, expected: &str) {
-    let started = Instant::now();
     let outcome = match read(kind, file).await {
         Ok(read) => read.text,
         Err(error) => {
@@ -300,7 +298,6 @@ async fn check(kind: FileKind, name: &str, file: Vec<u8>, expected: &str) {
         "{name}: {beginning}, {}",
         outcome.len()
     );
-    assert!(started.elapsed() < Duration::from_mins(1), "{name}: {:?}", started.elapsed());
 }
 
 #[tokio::test]
@@ -320,7 +317,6 @@ async fn no_mutation_of_a_document_or_message_harms_its_reader() {
             1 => file.truncate(random.below(good.len())),
             _ => drop(file.drain(random.below(good.len() / 2)..).take(random.below(200)).count()),
         }
-        let started = Instant::now();
         match extractors.extract(*kind, file.into()).await {
             Ok(_) => read += 1,
             Err(error) => {
@@ -329,7 +325,6 @@ async fn no_mutation_of_a_document_or_message_harms_its_reader() {
                 assert_eq!(error.kind, FailureKind::Permanent, "{name}, {round}: {}", error.reason);
             }
         }
-        assert!(started.elapsed() < Duration::from_mins(1), "{name}, {round}: {:?}", started.elapsed());
     }
 
     assert!(read > 10 && refused > 10, "{read} were read and {refused} refused");

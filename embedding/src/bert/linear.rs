@@ -42,6 +42,11 @@ impl Multiplier {
             .filter(|executor| !executor.may_saturate());
         Self { float: GemmExecutor::new(), bytes }
     }
+
+    #[cfg(test)]
+    pub(super) fn has_bytes(&self) -> bool {
+        self.bytes.is_some()
+    }
 }
 
 impl Linear {

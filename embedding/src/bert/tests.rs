@@ -198,6 +198,7 @@ fn eight_bits_give_nearly_the_same_vectors_of_length_one() {
     for (exact, rounded) in exact.iter().zip(&rounded) {
         assert!((dot(rounded, rounded) - 1.0).abs() < 1e-5);
         assert!(dot(exact, rounded) > 0.995, "{}", dot(exact, rounded));
+        assert_eq!(exact == rounded, !Multiplier::new(Precision::Best).has_bytes());
     }
 }
 
@@ -276,8 +277,21 @@ fn what_is_no_model_is_refused_with_the_reason() {
         let odd = Config { num_attention_heads: heads, hidden_size: hidden, ..config.clone() };
         assert_eq!(refused(&odd, &tensors()), "hidden_size is no multiple of num_attention_heads");
     }
-    let empty = Config { type_vocab_size: 0, ..config.clone() };
-    assert_eq!(refused(&empty, &tensors()), "a table of embeddings is empty");
+    for empty in [
+        Config { type_vocab_size: 0, ..config.clone() },
+        Config { intermediate_size: 0, ..config.clone() },
+        Config { max_position_embeddings: 0, ..config.clone() },
+        Config { vocab_size: 0, ..config.clone() },
+    ] {
+        assert_eq!(refused(&empty, &tensors()), "a size is 0");
+    }
+    let mut damaged = tensors();
+    damaged[7].2[3] = f32::NAN;
+    let damaged = refused(&config, &damaged);
+    assert!(
+        damaged.starts_with("tensor encoder.layer.0.") && damaged.ends_with("has a number that is none"),
+        "{damaged}"
+    );
     let error = Encoder::load(&config, &of_bytes, Precision::Best).err().expect("it is none").to_string();
     assert!(error.ends_with("its numbers are I8, and F32, F16 or BF16 can be read"), "{error}");
     assert!(Encoder::load(&config, b"version https://git-lfs", Precision::Best).is_err());

@@ -32,20 +32,22 @@ impl<'a> Weights<'a> {
                 tensor.shape()
             )));
         }
-        match tensor.dtype() {
-            Dtype::F32 => {
-                Ok(tensor.data().as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
-            }
-            Dtype::F16 => Ok(widened(tensor.data())),
+        let bytes = tensor.data();
+        let numbers: Vec<f32> = match tensor.dtype() {
+            Dtype::F32 => bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect(),
+            Dtype::F16 => widened(bytes),
             // The upper half of a number of 32 bits.
-            Dtype::BF16 => Ok(tensor
-                .data()
-                .as_chunks()
-                .0
-                .iter()
-                .map(|&[a, b]| f32::from_le_bytes([0, 0, a, b]))
-                .collect()),
-            other => Err(wrong(format!("its numbers are {other:?}, and F32, F16 or BF16 can be read"))),
+            Dtype::BF16 => {
+                bytes.as_chunks().0.iter().map(|&[a, b]| f32::from_le_bytes([0, 0, a, b])).collect()
+            }
+            other => {
+                return Err(wrong(format!("its numbers are {other:?}, and F32, F16 or BF16 can be read")));
+            }
+        };
+        if numbers.iter().all(|number| number.is_finite()) {
+            Ok(numbers)
+        } else {
+            Err(wrong("it has a number that is none".to_owned()))
         }
     }
 }

@@ -56,6 +56,11 @@ impl Archive {
         }
     }
 
+    /// Returns whether more could not be unpacked.
+    pub(crate) fn was_cut(&self) -> bool {
+        self.was_cut
+    }
+
     /// Returns the error of a file of which a part was cut.
     pub(crate) fn excess(&self) -> Option<ExtractError> {
         self.was_cut.then(|| {

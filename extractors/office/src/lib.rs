@@ -48,6 +48,7 @@ fn collected(
         }
     }
     let (text, truncated) = flow.finish();
+    let truncated = truncated || archive.was_cut();
     Ok(Extracted { title: extractor_text::title(title), text, truncated })
 }
 

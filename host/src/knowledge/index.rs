@@ -138,7 +138,7 @@ impl UserIndex {
         self.chunks.len()
     }
 
-    /// How many documents have a place; every [`document_of`](Self::document_of) is smaller.
+    /// How many documents have a place; every [`Chunk::document_place`] is smaller.
     pub(super) fn document_places(&self) -> usize {
         self.documents.len()
     }

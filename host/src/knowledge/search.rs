@@ -150,7 +150,7 @@ impl Search {
         &self,
         user_id: &str,
         query: &Query,
-        entry: &Entry,
+        entry: &Arc<Entry>,
         words: &[QueryWord],
         ranking: Vec<Fused>,
         mode: Mode,
@@ -164,10 +164,11 @@ impl Search {
             self.store.summaries(user_id, &documents),
             self.store.chunk_texts(user_id, &chunks)
         )?;
-        let analyzers: HashMap<_, _> = {
+        let analyzers = self.compute(entry, move |entry| {
             let index = entry.read();
-            chunks.iter().map(|chunk| (*chunk, index.analyzer_of(*chunk))).collect()
-        };
+            chunks.iter().map(|chunk| (*chunk, index.analyzer_of(*chunk))).collect::<HashMap<_, _>>()
+        });
+        let analyzers = analyzers.await;
         // What has gone since the ranking is left out.
         let hits = shown.into_iter().filter_map(|found| {
             let document = documents.remove(&found.document)?;

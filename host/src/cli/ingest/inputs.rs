@@ -138,7 +138,8 @@ impl Inputs<'_> {
         for entry in fs::read_dir(folder).map_err(|error| error.to_string())? {
             let entry = entry.map_err(|error| error.to_string())?;
             let (kind, name) = (entry.file_type().map_err(|error| error.to_string())?, entry.file_name());
-            if name.to_string_lossy().starts_with(['.', '~']) {
+            let shown = name.to_string_lossy();
+            if shown.starts_with('.') || shown.starts_with("~$") {
                 continue;
             }
             let (path, within) = (entry.path(), within.join(&name));

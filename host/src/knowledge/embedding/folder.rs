@@ -78,7 +78,7 @@ pub(super) fn read(folder: &Path) -> Result<Parts, ModelError> {
     let tokenizer_bytes = required(folder, TOKENIZER, MAX_TOKENIZER_BYTES)?;
     let mut tokenizer = Tokenizer::from_bytes(&tokenizer_bytes)
         .map_err(|cause| failed(folder, TOKENIZER, cause.to_string()))?;
-    // Files pad and cut as their training did. Here the batch decides on padding, and `Bert` cuts.
+    // Files pad and cut as their training did. Here nothing is padded, and `Bert` cuts.
     tokenizer.with_padding(None);
     tokenizer.with_truncation(None).map_err(|cause| failed(folder, TOKENIZER, cause.to_string()))?;
 

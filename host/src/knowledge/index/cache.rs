@@ -127,8 +127,8 @@ impl Indexes {
             // The next page is read while this one is taken up.
             let next = self.page(user_id, &seen, end);
             let (taken_up, next) = tokio::join!(entry.take_up(rows), next);
-            page = next?;
             self.check(user_id, entry, &mut seen, taken_up)?;
+            page = next?;
             if seen.without_vectors {
                 page.0.iter_mut().for_each(|row| row.vector = None);
             }

@@ -94,6 +94,10 @@ impl Language {
             let word = self.without_article(first);
             if word.chars().nth(MAX_STEMMED_LENGTH).is_none() && word.chars().all(|letter| self.has(letter)) {
                 fold(&Stemmer::create(self.algorithm()).stem(word), second);
+                if self == Self::Turkish {
+                    // `I` may be the capital of a foreign word's `i`.
+                    *second = second.replace('ı', "i");
+                }
                 return Cow::Borrowed(second);
             }
         }

@@ -141,7 +141,7 @@ fn hostile_text_takes_time_in_proportion() {
             let detected = Language::of(&text, &text);
 
             let took = started.elapsed();
-            assert!(took < Duration::from_secs(20), "{what:?}: {took:?}");
+            assert!(took < Duration::from_mins(2), "{what:?}: {took:?}");
             assert!(counted(&bytes).is_some(), "{what:?}: {detected:?}");
         }
     }

@@ -29,7 +29,7 @@ const FORMS: [(Language, &str, &str); 20] = [
     (Language::Romanian, "cărților copiilor", "cărţi copii"),
     (Language::Russian, "книгами ёлки", "книга елки"),
     (Language::Russian, "servers", "server"),
-    (Language::Turkish, "KİTAPLAR IŞIK", "kitap ışık"),
+    (Language::Turkish, "KİTAPLAR IŞIK IP DISK", "kitap ışık ip disk"),
     (Language::Arabic, "المكتبة", "مكتبة"),
 ];
 
@@ -196,12 +196,9 @@ fn the_longest_query_is_analysed_for_all_languages_at_once() {
     let all: Analyzers = all.collect();
     for query in ["a Ǖ ", "가", "l'é ", "ş東й "] {
         let query: String = query.chars().cycle().take(2_000).collect();
-        let started = Instant::now();
 
         let words = of_query(&query, all);
 
-        let took = started.elapsed();
-        assert!(took < Duration::from_secs(10), "{query}: {took:?}");
         assert!(words.len() <= 2 * 2_000 && words.iter().all(|word| word.terms().count() <= 32));
     }
     let different: String = (0..250).map(|n| format!("wört{n}en ")).collect();
