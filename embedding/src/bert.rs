@@ -201,7 +201,9 @@ impl Encoder {
             add(&mut vector, state);
         }
         let length = vector.iter().map(|number| number * number).sum::<f32>().sqrt();
-        vector.iter_mut().for_each(|number| *number /= length);
+        for number in &mut vector {
+            *number /= length;
+        }
         vector
     }
 }

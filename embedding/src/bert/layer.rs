@@ -76,7 +76,11 @@ impl Layer {
         match self.activation {
             Activation::Gelu => Gelu {}.map_mut(wide),
             Activation::GeluTanh => ApproxGelu {}.map_mut(wide),
-            Activation::Relu => wide.iter_mut().for_each(|number| *number = number.max(0.0)),
+            Activation::Relu => {
+                for number in wide.iter_mut() {
+                    *number = number.max(0.0);
+                }
+            }
         }
         self.narrowed.forward(wide, multiplier, linear, mixed);
         add(states, mixed);
@@ -112,7 +116,7 @@ impl Layer {
                 let query = part(0, [length, head], [width, 1]);
                 let keys = part(1, [head, length], [1, width]);
                 let values = part(2, [length, head], [width, 1]);
-                self.multiply(scores, query, keys, multiplier);
+                multiply(scores, query, keys, multiplier);
                 for row in scores.chunks_exact_mut(length.max(1)) {
                     Softmax::new_mut(row).dispatch();
                 }
@@ -125,13 +129,13 @@ impl Layer {
             }
         }
     }
+}
 
-    /// The products of queries and keys, scaled as the softmax needs them.
-    fn multiply(&self, scores: &mut [f32], query: Matrix<'_>, keys: Matrix<'_>, multiplier: &Multiplier) {
-        #[expect(clippy::cast_precision_loss, reason = "a head has far fewer than 2^23 numbers")]
-        let alpha = (query.size(1) as f32).sqrt().recip();
-        let options = GemmOptions { alpha, ..GemmOptions::default() };
-        let (query, keys) = (GemmInputA::Unpacked(query), GemmInputB::Unpacked(keys));
-        multiplier.float.gemm(scores, query, keys, options).expect(FITS);
-    }
+/// The products of queries and keys, scaled as the softmax needs them.
+fn multiply(scores: &mut [f32], query: Matrix<'_>, keys: Matrix<'_>, multiplier: &Multiplier) {
+    #[expect(clippy::cast_precision_loss, reason = "a head has far fewer than 2^23 numbers")]
+    let alpha = (query.size(1) as f32).sqrt().recip();
+    let options = GemmOptions { alpha, ..GemmOptions::default() };
+    let (query, keys) = (GemmInputA::Unpacked(query), GemmInputB::Unpacked(keys));
+    multiplier.float.gemm(scores, query, keys, options).expect(FITS);
 }

@@ -103,12 +103,12 @@ impl Linear {
                         clippy::cast_precision_loss,
                         reason = "the numbers were rounded to 8 bits before"
                     )]
-                    let scaled = row
+                    let outputs = row
                         .iter()
                         .zip(scales)
                         .zip(&self.bias)
                         .map(|((product, scale), bias)| *product as f32 * (step * scale) + bias);
-                    products.extend(scaled);
+                    products.extend(outputs);
                 }
             }
             (Packed::Float(matrix), _) => {
@@ -179,7 +179,7 @@ fn columns<T>([outputs, inputs]: [usize; 2], rows: &[T]) -> Matrix<'_, T> {
 
 impl std::fmt::Debug for Multiplier {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let bytes = self.bytes.as_ref().map(|executor| executor.kernel_name());
+        let bytes = self.bytes.as_ref().map(GemmExecutor::kernel_name);
         formatter
             .debug_struct("Multiplier")
             .field("float", &self.float.kernel_name())

@@ -241,7 +241,9 @@ fn tokens_that_no_table_has_are_no_panic() {
 fn weights_of_16_bits_and_names_with_a_prefix_are_read() {
     let expected = encoder(Precision::Float32).embed(&TEXTS, Pooling::Mean);
     let mut prefixed = tensors();
-    prefixed.iter_mut().for_each(|(name, ..)| name.insert_str(0, "bert."));
+    for (name, ..) in &mut prefixed {
+        name.insert_str(0, "bert.");
+    }
     let half = |number: f32| rten_simd::f16::from_f32(number).to_bits().to_le_bytes().to_vec();
     let files = [
         (float32(&prefixed), 1e-6),

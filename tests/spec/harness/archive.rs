@@ -118,9 +118,12 @@ pub(crate) fn odt(declaration: &str, body: &str) -> Vec<u8> {
 /// An EPUB file with chapters at these paths, relative to a folder of the archive, and other parts.
 pub(crate) fn epub(chapters: &[(&str, &str)], others: &[(&str, &str)]) -> Vec<u8> {
     let numbered = || chapters.iter().enumerate();
-    let items: String =
-        numbered().map(|(number, (path, _))| format!("<item id=\"c{number}\" href=\"{path}\"/>")).collect();
-    let spine: String = numbered().map(|(number, _)| format!("<itemref idref=\"c{number}\"/>")).collect();
+    let items: String = numbered()
+        .map(|(number, (path, _))| format!("<item id=\"c{number}\" href=\"{path}\"/>"))
+        .collect::<Vec<_>>()
+        .concat();
+    let spine: String =
+        numbered().map(|(number, _)| format!("<itemref idref=\"c{number}\"/>")).collect::<Vec<_>>().concat();
     let package = format!("<package><manifest>{items}</manifest><spine>{spine}</spine></package>");
     let paths: Vec<_> = chapters.iter().map(|(path, _)| format!("in/{path}")).collect();
     let mut parts = vec![
