@@ -13,6 +13,7 @@ pub(super) mod tests;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+pub(super) use self::matrix::EXACT;
 use self::matrix::Matrix;
 use super::store::ChunkRow;
 use super::words::{self, Analyzer, Analyzers, Counted, QueryWord, Term};
@@ -27,6 +28,12 @@ pub(super) struct UserIndex {
     places: HashMap<i64, ChunkNumber>,
     /// The documents that chunks are of, as the database names them.
     documents: Vec<i64>,
+    /// How many words each of them has. What its passages share is counted in each: the overlap of neighbours, and the
+    /// title.
+    document_lengths: Vec<u32>,
+    /// How many chunks of each are alive.
+    document_chunks: Vec<u32>,
+    alive_documents: usize,
     document_places: HashMap<i64, u32>,
     /// A term is a hash already, and a user who makes theirs collide slows down their own searches only.
     postings: HashMap<Term, Vec<Posting>, foldhash::fast::RandomState>,
@@ -96,7 +103,10 @@ impl UserIndex {
         for id in gone {
             let place = self.places.remove(&id).expect("it was just found there");
             let chunk = &mut self.chunks[place as usize];
-            chunk.document = DEAD;
+            let document = std::mem::replace(&mut chunk.document, DEAD) as usize;
+            self.document_lengths[document] -= chunk.length;
+            self.document_chunks[document] -= 1;
+            self.alive_documents -= usize::from(self.document_chunks[document] == 0);
             self.alive -= 1;
             self.words -= u64::from(chunk.length);
             self.matrix.clear(chunk.row);
@@ -143,16 +153,19 @@ impl UserIndex {
         self.documents.len()
     }
 
-    /// How many words a chunk has on average.
-    pub(super) fn average_length(&self) -> f32 {
-        #[expect(clippy::cast_precision_loss, reason = "a mean needs no more")]
-        let average = self.words as f32 / self.alive.max(1) as f32;
-        average
+    /// How many documents have a chunk that is alive.
+    pub(super) fn documents(&self) -> usize {
+        self.alive_documents
     }
 
-    /// The chunks that are alive.
-    pub(super) fn chunks(&self) -> impl Iterator<Item = &Chunk> {
-        self.chunks.iter().filter(|chunk| chunk.document != DEAD)
+    /// How many words all chunks have together.
+    pub(super) fn words(&self) -> u64 {
+        self.words
+    }
+
+    /// How many words the chunks of a document have together, by its place.
+    pub(super) fn document_length(&self, place: u32) -> u32 {
+        self.document_lengths[place as usize]
     }
 
     /// The chunk at a place, if it is alive.
@@ -185,15 +198,38 @@ impl UserIndex {
         self.places.get(&id).map(|place| self.chunks[*place as usize].analyzer).unwrap_or_default()
     }
 
-    /// How near chunks with a vector are to a vector, those of documents that `counts`: the cosine.
-    pub(super) fn cosines(&self, vector: Vec<f32>, counts: impl Fn(i64) -> bool) -> Vec<(ChunkNumber, f32)> {
-        let counts = |place| self.chunk(place).is_some_and(|chunk| counts(self.document_at(chunk.document)));
-        self.matrix.products(vector, counts)
+    /// How near chunks with a vector are to a vector, those of documents that are `allowed` where that is given: the
+    /// cosine. The nearest [`EXACT`] come first.
+    pub(super) fn cosines(
+        &self,
+        vector: Vec<f32>,
+        allowed: Option<&HashSet<i64>>,
+    ) -> Vec<(ChunkNumber, f32)> {
+        match allowed {
+            // A chunk that went away has no row.
+            None => self.matrix.products(vector, |_| true),
+            Some(allowed) => {
+                let document = |place| self.chunk(place).map(|chunk| self.document_at(chunk.document));
+                self.matrix.products(vector, |place| {
+                    document(place).is_some_and(|document| allowed.contains(&document))
+                })
+            }
+        }
     }
 
     /// The database's name of the document at a place among documents.
     pub(super) fn document_at(&self, place: u32) -> i64 {
         self.documents[place as usize]
+    }
+
+    /// The place of a document, which is given to it where it has none.
+    fn document_place(&mut self, document: i64) -> u32 {
+        *self.document_places.entry(document).or_insert_with(|| {
+            self.documents.push(document);
+            self.document_lengths.push(0);
+            self.document_chunks.push(0);
+            u32::try_from(self.documents.len() - 1).expect("there are no more than chunks")
+        })
     }
 
     fn add(&mut self, row: &ChunkRow) -> Result<ChunkNumber, Full> {
@@ -210,11 +246,10 @@ impl UserIndex {
             self.postings.entry(term).or_default().push(Posting::new(place, count));
             self.postings_count += 1;
         }
-        let documents = &mut self.documents;
-        let document = *self.document_places.entry(row.document).or_insert_with(|| {
-            documents.push(row.document);
-            u32::try_from(documents.len() - 1).expect("there are no more than chunks")
-        });
+        let document = self.document_place(row.document);
+        self.alive_documents += usize::from(self.document_chunks[document as usize] == 0);
+        self.document_chunks[document as usize] += 1;
+        self.document_lengths[document as usize] += length;
         self.chunks.push(Chunk { id: row.id, document, length, row: NO_ROW, analyzer });
         self.places.insert(row.id, place);
         self.alive += 1;

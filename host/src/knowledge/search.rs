@@ -19,7 +19,7 @@ use super::bm25;
 use super::document::{Found, Hit, Mode, Query};
 use super::embedding::{EmbedError, Embedder};
 use super::error::KnowledgeError;
-use super::fusion::{Candidate, DEPTH, Fused, best_chunks, best_first, fuse};
+use super::fusion::{Candidate, DEPTH, Fused, fuse, nearest_first};
 use super::index::cache::{Entry, Indexes};
 use super::snippet::snippet;
 use super::store::Store;
@@ -119,10 +119,7 @@ impl Search {
     ) -> Vec<Candidate> {
         self.compute(entry, move |entry| {
             let index = entry.read();
-            let allowed = allowed.as_deref();
-            let counts = |document| allowed.is_none_or(|allowed| allowed.contains(&document));
-            let best = best_chunks(&index, index.cosines(vector, counts).into_iter());
-            best_first(&index, best, None, DEPTH)
+            nearest_first(&index, &index.cosines(vector, allowed.as_deref()), DEPTH)
         })
         .await
     }

@@ -1,6 +1,7 @@
 //! Vectors, row by row, and whose they are.
 
 use kitbag_embedding::rows::{Probe, Rows};
+use rayon::prelude::*;
 
 use super::{ChunkNumber, NO_ROW};
 
@@ -16,7 +17,10 @@ pub(super) struct Matrix {
 const NOBODY: ChunkNumber = ChunkNumber::MAX;
 
 /// Rows whose products are exact: twice as many as documents are fused.
-const EXACT: usize = 2048;
+pub(in crate::knowledge) const EXACT: usize = 2048;
+
+/// Products that one thread computes exactly before it looks for more.
+const SHARE: usize = 256;
 
 impl Matrix {
     /// Adds a vector in the place of the one at the row `before`. Returns the row; nothing where the
@@ -52,26 +56,27 @@ impl Matrix {
         self.rows.bytes() + self.owners.capacity() * size_of::<ChunkNumber>()
     }
 
-    /// The product of every row whose owner `counts` with a vector, the greatest of them exact to four places; none
-    /// where the vector is of another size.
+    /// The product of every row whose owner `counts` with a vector: the greatest [`EXACT`] first, in any order and exact
+    /// to four places, and then the others roughly. None where the vector is of another size.
     pub(super) fn products(
         &self,
         vector: Vec<f32>,
         counts: impl Fn(ChunkNumber) -> bool,
     ) -> Vec<(ChunkNumber, f32)> {
         let probe = Probe::new(vector);
-        let rough = self.rows.rough(&probe).into_iter().enumerate();
-        let mut products: Vec<_> = rough
-            .filter(|(row, _)| {
-                let owner = self.owners[*row];
-                owner != NOBODY && counts(owner)
-            })
-            .collect();
+        let rough = (0_u32..).zip(self.rows.rough(&probe)).zip(&self.owners);
+        let counting = rough.filter(|(_, owner)| **owner != NOBODY && counts(**owner));
+        let mut products: Vec<(u32, f32)> = counting.map(|(product, _)| product).collect();
         if products.len() > EXACT {
             products.select_nth_unstable_by(EXACT, |one, other| other.1.total_cmp(&one.1));
         }
-        let exact = products.iter_mut().take(EXACT);
-        exact.for_each(|(row, product)| *product = self.rows.product(*row, &probe));
-        products.into_iter().map(|(row, product)| (self.owners[row], product)).collect()
+        let exact = products.len().min(EXACT);
+        products[..exact].par_chunks_mut(SHARE).flatten_iter().for_each(|(row, product)| {
+            *product = self.rows.product(*row as usize, &probe);
+        });
+        for (row, _) in &mut products {
+            *row = self.owners[*row as usize];
+        }
+        products
     }
 }

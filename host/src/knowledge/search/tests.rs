@@ -238,7 +238,7 @@ async fn vectors_of_another_model_are_not_compared() {
 
     let vector =
         library.embedder.as_ref().expect("there is one").query("cat".to_owned()).await.expect("it runs");
-    assert_eq!(entry.read().cosines(vector, |_| true), []);
+    assert_eq!(entry.read().cosines(vector, None), []);
     assert_eq!(titles(&library.found("ana", &query("cat")).await), ["Pets"]);
 }
 
@@ -282,7 +282,7 @@ async fn what_does_not_fit_the_memory_is_found_by_words_and_then_not_at_all() {
 
     library = library.restarted(Some(tiny_embedder().await), needed - 4096).await;
     let entry = library.search().indexes.fresh("ana").await.expect("the words fit");
-    assert!(entry.read().cosines(vec![0.25; 16], |_| true).is_empty());
+    assert!(entry.read().cosines(vec![0.25; 16], None).is_empty());
     assert_eq!(library.find("ana", "wing").await.len(), 10);
 
     library = library.restarted(Some(tiny_embedder().await), needed / 4).await;
