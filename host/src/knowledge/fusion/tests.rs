@@ -102,6 +102,7 @@ fn scores_that_are_no_numbers_hide_nothing_else() {
             document,
             terms: words::count(words::Language::English, "", "wing"),
             vector: None,
+            is_previous: false,
         };
         index.put(&row).expect("there is room");
     }
@@ -117,10 +118,11 @@ fn documents_far_behind_one_with_many_near_chunks_are_found_too() {
     for id in 0..4_000_i16 {
         let vector = [1.0_f32, f32::from(id) / 4_000.0].into_iter().flat_map(f32::to_le_bytes).collect();
         let terms = words::count(words::Language::English, "", "wing");
-        let row = ChunkRow { id: id.into(), document: (id / 3_000).into(), terms, vector: Some(vector) };
+        let (id, document, vector) = (id.into(), (id / 3_000).into(), Some(vector));
+        let row = ChunkRow { id, document, terms, vector, is_previous: false };
         index.put(&row).expect("there is room");
     }
-    let cosines = index.cosines(vec![1.0, -0.5], None);
+    let cosines = index.cosines(&[1.0, -0.5], None, None);
 
     let documents = |depth| -> Vec<_> {
         nearest_first(&index, &cosines, depth).iter().map(|found| found.document).collect()
