@@ -163,7 +163,7 @@ impl Show {
                 None => {
                     let names: Vec<_> = model::names().collect();
                     CliError::new(format!("{} is neither a folder nor the name of a model", folder.display()))
-                        .hint(format!("there are {}", names.join(", ")))
+                        .hint(format!("the names are {}", names.join(", ")))
                 }
             });
         }
