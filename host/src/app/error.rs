@@ -85,7 +85,7 @@ pub enum StartError {
     )]
     Model(#[from] ModelError),
     /// The settings name a model of the catalogue that is not in the data directory.
-    #[error("the model {name} is not there: `kitbag model fetch {name}` puts it into {folder}", folder = folder.display())]
+    #[error("the model {name} is not there: `kitbag model fetch {name}` puts it into {folder}")]
     ModelNotFetched {
         /// Its name.
         name: &'static str,
