@@ -77,7 +77,8 @@ fn run(arguments: &Arguments) -> Outcome<()> {
     }
     let model = match &arguments.model {
         Some(folder) => folder.canonicalize()?,
-        None => fetch_model(Path::new(env!("CARGO_TARGET_TMPDIR")))?,
+        // A folder of its own: a data directory is for its owner alone.
+        None => fetch_model(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("search"))?,
     };
     // One thread makes the load: the other cores are the server's.
     Builder::new_current_thread().enable_all().build()?.block_on(async {
@@ -91,12 +92,12 @@ fn run(arguments: &Arguments) -> Outcome<()> {
     })
 }
 
-/// Fetches the model into `data` unless it is there, and returns its folder.
+/// Fetches the default model into `data` unless it is there, and returns its folder.
 fn fetch_model(data: &Path) -> Outcome<PathBuf> {
     let fetched =
         Command::new(env!("CARGO_BIN_EXE_kitbag")).args(["model", "fetch", "--data"]).arg(data).status()?;
     if fetched.success() {
-        Ok(data.join("model"))
+        Ok(data.join("models/all-MiniLM-L6-v2"))
     } else {
         Err("there is no model; name one with --model".into())
     }
