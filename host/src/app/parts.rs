@@ -160,6 +160,7 @@ pub(super) fn knowledge_options(
 ) -> knowledge::Options {
     knowledge::Options {
         embedder,
+        previous_models: model::folders(&settings.data),
         search_memory: settings.search_memory.bytes(),
         quota: Quota {
             documents: settings.documents_per_user,

@@ -63,6 +63,12 @@ pub fn fetched(data: &Path) -> impl Iterator<Item = &'static CatalogModel> {
     CATALOG.iter().filter(move |model| folder(data, model).exists())
 }
 
+/// The folders of all models in a data directory, those included that somebody else has put there.
+pub fn folders(data: &Path) -> Vec<PathBuf> {
+    let named = fs::read_dir(data.join(MODELS)).into_iter().flatten().flatten().map(|entry| entry.path());
+    named.chain([data.join(ONLY_MODEL)]).filter(|folder| folder.is_dir()).collect()
+}
+
 /// Removes a model of a data directory; says whether there was one.
 pub fn remove(data: &Path, model: &CatalogModel) -> Result<bool, FetchError> {
     let place = folder(data, model);

@@ -148,7 +148,9 @@ async fn another_model_embeds_everything_again_while_documents_stay_ready() {
 #[tokio::test]
 async fn what_is_new_does_not_wait_until_everything_is_embedded_again() {
     let (context, _data) = context().await;
-    context.ingest("ana", notes("a", 1_500)).await;
+    for batch in ["a", "b"] {
+        context.ingest("ana", notes(batch, 750)).await;
+    }
     context.index_all(Some(Kind::Embed)).await;
     while context.embed(MODEL, vectors).await > 0 {}
 

@@ -27,7 +27,7 @@ impl Model {
     }
 }
 
-/// Documents without a title, each with other words: what they are embedded by is their text.
+/// Titles of documents without a text, each with other words: what they are embedded by.
 fn texts() -> Vec<String> {
     const WORDS: [&str; 8] = ["wing", "flow", "heat", "layer", "shock", "cat", "dog", "moon"];
     WORDS.iter().flat_map(|one| WORDS.iter().map(move |other| format!("{one} {one} {other}"))).collect()
@@ -36,7 +36,7 @@ fn texts() -> Vec<String> {
 /// A library that the first model has read, and of which the second one has read every other document.
 async fn half_read(first: &Model, second: &Model) -> Library {
     let library = Library::new(Some(first.embedder.clone()), MEMORY).await;
-    library.add_from("user", "ana", texts().iter().map(|text| note("", text)).collect()).await;
+    library.add_from("user", "ana", texts().iter().map(|text| note(text, "")).collect()).await;
     for (id, text) in (1_i64..).zip(texts()).filter(|(id, _)| id % 2 == 0) {
         let vector: Vec<u8> = second.vector(&text).await.into_iter().flat_map(f32::to_le_bytes).collect();
         let update = sql("UPDATE chunks SET vector = $1, model = $2 WHERE id = $3");
