@@ -8,6 +8,7 @@ use super::super::previous::{Previous, find};
 use super::*;
 use crate::knowledge::embedding::tiny_model;
 use crate::knowledge::fusion::Candidate;
+use crate::knowledge::passages::embedded;
 
 struct Model {
     folder: TempDir,
@@ -22,13 +23,17 @@ impl Model {
         Self { folder, embedder }
     }
 
-    async fn vector(&self, text: &str) -> Vec<f32> {
-        self.embedder.query(text.to_owned()).await.expect("it runs")
+    /// What it makes of the document with this title.
+    async fn vector(&self, title: &str) -> Vec<f32> {
+        self.embedder.query(embedded(title, TEXT)).await.expect("it runs")
     }
 }
 
-/// Titles of documents without a text, each with other words: what they are embedded by.
-fn texts() -> Vec<String> {
+/// A text that says nothing.
+const TEXT: &str = "…";
+
+/// Titles of documents, each with other words.
+fn titles() -> Vec<String> {
     const WORDS: [&str; 8] = ["wing", "flow", "heat", "layer", "shock", "cat", "dog", "moon"];
     WORDS.iter().flat_map(|one| WORDS.iter().map(move |other| format!("{one} {one} {other}"))).collect()
 }
@@ -36,23 +41,23 @@ fn texts() -> Vec<String> {
 /// A library that the first model has read, and of which the second one has read every other document.
 async fn half_read(first: &Model, second: &Model) -> Library {
     let library = Library::new(Some(first.embedder.clone()), MEMORY).await;
-    library.add_from("user", "ana", texts().iter().map(|text| note(text, "")).collect()).await;
-    for (id, text) in (1_i64..).zip(texts()).filter(|(id, _)| id % 2 == 0) {
-        let vector: Vec<u8> = second.vector(&text).await.into_iter().flat_map(f32::to_le_bytes).collect();
+    library.add_from("user", "ana", titles().iter().map(|title| note(title, TEXT)).collect()).await;
+    for (id, title) in (1_i64..).zip(titles()).filter(|(id, _)| id % 2 == 0) {
+        let vector: Vec<u8> = second.vector(&title).await.into_iter().flat_map(f32::to_le_bytes).collect();
         let update = sql("UPDATE chunks SET vector = $1, model = $2 WHERE id = $3");
         library.database.write(update.bind(vector).bind(second.embedder.model()).bind(id)).await;
     }
     library
 }
 
-/// How many of the texts find their document among the first three by meaning, of each model.
+/// How many of the titles find their document among the first three by meaning, of each model.
 async fn found(search: &Search, first: &Model, second: &Model, with_previous: bool) -> [usize; 2] {
     let entry = search.indexes.fresh("ana").await.expect("an index");
     let mut found = [0; 2];
-    for (document, text) in (1_i64..).zip(texts()) {
-        let previous = if with_previous { Some(first.vector(&text).await) } else { None };
+    for (document, title) in (1_i64..).zip(titles()) {
+        let previous = if with_previous { Some(first.vector(&title).await) } else { None };
         let ranking: Vec<Candidate> =
-            search.by_meaning(&entry, second.vector(&text).await, previous, None).await;
+            search.by_meaning(&entry, second.vector(&title).await, previous, None).await;
         let is_found = ranking.iter().take(3).any(|candidate| candidate.document == document);
         found[usize::from(document % 2 == 0)] += usize::from(is_found);
     }
