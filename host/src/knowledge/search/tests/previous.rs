@@ -7,7 +7,6 @@ use tempfile::TempDir;
 use super::super::previous::{Previous, find};
 use super::*;
 use crate::knowledge::embedding::tiny_model;
-use crate::knowledge::fusion::Candidate;
 use crate::knowledge::passages::embedded;
 
 struct Model {
@@ -23,17 +22,17 @@ impl Model {
         Self { folder, embedder }
     }
 
-    /// What it makes of the document with this title.
-    async fn vector(&self, title: &str) -> Vec<f32> {
-        self.embedder.query(embedded(title, TEXT)).await.expect("it runs")
+    /// What it makes of the document with this text.
+    async fn vector(&self, text: &str) -> Vec<f32> {
+        self.embedder.query(embedded(TITLE, text)).await.expect("it runs")
     }
 }
 
-/// A text that says nothing.
-const TEXT: &str = "…";
+/// The title of each document.
+const TITLE: &str = "Note";
 
-/// Titles of documents, each with other words.
-fn titles() -> Vec<String> {
+/// Texts of documents, each with other words.
+fn texts() -> Vec<String> {
     const WORDS: [&str; 8] = ["wing", "flow", "heat", "layer", "shock", "cat", "dog", "moon"];
     WORDS.iter().flat_map(|one| WORDS.iter().map(move |other| format!("{one} {one} {other}"))).collect()
 }
@@ -41,25 +40,26 @@ fn titles() -> Vec<String> {
 /// A library that the first model has read, and of which the second one has read every other document.
 async fn half_read(first: &Model, second: &Model) -> Library {
     let library = Library::new(Some(first.embedder.clone()), MEMORY).await;
-    library.add_from("user", "ana", titles().iter().map(|title| note(title, TEXT)).collect()).await;
-    for (id, title) in (1_i64..).zip(titles()).filter(|(id, _)| id % 2 == 0) {
-        let vector: Vec<u8> = second.vector(&title).await.into_iter().flat_map(f32::to_le_bytes).collect();
-        let update = sql("UPDATE chunks SET vector = $1, model = $2 WHERE id = $3");
-        library.database.write(update.bind(vector).bind(second.embedder.model()).bind(id)).await;
+    library.add_from("user", "ana", texts().iter().map(|text| note(TITLE, text)).collect()).await;
+    for text in texts().iter().skip(1).step_by(2) {
+        let vector: Vec<u8> = second.vector(text).await.into_iter().flat_map(f32::to_le_bytes).collect();
+        let update = sql("UPDATE chunks SET vector = $1, model = $2
+             WHERE document = (SELECT sequence FROM documents WHERE text = $3)");
+        library.database.write(update.bind(vector).bind(second.embedder.model()).bind(text)).await;
     }
     library
 }
 
-/// How many of the titles find their document among the first three by meaning, of each model.
+/// How many of the texts find their document among the first three by meaning, of each model.
 async fn found(search: &Search, first: &Model, second: &Model, with_previous: bool) -> [usize; 2] {
     let entry = search.indexes.fresh("ana").await.expect("an index");
     let mut found = [0; 2];
-    for (document, title) in (1_i64..).zip(titles()) {
-        let previous = if with_previous { Some(first.vector(&title).await) } else { None };
-        let ranking: Vec<Candidate> =
-            search.by_meaning(&entry, second.vector(&title).await, previous, None).await;
-        let is_found = ranking.iter().take(3).any(|candidate| candidate.document == document);
-        found[usize::from(document % 2 == 0)] += usize::from(is_found);
+    for (number, text) in texts().iter().enumerate() {
+        let previous = if with_previous { Some(first.vector(text).await) } else { None };
+        let ranking = search.by_meaning(&entry, second.vector(text).await, previous, None).await;
+        let best: Vec<_> = ranking.iter().take(3).map(|candidate| candidate.chunk).collect();
+        let best = search.store.chunk_texts("ana", &best).await.expect("the database works");
+        found[number % 2] += usize::from(best.values().any(|found| found == text));
     }
     found
 }
