@@ -99,19 +99,17 @@ impl Rows {
     /// Appends some rows to `bytes`, in this order: all their upper halves, all lower halves, and then what 1 of the upper
     /// half stands for in each (`f32`, little-endian). Those that are not there are left out.
     pub fn write(&self, rows: &[u32], bytes: &mut Vec<u8>) {
-        let places = || {
-            let rows = rows.iter().map(|row| *row as usize).filter(|row| *row < self.count);
-            rows.map(|row| (&self.blocks[row / BLOCK], row % BLOCK))
-        };
+        let rows = rows.iter().map(|row| *row as usize).filter(|row| *row < self.count);
+        let rows: Vec<_> = rows.map(|row| (&self.blocks[row / BLOCK], row % BLOCK)).collect();
         let numbers = |row: usize| row * self.width..(row + 1) * self.width;
-        for (block, row) in places() {
-            bytes.extend(block.upper[numbers(row)].iter().map(|number| number.cast_unsigned()));
+        for (block, row) in &rows {
+            bytes.extend(block.upper[numbers(*row)].iter().map(|number| number.cast_unsigned()));
         }
-        for (block, row) in places() {
-            bytes.extend(block.lower[numbers(row)].iter().map(|number| number.cast_unsigned()));
+        for (block, row) in &rows {
+            bytes.extend(block.lower[numbers(*row)].iter().map(|number| number.cast_unsigned()));
         }
-        for (block, row) in places() {
-            bytes.extend_from_slice(&block.steps[row].to_le_bytes());
+        for (block, row) in &rows {
+            bytes.extend_from_slice(&block.steps[*row].to_le_bytes());
         }
     }
 

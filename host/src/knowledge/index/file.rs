@@ -179,7 +179,7 @@ fn read_columns(bytes: &[u8]) -> Option<UserIndex> {
     for ((id, document), words) in ids.iter().zip(documents).zip(words) {
         let (id, (analyzer, length)) = (i64::from_le_bytes(*id), unpacked(*words)?);
         // Documents count their words in 32 bits.
-        let is_countable = index.words + u64::from(length) <= u32::MAX.into();
+        let is_countable = index.words + u64::from(length) <= u64::from(u32::MAX);
         if index.places.contains_key(&id) || !is_countable {
             return None;
         }

@@ -3,8 +3,8 @@
 //! Invariant: a file is used only by the process whose database had exactly its contents at its revision, and has had no
 //! other history since.
 
-use std::collections::HashMap;
-use std::fmt::Display;
+mod usable;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,10 +16,11 @@ use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit, oneshot};
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
+use self::usable::{current, load, users_of};
 use super::UserIndex;
 use super::file::{self, Header};
 use super::files::Files;
-use crate::database;
+use crate::database::{self, DatabaseError};
 use crate::disk::Disk;
 use crate::knowledge::store::{Models, Revision, Store};
 use crate::tasks::{off_thread, take_a_share};
@@ -92,15 +93,13 @@ impl Filed {
     }
 }
 
-/// Why a file is deleted instead of being used.
+/// Why files could not be brought in line with the database.
 #[derive(Debug, Error)]
-enum Unusable {
+enum Failure {
     #[error(transparent)]
-    Unreadable(#[from] io::Error),
-    #[error("it is cut off, changed or of another version")]
-    Damaged,
-    #[error("it is of another user, of other models or of another history")]
-    Foreign,
+    Database(#[from] DatabaseError),
+    #[error(transparent)]
+    Disk(#[from] io::Error),
 }
 
 /// How often files are compared with what was removed from the database.
@@ -209,14 +208,14 @@ impl Keeper {
             files.write(&user, &encoded)
         });
         let finished = async {
-            written.await.map_err(text)?;
+            written.await?;
             let Some(folder) = self.settled(epoch).await else { return Ok(false) };
             if !self.continues(&folder).await? {
                 return Ok(false);
             }
             let user = user_id.to_owned();
-            on_disk(&self.0.files, move |files| files.finish(&user)).await.map_err(text)?;
-            Ok::<_, String>(true)
+            on_disk(&self.0.files, move |files| files.finish(&user)).await?;
+            Ok::<_, Failure>(true)
         };
         finished.await.unwrap_or_else(|error| {
             warn!(user.id = %user_id, %error, "the file of a search index cannot be written");
@@ -240,13 +239,14 @@ impl Keeper {
             if !self.continues(&folder).await? {
                 return Ok(());
             }
-            let headers = on_disk(&self.0.files, Files::headers).await.map_err(text)?;
+            let headers = on_disk(&self.0.files, Files::headers).await?;
             let users: Vec<_> = users_of(&headers).collect();
-            let revisions = self.0.store.revisions(&users).await.map_err(text)?;
+            let revisions = self.0.store.revisions(&users).await?;
             let kept = current(&headers, &self.0.models, &revisions);
             let mut others: Vec<_> = headers.into_iter().map(|(name, _)| name).collect();
             others.retain(|name| !kept.contains(name));
-            on_disk(&self.0.files, move |files| files.remove(&others)).await.map_err(text)
+            on_disk(&self.0.files, move |files| files.remove(&others)).await?;
+            Ok::<_, Failure>(())
         };
         if let Err(error) = swept.await {
             warn!(%error, "files of search indexes cannot be compared with the database");
@@ -266,16 +266,16 @@ impl Keeper {
     }
 
     /// Empties the folder, because the database was replaced.
-    async fn settle(&self, folder: &mut Opened, epoch: u64) -> Result<(), String> {
+    async fn settle(&self, folder: &mut Opened, epoch: u64) -> Result<(), Failure> {
         const FIRST: u64 = 1;
 
-        let now = self.0.store.history().await.map_err(text)?;
+        let now = self.0.store.history().await?;
         // A process that has just started forgets everything too: it has not known the timeline.
         let is_start = epoch == FIRST && !now.timeline.is_empty() && now.timeline == folder.timeline;
         if !is_start {
             let line = now.line().unwrap_or_default();
             let clear = move |files: &Files| files.retain(&[]).and_then(|()| files.set_history(&line));
-            on_disk(&self.0.files, clear).await.map_err(text)?;
+            on_disk(&self.0.files, clear).await?;
         }
         *folder = Opened { timeline: now.timeline, epoch };
         Ok(())
@@ -283,51 +283,15 @@ impl Keeper {
 
     /// Makes the starts of other processes a part of the files' history, which goes on while this process runs. False
     /// where the database was replaced.
-    async fn continues(&self, folder: &Opened) -> Result<bool, String> {
-        let now = self.0.store.history().await.map_err(text)?;
+    async fn continues(&self, folder: &Opened) -> Result<bool, Failure> {
+        let now = self.0.store.history().await?;
         let Some(line) = now.line().filter(|_| now.timeline == folder.timeline) else { return Ok(false) };
         let note = move |files: &Files| {
             if files.history()?.as_ref() == Some(&line) { Ok(()) } else { files.set_history(&line) }
         };
-        on_disk(&self.0.files, note).await.map_err(text)?;
+        on_disk(&self.0.files, note).await?;
         Ok(true)
     }
-}
-
-fn load(
-    files: &Files,
-    user_id: &str,
-    models: &Models,
-    now: Revision,
-) -> Result<Option<(UserIndex, Revision)>, Unusable> {
-    let Some(bytes) = files.read(user_id)? else { return Ok(None) };
-    let (header, index) = file::decode(&bytes).ok_or(Unusable::Damaged)?;
-    let revision = header.revision;
-    let is_past = revision == now || revision.revision < now.revision;
-    if header.user_id != user_id || header.models != *models || !is_past {
-        return Err(Unusable::Foreign);
-    }
-    Ok(Some((index, revision)))
-}
-
-/// The names of the files that have nothing which the database lacks.
-fn current(
-    headers: &[(String, Option<Header>)],
-    models: &Models,
-    revisions: &HashMap<String, Revision>,
-) -> Vec<String> {
-    let is_current = |(name, header): &&(String, Option<Header>)| {
-        let Some(Header { user_id, models: of_file, revision }) = header else { return false };
-        let is_past = revisions
-            .get(user_id)
-            .is_some_and(|now| revision.revision <= now.revision && revision.removals == now.removals);
-        is_past && of_file == models && *name == Files::name_of(user_id)
-    };
-    headers.iter().filter(is_current).map(|(name, _)| name.clone()).collect()
-}
-
-fn users_of(headers: &[(String, Option<Header>)]) -> impl Iterator<Item = String> {
-    headers.iter().filter_map(|(_, header)| Some(header.as_ref()?.user_id.clone()))
 }
 
 async fn on_disk<T: Send + 'static>(
@@ -350,8 +314,4 @@ async fn on_slow_thread<T: Send + 'static>(
     };
     thread::Builder::new().name("search-file".to_owned()).spawn(work)?;
     receiver.await.map_err(io::Error::other)?
-}
-
-fn text(error: impl Display) -> String {
-    error.to_string()
 }

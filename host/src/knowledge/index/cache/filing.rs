@@ -47,9 +47,9 @@ impl Indexes {
         };
         let epoch = seen.epoch;
         seen.filed = Filed::begun(revision);
-        let (header, read) = (keeper.header(&user_id, revision), entry.clone());
+        let (header, encoded) = (keeper.header(&user_id, revision), entry.clone());
         let encode = move || {
-            let index = read.read();
+            let index = encoded.read();
             // Searches of the user go on; only what changes the index waits.
             drop(seen);
             file::encode(&header, &index)

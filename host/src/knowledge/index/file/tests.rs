@@ -4,7 +4,7 @@ use super::*;
 use crate::knowledge::bm25;
 use crate::knowledge::index::tests::{german, having, nearest, row};
 use crate::knowledge::store::ChunkRow;
-use crate::knowledge::words::of_query;
+use crate::knowledge::words::{Analyzer, of_query};
 
 const WORDS: [&str; 6] = ["wing", "flow", "heat", "cat", "Garten", "nosuchword"];
 
@@ -62,7 +62,7 @@ fn use_in_every_way(mut index: UserIndex) {
     index.put(&row(-1, 2, "wing", Some([0.0, 1.0]))).expect("there is room");
     index.retain(&HashSet::from([-1, 1, 4]));
     seen(&index);
-    assert!(index.bytes() > 0 && !index.is_worn());
+    assert!(index.bytes() > 0);
     decode(&file(&index)).expect("what can be used can be written and read");
 }
 
@@ -147,7 +147,7 @@ fn whatever_is_in_a_file_with_a_right_hash_harms_nobody() {
         check(grown);
     }
 
-    assert!(refused > 3 * whole.len(), "{refused} of {}", whole.len());
+    assert!((2 * whole.len()..5 * whole.len()).contains(&refused), "{refused} of {}", whole.len());
 }
 
 #[test]
@@ -159,25 +159,26 @@ fn columns_that_contradict_each_other_are_refused() {
     };
     let (ids, documents) = ([1_i64, 2].map(i64::to_le_bytes), [1_i64, 1].map(i64::to_le_bytes));
     let (ids, documents) = (ids.as_flattened(), documents.as_flattened());
-    let words = [packed(Default::default(), 3); 2];
+    let words = [packed(Analyzer::default(), 3); 2];
     let words = words.as_flattened();
     let postings = [Posting::new(0, 1), Posting::new(1, 1)].map(|posting| posting.0.to_le_bytes());
     let postings = postings.as_flattened();
     let (term, two) = (9_u32.to_le_bytes(), 2_u32.to_le_bytes());
     let none = 0_u64.to_le_bytes();
     // Two numbers, then a row: two upper halves, two lower ones, a step.
-    let row = [2, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0x80, 0x3f];
+    let row = [2_u8, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0x80, 0x3f];
 
     let good: [&[u8]; 9] = [ids, documents, words, &[1, 0], postings, &term, &two, &row, &none];
     assert_eq!(of(&good), Some(2));
-    let without_last = &good[..8];
-    assert_eq!(of(without_last), None, "a column is missing");
-    assert_eq!(of(&[&good[..], &[&none]].concat()), None, "there is one too many");
+    assert_eq!(of(&good[..8]), None, "a column is missing");
+    let mut more = good.to_vec();
+    more.push(&none);
+    assert_eq!(of(&more), None, "there is one too many");
     let nowhere = [Posting::new(0, 1), Posting::new(2, 1)].map(|posting| posting.0.to_le_bytes());
     let backwards = [Posting::new(1, 1), Posting::new(0, 1)].map(|posting| posting.0.to_le_bytes());
     let same = [1_i64, 1].map(i64::to_le_bytes);
     let no_analyzer = [0xff; 8];
-    let bad: [(usize, &[u8], &str); 12] = [
+    let bad: [(usize, &[u8], &str); 13] = [
         (0, same.as_flattened(), "two chunks with one id"),
         (0, &ids[..8], "fewer chunks than documents"),
         (2, &no_analyzer, "an analyzer that there is not"),
@@ -188,6 +189,7 @@ fn columns_that_contradict_each_other_are_refused() {
         (4, nowhere.as_flattened(), "a posting of a chunk that there is not"),
         (4, backwards.as_flattened(), "postings out of order"),
         (6, &[3, 0, 0, 0], "more postings of a term than there are"),
+        (6, &[1, 0, 0, 0], "a posting of no term"),
         (6, &[0xff; 4], "a count that is too large"),
         (7, &row[..15], "half a row"),
     ];

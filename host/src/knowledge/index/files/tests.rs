@@ -1,4 +1,4 @@
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
@@ -79,11 +79,10 @@ fn what_is_not_kept_goes_with_everything_that_does_not_belong_there() {
     files.retain(&[Files::name_of("ben")]).expect("it is ours");
 
     let folder = fs::read_dir(data.path().join(FOLDER)).expect("it is there");
-    let mut left: Vec<_> = folder.map(|entry| entry.expect("one").file_name().into_string()).collect();
-    left.sort();
-    let mut expected = [Ok(Files::name_of("ben")), Ok(HISTORY.to_owned())];
-    expected.sort();
-    assert_eq!(left, expected);
+    let name = |entry: io::Result<fs::DirEntry>| entry.expect("one").file_name().into_string();
+    let mut left: Vec<_> = folder.map(|entry| name(entry).expect("UTF-8")).collect();
+    left.sort_by_key(|name| name == HISTORY);
+    assert_eq!(left, [Files::name_of("ben"), HISTORY.to_owned()]);
     assert_eq!(files.history().expect("it can be read").as_deref(), Some("one"));
 }
 
@@ -117,8 +116,4 @@ fn a_folder_that_was_deleted_is_made_again() {
     fs::remove_dir_all(data.path().join(FOLDER)).expect("it is ours");
     files.put("ana", b"again");
     assert_eq!(files.read("ana").expect("it can be read").as_deref(), Some(&b"again"[..]));
-
-    fs::set_permissions(files.path("ana"), Permissions::from_mode(0o400)).expect("it is ours");
-    files.put("ana", b"and again");
-    assert_eq!(files.read("ana").expect("it can be read").as_deref(), Some(&b"and again"[..]));
 }

@@ -131,6 +131,24 @@ async fn the_file_of_a_user_with_few_documents_goes_at_the_next_search() {
 }
 
 #[tokio::test]
+async fn an_index_is_written_again_once_a_tenth_of_it_has_changed() {
+    let library = Library::with_files(None).await;
+    library.add_from("user", "ana", notes(20)).await;
+    library.write_file("ana").await;
+    let written = fs::read(library.file_of("ana")).expect("it is there");
+
+    library.add("ana", [note("One", "wing")]).await;
+    for _ in 0..10 {
+        library.find("ana", "wing").await;
+        sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(fs::read(library.file_of("ana")).expect("it is there"), written);
+
+    library.add("ana", [note("Two", "wing"), note("Three", "wing")]).await;
+    library.write_file("ana").await;
+}
+
+#[tokio::test]
 async fn another_users_file_is_refused() {
     let library = Library::with_files(None).await;
     library.add("ana", [note("A", "wing"), note("B", "wing"), note("C", "wing")]).await;
