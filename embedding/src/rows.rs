@@ -96,6 +96,50 @@ impl Rows {
         true
     }
 
+    /// Appends some rows to `bytes`, in this order: all their upper halves, all lower halves, and then what 1 of the upper
+    /// half stands for in each (`f32`, little-endian). Those that are not there are left out.
+    pub fn write(&self, rows: &[u32], bytes: &mut Vec<u8>) {
+        let rows = rows.iter().map(|row| *row as usize).filter(|row| *row < self.count);
+        let rows: Vec<_> = rows.map(|row| (&self.blocks[row / BLOCK], row % BLOCK)).collect();
+        let numbers = |row: usize| row * self.width..(row + 1) * self.width;
+        for (block, row) in &rows {
+            bytes.extend(block.upper[numbers(*row)].iter().map(|number| number.cast_unsigned()));
+        }
+        for (block, row) in &rows {
+            bytes.extend(block.lower[numbers(*row)].iter().map(|number| number.cast_unsigned()));
+        }
+        for (block, row) in &rows {
+            bytes.extend_from_slice(&block.steps[*row].to_le_bytes());
+        }
+    }
+
+    /// Rows of `width` numbers each, as [`write`](Self::write) has written them; nothing where the bytes are something
+    /// else. Work is shared by the threads of the current `rayon` pool.
+    pub fn read(width: usize, bytes: &[u8]) -> Option<Self> {
+        if bytes.is_empty() {
+            return Some(Self::new(width));
+        }
+        let row_bytes = width.checked_mul(2)?.checked_add(size_of::<f32>())?;
+        if width == 0 || !bytes.len().is_multiple_of(row_bytes) {
+            return None;
+        }
+        let count = bytes.len() / row_bytes;
+        let (upper, rest) = bytes.split_at(count * width);
+        let (lower, steps) = rest.split_at(count * width);
+        let (steps, _) = steps.as_chunks::<{ size_of::<f32>() }>();
+        let steps: Vec<f32> = steps.iter().map(|step| f32::from_le_bytes(*step)).collect();
+        if !steps.iter().all(|step| step.is_finite() && *step >= 0.0) {
+            return None;
+        }
+        let halves = upper.par_chunks(BLOCK * width).zip(lower.par_chunks(BLOCK * width));
+        let blocks = halves.zip(steps.par_chunks(BLOCK)).map(|((upper, lower), steps)| Block {
+            upper: signed(upper),
+            lower: signed(lower),
+            steps: steps.to_vec(),
+        });
+        Some(Self { width, blocks: blocks.collect(), count })
+    }
+
     /// Roughly the product of each row with the probe, in order: some thousandths off. Work is shared by the threads of
     /// the current `rayon` pool.
     pub fn rough(&self, probe: &Probe) -> Vec<f32> {
@@ -181,6 +225,10 @@ impl Probe {
             *sum = row.iter().zip(numbers).map(|(row, number)| i32::from(*row) * i32::from(number)).sum();
         }
     }
+}
+
+fn signed(bytes: &[u8]) -> Vec<i8> {
+    bytes.iter().map(|byte| byte.cast_signed()).collect()
 }
 
 /// What 1 stands for, so that the largest number still fits. Never 0.

@@ -54,12 +54,14 @@ pub use document::{
 };
 pub use embedding::{EmbedError, Embedder, Endpoint, ModelError};
 pub use error::KnowledgeError;
+use index::keeper::Keeper;
+pub use index::keeper::SearchFiles;
 use ingest::{Batch, validate, validate_upload};
 pub use jobs::JobLimits;
 use jobs::Jobs;
 use quota::Uploads;
 pub use quota::{Quota, QuotaExceeded, TooManyUploads, Usage};
-use search::{Search, find_previous};
+use search::{Search, find_previous, models};
 use store::{Store, Stored};
 
 /// The file that came with a document could not be stored.
@@ -98,6 +100,8 @@ pub struct Options {
     pub previous_models: Vec<PathBuf>,
     /// Bytes that the indexes of users who search may take.
     pub search_memory: usize,
+    /// Where first searches find what they would read from the database.
+    pub search_files: Option<SearchFiles>,
     /// How often what follows an ingest is tried.
     pub jobs: JobLimits,
     /// What each user may have.
@@ -116,6 +120,7 @@ impl Default for Options {
             embedder: None,
             previous_models: Vec::new(),
             search_memory: 512 << 20,
+            search_files: None,
             jobs: JobLimits::default(),
             quota: Quota::default(),
             uploads_per_minute: NonZeroU32::MAX,
@@ -167,6 +172,7 @@ impl Knowledge {
             embedder,
             previous_models,
             search_memory,
+            search_files,
             jobs,
             quota,
             uploads_per_minute,
@@ -178,7 +184,15 @@ impl Knowledge {
             Some(current) => find_previous(&store, current, &previous_models).await?,
             None => None,
         };
-        let search = Search::new(store.clone(), embedder.clone(), previous, search_memory);
+        // Before the first job changes anything.
+        let keeper = match search_files {
+            Some(files) => {
+                let models = models(embedder.as_ref(), previous.as_ref());
+                Box::pin(Keeper::open(store.clone(), models, files, search_memory, disk.clone())).await?
+            }
+            None => None,
+        };
+        let search = Search::new(store.clone(), embedder.clone(), previous, search_memory, keeper);
         let jobs = Jobs::start(store.clone(), process, embedder, capture.clone(), disk.clone(), jobs, hints);
         let jobs = Box::pin(jobs).await?;
         let uploads = Uploads::new(uploads_per_minute);
@@ -189,6 +203,7 @@ impl Knowledge {
     /// Stops what follows an ingest; it goes on after the next start.
     pub async fn close(&self) {
         self.0.jobs.stop().await;
+        self.0.search.close().await;
     }
 
     /// Stores documents, all or none, and returns once they are durable.

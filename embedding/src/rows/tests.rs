@@ -94,3 +94,51 @@ fn a_number_takes_two_bytes_and_few_rows_take_little() {
         assert_eq!(rows(&vectors(count, 384)).bytes(), room * (384 * 2 + 4), "{count}");
     }
 }
+
+#[test]
+fn rows_that_were_written_are_read_as_they_were_and_more_can_follow() {
+    let vectors = vectors(2 * BLOCK + 10, 24);
+    let rows = rows(&vectors);
+    let (mut all, mut some) = (Vec::new(), Vec::new());
+    let numbers: Vec<u32> = (0..).take(rows.len()).collect();
+
+    rows.write(&numbers, &mut all);
+    rows.write(&[2_000, 7, 9_999], &mut some);
+
+    assert_eq!(all.len(), rows.len() * (2 * 24 + 4));
+    let mut read = Rows::read(24, &all).expect("they were written so");
+    let probe = Probe::new(vectors[5].clone());
+    assert_eq!((read.len(), read.width()), (rows.len(), 24));
+    assert_eq!(read.rough(&probe), rows.rough(&probe));
+    let product = |rows: &Rows, row| rows.product(row, &probe).to_bits();
+    assert!((0..rows.len()).all(|row| product(&read, row) == product(&rows, row)));
+    let few = Rows::read(24, &some).expect("they were written so");
+    assert_eq!(few.len(), 2, "one is not there");
+    assert_eq!([0, 1].map(|row| product(&few, row)), [2_000, 7].map(|row| product(&rows, row)));
+
+    for vector in vectors.iter().take(BLOCK) {
+        assert!(read.push(vector.iter().copied()));
+    }
+    assert_eq!(product(&read, rows.len() + 7), product(&rows, 7));
+    assert_eq!(read.rough(&probe).len(), rows.len() + BLOCK);
+}
+
+#[test]
+fn bytes_that_are_no_rows_are_refused() {
+    let mut bytes = Vec::new();
+    rows(&vectors(3, 4)).write(&[0, 1, 2], &mut bytes);
+    assert_eq!(Rows::read(4, &bytes).map(|rows| rows.len()), Some(3));
+
+    for width in [0, 1, 3, 5, usize::MAX / 2, usize::MAX] {
+        assert!(Rows::read(width, &bytes).is_none(), "{width}");
+        assert_eq!(Rows::read(width, &[]).map(|rows| rows.len()), Some(0), "{width}");
+    }
+    for length in (1..bytes.len()).filter(|length| !length.is_multiple_of(12)) {
+        assert!(Rows::read(4, &bytes[..length]).is_none(), "{length}");
+    }
+    for step in [f32::NAN, f32::INFINITY, -1.0] {
+        let first_step = 3 * 4 * 2;
+        bytes[first_step..first_step + 4].copy_from_slice(&step.to_le_bytes());
+        assert!(Rows::read(4, &bytes).is_none(), "{step}");
+    }
+}

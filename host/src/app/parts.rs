@@ -26,7 +26,8 @@ use crate::extractors::Extractors;
 use crate::identity::{Algorithms, AuthorizationServer, BrowserSessions, Identity, Lifetimes, LocalIssuer};
 use crate::invocations::Invocations;
 use crate::knowledge::{
-    self, Capture, CaptureSettings, Embedder, Endpoint, MAX_TEXT_BYTES, Quota, TranscriptionSettings, model,
+    self, Capture, CaptureSettings, Embedder, Endpoint, MAX_TEXT_BYTES, Quota, SearchFiles,
+    TranscriptionSettings, model,
 };
 use crate::local_mode;
 use crate::metrics::Metrics;
@@ -162,6 +163,7 @@ pub(super) fn knowledge_options(
         embedder,
         previous_models: model::folders(&settings.data),
         search_memory: settings.search_memory.bytes(),
+        search_files: Some(SearchFiles::of(&settings.data)),
         quota: Quota {
             documents: settings.documents_per_user,
             bytes: settings.documents_size_per_user.bytes() as u64,

@@ -73,7 +73,7 @@ pub(super) const NOT_COPIED: &[(&str, &str)] = &[
     ("processes", "those of the other database"),
     (
         "service",
-        "the other store of files, the other program, and settings to which its jobs are adapted at its start",
+        "the other store of files, the other program, its last start, and settings to which its jobs are adapted then",
     ),
     ("knowledge_usage", "counted by triggers while documents and feeds are inserted"),
     ("oauth_clients", "local sign-in belongs to one data directory, which has its keys"),

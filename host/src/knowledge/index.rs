@@ -7,6 +7,9 @@
 //! - a place is given to one chunk only, and never again.
 
 pub(super) mod cache;
+mod file;
+mod files;
+pub(super) mod keeper;
 mod matrix;
 #[cfg(test)]
 pub(super) mod tests;
@@ -285,16 +288,22 @@ impl UserIndex {
             self.postings.entry(term).or_default().push(Posting::new(place, count));
             self.postings_count += 1;
         }
-        let document = self.document_place(row.document);
+        self.add_chunk(row.id, row.document, analyzer, length);
+        Ok(place)
+    }
+
+    /// Gives a new chunk the next place. Its terms and its vector are not added.
+    fn add_chunk(&mut self, id: i64, document: i64, analyzer: Analyzer, length: u32) {
+        let place = ChunkNumber::try_from(self.chunks.len()).expect("there are no more than 2^24");
+        let document = self.document_place(document);
         self.alive_documents += usize::from(self.document_chunks[document as usize] == 0);
         self.document_chunks[document as usize] += 1;
         self.document_lengths[document as usize] += length;
-        self.chunks.push(Chunk { id: row.id, document, length, row: NO_ROW, is_previous: false, analyzer });
-        self.places.insert(row.id, place);
+        self.chunks.push(Chunk { id, document, length, row: NO_ROW, is_previous: false, analyzer });
+        self.places.insert(id, place);
         self.alive += 1;
         self.words += u64::from(length);
         *self.analyzers.entry(analyzer).or_default() += 1;
-        Ok(place)
     }
 }
 

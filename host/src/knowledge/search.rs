@@ -24,6 +24,7 @@ use super::embedding::{EmbedError, Embedder};
 use super::error::KnowledgeError;
 use super::fusion::{Candidate, DEPTH, Fused, fuse, nearest_first};
 use super::index::cache::{Entry, Indexes};
+use super::index::keeper::Keeper;
 use super::snippet::snippet;
 use super::store::{Models, Store};
 use super::words::{self, QueryWord};
@@ -48,20 +49,25 @@ const WARNING_INTERVAL: Duration = Duration::from_mins(1);
 /// How often the database is asked whether the previous model is still needed.
 const PREVIOUS_INTERVAL: Duration = Duration::from_secs(30);
 
+/// The names of the models whose vectors serve.
+pub(super) fn models(current: Option<&Embedder>, previous: Option<&Embedder>) -> Models {
+    let name = |embedder: Option<&Embedder>| embedder.map(|embedder| embedder.model().to_owned());
+    Models { current: name(current), previous: name(previous) }
+}
+
 impl Search {
     /// Searches by words alone where there is no model; keeps at most `memory` bytes of indexes. What only the
-    /// `previous` model has read is found by its vectors.
+    /// `previous` model has read is found by its vectors. The `keeper` keeps files of indexes.
     pub(super) fn new(
         store: Store,
         embedder: Option<Embedder>,
         previous: Option<Embedder>,
         memory: usize,
+        keeper: Option<Keeper>,
     ) -> Self {
-        let name =
-            |embedder: &Option<Embedder>| embedder.as_ref().map(|embedder| embedder.model().to_owned());
-        let models = Models { current: name(&embedder), previous: name(&previous) };
+        let models = models(embedder.as_ref(), previous.as_ref());
         Self {
-            indexes: Indexes::new(store.clone(), models, memory),
+            indexes: Indexes::new(store.clone(), models, memory, keeper),
             queries: embedder.map(Queries::new),
             previous: previous.map(|previous| Previous::new(store.clone(), previous, PREVIOUS_INTERVAL)),
             store,
@@ -78,6 +84,11 @@ impl Search {
     /// Has all indexes loaded again.
     pub(super) fn forget_indexes(&self) {
         self.indexes.forget_all();
+    }
+
+    /// Ends what is kept beside the database, before this process ends.
+    pub(super) async fn close(&self) {
+        self.indexes.close().await;
     }
 
     /// Finds the user's documents that match best.

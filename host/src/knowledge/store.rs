@@ -1,12 +1,14 @@
 //! The tables of the knowledge base: all SQL about them.
 //!
-//! Invariant: every statement names the user. Only what finds out whose jobs are next looks at all.
+//! Invariant: every statement names the user. Only what finds out whose jobs are next looks at all, and what checks the
+//! files of several users' indexes at several.
 
 mod artifacts;
 mod captures;
 mod chunks;
 mod documents;
 mod feeds;
+mod history;
 mod index;
 mod ingest;
 mod jobs;

@@ -43,9 +43,7 @@ pub(super) fn count(language: Language, title: &str, text: &str) -> Vec<u8> {
         }
     }
     let mut bytes = Vec::with_capacity(HEADER + ENTRY * counts.len());
-    bytes.extend_from_slice(
-        &(length.min(MAX_LENGTH) | u32::from(analyzer.code()) << LENGTH_BITS).to_le_bytes(),
-    );
+    bytes.extend_from_slice(&packed(analyzer, length));
     for (term, count) in counts {
         bytes.extend_from_slice(&term.to_le_bytes());
         bytes.extend_from_slice(&count.to_le_bytes());
@@ -65,13 +63,23 @@ pub(super) struct Counted<I> {
 /// Reads what [`count`] wrote. Nothing where the bytes are something else.
 pub(super) fn counted(bytes: &[u8]) -> Option<Counted<impl Iterator<Item = (Term, u16)> + '_>> {
     let (header, entries) = bytes.split_first_chunk::<HEADER>()?;
-    let [.., code] = *header;
     let (entries, rest) = entries.as_chunks::<ENTRY>();
     let terms = entries
         .iter()
         .map(|&[a, b, c, d, e, f]| (u32::from_le_bytes([a, b, c, d]), u16::from_le_bytes([e, f])));
-    let analyzer = Analyzer::from_code(code).filter(|_| rest.is_empty())?;
-    Some(Counted { analyzer, length: u32::from_le_bytes(*header) & MAX_LENGTH, terms })
+    let (analyzer, length) = unpacked(*header).filter(|_| rest.is_empty())?;
+    Some(Counted { analyzer, length, terms })
+}
+
+/// How many words there are (24 bits) and the analyzer (8 bits), little-endian.
+pub(super) fn packed(analyzer: Analyzer, length: u32) -> [u8; HEADER] {
+    (length.min(MAX_LENGTH) | u32::from(analyzer.code()) << LENGTH_BITS).to_le_bytes()
+}
+
+/// What [`packed`] made. Nothing where there is no such analyzer.
+pub(super) fn unpacked(bytes: [u8; HEADER]) -> Option<(Analyzer, u32)> {
+    let [.., code] = bytes;
+    Some((Analyzer::from_code(code)?, u32::from_le_bytes(bytes) & MAX_LENGTH))
 }
 
 /// Where a text has some words, in bytes: in order, and apart from each other.

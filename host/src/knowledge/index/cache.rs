@@ -1,5 +1,7 @@
 //! The indexes of users who search, in bounded memory, each as fresh as the database at every search.
 
+mod filing;
+
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
@@ -10,6 +12,7 @@ use tokio::sync::{Mutex, Semaphore};
 use tracing::warn;
 
 use super::UserIndex;
+use super::keeper::{Filed, Keeper};
 use crate::database;
 use crate::knowledge::KnowledgeError;
 use crate::knowledge::store::{BEGINNING, ChunkRow, End, Models, Revision, Store};
@@ -25,6 +28,8 @@ struct Shared {
     models: Models,
     /// Bytes that all indexes may take, and so each of them.
     memory: usize,
+    /// Keeps files of them, if there are any.
+    keeper: Option<Keeper>,
     entries: Cache<String, Arc<Entry>>,
     /// How often everything was forgotten. What was loaded before is not used again.
     epoch: AtomicU64,
@@ -38,7 +43,7 @@ struct Shared {
 pub(in crate::knowledge) struct Entry {
     index: RwLock<UserIndex>,
     /// What the index has seen. Whoever holds it brings the index up to date; the others wait for that.
-    seen: Mutex<Seen>,
+    seen: Arc<Mutex<Seen>>,
     /// The index's size, in [`WEIGHT_UNIT`].
     weight: AtomicU32,
 }
@@ -50,6 +55,7 @@ struct Seen {
     revision: Option<Revision>,
     /// The vectors did not fit: the user's chunks are found by their words alone.
     without_vectors: bool,
+    filed: Filed,
 }
 
 /// Indexes that nobody searches for so long are let go.
@@ -61,7 +67,12 @@ const MAX_FIRST_LOADS: usize = 2;
 
 impl Indexes {
     /// Keeps no more than `memory` bytes of indexes. Only vectors of `models` are taken up.
-    pub(in crate::knowledge) fn new(store: Store, models: Models, memory: usize) -> Self {
+    pub(in crate::knowledge) fn new(
+        store: Store,
+        models: Models,
+        memory: usize,
+        keeper: Option<Keeper>,
+    ) -> Self {
         let entries = Cache::builder()
             .max_capacity(u64::try_from(memory / WEIGHT_UNIT).unwrap_or(u64::MAX))
             .weigher(|user_id: &String, entry: &Arc<Entry>| entry.weight(user_id))
@@ -70,7 +81,7 @@ impl Indexes {
             .build();
         let (readers, first_loads) = (Semaphore::new(MAX_READERS), Semaphore::new(MAX_FIRST_LOADS));
         let epoch = AtomicU64::new(0);
-        Self(Arc::new(Shared { store, models, memory, entries, epoch, readers, first_loads }))
+        Self(Arc::new(Shared { store, models, memory, keeper, entries, epoch, readers, first_loads }))
     }
 
     /// The user's index with everything that was durable before this was called.
@@ -86,6 +97,12 @@ impl Indexes {
     /// Has everything loaded again, because revisions may have been lost with a database, and given again.
     pub(in crate::knowledge) fn forget_all(&self) {
         self.0.epoch.fetch_add(1, Ordering::SeqCst);
+        self.0.entries.invalidate_all();
+    }
+
+    /// Lets go of all indexes, as if nobody had searched for long.
+    #[cfg(test)]
+    pub(in crate::knowledge) fn let_go(&self) {
         self.0.entries.invalidate_all();
     }
 
@@ -106,6 +123,7 @@ impl Indexes {
         }
         let now = self.read(self.0.store.revision(user_id)).await?;
         if seen.revision == Some(now) {
+            self.tend_file(user_id, entry, &mut seen).await;
             return Ok(());
         }
         if entry.read().is_worn() {
@@ -116,6 +134,9 @@ impl Indexes {
             None => Some(self.0.first_loads.acquire().await.expect("the semaphore is never closed")),
             Some(_) => None,
         };
+        if seen.revision.is_none() {
+            self.load_file(user_id, entry, &mut seen, now).await?;
+        }
         // What a load that failed has left behind may be gone by now.
         let has_lost_some = match seen.revision {
             Some(before) => before.removals != now.removals,
@@ -126,9 +147,11 @@ impl Indexes {
         while let (rows, Some(end)) = page {
             // The next page is read while this one is taken up.
             let next = self.page(user_id, &seen, end);
+            let changes = rows.len();
             let (taken_up, next) = tokio::join!(entry.take_up(rows), next);
             self.check(user_id, entry, &mut seen, taken_up)?;
             page = next?;
+            seen.filed.changes += changes;
             if seen.without_vectors {
                 page.0.iter_mut().for_each(|row| row.vector = None);
             }
@@ -142,7 +165,23 @@ impl Indexes {
         if entry.note_weight() {
             self.0.entries.insert(user_id.to_owned(), entry.clone()).await;
         }
+        self.tend_file(user_id, entry, &mut seen).await;
         Ok(())
+    }
+
+    /// Begins with the user's file, if there is one: only what has changed since is read from the database.
+    async fn load_file(
+        &self,
+        user_id: &str,
+        entry: &Entry,
+        seen: &mut Seen,
+        now: Revision,
+    ) -> Result<(), KnowledgeError> {
+        let Some(keeper) = &self.0.keeper else { return Ok(()) };
+        let Some((index, revision)) = keeper.load(user_id, seen.epoch, now).await else { return Ok(()) };
+        *entry.write() = index;
+        (seen.revision, seen.filed) = (Some(revision), Filed::read(revision));
+        self.check(user_id, entry, seen, true)
     }
 
     /// The user's next rows, and where they end.
@@ -196,7 +235,7 @@ const TOO_MUCH: KnowledgeError =
 
 impl Default for Entry {
     fn default() -> Self {
-        Self { index: RwLock::default(), seen: Mutex::default(), weight: AtomicU32::new(1) }
+        Self { index: RwLock::default(), seen: Arc::default(), weight: AtomicU32::new(1) }
     }
 }
 

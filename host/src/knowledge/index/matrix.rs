@@ -40,6 +40,21 @@ impl Matrix {
         u32::try_from(self.owners.len() - 1).ok()
     }
 
+    /// Appends some rows to `bytes`: how many numbers a row has (`u64`, little-endian), and then the rows.
+    pub(super) fn write(&self, rows: &[u32], bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&(self.rows.width() as u64).to_le_bytes());
+        self.rows.write(rows, bytes);
+    }
+
+    /// Rows as [`write`](Self::write) has written them, one for each of these owners; nothing where the bytes are something
+    /// else.
+    pub(super) fn read(bytes: &[u8], owners: Vec<ChunkNumber>) -> Option<Self> {
+        let (width, rows) = bytes.split_first_chunk::<{ size_of::<u64>() }>()?;
+        let width = usize::try_from(u64::from_le_bytes(*width)).ok()?;
+        let rows = Rows::read(width, rows)?;
+        (rows.len() == owners.len()).then_some(Self { rows, owners, dead: 0 })
+    }
+
     /// Lets go of a row.
     pub(super) fn clear(&mut self, row: u32) {
         if row != NO_ROW {

@@ -1,22 +1,22 @@
 use super::*;
 use crate::knowledge::words::{Language, of_query};
 
-fn row(id: i64, document: i64, text: &str, vector: Option<[f32; 2]>) -> ChunkRow {
+pub(super) fn row(id: i64, document: i64, text: &str, vector: Option<[f32; 2]>) -> ChunkRow {
     let bytes = |vector: [f32; 2]| vector.into_iter().flat_map(f32::to_le_bytes).collect();
     let terms = words::count(Language::English, "", text);
     ChunkRow { id, document, terms, vector: vector.map(bytes), is_previous: false }
 }
 
-fn german(id: i64, text: &str) -> ChunkRow {
+pub(super) fn german(id: i64, text: &str) -> ChunkRow {
     ChunkRow { terms: words::count(Language::German, "", text), ..row(id, id, "", None) }
 }
 
-fn having(index: &UserIndex, word: &str) -> Vec<(i64, u8)> {
+pub(super) fn having(index: &UserIndex, word: &str) -> Vec<(i64, u8)> {
     let words = of_query(word, index.analyzers());
     index.having(&words[0]).map(|(_, count, chunk)| (chunk.id(), count)).collect()
 }
 
-fn nearest(index: &UserIndex) -> Vec<(i64, f32)> {
+pub(super) fn nearest(index: &UserIndex) -> Vec<(i64, f32)> {
     let cosines = index.cosines(&[1.0, 0.0], None, None);
     cosines.into_iter().map(|(place, cosine)| (index.chunk(place).expect("it lives").id(), cosine)).collect()
 }

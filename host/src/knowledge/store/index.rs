@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Store, as_i64};
 use crate::database::{self, sql};
 
@@ -15,7 +17,7 @@ const MAX_IDS: i64 = 20_000;
 pub(in crate::knowledge) const BEGINNING: End = (i64::MIN, i64::MIN);
 
 /// How often a user's chunks have changed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::knowledge) struct Revision {
     pub(in crate::knowledge) revision: i64,
     pub(in crate::knowledge) removals: i64,
@@ -38,7 +40,7 @@ pub(in crate::knowledge) struct ChunkRow {
 }
 
 /// The models whose vectors serve, by name.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::knowledge) struct Models {
     pub(in crate::knowledge) current: Option<String>,
     /// The one whose vectors serve until the current one has read everything.

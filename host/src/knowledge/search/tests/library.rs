@@ -1,5 +1,7 @@
 //! A knowledge base with a database of its own, into which documents really go.
 
+use std::path::Path;
+
 use tempfile::TempDir;
 use tokio::time::sleep;
 
@@ -8,7 +10,8 @@ use crate::database::Database;
 use crate::egress::{Egress, EgressSettings};
 use crate::knowledge::embedding::tiny_model;
 use crate::knowledge::{
-    Capture, CaptureSettings, Extract, Knowledge, Listing, NewDocument, Options, Origin, StateName,
+    Capture, CaptureSettings, Extract, Knowledge, Listing, NewDocument, Options, Origin, SearchFiles,
+    StateName,
 };
 use crate::objects::Objects;
 use crate::peers::{Process, Profile};
@@ -19,6 +22,7 @@ pub(super) struct Library {
     pub(super) database: Database,
     pub(super) embedder: Option<Embedder>,
     folder: TempDir,
+    min_chunks: Option<usize>,
 }
 
 pub(super) const MEMORY: usize = 256 << 20;
@@ -35,12 +39,34 @@ impl Library {
     }
 
     pub(super) async fn new(embedder: Option<Embedder>, memory: usize) -> Self {
-        Self::open(TempDir::new().expect("a scratch folder"), embedder, memory).await
+        Self::open(TempDir::new().expect("a scratch folder"), embedder, memory, None).await
     }
 
-    async fn open(folder: TempDir, embedder: Option<Embedder>, memory: usize) -> Self {
+    /// Keeps files of indexes of three chunks and more.
+    pub(super) async fn with_files(embedder: Option<Embedder>) -> Self {
+        Self::with_files_in(TempDir::new().expect("a scratch folder"), embedder).await
+    }
+
+    /// The same in a data directory.
+    pub(super) async fn with_files_in(folder: TempDir, embedder: Option<Embedder>) -> Self {
+        Self::open(folder, embedder, MEMORY, Some(3)).await
+    }
+
+    async fn open(
+        folder: TempDir,
+        embedder: Option<Embedder>,
+        memory: usize,
+        min_chunks: Option<usize>,
+    ) -> Self {
         let database = Database::of_test(folder.path()).await;
-        let options = Options { embedder: embedder.clone(), search_memory: memory, ..Options::default() };
+        let data = folder.path().to_owned();
+        let files = |min_chunks| SearchFiles { data, min_chunks, interval: Duration::ZERO };
+        let options = Options {
+            embedder: embedder.clone(),
+            search_memory: memory,
+            search_files: min_chunks.map(files),
+            ..Options::default()
+        };
         let egress = Egress::new(EgressSettings::default());
         let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
         let extract: Extract = Arc::new(|_, _| Box::pin(std::future::pending()));
@@ -52,16 +78,29 @@ impl Library {
             .await
             .expect("it is registered");
         let knowledge = Knowledge::open(database.clone(), process.clone(), capture, options).await;
-        Self { knowledge: knowledge.expect("it opens"), process, database, embedder, folder }
+        Self { knowledge: knowledge.expect("it opens"), process, database, embedder, folder, min_chunks }
     }
 
     /// The same documents, as after a restart.
     pub(super) async fn restarted(self, embedder: Option<Embedder>, memory: usize) -> Self {
         self.knowledge.close().await;
         self.process.leave().await;
-        let library = Self::open(self.folder, embedder, memory).await;
+        let library = Self::open(self.folder, embedder, memory, self.min_chunks).await;
         library.settled("ana").await;
         library
+    }
+
+    /// Its data directory, which nobody uses any more.
+    pub(super) async fn stopped(self) -> TempDir {
+        self.knowledge.close().await;
+        self.process.leave().await;
+        self.database.close().await;
+        self.folder
+    }
+
+    /// Its data directory.
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Stores documents of the user's own, and waits until they are ready. Returns their ids.

@@ -71,7 +71,7 @@ async fn what_only_the_previous_model_has_read_is_found_by_its_vectors_among_the
     let store = library.knowledge.0.store.clone();
     let search = |previous: Option<&Model>| {
         let previous = previous.map(|model| model.embedder.clone());
-        Search::new(store.clone(), Some(second.embedder.clone()), previous, MEMORY)
+        Search::new(store.clone(), Some(second.embedder.clone()), previous, MEMORY, None)
     };
 
     let with_both = search(Some(&first));
@@ -92,7 +92,8 @@ async fn the_previous_model_is_let_go_once_the_current_one_has_read_everything()
     let store = library.knowledge.0.store.clone();
     let previous = Previous::new(store.clone(), first.embedder.clone(), Duration::from_millis(10));
     assert!(previous.vector("ana", "wing").await.is_some());
-    let search = Search::new(store, Some(second.embedder.clone()), Some(first.embedder.clone()), MEMORY);
+    let search =
+        Search::new(store, Some(second.embedder.clone()), Some(first.embedder.clone()), MEMORY, None);
     let entry = search.indexes.fresh("ana").await.expect("an index");
     assert!(entry.read().has_previous());
 
