@@ -3,6 +3,8 @@
 //! Invariant: a file is used only by the process whose database had exactly its contents at its revision, and has had no
 //! other history since.
 
+#[cfg(test)]
+mod tests;
 mod usable;
 
 use std::io;

@@ -31,7 +31,7 @@ pub(super) fn load(
     let Some(bytes) = files.read(user_id)? else { return Ok(None) };
     let (header, index) = file::decode(&bytes).ok_or(Unusable::Damaged)?;
     let revision = header.revision;
-    let is_past = revision == now || revision.revision < now.revision;
+    let is_past = revision == now || (revision.revision < now.revision && revision.removals <= now.removals);
     if header.user_id != user_id || header.models != *models || !is_past {
         return Err(Unusable::Foreign);
     }

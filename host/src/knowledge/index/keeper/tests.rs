@@ -1,0 +1,64 @@
+use super::*;
+use crate::knowledge::store::tests::store;
+
+async fn keeper(store: Store, data: &Path, disk: Disk) -> Keeper {
+    let settings = SearchFiles { data: data.to_owned(), min_chunks: 3, interval: Duration::from_mins(10) };
+    let opened = Keeper::open(store, Models::default(), settings, 1 << 20, disk).await;
+    opened.expect("the database works").expect("the folder can be made")
+}
+
+#[tokio::test]
+async fn nothing_is_written_while_the_disk_is_nearly_full() {
+    let (store, data) = store().await;
+    let keeper = keeper(store, data.path(), Disk::with_room(100)).await;
+    let file = data.path().join("search").join(Files::name_of("ana"));
+
+    assert!(!keeper.put("ana", 0, vec![0; 101]).await);
+    assert!(!file.exists());
+    assert!(keeper.put("ana", 0, vec![0; 100]).await);
+    assert!(file.exists());
+}
+
+#[tokio::test]
+async fn what_was_loaded_before_everything_was_forgotten_is_not_written() {
+    let (store, data) = store().await;
+    let keeper = keeper(store, data.path(), Disk::unwatched()).await;
+
+    assert!(keeper.load("ana", 1, Revision::default()).await.is_none());
+
+    assert!(!keeper.put("ana", 0, vec![0; 100]).await);
+    assert!(keeper.put("ana", 1, vec![0; 100]).await);
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_used_keeps_nobody_from_searching() {
+    let (store, data) = store().await;
+    std::fs::write(data.path().join("search"), "no folder").expect("it is ours");
+    let settings = SearchFiles::of(data.path());
+
+    let opened = Keeper::open(store.clone(), Models::default(), settings, 1 << 20, Disk::unwatched()).await;
+
+    assert!(opened.expect("the database works").is_none());
+    let history = store.history().await.expect("the database works");
+    assert!(history.last_start.is_some(), "files that are there again later are of an earlier start");
+}
+
+#[tokio::test]
+async fn a_file_is_due_when_much_has_changed_or_something_was_removed_and_not_too_often() {
+    let (store, data) = store().await;
+    let keeper = keeper(store, data.path(), Disk::unwatched()).await;
+    let revision = Revision { revision: 9, removals: 1 };
+    let with_changes = |changes| Filed { changes, ..Filed::read(revision) };
+
+    for (filed, removals, is_due) in [
+        (Filed::default(), 1, true),
+        (with_changes(0), 1, false),
+        (with_changes(10), 1, false),
+        (with_changes(11), 1, true),
+        (with_changes(0), 2, true),
+        (Filed { changes: 100, ..Filed::begun(revision) }, 2, false),
+    ] {
+        assert_eq!(keeper.is_due(&filed, removals, 100), is_due, "{filed:?} and {removals} removals");
+    }
+    assert!(keeper.allows(3, 1 << 19) && !keeper.allows(2, 1) && !keeper.allows(3, (1 << 19) + 1));
+}
