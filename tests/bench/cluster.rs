@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use crate::Outcome;
 use crate::client::Prepared;
-use crate::components::Components;
 use crate::load::{Sample, sample_calls};
 use crate::report::Effort;
 use crate::service::Engine;
@@ -49,11 +48,11 @@ struct Figures {
     against: Vec<f64>,
 }
 
-/// Measures everything.
-pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome<Report> {
+/// Measures everything, with calls of `text`.
+pub(crate) async fn measure(component: &[u8], effort: &Effort) -> Outcome<Report> {
     let mut topologies = Vec::new();
     for (name, engine, processes, routing) in TOPOLOGIES {
-        topologies.push(Topology::start(name, engine, processes, routing, &components.text).await?);
+        topologies.push(Topology::start(name, engine, processes, routing, component).await?);
     }
     let mut calls = Vec::new();
     for topology in &topologies {

@@ -113,13 +113,14 @@ async fn measure(arguments: &Arguments) -> Outcome<()> {
         return Err("this was built without optimisation: `just bench` builds what can be measured".into());
     }
     let effort = if arguments.quick { Effort::QUICK } else { Effort::FULL };
+    if arguments.cluster {
+        let [text] = components::rust(["toolkit-text"]).await?;
+        print!("{}", cluster::measure(&text, &effort).await?);
+        return Ok(());
+    }
     let components = components::build().await?;
     if arguments.traces {
         print!("{}", traces::measure(&components, &effort).await?);
-        return Ok(());
-    }
-    if arguments.cluster {
-        print!("{}", cluster::measure(&components, &effort).await?);
         return Ok(());
     }
 

@@ -1,5 +1,6 @@
 //! A service behind a load balancer.
 
+use std::net::SocketAddr;
 use std::process::Command;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
@@ -47,9 +48,11 @@ impl Topology {
             servers.push(service.start_with(pinned, free_address()?, &["--model", "none"])?);
         }
         let addresses: Vec<_> = servers.iter().map(Server::address).collect();
+        for process in &addresses {
+            become_ready(*process, address).await.map_err(|error| format!("{name}: {error}"))?;
+        }
         let balancer = Balancer::start(address, &addresses, routing)?;
         let topology = Self { name, service, balancer, processes: servers };
-        topology.become_ready().await?;
         topology.deploy(component).await?;
         Ok(topology)
     }
@@ -64,22 +67,6 @@ impl Topology {
         self.processes.iter().map(Server::memory).sum()
     }
 
-    async fn become_ready(&self) -> Outcome<()> {
-        let started = Instant::now();
-        for process in &self.processes {
-            let ready = Request::get("/readyz")
-                .header(header::HOST, self.balancer.address().to_string())
-                .body(Full::new(Bytes::new()))?;
-            while Connection::open(process.address()).await?.ask(&ready).await?.0.status != StatusCode::OK {
-                if started.elapsed() > START_TIMEOUT {
-                    return Err(format!("{}: a process does not become ready", self.name).into());
-                }
-                sleep(Duration::from_millis(50)).await;
-            }
-        }
-        Ok(())
-    }
-
     async fn deploy(&self, component: &[u8]) -> Outcome<()> {
         let request = Request::post("/toolkits")
             .header(header::HOST, self.balancer.address().to_string())
@@ -88,4 +75,18 @@ impl Topology {
             .body(Full::new(Bytes::copy_from_slice(component)))?;
         Connection::open(self.balancer.address()).await?.exchange(&request).await.map(drop)
     }
+}
+
+/// Waits until a process that users know by another address is ready.
+async fn become_ready(process: SocketAddr, known_as: SocketAddr) -> Outcome<()> {
+    let started = Instant::now();
+    let ready =
+        Request::get("/readyz").header(header::HOST, known_as.to_string()).body(Full::new(Bytes::new()))?;
+    while Connection::open(process).await?.ask(&ready).await?.0.status != StatusCode::OK {
+        if started.elapsed() > START_TIMEOUT {
+            return Err("a process does not become ready".into());
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+    Ok(())
 }
