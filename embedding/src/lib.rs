@@ -4,4 +4,5 @@
 //! file, waits or keeps a thread.
 
 pub mod bert;
+mod bytes;
 pub mod rows;

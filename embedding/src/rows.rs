@@ -6,6 +6,12 @@
 #[cfg(test)]
 mod tests;
 
+use rayon::prelude::*;
+use rten_gemm::{GemmInputA, GemmInputB, GemmOptions, QuantParams};
+use rten_tensor::{Matrix, NdTensorView};
+
+use crate::bytes::{self, STEPS, ZERO};
+
 /// Vectors of one size, each at most of length 1 or so.
 #[derive(Debug, Default)]
 pub struct Rows {
@@ -28,15 +34,16 @@ struct Block {
 #[derive(Clone, Debug)]
 pub struct Probe {
     exact: Vec<f32>,
-    rounded: Vec<i16>,
+    /// [`ZERO`] stands for 0.
+    rounded: Vec<u8>,
     step: f32,
 }
 
 const BLOCK: usize = 1024;
-/// The largest upper half.
-const STEPS: f32 = 127.0;
 /// Parts of one of its steps that a lower half counts, at most half of them on either side.
 const PARTS: f32 = 254.0;
+/// Sums that are computed beside each other.
+const LANES: usize = 16;
 
 impl Rows {
     /// No rows yet, of `width` numbers each.
@@ -89,20 +96,15 @@ impl Rows {
         true
     }
 
-    /// Roughly the product of each row with the probe, in order: some thousandths off.
+    /// Roughly the product of each row with the probe, in order: some thousandths off. Work is shared by the threads of
+    /// the current `rayon` pool.
     pub fn rough(&self, probe: &Probe) -> Vec<f32> {
-        let mut products = Vec::with_capacity(self.count);
         if probe.rounded.len() != self.width {
-            return products;
+            return Vec::new();
         }
-        for block in &self.blocks {
-            for (row, step) in block.upper.chunks_exact(self.width).zip(&block.steps) {
-                let sum: i32 =
-                    row.iter().zip(&probe.rounded).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
-                #[expect(clippy::cast_precision_loss, reason = "it is rough")]
-                products.push(sum as f32 * (step * probe.step));
-            }
-        }
+        let mut products = vec![0.0; self.count];
+        let blocks = products.par_chunks_mut(BLOCK).zip(&self.blocks);
+        blocks.for_each(|(products, block)| block.rough(probe, products));
         products
     }
 
@@ -115,14 +117,30 @@ impl Rows {
         else {
             return 0.0;
         };
-        let numbers =
-            upper.iter().zip(lower).map(|(upper, lower)| f32::from(*upper) + f32::from(*lower) / PARTS);
-        numbers.zip(&probe.exact).map(|(number, probe)| number * probe).sum::<f32>()
-            * block.steps[row % BLOCK]
+        let mut lanes = [0_f32; LANES];
+        let numbers = upper.chunks(LANES).zip(lower.chunks(LANES)).zip(probe.exact.chunks(LANES));
+        for ((upper, lower), exact) in numbers {
+            for (((lane, upper), lower), exact) in lanes.iter_mut().zip(upper).zip(lower).zip(exact) {
+                *lane += (f32::from(*upper) + f32::from(*lower) * (1.0 / PARTS)) * exact;
+            }
+        }
+        lanes.iter().sum::<f32>() * block.steps[row % BLOCK]
     }
 }
 
 impl Block {
+    /// Roughly the product of each row with the probe.
+    fn rough(&self, probe: &Probe, products: &mut [f32]) {
+        let mut sums = [0; BLOCK];
+        let sums = &mut sums[..products.len()];
+        probe.multiply(&self.upper, sums);
+        for ((product, sum), step) in products.iter_mut().zip(sums).zip(&self.steps) {
+            #[expect(clippy::cast_precision_loss, reason = "it is rough")]
+            let sum = *sum as f32;
+            *product = sum * (step * probe.step);
+        }
+    }
+
     /// Makes room for a row: twice as many rows whenever it is full, and never more than it will have.
     fn make_room(&mut self, width: usize) {
         let rows = self.steps.len();
@@ -139,8 +157,29 @@ impl Probe {
     /// Prepares a vector.
     pub fn new(vector: Vec<f32>) -> Self {
         let step = step(vector.iter().copied());
-        let rounded = vector.iter().map(|number| i16::from(byte((number / step).round()))).collect();
+        let rounded =
+            vector.iter().map(|number| byte((number / step).round()).cast_unsigned() ^ ZERO).collect();
         Self { exact: vector, rounded, step }
+    }
+
+    /// The sum of the products with each of `rows`.
+    fn multiply(&self, rows: &[i8], sums: &mut [i32]) {
+        let Some(executor) = bytes::executor() else { return self.multiply_plainly(rows, sums) };
+        let width = self.rounded.len();
+        let columns = Matrix::from_data_with_strides([width, sums.len()], rows, [1, width]);
+        let columns = columns.expect("each row has as many numbers");
+        let vector = GemmInputA::Unpacked(NdTensorView::from_data([1, width], self.rounded.as_slice()));
+        let zero = Some(QuantParams { zero_point: &[ZERO] });
+        let options = GemmOptions { a_quant: zero, ..GemmOptions::default() };
+        executor.gemm(sums, vector, GemmInputB::Unpacked(columns), options).expect("the shapes fit");
+    }
+
+    /// The same without instructions for it.
+    fn multiply_plainly(&self, rows: &[i8], sums: &mut [i32]) {
+        for (row, sum) in rows.chunks_exact(self.rounded.len()).zip(sums) {
+            let numbers = self.rounded.iter().map(|number| i16::from(*number) - i16::from(ZERO));
+            *sum = row.iter().zip(numbers).map(|(row, number)| i32::from(*row) * i32::from(number)).sum();
+        }
     }
 }
 

@@ -91,7 +91,7 @@ enum Verb {
     /// Set, remove and list your secrets for a toolkit.
     #[command(subcommand)]
     Secret(secret::Secret),
-    /// Get, show and remove the model that search uses.
+    /// List, get, show and remove models that search can use.
     #[command(subcommand)]
     Model(model::Model),
     /// Look after the vault that holds the users' secrets.

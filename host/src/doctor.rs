@@ -24,6 +24,7 @@ use thiserror::Error;
 use crate::database::{Database, DatabaseError};
 use crate::disk::Disk;
 use crate::folder::Folder;
+use crate::knowledge::model::Located;
 use crate::ownership::{self, Distrust};
 use crate::stored_files::has_unfinished_restore;
 use crate::vault::KeySource;
@@ -38,8 +39,10 @@ pub struct Subject {
     pub files: PathBuf,
     /// Where the master keys are.
     pub key_source: KeySource,
-    /// The folder of the model that search uses; `None` if it uses none, or a service.
-    pub model: Option<PathBuf>,
+    /// The model that search uses; `None` if it uses none, or a service.
+    pub model: Option<Located>,
+    /// Whether the server starts without that model, if it is not there.
+    pub model_is_optional: bool,
     /// The free space below which the server stores nothing more, in bytes; `None` for the default.
     pub free_disk_space: Option<u64>,
     /// The certificate; `None` if the server speaks plain HTTP.
@@ -135,7 +138,7 @@ pub async fn examine(subject: &Subject, progress: &mut Progress<'_>) -> Result<R
     certificate::check(subject.certificate.as_ref(), &mut report);
     if subject.depth == Depth::Full {
         seals::check(data, &mut report);
-        model::check(subject.model.as_deref(), &mut report).await;
+        model::check(subject, &mut report).await;
     }
     Ok(report)
 }

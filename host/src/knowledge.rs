@@ -28,6 +28,7 @@ mod words;
 
 use std::io;
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -58,7 +59,7 @@ pub use jobs::JobLimits;
 use jobs::Jobs;
 use quota::Uploads;
 pub use quota::{Quota, QuotaExceeded, TooManyUploads, Usage};
-use search::Search;
+use search::{Search, find_previous};
 use store::{Store, Stored};
 
 /// The file that came with a document could not be stored.
@@ -92,6 +93,9 @@ struct Parts {
 pub struct Options {
     /// The model; without one, search goes by words alone.
     pub embedder: Option<Embedder>,
+    /// Folders of models that may have read documents before. The vectors of one of them serve until `embedder` has
+    /// read everything.
+    pub previous_models: Vec<PathBuf>,
     /// Bytes that the indexes of users who search may take.
     pub search_memory: usize,
     /// How often what follows an ingest is tried.
@@ -110,6 +114,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             embedder: None,
+            previous_models: Vec::new(),
             search_memory: 512 << 20,
             jobs: JobLimits::default(),
             quota: Quota::default(),
@@ -158,9 +163,22 @@ impl Knowledge {
         capture: Capture,
         options: Options,
     ) -> Result<Self, KnowledgeError> {
-        let Options { embedder, search_memory, jobs, quota, uploads_per_minute, disk, hints } = options;
+        let Options {
+            embedder,
+            previous_models,
+            search_memory,
+            jobs,
+            quota,
+            uploads_per_minute,
+            disk,
+            hints,
+        } = options;
         let store = Store::new(database).with_quota(quota);
-        let search = Search::new(store.clone(), embedder.clone(), search_memory);
+        let previous = match &embedder {
+            Some(current) => find_previous(&store, current, &previous_models).await?,
+            None => None,
+        };
+        let search = Search::new(store.clone(), embedder.clone(), previous, search_memory);
         let jobs = Jobs::start(store.clone(), process, embedder, capture.clone(), disk.clone(), jobs, hints);
         let jobs = Box::pin(jobs).await?;
         let uploads = Uploads::new(uploads_per_minute);

@@ -254,8 +254,9 @@ settings! {
     transcription_model: String = "whisper-1".to_owned(), "KITBAG_TRANSCRIPTION_MODEL";
     /// Key for the service. Other users of the machine can read a flag; they cannot read the variable.
     transcription_key: Maybe<Secret> = Maybe::UNSET, "KITBAG_TRANSCRIPTION_KEY";
-    /// Folder of the model that search uses, or `none`; by default `model` in the data directory, where
-    /// `kitbag model fetch` puts it. Any BERT model saved by sentence-transformers works.
+    /// Model that search uses: a name of `kitbag model list`, fetched with `kitbag model fetch NAME`; the folder of any
+    /// BERT model saved by sentence-transformers (`./NAME` if it has such a name); or `none`. By default all-MiniLM-L6-v2,
+    /// if it was fetched. After a change, all documents are embedded again in the background.
     model: Model = Model::Default, "KITBAG_MODEL";
     /// URL of a service to use instead of a local model, such as `https://api.openai.com/v1/embeddings`:
     /// it receives the text of every document and of every search.

@@ -5,13 +5,14 @@ use std::process::Command;
 
 use crate::Outcome;
 
-/// Fetches the model unless it is there, and returns its folder.
+/// Fetches the default model unless it is there, and returns its folder.
 pub(crate) fn fetch() -> Outcome<PathBuf> {
-    let data = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    // A folder of its own: a data directory is for its owner alone.
+    let data = &Path::new(env!("CARGO_TARGET_TMPDIR")).join("search");
     let fetched =
         Command::new(env!("CARGO_BIN_EXE_kitbag")).args(["model", "fetch", "--data"]).arg(data).status()?;
     if fetched.success() {
-        Ok(data.join("model"))
+        Ok(data.join("models/all-MiniLM-L6-v2"))
     } else {
         Err("there is no model; name one with --model".into())
     }

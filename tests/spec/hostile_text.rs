@@ -88,7 +88,7 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         ["secret", "set"] => &["evil", "KEY", "--from-stdin"],
         ["secret", "unset"] => &["evil", "KEY"],
         ["model", "fetch"] => &["--from", &evil_file],
-        ["model", "show" | "remove"] | ["doctor"] => &["--data", &evil_file],
+        ["model", "list" | "show" | "remove"] | ["doctor"] => &["--data", &evil_file],
         ["backup"] => &[&evil_file, "--data", &evil_file],
         ["database", "copy"] => &["--to", &evil_file, "--data", &evil_file],
         ["restore"] => &[&evil_file, "--check"],

@@ -29,6 +29,50 @@ fn folder(files: &[(&str, &[u8])]) -> (TempDir, String) {
 }
 
 #[tokio::test]
+async fn a_model_is_named_and_has_to_be_fetched_before_a_server_starts_with_it() {
+    let (kept, path) = folder(&[("bge-small-en-v1.5/README.md", b"not a model")]);
+    let data = kept.path().join("data");
+    let serve = async |model: &str| {
+        let mut command = kitbag(["serve", "--listen", "127.0.0.1:0", "--model", model, "--data"]);
+        command.arg(&data).current_dir(&path);
+        run(command).await
+    };
+
+    serve("bge-small-en-v1.5").await.assert_failed("kitbag model fetch bge-small-en-v1.5");
+    serve("./bge-small-en-v1.5").await.assert_failed("./bge-small-en-v1.5 cannot be used: config.json");
+
+    let unknown = command(&data, &["model", "fetch", "bge-small"]).await;
+    assert_eq!(unknown.code, Some(2), "{unknown:?}");
+    assert!(unknown.stderr.contains("multilingual-e5-small"), "{unknown:?}");
+    let absent = command(&data, &["model", "show", "bge-small"]).await;
+    absent.assert_failed("multilingual-e5-small");
+}
+
+#[tokio::test]
+async fn the_list_of_models_says_which_a_data_directory_has() {
+    let (kept, _) = folder(&[("model/config.json", b"{}"), ("models/e5-small-v2/config.json", b"{}")]);
+    let list = async || -> Value {
+        let listed = command(kept.path(), &["model", "list", "--json"]).await.succeeded();
+        serde_json::from_str(&listed).expect("JSON")
+    };
+    let fetched = |listed: &Value| -> Vec<String> {
+        let models = listed.as_array().expect("a list").iter();
+        let there = models.filter(|model| model["fetched"] == true);
+        there.map(|model| model["name"].as_str().expect("text").to_owned()).collect()
+    };
+
+    assert_eq!(fetched(&list().await), ["all-MiniLM-L6-v2", "e5-small-v2"]);
+    let removed = command(kept.path(), &["model", "remove"]).await.succeeded();
+    assert!(removed.contains("is gone"), "{removed}");
+    assert_eq!(fetched(&list().await), ["e5-small-v2"]);
+    command(kept.path(), &["model", "remove", "e5-small-v2"]).await.succeeded();
+
+    let text = command(kept.path(), &["model", "list"]).await.succeeded();
+    assert!(text.lines().count() >= 4 && text.lines().all(|line| line.contains("not fetched")), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("multilingual-e5-small") && line.contains("488 MB")));
+}
+
+#[tokio::test]
 async fn what_is_ingested_is_found_listed_shown_and_deleted() {
     let server = Kitbag::start().await;
     let (_kept, path) =

@@ -7,6 +7,7 @@ use rten_vecmath::{ExtendInit, MinMax, Quantize};
 
 use super::weights::Weights;
 use super::{LoadError, Precision};
+use crate::bytes::{self, STEPS, ZERO};
 
 /// The multiplications that this processor is best at.
 pub(super) struct Multiplier {
@@ -29,17 +30,9 @@ enum Packed {
     Float(PackedBMatrix<f32>),
 }
 
-/// A number of 8 bits is this many steps from 0 at most, on either side.
-const STEPS: f32 = 127.0;
-/// What stands for 0 in numbers without a sign.
-const ZERO: u8 = 128;
-
 impl Multiplier {
     pub(super) fn new(precision: Precision) -> Self {
-        let bytes = (precision == Precision::Best)
-            .then(GemmExecutor::<u8, i8, i32>::new)
-            // Without VNNI or its like, sums of 16 bits would overflow.
-            .filter(|executor| !executor.may_saturate());
+        let bytes = if precision == Precision::Best { bytes::executor() } else { None };
         Self { float: GemmExecutor::new(), bytes }
     }
 

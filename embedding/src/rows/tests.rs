@@ -45,6 +45,22 @@ fn products_are_rough_for_all_and_near_for_some() {
 }
 
 #[test]
+fn processors_with_instructions_for_it_and_without_come_to_the_same() {
+    for width in [1, 6, 384] {
+        let vectors = vectors(40, width);
+        let rows = rows(&vectors);
+        let probe = Probe::new(vectors[7].clone());
+        let (mut sums, mut plainly) = ([0; 40], [0; 40]);
+
+        probe.multiply(&rows.blocks[0].upper, &mut sums);
+        probe.multiply_plainly(&rows.blocks[0].upper, &mut plainly);
+
+        assert_eq!(sums, plainly, "{width}");
+        assert_ne!(sums, [0; 40]);
+    }
+}
+
+#[test]
 fn what_has_another_size_is_not_taken_up_and_has_no_product() {
     let mut rows = rows(&vectors(3, 16));
     let other = Probe::new(vec![1.0; 8]);

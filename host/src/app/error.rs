@@ -81,9 +81,17 @@ pub enum StartError {
     Knowledge(#[from] KnowledgeError),
     /// The model of the knowledge base cannot be used.
     #[error(
-        "{0}\n(`kitbag model fetch` gets a model that works, and `--model none` searches by words alone)"
+        "{0}\n(`kitbag model list` shows models that work, `kitbag model fetch` gets one, and `--model none` searches by words alone)"
     )]
     Model(#[from] ModelError),
+    /// The settings name a model of the catalogue that is not in the data directory.
+    #[error("the model {name} is not there: `kitbag model fetch {name}` puts it into {folder}")]
+    ModelNotFetched {
+        /// Its name.
+        name: &'static str,
+        /// Its folder in the data directory.
+        folder: PathBuf,
+    },
     /// The deployed toolkits cannot be read.
     #[error("cannot read the deployed toolkits: {0}")]
     Toolkits(#[from] ToolkitError),

@@ -160,6 +160,7 @@ pub(super) fn knowledge_options(
 ) -> knowledge::Options {
     knowledge::Options {
         embedder,
+        previous_models: model::folders(&settings.data),
         search_memory: settings.search_memory.bytes(),
         quota: Quota {
             documents: settings.documents_per_user,
@@ -241,13 +242,17 @@ pub(super) async fn embedder(settings: &Settings, egress: &Egress) -> Result<Opt
             info!("search goes by words alone, as the setting model says");
             return Ok(None);
         }
-        Model::Folder(folder) => folder.clone(),
+        Model::NameOrFolder(named) => {
+            let located = model::located(&settings.data, named);
+            if let Some(name) = located.not_fetched() {
+                return Err(StartError::ModelNotFetched { name, folder: located.folder });
+            }
+            located.folder
+        }
         Model::Default => {
-            let folder = model::folder(&settings.data);
+            let folder = model::folder(&settings.data, model::default_model());
             if !folder.exists() {
-                info!(
-                    "search goes by words alone, for there is no model: run `kitbag model fetch`, and start again"
-                );
+                log_no_default_model(&settings.data);
                 return Ok(None);
             }
             folder
@@ -256,4 +261,17 @@ pub(super) async fn embedder(settings: &Settings, egress: &Egress) -> Result<Opt
     let embedder = Embedder::open(&folder).await?;
     info!(model = embedder.model(), folder = %folder.display(), "search goes by words and by meaning");
     Ok(Some(embedder))
+}
+
+fn log_no_default_model(data: &Path) {
+    let fetched: Vec<_> = model::fetched(data).map(|model| model.name).collect();
+    if fetched.is_empty() {
+        info!("search goes by words alone, for there is no model: run `kitbag model fetch`, and start again");
+    } else {
+        let fetched = fetched.join(", ");
+        info!(
+            fetched,
+            "search goes by words alone: the default model is not there, and the setting model names no other"
+        );
+    }
 }

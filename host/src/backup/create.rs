@@ -87,7 +87,7 @@ pub async fn create(job: &Job, progress: &mut Progress<'_>) -> Result<Created, B
         keys,
         master_keys,
         master_key_source: job.master_key_source.clone(),
-        had_model: model::folder(&job.data).exists(),
+        had_model: model::fetched(&job.data).next().is_some(),
         counts,
         missing_files: outcome.missing,
     };

@@ -32,7 +32,7 @@ pub struct Manifest {
     pub master_keys: Vec<String>,
     /// Where the server had its master key.
     pub master_key_source: String,
-    /// Whether the data directory had a model for search, which is not part of it.
+    /// Whether the data directory had models for search, which are not part of it.
     pub had_model: bool,
     /// How much of what is in the database.
     pub counts: Counts,

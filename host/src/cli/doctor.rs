@@ -1,6 +1,6 @@
 //! `kitbag doctor`
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 
@@ -11,7 +11,7 @@ use super::server_data::{self, ServerData};
 use super::terminal::{Text, counted, say};
 use crate::app::certificate_files;
 use crate::doctor::{self, Depth, Finding, Presented, Report, Step, Subject};
-use crate::knowledge::model;
+use crate::knowledge::model::{self, DEFAULT_NAME, Located};
 use crate::settings::{Listen, Model, Settings};
 use crate::telemetry;
 
@@ -50,7 +50,8 @@ impl Doctor {
             data: settings.data.clone(),
             files: server_data::files(&settings)?,
             key_source: server_data::keys(&settings)?,
-            model: model_folder(&settings),
+            model: used_model(&settings),
+            model_is_optional: settings.model == Model::Default,
             free_disk_space: settings.free_disk_space.get().map(|size| size.bytes() as u64),
             certificate: presented(&settings),
             depth: if self.quick { Depth::Quick } else { Depth::Full },
@@ -90,15 +91,15 @@ fn print(report: &Report, data: &Path) {
     }
 }
 
-/// The folder of the model that the server uses, if it uses one.
-fn model_folder(settings: &Settings) -> Option<PathBuf> {
+/// The model that the server uses, if it uses one.
+fn used_model(settings: &Settings) -> Option<Located> {
     if settings.embedding_url.get().is_some() {
         return None;
     }
     match &settings.model {
         Model::None => None,
-        Model::Folder(folder) => Some(folder.clone()),
-        Model::Default => Some(model::folder(&settings.data)),
+        Model::NameOrFolder(named) => Some(model::located(&settings.data, named)),
+        Model::Default => Some(model::located(&settings.data, Path::new(DEFAULT_NAME))),
     }
 }
 

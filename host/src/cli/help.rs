@@ -15,7 +15,7 @@ Documents   ingest, search   bring in files and web pages; find passages
 Tools       tool             call a tool of a toolkit
             config, secret   your own settings and credentials for a toolkit
             toolkit          new, dev, check, build, deploy, logs, rollback, ...
-Operate     model, vault     the model of search; the key of all secrets
+Operate     model, vault     models that search uses; the key of all secrets
             backup, restore  of a data directory, also beside a running server
             doctor, database check a data directory; copy a whole service
             token            an access token of a local server, for scripts

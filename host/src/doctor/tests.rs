@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use super::*;
 use crate::certificate::CertificateFiles;
 use crate::certificate::testing::Authority;
+use crate::knowledge::model::{DEFAULT_NAME, located};
 use crate::sha256::Sha256;
 use crate::vault::{SecretSlot, Vault};
 
@@ -71,6 +72,7 @@ impl Scratch {
             files: self.data.path().to_owned(),
             key_source: KeySource::File(self.path("master-key")),
             model: None,
+            model_is_optional: true,
             free_disk_space: Some(1),
             certificate: None,
             depth: Depth::Full,
@@ -264,12 +266,22 @@ async fn a_disk_that_is_nearly_full_is_found() {
 async fn a_model_that_cannot_be_used_is_found_and_none_is_no_fault() {
     let scratch = Scratch::new().await;
     let folder = scratch.path("model");
-    let subject = Subject { model: Some(folder.clone()), ..scratch.subject() };
+    let named = located(scratch.data.path(), Path::new(DEFAULT_NAME));
+    let subject = Subject { model: Some(named), ..scratch.subject() };
     let report = examine(&subject, &mut |_, _, _| {}).await.expect("it can look");
     assert_eq!(report.findings, []);
 
+    let other = located(scratch.data.path(), Path::new("bge-small-en-v1.5"));
+    let required = Subject { model: Some(other), model_is_optional: false, ..scratch.subject() };
+    let report = examine(&required, &mut |_, _, _| {}).await.expect("it can look");
+    let finding = assert_finding(&report, "bge-small-en-v1.5 is not in");
+    assert!(finding.remedy.contains("kitbag model fetch bge-small-en-v1.5"), "{finding:?}");
+
+    // Where an earlier release has put it.
     fs::create_dir(&folder).expect("a folder");
     set_mode(&folder, 0o700);
+    let named = located(scratch.data.path(), Path::new(DEFAULT_NAME));
+    let subject = Subject { model: Some(named), ..scratch.subject() };
 
     let report = examine(&subject, &mut |_, _, _| {}).await.expect("it can look");
     assert!(assert_finding(&report, "cannot be used").remedy.contains("kitbag model fetch"));

@@ -25,38 +25,37 @@ pub(super) fn rank(
     allowed: Option<&HashSet<i64>>,
     depth: usize,
 ) -> Vec<Candidate> {
-    let lengths = document_lengths(index);
-    let passages = Texts { count: index.len(), average_length: index.average_length() };
-    let documents = Texts::among(&lengths);
+    let passages = Texts::new(index.len(), index.words());
+    let documents = Texts::new(index.documents(), index.words());
     let mut passage_scores = vec![0_f32; index.places()];
-    let mut document_scores = vec![0_f32; lengths.len()];
-    let mut counts = vec![0_u32; lengths.len()];
-    let mut having = Vec::new();
+    let mut document_scores = vec![0_f32; index.document_places()];
+    let mut counts = vec![0_u32; index.document_places()];
+    let mut documents_having = Vec::new();
     for (word, frequency) in frequencies(words) {
-        let weight = frequency * passages.inverse_document_frequency(index.having(word).count());
-        for (place, count, chunk) in index.having(word) {
-            passage_scores[place as usize] += weight * passages.gain(u32::from(count), chunk.length);
-            let document = chunk.document_place() as usize;
-            if counts[document] == 0 {
-                having.push(document);
+        let passages_having: Vec<_> = index.having(word).collect();
+        let weight = frequency * passages.inverse_document_frequency(passages_having.len());
+        for (place, count, chunk) in passages_having {
+            let count = u32::from(count);
+            passage_scores[place as usize] += weight * passages.gain(count, chunk.length);
+            let document = chunk.document_place();
+            if counts[document as usize] == 0 {
+                documents_having.push(document);
             }
-            counts[document] += u32::from(count);
+            counts[document as usize] += count;
         }
-        let weight = frequency * documents.inverse_document_frequency(having.len());
-        for document in having.drain(..) {
-            let length = lengths[document].unwrap_or_default();
-            document_scores[document] +=
-                weight * documents.gain(std::mem::take(&mut counts[document]), length);
+        let weight = frequency * documents.inverse_document_frequency(documents_having.len());
+        for document in documents_having.drain(..) {
+            let count = std::mem::take(&mut counts[document as usize]);
+            document_scores[document as usize] +=
+                weight * documents.gain(count, index.document_length(document));
         }
     }
     let matching = (0_u32..).zip(passage_scores).filter(|(_, score)| *score > 0.0);
     let mut best = best_chunks(index, matching);
     for (best, score) in best.iter_mut().zip(document_scores) {
-        if let Some(best) = best {
-            best.score += score;
-        }
+        best.score += score;
     }
-    best_first(index, best, allowed, depth)
+    best_first(index, &best, allowed, depth)
 }
 
 /// Texts among which a word is rare or common, and a text short or long: passages, or whole documents.
@@ -68,9 +67,7 @@ struct Texts {
 
 #[expect(clippy::cast_precision_loss, reason = "counts are below 2^24, and a mean needs no more")]
 impl Texts {
-    fn among(lengths: &[Option<u32>]) -> Self {
-        let count = lengths.iter().flatten().count();
-        let words: u64 = lengths.iter().flatten().map(|length| u64::from(*length)).sum();
+    fn new(count: usize, words: u64) -> Self {
         Self { count, average_length: words as f32 / count.max(1) as f32 }
     }
 
@@ -85,17 +82,6 @@ impl Texts {
         let (count, length) = (count as f32, length as f32 / self.average_length.max(1.0));
         count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length))
     }
-}
-
-/// How many words each document has, by its place; nothing where none of its chunks is alive. What its passages
-/// share is counted in each of them: the overlap of neighbours, and the title.
-fn document_lengths(index: &UserIndex) -> Vec<Option<u32>> {
-    let mut lengths = vec![None; index.document_places()];
-    for chunk in index.chunks() {
-        let length = lengths[chunk.document_place() as usize].get_or_insert(0_u32);
-        *length = length.saturating_add(chunk.length);
-    }
-    lengths
 }
 
 /// Each different word, in the order of the query, and how often it is there.

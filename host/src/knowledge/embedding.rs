@@ -21,7 +21,8 @@ use thiserror::Error;
 use tokenizers::Tokenizer;
 use tokio::sync::{Semaphore, oneshot};
 
-use self::bert::Bert;
+use self::bert::{Bert, InputType};
+pub(super) use self::folder::{CONFIG, MODULES, SENTENCE_TRANSFORMERS, TOKENIZER, WEIGHTS};
 pub use self::remote::Endpoint;
 use self::remote::Remote;
 use crate::egress::Egress;
@@ -98,7 +99,7 @@ impl EmbedError {
 
 impl Embedder {
     /// Loads the model in a folder as sentence-transformers write it: `config.json`, `tokenizer.json`
-    /// and `model.safetensors` of a BERT.
+    /// and `model.safetensors` of a BERT, and what other files say of its pooling and its prompts.
     pub async fn open(folder: &Path) -> Result<Self, ModelError> {
         let folder = folder.to_owned();
         off_thread(move || Ok(Self(Arc::new(Provider::Local(Local::open(&folder)?))))).await
@@ -133,10 +134,13 @@ impl Embedder {
         }
     }
 
-    /// The tokeniser of a model that is here, and how many tokens it reads at once.
+    /// The tokeniser of a model that is here, and how many tokens it reads of a document at once, after its prompt.
     pub(super) fn tokenizer(&self) -> Option<(Arc<Tokenizer>, usize)> {
         match &*self.0 {
-            Provider::Local(local) => Some((local.bert.tokenizer.clone(), local.bert.window)),
+            Provider::Local(local) => {
+                let bert = &local.bert;
+                Some((bert.tokenizer.clone(), bert.window - bert.document_prompt_tokens))
+            }
             Provider::Remote(_) => None,
         }
     }
@@ -180,24 +184,25 @@ impl Local {
 
     async fn query(&self, text: String) -> Result<Vec<f32>, EmbedError> {
         let _turn = self.queries.try_acquire().map_err(|_| EmbedError::Busy)?;
-        let mut vectors = self.run(&self.query_threads, vec![text]).await?;
+        let mut vectors = self.run(&self.query_threads, InputType::Query, vec![text]).await?;
         vectors.pop().ok_or_else(|| EmbedError::Model("no vector".to_owned()))
     }
 
     async fn documents(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedError> {
         let _turn = self.documents.acquire().await.expect("the semaphore is never closed");
-        self.run(&self.document_threads, texts).await
+        self.run(&self.document_threads, InputType::Document, texts).await
     }
 
     async fn run(
         &self,
         threads: &rayon::ThreadPool,
+        input_type: InputType,
         texts: Vec<String>,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let (sender, receiver) = oneshot::channel();
         let bert = self.bert.clone();
         threads.spawn(move || {
-            let vectors = bert.embed(&texts, || sender.is_closed());
+            let vectors = bert.embed(input_type, &texts, || sender.is_closed());
             // Whoever wanted them may have gone.
             let _ = sender.send(vectors);
         });

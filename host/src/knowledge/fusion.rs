@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::index::{ChunkNumber, UserIndex};
+use super::index::{ChunkNumber, EXACT, UserIndex};
 
 /// How many documents of each ranking count. Not tuned.
 pub(super) const DEPTH: usize = 1000;
@@ -114,25 +114,35 @@ fn scales([words, meaning]: [&[Candidate]; 2]) -> [Scale; 2] {
     ]
 }
 
-/// A document's best chunk.
+/// A document's best chunk, by its place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BestChunk {
-    pub(super) id: i64,
+    place: ChunkNumber,
     pub(super) score: f32,
+}
+
+impl BestChunk {
+    /// Of a document that matches nothing.
+    const NONE: Self = Self { place: 0, score: f32::NEG_INFINITY };
+
+    /// Whether the document matches.
+    pub(super) fn is_some(self) -> bool {
+        self.score > f32::NEG_INFINITY
+    }
 }
 
 /// The best chunk of each document, by the document's place. Scores that are no numbers are left out.
 pub(super) fn best_chunks(
     index: &UserIndex,
     chunks: impl Iterator<Item = (ChunkNumber, f32)>,
-) -> Vec<Option<BestChunk>> {
-    let mut best = vec![None::<BestChunk>; index.document_places()];
+) -> Vec<BestChunk> {
+    let mut best = vec![BestChunk::NONE; index.document_places()];
     for (place, score) in chunks.filter(|(_, score)| score.is_finite()) {
         let Some(chunk) = index.chunk(place) else { continue };
         let best = &mut best[chunk.document_place() as usize];
         // Of chunks that are as good, the one that came first.
-        if best.is_none_or(|before| before.score < score) {
-            *best = Some(BestChunk { id: chunk.id(), score });
+        if best.score < score || best.score <= score && place < best.place {
+            *best = BestChunk { place, score };
         }
     }
     best
@@ -142,26 +152,43 @@ pub(super) fn best_chunks(
 /// of their places.
 pub(super) fn best_first(
     index: &UserIndex,
-    best: Vec<Option<BestChunk>>,
+    best: &[BestChunk],
     allowed: Option<&HashSet<i64>>,
     depth: usize,
 ) -> Vec<Candidate> {
-    let candidate = |(place, best): (u32, Option<BestChunk>)| {
-        best.map(|BestChunk { id, score }| Candidate { document: index.document_at(place), chunk: id, score })
-    };
-    let mut ranking: Vec<_> = (0_u32..).zip(best).filter_map(candidate).collect();
+    let mut ranking: Vec<(u32, BestChunk)> =
+        (0..).zip(best.iter().copied()).filter(|(_, best)| best.is_some()).collect();
     if let Some(allowed) = allowed {
-        ranking.retain(|candidate| allowed.contains(&candidate.document));
+        ranking.retain(|(document, _)| allowed.contains(&index.document_at(*document)));
     }
-    let order = |one: &Candidate, other: &Candidate| {
-        other.score.total_cmp(&one.score).then(newest_first(one.document, other.document))
+    let order = |(one, best): &(u32, BestChunk), (other, its_best): &(u32, BestChunk)| {
+        let newest = || newest_first(index.document_at(*one), index.document_at(*other));
+        its_best.score.total_cmp(&best.score).then_with(newest)
     };
     if depth < ranking.len() {
         ranking.select_nth_unstable_by(depth, order);
         ranking.truncate(depth);
     }
     ranking.sort_unstable_by(order);
-    ranking
+    let candidate = |(document, BestChunk { place, score })| {
+        let chunk = index.chunk(place)?.id();
+        Some(Candidate { document: index.document_at(document), chunk, score })
+    };
+    ranking.into_iter().filter_map(candidate).collect()
+}
+
+/// The documents with the nearest chunks, nearest first: `depth` at most. `cosines` are those of [`UserIndex::cosines`].
+pub(super) fn nearest_first(
+    index: &UserIndex,
+    cosines: &[(ChunkNumber, f32)],
+    depth: usize,
+) -> Vec<Candidate> {
+    let (nearest, others) = cosines.split_at(cosines.len().min(EXACT));
+    let best = best_chunks(index, nearest.iter().copied());
+    if others.is_empty() || best.iter().filter(|best| best.is_some()).count() >= depth {
+        return best_first(index, &best, None, depth);
+    }
+    best_first(index, &best_chunks(index, cosines.iter().copied()), None, depth)
 }
 
 fn newest_first(one: i64, other: i64) -> Ordering {

@@ -13,6 +13,7 @@ pub(super) mod tests;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+pub(super) use self::matrix::EXACT;
 use self::matrix::Matrix;
 use super::store::ChunkRow;
 use super::words::{self, Analyzer, Analyzers, Counted, QueryWord, Term};
@@ -27,11 +28,19 @@ pub(super) struct UserIndex {
     places: HashMap<i64, ChunkNumber>,
     /// The documents that chunks are of, as the database names them.
     documents: Vec<i64>,
+    /// How many words each of them has. What its passages share is counted in each: the overlap of neighbours, and the
+    /// title.
+    document_lengths: Vec<u32>,
+    /// How many chunks of each are alive.
+    document_chunks: Vec<u32>,
+    alive_documents: usize,
     document_places: HashMap<i64, u32>,
     /// A term is a hash already, and a user who makes theirs collide slows down their own searches only.
     postings: HashMap<Term, Vec<Posting>, foldhash::fast::RandomState>,
     postings_count: usize,
     matrix: Matrix,
+    /// Vectors that the previous model has made of chunks which the current one has not read.
+    previous: Matrix,
     /// Chunks that are alive, and the words in them.
     alive: usize,
     words: u64,
@@ -47,8 +56,10 @@ pub(super) struct Chunk {
     document: u32,
     /// Its words, those of the title included.
     pub(super) length: u32,
-    /// Its row in the matrix, or [`NO_ROW`].
+    /// Its row in its matrix, or [`NO_ROW`].
     row: u32,
+    /// Whether that is the matrix of the previous model.
+    is_previous: bool,
     /// What made its terms.
     analyzer: Analyzer,
 }
@@ -82,12 +93,27 @@ impl UserIndex {
             None => self.add(row)?,
         };
         if let Some(vector) = &row.vector {
-            let chunk = &mut self.chunks[place as usize];
-            if let Some(row) = self.matrix.put(place, vector, chunk.row) {
-                chunk.row = row;
+            let matrix = if row.is_previous { &mut self.previous } else { &mut self.matrix };
+            if let Some(number) = matrix.put(place, vector) {
+                self.clear_row(place);
+                let chunk = &mut self.chunks[place as usize];
+                (chunk.row, chunk.is_previous) = (number, row.is_previous);
             }
         }
         Ok(())
+    }
+
+    /// Lets go of a chunk's vector.
+    fn clear_row(&mut self, place: ChunkNumber) {
+        let chunk = &self.chunks[place as usize];
+        if chunk.is_previous {
+            self.previous.clear(chunk.row);
+            if self.previous.is_dead() {
+                self.previous = Matrix::default();
+            }
+        } else {
+            self.matrix.clear(chunk.row);
+        }
     }
 
     /// Lets go of every chunk that is not among `live`.
@@ -95,11 +121,14 @@ impl UserIndex {
         let gone: Vec<_> = self.places.keys().filter(|id| !live.contains(id)).copied().collect();
         for id in gone {
             let place = self.places.remove(&id).expect("it was just found there");
+            self.clear_row(place);
             let chunk = &mut self.chunks[place as usize];
-            chunk.document = DEAD;
+            let document = std::mem::replace(&mut chunk.document, DEAD) as usize;
+            self.document_lengths[document] -= chunk.length;
+            self.document_chunks[document] -= 1;
+            self.alive_documents -= usize::from(self.document_chunks[document] == 0);
             self.alive -= 1;
             self.words -= u64::from(chunk.length);
-            self.matrix.clear(chunk.row);
             if let Some(count) = self.analyzers.get_mut(&chunk.analyzer) {
                 *count -= 1;
             }
@@ -110,13 +139,13 @@ impl UserIndex {
     pub(super) fn is_worn(&self) -> bool {
         const TOLERATED: usize = 1024;
 
-        let dead = (self.chunks.len() - self.alive).max(self.matrix.dead());
+        let dead = (self.chunks.len() - self.alive).max(self.matrix.dead()).max(self.previous.dead());
         dead > TOLERATED.max(self.alive / 2)
     }
 
     /// Lets go of all vectors, to be smaller.
     pub(super) fn drop_vectors(&mut self) {
-        self.matrix = Matrix::default();
+        (self.matrix, self.previous) = (Matrix::default(), Matrix::default());
         self.chunks.iter_mut().for_each(|chunk| chunk.row = NO_ROW);
     }
 
@@ -126,6 +155,7 @@ impl UserIndex {
             + self.postings.len() * BYTES_PER_TERM
             + self.postings_count * BYTES_PER_POSTING
             + self.matrix.bytes()
+            + self.previous.bytes()
     }
 
     /// How many chunks there are.
@@ -143,16 +173,19 @@ impl UserIndex {
         self.documents.len()
     }
 
-    /// How many words a chunk has on average.
-    pub(super) fn average_length(&self) -> f32 {
-        #[expect(clippy::cast_precision_loss, reason = "a mean needs no more")]
-        let average = self.words as f32 / self.alive.max(1) as f32;
-        average
+    /// How many documents have a chunk that is alive.
+    pub(super) fn documents(&self) -> usize {
+        self.alive_documents
     }
 
-    /// The chunks that are alive.
-    pub(super) fn chunks(&self) -> impl Iterator<Item = &Chunk> {
-        self.chunks.iter().filter(|chunk| chunk.document != DEAD)
+    /// How many words all chunks have together.
+    pub(super) fn words(&self) -> u64 {
+        self.words
+    }
+
+    /// How many words the chunks of a document have together, by its place.
+    pub(super) fn document_length(&self, place: u32) -> u32 {
+        self.document_lengths[place as usize]
     }
 
     /// The chunk at a place, if it is alive.
@@ -185,15 +218,57 @@ impl UserIndex {
         self.places.get(&id).map(|place| self.chunks[*place as usize].analyzer).unwrap_or_default()
     }
 
-    /// How near chunks with a vector are to a vector, those of documents that `counts`: the cosine.
-    pub(super) fn cosines(&self, vector: Vec<f32>, counts: impl Fn(i64) -> bool) -> Vec<(ChunkNumber, f32)> {
-        let counts = |place| self.chunk(place).is_some_and(|chunk| counts(self.document_at(chunk.document)));
-        self.matrix.products(vector, counts)
+    /// Whether there are chunks that only the previous model has read.
+    pub(super) fn has_previous(&self) -> bool {
+        self.previous.alive() > 0
+    }
+
+    /// How near chunks with a vector are to a query, those of documents that are `allowed` where that is given: the
+    /// cosine with the query's vector. The nearest [`EXACT`] come first.
+    ///
+    /// With the `previous` model's vector of the query, chunks that only that model has read are there too, by cosines
+    /// that are shifted and stretched to be spread over all chunks as those of the current model are.
+    pub(super) fn cosines(
+        &self,
+        vector: &[f32],
+        previous: Option<&[f32]>,
+        allowed: Option<&HashSet<i64>>,
+    ) -> Vec<(ChunkNumber, f32)> {
+        let counts = |place| {
+            // A chunk that went away has no row.
+            allowed.is_none_or(|allowed| {
+                let document = self.chunk(place).map(|chunk| self.document_at(chunk.document));
+                document.is_some_and(|document| allowed.contains(&document))
+            })
+        };
+        let Some(previous) = previous else { return self.matrix.products(vector, counts) };
+        match (self.matrix.spread(vector), self.previous.spread(previous)) {
+            (Some(spread), Some(previous_spread)) => {
+                let of_previous = self.previous.products(previous, counts).into_iter();
+                let mut cosines = self.matrix.products(vector, counts);
+                cosines.extend(of_previous.map(|(place, it)| (place, previous_spread.mapped(it, spread))));
+                matrix::greatest_first(&mut cosines);
+                cosines
+            }
+            // Too few of one kind to tell what their cosines mean.
+            _ if self.previous.alive() > self.matrix.alive() => self.previous.products(previous, counts),
+            _ => self.matrix.products(vector, counts),
+        }
     }
 
     /// The database's name of the document at a place among documents.
     pub(super) fn document_at(&self, place: u32) -> i64 {
         self.documents[place as usize]
+    }
+
+    /// The place of a document, which is given to it where it has none.
+    fn document_place(&mut self, document: i64) -> u32 {
+        *self.document_places.entry(document).or_insert_with(|| {
+            self.documents.push(document);
+            self.document_lengths.push(0);
+            self.document_chunks.push(0);
+            u32::try_from(self.documents.len() - 1).expect("there are no more than chunks")
+        })
     }
 
     fn add(&mut self, row: &ChunkRow) -> Result<ChunkNumber, Full> {
@@ -210,12 +285,11 @@ impl UserIndex {
             self.postings.entry(term).or_default().push(Posting::new(place, count));
             self.postings_count += 1;
         }
-        let documents = &mut self.documents;
-        let document = *self.document_places.entry(row.document).or_insert_with(|| {
-            documents.push(row.document);
-            u32::try_from(documents.len() - 1).expect("there are no more than chunks")
-        });
-        self.chunks.push(Chunk { id: row.id, document, length, row: NO_ROW, analyzer });
+        let document = self.document_place(row.document);
+        self.alive_documents += usize::from(self.document_chunks[document as usize] == 0);
+        self.document_chunks[document as usize] += 1;
+        self.document_lengths[document as usize] += length;
+        self.chunks.push(Chunk { id: row.id, document, length, row: NO_ROW, is_previous: false, analyzer });
         self.places.insert(row.id, place);
         self.alive += 1;
         self.words += u64::from(length);

@@ -1,5 +1,6 @@
 //! Search: by words and by meaning, both over the user's own chunks in memory, fused.
 
+mod previous;
 mod queries;
 #[cfg(test)]
 mod tests;
@@ -14,15 +15,17 @@ use kitbag_manifest::knowledge::check_search;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
+use self::previous::Previous;
+pub(super) use self::previous::find as find_previous;
 use self::queries::Queries;
 use super::bm25;
 use super::document::{Found, Hit, Mode, Query};
 use super::embedding::{EmbedError, Embedder};
 use super::error::KnowledgeError;
-use super::fusion::{Candidate, DEPTH, Fused, best_chunks, best_first, fuse};
+use super::fusion::{Candidate, DEPTH, Fused, fuse, nearest_first};
 use super::index::cache::{Entry, Indexes};
 use super::snippet::snippet;
-use super::store::Store;
+use super::store::{Models, Store};
 use super::words::{self, QueryWord};
 use crate::database;
 use crate::tasks::off_thread;
@@ -31,6 +34,7 @@ use crate::tasks::off_thread;
 pub(super) struct Search {
     store: Store,
     queries: Option<Queries>,
+    previous: Option<Previous>,
     indexes: Indexes,
     /// Searches that compute at once; more would only make each of them slower.
     computing: Semaphore,
@@ -41,14 +45,26 @@ pub(super) struct Search {
 /// A model that does not work says so in the log this often.
 const WARNING_INTERVAL: Duration = Duration::from_mins(1);
 
+/// How often the database is asked whether the previous model is still needed.
+const PREVIOUS_INTERVAL: Duration = Duration::from_secs(30);
+
 impl Search {
-    /// Searches by words alone where there is no model; keeps at most `memory` bytes of indexes.
-    pub(super) fn new(store: Store, embedder: Option<Embedder>, memory: usize) -> Self {
-        let model = embedder.as_ref().map(|embedder| embedder.model().to_owned());
+    /// Searches by words alone where there is no model; keeps at most `memory` bytes of indexes. What only the
+    /// `previous` model has read is found by its vectors.
+    pub(super) fn new(
+        store: Store,
+        embedder: Option<Embedder>,
+        previous: Option<Embedder>,
+        memory: usize,
+    ) -> Self {
+        let name =
+            |embedder: &Option<Embedder>| embedder.as_ref().map(|embedder| embedder.model().to_owned());
+        let models = Models { current: name(&embedder), previous: name(&previous) };
         Self {
-            indexes: Indexes::new(store.clone(), model, memory),
-            store,
+            indexes: Indexes::new(store.clone(), models, memory),
             queries: embedder.map(Queries::new),
+            previous: previous.map(|previous| Previous::new(store.clone(), previous, PREVIOUS_INTERVAL)),
+            store,
             computing: Semaphore::new(available_parallelism().map_or(1, NonZero::get)),
             complained: Mutex::new(None),
         }
@@ -86,7 +102,10 @@ impl Search {
         let (by_words, vector) = tokio::join!(by_words, self.embed(user_id, &query.text));
         let (entry, allowed, words, by_words) = by_words?;
         let (by_meaning, mode) = match vector {
-            Some(vector) => (self.by_meaning(&entry, vector, allowed).await, Mode::Hybrid),
+            Some(vector) => {
+                let previous = self.embed_by_previous(user_id, &query.text, &entry).await;
+                (self.by_meaning(&entry, vector, previous, allowed).await, Mode::Hybrid)
+            }
             None => (Vec::new(), Mode::FullText),
         };
         self.show(user_id, query, &entry, &words, fuse(&by_words, &by_meaning), mode).await
@@ -94,13 +113,15 @@ impl Search {
 
     /// The query's vector; nothing without a model, or where it fails: words are better than an error.
     async fn embed(&self, user_id: &str, text: &str) -> Option<Vec<f32>> {
-        match self.queries.as_ref()?.vector(user_id, text).await {
-            Ok(vector) => Some(vector),
-            Err(error) => {
-                self.complain(&error);
-                None
-            }
-        }
+        let vector = self.queries.as_ref()?.vector(user_id, text).await;
+        vector.inspect_err(|error| self.complain(error)).ok()
+    }
+
+    /// The previous model's vector of the query, where some of the user's chunks are compared by it.
+    async fn embed_by_previous(&self, user_id: &str, text: &str, entry: &Entry) -> Option<Vec<f32>> {
+        let previous = self.previous.as_ref().filter(|_| entry.read().has_previous())?;
+        let vector = previous.vector(user_id, text).await?;
+        vector.inspect_err(|error| self.complain(error)).ok()
     }
 
     fn complain(&self, error: &EmbedError) {
@@ -115,14 +136,13 @@ impl Search {
         &self,
         entry: &Arc<Entry>,
         vector: Vec<f32>,
+        previous: Option<Vec<f32>>,
         allowed: Option<Arc<HashSet<i64>>>,
     ) -> Vec<Candidate> {
         self.compute(entry, move |entry| {
             let index = entry.read();
-            let allowed = allowed.as_deref();
-            let counts = |document| allowed.is_none_or(|allowed| allowed.contains(&document));
-            let best = best_chunks(&index, index.cosines(vector, counts).into_iter());
-            best_first(&index, best, None, DEPTH)
+            let cosines = index.cosines(&vector, previous.as_deref(), allowed.as_deref());
+            nearest_first(&index, &cosines, DEPTH)
         })
         .await
     }

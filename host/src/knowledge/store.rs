@@ -24,7 +24,7 @@ use super::quota::Quota;
 use crate::database::Database;
 pub(super) use captures::Unkept;
 pub(super) use chunks::{NewChunk, Unembedded};
-pub(super) use index::{BEGINNING, ChunkRow, End, Revision};
+pub(super) use index::{BEGINNING, ChunkRow, End, Models, Revision};
 pub(super) use ingest::Stored;
 pub(super) use jobs::{Failed, Job, Kind};
 pub(super) use subjects::Subject;

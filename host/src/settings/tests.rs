@@ -207,7 +207,10 @@ fn a_model_is_here_or_a_service_and_never_half_of_it() {
 
     assert_eq!(load("").expect("nothing is wrong").model, Model::Default);
     assert_eq!(load("model = \"none\"").expect("it is right").model, Model::None);
-    assert_eq!(load("model = \"/m\"").expect("it is right").model, Model::Folder("/m".into()));
+    for named in ["/m", "./e5-small-v2", "e5-small-v2"] {
+        let settings = load(&format!("model = \"{named}\"")).expect("it is right");
+        assert_eq!(settings.model, Model::NameOrFolder(named.into()));
+    }
     assert!(load("model = \"\"").is_err());
     let with_key = load(&format!("{service}embedding-key = \"hunter2\"")).expect("it is right");
     assert!(with_key.embedding_key.get().is_some() && !format!("{with_key:?}").contains("hunter2"));

@@ -331,15 +331,15 @@ fn is_variable(name: &str) -> bool {
         && name.bytes().all(|byte| is_letter(byte) || byte.is_ascii_digit())
 }
 
-/// The location of the model that search uses.
+/// The model that search uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Model {
-    /// The folder `model` of the data directory, if it exists.
+    /// The default model, if it is in the data directory.
     Default,
     /// No model: search uses words only.
     None,
-    /// This folder.
-    Folder(PathBuf),
+    /// The name of a model that can be fetched, else a folder.
+    NameOrFolder(PathBuf),
 }
 
 impl FromStr for Model {
@@ -347,9 +347,9 @@ impl FromStr for Model {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.trim() {
-            "" => Err("name the folder of a model, or none".to_owned()),
+            "" => Err("name a model, or its folder, or none".to_owned()),
             "none" => Ok(Self::None),
-            folder => Ok(Self::Folder(folder.into())),
+            named => Ok(Self::NameOrFolder(named.into())),
         }
     }
 }

@@ -119,18 +119,12 @@ fn report(who: &str, times: &mut [Duration], goal: Duration) {
 
 /// The model's id and the number of dimensions of its vectors.
 fn identify(model: &Path) -> Outcome<(String, usize)> {
-    let data = model.parent().ok_or("the model's folder is in none")?;
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_kitbag")).args(["model", "show", "--data"]).arg(data).output()?;
+    let output = Command::new(env!("CARGO_BIN_EXE_kitbag")).args(["model", "show"]).arg(model).output()?;
     let shown = String::from_utf8(output.stdout)?;
     let mut fields = shown.split_whitespace();
     match (fields.next(), fields.next().map(str::parse)) {
         (Some(id), Some(Ok(dimensions))) => Ok((id.to_owned(), dimensions)),
-        _ => Err(format!(
-            "the folder of the model must be called `model`: {}",
-            String::from_utf8_lossy(&output.stderr)
-        )
-        .into()),
+        _ => Err(format!("the model cannot be used: {}", String::from_utf8_lossy(&output.stderr)).into()),
     }
 }
 

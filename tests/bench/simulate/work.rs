@@ -300,7 +300,7 @@ async fn read_records(users: &mut Users<'_>) -> Outcome<()> {
 }
 
 async fn operate(figures: &mut Figures, running: &Running<'_>, components: &[Vec<u8>]) -> Outcome<()> {
-    let clients = vec![running.client(OPERATOR)?];
+    let clients = (0..REPETITIONS).map(|_| running.client(OPERATOR)).collect::<Outcome<_>>()?;
     let operator = &mut Users { clients, figures };
     for (name, path) in [
         ("operator: toolkits", "/toolkits"),
@@ -314,6 +314,7 @@ async fn operate(figures: &mut Figures, running: &Running<'_>, components: &[Vec
             .measure(name, async |user, _| user.expect(Method::GET, path, "", Bytes::new()).await.map(drop))
             .await?;
     }
+    operator.clients.truncate(1);
     operator
         .measure("deploy, with its compilation", async |user, _| deploy(user, &components[0]).await)
         .await?;

@@ -131,11 +131,14 @@ impl Copy {
                     say!("  - Start the new service with the settings that this command had: kitbag serve");
                 }
             }
-            if model::folder(&old.data).exists() && !model::folder(&new.data).exists() {
-                say!(
-                    "  - The model was not copied: kitbag model fetch --data {}",
-                    ownership::shell_quoted(&new.data)
-                );
+            for model in model::fetched(&old.data) {
+                if !model::folder(&new.data, model).exists() {
+                    say!(
+                        "  - The model was not copied: kitbag model fetch {} --data {}",
+                        model.name,
+                        ownership::shell_quoted(&new.data)
+                    );
+                }
             }
             say!(
                 "  - Keep the old service until the new one was tried. Nothing of it was changed; what is stored there"

@@ -8,8 +8,8 @@ fn index(documents: &[&[&str]]) -> UserIndex {
     let chunks =
         (1..).zip(documents).flat_map(|(document, chunks)| chunks.iter().map(move |text| (document, *text)));
     for (id, (document, text)) in (1..).zip(chunks) {
-        let row =
-            ChunkRow { id, document, terms: words::count(words::Language::English, "", text), vector: None };
+        let terms = words::count(words::Language::English, "", text);
+        let row = ChunkRow { id, document, terms, vector: None, is_previous: false };
         index.put(&row).expect("there is room");
     }
     index

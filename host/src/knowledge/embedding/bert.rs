@@ -1,5 +1,6 @@
 //! A BERT in this process, as sentence-transformers run it: from texts to vectors of length 1.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,8 +16,11 @@ pub(super) struct Bert {
     /// What names it; made of its files.
     pub(super) id: String,
     pub(super) tokenizer: Arc<Tokenizer>,
-    /// How many tokens it reads of a text; what is beyond is left out.
+    /// How many tokens it reads of a prompt and a text; what is beyond is left out.
     pub(super) window: usize,
+    /// How many of them the prompt for documents takes.
+    pub(super) document_prompt_tokens: usize,
+    prompts: Prompts,
     pooling: Pooling,
     encoder: Encoder,
 }
@@ -26,8 +30,39 @@ pub(super) struct Parts {
     pub(super) id: String,
     pub(super) tokenizer: Tokenizer,
     pub(super) window: usize,
+    pub(super) prompts: Prompts,
+    pub(super) document_prompt_tokens: usize,
     pub(super) pooling: Pooling,
     pub(super) encoder: Encoder,
+}
+
+/// What is put before texts, as when the model was trained; most models have none.
+#[derive(Debug, Default)]
+pub(super) struct Prompts {
+    pub(super) query: String,
+    pub(super) document: String,
+}
+
+/// What a text is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum InputType {
+    Query,
+    Document,
+}
+
+impl Prompts {
+    pub(super) fn are_empty(&self) -> bool {
+        self.query.is_empty() && self.document.is_empty()
+    }
+
+    /// The prompt and the text.
+    fn put_before<'a>(&self, input_type: InputType, text: &'a str) -> Cow<'a, str> {
+        let prompt = match input_type {
+            InputType::Query => &self.query,
+            InputType::Document => &self.document,
+        };
+        if prompt.is_empty() { text.into() } else { format!("{prompt}{text}").into() }
+    }
 }
 
 /// Tokens that one thread reads at once: some megabytes of intermediate results, which its cache still holds.
@@ -39,9 +74,11 @@ const BYTES_PER_TOKEN: usize = 32;
 impl Bert {
     /// Loads the model of a folder, and tries it once.
     pub(super) fn load(folder: &Path) -> Result<Self, ModelError> {
-        let Parts { id, tokenizer, window, pooling, encoder } = folder::read(folder)?;
-        let bert = Self { id, tokenizer: Arc::new(tokenizer), window, pooling, encoder };
-        match bert.embed(&["test".to_owned()], || false) {
+        let Parts { id, tokenizer, window, prompts, document_prompt_tokens, pooling, encoder } =
+            folder::read(folder)?;
+        let tokenizer = Arc::new(tokenizer);
+        let bert = Self { id, tokenizer, window, document_prompt_tokens, prompts, pooling, encoder };
+        match bert.embed(InputType::Query, &["test".to_owned()], || false) {
             Ok(_) => Ok(bert),
             Err(cause) => Err(folder::failed(folder, folder::WEIGHTS, cause)),
         }
@@ -51,10 +88,12 @@ impl Bert {
     /// wants them.
     pub(super) fn embed(
         &self,
+        input_type: InputType,
         texts: &[String],
         is_unwanted: impl Fn() -> bool + Sync,
     ) -> Result<Vec<Vec<f32>>, String> {
-        let tokens = texts.par_iter().map(|text| self.tokens(text)).collect::<Result<Vec<_>, _>>()?;
+        let tokens =
+            texts.par_iter().map(|text| self.tokens(input_type, text)).collect::<Result<Vec<_>, _>>()?;
         let runs = runs(&tokens);
         let embedded = runs.par_iter().map(|run| {
             if is_unwanted() {
@@ -74,9 +113,10 @@ impl Bert {
         Ok(vectors)
     }
 
-    /// What the model reads of a text: one token at least.
-    fn tokens(&self, text: &str) -> Result<Vec<u32>, String> {
+    /// What the model reads of a text, after its prompt: one token at least.
+    fn tokens(&self, input_type: InputType, text: &str) -> Result<Vec<u32>, String> {
         let text = &text[..text.floor_char_boundary(self.window * BYTES_PER_TOKEN)];
+        let text = self.prompts.put_before(input_type, text);
         let encoding = self.tokenizer.encode_fast(text, true).map_err(|error| error.to_string())?;
         let mut tokens = encoding.get_ids().to_vec();
         if let (true, Some(&end)) = (tokens.len() > self.window, tokens.last()) {

@@ -1,5 +1,6 @@
 //! The folder of a model, as sentence-transformers write it.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -10,23 +11,30 @@ use serde::de::DeserializeOwned;
 use tokenizers::Tokenizer;
 
 use super::ModelError;
-use super::bert::Parts;
+use super::bert::{Parts, Prompts};
 use crate::knowledge::passages::WINDOW;
 use crate::sha256::Sha256;
 
 /// What every model has.
-pub(super) const CONFIG: &str = "config.json";
-pub(super) const TOKENIZER: &str = "tokenizer.json";
-pub(super) const WEIGHTS: &str = "model.safetensors";
+pub(in crate::knowledge) const CONFIG: &str = "config.json";
+pub(in crate::knowledge) const TOKENIZER: &str = "tokenizer.json";
+pub(in crate::knowledge) const WEIGHTS: &str = "model.safetensors";
 
-/// What some have: the steps after the BERT, and how much it reads at once.
-const MODULES: &str = "modules.json";
+/// What some have: the steps after the BERT, how much it reads at once, and prompts.
+pub(in crate::knowledge) const MODULES: &str = "modules.json";
 const SENTENCES: &str = "sentence_bert_config.json";
+pub(in crate::knowledge) const SENTENCE_TRANSFORMERS: &str = "config_sentence_transformers.json";
 
 /// The largest files that make sense, in bytes.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 const MAX_TOKENIZER_BYTES: u64 = 64 << 20;
 const MAX_WEIGHTS_BYTES: u64 = 4 << 30;
+
+/// Bytes of a prompt at most: it is read with every text.
+const MAX_PROMPT_BYTES: usize = 1024;
+
+/// Names of the prompt for documents; the first one that a model has counts.
+const DOCUMENT_PROMPTS: [&str; 3] = ["document", "passage", "corpus"];
 
 /// Part of a model's id: another number for another way to compute the same vectors.
 const COMPUTATION: &[u8] = b"2";
@@ -43,11 +51,17 @@ struct Module {
 struct PoolingConfig {
     pooling_mode_cls_token: bool,
     pooling_mode_mean_tokens: bool,
+    include_prompt: Option<bool>,
 }
 
 #[derive(Deserialize)]
 struct SentenceConfig {
     max_seq_length: Option<usize>,
+}
+
+#[derive(Deserialize)]
+struct SentenceTransformersConfig {
+    prompts: Option<HashMap<String, String>>,
 }
 
 /// Reads a folder; the error names the file that is at fault.
@@ -61,7 +75,8 @@ pub(super) fn read(folder: &Path) -> Result<Parts, ModelError> {
             format!("the model is of type {kind:?}, and only \"bert\" is supported"),
         ));
     }
-    let pooling = pooling(folder)?;
+    let prompts = prompts(folder)?;
+    let pooling = pooling(folder, &prompts)?;
     let window = match optional(folder, SENTENCES, MAX_SETTINGS_BYTES)? {
         Some(bytes) => parse::<SentenceConfig>(folder, SENTENCES, &bytes)?.max_seq_length.unwrap_or(WINDOW),
         None => WINDOW,
@@ -82,18 +97,24 @@ pub(super) fn read(folder: &Path) -> Result<Parts, ModelError> {
     tokenizer.with_padding(None);
     tokenizer.with_truncation(None).map_err(|cause| failed(folder, TOKENIZER, cause.to_string()))?;
 
+    let document_prompt_tokens = prompt_tokens(folder, &prompts, &tokenizer, window)?;
+
     let weights = required(folder, WEIGHTS, MAX_WEIGHTS_BYTES)?;
+    let use_of_tokens = format!("{pooling:?} {window}");
+    let mut parts: Vec<&[u8]> =
+        vec![COMPUTATION, use_of_tokens.as_bytes(), &config_bytes, &tokenizer_bytes, &weights];
+    if !prompts.are_empty() {
+        parts.extend([prompts.query.as_bytes(), prompts.document.as_bytes()]);
+    }
     let mut hash = Sha256::new();
-    for part in
-        [COMPUTATION, format!("{pooling:?} {window}").as_bytes(), &config_bytes, &tokenizer_bytes, &weights]
-    {
+    for part in parts {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
     let id = format!("local:{}", hex::encode(&hash.finish()[..ID_BYTES]));
     let encoder = Encoder::load(&config, &weights, Precision::Best)
         .map_err(|cause| failed(folder, WEIGHTS, cause.to_string()))?;
-    Ok(Parts { id, tokenizer, window, pooling, encoder })
+    Ok(Parts { id, tokenizer, window, prompts, document_prompt_tokens, pooling, encoder })
 }
 
 /// An error that names the file.
@@ -106,8 +127,52 @@ const MIN_WINDOW: usize = 64;
 
 const ID_BYTES: usize = 8;
 
+/// What is put before texts; nothing, where nothing is said.
+fn prompts(folder: &Path) -> Result<Prompts, ModelError> {
+    let Some(bytes) = optional(folder, SENTENCE_TRANSFORMERS, MAX_SETTINGS_BYTES)? else {
+        return Ok(Prompts::default());
+    };
+    let config: SentenceTransformersConfig = parse(folder, SENTENCE_TRANSFORMERS, &bytes)?;
+    let named = config.prompts.unwrap_or_default();
+    let prompt = |names: &[&str]| {
+        let Some((name, prompt)) = names.iter().find_map(|name| named.get_key_value(*name)) else {
+            return Ok(String::new());
+        };
+        if prompt.len() > MAX_PROMPT_BYTES {
+            let size = prompt.len();
+            let cause = format!("the prompt {name:?} has {size} bytes, more than {MAX_PROMPT_BYTES}");
+            return Err(failed(folder, SENTENCE_TRANSFORMERS, cause));
+        }
+        Ok(prompt.clone())
+    };
+    Ok(Prompts { query: prompt(&["query"])?, document: prompt(&DOCUMENT_PROMPTS)? })
+}
+
+/// Returns the tokens of the prompt for documents. Refuses prompts that leave no room for a text.
+fn prompt_tokens(
+    folder: &Path,
+    prompts: &Prompts,
+    tokenizer: &Tokenizer,
+    window: usize,
+) -> Result<usize, ModelError> {
+    let tokens = |prompt: &str| {
+        if prompt.is_empty() {
+            return Ok(0);
+        }
+        let encoding = tokenizer.encode_fast(prompt, false);
+        let count = encoding.map_err(|cause| failed(folder, TOKENIZER, cause.to_string()))?.get_ids().len();
+        if count + MIN_WINDOW > window {
+            let cause = format!("a prompt has {count} tokens, and the model reads {window} tokens at once");
+            return Err(failed(folder, SENTENCE_TRANSFORMERS, cause));
+        }
+        Ok(count)
+    };
+    tokens(&prompts.query)?;
+    tokens(&prompts.document)
+}
+
 /// What follows the BERT; the mean, where nothing is said.
-fn pooling(folder: &Path) -> Result<Pooling, ModelError> {
+fn pooling(folder: &Path, prompts: &Prompts) -> Result<Pooling, ModelError> {
     let Some(bytes) = optional(folder, MODULES, MAX_SETTINGS_BYTES)? else {
         return Ok(Pooling::Mean);
     };
@@ -128,6 +193,9 @@ fn pooling(folder: &Path) -> Result<Pooling, ModelError> {
                         return Err(failed(folder, &file, cause));
                     }
                 };
+                if pooling == Pooling::Mean && config.include_prompt == Some(false) && !prompts.are_empty() {
+                    return Err(failed(folder, &file, "a mean that leaves the prompt out is not supported"));
+                }
             }
             other => {
                 return Err(failed(folder, MODULES, format!("the step {other:?} is not supported")));

@@ -11,11 +11,25 @@ use tempfile::TempDir;
 use super::*;
 use crate::egress::test_server::TestServer;
 use crate::egress::{Egress, EgressSettings};
+use crate::sha256::Sha256;
 
 fn folder() -> TempDir {
     let folder = TempDir::new().expect("a scratch folder");
     tiny_model::write(folder.path());
     folder
+}
+
+/// A folder whose model has these prompts.
+fn folder_with(prompts: &Value) -> TempDir {
+    let folder = folder();
+    let config =
+        json!({ "__version__": { "pytorch": "2" }, "prompts": prompts, "default_prompt_name": null });
+    fs::write(folder.path().join(SENTENCE_TRANSFORMERS), config.to_string()).expect("it is ours");
+    folder
+}
+
+fn id(folder: &TempDir) -> String {
+    Local::open(folder.path()).expect("it is whole").bert.id.clone()
 }
 
 async fn local() -> Embedder {
@@ -79,8 +93,86 @@ async fn the_name_of_a_model_is_made_of_what_it_computes() {
 }
 
 #[test]
+fn only_prompts_change_the_name_that_a_model_had_before_there_were_any() {
+    let plain = folder();
+    let read = |name: &str| fs::read(plain.path().join(name)).expect("it was written");
+    let parts = [b"2".to_vec(), b"Mean 256".to_vec(), read(CONFIG), read(TOKENIZER), read(WEIGHTS)];
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    let before = format!("local:{}", hex::encode(&hash.finish()[..8]));
+
+    assert_eq!(id(&plain), before);
+    for none in
+        [Value::Null, json!({}), json!({ "query": "", "document": "" }), json!({ "clustering": "cat " })]
+    {
+        assert_eq!(id(&folder_with(&none)), before, "{none}");
+    }
+    let mut ids = vec![before];
+    for prompts in [
+        json!({ "query": "cat " }),
+        json!({ "document": "cat " }),
+        json!({ "query": "cat ", "document": "cat " }),
+        json!({ "query": "cat cat " }),
+    ] {
+        ids.push(id(&folder_with(&prompts)));
+        assert!(!ids[..ids.len() - 1].contains(&ids[ids.len() - 1]), "{prompts}: {ids:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_prompt_for_documents_has_one_of_three_names() {
+    let plain = local().await;
+    for (prompts, expected) in [
+        (json!({ "corpus": "cat ", "passage": "cat ", "document": "heat " }), "heat wing"),
+        (json!({ "corpus": "cat ", "passage": "heat " }), "heat wing"),
+        (json!({ "corpus": "heat " }), "heat wing"),
+        (json!({ "query": "cat " }), "wing"),
+    ] {
+        let prompted = Embedder::open(folder_with(&prompts).path()).await.expect("it is whole");
+
+        let vectors = prompted.documents(texts(["wing"])).await.expect("the model runs");
+
+        let expected = plain.documents(texts([expected])).await.expect("the model runs");
+        assert_near(&vectors[0], &expected[0]);
+    }
+}
+
+#[test]
+fn prompts_that_are_too_long_or_cannot_be_left_out_are_refused() {
+    let refused = |folder: &TempDir| Local::open(folder.path()).err().map(|error| error.to_string());
+    for (prompts, expected) in [
+        (json!({ "query": "x".repeat(1024), "document": "wing ".repeat(192) }), None),
+        (json!({ "query": "x".repeat(1025) }), Some("\"query\" has 1025 bytes")),
+        (json!({ "passage": "é".repeat(513) }), Some("\"passage\" has 1026 bytes")),
+        (json!({ "document": "wing ".repeat(193) }), Some("193 tokens")),
+        (json!({ "query": "wing ".repeat(193) }), Some("193 tokens")),
+        (json!(["query"]), Some("invalid type")),
+    ] {
+        let error = refused(&folder_with(&prompts));
+
+        assert_eq!(error.is_some(), expected.is_some(), "{error:?}");
+        if let (Some(error), Some(expected)) = (error, expected) {
+            assert!(error.contains(SENTENCE_TRANSFORMERS) && error.contains(expected), "{error}");
+        }
+    }
+    for (prompts, is_refused) in [(json!({}), false), (json!({ "query": "cat " }), true)] {
+        let folder = folder_with(&prompts);
+        fs::create_dir(folder.path().join("1_Pooling")).expect("it is ours");
+        let modules = json!([{ "path": "1_Pooling", "type": "sentence_transformers.models.Pooling" }]);
+        let pooling = json!({ "pooling_mode_mean_tokens": true, "include_prompt": false });
+        fs::write(folder.path().join(MODULES), modules.to_string()).expect("it is ours");
+        fs::write(folder.path().join("1_Pooling/config.json"), pooling.to_string()).expect("it is ours");
+
+        assert_eq!(refused(&folder).is_some(), is_refused, "{prompts}");
+    }
+}
+
+#[test]
 fn a_broken_folder_is_refused_with_the_name_of_the_file() {
-    let cases: [(&str, Option<&str>, &str); 8] = [
+    let cases: [(&str, Option<&str>, &str); 9] = [
         ("config.json", None, "there is no such file"),
         ("config.json", Some("{"), "EOF"),
         ("config.json", Some(r#"{"model_type":"roberta"}"#), "missing field"),
@@ -88,6 +180,7 @@ fn a_broken_folder_is_refused_with_the_name_of_the_file() {
         ("tokenizer.json", Some("{}"), ""),
         ("model.safetensors", None, "there is no such file"),
         ("model.safetensors", Some("version https://git-lfs.github.com/spec/v1"), ""),
+        ("config_sentence_transformers.json", Some("{"), "EOF"),
         (
             "modules.json",
             Some(r#"[{"path":"2_Dense","type":"sentence_transformers.models.Dense"}]"#),

@@ -16,9 +16,14 @@ const POSITIONS: usize = 512;
 
 /// Writes the model's folder.
 pub(crate) fn write(folder: &Path) {
+    write_another(folder, 1);
+}
+
+/// Writes the folder of a model with other weights for each seed.
+pub(crate) fn write_another(folder: &Path, seed: u32) {
     fs::write(folder.join("config.json"), config().to_string()).expect("the folder is there");
     fs::write(folder.join("tokenizer.json"), tokenizer().to_string()).expect("the folder is there");
-    let weights = weights();
+    let weights = weights(seed);
     let views = weights.iter().map(|(name, (shape, bytes))| {
         (name, TensorView::new(Dtype::F32, shape.clone(), bytes).expect("as many values as the shape has"))
     });
@@ -68,8 +73,7 @@ fn tokenizer() -> Value {
 }
 
 /// Shapes and bytes, by name.
-fn weights() -> HashMap<String, (Vec<usize>, Vec<u8>)> {
-    let mut seed = 1_u32;
+fn weights(mut seed: u32) -> HashMap<String, (Vec<usize>, Vec<u8>)> {
     let mut random = move || {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         f32::from(u16::try_from(seed >> 16).expect("16 bits are left")) / 32_768.0 - 1.0

@@ -102,11 +102,31 @@ fn scores_that_are_no_numbers_hide_nothing_else() {
             document,
             terms: words::count(words::Language::English, "", "wing"),
             vector: None,
+            is_previous: false,
         };
         index.put(&row).expect("there is room");
     }
 
     let best = best_chunks(&index, [(0, f32::NAN), (1, 0.5), (2, f32::INFINITY)].into_iter());
 
-    assert_eq!(best_first(&index, best, None, 10), ranking(&[(1, 2, 0.5)]));
+    assert_eq!(best_first(&index, &best, None, 10), ranking(&[(1, 2, 0.5)]));
+}
+
+#[test]
+fn documents_far_behind_one_with_many_near_chunks_are_found_too() {
+    let mut index = UserIndex::default();
+    for id in 0..4_000_i16 {
+        let vector = [1.0_f32, f32::from(id) / 4_000.0].into_iter().flat_map(f32::to_le_bytes).collect();
+        let terms = words::count(words::Language::English, "", "wing");
+        let (id, document, vector) = (id.into(), (id / 3_000).into(), Some(vector));
+        let row = ChunkRow { id, document, terms, vector, is_previous: false };
+        index.put(&row).expect("there is room");
+    }
+    let cosines = index.cosines(&[1.0, -0.5], None, None);
+
+    let documents = |depth| -> Vec<_> {
+        nearest_first(&index, &cosines, depth).iter().map(|found| found.document).collect()
+    };
+
+    assert_eq!((documents(1), documents(10)), (vec![0], vec![0, 1]));
 }

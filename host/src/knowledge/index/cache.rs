@@ -12,7 +12,7 @@ use tracing::warn;
 use super::UserIndex;
 use crate::database;
 use crate::knowledge::KnowledgeError;
-use crate::knowledge::store::{BEGINNING, ChunkRow, End, Revision, Store};
+use crate::knowledge::store::{BEGINNING, ChunkRow, End, Models, Revision, Store};
 use crate::tasks::{off_thread, to_its_end};
 
 /// The indexes; a clone shares them.
@@ -21,8 +21,8 @@ pub(in crate::knowledge) struct Indexes(Arc<Shared>);
 
 struct Shared {
     store: Store,
-    /// Vectors of another model cannot be compared with this one's.
-    model: Option<String>,
+    /// Only their vectors are taken up.
+    models: Models,
     /// Bytes that all indexes may take, and so each of them.
     memory: usize,
     entries: Cache<String, Arc<Entry>>,
@@ -60,8 +60,8 @@ const MAX_READERS: usize = 2;
 const MAX_FIRST_LOADS: usize = 2;
 
 impl Indexes {
-    /// Keeps no more than `memory` bytes of indexes. Only vectors of `model` are taken up.
-    pub(in crate::knowledge) fn new(store: Store, model: Option<String>, memory: usize) -> Self {
+    /// Keeps no more than `memory` bytes of indexes. Only vectors of `models` are taken up.
+    pub(in crate::knowledge) fn new(store: Store, models: Models, memory: usize) -> Self {
         let entries = Cache::builder()
             .max_capacity(u64::try_from(memory / WEIGHT_UNIT).unwrap_or(u64::MAX))
             .weigher(|user_id: &String, entry: &Arc<Entry>| entry.weight(user_id))
@@ -70,7 +70,7 @@ impl Indexes {
             .build();
         let (readers, first_loads) = (Semaphore::new(MAX_READERS), Semaphore::new(MAX_FIRST_LOADS));
         let epoch = AtomicU64::new(0);
-        Self(Arc::new(Shared { store, model, memory, entries, epoch, readers, first_loads }))
+        Self(Arc::new(Shared { store, models, memory, entries, epoch, readers, first_loads }))
     }
 
     /// The user's index with everything that was durable before this was called.
@@ -152,8 +152,9 @@ impl Indexes {
         seen: &Seen,
         after: End,
     ) -> Result<(Vec<ChunkRow>, Option<End>), KnowledgeError> {
-        let model = self.0.model.as_deref().filter(|_| !seen.without_vectors);
-        Ok(self.read(self.0.store.chunks_after(user_id, model, after)).await?)
+        let none = Models::default();
+        let models = if seen.without_vectors { &none } else { &self.0.models };
+        Ok(self.read(self.0.store.chunks_after(user_id, models, after)).await?)
     }
 
     /// Lets go of the vectors where they do not fit, and of everything where words do not fit either.

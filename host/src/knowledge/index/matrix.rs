@@ -1,6 +1,7 @@
 //! Vectors, row by row, and whose they are.
 
 use kitbag_embedding::rows::{Probe, Rows};
+use rayon::prelude::*;
 
 use super::{ChunkNumber, NO_ROW};
 
@@ -16,12 +17,17 @@ pub(super) struct Matrix {
 const NOBODY: ChunkNumber = ChunkNumber::MAX;
 
 /// Rows whose products are exact: twice as many as documents are fused.
-const EXACT: usize = 2048;
+pub(in crate::knowledge) const EXACT: usize = 2048;
+
+/// Products that one thread computes exactly before it looks for more.
+const SHARE: usize = 256;
+
+/// Rows of which it can be told how their products are spread.
+const MIN_SPREAD: usize = 32;
 
 impl Matrix {
-    /// Adds a vector in the place of the one at the row `before`. Returns the row; nothing where the
-    /// vector is of another size than the others.
-    pub(super) fn put(&mut self, owner: ChunkNumber, vector: &[u8], before: u32) -> Option<u32> {
+    /// Adds a vector. Returns its row; nothing where the vector is of another size than the others.
+    pub(super) fn put(&mut self, owner: ChunkNumber, vector: &[u8]) -> Option<u32> {
         let (numbers, rest) = vector.as_chunks::<{ size_of::<f32>() }>();
         if self.rows.is_empty() {
             self.rows = Rows::new(numbers.len());
@@ -30,7 +36,6 @@ impl Matrix {
         if !rest.is_empty() || !self.rows.push(numbers) {
             return None;
         }
-        self.clear(before);
         self.owners.push(owner);
         u32::try_from(self.owners.len() - 1).ok()
     }
@@ -48,30 +53,76 @@ impl Matrix {
         self.dead
     }
 
+    /// How many rows are somebody's.
+    pub(super) fn alive(&self) -> usize {
+        self.owners.len() - self.dead
+    }
+
+    /// Whether there are rows, and none is anybody's.
+    pub(super) fn is_dead(&self) -> bool {
+        self.dead > 0 && self.alive() == 0
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.rows.bytes() + self.owners.capacity() * size_of::<ChunkNumber>()
     }
 
-    /// The product of every row whose owner `counts` with a vector, the greatest of them exact to four places; none
-    /// where the vector is of another size.
+    /// The product of every row whose owner `counts` with a vector: the greatest [`EXACT`] first, in any order and exact
+    /// to four places, and then the others roughly. None where the vector is of another size.
     pub(super) fn products(
         &self,
-        vector: Vec<f32>,
+        vector: &[f32],
         counts: impl Fn(ChunkNumber) -> bool,
     ) -> Vec<(ChunkNumber, f32)> {
-        let probe = Probe::new(vector);
-        let rough = self.rows.rough(&probe).into_iter().enumerate();
-        let mut products: Vec<_> = rough
-            .filter(|(row, _)| {
-                let owner = self.owners[*row];
-                owner != NOBODY && counts(owner)
-            })
-            .collect();
-        if products.len() > EXACT {
-            products.select_nth_unstable_by(EXACT, |one, other| other.1.total_cmp(&one.1));
+        let probe = Probe::new(vector.to_vec());
+        let rough = (0_u32..).zip(self.rows.rough(&probe)).zip(&self.owners);
+        let counting = rough.filter(|(_, owner)| **owner != NOBODY && counts(**owner));
+        let mut products: Vec<(u32, f32)> = counting.map(|(product, _)| product).collect();
+        greatest_first(&mut products);
+        let exact = products.len().min(EXACT);
+        products[..exact].par_chunks_mut(SHARE).flatten_iter().for_each(|(row, product)| {
+            *product = self.rows.product(*row as usize, &probe);
+        });
+        for (row, _) in &mut products {
+            *row = self.owners[*row as usize];
         }
-        let exact = products.iter_mut().take(EXACT);
-        exact.for_each(|(row, product)| *product = self.rows.product(*row, &probe));
-        products.into_iter().map(|(row, product)| (self.owners[row], product)).collect()
+        products
+    }
+    /// How the products of all rows with a vector are spread; nothing of too few.
+    pub(super) fn spread(&self, vector: &[f32]) -> Option<Spread> {
+        if self.alive() < MIN_SPREAD {
+            return None;
+        }
+        let rough = self.rows.rough(&Probe::new(vector.to_vec())).into_iter().zip(&self.owners);
+        let alive: Vec<_> =
+            rough.filter(|(_, owner)| **owner != NOBODY).map(|(product, _)| f64::from(product)).collect();
+        #[expect(clippy::cast_precision_loss, reason = "there are no more than 2^24")]
+        let count = alive.len() as f64;
+        let mean = alive.iter().sum::<f64>() / count;
+        let variance = alive.iter().map(|product| (product - mean).powi(2)).sum::<f64>() / count;
+        // Nothing can be told from vectors that are all alike, or of another size.
+        (variance > 0.0).then(|| Spread { mean, deviation: variance.sqrt() })
+    }
+}
+
+/// Mean and standard deviation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spread {
+    mean: f64,
+    deviation: f64,
+}
+
+impl Spread {
+    /// What a product of this spread is in another one.
+    #[expect(clippy::cast_possible_truncation, reason = "as precise as products")]
+    pub(super) fn mapped(self, product: f32, other: Self) -> f32 {
+        (other.mean + (f64::from(product) - self.mean) / self.deviation * other.deviation) as f32
+    }
+}
+
+/// Puts the greatest [`EXACT`] products first, in any order.
+pub(super) fn greatest_first<T>(products: &mut [(T, f32)]) {
+    if products.len() > EXACT {
+        products.select_nth_unstable_by(EXACT, |one, other| other.1.total_cmp(&one.1));
     }
 }

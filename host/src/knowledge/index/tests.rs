@@ -3,7 +3,8 @@ use crate::knowledge::words::{Language, of_query};
 
 fn row(id: i64, document: i64, text: &str, vector: Option<[f32; 2]>) -> ChunkRow {
     let bytes = |vector: [f32; 2]| vector.into_iter().flat_map(f32::to_le_bytes).collect();
-    ChunkRow { id, document, terms: words::count(Language::English, "", text), vector: vector.map(bytes) }
+    let terms = words::count(Language::English, "", text);
+    ChunkRow { id, document, terms, vector: vector.map(bytes), is_previous: false }
 }
 
 fn german(id: i64, text: &str) -> ChunkRow {
@@ -16,7 +17,7 @@ fn having(index: &UserIndex, word: &str) -> Vec<(i64, u8)> {
 }
 
 fn nearest(index: &UserIndex) -> Vec<(i64, f32)> {
-    let cosines = index.cosines(vec![1.0, 0.0], |_| true);
+    let cosines = index.cosines(&[1.0, 0.0], None, None);
     cosines.into_iter().map(|(place, cosine)| (index.chunk(place).expect("it lives").id(), cosine)).collect()
 }
 
@@ -44,7 +45,7 @@ fn what_has_gone_is_neither_found_nor_counted() {
     assert_eq!(having(&index, "wing"), [(2, 1)]);
     assert_eq!(nearest(&index), [(2, 0.0)]);
     assert_eq!(index.len(), 1);
-    assert!((index.average_length() - 1.0).abs() < f32::EPSILON);
+    assert_eq!((index.documents(), index.words()), (1, 1));
 }
 
 #[test]
@@ -73,7 +74,7 @@ fn vectors_of_another_size_are_left_out() {
     index.put(&ChunkRow { vector: Some(vec![0; 12]), ..row(2, 2, "wing", None) }).expect("there is room");
 
     assert_eq!(nearest(&index), [(1, 1.0)]);
-    assert_eq!(index.cosines(vec![1.0], |_| true), []);
+    assert_eq!(index.cosines(&[1.0], None, None), []);
     assert_eq!(having(&index, "wing").len(), 2);
 }
 
@@ -116,11 +117,12 @@ fn the_nearest_of_many_are_exact_and_only_those_that_count_are_compared() {
         index.put(&row(document, document, "wing", Some(vector(id)))).expect("there is room");
     }
 
-    let all = index.cosines(vector(2_000).to_vec(), |_| true);
-    let mut even = index.cosines(vector(2_000).to_vec(), |document| document % 2 == 0);
+    let all = index.cosines(&vector(2_000), None, None);
+    let mut even = index.cosines(&vector(2_000), None, Some(&(0..3_000).step_by(2).collect()));
 
     even.sort_by(|one, other| other.1.total_cmp(&one.1));
     assert_eq!((all.len(), even.len()), (3_000, 1_500));
+
     for (place, cosine) in even.iter().take(100) {
         assert!(place.abs_diff(2_000) < 200, "{place}");
         let [x, y] = vector(i16::try_from(*place).expect("there are 3,000"));
@@ -175,4 +177,26 @@ fn chunks_that_are_older_than_analyzers_are_found_as_they_were() {
         .map(|word| index.having(word).map(|(.., chunk)| chunk.id()).collect::<Vec<_>>())
         .collect();
     assert_eq!(found, [vec![1], vec![2], vec![1]]);
+}
+
+#[test]
+fn a_vector_of_the_previous_model_goes_when_the_current_one_has_read_the_chunk() {
+    let mut index = UserIndex::default();
+    let of_previous = |id, vector| ChunkRow { is_previous: true, ..row(id, id, "wing", Some(vector)) };
+    index.put(&of_previous(1, [1.0, 0.0])).expect("there is room");
+    index.put(&of_previous(2, [0.0, 1.0])).expect("there is room");
+    let found = |index: &UserIndex, previous: Option<&[f32]>| -> Vec<_> {
+        let cosines = index.cosines(&[1.0, 0.0], previous, None);
+        cosines.into_iter().map(|(place, cosine)| (place, cosine.round())).collect()
+    };
+    assert_eq!(found(&index, None), []);
+    assert_eq!(found(&index, Some(&[0.0, 1.0])), [(0, 0.0), (1, 1.0)]);
+
+    index.put(&row(2, 2, "wing", Some([1.0, 0.0]))).expect("there is room");
+    assert!(index.has_previous());
+    assert_eq!(found(&index, None), [(1, 1.0)]);
+
+    index.put(&row(1, 1, "wing", Some([1.0, 0.0]))).expect("there is room");
+    assert!(!index.has_previous());
+    assert_eq!(found(&index, None), [(1, 1.0), (0, 1.0)]);
 }

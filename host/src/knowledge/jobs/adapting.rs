@@ -3,6 +3,8 @@
 //! Invariant: one process at a time does so, and only when all have the same settings. Otherwise two models would
 //! embed each other's documents again for ever.
 
+use std::time::Duration;
+
 use tokio::time::sleep;
 use tracing::info;
 
@@ -11,8 +13,12 @@ use crate::database;
 use crate::knowledge::store::Kind;
 use crate::peers::Turn;
 
-/// Documents of another model that are queued in one transaction.
-const MAX_QUEUED_AT_ONCE: usize = 10_000;
+/// Documents of another model that are queued at once, when no more than [`FEW_QUEUED`] are left: new ones, which come
+/// after them, do not wait long.
+const MAX_QUEUED_AT_ONCE: usize = 512;
+const FEW_QUEUED: usize = 128;
+/// How often it is looked whether few are left.
+const QUEUE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Does what is quick, if it is the turn of this process.
 pub(super) async fn begin(context: &Context, tools: &Tools, is_start: bool) -> database::Result<Turn> {
@@ -61,17 +67,23 @@ async fn finish(context: &Context, tools: &Tools) -> database::Result<Turn> {
     Ok(Turn::Over)
 }
 
-/// Queues what another model has embedded.
-async fn queue_old(context: &Context, model: &str) -> database::Result<()> {
-    let mut queued = 0;
-    loop {
-        match context.store.embed_again(model, MAX_QUEUED_AT_ONCE).await? {
-            0 => break,
-            some => queued += some,
+/// Queues what another model has embedded, or none.
+pub(super) async fn queue_old(context: &Context, model: &str) -> database::Result<()> {
+    let others = context.store.models().await?.into_iter().filter(|other| other != model);
+    let mut is_told = false;
+    for old in std::iter::once(None).chain(others.map(Some)) {
+        let mut last = 0;
+        while let Some(document) = context.store.embed_again(old.as_deref(), last, MAX_QUEUED_AT_ONCE).await?
+        {
+            if !std::mem::replace(&mut is_told, true) {
+                info!(model, "embedding what another model has embedded, or none");
+            }
+            last = document;
+            context.wakes.wake(Kind::Embed);
+            while context.store.has_due(Kind::Embed, FEW_QUEUED).await? {
+                sleep(QUEUE_INTERVAL).await;
+            }
         }
-    }
-    if queued > 0 {
-        info!(documents = queued, model, "embedding what another model has embedded, or none");
     }
     Ok(())
 }

@@ -45,6 +45,10 @@ impl Context {
         indexing::round(self, &splitter, next, &mut String::new()).await.expect("the database works")
     }
 
+    async fn embed_again(&self, old: Option<&str>, after: i64, limit: usize) -> Option<i64> {
+        self.store.embed_again(old, after, limit).await.expect("the database works")
+    }
+
     /// Indexes everything.
     async fn index_all(&self, next: Option<Kind>) {
         while self.index(next).await > 0 {}

@@ -18,15 +18,22 @@ use crate::redaction::Redactor;
 /// How long a connection may stand still.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Downloads a file of `size` bytes; `progress` is told how many are there.
+/// How many bytes a file has.
+#[derive(Clone, Copy)]
+pub(super) enum Length {
+    Exactly(u64),
+    AtMost(u64),
+}
+
+/// Downloads a file; `progress` is told how many bytes are there.
 pub(super) async fn download(
     egress: &Egress,
     url: &Url,
     target: &Path,
-    size: u64,
+    length: Length,
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<(), FetchError> {
-    let received = receive(egress, url, target, size, progress).await;
+    let received = receive(egress, url, target, length, progress).await;
     received.map_err(|cause| FetchError::Download { url: url.to_string(), cause })
 }
 
@@ -34,9 +41,10 @@ async fn receive(
     egress: &Egress,
     url: &Url,
     target: &Path,
-    size: u64,
+    length: Length,
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<(), DownloadError> {
+    let (Length::Exactly(largest) | Length::AtMost(largest)) = length;
     let mut body = open(egress, url).await?;
     let mut file = File::create(target).await.map_err(DownloadError::Write)?;
     let mut received = 0;
@@ -49,14 +57,17 @@ async fn receive(
         };
         let Ok(data) = frame.into_data() else { continue };
         received += data.len() as u64;
-        if received > size {
-            return Err(DownloadError::TooLarge(size));
+        if received > largest {
+            return Err(DownloadError::TooLarge(largest));
         }
         file.write_all(&data).await.map_err(DownloadError::Write)?;
         progress(received);
     }
     file.flush().await.map_err(DownloadError::Write)?;
-    if received < size { Err(DownloadError::BrokeOff(received)) } else { Ok(()) }
+    match length {
+        Length::Exactly(size) if received < size => Err(DownloadError::BrokeOff(received)),
+        Length::Exactly(_) | Length::AtMost(_) => Ok(()),
+    }
 }
 
 /// The body of the answer, after redirects: hubs keep large files elsewhere.

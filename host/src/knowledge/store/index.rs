@@ -31,8 +31,18 @@ pub(in crate::knowledge) struct ChunkRow {
     pub(in crate::knowledge) document: i64,
     /// Its words, counted; see `knowledge/words`.
     pub(in crate::knowledge) terms: Vec<u8>,
-    /// Little-endian 32-bit floats; there once the current model has read the chunk.
+    /// Little-endian 32-bit floats; there once a model that serves has read the chunk.
     pub(in crate::knowledge) vector: Option<Vec<u8>>,
+    /// Whether that is the previous model.
+    pub(in crate::knowledge) is_previous: bool,
+}
+
+/// The models whose vectors serve, by name.
+#[derive(Clone, Debug, Default)]
+pub(in crate::knowledge) struct Models {
+    pub(in crate::knowledge) current: Option<String>,
+    /// The one whose vectors serve until the current one has read everything.
+    pub(in crate::knowledge) previous: Option<String>,
 }
 
 impl Store {
@@ -46,28 +56,51 @@ impl Store {
         Ok(found.map(|(revision, removals)| Revision { revision, removals }).unwrap_or_default())
     }
 
-    /// The user's next chunks in the order of their revisions, with vectors of this model, and where the
+    /// The user's next chunks in the order of their revisions, with vectors of these models, and where the
     /// page ends; no end where there are none.
     pub(in crate::knowledge) async fn chunks_after(
         &self,
         user_id: &str,
-        model: Option<&str>,
+        models: &Models,
         after: End,
     ) -> database::Result<(Vec<ChunkRow>, Option<End>)> {
-        type Columns = (i64, i64, i64, Vec<u8>, Option<Vec<u8>>);
-        let rows: Vec<Columns> =
-            sql("SELECT id, revision, document, terms, CASE WHEN model = $2 THEN vector END FROM chunks
-             WHERE user_id = $1 AND (revision, id) > ($3, $4) ORDER BY revision, id LIMIT $5")
-            .bind(user_id)
-            .bind(model)
-            .bind(after.0)
-            .bind(after.1)
-            .bind(as_i64(MAX_ROWS))
-            .fetch_all(self.0.readers())
-            .await?;
+        type Columns = (i64, i64, i64, Vec<u8>, Option<Vec<u8>>, bool);
+        let rows: Vec<Columns> = sql("SELECT id, revision, document, terms,
+                 CASE WHEN model = $2 OR model = $3 THEN vector END, model IS NOT DISTINCT FROM $3 FROM chunks
+             WHERE user_id = $1 AND (revision, id) > ($4, $5) ORDER BY revision, id LIMIT $6")
+        .bind(user_id)
+        .bind(&models.current)
+        .bind(&models.previous)
+        .bind(after.0)
+        .bind(after.1)
+        .bind(as_i64(MAX_ROWS))
+        .fetch_all(self.0.readers())
+        .await?;
         let end = rows.last().map(|(id, revision, ..)| (*revision, *id));
-        let row = |(id, _, document, terms, vector)| ChunkRow { id, document, terms, vector };
+        let row = |(id, _, document, terms, vector, is_previous)| ChunkRow {
+            id,
+            document,
+            terms,
+            vector,
+            is_previous,
+        };
         Ok((rows.into_iter().map(row).collect(), end))
+    }
+
+    /// The models that have read chunks of any users, by name.
+    pub(in crate::knowledge) async fn models(&self) -> database::Result<Vec<String>> {
+        let mut models = Vec::<String>::new();
+        // Each step seeks: all at once would read the whole index.
+        loop {
+            let next: Option<String> = sql("SELECT MIN(model) FROM chunks WHERE model > $1")
+                .bind(models.last().map_or("", String::as_str))
+                .fetch_value(self.0.readers())
+                .await?;
+            match next {
+                Some(model) => models.push(model),
+                None => return Ok(models),
+            }
+        }
     }
 
     /// The ids of all the user's chunks.

@@ -274,26 +274,48 @@ impl Store {
         Ok(keeps_file)
     }
 
-    /// Has every document embedded whose chunks another model has embedded, or none; at most `limit` of
-    /// them. Returns how many; they stay in the state that they are in.
-    pub(in crate::knowledge) async fn embed_again(&self, model: &str, limit: usize) -> database::Result<u64> {
+    /// Has documents embedded that come after the document `after` and have chunks that the model `old` has embedded, or
+    /// none: `limit` of them. They stay in the state that they are in. Returns the last of them; nothing where there are
+    /// no more.
+    pub(in crate::knowledge) async fn embed_again(
+        &self,
+        old: Option<&str>,
+        after: i64,
+        limit: usize,
+    ) -> database::Result<Option<i64>> {
         let mut transaction = self.0.begin(Scope::AllUsers).await?;
-        // `IS DISTINCT FROM` would read the whole index; these three each read what they find.
-        let queued = sql("INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
-             SELECT d.sequence, d.user_id, 'embed', 0, $2 FROM (
-                 SELECT document FROM chunks WHERE model IS NULL
-                 UNION SELECT document FROM chunks WHERE model < $1
-                 UNION SELECT document FROM chunks WHERE model > $1) old
-             JOIN documents d ON d.sequence = old.document
-             WHERE NOT EXISTS (SELECT 1 FROM knowledge_jobs j WHERE j.document = d.sequence)
-             LIMIT $3 ON CONFLICT (document) DO NOTHING")
-        .bind(model)
+        // Both seek; one text for both would read the whole index.
+        let is_old = if old.is_some() { "model = $1" } else { "model IS NULL AND CAST($1 AS TEXT) IS NULL" };
+        let statement = format!(
+            "SELECT DISTINCT document FROM chunks WHERE {is_old} AND document > $2 ORDER BY document LIMIT $3"
+        );
+        let documents: Vec<i64> = sql(AssertSqlSafe(statement))
+            .bind(old)
+            .bind(after)
+            .bind(as_i64(limit))
+            .fetch_values(&mut transaction)
+            .await?;
+        sql("INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
+             SELECT d.sequence, d.user_id, 'embed', 0, $2
+             FROM json_each($1) old CROSS JOIN documents d WHERE d.sequence = CAST(old.value AS BIGINT)
+             ON CONFLICT (document) DO NOTHING")
+        .bind(list(&documents))
         .bind(now())
-        .bind(as_i64(limit))
         .execute(&mut transaction)
         .await?;
         transaction.commit().await?;
-        Ok(queued)
+        Ok(documents.last().copied())
+    }
+
+    /// Whether more than `count` jobs of a kind could be taken now.
+    pub(in crate::knowledge) async fn has_due(&self, kind: Kind, count: usize) -> database::Result<bool> {
+        sql("SELECT EXISTS (
+                 SELECT 1 FROM knowledge_jobs WHERE kind = $1 AND run_at <= $2 AND taken_by IS NULL LIMIT 1 OFFSET $3)")
+        .bind(kind.as_str())
+        .bind(now())
+        .bind(as_i64(count))
+        .fetch_value(self.0.readers())
+        .await
     }
 
     /// Ends jobs that wait for a model where there is none: such a document is found by its words.

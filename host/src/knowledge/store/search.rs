@@ -30,8 +30,10 @@ impl Store {
         chunks: &[i64],
     ) -> database::Result<HashMap<i64, String>> {
         let texts: Vec<(i64, String)> =
-            sql("SELECT t.chunk, t.text FROM chunk_texts t JOIN chunks c ON c.id = t.chunk
-             WHERE c.user_id = $1 AND t.chunk IN (SELECT CAST(value AS BIGINT) FROM json_each($2))")
+            // `CROSS JOIN` keeps the order of the tables: SQLite would go through all chunks of the user otherwise.
+            sql("SELECT t.chunk, t.text
+             FROM json_each($2) wanted CROSS JOIN chunks c CROSS JOIN chunk_texts t
+             WHERE c.id = CAST(wanted.value AS BIGINT) AND c.user_id = $1 AND t.chunk = c.id")
             .bind(user_id)
             .bind(list(chunks))
             .fetch_all(self.0.readers())

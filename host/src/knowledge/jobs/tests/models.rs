@@ -47,7 +47,7 @@ async fn a_model_that_is_out_is_asked_again_and_given_up_in_the_end() {
     assert_eq!(asked.load(Ordering::SeqCst), 5, "both together, and then each for itself");
 
     // After a restart it is tried again, and then it is ready.
-    assert_eq!(context.store.embed_again(MODEL, 10).await.expect("the database works"), 2);
+    assert!(context.embed_again(None, 0, 10).await.is_some());
     while context.embed(MODEL, vectors).await > 0 {}
     assert_eq!(context.store.state("ana", &ids[0]).await, State::Ready);
 }
@@ -118,7 +118,7 @@ async fn what_is_ready_stays_ready_when_another_model_does_not_take_it() {
     let id = &context.ingest("ana", notes("a", 1)).await[0];
     context.index_all(Some(Kind::Embed)).await;
     while context.embed(MODEL, vectors).await > 0 {}
-    assert_eq!(context.store.embed_again("model-b", 2).await.expect("the database works"), 1);
+    assert!(context.embed_again(Some(MODEL), 0, 2).await.is_some());
 
     while context.embed("model-b", |_| async { Err(failure(Remedy::Nothing)) }).await > 0 {}
 
@@ -132,15 +132,46 @@ async fn another_model_embeds_everything_again_while_documents_stay_ready() {
     context.index_all(Some(Kind::Embed)).await;
     while context.embed(MODEL, vectors).await > 0 {}
 
-    assert_eq!(context.store.embed_again(MODEL, 10).await.expect("the database works"), 0);
-    assert_eq!(context.store.embed_again("model-b", 2).await.expect("the database works"), 2);
-    assert_eq!(context.store.embed_again("model-b", 2).await.expect("the database works"), 1);
+    assert_eq!(context.embed_again(None, 0, 10).await, None);
+    let second = context.embed_again(Some(MODEL), 0, 2).await.expect("there are three");
+    let third = context.embed_again(Some(MODEL), second, 2).await.expect("there are three");
+    assert_eq!(context.embed_again(Some(MODEL), third, 2).await, None);
+    assert_eq!(context.store.count("knowledge_jobs").await, 3);
     assert_eq!(context.store.state("ana", id).await, State::Ready);
     assert_eq!(context.store.count("chunks WHERE model = 'model-a' AND vector IS NOT NULL").await, 3);
     while context.embed("model-b", vectors).await > 0 {}
 
     assert_eq!(context.store.count("chunks WHERE model = 'model-b'").await, 3);
     assert_eq!(context.store.state("ana", id).await, State::Ready);
+}
+
+#[tokio::test]
+async fn what_is_new_does_not_wait_until_everything_is_embedded_again() {
+    let (context, _data) = context().await;
+    for batch in ["a", "b"] {
+        context.ingest("ana", notes(batch, 750)).await;
+    }
+    context.index_all(Some(Kind::Embed)).await;
+    while context.embed(MODEL, vectors).await > 0 {}
+
+    let queuing = context.clone();
+    let queuing = tokio::spawn(async move { adapting::queue_old(&queuing, "model-b").await });
+    while context.store.count("knowledge_jobs").await == 0 {
+        tokio::task::yield_now().await;
+    }
+    let new = &context.ingest("ana", vec![note("New", "new")]).await[0];
+    context.index_all(Some(Kind::Embed)).await;
+    let mut before = 0;
+    while context.store.state("ana", new).await == State::Pending {
+        before += context.embed("model-b", vectors).await;
+    }
+    assert!(before <= 600, "{before} of 1,500");
+
+    while context.embed("model-b", vectors).await > 0 || !queuing.is_finished() {
+        tokio::task::yield_now().await;
+    }
+    queuing.await.expect("no panic").expect("the database works");
+    assert_eq!(context.store.count("chunks WHERE model = 'model-b'").await, 1_501);
 }
 
 #[tokio::test]
