@@ -53,17 +53,21 @@ check: (needs "fmt" "rustfmt") (needs "clippy" "clippy")
 # `cargo audit` and `cargo deny` are not included: both fetch their advisories from GitHub, and the tasks of
 # this project may depend on the package registries only.
 
-# Measure the cost of a call, compared with the same call without Kitbag: `just bench --quick`, `--json FILE`; of traces: `--traces`.
+# Measure a call, compared with the same call without Kitbag: `--quick`, `--json FILE`; of traces: `--traces`; of PostgreSQL: `--cluster`.
 bench *arguments: install install-bench
-    {{ optimised }} cargo bench {{ with_optimised_server }} --workspace --bench load -- {{ arguments }}
+    {{ optimised }} {{ if arguments =~ "--cluster" { "scripts/with-postgres" } else { "" } }} cargo bench {{ with_optimised_server }} --workspace --bench load -- {{ arguments }}
 
 # Write the GraphQL schema to docs/schema.graphql.
 schema: install
     RENEW_SCHEMA=1 cargo test --workspace --lib -- the_schema_in_docs_is_the_servers
 
-# Measure search: `just bench-search DIR` on a collection in BEIR layout, `just bench-search --load` on many documents.
+# Measure search: `just bench-search DIR` on a collection in BEIR layout (with `--postgres`: there), `--load` on many documents.
 bench-search *arguments:
-    {{ optimised }} cargo bench {{ with_optimised_server }} --workspace --bench search -- {{ arguments }}
+    {{ optimised }} {{ if arguments =~ "--postgres" { "scripts/with-postgres" } else { "" } }} cargo bench {{ with_optimised_server }} --workspace --bench search -- {{ arguments }}
+
+# Show how a service grows with its users, on both engines; fail if a query reads all of a table that grows: `--json FILE`.
+simulate *arguments: install-guest-compiler
+    {{ optimised }} scripts/with-postgres cargo bench {{ with_optimised_server }} --workspace --bench simulate -- {{ arguments }}
 
 # Fuzz the parsers of untrusted input, for MINUTES in total.
 fuzz minutes="10":
@@ -142,7 +146,7 @@ install-browser:
 # Of a test alone: 19 MB.
 [private]
 install-prometheus:
-    scripts/install-prometheus
+    scripts/install-debian-program prometheus
 
 # Of packages alone: cargo-deb and a builder of images.
 [private]
@@ -150,11 +154,13 @@ install-packagers:
     scripts/install-cargo-deb
     scripts/install-image-builder
 
-# Installs the servers of other projects that the benchmark compares with. One that cannot be installed is not measured.
+# Installs the servers of other projects that the benchmark compares with, and HAProxy. One that cannot be installed is not
+# measured.
 [private]
 install-bench:
     -scripts/install-python-packages tests/bench/python-server
     -scripts/install-python-packages tests/bench/act-server
+    -scripts/install-debian-program haproxy liblua5.3-0
 
 # Builds the whole workspace for one binary: with `-p kitbag`, some dependencies of wasmtime would have other
 # features than in the tests, and cargo would compile wasmtime a second time.

@@ -18,6 +18,36 @@ const START_TIMEOUT: Duration = Duration::from_mins(1);
 /// Interval of attempts to connect to a server that starts.
 const CONNECT_INTERVAL: Duration = Duration::from_millis(20);
 
+/// Processor time in user and kernel mode.
+pub(crate) struct ProcessorTime {
+    pub(crate) own: Duration,
+    /// Of children that have ended, and theirs.
+    #[allow(dead_code, reason = "one of the benchmarks measures servers of several processes")]
+    pub(crate) of_ended_children: Duration,
+    /// The id of the parent.
+    #[allow(dead_code, reason = "one of the benchmarks measures servers of several processes")]
+    pub(crate) parent: u32,
+}
+
+/// The processor time that a process has used so far.
+pub(crate) fn processor_time_of(process: u32) -> Outcome<ProcessorTime> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The name in parentheses may contain any characters. After it: the state, the parent, and, as fields 14 to 17, times.
+    let (_, after_name) = stat.rsplit_once(')').ok_or("/proc/PID/stat has a name in parentheses")?;
+    let fields: Vec<u32> =
+        after_name.split_whitespace().map(|field| field.parse().unwrap_or_default()).collect();
+    let [_, parent, .., utime, stime, cutime, cstime] =
+        fields.get(..15).ok_or("/proc/PID/stat has 52 fields")?
+    else {
+        return Err("15 fields are more than six".into());
+    };
+    Ok(ProcessorTime {
+        own: TICK * (utime + stime),
+        of_ended_children: TICK * (cutime + cstime),
+        parent: *parent,
+    })
+}
+
 /// A running server. It ends when this value is dropped.
 pub(crate) struct Server {
     process: Child,
@@ -68,12 +98,7 @@ impl Server {
 
     /// The processor time that it has used so far, in user and kernel mode.
     pub(crate) fn processor_time(&self) -> Outcome<Duration> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
-        // The name in parentheses may contain any characters; `utime` and `stime` are fields 14 and 15.
-        let (_, after_name) = stat.rsplit_once(')').ok_or("/proc/PID/stat has a name in parentheses")?;
-        let ticks: u32 =
-            after_name.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u32>().ok()).sum();
-        Ok(TICK * ticks)
+        Ok(processor_time_of(self.process.id())?.own)
     }
 
     /// Its memory in KiB; pages shared with other processes count proportionally.

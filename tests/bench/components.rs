@@ -23,22 +23,25 @@ pub(crate) struct Components {
 /// Builds the components. Quick if nothing has changed.
 pub(crate) async fn build() -> Outcome<Components> {
     let root = root();
-    let packages = ["toolkit-text", "guest-greeter-v1", "guest-probe"];
-    let built =
-        toolchain::build_workspace(&root, &packages, &BuildOptions::default(), |line| eprintln!("{line}"))
-            .await?;
-    let [text, greeter, probe] =
-        <[_; 3]>::try_from(built).map_err(|_| "three packages give three components")?;
+    let [text, greeter, probe] = rust(["toolkit-text", "guest-greeter-v1", "guest-probe"]).await?;
     Ok(Components {
-        text: text.bytes,
-        greeter: greeter.bytes,
-        probe: probe.bytes,
+        text,
+        greeter,
+        probe,
         script: typescript(&root, "tests/bench/count").await?,
         scripts: [
             typescript(&root, "toolkits/currency").await?,
             typescript(&root, "toolkits/translate").await?,
         ],
     })
+}
+
+/// Builds crates of this repository. Quick if nothing has changed.
+pub(crate) async fn rust<const COUNT: usize>(packages: [&str; COUNT]) -> Outcome<[Vec<u8>; COUNT]> {
+    let report = |line: &str| eprintln!("{line}");
+    let built = toolchain::build_workspace(&root(), &packages, &BuildOptions::default(), report).await?;
+    let components: Vec<_> = built.into_iter().map(|component| component.bytes).collect();
+    components.try_into().map_err(|_| "each package gives one component".into())
 }
 
 /// Builds `tests/bench/act-server`, the tool as a component for ACT, and returns its file. Quick if nothing has changed.

@@ -1,5 +1,6 @@
 //! The load generator: connections that stay open and send the next request once they have a response.
 
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use futures::future::try_join_all;
@@ -7,7 +8,7 @@ use serde::Serialize;
 
 use crate::Outcome;
 use crate::candidate::Candidate;
-use crate::client::Connection;
+use crate::client::{Connection, Prepared};
 use crate::stats::percentile;
 
 /// Measurements of one server during a period.
@@ -22,32 +23,51 @@ pub(crate) struct Sample {
 
 /// Sends the candidate's call over `connections` for `duration`.
 pub(crate) async fn sample(candidate: &Candidate, connections: usize, duration: Duration) -> Outcome<Sample> {
+    let calls = vec![&candidate.call; connections];
+    let used = || candidate.server.processor_time();
+    let (sample, _) = sample_calls(candidate.server.address(), &calls, duration, used, || Ok(Duration::ZERO))
+        .await
+        .map_err(|error| format!("{}: {error}", candidate.name))?;
+    Ok(sample)
+}
+
+/// Sends each call over a connection of its own, again and again for `duration`. `used` tells the processor time of the
+/// servers so far, `used_by_others` that of those behind them: the second result is their processor time a request, in µs.
+pub(crate) async fn sample_calls(
+    address: SocketAddr,
+    calls: &[&Prepared],
+    duration: Duration,
+    used: impl Fn() -> Outcome<Duration>,
+    used_by_others: impl Fn() -> Outcome<Duration>,
+) -> Outcome<(Sample, f64)> {
     let mut open = Vec::new();
-    for _ in 0..connections {
-        let mut connection = Connection::open(candidate.server.address()).await?;
-        let reply = connection.exchange(&candidate.call).await?;
-        open.push((connection, reply.len()));
+    for call in calls {
+        let mut connection = Connection::open(address).await?;
+        let reply = connection.exchange(call).await?;
+        open.push((connection, *call, reply.len()));
     }
 
-    let used_before = candidate.server.processor_time()?;
+    let (used_before, others_before) = (used()?, used_by_others()?);
     let started = Instant::now();
     let deadline = started + duration;
     let latencies = try_join_all(
-        open.into_iter().map(|(connection, size)| repeat(candidate, connection, size, deadline)),
+        open.into_iter().map(|(connection, call, size)| repeat(connection, call, size, deadline)),
     );
     let mut latencies = latencies.await?.concat();
     let elapsed = started.elapsed();
-    let used = candidate.server.processor_time()?.saturating_sub(used_before);
+    let (used, others) =
+        (used()?.saturating_sub(used_before), used_by_others()?.saturating_sub(others_before));
 
     let requests = latencies.len() as f64;
     let latency_us =
         |share, latencies: &mut [Duration]| micros(percentile(latencies, share).unwrap_or_default());
-    Ok(Sample {
+    let sample = Sample {
         requests_per_second: requests / elapsed.as_secs_f64(),
         p50_us: latency_us(0.5, &mut latencies),
         p99_us: latency_us(0.99, &mut latencies),
         processor_us_per_request: micros(used) / requests,
-    })
+    };
+    Ok((sample, micros(others) / requests))
 }
 
 /// Microseconds.
@@ -57,8 +77,8 @@ pub(crate) fn micros(duration: Duration) -> f64 {
 
 /// Repeats the call until `deadline`; returns the latencies. A response of another size is an error.
 async fn repeat(
-    candidate: &Candidate,
     mut connection: Connection,
+    call: &Prepared,
     size: usize,
     deadline: Instant,
 ) -> Outcome<Vec<Duration>> {
@@ -68,15 +88,10 @@ async fn repeat(
         if started >= deadline {
             return Ok(latencies);
         }
-        let reply = connection.exchange(&candidate.call).await?;
+        let reply = connection.exchange(call).await?;
         latencies.push(started.elapsed());
         if reply.len() != size {
-            return Err(format!(
-                "{} changed its answer: {}",
-                candidate.name,
-                String::from_utf8_lossy(&reply)
-            )
-            .into());
+            return Err(format!("the answer has changed: {}", String::from_utf8_lossy(&reply)).into());
         }
     }
 }

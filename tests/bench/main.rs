@@ -6,26 +6,36 @@
 
 #![expect(clippy::cast_precision_loss, reason = "every count here is far below 2^52")]
 
+#[path = "search/api.rs"]
+#[allow(dead_code, reason = "another benchmark signs in locally")]
+mod api;
 mod candidate;
 mod capabilities;
 mod child;
 mod client;
+mod cluster;
 mod components;
 mod counts;
 mod deploy;
 mod first_call;
 mod floor;
 mod in_flight;
+mod issuer;
 mod kitbag_server;
 mod load;
 mod native;
 mod optional;
+mod postgres;
+#[allow(dead_code, reason = "another benchmark has a single process")]
+mod processes;
 mod report;
 mod sandbox_share;
+mod service;
 mod stats;
 mod throughput;
 mod tool_call;
 mod traces;
+mod words;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -43,7 +53,7 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 #[derive(Debug, Parser)]
 #[command(
     name = "just bench",
-    after_help = "Examples:\n  just bench\n  just bench --quick\n  just bench --json bench.json\n  just bench --traces\n\n\
+    after_help = "Examples:\n  just bench\n  just bench --quick\n  just bench --json bench.json\n  just bench --traces\n  just bench --cluster\n\n\
                   The machine should have nothing else to do: about eight minutes, one minute with --quick."
 )]
 struct Arguments {
@@ -53,6 +63,9 @@ struct Arguments {
     /// Measure what traces of calls cost, and nothing else.
     #[arg(long, conflicts_with = "json")]
     traces: bool,
+    /// Measure what a PostgreSQL database and a second process cost, and nothing else.
+    #[arg(long, conflicts_with_all = ["json", "traces"])]
+    cluster: bool,
     /// Also write the results to this file as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -100,6 +113,11 @@ async fn measure(arguments: &Arguments) -> Outcome<()> {
         return Err("this was built without optimisation: `just bench` builds what can be measured".into());
     }
     let effort = if arguments.quick { Effort::QUICK } else { Effort::FULL };
+    if arguments.cluster {
+        let [text] = components::rust(["toolkit-text"]).await?;
+        print!("{}", cluster::measure(&text, &effort).await?);
+        return Ok(());
+    }
     let components = components::build().await?;
     if arguments.traces {
         print!("{}", traces::measure(&components, &effort).await?);

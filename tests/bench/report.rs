@@ -24,6 +24,9 @@ pub(crate) struct Effort {
     pub(crate) restarts: usize,
     /// Concurrent calls that wait.
     pub(crate) in_flight: u32,
+    /// Users who search, and documents of each.
+    pub(crate) search_users: usize,
+    pub(crate) search_documents: usize,
 }
 
 impl Effort {
@@ -34,6 +37,8 @@ impl Effort {
         calls: 20_000,
         restarts: 7,
         in_flight: 200,
+        search_users: 20,
+        search_documents: 500,
     };
     pub(crate) const QUICK: Self = Self {
         warm_up: Duration::from_millis(200),
@@ -42,6 +47,8 @@ impl Effort {
         calls: 500,
         restarts: 1,
         in_flight: 20,
+        search_users: 2,
+        search_documents: 100,
     };
 }
 
@@ -58,7 +65,7 @@ pub(crate) struct Report {
 
 /// A goal of the project, and the result.
 #[derive(Debug, Serialize)]
-struct Goal {
+pub(crate) struct Goal {
     what: &'static str,
     target: f64,
     found: f64,
@@ -113,7 +120,7 @@ fn at_least(what: &'static str, target: f64, found: f64) -> Goal {
 }
 
 /// A goal that is met unless the result is above it.
-fn goal(what: &'static str, target: f64, found: f64, unit: &'static str) -> Goal {
+pub(crate) fn goal(what: &'static str, target: f64, found: f64, unit: &'static str) -> Goal {
     Goal { what, target, found, unit, met: found <= target }
 }
 
@@ -205,10 +212,14 @@ impl fmt::Display for Report {
             "Deployed: {first_s:.1} s the first toolkit in TypeScript, {second_s:.1} s the second\n"
         )?;
 
-        for Goal { what, target, found, unit, met } in self.goals() {
-            let verdict = if met { "met" } else { "missed" };
-            writeln!(f, "{verdict:<7}{what}: goal {target} {unit}, found {found:.2} {unit}")?;
-        }
-        Ok(())
+        self.goals().iter().try_for_each(|goal| write!(f, "{goal}"))
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, target, found, unit, met } = self;
+        let verdict = if *met { "met" } else { "missed" };
+        writeln!(f, "{verdict:<7}{what}: goal {target} {unit}, found {found:.2} {unit}")
     }
 }

@@ -11,20 +11,28 @@ mod child;
 mod client;
 #[path = "search/collection.rs"]
 mod collection;
+mod issuer;
 #[allow(dead_code, reason = "the other benchmark deploys toolkits, too")]
 mod kitbag_server;
+mod model;
+#[allow(dead_code, reason = "another benchmark measures the server's processor time")]
+mod postgres;
+mod processes;
 #[path = "search/quality.rs"]
 mod quality;
+#[allow(dead_code, reason = "another benchmark deploys toolkits, too")]
+mod service;
 #[path = "search/speed.rs"]
 mod speed;
 #[allow(dead_code, reason = "the other benchmark needs more of it")]
 mod stats;
 
 use std::error::Error;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::Parser;
+use service::Engine;
 use tokio::runtime::Builder;
 
 /// Any failure ends the run; the text is for the person who started it.
@@ -34,7 +42,7 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 #[derive(Debug, Parser)]
 #[command(
     name = "just bench-search",
-    after_help = "Examples:\n  just bench-search ~/beir/scifact\n  just bench-search --load\n  just bench-search --load --chunks 10000 --users 20\n\n\
+    after_help = "Examples:\n  just bench-search ~/beir/scifact\n  just bench-search --postgres ~/beir/scifact\n  just bench-search --load\n  just bench-search --load --chunks 10000 --users 20\n\n\
                   A collection is a folder in BEIR layout: corpus.jsonl, queries.jsonl, qrels/test.tsv. The model is \
                   fetched once. The machine should have nothing else to do."
 )]
@@ -42,6 +50,9 @@ struct Arguments {
     /// Folder of a collection.
     #[arg(required_unless_present = "load")]
     collection: Option<PathBuf>,
+    /// Keep the documents of the collection in a PostgreSQL database, which `scripts/with-postgres` has made.
+    #[arg(long, conflicts_with = "load")]
+    postgres: bool,
     /// Measure searches among many documents of one user, and of a small user among many.
     #[arg(long)]
     load: bool,
@@ -77,28 +88,17 @@ fn run(arguments: &Arguments) -> Outcome<()> {
     }
     let model = match &arguments.model {
         Some(folder) => folder.canonicalize()?,
-        // A folder of its own: a data directory is for its owner alone.
-        None => fetch_model(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("search"))?,
+        None => model::fetch()?,
     };
     // One thread makes the load: the other cores are the server's.
     Builder::new_current_thread().enable_all().build()?.block_on(async {
         if let Some(collection) = &arguments.collection {
-            quality::measure(collection, &model).await?;
+            let engine = if arguments.postgres { Engine::Postgres } else { Engine::Sqlite };
+            quality::measure(collection, &model, engine).await?;
         }
         if arguments.load {
             speed::measure(arguments.chunks, arguments.users, &model).await?;
         }
         Ok(())
     })
-}
-
-/// Fetches the default model into `data` unless it is there, and returns its folder.
-fn fetch_model(data: &Path) -> Outcome<PathBuf> {
-    let fetched =
-        Command::new(env!("CARGO_BIN_EXE_kitbag")).args(["model", "fetch", "--data"]).arg(data).status()?;
-    if fetched.success() {
-        Ok(data.join("models/all-MiniLM-L6-v2"))
-    } else {
-        Err("there is no model; name one with --model".into())
-    }
 }

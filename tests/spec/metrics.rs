@@ -165,7 +165,7 @@ async fn an_address_in_use_is_an_error_that_names_it() {
 
 #[tokio::test]
 async fn prometheus_reads_them() {
-    let program = prometheus().expect("run scripts/install-prometheus");
+    let program = prometheus().expect("run scripts/install-debian-program prometheus");
     let (kitbag, _, address) = measured().await;
     kitbag.as_user("ana").call("probe__nothing", json!({})).await;
 
@@ -197,7 +197,7 @@ async fn prometheus_reads_them() {
     assert!(median.and_then(|it| it.as_str()?.parse::<f64>().ok()).is_some_and(|it| it > 0.0));
 }
 
-/// Where `scripts/install-prometheus` has put it, or from the system; `None` if there is none.
+/// Where `scripts/install-debian-program` has put it, or from the system; `None` if there is none.
 fn prometheus() -> Option<PathBuf> {
     let unpacked = root().join(".tools/prometheus/prometheus");
     let path = std::env::var_os("PATH")?;

@@ -79,6 +79,11 @@ impl Client {
             return Err(format!("kitbag token failed: {}", String::from_utf8_lossy(&output.stderr)).into());
         }
         let token = String::from_utf8(output.stdout)?.trim().to_owned();
+        Self::with_token(server, token).await
+    }
+
+    /// A user who has signed in.
+    pub(crate) async fn with_token(server: &Server, token: String) -> Outcome<Self> {
         let address = server.address();
         Ok(Self { connection: Connection::open(address).await?, address, token })
     }

@@ -8,7 +8,7 @@ use crate::Outcome;
 use crate::api::{BATCH, Client};
 use crate::bootstrap::{mean, mean_interval};
 use crate::collection::{self, Collection};
-use crate::kitbag_server;
+use crate::service::{Engine, Service, free_address};
 use crate::stats::percentile;
 
 /// Ranks that each measure considers.
@@ -16,14 +16,15 @@ const NDCG_RANKS: usize = 10;
 const RECALL_RANKS: usize = 100;
 
 /// Prints nDCG@10 and recall@100 with the model and by words alone, and how long everything took.
-pub(crate) async fn measure(folder: &Path, model: &Path) -> Outcome<()> {
+pub(crate) async fn measure(folder: &Path, model: &Path, engine: Engine) -> Outcome<()> {
     let collection = collection::read(folder)?;
     let model = model.to_str().ok_or("the model's path is no text")?;
-    let mut with_model = run(&collection, model).await?;
-    let words_alone = run(&collection, "none").await?;
+    let mut with_model = run(&collection, model, engine).await?;
+    let words_alone = run(&collection, "none", engine).await?;
 
     let (documents, queries) = (collection.documents.len(), collection.queries.len());
-    println!("{}: {documents} documents, {queries} queries, mode {}", folder.display(), with_model.mode);
+    let mode = &with_model.mode;
+    println!("{}, {engine:?}: {documents} documents, {queries} queries, mode {mode}", folder.display());
     println!("  nDCG@10     {}", estimate(&with_model.ndcg));
     println!("  recall@100  {}", estimate(&with_model.recall));
     println!(
@@ -57,10 +58,10 @@ struct Run {
 }
 
 /// Runs the queries of a collection on a new server with `model`: a folder, or `none`.
-async fn run(collection: &Collection, model: &str) -> Outcome<Run> {
-    let data = tempfile::tempdir()?;
-    let server = kitbag_server::start(data.path(), &["--model", model])?;
-    let mut client = Client::open(&server, data.path(), "local").await?;
+async fn run(collection: &Collection, model: &str, engine: Engine) -> Outcome<Run> {
+    let service = Service::create(engine, free_address()?)?;
+    let server = service.start(&["--model", model])?;
+    let mut client = Client::with_token(&server, service.token("ana")?).await?;
 
     let started = Instant::now();
     for documents in collection.documents.chunks(BATCH) {

@@ -207,10 +207,12 @@ async fn insert(
         statement.build().uncached().execute(&mut *transaction).await?;
     }
     let ids: Vec<_> = new.iter().map(|(id, ..)| id).collect();
+    // Each is looked up in the index: PostgreSQL would read all documents of the user for a join with the list.
     sql("INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
-         SELECT d.sequence, d.user_id,
-                CASE WHEN d.file_url IS NULL AND d.artifact IS NULL THEN 'index' ELSE 'capture' END, 0, $3
-         FROM json_each($2) new CROSS JOIN documents d WHERE d.user_id = $1 AND d.id = new.value")
+         SELECT (SELECT d.sequence FROM documents d WHERE d.user_id = $1 AND d.id = new.value), $1,
+                (SELECT CASE WHEN d.file_url IS NULL AND d.artifact IS NULL THEN 'index' ELSE 'capture' END
+                 FROM documents d WHERE d.user_id = $1 AND d.id = new.value), 0, $3
+         FROM json_each($2) new")
     .bind(&origin.user_id)
     .bind(list(&ids))
     .bind(now)

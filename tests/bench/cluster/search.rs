@@ -1,0 +1,70 @@
+//! Ingest, and the first and the second search of each user.
+
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
+
+use super::topology::Topology;
+use crate::Outcome;
+use crate::api::{BATCH, Client, Document};
+use crate::load::micros;
+use crate::report::Effort;
+use crate::stats::median;
+use crate::words::words;
+
+/// Words of a document: one passage.
+const WORDS: usize = 120;
+
+/// What was measured of one topology.
+pub(crate) struct Searches {
+    /// Jobs a second, from the first request until all documents are found.
+    pub(crate) jobs_per_second: f64,
+    /// Medians over users.
+    pub(crate) first_us: f64,
+    pub(crate) second_us: f64,
+    /// KiB that the processes grew by with the searches, for each user.
+    pub(crate) memory_kib: f64,
+}
+
+/// Ingests documents of some users, and searches as each of them.
+pub(crate) async fn measure(topology: &Topology, effort: &Effort) -> Outcome<Searches> {
+    let (users, documents) = (effort.search_users, effort.search_documents);
+    let mut clients = Vec::new();
+    for user in 0..users {
+        let token = topology.service.token(&format!("searcher-{user}"))?;
+        clients.push(Client::with_token(topology.balancer.server(), token).await?);
+    }
+    let started = Instant::now();
+    for (user, client) in clients.iter_mut().enumerate() {
+        let all: Vec<_> = (0..documents).map(|number| document(user, number)).collect();
+        for batch in all.chunks(BATCH) {
+            client.ingest(batch).await?;
+        }
+    }
+    for client in &mut clients {
+        client.settled().await?;
+    }
+    let jobs_per_second = (users * documents) as f64 / started.elapsed().as_secs_f64();
+
+    let before = topology.memory()?;
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    for (user, client) in clients.iter_mut().enumerate() {
+        for times in [&mut first, &mut second] {
+            let started = Instant::now();
+            client.search(&words(user + 77, 6), 10).await?;
+            times.push(micros(started.elapsed()));
+        }
+    }
+    // The last one has released what it needed for a moment only.
+    sleep(Duration::from_millis(200)).await;
+    let memory_kib = f64::from(topology.memory()?.saturating_sub(before)) / users as f64;
+    Ok(Searches { jobs_per_second, first_us: median(first), second_us: median(second), memory_kib })
+}
+
+fn document(user: usize, number: usize) -> Document {
+    Document {
+        url: format!("https://load.example/{number}"),
+        title: words(user * 1_000_000 + number, 5),
+        text: words(user * 1_000_000 + number + 500_000, WORDS),
+    }
+}

@@ -1,0 +1,43 @@
+//! Processes of a service: the real program.
+
+use std::net::SocketAddr;
+use std::process::Command;
+
+use crate::Outcome;
+use crate::child::Server;
+use crate::service::{OPERATOR, Service};
+
+/// The program.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_kitbag");
+
+impl Service {
+    /// Starts a process that listens at an address, by `command`: the program, or what runs it.
+    pub(crate) fn start_with(
+        &self,
+        mut command: Command,
+        address: SocketAddr,
+        more: &[&str],
+    ) -> Outcome<Server> {
+        let data = self.data(&format!("data-{}", address.port()))?;
+        // In a folder without `kitbag.toml`, and with a log level that leaves out deploys.
+        command
+            .current_dir(&data)
+            .args(["serve", "--listen", &address.to_string(), "--base-url", &self.base_url()])
+            .args(["--issuer", self.issuer(), "--operators", OPERATOR])
+            .args(["--mcp-requests-per-minute", "4294967295", "--uploads-per-minute", "4294967295"])
+            .arg(format!("--objects=folder:{}", self.objects().display()))
+            .arg(format!("--master-key=file:{}", self.master_key().display()))
+            .args(more)
+            .env("KITBAG_DATA", &data)
+            .env("KITBAG_LOG", "warn");
+        if let Some(database) = self.database() {
+            command.env("KITBAG_DATABASE", database.as_str());
+        }
+        Server::start_at(address, &mut command)
+    }
+
+    /// Starts the only process, where users reach it.
+    pub(crate) fn start(&self, more: &[&str]) -> Outcome<Server> {
+        self.start_with(Command::new(PROGRAM), self.address(), more)
+    }
+}

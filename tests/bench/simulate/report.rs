@@ -1,0 +1,264 @@
+//! The report that is printed: a table of figures, the statements, and what is wrong with them.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::database::ByTable;
+use super::exceptions::EXCEPTIONS;
+use super::plans::{Access, Explained};
+use crate::service::Engine;
+
+/// A table with less rows in the end is none that grows.
+const MIN_ROWS: u64 = 1_000;
+/// A statement grows if it takes so many times as long, or reads so many times the rows, at ten times the users.
+const GROWTH: f64 = 3.0;
+/// Shorter statements vary by more than they grow, in ms.
+const MIN_MS: f64 = 0.5;
+/// Less rows are read as quickly as one.
+const MIN_READ: u64 = 2_000;
+
+/// Everything that was found out about one engine.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    engine: Engine,
+    users: Vec<u64>,
+    figures: Vec<Figures>,
+    /// Tables that grow with users.
+    growing: Vec<String>,
+    #[serde(skip)]
+    rows: Vec<ByTable>,
+    statements: Vec<Vec<Explained>>,
+    /// Those of the large user.
+    statements_of_large: Vec<Vec<Explained>>,
+    /// Statements that read all of a growing table, or more rows at each size.
+    scans: Vec<Scan>,
+}
+
+/// Figures of one size, in the order of the report.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Figures(Vec<Figure>);
+
+#[derive(Debug, Serialize)]
+struct Figure {
+    name: String,
+    unit: &'static str,
+    value: f64,
+}
+
+/// A statement that reads more than it should.
+#[derive(Debug, Serialize)]
+struct Scan {
+    statement: String,
+    table: String,
+    what: String,
+    /// Why it may.
+    exception: Option<&'static str>,
+}
+
+impl Figures {
+    /// Adds a figure.
+    pub(crate) fn add(&mut self, name: impl Into<String>, unit: &'static str, value: f64) {
+        self.0.push(Figure { name: name.into(), unit, value });
+    }
+
+    /// Adds a figure, or replaces the one of this name.
+    pub(crate) fn set(&mut self, name: &str, unit: &'static str, value: f64) {
+        self.0.retain(|figure| figure.name != name);
+        self.add(name, unit, value);
+    }
+
+    /// Adds those of somebody else.
+    pub(crate) fn add_of(&mut self, whose: &str, figures: Self) {
+        for Figure { name, unit, value } in figures.0 {
+            self.add(format!("{whose}{name}"), unit, value);
+        }
+    }
+
+    /// Adds what there is.
+    pub(crate) fn sizes(&mut self, users: u64, rows: &ByTable, bytes: &ByTable, total: u64) {
+        const MB: f64 = 1e6;
+        self.add("users", "", users as f64);
+        for table in ["toolkits", "documents", "chunks", "invocations", "browser_sessions", "knowledge_jobs"]
+        {
+            self.add(format!("rows of {table}"), "", rows.get(table).copied().unwrap_or_default() as f64);
+        }
+        for table in ["documents", "chunks", "chunk_texts", "invocations"] {
+            self.add(
+                format!("{table} with indexes"),
+                "MB",
+                bytes.get(table).copied().unwrap_or_default() as f64 / MB,
+            );
+        }
+        self.add("the whole database", "MB", total as f64 / MB);
+    }
+}
+
+impl Report {
+    pub(crate) fn new(engine: Engine, users: &[u64]) -> Self {
+        let users = users.to_vec();
+        let (figures, growing, rows, statements, statements_of_large, scans) = Default::default();
+        Self { engine, users, figures, growing, rows, statements, statements_of_large, scans }
+    }
+
+    /// Adds a size.
+    pub(crate) fn add(
+        &mut self,
+        rows: ByTable,
+        figures: Figures,
+        [explained, of_large]: [Vec<Explained>; 2],
+    ) {
+        self.rows.push(rows);
+        self.figures.push(figures);
+        self.statements.push(explained);
+        self.statements_of_large.push(of_large);
+    }
+
+    /// Finds the statements that read more than they should.
+    pub(crate) fn judge(&mut self) {
+        let (Some(first), Some(last)) = (self.rows.first(), self.rows.last()) else { return };
+        let grows = |table: &str, rows: u64| {
+            rows >= MIN_ROWS && rows as f64 >= GROWTH * first.get(table).copied().unwrap_or_default() as f64
+        };
+        self.growing =
+            last.iter().filter(|(table, rows)| grows(table, **rows)).map(|it| it.0.clone()).collect();
+
+        let mut scans = Vec::new();
+        for explained in self.statements.last().into_iter().flatten() {
+            for access in explained.accesses.iter().filter(|access| self.growing.contains(&access.table)) {
+                let what = if access.reads_all {
+                    format!("reads all of {}", access.place())
+                } else if let Some((before, after)) = self.growth_of_rows(&explained.statement, access) {
+                    format!(
+                        "reads {after} rows of {}, and {before} with a tenth of the users",
+                        access.place()
+                    )
+                } else {
+                    continue;
+                };
+                let exception = EXCEPTIONS
+                    .iter()
+                    .find(|(part, table, _)| *table == access.table && explained.statement.contains(part))
+                    .map(|(.., why)| *why);
+                let (statement, table) = (explained.statement.clone(), access.table.clone());
+                scans.push(Scan { statement, table, what, exception });
+            }
+        }
+        scans.dedup_by(|one, other| one.statement == other.statement && one.table == other.table);
+        self.scans = scans;
+    }
+
+    /// The rows that a statement read of a table at the size before the last, and at the last, if it is many more.
+    fn growth_of_rows(&self, statement: &str, access: &Access) -> Option<(u64, u64)> {
+        let rows = |explained: &Explained| -> Option<u64> {
+            explained.accesses.iter().find(|it| it.table == access.table && it.index == access.index)?.rows
+        };
+        let after = access.rows.filter(|rows| *rows >= MIN_READ)?;
+        let before = self.statements.iter().rev().nth(1)?;
+        let before = before.iter().find(|it| it.statement == statement).and_then(rows).unwrap_or_default();
+        (after as f64 >= GROWTH * before as f64).then_some((before, after))
+    }
+
+    /// What is wrong, for people.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        self.scans
+            .iter()
+            .filter(|scan| scan.exception.is_none())
+            .map(|Scan { statement, what, .. }| format!("{:?}: a statement {what}: {statement}", self.engine))
+            .collect()
+    }
+
+    /// Lists the statements of the last size.
+    fn list(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        statements: &[Vec<Explained>],
+        is_wanted: impl Fn(f64, f64) -> bool,
+    ) -> fmt::Result {
+        let time = |explained: &Vec<Explained>, statement: &str| {
+            explained.iter().find(|it| it.statement == statement).map(|it| it.ms)
+        };
+        for Explained { statement, executions, ms, accesses } in statements.last().into_iter().flatten() {
+            let times: Vec<_> = statements.iter().map(|size| time(size, statement)).collect();
+            if is_wanted(Self::growth(&times).unwrap_or_default(), *ms) {
+                line(f, &format!("  {executions} times"), &times)?;
+                let accesses: Vec<_> = accesses.iter().map(ToString::to_string).collect();
+                writeln!(f, "    {statement}\n    → {}", accesses.join(", "))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The mean factor from one size to the next.
+    fn growth(values: &[Option<f64>]) -> Option<f64> {
+        let (first, last) = ((*values.first()?)?, (*values.last()?)?);
+        let steps = i32::try_from(values.len()).ok()? - 1;
+        (steps > 0 && first > 0.0).then(|| (last / first).powf(1.0 / f64::from(steps)))
+    }
+}
+
+impl Access {
+    /// The table, and the index that is used.
+    fn place(&self) -> String {
+        match &self.index {
+            Some(index) => format!("{} by {index}", self.table),
+            None => self.table.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { table, index, reads_all, rows } = self;
+        let how = if *reads_all { "ALL OF " } else { "" };
+        write!(f, "{how}{}", index.as_ref().unwrap_or(table))?;
+        match rows {
+            Some(rows) => write!(f, " ({rows} rows)"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n{:?}{:>1$}", self.engine, 65 - format!("{:?}", self.engine).len() + "× a step".len())?;
+        let names = self.figures.last().map(|figures| figures.0.iter()).into_iter().flatten();
+        for Figure { name, unit, .. } in names {
+            let values: Vec<_> = self
+                .figures
+                .iter()
+                .map(|figures| figures.0.iter().find(|it| it.name == *name).map(|it| it.value))
+                .collect();
+            line(f, &format!("{name}{}{unit}", if unit.is_empty() { "" } else { ", " }), &values)?;
+        }
+
+        writeln!(f, "\nStatements: ms each, and what they read at the last size, an index or else a table")?;
+        self.list(f, &self.statements, |_, _| true)?;
+        writeln!(f, "\nStatements of the large user that take longer with more documents")?;
+        self.list(f, &self.statements_of_large, |growth, ms| growth >= GROWTH && ms >= MIN_MS)?;
+
+        writeln!(f, "\nTables that grow: {}", self.growing.join(", "))?;
+        for Scan { statement, what, exception, .. } in &self.scans {
+            let why = exception.unwrap_or("A FAULT");
+            writeln!(f, "A statement {what}: {why}\n    {statement}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A line of the table: values, and by which factor they grow from one size to the next.
+fn line(f: &mut fmt::Formatter<'_>, name: &str, values: &[Option<f64>]) -> fmt::Result {
+    write!(f, "{name:<34}")?;
+    for value in values {
+        match value {
+            Some(value) if *value >= 1_000.0 => write!(f, "{value:>13.0}")?,
+            Some(value) if *value >= 10.0 => write!(f, "{value:>13.1}")?,
+            Some(value) => write!(f, "{value:>13.3}")?,
+            None => write!(f, "{:>13}", "-")?,
+        }
+    }
+    match Report::growth(values) {
+        Some(growth) => writeln!(f, "{growth:>9.2}"),
+        None => writeln!(f),
+    }
+}
