@@ -18,6 +18,8 @@ mod model;
 #[allow(dead_code, reason = "another benchmark measures the server's processor time")]
 mod postgres;
 mod processes;
+#[path = "search/profile.rs"]
+mod profile;
 #[path = "search/quality.rs"]
 mod quality;
 #[allow(dead_code, reason = "another benchmark deploys toolkits, too")]

@@ -8,8 +8,8 @@ use crate::Outcome;
 use crate::api::{BATCH, Client};
 use crate::bootstrap::{mean, mean_interval};
 use crate::collection::{self, Collection};
+use crate::profile::{self, By, Searches, per};
 use crate::service::{Engine, Service, free_address};
-use crate::stats::percentile;
 
 /// Ranks that each measure considers.
 const NDCG_RANKS: usize = 10;
@@ -19,7 +19,7 @@ const RECALL_RANKS: usize = 100;
 pub(crate) async fn measure(folder: &Path, model: &Path, engine: Engine) -> Outcome<()> {
     let collection = collection::read(folder)?;
     let model = model.to_str().ok_or("the model's path is no text")?;
-    let mut with_model = run(&collection, model, engine).await?;
+    let with_model = run(&collection, model, engine).await?;
     let words_alone = run(&collection, "none", engine).await?;
 
     let (documents, queries) = (collection.documents.len(), collection.queries.len());
@@ -40,8 +40,12 @@ pub(crate) async fn measure(folder: &Path, model: &Path, engine: Engine) -> Outc
         rate(documents, with_model.ready),
         with_model.stored
     );
-    let times = &mut with_model.times;
-    println!("  query       p50 {:.1?}, p99 {:.1?}", at(times, 0.5), at(times, 0.99));
+    println!(
+        "    processor time {:.1?} a document, {:.1?} by words alone",
+        per(with_model.processor, documents),
+        per(words_alone.processor, documents)
+    );
+    profile::print(&with_model.first, &with_model.again, &words_alone.first);
     Ok(())
 }
 
@@ -51,10 +55,14 @@ struct Run {
     /// For each query.
     ndcg: Vec<f64>,
     recall: Vec<f64>,
-    times: Vec<Duration>,
+    /// All queries, and all of them again.
+    first: Searches,
+    again: Searches,
     /// How long it took until the documents were durable, and until all were found.
     stored: Duration,
     ready: Duration,
+    /// Processor time of the ingest.
+    processor: Duration,
 }
 
 /// Runs the queries of a collection on a new server with `model`: a folder, or `none`.
@@ -71,12 +79,15 @@ async fn run(collection: &Collection, model: &str, engine: Engine) -> Outcome<Ru
     client.settled().await?;
     let ready = started.elapsed();
 
-    let (ndcg, recall, times, mode) = (Vec::new(), Vec::new(), Vec::new(), String::new());
-    let mut run = Run { mode, ndcg, recall, times, stored, ready };
+    let processor = server.processor_time()?;
+
+    let queries: Vec<_> = collection.queries.iter().map(|query| query.text.clone()).collect();
+    let by = if model == "none" { By::Words } else { By::Meaning };
+    let first = Searches::run(&server, &mut client, &queries, by).await?;
+    let again = Searches::run(&server, &mut client, &queries, by).await?;
+    let (ndcg, recall, mode) = (Vec::new(), Vec::new(), String::new());
+    let mut run = Run { mode, ndcg, recall, first, again, stored, ready, processor };
     for query in &collection.queries {
-        let started = Instant::now();
-        client.search(&query.text, NDCG_RANKS).await?;
-        run.times.push(started.elapsed());
         let found;
         (found, run.mode) = client.search(&query.text, RECALL_RANKS).await?;
         run.ndcg.push(normalised_gain(&found, &query.relevant));
@@ -105,8 +116,4 @@ fn normalised_gain(found: &[String], relevant: &HashMap<String, f64>) -> f64 {
 
 fn rate(count: usize, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64()
-}
-
-fn at(times: &mut [Duration], share: f64) -> Duration {
-    percentile(times, share).unwrap_or_default()
 }
