@@ -54,9 +54,10 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 #[derive(Debug, Parser)]
 #[command(
     name = "just simulate",
-    after_help = "Examples:\n  just simulate\n  just simulate --json simulation.json\n  just simulate --engine sqlite --users 10,100,1000\n  \
+    after_help = "Examples:\n  just simulate\n  just simulate --json simulation.json\n  just simulate --engine sqlite --users 100,1000\n  \
                   just simulate --without-index documents_by_artifact\n\n\
-                  The last one fails: it shows that a missing index is found. The model is fetched once."
+                  The last one fails: it shows that a missing index is found. So may one with fewer users than usual: PostgreSQL \
+                  reads small tables as a whole, and rightly so. The model is fetched once."
 )]
 struct Arguments {
     /// Numbers of users, ascending.

@@ -199,28 +199,6 @@ impl Report {
             .collect()
     }
 
-    /// Lists the statements of the last size.
-    fn list(
-        &self,
-        f: &mut fmt::Formatter<'_>,
-        statements: &[Vec<Explained>],
-        is_wanted: impl Fn(f64, f64) -> bool,
-    ) -> fmt::Result {
-        let time = |explained: &Vec<Explained>, statement: &str| {
-            explained.iter().find(|it| it.statement == statement).map(|it| it.ms)
-        };
-        for Explained { statement, executions, ms, accesses } in statements.last().into_iter().flatten() {
-            let times: Vec<_> = statements.iter().map(|size| time(size, statement)).collect();
-            if is_wanted(Self::growth(&times).unwrap_or_default(), *ms) {
-                line(f, &format!("  {executions} times"), &times)?;
-                let accesses: Vec<_> = accesses.iter().map(ToString::to_string).collect();
-                let beginning: String = statement.chars().take(SHOWN).collect();
-                writeln!(f, "    {beginning}\n    → {}", accesses.join(", "))?;
-            }
-        }
-        Ok(())
-    }
-
     /// The mean factor from one size to the next.
     fn growth(values: &[Option<f64>]) -> Option<f64> {
         let (first, last) = ((*values.first()?)?, (*values.last()?)?);
@@ -265,9 +243,9 @@ impl fmt::Display for Report {
         }
 
         writeln!(f, "\nStatements: ms each, and what they read at the last size, an index or else a table")?;
-        self.list(f, &self.statements, |_, _| true)?;
+        list(f, &self.statements, |_, _| true)?;
         writeln!(f, "\nStatements of the large user that take longer with more documents")?;
-        self.list(f, &self.statements_of_large, |growth, ms| growth >= GROWTH && ms >= MIN_MS)?;
+        list(f, &self.statements_of_large, |growth, ms| growth >= GROWTH && ms >= MIN_MS)?;
 
         writeln!(f, "\nTables that grow: {}", self.growing.join(", "))?;
         for Scan { statement, what, exception, .. } in &self.scans {
@@ -276,6 +254,27 @@ impl fmt::Display for Report {
         }
         Ok(())
     }
+}
+
+/// Lists the statements of the last size.
+fn list(
+    f: &mut fmt::Formatter<'_>,
+    statements: &[Vec<Explained>],
+    is_wanted: impl Fn(f64, f64) -> bool,
+) -> fmt::Result {
+    let time = |explained: &Vec<Explained>, statement: &str| {
+        explained.iter().find(|it| it.statement == statement).map(|it| it.ms)
+    };
+    for Explained { statement, executions, ms, accesses } in statements.last().into_iter().flatten() {
+        let times: Vec<_> = statements.iter().map(|size| time(size, statement)).collect();
+        if is_wanted(Report::growth(&times).unwrap_or_default(), *ms) {
+            line(f, &format!("  {executions} times"), &times)?;
+            let accesses: Vec<_> = accesses.iter().map(ToString::to_string).collect();
+            let beginning: String = statement.chars().take(SHOWN).collect();
+            writeln!(f, "    {beginning}\n    → {}", accesses.join(", "))?;
+        }
+    }
+    Ok(())
 }
 
 /// A line of the table: values, and by which factor they grow from one size to the next.
