@@ -36,14 +36,14 @@ pub(crate) fn processor_time_of(process: u32) -> Outcome<ProcessorTime> {
     let (_, after_name) = stat.rsplit_once(')').ok_or("/proc/PID/stat has a name in parentheses")?;
     let fields: Vec<u32> =
         after_name.split_whitespace().map(|field| field.parse().unwrap_or_default()).collect();
-    let [_, parent, .., utime, stime, cutime, cstime] =
+    let [_, parent, .., user, kernel, user_of_children, kernel_of_children] =
         fields.get(..15).ok_or("/proc/PID/stat has 52 fields")?
     else {
         return Err("15 fields are more than six".into());
     };
     Ok(ProcessorTime {
-        own: TICK * (utime + stime),
-        of_ended_children: TICK * (cutime + cstime),
+        own: TICK * (user + kernel),
+        of_ended_children: TICK * (user_of_children + kernel_of_children),
         parent: *parent,
     })
 }

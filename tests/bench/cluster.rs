@@ -1,6 +1,6 @@
 //! `just bench --cluster`: what a PostgreSQL database and a second process cost, compared with one process and a file.
 //!
-//! Each process is pinned to a core, and all load comes through HAProxy, with the configuration of
+//! Each process is pinned to a core, and all load comes through `HAProxy`, with the configuration of
 //! `packaging/compose/haproxy.cfg`. Where the cores are few, latency says little; processor time a call says more.
 
 mod balancer;

@@ -51,6 +51,7 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// Measures a tool call through Kitbag, beside a bare HTTP server, a native MCP server and those of other projects.
 #[derive(Debug, Parser)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 #[command(
     name = "just bench",
     after_help = "Examples:\n  just bench\n  just bench --quick\n  just bench --json bench.json\n  just bench --traces\n  just bench --cluster\n\n\

@@ -18,6 +18,7 @@ mod simulate {
     pub(crate) mod exceptions;
     pub(crate) mod fill;
     pub(crate) mod log;
+    pub(crate) mod memory;
     pub(crate) mod plans;
     pub(crate) mod report;
     pub(crate) mod server;
@@ -38,6 +39,7 @@ use kitbag::toolchain::{self, BuildOptions};
 use tokio::runtime::Builder;
 
 use service::Engine;
+use simulate::database::ByTable;
 use simulate::fill;
 use simulate::plans;
 use simulate::report::{Figures, Report};
@@ -52,9 +54,10 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 #[derive(Debug, Parser)]
 #[command(
     name = "just simulate",
-    after_help = "Examples:\n  just simulate\n  just simulate --json simulation.json\n  just simulate --engine sqlite --users 10,100,1000\n  \
-                  just simulate --without-index documents_by_user\n\n\
-                  The last one fails: it shows that a missing index is found. The model is fetched once."
+    after_help = "Examples:\n  just simulate\n  just simulate --json simulation.json\n  just simulate --engine sqlite --users 100,1000\n  \
+                  just simulate --without-index documents_by_artifact\n\n\
+                  The last one fails: it shows that a missing index is found. So may one with fewer users than usual: PostgreSQL \
+                  reads small tables as a whole, and rightly so. The model is fetched once."
 )]
 struct Arguments {
     /// Numbers of users, ascending.
@@ -160,8 +163,13 @@ async fn simulate(
         figures.sizes(users, &rows, &bytes, database.total_bytes().await?);
         figures.add("start until ready", "ms", running.ready_after.as_secs_f64() * 1e3);
         let statements = service.statements(recorder, &mut database).await?;
+        let is_last = place + 1 == arguments.users.len();
+        let scans = if is_last { database.sequential_scans().await? } else { ByTable::new() };
         work::run(&service, &running, place, components, &mut figures).await?;
         let seen = statements.take(&mut database).await?;
+        if is_last {
+            report.set_scans(&scans, &database.sequential_scans().await?);
+        }
         let statements = service.statements(recorder, &mut database).await?;
         work::run_large(&running, place, &mut figures).await?;
         let seen_of_large = statements.take(&mut database).await?;

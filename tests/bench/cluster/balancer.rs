@@ -1,7 +1,6 @@
-//! HAProxy before some processes.
+//! `HAProxy` before some processes.
 
 use std::env;
-use std::ffi::OsString;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -28,7 +27,7 @@ pub(crate) struct Balancer {
 }
 
 impl Balancer {
-    /// Starts HAProxy at an address.
+    /// Starts `HAProxy` at an address.
     pub(crate) fn start(address: SocketAddr, processes: &[SocketAddr], routing: Routing) -> Outcome<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let folder = tempfile::tempdir()?;
@@ -39,7 +38,7 @@ impl Balancer {
         let (program, libraries) = if unpacked.join("haproxy").is_file() {
             (unpacked.join("haproxy"), unpacked.into_os_string())
         } else {
-            (PathBuf::from("haproxy"), env::var_os("LD_LIBRARY_PATH").unwrap_or_else(OsString::new))
+            (PathBuf::from("haproxy"), env::var_os("LD_LIBRARY_PATH").unwrap_or_default())
         };
         let mut command = Command::new(program);
         command.env("LD_LIBRARY_PATH", libraries).arg("-db").arg("-f").arg(&file);

@@ -2,13 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, Row, SqliteConnection};
+use tokio::time::sleep;
 use url::Url;
 
 use crate::Outcome;
+
+/// PostgreSQL's sessions report what they have done once they have been idle for ten seconds.
+const REPORT_TIME: Duration = Duration::from_secs(11);
 
 /// A connection.
 pub(crate) enum Database {
@@ -102,6 +107,20 @@ impl Database {
             rows.insert(table.clone(), self.number(&format!("SELECT COUNT(*) FROM {table}")).await?);
         }
         Ok((rows, sizes))
+    }
+
+    /// How often each table was read from one end to the other so far, also by triggers and foreign keys, which no plan
+    /// tells of. A server counts that; of a file it is not known.
+    pub(crate) async fn sequential_scans(&mut self) -> Outcome<ByTable> {
+        let Self::Server(_) = self else { return Ok(ByTable::new()) };
+        let mut scans = ByTable::new();
+        self.run("SELECT pg_stat_force_next_flush()").await?;
+        sleep(REPORT_TIME).await;
+        for row in self.rows("SELECT relname::TEXT, seq_scan::TEXT FROM pg_stat_user_tables").await? {
+            let [table, count] = <[String; 2]>::try_from(row).map_err(|_| "two columns")?;
+            scans.insert(table, count.parse()?);
+        }
+        Ok(scans)
     }
 
     /// Does what PostgreSQL does by itself after some time: clears up, and gathers statistics.

@@ -30,6 +30,13 @@ pub(crate) struct Access {
     pub(crate) rows: Option<u64>,
 }
 
+impl Access {
+    /// Whether both read the same in the same way.
+    fn is_same(&self, other: &Self) -> bool {
+        (&self.table, &self.index, self.reads_all) == (&other.table, &other.index, other.reads_all)
+    }
+}
+
 /// Explains each statement that reads or writes rows.
 pub(crate) async fn explain(database: &mut Database, seen: ByText) -> Outcome<Vec<Explained>> {
     let tables: Vec<String> = match database {
@@ -105,14 +112,14 @@ async fn of_server(database: &mut Database, seen: &Seen, first: &str) -> Outcome
             database.rows(&format!("EXPLAIN ({analyze}FORMAT JSON) {execute}")).await?.concat().concat();
         let mut found = Vec::new();
         walk(&serde_json::from_str::<Value>(&plan)?[0]["Plan"], false, &mut found);
-        // Of a plan that was given up only what is bad about it is worth knowing.
-        let scans = accesses.iter().filter(|access: &&Access| access.reads_all && execution == EXECUTIONS);
-        let scans: Vec<_> =
-            scans.filter(|scan| !found.iter().any(|it| it.table == scan.table)).cloned().collect();
         if execution == EXECUTIONS {
-            accesses = found.into_iter().chain(scans).collect();
-        } else {
-            accesses.extend(found);
+            // Of other plans only what is bad about them is worth knowing.
+            accesses.retain(|access: &Access| access.reads_all && !found.iter().any(|it| it.is_same(access)));
+        }
+        for access in found {
+            if !accesses.iter().any(|it| it.is_same(&access)) {
+                accesses.push(access);
+            }
         }
     }
     database.run("ROLLBACK").await?;

@@ -18,6 +18,9 @@ const MIN_MS: f64 = 0.5;
 /// Less rows are read as quickly as one.
 const MIN_READ: u64 = 2_000;
 
+/// Characters of a statement that are shown. The file has all of it.
+const SHOWN: usize = 240;
+
 /// Everything that was found out about one engine.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
@@ -28,6 +31,8 @@ pub(crate) struct Report {
     growing: Vec<String>,
     #[serde(skip)]
     rows: Vec<ByTable>,
+    /// How often tables were read from one end to the other, at the last size.
+    sequential_scans: ByTable,
     statements: Vec<Vec<Explained>>,
     /// Those of the large user.
     statements_of_large: Vec<Vec<Explained>>,
@@ -97,8 +102,19 @@ impl Figures {
 impl Report {
     pub(crate) fn new(engine: Engine, users: &[u64]) -> Self {
         let users = users.to_vec();
-        let (figures, growing, rows, statements, statements_of_large, scans) = Default::default();
-        Self { engine, users, figures, growing, rows, statements, statements_of_large, scans }
+        let (figures, growing, rows, sequential_scans) = Default::default();
+        let (statements, statements_of_large, scans) = Default::default();
+        Self {
+            engine,
+            users,
+            figures,
+            growing,
+            rows,
+            sequential_scans,
+            statements,
+            statements_of_large,
+            scans,
+        }
     }
 
     /// Adds a size.
@@ -112,6 +128,13 @@ impl Report {
         self.figures.push(figures);
         self.statements.push(explained);
         self.statements_of_large.push(of_large);
+    }
+
+    /// Sets how often tables were read from one end to the other until the work began, and until it ended.
+    pub(crate) fn set_scans(&mut self, before: &ByTable, after: &ByTable) {
+        let began = |table: &String| before.get(table).copied().unwrap_or_default();
+        self.sequential_scans =
+            after.iter().map(|(table, scans)| (table.clone(), scans - began(table))).collect();
     }
 
     /// Finds the statements that read more than they should.
@@ -144,6 +167,14 @@ impl Report {
                 scans.push(Scan { statement, table, what, exception });
             }
         }
+        // What no plan of a statement tells of is done by a trigger, or for a foreign key.
+        for (table, count) in self.sequential_scans.iter().filter(|(_, count)| **count > 0) {
+            if self.growing.contains(table) && !scans.iter().any(|scan: &Scan| scan.table == *table) {
+                let statement = "none of those above: a trigger, or what a foreign key needs".to_owned();
+                let what = format!("reads all of {table}, {count} times");
+                scans.push(Scan { statement, table: table.clone(), what, exception: None });
+            }
+        }
         scans.dedup_by(|one, other| one.statement == other.statement && one.table == other.table);
         self.scans = scans;
     }
@@ -166,27 +197,6 @@ impl Report {
             .filter(|scan| scan.exception.is_none())
             .map(|Scan { statement, what, .. }| format!("{:?}: a statement {what}: {statement}", self.engine))
             .collect()
-    }
-
-    /// Lists the statements of the last size.
-    fn list(
-        &self,
-        f: &mut fmt::Formatter<'_>,
-        statements: &[Vec<Explained>],
-        is_wanted: impl Fn(f64, f64) -> bool,
-    ) -> fmt::Result {
-        let time = |explained: &Vec<Explained>, statement: &str| {
-            explained.iter().find(|it| it.statement == statement).map(|it| it.ms)
-        };
-        for Explained { statement, executions, ms, accesses } in statements.last().into_iter().flatten() {
-            let times: Vec<_> = statements.iter().map(|size| time(size, statement)).collect();
-            if is_wanted(Self::growth(&times).unwrap_or_default(), *ms) {
-                line(f, &format!("  {executions} times"), &times)?;
-                let accesses: Vec<_> = accesses.iter().map(ToString::to_string).collect();
-                writeln!(f, "    {statement}\n    → {}", accesses.join(", "))?;
-            }
-        }
-        Ok(())
     }
 
     /// The mean factor from one size to the next.
@@ -221,7 +231,7 @@ impl fmt::Display for Access {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\n{:?}{:>1$}", self.engine, 65 - format!("{:?}", self.engine).len() + "× a step".len())?;
+        writeln!(f, "\n{:?}, and by which factor each figure grows from one size to the next", self.engine)?;
         let names = self.figures.last().map(|figures| figures.0.iter()).into_iter().flatten();
         for Figure { name, unit, .. } in names {
             let values: Vec<_> = self
@@ -233,9 +243,9 @@ impl fmt::Display for Report {
         }
 
         writeln!(f, "\nStatements: ms each, and what they read at the last size, an index or else a table")?;
-        self.list(f, &self.statements, |_, _| true)?;
+        list(f, &self.statements, |_, _| true)?;
         writeln!(f, "\nStatements of the large user that take longer with more documents")?;
-        self.list(f, &self.statements_of_large, |growth, ms| growth >= GROWTH && ms >= MIN_MS)?;
+        list(f, &self.statements_of_large, |growth, ms| growth >= GROWTH && ms >= MIN_MS)?;
 
         writeln!(f, "\nTables that grow: {}", self.growing.join(", "))?;
         for Scan { statement, what, exception, .. } in &self.scans {
@@ -246,9 +256,30 @@ impl fmt::Display for Report {
     }
 }
 
+/// Lists the statements of the last size.
+fn list(
+    f: &mut fmt::Formatter<'_>,
+    statements: &[Vec<Explained>],
+    is_wanted: impl Fn(f64, f64) -> bool,
+) -> fmt::Result {
+    let time = |explained: &Vec<Explained>, statement: &str| {
+        explained.iter().find(|it| it.statement == statement).map(|it| it.ms)
+    };
+    for Explained { statement, executions, ms, accesses } in statements.last().into_iter().flatten() {
+        let times: Vec<_> = statements.iter().map(|size| time(size, statement)).collect();
+        if is_wanted(Report::growth(&times).unwrap_or_default(), *ms) {
+            line(f, &format!("  {executions} times"), &times)?;
+            let accesses: Vec<_> = accesses.iter().map(ToString::to_string).collect();
+            let beginning: String = statement.chars().take(SHOWN).collect();
+            writeln!(f, "    {beginning}\n    → {}", accesses.join(", "))?;
+        }
+    }
+    Ok(())
+}
+
 /// A line of the table: values, and by which factor they grow from one size to the next.
 fn line(f: &mut fmt::Formatter<'_>, name: &str, values: &[Option<f64>]) -> fmt::Result {
-    write!(f, "{name:<34}")?;
+    write!(f, "{name:<50}")?;
     for value in values {
         match value {
             Some(value) if *value >= 1_000.0 => write!(f, "{value:>13.0}")?,

@@ -9,6 +9,7 @@ use tokio::time::sleep;
 
 use super::api::Client;
 use super::fill::{LARGE, MEASURED, TEMPLATE};
+use super::memory;
 use super::report::Figures;
 use super::server::{Running, Simulated};
 use crate::Outcome;
@@ -104,7 +105,10 @@ pub(crate) async fn run_large(running: &Running<'_>, place: usize, figures: &mut
     let mut large = Users { clients: vec![running.client(LARGE)?], figures: &mut figures_of_large };
     // The others' requests have ended, and what they have begun.
     sleep(IDLE).await;
+    let before = memory::private()?;
     search(&mut large).await?;
+    let index = memory::private()?.saturating_sub(before) as f64 / 1e6;
+    large.figures.add("memory after the first searches", "MB", index);
     for _ in 0..REPETITIONS {
         large.clients.push(running.client(LARGE)?);
     }
