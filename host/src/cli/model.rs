@@ -2,7 +2,7 @@
 
 mod fetch;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
@@ -157,15 +157,7 @@ impl Show {
         let located = model::located(&self.data.data, &self.model);
         let folder = located.folder;
         if !folder.exists() {
-            return Err(match located.name {
-                Some(name) => CliError::new(format!("there is no model in {}", folder.display()))
-                    .hint(format!("get it with `kitbag model fetch {name}`")),
-                None => {
-                    let names: Vec<_> = model::names().collect();
-                    CliError::new(format!("{} is neither a folder nor the name of a model", folder.display()))
-                        .hint(format!("the names are {}", names.join(", ")))
-                }
-            });
+            return Err(nothing_in(&folder, located.name));
         }
         let failed = |error: &dyn std::fmt::Display| {
             let error = CliError::new(error.to_string());
@@ -198,6 +190,16 @@ impl Remove {
             }
         })
     }
+}
+
+fn nothing_in(folder: &Path, name: Option<&str>) -> CliError {
+    let Some(name) = name else {
+        let names: Vec<_> = model::names().collect();
+        return CliError::new(format!("{} is neither a folder nor the name of a model", folder.display()))
+            .hint(format!("the names are {}", names.join(", ")));
+    };
+    CliError::new(format!("there is no model in {}", folder.display()))
+        .hint(format!("get it with `kitbag model fetch {name}`"))
 }
 
 fn explained(error: &FetchError, model: &CatalogModel) -> CliError {

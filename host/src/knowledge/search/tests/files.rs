@@ -42,6 +42,10 @@ fn notes(count: usize) -> Vec<NewDocument> {
     (0..count).map(|n| note(&format!("{n}"), &text(n))).collect()
 }
 
+fn wings() -> [NewDocument; 3] {
+    ["A", "B", "C"].map(|title| note(title, &format!("wing {title}")))
+}
+
 /// Titles and scores of what some queries find.
 async fn rankings(library: &Library) -> Vec<(String, f64)> {
     let mut rankings = Vec::new();
@@ -101,7 +105,7 @@ async fn what_was_removed_is_in_no_file_once_the_server_has_stopped() {
     let [id, _, _] =
         library.add("ana", [note("Lift", "lift"), note("Wings", "wing"), note("Moon", "moon")]).await;
     library.write_file("ana").await;
-    library.add("ben", [note("A", "wing"), note("B", "wing"), note("C", "wing")]).await;
+    library.add("ben", wings()).await;
     library.write_file("ben").await;
     let (of_ana, of_ben) = (library.file_of("ana"), library.file_of("ben"));
 
@@ -116,7 +120,7 @@ async fn what_was_removed_is_in_no_file_once_the_server_has_stopped() {
 #[tokio::test]
 async fn the_file_of_a_user_with_few_documents_goes_at_the_next_search() {
     let library = Library::with_files(None).await;
-    let ids = library.add("ana", [note("A", "wing"), note("B", "wing"), note("C", "wing")]).await;
+    let ids = library.add("ana", wings()).await;
     library.write_file("ana").await;
 
     for id in ids {
@@ -144,14 +148,14 @@ async fn an_index_is_written_again_once_a_tenth_of_it_has_changed() {
     }
     assert_eq!(fs::read(library.file_of("ana")).expect("it is there"), written);
 
-    library.add("ana", [note("Two", "wing"), note("Three", "wing")]).await;
+    library.add("ana", [note("Two", "wing two"), note("Three", "wing three")]).await;
     library.write_file("ana").await;
 }
 
 #[tokio::test]
 async fn another_users_file_is_refused() {
     let library = Library::with_files(None).await;
-    library.add("ana", [note("A", "wing"), note("B", "wing"), note("C", "wing")]).await;
+    library.add("ana", wings()).await;
     library.add_from("user", "ben", notes(20)).await;
     library.write_file("ben").await;
     library.write_file("ana").await;
@@ -210,7 +214,7 @@ async fn vectors_of_another_model_are_in_no_file_that_is_used() {
 #[tokio::test]
 async fn a_folder_that_is_deleted_is_made_again() {
     let library = Library::with_files(None).await;
-    library.add("ana", [note("A", "wing"), note("B", "wing"), note("C", "wing")]).await;
+    library.add("ana", wings()).await;
     library.write_file("ana").await;
 
     fs::remove_dir_all(library.path().join("search")).expect("it is ours");
@@ -228,7 +232,7 @@ async fn where_everything_is_forgotten_no_file_is_left() {
     if !library.database.is_file() {
         return;
     }
-    library.add("ana", [note("A", "wing"), note("B", "wing"), note("C", "wing")]).await;
+    library.add("ana", wings()).await;
     library.write_file("ana").await;
     library.spoil_rows().await;
 
@@ -243,7 +247,7 @@ async fn after_a_failover_files_are_not_used_and_after_a_start_they_are() {
     if library.database.is_file() {
         return;
     }
-    library.add("ana", [note("A", "wing"), note("B", "wing"), note("C", "wing")]).await;
+    library.add("ana", wings()).await;
     library.write_file("ana").await;
     library.spoil_rows().await;
 
@@ -262,7 +266,7 @@ async fn after_a_failover_files_are_not_used_and_after_a_start_they_are() {
 #[tokio::test]
 async fn a_file_of_a_revision_that_the_database_lacks_is_not_used() {
     let library = Library::with_files(None).await;
-    library.add("ana", [note("A", "wing"), note("B", "wing"), note("C", "wing")]).await;
+    library.add("ana", wings()).await;
     library.add("ana", [note("Slip", "slipstream")]).await;
     library.write_file("ana").await;
     let file = library.file_of("ana");
@@ -288,7 +292,7 @@ async fn a_file_is_not_used_with_another_copy_of_the_database_that_has_gone_on_b
     if !library.database.is_file() {
         return;
     }
-    library.add("ana", [note("A", "wing"), note("B", "wing"), note("C", "wing")]).await;
+    library.add("ana", wings()).await;
     library.write_file("ana").await;
     let folder = library.stopped().await;
     let copy = fs::read(folder.path().join(Database::FILE)).expect("there is a database");
