@@ -34,7 +34,7 @@ impl search::Host for Search {
     ) -> wasmtime::Result<Result<Vec<SearchResult>, KnowledgeError>> {
         let SearchOptions { limit, source, author } = options;
         let limit = limit.unwrap_or(DEFAULT_RESULTS);
-        let query = Query { text: query, limit, offset: 0, source, author };
+        let query = Query { text: query, has_operators: false, limit, offset: 0, source, author };
         let found = in_call(self.knowledge.as_ref())?.search(&self.user_id, &query).await;
         Ok(found.map(|found| found.hits.into_iter().map(Into::into).collect()).map_err(Into::into))
     }

@@ -26,10 +26,12 @@ const QUERY: &str = "query ($q: String!, $limit: Int, $after: String, $source: S
 #[command(after_help = "Examples:
   kitbag search \"who decided on the new pricing?\"
   kitbag search pricing --source notes --limit 3
+  kitbag search '\"new pricing\" title:minutes -draft'
   kitbag search pricing --author \"Ana Silva\" --json | jq -r '.results[].document.id'
 
 Ask in your own words: with a model the server finds what means the same, without one what has the \
-words. `kitbag documents show ID` prints a document.")]
+words. `\"a phrase\"`, `title:word` and `source:name` narrow the results, and a `-` before one or before a word leaves out \
+what has it; single quotes around the query keep the shell from reading it. `kitbag documents show ID` prints a document.")]
 pub(super) struct Search {
     /// What to look for.
     #[arg(required = true)]

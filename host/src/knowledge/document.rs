@@ -161,6 +161,8 @@ pub struct Counts {
 pub struct Query {
     /// In the user's words.
     pub text: String,
+    /// Whether operators in the text count, such as `-word`: in what people type, and not in what a toolkit asks.
+    pub has_operators: bool,
     /// How many results at most, 1 to [`MAX_RESULTS`].
     pub limit: u32,
     /// How many of the best to leave out: those that were shown before.

@@ -211,6 +211,30 @@ impl UserIndex {
         })
     }
 
+    /// The chunks that have all of these words, each as its analyzer writes them: the document of each, and its own id.
+    pub(super) fn having_all(&self, words: &[QueryWord]) -> Vec<(i64, i64)> {
+        let mut counts = HashMap::<ChunkNumber, usize>::new();
+        for word in words {
+            for (place, ..) in self.having(word) {
+                *counts.entry(place).or_default() += 1;
+            }
+        }
+        let of_analyzer = |analyzer| words.iter().filter(|word| word.term(analyzer).is_some()).count();
+        let needed: BTreeMap<_, _> =
+            self.analyzers.keys().map(|analyzer| (*analyzer, of_analyzer(*analyzer))).collect();
+        let having = counts.into_iter().filter_map(|(place, count)| {
+            let chunk = self.chunk(place).filter(|chunk| needed[&chunk.analyzer] == count)?;
+            Some((self.document_at(chunk.document), chunk.id))
+        });
+        having.collect()
+    }
+
+    /// The documents that have a chunk.
+    pub(super) fn all_documents(&self) -> impl Iterator<Item = i64> + '_ {
+        let chunks = self.document_chunks.iter().zip(&self.documents);
+        chunks.filter(|(chunks, _)| **chunks > 0).map(|(_, document)| *document)
+    }
+
     /// Those that have made the terms of its chunks.
     pub(super) fn analyzers(&self) -> Analyzers {
         self.analyzers.iter().filter(|(_, count)| **count > 0).map(|(analyzer, _)| *analyzer).collect()

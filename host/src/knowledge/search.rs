@@ -1,5 +1,7 @@
 //! Search: by words and by meaning, both over the user's own chunks in memory, fused.
 
+mod filter;
+mod operators;
 mod previous;
 mod queries;
 #[cfg(test)]
@@ -15,6 +17,7 @@ use kitbag_manifest::knowledge::check_search;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
+use self::operators::Parsed;
 use self::previous::Previous;
 pub(super) use self::previous::find as find_previous;
 use self::queries::Queries;
@@ -26,7 +29,7 @@ use super::fusion::{Candidate, DEPTH, Fused, fuse, nearest_first};
 use super::index::cache::{Entry, Indexes};
 use super::index::keeper::Keeper;
 use super::snippet::snippet;
-use super::store::{Models, Store};
+use super::store::{Models, Sources, Store};
 use super::words::{self, QueryWord};
 use crate::database;
 use crate::tasks::off_thread;
@@ -94,32 +97,39 @@ impl Search {
     /// Finds the user's documents that match best.
     pub(super) async fn search(&self, user_id: &str, query: &Query) -> Result<Found, KnowledgeError> {
         check_search(&query.text, query.limit).map_err(KnowledgeError::Invalid)?;
+        let Parsed { text, conditions, sources } = if query.has_operators {
+            operators::parse(&query.text).map_err(KnowledgeError::Invalid)?
+        } else {
+            Parsed::words(&query.text)
+        };
         let by_words = async {
             let (entry, allowed) = tokio::try_join!(self.indexes.fresh(user_id), async {
-                Ok(self.allowed(user_id, query).await?)
+                Ok(self.allowed(user_id, query, &sources).await?)
             })?;
-            let (words, ranking) = {
-                let (allowed, text) = (allowed.clone(), query.text.clone());
-                self.compute(&entry, move |entry| {
-                    let index = entry.read();
-                    let words = words::of_query(&text, index.analyzers());
-                    let ranking = bm25::rank(&index, &words, allowed.as_deref(), DEPTH);
-                    (words, ranking)
-                })
-                .await
-            };
-            Ok::<_, KnowledgeError>((entry, allowed, words, ranking))
+            let text = text.clone();
+            let ranked = self.compute(&entry, move |entry| {
+                let index = entry.read();
+                let (allowed, checks) = filter::choose(&index, conditions, allowed);
+                let words = words::of_query(&text, index.analyzers());
+                let ranking = bm25::rank(&index, &words, allowed.as_deref(), DEPTH);
+                (allowed, checks, words, ranking)
+            });
+            let (allowed, checks, words, ranking) = ranked.await;
+            Ok::<_, KnowledgeError>((entry, allowed, checks, words, ranking))
         };
-        let (by_words, vector) = tokio::join!(by_words, self.embed(user_id, &query.text));
-        let (entry, allowed, words, by_words) = by_words?;
+        let (by_words, vector) = tokio::join!(by_words, self.embed(user_id, &text));
+        let (entry, allowed, checks, words, by_words) = by_words?;
         let (by_meaning, mode) = match vector {
             Some(vector) => {
-                let previous = self.embed_by_previous(user_id, &query.text, &entry).await;
+                let previous = self.embed_by_previous(user_id, &text, &entry).await;
                 (self.by_meaning(&entry, vector, previous, allowed).await, Mode::Hybrid)
             }
             None => (Vec::new(), Mode::FullText),
         };
-        self.show(user_id, query, &entry, &words, fuse(&by_words, &by_meaning), mode).await
+        let shown = (query.offset as usize).saturating_add(query.limit as usize);
+        let ranking = fuse(&by_words, &by_meaning);
+        let ranking = self.checked(user_id, &entry, ranking, checks, shown.saturating_add(1)).await?;
+        self.show(user_id, query, &entry, &words, ranking, mode).await
     }
 
     /// The query's vector; nothing without a model, or where it fails: words are better than an error.
@@ -159,11 +169,16 @@ impl Search {
     }
 
     /// The documents that the query allows; nothing where it allows all.
-    async fn allowed(&self, user_id: &str, query: &Query) -> database::Result<Option<Arc<HashSet<i64>>>> {
-        if query.source.is_none() && query.author.is_none() {
+    async fn allowed(
+        &self,
+        user_id: &str,
+        query: &Query,
+        sources: &Sources,
+    ) -> database::Result<Option<Arc<HashSet<i64>>>> {
+        if query.source.is_none() && query.author.is_none() && *sources == Sources::default() {
             return Ok(None);
         }
-        Ok(Some(Arc::new(self.store.matching(user_id, query).await?)))
+        Ok(Some(Arc::new(self.store.matching(user_id, query, sources).await?)))
     }
 
     async fn compute<T: Send + 'static>(

@@ -17,7 +17,7 @@ use std::ops::Range;
 
 pub(super) use self::analyzer::{Analyzer, Analyzers};
 pub(super) use self::language::Language;
-pub(super) use self::query::{QueryWord, of_query};
+pub(super) use self::query::{QueryWord, of_phrase, of_query};
 
 /// A word's number.
 pub(super) type Term = u32;
@@ -93,6 +93,11 @@ pub(super) fn find(text: &str, analyzer: Analyzer, wanted: &[Term]) -> Vec<Range
         }
     }
     found
+}
+
+/// The words of a text one after the other, as they are compared.
+pub(super) fn sequence(text: &str, analyzer: Analyzer) -> Vec<Term> {
+    analyzer.words(text).filter(|word| !word.is_pair).map(|word| word.term).collect()
 }
 
 const HEADER: usize = size_of::<u32>();

@@ -1,6 +1,7 @@
 mod files;
 mod languages;
 mod library;
+mod operators;
 mod previous;
 mod starved;
 

@@ -6,18 +6,32 @@ use super::Store;
 use crate::database::{self, list, sql};
 use crate::knowledge::document::Query;
 
+/// Sources that documents may have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::knowledge) struct Sources {
+    /// One of these; any where there is none.
+    pub(in crate::knowledge) any_of: Vec<String>,
+    pub(in crate::knowledge) none_of: Vec<String>,
+}
+
 impl Store {
-    /// The user's documents of a source, or with a byline, or both.
+    /// The user's documents of a source, or with a byline, or both, that are of `sources`.
     pub(in crate::knowledge) async fn matching(
         &self,
         user_id: &str,
         query: &Query,
+        Sources { any_of, none_of }: &Sources,
     ) -> database::Result<HashSet<i64>> {
+        let any_of = (!any_of.is_empty()).then(|| list(any_of));
         let documents: Vec<i64> = sql("SELECT sequence FROM documents
-             WHERE user_id = $1 AND ($2 IS NULL OR source = $2) AND ($3 IS NULL OR author_folded = $3)")
+             WHERE user_id = $1 AND ($2 IS NULL OR source = $2) AND ($3 IS NULL OR author_folded = $3)
+                 AND ($4 IS NULL OR source IN (SELECT value FROM json_each($4)))
+                 AND source NOT IN (SELECT value FROM json_each($5))")
         .bind(user_id)
         .bind(&query.source)
         .bind(query.author.as_ref().map(|author| author.to_lowercase()))
+        .bind(any_of)
+        .bind(list(none_of))
         .fetch_values(self.0.readers())
         .await?;
         Ok(documents.into_iter().collect())

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::analyzer::Word;
 use super::{Analyzer, Analyzers, Term};
 
 /// A word of a query. Each of its terms is looked for in the chunks of some analyzers.
@@ -11,14 +12,24 @@ pub(in crate::knowledge) struct QueryWord(Vec<(Term, Analyzers)>);
 /// The words of a query, for chunks of these analyzers, each as often as it is there. Words that are in every
 /// text of a language are left out there, unless there is no other.
 pub(in crate::knowledge) fn of_query(query: &str, analyzers: Analyzers) -> Vec<QueryWord> {
+    words(query, analyzers, |words| {
+        let has_telling = words.iter().any(|(_, is_stop_word)| !is_stop_word);
+        words.retain(|(_, is_stop_word)| !is_stop_word || !has_telling);
+    })
+}
+
+/// All words of a phrase, for chunks of these analyzers, each as often as it is there.
+pub(in crate::knowledge) fn of_phrase(phrase: &str, analyzers: Analyzers) -> Vec<QueryWord> {
+    words(phrase, analyzers, |_| {})
+}
+
+fn words(text: &str, analyzers: Analyzers, choose: impl Fn(&mut Vec<(Word, bool)>)) -> Vec<QueryWord> {
     let mut words = BTreeMap::<(usize, usize), QueryWord>::new();
     for analyzer in analyzers.iter() {
-        let found = analyzer.query_words(query);
-        let has_telling = found.iter().any(|(_, is_stop_word)| !is_stop_word);
-        for (word, is_stop_word) in found {
-            if !is_stop_word || !has_telling {
-                words.entry((word.range.start, word.range.end)).or_default().add(word.term, analyzer);
-            }
+        let mut found = analyzer.query_words(text);
+        choose(&mut found);
+        for (word, _) in found {
+            words.entry((word.range.start, word.range.end)).or_default().add(word.term, analyzer);
         }
     }
     words.into_values().collect()

@@ -90,6 +90,7 @@ impl Asked {
         let given = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
         knowledge::Query {
             text: self.q.clone(),
+            has_operators: true,
             limit: PAGE,
             offset: self.offset,
             source: given(&self.source),

@@ -161,7 +161,7 @@ pub(super) fn note(title: &str, text: &str) -> NewDocument {
 }
 
 pub(super) fn query(text: &str) -> Query {
-    Query { text: text.to_owned(), limit: 10, offset: 0, source: None, author: None }
+    Query { text: text.to_owned(), has_operators: true, limit: 10, offset: 0, source: None, author: None }
 }
 
 pub(super) fn titles(found: &Found) -> Vec<String> {
