@@ -200,3 +200,23 @@ fn a_vector_of_the_previous_model_goes_when_the_current_one_has_read_the_chunk()
     assert!(!index.has_previous());
     assert_eq!(found(&index, None), [(1, 1.0), (0, 1.0)]);
 }
+
+#[test]
+fn cosines_of_the_previous_model_count_as_much_as_those_of_a_model_that_spreads_them_otherwise() {
+    let mut index = UserIndex::default();
+    for id in 0..64_u16 {
+        let nearness = f32::from(id) / 64.0;
+        let is_previous = id % 2 == 1;
+        // The cosines of some models are all above 0.7.
+        let cosine = if is_previous { 0.8 + nearness / 10.0 } else { nearness / 2.0 };
+        let vector = [cosine, (1.0 - cosine * cosine).sqrt()];
+        let row = row(i64::from(id), i64::from(id), "wing", Some(vector));
+        index.put(&ChunkRow { is_previous, ..row }).expect("there is room");
+    }
+
+    let mut cosines = index.cosines(&[1.0, 0.0], Some(&[1.0, 0.0]), None);
+    cosines.sort_unstable_by(|one, other| other.1.total_cmp(&one.1));
+
+    let nearest: Vec<_> = cosines.iter().take(8).map(|(place, _)| *place).collect();
+    assert!(nearest.iter().all(|place| *place >= 54), "{nearest:?}");
+}

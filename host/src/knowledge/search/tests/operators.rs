@@ -104,7 +104,7 @@ async fn a_condition_that_few_of_many_meet_is_met_on_each_page() {
     let library = Library::without_model().await;
     let text = |n: usize| match n % 20 {
         0 => format!("the heat of a wing {n}"),
-        _ => format!("wing wing, the wing of heat {n}"),
+        _ => format!("wing wing, the wing of a heat {n}"),
     };
     library.add_from("user", "ana", (0..700).map(|n| note(&format!("{n}"), &text(n))).collect()).await;
     let page = |offset| Query { offset, ..query("wing \"heat of a wing\"") };
