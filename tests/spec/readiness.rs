@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::database::Database;
+use crate::harness::database::{self, Database};
 use crate::harness::{Http, Kitbag, eventually, guests};
 
 /// Status and body of `/readyz`; `None` if the server closes the connection instead. It may begin to stop
@@ -22,7 +22,7 @@ async fn assert_becomes(http: &Http, status: u16, expected: Value) {
 
 fn parts(status: &str, database: &str, vault: &str, registry: &str) -> Value {
     let mut parts = json!({ "status": status, "database": database, "vault": vault, "registry": registry });
-    if std::env::var_os("TEST_DATABASE").is_some() {
+    if database::is_server() {
         parts["processes"] = json!("ok");
         parts["toolkits"] = json!("ok");
     }

@@ -1,7 +1,9 @@
 //! The server's pages: sign-in of browsers, sessions, and who else can reach a page.
 
 use http::{HeaderMap, Method};
+use sqlx::AssertSqlSafe;
 
+use crate::harness::database::{self, Database};
 use crate::harness::{Kitbag, Visitor, Wat, ask_raw, guests, sign_in_code, wat::Visibility};
 
 /// Routes of programs, each of which would show or change something.
@@ -238,18 +240,18 @@ async fn a_picture_is_served_from_here_to_whoever_sees_its_toolkit() {
     kitbag.as_operator().deploy(wat.component()).await.assert_status(201);
     let stopped = kitbag.stop().await;
     // As a deploy leaves it that could fetch the icon.
-    stopped
-        .alter(
-            "INSERT INTO toolkit_icons
+    let insert = format!(
+        "INSERT INTO toolkit_icons
              SELECT toolkit_id, version,
                     CASE toolkit_id
                         WHEN 'wat' THEN '6513e2fec9afed6db039c2d7e9cd6b871da226b55aaaf058deee015707f2ef02'
                         ELSE '76c664ef152e065922fed4727315d065b8fb1aed61015cdaef7bcfea3c58d5ab'
                     END,
-                    'image/gif', CAST(CASE toolkit_id WHEN 'wat' THEN 'GIF-of-local' ELSE 'GIF' END AS BLOB)
+                    'image/gif', CAST(CASE toolkit_id WHEN 'wat' THEN 'GIF-of-local' ELSE 'GIF' END AS {})
              FROM toolkit_versions",
-        )
-        .await;
+        database::type_of_bytes()
+    );
+    Database::of(stopped.data()).await.execute(AssertSqlSafe(insert), &[]).await;
     let kitbag = stopped.start().await;
     let (una, local) = (Visitor::sign_in(&kitbag, "una").await, Visitor::sign_in(&kitbag, "local").await);
     let shared = "/ui/icons/76c664ef152e065922fed4727315d065b8fb1aed61015cdaef7bcfea3c58d5ab";

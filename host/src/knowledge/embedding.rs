@@ -22,7 +22,7 @@ use tokenizers::Tokenizer;
 use tokio::sync::{Semaphore, oneshot};
 
 use self::bert::{Bert, InputType};
-pub(super) use self::folder::{CONFIG, MODULES, SENTENCE_TRANSFORMERS, TOKENIZER, WEIGHTS};
+pub(super) use self::folder::{CONFIG, MODULES, SENTENCE_TRANSFORMERS, TOKENIZER, WEIGHTS, is_of_folder};
 pub use self::remote::Endpoint;
 use self::remote::Remote;
 use crate::egress::Egress;

@@ -213,16 +213,17 @@ impl UserIndex {
 
     /// The chunks that have all of these words, each as its analyzer writes them: the document of each, and its own id.
     pub(super) fn having_all(&self, words: &[QueryWord]) -> Vec<(i64, i64)> {
-        let mut counts = HashMap::<ChunkNumber, usize>::new();
-        for word in words {
+        let words: HashSet<_> = words.iter().collect();
+        let mut counts = vec![0_usize; self.places()];
+        for word in &words {
             for (place, ..) in self.having(word) {
-                *counts.entry(place).or_default() += 1;
+                counts[place as usize] += 1;
             }
         }
         let of_analyzer = |analyzer| words.iter().filter(|word| word.term(analyzer).is_some()).count();
         let needed: BTreeMap<_, _> =
             self.analyzers.keys().map(|analyzer| (*analyzer, of_analyzer(*analyzer))).collect();
-        let having = counts.into_iter().filter_map(|(place, count)| {
+        let having = (0..).zip(counts).filter(|(_, count)| *count > 0).filter_map(|(place, count)| {
             let chunk = self.chunk(place).filter(|chunk| needed[&chunk.analyzer] == count)?;
             Some((self.document_at(chunk.document), chunk.id))
         });

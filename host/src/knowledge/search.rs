@@ -17,6 +17,7 @@ use kitbag_manifest::knowledge::check_search;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
+use self::filter::Check;
 use self::operators::Parsed;
 use self::previous::Previous;
 pub(super) use self::previous::find as find_previous;
@@ -44,6 +45,17 @@ pub(super) struct Search {
     computing: Semaphore,
     /// When the log was last told that the model does not work.
     complained: Mutex<Option<Instant>>,
+}
+
+/// What the index of a user has for a query, by words.
+struct Ranked {
+    /// The documents that the query allows; nothing where it allows all.
+    allowed: Option<Arc<HashSet<i64>>>,
+    checks: Vec<Check>,
+    words: Vec<QueryWord>,
+    ranking: Vec<Candidate>,
+    /// Whether some chunks are compared by the previous model's vectors.
+    has_previous: bool,
 }
 
 /// A model that does not work says so in the log this often.
@@ -112,16 +124,16 @@ impl Search {
                 let (allowed, checks) = filter::choose(&index, conditions, allowed);
                 let words = words::of_query(&text, index.analyzers());
                 let ranking = bm25::rank(&index, &words, allowed.as_deref(), DEPTH);
-                (allowed, checks, words, ranking)
+                Ranked { allowed, checks, words, ranking, has_previous: index.has_previous() }
             });
-            let (allowed, checks, words, ranking) = ranked.await;
-            Ok::<_, KnowledgeError>((entry, allowed, checks, words, ranking))
+            let ranked = ranked.await;
+            Ok::<_, KnowledgeError>((entry, ranked))
         };
         let (by_words, vector) = tokio::join!(by_words, self.embed(user_id, &text));
-        let (entry, allowed, checks, words, by_words) = by_words?;
+        let (entry, Ranked { allowed, checks, words, ranking: by_words, has_previous }) = by_words?;
         let (by_meaning, mode) = match vector {
             Some(vector) => {
-                let previous = self.embed_by_previous(user_id, &text, &entry).await;
+                let previous = if has_previous { self.embed_by_previous(user_id, &text).await } else { None };
                 (self.by_meaning(&entry, vector, previous, allowed).await, Mode::Hybrid)
             }
             None => (Vec::new(), Mode::FullText),
@@ -138,10 +150,9 @@ impl Search {
         vector.inspect_err(|error| self.complain(error)).ok()
     }
 
-    /// The previous model's vector of the query, where some of the user's chunks are compared by it.
-    async fn embed_by_previous(&self, user_id: &str, text: &str, entry: &Entry) -> Option<Vec<f32>> {
-        let previous = self.previous.as_ref().filter(|_| entry.read().has_previous())?;
-        let vector = previous.vector(user_id, text).await?;
+    /// The previous model's vector of the query, while that model serves.
+    async fn embed_by_previous(&self, user_id: &str, text: &str) -> Option<Vec<f32>> {
+        let vector = self.previous.as_ref()?.vector(user_id, text).await?;
         vector.inspect_err(|error| self.complain(error)).ok()
     }
 

@@ -1,7 +1,7 @@
 //! The tables of the knowledge base: all SQL about them.
 //!
-//! Invariant: every statement names the user. Only what finds out whose jobs are next looks at all, and what checks the
-//! files of several users' indexes at several.
+//! Invariant: every statement names the user. Only what finds out whose jobs are next, and which models are in use,
+//! looks at all, and what checks the files of several users' indexes at several.
 
 mod artifacts;
 mod captures;

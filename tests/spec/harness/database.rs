@@ -36,6 +36,16 @@ pub(crate) fn location(data: &Path) -> DatabaseLocation {
     DatabaseLocation::Server(url(&server, name(data)).into())
 }
 
+/// Whether servers have their databases in a PostgreSQL server.
+pub(crate) fn is_server() -> bool {
+    std::env::var_os("TEST_DATABASE").is_some()
+}
+
+/// What the engine calls the type of bytes.
+pub(crate) fn type_of_bytes() -> &'static str {
+    if is_server() { "BYTEA" } else { "BLOB" }
+}
+
 /// Creates the database of a data directory, unless it is a file, and the master key that its operator gives it.
 pub(crate) async fn create(data: &Path) {
     let Ok(server) = std::env::var("TEST_DATABASE") else { return };

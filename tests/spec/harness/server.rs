@@ -137,6 +137,7 @@ impl Stopped {
             data: data.path().to_owned(),
             database: database::location(data.path()),
             database_connections: 6,
+            drain: "0s".parse().expect("a duration"),
             // Every server reserves address space for this many calls; a hundred servers must fit.
             concurrent_calls: 40,
             // Tests poll: requests and uploads are not limited.

@@ -54,11 +54,10 @@ impl Store {
     pub(super) async fn insert_client(&self, client: &ClientRow) -> database::Result<()> {
         let mut transaction = self.0.begin(Scope::Sessions).await?;
         delete_expired(&mut transaction).await?;
-        sql("DELETE FROM oauth_clients WHERE id IN (
+        sql("DELETE FROM oauth_clients WHERE id NOT IN (
                  SELECT c.id FROM oauth_clients c
-                 ORDER BY EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = c.id) DESC,
-                          c.used_at DESC, c.rowid DESC
-                 LIMIT -1 OFFSET $1)")
+                 ORDER BY EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = c.id) DESC, c.used_at DESC
+                 LIMIT $1)")
         .bind(MAX_CLIENTS - 1)
         .execute(&mut transaction)
         .await?;
@@ -83,9 +82,8 @@ impl Store {
     pub(super) async fn insert_grant(&self, grant: &GrantRow, lifetime: Duration) -> database::Result<()> {
         let mut transaction = self.0.begin(Scope::Sessions).await?;
         delete_expired(&mut transaction).await?;
-        sql("DELETE FROM oauth_grants WHERE id IN (
-                 SELECT id FROM oauth_grants WHERE client_id = $1
-                 ORDER BY expires_at DESC, rowid DESC LIMIT -1 OFFSET $2)")
+        sql("DELETE FROM oauth_grants WHERE client_id = $1 AND id NOT IN (
+                 SELECT id FROM oauth_grants WHERE client_id = $1 ORDER BY expires_at DESC LIMIT $2)")
         .bind(&grant.client_id)
         .bind(MAX_GRANTS_OF_CLIENT - 1)
         .execute(&mut transaction)

@@ -111,10 +111,15 @@ pub(super) fn read(folder: &Path) -> Result<Parts, ModelError> {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    let id = format!("local:{}", hex::encode(&hash.finish()[..ID_BYTES]));
+    let id = format!("{PREFIX}{}", hex::encode(&hash.finish()[..ID_BYTES]));
     let encoder = Encoder::load(&config, &weights, Precision::Best)
         .map_err(|cause| failed(folder, WEIGHTS, cause.to_string()))?;
     Ok(Parts { id, tokenizer, window, prompts, document_prompt_tokens, pooling, encoder })
+}
+
+/// Whether the name of a model is that of one in a folder.
+pub(in crate::knowledge) fn is_of_folder(model: &str) -> bool {
+    model.starts_with(PREFIX)
 }
 
 /// An error that names the file.
@@ -126,6 +131,8 @@ pub(super) fn failed(folder: &Path, file: &str, cause: impl Into<String>) -> Mod
 const MIN_WINDOW: usize = 64;
 
 const ID_BYTES: usize = 8;
+/// What the names of models in folders begin with, and no other one's.
+const PREFIX: &str = "local:";
 
 /// What is put before texts; nothing, where nothing is said.
 fn prompts(folder: &Path) -> Result<Prompts, ModelError> {

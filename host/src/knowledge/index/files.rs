@@ -45,16 +45,16 @@ impl Files {
         hex::encode(Sha256::digest(user_id))
     }
 
-    /// The history that the files are of, as it was set.
+    /// The history that the files are of, as it was set; nothing where that is damaged.
     pub(super) fn history(&self) -> io::Result<Option<String>> {
         let file = match self.folder()?.open_file(HISTORY) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let mut history = String::new();
-        file.take(MAX_HISTORY).read_to_string(&mut history)?;
-        Ok(Some(history))
+        let mut history = Vec::new();
+        file.take(MAX_HISTORY).read_to_end(&mut history)?;
+        Ok(String::from_utf8(history).ok())
     }
 
     /// Sets the history durably, and with it everything that was removed before.
@@ -107,6 +107,11 @@ impl Files {
         written
     }
 
+    /// Removes what was written, if it is not in its place.
+    pub(super) fn discard(&self) -> io::Result<()> {
+        self.folder()?.remove_file(UNFINISHED).map(drop)
+    }
+
     /// Puts what was written in the place of the user's file.
     pub(super) fn finish(&self, user_id: &str) -> io::Result<()> {
         let folder = self.folder()?;
@@ -124,7 +129,11 @@ impl Files {
         let folder = self.folder()?;
         let mut others = names(&folder)?;
         others.retain(|name| name != HISTORY && !kept.contains(name));
-        others.iter().try_for_each(|name| folder.remove_file(name).map(drop))
+        others.iter().try_for_each(|name| match folder.remove_file(name) {
+            // Such as `lost+found`.
+            Err(error) if error.kind() == io::ErrorKind::IsADirectory => Ok(()),
+            removed => removed.map(drop),
+        })
     }
 
     fn make_room(&self, folder: &Folder, for_name: &str, size: u64) -> io::Result<()> {

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit, oneshot};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
 use self::usable::{current, load, users_of};
@@ -106,6 +106,10 @@ enum Failure {
 
 /// How often files are compared with what was removed from the database.
 const SWEEP_INTERVAL: Duration = Duration::from_hours(1);
+/// How long the end of a process waits for the file that is being written.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+/// The epoch of no index.
+const CLOSED: u64 = u64::MAX;
 /// All files may have this many times the bytes that indexes may have in memory.
 const MAX_TOTAL: u64 = 4;
 /// An index is written again once more than this part of it has changed.
@@ -219,10 +223,30 @@ impl Keeper {
             on_disk(&self.0.files, move |files| files.finish(&user)).await?;
             Ok::<_, Failure>(true)
         };
-        finished.await.unwrap_or_else(|error| {
+        let is_in_place = finished.await.unwrap_or_else(|error| {
             warn!(user.id = %user_id, %error, "the file of a search index cannot be written");
             false
-        })
+        });
+        if !is_in_place {
+            self.discard().await;
+        }
+        is_in_place
+    }
+
+    /// Removes what was written and has not come to its place.
+    async fn discard(&self) {
+        if let Err(error) = on_disk(&self.0.files, Files::discard).await {
+            warn!(%error, "the unfinished file of a search index cannot be deleted");
+        }
+    }
+
+    /// Removes files as [`sweep`](Self::sweep) does, before this process ends, after which none comes to its place.
+    pub(super) async fn close(&self) {
+        // What is being written may have what was removed meanwhile.
+        let _turn = timeout(MAX_WAIT, self.turn()).await;
+        self.0.folder.lock().await.epoch = CLOSED;
+        self.discard().await;
+        self.sweep().await;
     }
 
     /// Removes the file of a user.

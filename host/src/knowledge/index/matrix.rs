@@ -103,6 +103,7 @@ impl Matrix {
         }
         products
     }
+
     /// How the products of all rows with a vector are spread; nothing of too few.
     pub(super) fn spread(&self, vector: &[f32]) -> Option<Spread> {
         if self.alive() < MIN_SPREAD {

@@ -80,7 +80,7 @@ pub(super) async fn queue_old(context: &Context, model: &str) -> database::Resul
             }
             last = document;
             context.wakes.wake(Kind::Embed);
-            while context.store.has_due(Kind::Embed, FEW_QUEUED).await? {
+            while context.store.has_free(Kind::Embed, FEW_QUEUED).await? {
                 sleep(QUEUE_INTERVAL).await;
             }
         }

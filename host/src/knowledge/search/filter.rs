@@ -1,10 +1,10 @@
 //! Which documents meet the conditions of a query.
 //!
-//! The index knows the chunks that have all words of a phrase, wherever these are: by that the documents to rank are chosen. Whether
-//! the words are next to each other, or in the title, only texts tell. They are read for as much of the ranking as is
-//! needed.
+//! The index knows the chunks that have all words of a phrase, wherever these are: by that the documents to rank are
+//! chosen. Whether the words are next to each other, or in the title, only texts tell. They are read for as much of the
+//! ranking as is needed.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::Search;
@@ -13,13 +13,15 @@ use crate::database;
 use crate::knowledge::fusion::Fused;
 use crate::knowledge::index::UserIndex;
 use crate::knowledge::index::cache::Entry;
-use crate::knowledge::words::{self, Analyzer};
+use crate::knowledge::words::{self, Analyzer, Term};
 
-/// A condition that only texts decide.
+/// A condition that is looked at after the ranking.
 pub(super) struct Check {
     condition: Condition,
-    /// The chunks that may have the phrase, of each document.
+    /// The chunks that have all words of the phrase, of each document.
     chunks: HashMap<i64, Vec<i64>>,
+    /// Whether these chunks have the phrase: there is nothing to read.
+    is_decided: bool,
 }
 
 /// Chunks whose texts are read at once; a document's chunks stay together.
@@ -29,16 +31,12 @@ const PORTION: usize = 256;
 const MAX_CHUNKS: usize = 20_000;
 
 /// The documents of an index, of those that are `allowed`, that can meet some conditions, and what is to be checked of
-/// them. Without conditions nothing is.
+/// them after the ranking.
 pub(super) fn choose(
     index: &UserIndex,
     conditions: Vec<Condition>,
-    allowed: Option<Arc<HashSet<i64>>>,
+    mut allowed: Option<Arc<HashSet<i64>>>,
 ) -> (Option<Arc<HashSet<i64>>>, Vec<Check>) {
-    if conditions.is_empty() {
-        return (allowed, Vec::new());
-    }
-    let mut chosen = allowed.map_or_else(|| index.all_documents().collect(), Arc::unwrap_or_clone);
     let mut checks = Vec::new();
     for condition in conditions {
         let words = words::of_phrase(&condition.phrase, index.analyzers());
@@ -49,13 +47,17 @@ pub(super) fn choose(
         // A chunk has the words of its document's title, too.
         let is_decided = words.len() == 1 && condition.field == Field::TextOrTitle;
         if is_decided || !condition.is_excluded {
+            let mut chosen = allowed.map_or_else(|| index.all_documents().collect(), Arc::unwrap_or_clone);
             chosen.retain(|document| chunks.contains_key(document) != condition.is_excluded);
+            allowed = Some(Arc::new(chosen));
         }
-        if !is_decided {
-            checks.push(Check { condition, chunks });
+        if !is_decided || !condition.is_excluded {
+            checks.push(Check { condition, chunks, is_decided });
         }
     }
-    (Some(Arc::new(chosen)), checks)
+    // Where phrases and words are demanded, a passage with a phrase is shown.
+    checks.sort_by_key(|check| !check.is_decided);
+    (allowed, checks)
 }
 
 impl Search {
@@ -86,10 +88,14 @@ impl Search {
             )?;
             let (portion, checks) = (portion.to_vec(), checks.clone());
             let work = move |entry: &Entry| {
-                let index = entry.read();
+                let phrases = Phrases::new(&checks, &entry.read(), &portion);
+                let texts = texts
+                    .iter()
+                    .map(|(chunk, text)| (*chunk, phrases.words_of_chunk(*chunk, text)))
+                    .collect();
                 let is_met = |found: Fused| {
                     let title = documents.get(&found.document)?.title.as_str();
-                    Document { title, texts: &texts, index: &index }.meets(&checks, found)
+                    phrases.met(found, title, &texts)
                 };
                 portion.into_iter().filter_map(is_met).collect::<Vec<_>>()
             };
@@ -104,8 +110,8 @@ fn next_portion<'a>(ranking: &'a [Fused], checks: &[Check]) -> (&'a [Fused], Vec
     let mut chunks = HashSet::new();
     let mut count = 0;
     for found in ranking {
-        let of_document = checks.iter().filter_map(|check| check.chunks_of(found.document));
-        chunks.extend(of_document.flatten());
+        let to_read = checks.iter().filter(|check| check.needs_texts());
+        chunks.extend(to_read.flat_map(|check| check.chunks_of(found.document)));
         count += 1;
         if count == PORTION || chunks.len() >= PORTION {
             break;
@@ -116,55 +122,77 @@ fn next_portion<'a>(ranking: &'a [Fused], checks: &[Check]) -> (&'a [Fused], Vec
 }
 
 impl Check {
-    /// The chunks of a document that may have the phrase; none where the title alone decides.
-    fn chunks_of(&self, document: i64) -> Option<&Vec<i64>> {
-        self.chunks.get(&document).filter(|_| self.condition.field == Field::TextOrTitle)
+    fn needs_texts(&self) -> bool {
+        !self.is_decided && self.condition.field == Field::TextOrTitle
+    }
+
+    /// The chunks of a document that have all words of the phrase.
+    fn chunks_of(&self, document: i64) -> &[i64] {
+        self.chunks.get(&document).map(Vec::as_slice).unwrap_or_default()
     }
 }
 
-/// A document with the texts of its chunks.
-struct Document<'a> {
-    title: &'a str,
-    texts: &'a HashMap<i64, String>,
-    index: &'a UserIndex,
+/// The phrases of checks, as the analyzers of a portion's chunks write them.
+struct Phrases<'a> {
+    checks: &'a [Check],
+    analyzers: HashMap<i64, Analyzer>,
+    /// Those of each check, in the order of the checks.
+    of_analyzer: BTreeMap<Analyzer, Vec<Vec<Term>>>,
 }
 
-impl Document<'_> {
-    /// The place of a document in the ranking, by a chunk that has what the query demands; nothing where it fails a check.
-    fn meets(&self, checks: &[Check], found: Fused) -> Option<Fused> {
+impl<'a> Phrases<'a> {
+    fn new(checks: &'a [Check], index: &UserIndex, portion: &[Fused]) -> Self {
+        let documents = portion.iter().flat_map(|found| checks.iter().map(|check| (check, found.document)));
+        let chunks = documents.flat_map(|(check, document)| check.chunks_of(document));
+        let analyzers: HashMap<_, _> = chunks.map(|chunk| (*chunk, index.analyzer_of(*chunk))).collect();
+        let phrases = |analyzer| {
+            let phrases = checks.iter().map(|check| words::sequence(&check.condition.phrase, analyzer));
+            (analyzer, phrases.collect())
+        };
+        let of_analyzer =
+            analyzers.values().copied().collect::<BTreeSet<_>>().into_iter().map(phrases).collect();
+        Self { checks, analyzers, of_analyzer }
+    }
+
+    fn words_of_chunk(&self, chunk: i64, text: &str) -> Vec<Term> {
+        words::sequence(text, self.analyzers[&chunk])
+    }
+
+    /// A document of the ranking, by a chunk that has what the query demands; nothing where it fails a check, or has
+    /// changed since it was ranked. `texts` are the words of its chunks that may have a phrase.
+    fn met(&self, found: Fused, title: &str, texts: &HashMap<i64, Vec<Term>>) -> Option<Fused> {
         let mut shown = found;
-        for Check { condition, chunks } in checks {
-            let candidates = chunks.get(&found.document).map(Vec::as_slice).unwrap_or_default();
-            let having = self.chunk_with(condition, shown.chunk, candidates);
-            if having.is_some() == condition.is_excluded {
+        let mut titles = BTreeMap::new();
+        for (number, check) in self.checks.iter().enumerate() {
+            let candidates = check.chunks_of(found.document);
+            let has = |words: &[Term], analyzer: Analyzer| {
+                let phrase = &self.of_analyzer[&analyzer][number];
+                !phrase.is_empty() && words.windows(phrase.len()).any(|part| part == phrase)
+            };
+            let mut having = Vec::new();
+            if check.is_decided {
+                having.extend_from_slice(candidates);
+            } else if check.needs_texts() {
+                for chunk in candidates {
+                    if has(texts.get(chunk)?, self.analyzers[chunk]) {
+                        having.push(*chunk);
+                    }
+                }
+            }
+            // Each chunk has the words of the title, some maybe as another language writes them.
+            let mut is_in_title = || {
+                let analyzers: BTreeSet<_> = candidates.iter().map(|chunk| self.analyzers[chunk]).collect();
+                analyzers.into_iter().any(|analyzer| {
+                    has(titles.entry(analyzer).or_insert_with(|| words::sequence(title, analyzer)), analyzer)
+                })
+            };
+            if (!having.is_empty() || is_in_title()) == check.condition.is_excluded {
                 return None;
             }
-            shown.chunk = having.unwrap_or(shown.chunk);
-        }
-        Some(shown)
-    }
-
-    /// A chunk that has the phrase: the one that is `shown` rather than another one, also where the title has it.
-    fn chunk_with(&self, condition: &Condition, shown: i64, candidates: &[i64]) -> Option<i64> {
-        let phrase = |analyzer| words::sequence(&condition.phrase, analyzer);
-        let has = |text: &str, analyzer: Analyzer| {
-            let (text, phrase) = (words::sequence(text, analyzer), phrase(analyzer));
-            !phrase.is_empty() && text.windows(phrase.len()).any(|part| part == phrase)
-        };
-        let chunk_has = |chunk: &i64| {
-            let text = self.texts.get(chunk);
-            text.is_some_and(|text| has(text, self.index.analyzer_of(*chunk)))
-        };
-        if condition.field == Field::TextOrTitle {
-            let is_shown = |chunk: &&i64| **chunk == shown;
-            let first = candidates.iter().find(is_shown).into_iter();
-            let found = first.chain(candidates).find(|chunk| chunk_has(chunk));
-            if let Some(chunk) = found {
-                return Some(*chunk);
+            if !having.contains(&shown.chunk) {
+                shown.chunk = having.first().copied().unwrap_or(shown.chunk);
             }
         }
-        // Each of its chunks has the words of the title, some maybe as another language writes them.
-        let analyzers: BTreeSet<_> = candidates.iter().map(|chunk| self.index.analyzer_of(*chunk)).collect();
-        analyzers.into_iter().any(|analyzer| has(self.title, analyzer)).then_some(shown)
+        Some(shown)
     }
 }

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 use super::queries::Queries;
 use crate::database;
-use crate::knowledge::embedding::{EmbedError, Embedder};
+use crate::knowledge::embedding::{EmbedError, Embedder, is_of_folder};
 use crate::knowledge::store::Store;
 
 /// The previous model, as long as it is needed.
@@ -30,6 +30,8 @@ pub(in crate::knowledge) async fn find(
     if others.is_empty() {
         return Ok(None);
     }
+    // Opening a model takes a second.
+    let folders = if others.iter().any(|model| is_of_folder(model)) { folders } else { &[] };
     for folder in folders {
         match Embedder::open(folder).await {
             Ok(embedder) if others.iter().any(|model| model == embedder.model()) => {

@@ -307,12 +307,11 @@ impl Store {
         Ok(documents.last().copied())
     }
 
-    /// Whether more than `count` jobs of a kind could be taken now.
-    pub(in crate::knowledge) async fn has_due(&self, kind: Kind, count: usize) -> database::Result<bool> {
+    /// Whether more than `count` jobs of a kind are free, those among them that were put off.
+    pub(in crate::knowledge) async fn has_free(&self, kind: Kind, count: usize) -> database::Result<bool> {
         sql("SELECT EXISTS (
-                 SELECT 1 FROM knowledge_jobs WHERE kind = $1 AND run_at <= $2 AND taken_by IS NULL LIMIT 1 OFFSET $3)")
+                 SELECT 1 FROM knowledge_jobs WHERE kind = $1 AND taken_by IS NULL LIMIT 1 OFFSET $2)")
         .bind(kind.as_str())
-        .bind(now())
         .bind(as_i64(count))
         .fetch_value(self.0.readers())
         .await

@@ -70,7 +70,8 @@ async fn a_flood_of_registrations_signs_nobody_out() {
     let (in_use, refresh_token) = fixture.signed_in().await;
     let unused = fixture.client().await;
 
-    for _ in 0..MAX_CLIENTS {
+    // Some may come within one millisecond.
+    for _ in 0..MAX_CLIENTS + 20 {
         fixture.client().await;
     }
 

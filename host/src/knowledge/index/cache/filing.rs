@@ -11,7 +11,7 @@ impl Indexes {
     /// Removes the files of what was removed, before this process ends.
     pub(in crate::knowledge) async fn close(&self) {
         if let Some(keeper) = &self.0.keeper {
-            keeper.sweep().await;
+            keeper.close().await;
         }
     }
 
@@ -59,9 +59,11 @@ impl Indexes {
             None => false,
         };
         let mut seen = entry.seen.lock().await;
-        seen.filed.is_being_written = false;
-        if !is_there {
-            seen.filed.removals = None;
+        if seen.epoch == epoch {
+            seen.filed.is_being_written = false;
+            if !is_there {
+                seen.filed.removals = None;
+            }
         }
     }
 }

@@ -56,8 +56,12 @@ fn seen(index: &UserIndex) -> Seen {
 fn use_in_every_way(mut index: UserIndex) {
     seen(&index);
     for word in WORDS {
-        bm25::rank(&index, &of_query(word, index.analyzers()), None, 10);
+        let words = of_query(word, index.analyzers());
+        bm25::rank(&index, &words, None, 10);
+        index.having_all(&words);
     }
+    let some = index.all_documents().take(2).collect();
+    index.cosines(&[1.0, 0.0], Some(&[0.0, 1.0]), Some(&some));
     index.put(&row(2, 2, "wing", Some([0.0, 1.0]))).expect("there is room");
     index.put(&row(-1, 2, "wing", Some([0.0, 1.0]))).expect("there is room");
     index.retain(&HashSet::from([-1, 1, 4]));

@@ -234,11 +234,14 @@ async fn where_everything_is_forgotten_no_file_is_left() {
     }
     library.add("ana", wings()).await;
     library.write_file("ana").await;
+    library.add("ben", wings()).await;
+    library.write_file("ben").await;
     library.spoil_rows().await;
 
     library.knowledge.forget_indexes();
 
     assert_eq!(library.find("ana", "wing").await, [""; 0], "what the database has is spoilt");
+    assert!(!library.file_of("ben").exists());
 }
 
 #[tokio::test]

@@ -133,3 +133,16 @@ async fn a_query_of_operators_alone_is_refused() {
         assert!(matches!(refused, KnowledgeError::Invalid(_)), "{refused}");
     }
 }
+
+#[tokio::test]
+async fn a_word_between_quotation_marks_is_shown_where_it_is() {
+    let library = Library::with_model().await;
+    let text = format!("{}, {}, once a moon", "wing flow ".repeat(200), "cat dog ".repeat(200));
+    library.add("ana", [note("Long", &text), note("Moon", "heat")]).await;
+
+    let hits = library.found("ana", &query("wing flow \"moon\"")).await.hits;
+
+    assert_eq!(hits.len(), 2);
+    let long = hits.iter().find(|hit| hit.document.title == "Long").expect("it is found");
+    assert!(long.snippet.contains("moon"), "{}", long.snippet);
+}
