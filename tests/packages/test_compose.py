@@ -1,8 +1,9 @@
 """The example of several processes in containers. No daemon runs it here: its form, and that the names in it exist."""
 
 import re
+import subprocess
 
-from support import ROOT, PackageTest, package, run
+from support import ROOT, TIMEOUT, PackageTest, environment, package, run
 
 FOLDER = ROOT / "packaging/compose"
 CHECKER = ROOT / "tests/packages/.venv/bin/check-jsonschema"
@@ -20,6 +21,21 @@ class Compose(PackageTest):
 
         self.assertIn("OBJECTS_SECRET", variables)
         self.assertEqual({name.lower().replace("_", "-") for name in variables} - flags, set())
+
+    def test_a_process_reads_its_settings(self):
+        run("tar", "-xzf", package("*.tar.gz"), "-C", self.place, "--strip-components=1")
+        example = dict(re.findall(r"(?m)^(\w+)=(.*)", (FOLDER / "example.env").read_text()))
+        settings = re.findall(r"(?m)^    ((?:KITBAG_|MASTER_)\w+): (.+)", (FOLDER / "compose.yaml").read_text())
+        variables = {name: re.sub(r"\$\{(\w+).*?\}", lambda it: example[it[1]] or "x", value) for name, value in settings}
+        # Nobody listens there. It is connected to after all settings were read.
+        variables["KITBAG_DATABASE"] = variables["KITBAG_DATABASE"].replace("@database/", "@127.0.0.1:1/")
+
+        started = subprocess.run(
+            [self.place / "bin/kitbag", "serve", "--data", self.place / "data"],
+            env=environment() | variables, cwd=self.place, capture_output=True, text=True, timeout=TIMEOUT,
+        )
+
+        self.assertRegex(started.stderr, "(?m)^error: cannot open the database")
 
     def test_the_example_has_a_line_for_whatever_it_asks_for(self):
         asked = set(re.findall(r"\$\{(\w+)", (FOLDER / "compose.yaml").read_text()))
